@@ -18,6 +18,7 @@ import typer
 from rich.console import Console
 
 from bench.beds.namespace import Namespace
+from bench.figures import auto as fig_auto
 from bench.figures import clone as fig_clone
 from bench.figures import congestion as fig_congestion
 from bench.figures import entries as fig_entries
@@ -53,6 +54,7 @@ _FIGURES = (
     fig_congestion,
     fig_local,
     fig_epoch,
+    fig_auto,
     fig_training,
     fig_planner,
 )

@@ -7,7 +7,7 @@ A new transport is a module that opens it, and an entry here. Nothing else compa
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import TypedDict
@@ -150,6 +150,10 @@ LOCAL = TransportKind(
 
 TRANSPORTS = (SWITCH, HOST, HOST_PARTIAL, G3, STRAWMAN, LOCAL)
 DEFAULT = SWITCH
+# What takes its place is known once data, model and network are.
+AUTO = replace(
+    SWITCH, name="auto", help="of switch, host-partial and host the one predicted to be the fastest"
+)
 
 
 def transport_kind(name: str) -> TransportKind:

@@ -21,6 +21,7 @@ from switchgnn.topologies import FabricKind, Target, usual_limits
 from switchgnn.topologies.processes.nursery import Nursery
 
 if TYPE_CHECKING:
+    from switchgnn.commands.train.job import TrainJob
     from switchgnn.commands.train.report import TrainReport
     from switchgnn.training.data.dataset import Dataset
 
@@ -110,8 +111,23 @@ def _copies(data: "Dataset") -> str:
 
 
 def _train(setting: Setting, data: "Dataset", transport: str) -> "TrainReport":
-    from switchgnn.commands.train.job import TrainJob, default_task  # noqa: PLC0415
     from switchgnn.commands.train.steps import run_training  # noqa: PLC0415
+
+    # A process of its own: PyTorch may have computed in this one.
+    with Nursery([_STEPS], ENVIRONMENT) as nursery:
+        return run_training(
+            job_of(setting, transport), data, lambda *_: None, lambda _: None, nursery=nursery
+        )
+
+
+def job_of(setting: Setting, transport: str) -> "TrainJob":
+    """Return what a training does.
+
+    Args:
+        setting: what is trained, and where.
+        transport: over what.
+    """
+    from switchgnn.commands.train.job import TrainJob, default_task  # noqa: PLC0415
     from switchgnn.planner.chosen import Asked  # noqa: PLC0415
     from switchgnn.training.layers.models import ModelOptions  # noqa: PLC0415
     from switchgnn.training.trainer import TrainOptions  # noqa: PLC0415
@@ -119,7 +135,7 @@ def _train(setting: Setting, data: "Dataset", transport: str) -> "TrainReport":
 
     shaped = setting.bandwidth is not None
     limits = usual_limits(setting.target, setting.fabric, shaped=shaped)
-    job = TrainJob(
+    return TrainJob(
         task=default_task(
             transport=transport,
             training=Training(
@@ -136,6 +152,3 @@ def _train(setting: Setting, data: "Dataset", transport: str) -> "TrainReport":
         bandwidth=setting.bandwidth,
         ecn_threshold=limits.ecn_threshold,
     )
-    # A process of its own: PyTorch may have computed in this one.
-    with Nursery([_STEPS], ENVIRONMENT) as nursery:
-        return run_training(job, data, lambda *_: None, lambda _: None, nursery=nursery)

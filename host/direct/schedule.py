@@ -10,14 +10,17 @@ all in which `host` and `host-partial` differ.
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.host.direct.errors import ScheduleError
 from switchgnn.host.direct.operator import RowSums, row_sums
+from switchgnn.planner.arrays.rows import sort_by_key
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner.sending.between_hosts import rows_between
 
 # Worker numbers have 8 bits on the wire.
 MOST_WORKERS = 256
@@ -157,6 +160,49 @@ def rows_per_pair(schedules: tuple[DirectSchedule, ...]) -> NDArray[np.int64]:
     ``Framing.frames`` tells how many frames they take.
     """
     return np.stack([np.diff(schedule.out_indptr) for schedule in schedules])
+
+
+@dataclass(frozen=True, eq=False)
+class PairRows:
+    """How many rows travel.
+
+    Attributes:
+        rows: int64[W, W], from worker a to worker b.
+        sums: partial sums of two or more rows among them.
+    """
+
+    rows: NDArray[np.int64]
+    sums: int
+
+
+def count_rows(boundary: BoundaryEdges, workers: int, choose: EdgeChoice) -> PairRows:
+    """Count the rows of an exchange without its schedules.
+
+    Args:
+        boundary: E edges.
+        workers: their number, W.
+        choose: as ``direct_schedules`` takes it. It is asked for the edges of one receiver at a
+            time.
+
+    Returns:
+        The rows: what ``rows_per_pair`` returns of the schedules.
+    """
+    rows, sums = np.zeros((workers, workers), dtype=np.int64), 0
+    indptr, order = sort_by_key(boundary.destination_worker, workers)
+    for low, high in pairwise(indptr.tolist()):
+        if low == high:
+            continue
+        part = boundary.take(order[low:high])
+        by_copy = choose(part)
+        rows += rows_between(part, workers, by_copy)
+        pairs = part.destination.astype(np.int64) * workers + part.source_worker
+        sums += _repeated(pairs[~by_copy])
+    return PairRows(rows, sums)
+
+
+def _repeated(keys: NDArray[np.int64]) -> int:
+    """How many different keys occur more than once."""
+    return int((np.unique(keys, return_counts=True)[1] > 1).sum())
 
 
 def _rows(boundary: BoundaryEdges, by_copy: NDArray[np.bool_], turn: NDArray[np.int64]) -> _Rows:

@@ -11,6 +11,8 @@ from switchgnn.simulator.packing import Mtu
 # In a `where`: the smallest and the largest that the scale has.
 LEAST, MOST = "least", "most"
 UNLIMITED = "unlimited"
+# In a claim's `before`: of all other series the one with the least number there.
+FASTEST = "the fastest other"
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,8 @@ class Panel:
         where: what else is looked at: names of graphs, numbers of workers, memory; or `least`,
             `most`.
         series: labels of those that are drawn; empty: all.
+        of: of `ratios`, a heat map: label of the series whose number is divided by the least of
+            the others.
     """
 
     title: str
@@ -99,6 +103,7 @@ class Panel:
     x: str = ""
     where: Mapping[str, str | int] | None = None
     series: tuple[str, ...] = ()
+    of: str = ""
 
 
 @dataclass(frozen=True)
@@ -109,7 +114,7 @@ class Claim:
         says: what it is.
         paper: the paper's number, in its words.
         measure: a key of MEASURES.
-        before, after: labels of two series.
+        before, after: labels of two series; `before` may be FASTEST.
         give: `saved`: the share by which `after` is below `before`; `times`: after / before.
         where: as of a panel. Where it leaves a choice, the place with the largest value is taken.
         why: why our number is another one.
@@ -138,6 +143,7 @@ class Figure:
         panels: from left to right, three in a row.
         scales: by name.
         claims: rows of the table.
+        panel_height: inches.
     """
 
     name: str
@@ -153,3 +159,4 @@ class Figure:
     delay: float = 2.0
     window: int = 512
     mtu: Mtu = ETHERNET_MTU
+    panel_height: float = 3.1

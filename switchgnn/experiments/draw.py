@@ -3,12 +3,13 @@
 """The pictures of a figure, as the paper has them."""
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from switchgnn.experiments.cells import Cell, ascending, select
-from switchgnn.experiments.description import Figure, Panel, Series
+from switchgnn.experiments.cells import WHERE, Cell, ascending, select
+from switchgnn.experiments.description import FASTEST, Figure, Panel, Series
 from switchgnn.experiments.measures import (
     EPOCH,
     MEASURES,
@@ -21,13 +22,14 @@ from switchgnn.experiments.measures import (
     value_of,
 )
 from switchgnn.experiments.point import Point
+from switchgnn.experiments.table import ratios_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Picture
 
 _ACROSS = 3
-_PANEL = (4.0, 3.1)
+_PANEL_WIDTH = 4.0
 # For title and legend.
 _REST = 0.9
 _AXES = {
@@ -38,6 +40,10 @@ _AXES = {
     "graph": "",
 }
 _MARKERS = "os^Dv"
+# Ratios are coloured up to this many times more or less than 1.
+_MOST_TIMES = 4.0
+# From this share of the colour scale on, text on it is white.
+_DARK = 0.7
 Results = Mapping[Point, Result]
 
 
@@ -86,8 +92,8 @@ def draw_figure(figure: Figure, cells: Sequence[Cell], results: Results, remark:
     # Four look better two by two.
     columns = 2 if count == 4 else min(_ACROSS, count)
     lines = math.ceil(count / columns)
-    width = max(_PANEL[0] * columns, 6.0)
-    picture = Picture(figsize=(width, _PANEL[1] * lines + _REST), layout="constrained")
+    size = max(_PANEL_WIDTH * columns, 6.0), figure.panel_height * lines + _REST
+    picture = Picture(figsize=size, layout="constrained")
     picture.suptitle(f"{figure.title}\n{remark}", fontsize=10)
     places = picture.subplots(lines, columns, squeeze=False)
     colours = [(series, f"C{number}") for number, series in enumerate(figure.series)]
@@ -103,13 +109,14 @@ def draw_figure(figure: Figure, cells: Sequence[Cell], results: Results, remark:
         found, names = axes.get_legend_handles_labels()
         handles |= dict(zip(names, found, strict=True))
     labels = [series.label for series in figure.series if series.label in handles]
-    picture.legend(
-        [handles[label] for label in labels],
-        labels,
-        loc="outside lower center",
-        ncols=_legend_columns(len(labels), columns * 2),
-        fontsize=9,
-    )
+    if labels:
+        picture.legend(
+            [handles[label] for label in labels],
+            labels,
+            loc="outside lower center",
+            ncols=_legend_columns(len(labels), columns * 2),
+            fontsize=9,
+        )
     return picture
 
 
@@ -214,6 +221,50 @@ def _time(axes: "Axes", shown: _Shown) -> None:
     axes.set_ylim(bottom=0)
 
 
+def _ratios(axes: "Axes", shown: _Shown) -> None:
+    """Draw a heat map: rows are all that varies but `x`."""
+    columns = ascending(shown.panel.x, shown.cells)
+    numbers = _numbers_of_places(shown)
+    rows = list(dict.fromkeys(row for row, _ in numbers))
+    ratios = {place: ratios_of(each, FASTEST, shown.panel.of) for place, each in numbers.items()}
+    mean = {place: spread_of(each).mean for place, each in ratios.items() if each}
+    shades = {place: _shade(ratio) for place, ratio in mean.items()}
+    image = [[shades.get((row, x), math.nan) for x in columns] for row in rows]
+    axes.imshow(image, cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto")
+    for (row, x), ratio in mean.items():
+        colour = "white" if abs(shades[row, x]) > _DARK else "black"
+        at = columns.index(x), rows.index(row)
+        axes.text(*at, f"{ratio:.2f}", ha="center", va="center", color=colour, fontsize=7)
+    axes.set_xticks(range(len(columns)), [_word(value) for value in columns], fontsize=8)
+    axes.set_yticks(range(len(rows)), rows, fontsize=7)
+    above = sum(ratio > 1 for ratio in mean.values())
+    axes.set_xlabel(f"{_AXES[shown.panel.x]}\nabove 1 in {above} of {len(mean)}", fontsize=8)
+
+
+def _numbers_of_places(shown: _Shown) -> dict[tuple[str, object], dict[Cell, float]]:
+    """Return what is measured at each place: (row of a heat map, value of `x`)."""
+    panel, labels = shown.panel, {series.label for series, _ in shown.series}
+    others = [name for name in WHERE if name != panel.x and len(ascending(name, shown.cells)) > 1]
+    numbers: dict[tuple[str, object], dict[Cell, float]] = defaultdict(dict)
+    for cell in shown.cells:
+        row = ", ".join(_named(name, getattr(cell, name)) for name in others)
+        here = numbers[row, getattr(cell, panel.x)]
+        if cell.series in labels and cell.point in shown.results:
+            here[cell] = value_of(panel.y, shown.results[cell.point])
+    return numbers
+
+
+def _shade(ratio: float) -> float:
+    """From -1 to 1: as far from 0 as the ratio is from 1, in either direction."""
+    return max(-1.0, min(1.0, math.log(ratio, _MOST_TIMES))) if ratio > 0 else math.nan
+
+
+def _named(name: str, value: object) -> str:
+    """Return a coordinate of a cell with its unit."""
+    units = {"workers": " workers", "recirculation": " passes/s", "background": " background"}
+    return f"{_word(value)}{units.get(name, '')}"
+
+
 def _spread(measure: str, found: Sequence[Result]) -> Spread:
     return spread_of([value_of(measure, result) for result in found])
 
@@ -240,4 +291,5 @@ KINDS: Mapping[str, Callable[["Axes", _Shown], None]] = {
     "bars": _bars,
     "lines": _lines,
     "time": _time,
+    "ratios": _ratios,
 }

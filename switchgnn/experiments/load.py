@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from switchgnn.experiments.cells import WHERE
-from switchgnn.experiments.description import Figure, Scale
+from switchgnn.experiments.description import FASTEST, Figure, Scale
 from switchgnn.experiments.draw import KINDS
 from switchgnn.experiments.errors import ExperimentError
 from switchgnn.experiments.measures import MEASURES, OVER_TIME
@@ -22,7 +22,7 @@ FOLDER = Path(__file__).parent / "figures"
 # A sentence for people who read the file; JSON has no comments.
 _COMMENT = "about"
 _GIVE = ("saved", "times")
-_TIME = "time"
+_TIME, _RATIOS = "time", "ratios"
 
 
 def known_figures(folder: Path = FOLDER) -> list[str]:
@@ -78,7 +78,7 @@ def _check(figure: Figure, where: str) -> None:
         _known(at, "measure", panel.y, OVER_TIME if panel.draw == _TIME else MEASURES)
         if panel.draw != _TIME:
             _known(at, "axis", panel.x, WHERE)
-        for label in panel.series:
+        for label in (*panel.series, *([panel.of] if panel.draw == _RATIOS else [])):
             _known(at, "series", label, labels)
         for key in panel.where or {}:
             _known(at, "choice", key, WHERE)
@@ -86,8 +86,8 @@ def _check(figure: Figure, where: str) -> None:
         at = f"{where}: {claim.says}"
         _known(at, "measure", claim.measure, MEASURES)
         _known(at, "number to give", claim.give, _GIVE)
-        for label in (claim.before, claim.after):
-            _known(at, "series", label, labels)
+        _known(at, "series", claim.before, [*labels, FASTEST])
+        _known(at, "series", claim.after, labels)
         for key in claim.where or {}:
             _known(at, "choice", key, WHERE)
 

@@ -35,7 +35,7 @@ from switchgnn.profiles import find_profile
 from switchgnn.simulator import ETHERNET_MTU, LeafSpineOptions, NetworkOptions
 from switchgnn.simulator.errors import SimulationStoppedError
 from switchgnn.simulator.job import simulate_job
-from switchgnn.simulator.request import HOSTS_ALONE, SimulateOptions
+from switchgnn.simulator.request import AUTO, HOSTS_ALONE, SimulateOptions, preset_of
 from switchgnn.simulator.within import planned_for, room_for
 
 _PR_SET_PDEATHSIG = 1
@@ -71,7 +71,7 @@ def _options(point: Point, folder: Path | None, partition: Path) -> SimulateOpti
         graph=None if planned else point.graph,
         workers=None if planned else point.workers,
         slots=None,
-        system=None if planned else point.system,
+        system=None if planned and point.system != AUTO else point.system,
         layers=point.layers,
         features=point.features,
         seed=point.seed,
@@ -124,7 +124,7 @@ def _plan(point: Point, options: SimulateOptions, partition: Path) -> Plan:
         )
     graph = load_graph(point.graph)
     situation = planned_for(options, point.workers, _slots(point, 1))
-    asked = Asked(point.system, order=point.order, assignment=partition)
+    asked = Asked(preset_of(point.system), order=point.order, assignment=partition)
     return build_chosen(
         graph,
         choose_asked(asked, graph, situation),

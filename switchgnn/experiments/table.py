@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from switchgnn.experiments.cells import Cell, select
-from switchgnn.experiments.description import Claim, Figure
+from switchgnn.experiments.description import FASTEST, Claim, Figure
 from switchgnn.experiments.measures import EPOCH, Result, Spread, spread_of, value_of
 from switchgnn.experiments.point import Point
 
@@ -109,16 +109,39 @@ def _at(
     compute: float = 1.0,
 ) -> Spread | None:
     """Our number at a place: of each seed that has both results."""
-    by_seed: dict[str, dict[int, float]] = {claim.before: {}, claim.after: {}}
-    for cell in cells:
-        if _place(cell) == place and cell.series in by_seed and cell.point in results:
-            number = value_of(claim.measure, results[cell.point], compute)
-            by_seed[cell.series][cell.point.seed] = number
-    before, after = by_seed[claim.before], by_seed[claim.after]
-    ratios = [after[seed] / before[seed] for seed in before if seed in after and before[seed]]
+    here = {
+        cell: results[cell.point]
+        for cell in cells
+        if _place(cell) == place and cell.point in results
+    }
+    numbers = {cell: value_of(claim.measure, result, compute) for cell, result in here.items()}
+    ratios = ratios_of(numbers, claim.before, claim.after)
     if not ratios:
         return None
     return spread_of(ratios if claim.give == "times" else [1 - ratio for ratio in ratios])
+
+
+def ratios_of(numbers: Mapping[Cell, float], before: str, after: str) -> list[float]:
+    """Divide the numbers of a series by those of another one.
+
+    Args:
+        numbers: of cells at one place.
+        before: the label of a series, or FASTEST.
+        after: the label of another one.
+
+    Returns:
+        One ratio for each seed that has both.
+    """
+    divisors: dict[int, float] = {}
+    for cell, number in numbers.items():
+        if cell.series == before or (before == FASTEST and cell.series != after):
+            seed = cell.point.seed
+            divisors[seed] = min(number, divisors.get(seed, number))
+    return [
+        number / divisors[cell.point.seed]
+        for cell, number in numbers.items()
+        if cell.series == after and divisors.get(cell.point.seed)
+    ]
 
 
 def _text(claim: Claim, ours: Spread | None) -> str:

@@ -27,6 +27,12 @@ class SwitchProfile:
         ports: to which something can be attached.
         port_gbits: Gbit/s of each port, in each direction.
         program_sizes: its tables and registers are as large as `p4src/sizes.p4` says.
+        frame_seconds: of the processor of a software switch, for each frame that it receives.
+        host_frame_seconds: of a host's processor, for each frame that it sends or receives in an
+            exchange over the switch.
+        host_exchange_seconds: of a host's processor for an exchange between hosts, whose frames
+            are few and long.
+        barrier_seconds: that a barrier takes beside frames and links.
     """
 
     name: str
@@ -37,6 +43,10 @@ class SwitchProfile:
     ports: int | None = None
     port_gbits: float | None = None
     program_sizes: bool = False
+    frame_seconds: float | None = None
+    host_frame_seconds: float | None = None
+    host_exchange_seconds: float | None = None
+    barrier_seconds: float | None = None
 
     @property
     def slots(self) -> int | None:

@@ -21,6 +21,8 @@ _LEAST_SLOTS, _MOST_SLOTS = 2, (1 << 32) - 1
 _MOST_TABLE_BYTES = 1 << 50
 # Port numbers of the program have nine bits, and the last one drops.
 _MOST_PORTS = 511
+_SECONDS = ("frame_seconds", "host_frame_seconds", "host_exchange_seconds", "barrier_seconds")
+_MOST_SECONDS = 1.0
 
 
 def known_profiles() -> tuple[str, ...]:
@@ -80,3 +82,7 @@ def _problems(profile: SwitchProfile) -> Iterator[str]:
     ):
         if rate is not None and not 0 < rate < math.inf:
             yield f"{key}: {rate} is not above 0 and finite"
+    for key in _SECONDS:
+        seconds = getattr(profile, key)
+        if seconds is not None and not 0 <= seconds <= _MOST_SECONDS:
+            yield f"{key}: {seconds} is not from 0 to {_MOST_SECONDS:g}"

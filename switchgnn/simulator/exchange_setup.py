@@ -18,7 +18,7 @@ class Setup:
 
     Attributes:
         workers: their number.
-        host_based: hosts send copies to each other, and the switch hands them on.
+        host_based: hosts send rows to each other, and the switch hands them on.
         arrays: as `models/schedule.h` or `models/peer.h` reads them.
         blocks: that are exchanged one after another.
         fragments: of a feature, exchanged one after another; 1 if `host_based`, whose frames are

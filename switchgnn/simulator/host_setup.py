@@ -1,27 +1,30 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Host-based exchange as the arrays of a simulation: BNS-GCN with p = 1."""
+"""Host-based exchange as the arrays of a simulation: copies (BNS-GCN, p = 1) or partial sums."""
 
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.host.direct.copies import copies
 from switchgnn.host.direct.data_frames import send_order
 from switchgnn.host.direct.frames import GROUP
 from switchgnn.host.direct.outbox import asking_frames
+from switchgnn.host.direct.schedule import EdgeChoice, PairRows, count_rows
 from switchgnn.host.pace import Pace
-from switchgnn.planner.arrays.rows import indptr_of
+from switchgnn.planner.arrays.rows import indptr_of, sort_by_keys
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import BoundaryEdges
-from switchgnn.planner.plan.plan import Plan
+from switchgnn.planner.plan.manifest import DirectionRecord
+from switchgnn.planner.plan.plan import Plan, WorkerPart
 from switchgnn.simulator.exchange_setup import Setup
 from switchgnn.simulator.packing import Mtu, packing_of
 
 
-def host_setup(copies: NDArray[np.int64], features: int, pace: Pace, mtu: Mtu) -> Setup:
-    """Return what one exchange takes when hosts send copies, in the order of `host`.
+def host_setup(rows: NDArray[np.int64], features: int, pace: Pace, mtu: Mtu) -> Setup:
+    """Return what one exchange takes when hosts send rows to each other, in the order of `host`.
 
     Args:
-        copies: int64[W, W], the rows that travel from worker a to worker b.
+        rows: int64[W, W], the rows that travel from worker a to worker b.
         features: numbers of a row.
         pace: how many frames are acknowledged together.
         mtu: bytes of the largest IP packet, or FRAGMENT.
@@ -32,9 +35,9 @@ def host_setup(copies: NDArray[np.int64], features: int, pace: Pace, mtu: Mtu) -
     Raises:
         SimulatorError: packets of that size cannot be.
     """
-    workers = len(copies)
+    workers = len(rows)
     packing = packing_of(features, mtu)
-    frames, last = packing.frames(copies), packing.last_frame_bytes(copies)
+    frames, last = packing.frames(rows), packing.last_frame_bytes(rows)
     receivers, confirms, lengths, sizes = [], [], [], []
     for worker in range(workers):
         indptr = indptr_of(frames[worker])
@@ -55,24 +58,49 @@ def host_setup(copies: NDArray[np.int64], features: int, pace: Pace, mtu: Mtu) -
     return Setup(workers, True, arrays, data_frame_bytes=packing.frame_bytes)
 
 
+def rows_of_plan(
+    plan: Plan, choose: EdgeChoice, direction: Direction = Direction.FORWARD
+) -> PairRows:
+    """Count the rows between hosts on the partition of a plan, from what its workers sum.
+
+    Args:
+        plan: the plan.
+        choose: copies or partial sums, as ``direct_schedules`` takes it.
+        direction: of the exchange.
+
+    Returns:
+        The rows of each pair of workers.
+    """
+    record, workers = plan.manifest.direction(direction), plan.manifest.workers
+    each = [count_rows(_edges_into(part, record), workers, choose) for part in plan.workers]
+    rows: NDArray[np.int64] = np.sum([found.rows for found in each], axis=0)
+    return PairRows(rows, sum(found.sums for found in each))
+
+
 def copies_of_edges(boundary: BoundaryEdges, workers: int) -> NDArray[np.int64]:
     """Count a copy of each source for each other worker that needs it, int64[W, W]."""
-    sender, receiver = boundary.host_copies()
-    pairs = sender.astype(np.int64) * workers + receiver
-    return np.bincount(pairs, minlength=workers * workers).reshape(workers, workers)
+    return count_rows(boundary, workers, copies).rows
 
 
 def copies_of_plan(plan: Plan, direction: Direction = Direction.FORWARD) -> NDArray[np.int64]:
-    """Count the same, from what the workers of a plan have to sum."""
-    record, workers = plan.manifest.direction(direction), plan.manifest.workers
-    copies = np.zeros((workers, workers), dtype=np.int64)
-    for part in plan.workers:
-        sums = part.receive_indptr[[record.first_block - 1, record.last_block]]
-        low, high = part.neighbour_indptr[sums].tolist()
-        _, first = np.unique(part.neighbour_vertex[low:high], return_index=True)
-        owners = part.neighbour_worker[low:high][first]
-        copies[:, part.worker] = np.bincount(owners, minlength=workers)
-    return copies
+    """Count the same for the partition of a plan."""
+    return rows_of_plan(plan, copies, direction).rows
+
+
+def _edges_into(part: WorkerPart, record: DirectionRecord) -> BoundaryEdges:
+    """Return the boundary edges to the vertices of a worker."""
+    first, last = part.receive_indptr[[record.first_block - 1, record.last_block]].tolist()
+    low, high = part.neighbour_indptr[[first, last]].tolist()
+    sizes = np.diff(part.neighbour_indptr[first : last + 1])
+    source = part.neighbour_vertex[low:high].astype(np.int32)
+    destination = np.repeat(part.receive_vertex[first:last], sizes).astype(np.int32)
+    order = sort_by_keys(destination, source)
+    return BoundaryEdges(
+        source=source[order],
+        destination=destination[order],
+        source_worker=part.neighbour_worker[low:high][order].astype(np.uint8),
+        destination_worker=np.full(len(source), part.worker, dtype=np.uint8),
+    )
 
 
 def _confirmed(number: NDArray[np.int64], asking: NDArray[np.bool_]) -> NDArray[np.uint8]:

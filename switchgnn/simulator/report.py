@@ -102,6 +102,8 @@ class SimulateReport:
             "features": options.features,
             "mtu": options.mtu,
             "lanes": subject.lanes,
+            "predicted_seconds": subject.predicted_seconds,
+            "chosen": subject.chosen,
             "seed": options.seed,
             "network": asdict(options.network),
             **self._leaf_spine(),

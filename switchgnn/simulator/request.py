@@ -7,25 +7,32 @@ from pathlib import Path
 
 from switchgnn.planner.chosen import Asked
 from switchgnn.planner.plan.manifest import STRAWMAN
-from switchgnn.planner.presets import PRESETS
+from switchgnn.planner.presets import BEST, PRESETS
 from switchgnn.profiles import UNLIMITED, SwitchProfile
 from switchgnn.simulator.leaf_spine import LeafSpineOptions
 from switchgnn.simulator.options import NetworkOptions
 from switchgnn.simulator.packing import ETHERNET_MTU, Mtu
 
 # As the paper: hosts alone, with a switch that has neither blocks nor order, and with plans.
-BNS_GCN, G3 = "bns-gcn", "g3"
-# The partition of the systems that send copies from host to host.
-HOSTS_ALONE = {BNS_GCN: "metis", G3: "g3"}
-SYSTEMS = (*HOSTS_ALONE, STRAWMAN, *PRESETS)
+BNS_GCN, HOST_PARTIAL, G3 = "bns-gcn", "host-partial", "g3"
+# The partition of the systems in which hosts send rows to each other.
+HOSTS_ALONE = {BNS_GCN: "metis", HOST_PARTIAL: "metis", G3: "g3"}
+# The best plan, or all sums left to hosts, whichever is predicted to be faster.
+AUTO = "auto"
+SYSTEMS = (*HOSTS_ALONE, STRAWMAN, *PRESETS, AUTO)
 # What else can be asked for in place of a system's strategies.
 CHOICES = {
     **dict.fromkeys(HOSTS_ALONE, ("partition",)),
     STRAWMAN: ("partition", "order"),
-    **dict.fromkeys(PRESETS, ("partition", "blocks", "send", "order")),
+    **dict.fromkeys((*PRESETS, AUTO), ("partition", "blocks", "send", "order")),
 }
 # What a plan in a folder is called when nothing else is asked for.
 PLANNED = "plan"
+
+
+def preset_of(system: str) -> str:
+    """Return the preset that chooses the strategies of a system's plan."""
+    return BEST if system == AUTO else system
 
 
 @dataclass(frozen=True)
@@ -38,7 +45,7 @@ class SimulateOptions:
         workers: their number, or None with a plan.
         slots: aggregators of the switch, 128 bytes or `slot_features` numbers each, or None with a
             plan. A slot of wider frames takes several of them.
-        system: one of SYSTEMS; with a plan one of HOSTS_ALONE, or None for the plan's own.
+        system: one of SYSTEMS; with a plan one of HOSTS_ALONE, AUTO, or None for the plan's own.
         layers: exchanges in an epoch.
         features: width F of what is exchanged.
         seed: for partition, blocks and order; the background's is in `network`.

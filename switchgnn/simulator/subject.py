@@ -1,20 +1,25 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is simulated: a plan that is read or made, or a partition whose copies hosts send."""
+"""What is simulated: a plan that is read or made, or a partition between whose hosts rows go."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.host.direct.copies import copies
+from switchgnn.host.direct.partial import fewest_rows
+from switchgnn.host.direct.schedule import EdgeChoice, PairRows, count_rows
 from switchgnn.host.wire.header import LANES
 from switchgnn.p4src import load_program
 from switchgnn.planner.blocks.mlgp import MIN_SLOTS
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.check.foreign import trusted_plan
 from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
+from switchgnn.planner.costs.host_seconds import host_seconds
+from switchgnn.planner.costs.seconds import plan_seconds
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.graphs.graph import Graph
@@ -29,19 +34,25 @@ from switchgnn.profiles import PlanMemory
 from switchgnn.simulator.bins import BIN_SIZE, bins_of
 from switchgnn.simulator.errors import SimulatorError
 from switchgnn.simulator.exchange_setup import Setup
-from switchgnn.simulator.host_setup import copies_of_edges, copies_of_plan, host_setup
+from switchgnn.simulator.host_setup import host_setup, rows_of_plan
 from switchgnn.simulator.plan_setup import plan_setup
 from switchgnn.simulator.request import (
+    AUTO,
+    BNS_GCN,
     CHOICES,
     G3,
+    HOST_PARTIAL,
     HOSTS_ALONE,
     PLANNED,
     SYSTEMS,
     SimulateOptions,
+    preset_of,
 )
-from switchgnn.simulator.within import check_fits, check_links, planned_for, room_for
+from switchgnn.simulator.within import check_fits, check_links, planned_for, predicted_on, room_for
 
 Progress = Callable[[str], None]
+# What hosts send for a boundary edge.
+_SENT: Mapping[str, EdgeChoice] = {BNS_GCN: copies, HOST_PARTIAL: fewest_rows, G3: copies}
 
 
 @dataclass(frozen=True)
@@ -55,11 +66,15 @@ class Subject:
         setup: of the exchange.
         slots: of the switch; 0 where it adds nothing.
         vertices: of the worker that has most.
-        additions: rows that a worker adds up by itself on average: for each edge inside it and
-            each of its partial sums; where hosts send copies, for each edge.
+        additions: rows that a worker adds up by itself on average. With a plan: one for each edge
+            inside it and for each member of its partial sums. Where hosts are alone: one for each
+            edge, and one for each partial sum of several rows that arrives.
         bins: of the worker that has most; 0 where all vertices are computed before any is sent.
         memory: what the plan takes of the switches, where they have limits.
         lanes: numbers in a full frame of the plan.
+        predicted_seconds: of an exchange, by what the system `auto` may do: `plan`, or all sums
+            left to hosts, by the name of a system that does so; None elsewhere.
+        chosen: which of them has the least; None elsewhere.
     """
 
     system: str
@@ -72,6 +87,8 @@ class Subject:
     bins: int = 0
     memory: PlanMemory | None = None
     lanes: int = LANES
+    predicted_seconds: Mapping[str, float] | None = None
+    chosen: str | None = None
 
 
 def make_subject(options: SimulateOptions, tell: Progress) -> Subject:
@@ -108,6 +125,8 @@ def make_subject(options: SimulateOptions, tell: Progress) -> Subject:
     if options.system in HOSTS_ALONE:
         return _hosts_alone(options.system, options, graph, options.workers, tell)
     plan = _make_plan(options.system, graph, options, options.workers, tell)
+    if options.system == AUTO:
+        return _fastest(plan, options, tell)
     return _planned(options.system, plan, options)
 
 
@@ -130,13 +149,15 @@ def _read(options: SimulateOptions, folder: Path, tell: Progress) -> Subject:
         plan = read_plan(trusted)
     check_links(options, plan.manifest.workers)
     if options.system in HOSTS_ALONE:
-        setup = _copied(options, copies_of_plan(plan))
-        edges = plan.manifest.graph.edges / plan.manifest.workers
-        return _alone(options, setup, plan.manifest.graph.name, plan.assignment, edges)
+        found = rows_of_plan(plan, _SENT[options.system])
+        record = plan.manifest.graph
+        return _alone(options, found, record.name, plan.assignment, record.edges)
+    if options.system == AUTO:
+        return _fastest(plan, options, tell)
     if options.system is not None:
         raise SimulatorError(
-            f"A plan is simulated as it is, or as {' or '.join(HOSTS_ALONE)} on its partition, "
-            f"but not as {options.system}: for that give --graph in place of --plan."
+            f"A plan is simulated as it is, or as one of {', '.join((*HOSTS_ALONE, AUTO))} on its "
+            f"partition, but not as {options.system}: for that give --graph in place of --plan."
         )
     return _planned(STRAWMAN if plan.manifest.strawman else PLANNED, plan, options)
 
@@ -144,31 +165,30 @@ def _read(options: SimulateOptions, folder: Path, tell: Progress) -> Subject:
 def _hosts_alone(
     system: str, options: SimulateOptions, graph: Graph, workers: int, tell: Progress
 ) -> Subject:
-    """Return a partition, and a copy for each worker that needs it."""
+    """Return a partition, and the rows that hosts send each other."""
     tell("partition")
     check_workers(graph, workers)
     partition = PARTITION_STRATEGIES[options.asked.partition or HOSTS_ALONE[system]]
     given = options.asked.load_assignment()
     made = partition(graph, workers, options.seed) if given is None else given
     assignment = check_assignment(graph, workers, made)
-    setup = _copied(options, copies_of_edges(boundary_edges(graph, assignment), workers))
-    return _alone(options, setup, graph.name, assignment, len(graph.indices) / workers)
-
-
-def _copied(options: SimulateOptions, copies: NDArray[np.int64]) -> Setup:
-    return host_setup(copies, options.features, options.network.pace, options.mtu)
+    found = count_rows(boundary_edges(graph, assignment), workers, _SENT[system])
+    return _alone(options, found, graph.name, assignment, len(graph.indices))
 
 
 def _alone(
     options: SimulateOptions,
-    setup: Setup,
+    found: PairRows,
     graph: str,
     assignment: NDArray[np.integer],
-    edges: float,
+    edges: int,
 ) -> Subject:
+    setup = host_setup(found.rows, options.features, options.network.pace, options.mtu)
     vertices = int(np.bincount(assignment).max())
+    # A sum's members are added where they are, and the sum itself where it arrives.
+    additions = (edges + found.sums) / setup.workers
     bins = bins_of(vertices, options.bin_size or BIN_SIZE) if options.system == G3 else 0
-    return Subject(options.system or PLANNED, graph, None, setup, 0, vertices, edges, bins)
+    return Subject(options.system or PLANNED, graph, None, setup, 0, vertices, additions, bins)
 
 
 def _make_plan(
@@ -197,7 +217,7 @@ def _make_plan(
         )
     return build_chosen(
         graph,
-        choose_asked(replace(asked, preset=system), graph, situation),
+        choose_asked(replace(asked, preset=preset_of(system)), graph, situation),
         situation,
         program=program.digest,
         seed=options.seed,
@@ -205,6 +225,28 @@ def _make_plan(
         fits=room_for(options),
         progress=tell,
     )
+
+
+def _fastest(plan: Plan, options: SimulateOptions, tell: Progress) -> Subject:
+    """Return the plan, or leave all sums to hosts if that is predicted to be faster."""
+    if options.leaf_spine is not None:
+        return replace(_planned(AUTO, plan, options), chosen=PLANNED)
+    tell("predict the seconds of exchanges")
+    network, whole = predicted_on(options), options.slot_features is not None
+    seconds = {
+        PLANNED: plan_seconds(plan, Direction.FORWARD, options.features, network, together=whole)
+    }
+    between = {}
+    for system in (HOST_PARTIAL, BNS_GCN):
+        between[system] = rows_of_plan(plan, _SENT[system])
+        seconds[system] = host_seconds(between[system].rows, options.features, network)
+    chosen = min(seconds, key=lambda system: seconds[system])
+    if chosen == PLANNED:
+        subject = _planned(AUTO, plan, options)
+    else:
+        graph = plan.manifest.graph
+        subject = _alone(options, between[chosen], graph.name, plan.assignment, graph.edges)
+    return replace(subject, predicted_seconds=seconds, chosen=chosen)
 
 
 def _planned(system: str, plan: Plan, options: SimulateOptions) -> Subject:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from switchgnn.p4src import load_program, load_strawman
+from switchgnn.planner.costs.seconds import Network
 from switchgnn.planner.lanes import BANK_LANES, banks_of_slot, frame_bytes
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.plan.plan import Plan
@@ -14,9 +15,10 @@ from switchgnn.planner.presets import Situation, slot_bytes
 from switchgnn.profiles import UNLIMITED, PlanMemory, plan_memory
 from switchgnn.profiles.profile import most_attached
 from switchgnn.simulator.errors import SimulatorError
+from switchgnn.simulator.packing import ETHERNET_MTU
 from switchgnn.simulator.request import SimulateOptions
 
-_BITS, _MEGA = 8, 1e6
+_BITS, _MEGA, _MICRO = 8, 1e6, 1e-6
 
 
 def planned_for(options: SimulateOptions, workers: int, slots: int) -> Situation:
@@ -53,6 +55,22 @@ def planned_for(options: SimulateOptions, workers: int, slots: int) -> Situation
         banks=banks,
         within=True,
         lanes=lanes,
+    )
+
+
+def predicted_on(options: SimulateOptions) -> Network:
+    """Return what exchanges are predicted on: the star that is simulated, without what is lost.
+
+    Args:
+        options: the network, and what hosts pack.
+    """
+    network = options.network
+    return Network(
+        bits_per_second=network.bandwidth * _MEGA,
+        delay=network.delay * _MICRO,
+        passes_per_second=network.recirculation_rate,
+        mtu=options.mtu if isinstance(options.mtu, int) else ETHERNET_MTU,
+        window=network.window,
     )
 
 

@@ -11,7 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 from switchgnn.commands.application import COMMANDS, app
-from switchgnn.host.registry import TRANSPORTS
+from switchgnn.host.registry import AUTO, TRANSPORTS
 from switchgnn.host.wire.faults import DIRECTIONS, FaultRates, Faults
 from switchgnn.planner.chosen import KNOWN
 from switchgnn.planner.presets import PRESETS
@@ -158,7 +158,7 @@ def test_what_train_takes_is_listed_and_completed():
     data = pytest.importorskip("switchgnn.training.data.load").DATASETS
     models = pytest.importorskip("switchgnn.training.layers.models").MODELS
     text = help_of(["train"], width=300)
-    transports = [each.name for each in TRANSPORTS]
+    transports = [each.name for each in (*TRANSPORTS, AUTO)]
     for option, names in (("data", data), ("model", models), ("transport", transports)):
         assert set(completed("train", f"--{option}")) == set(names)
         for each in names:

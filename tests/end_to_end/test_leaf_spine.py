@@ -49,6 +49,12 @@ def test_every_sum_is_exact(combination, workers, leaves, spines, send):
     assert (leaf_spine["leaves"], leaf_spine["spines"]) == (leaves, spines)
     assert leaf_spine["partial_sums"] == leaf_spine["planned_partial_sums"] > 0
     check_bytes(report, leaf_spine)
+    # Copies cost what pairs of workers on two leaves send each other, both ways through a spine.
+    assert leaf_spine["host_mtu"] == report["host_mtu"] == 1500
+    for name in ("host", "host_partial"):
+        crossing = leaf_spine[f"{name}_bytes_up"]
+        assert crossing == leaf_spine[f"{name}_bytes_down"]
+        assert 0 < crossing < report[f"{name}_bytes_up"]
 
 
 def check_bytes(report, leaf_spine):

@@ -6,16 +6,19 @@ import json
 import signal
 import subprocess
 import sys
+from itertools import product
 
 import numpy as np
 import pytest
 
+from switchgnn.host.direct import copy_schedules, partial_schedules, rows_per_pair
 from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, BODY_AT
 from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.load import load_graph
 from tests.end_to_end.conftest import run_json, switchgnn
+from tests.host.direct.framings import sizes_of_frames
 from tests.support.markers import COMBINATIONS, on_python, some_of
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
@@ -34,6 +37,8 @@ REQUIRED = {
     "bytes_down": int,
     "host_bytes_up": int,
     "host_bytes_down": int,
+    "host_partial_bytes_up": int,
+    "host_partial_bytes_down": int,
     "passes": int,
     "contributions": int,
     "seconds": float,
@@ -117,7 +122,8 @@ def check(report, *, graph="digits", workers, slots=None, **options):
         assert isinstance(report[name], kind), name
     assert report["exact"] is True
     assert report["max_error"] <= report["error_bound"]
-    prediction = predicted(graph, workers, slots, lanes=report["lanes"], **options)
+    plan = planned(graph, workers, slots, lanes=report["lanes"], **options)
+    prediction = plan.manifest.direction(Direction.FORWARD).prediction
     sizes = frame_sizes(report["features"], report["lanes"])
     frames = len(sizes) * report["rounds"]
     assert report["contributions"] == prediction.contributions * frames
@@ -130,9 +136,27 @@ def check(report, *, graph="digits", workers, slots=None, **options):
     assert sum(w["sums_received"] for w in report["per_worker"]) == frames * sum(
         prediction.packets_down
     )
-    copies = sum(prediction.host_packets_up) * report["rounds"]
-    assert report["host_bytes_up"] == report["host_bytes_down"] == copies * sum(sizes)
     check_bytes(report, prediction, sizes)
+    check_hosts_alone(report, load_graph(graph), plan.assignment)
+
+
+def check_hosts_alone(report, graph, assignment, mtu=1500):
+    """Beside the plan is what the schedules of `host` and `host-partial` have, frame by frame."""
+    assert report["host_mtu"] == mtu
+    workers, names = report["workers"], {"host": copy_schedules, "host_partial": partial_schedules}
+    for name, make in names.items():
+        up, down = [0] * workers, [0] * workers
+        rows_of_pairs = rows_per_pair(make(graph, assignment, workers))
+        for a, b in product(range(workers), repeat=2):
+            frames = sizes_of_frames(rows_of_pairs[a, b].item(), report["features"], mtu)
+            answers = 60 * -(-len(frames) // 8)
+            for worker, sent, received in ((a, sum(frames), answers), (b, answers, sum(frames))):
+                up[worker] += report["rounds"] * sent
+                down[worker] += report["rounds"] * received
+        said = [worker[f"{name}_bytes_up"] for worker in report["per_worker"]]
+        heard = [worker[f"{name}_bytes_down"] for worker in report["per_worker"]]
+        assert (said, heard) == (up, down)
+        assert report[f"{name}_bytes_up"] == report[f"{name}_bytes_down"] == sum(up)
 
 
 def frame_sizes(features, lanes):
@@ -165,15 +189,19 @@ def check_bytes(report, prediction, sizes):
 
 
 def predicted(graph, workers, slots, **options):
+    plan = planned(graph, workers, slots, **options)
+    return plan.manifest.direction(Direction.FORWARD).prediction
+
+
+def planned(graph, workers, slots, **options):
     program = load_program()
-    plan = build_plan(
+    return build_plan(
         load_graph(graph),
         workers=workers,
         slots=slots or program.slots,
         program=program.digest,
         **options,
     )
-    return plan.manifest.direction(Direction.FORWARD).prediction
 
 
 def test_a_directed_graph_from_a_file(combination, tmp_path):
@@ -197,7 +225,20 @@ def test_the_table_says_what_ran_and_that_it_is_exact():
     assert "Ran on: fabric loopback: as asked; switch embedded" in result.stdout
     assert "Plan: partition metis, blocks mlgp, send multicast, order gamr." in result.stdout
     assert "Every sum equals the reference: fixed point to the bit" in result.stdout
-    assert "host-based" in result.stdout
+    assert (
+        "predicted for rows packed into frames up to an MTU of 1,500: host takes" in result.stdout
+    )
+
+
+def test_hosts_alone_have_the_mtu_that_is_asked_for(combination):
+    report = run_json(combination, "--graph", "karate", "--workers", 3, "--mtu", 9000)
+    check_hosts_alone(report, load_graph("karate"), planned("karate", 3, None).assignment, 9000)
+    one_by_one = run_json(combination, "--graph", "karate", "--workers", 3, "--mtu", "fragment")
+    assert one_by_one["host_mtu"] == "fragment"
+    assert one_by_one["host_bytes_up"] > report["host_bytes_up"]
+    refused = switchgnn("run", "--graph", "karate", "--mtu", "jumbo")
+    assert refused.returncode == 2
+    assert "MTU" in refused.stderr
 
 
 def test_auto_says_why():

@@ -45,6 +45,19 @@ def finished(result):
 TRANSPORTS = ("switch", "host", "host-partial", "g3", "strawman", "local")
 
 
+def test_auto_trains_over_what_it_predicts_to_be_the_fastest():
+    result = switchgnn(
+        *("train", "--data", "karate", "--workers", "2", "--epochs", "2", "--dropout", "0"),
+        *("--fabric", "loopback", "--transport", "auto", "--json"),
+        seconds=300,
+    )
+    (report,) = finished(result)
+    predicted = report["predicted_seconds"]
+    assert set(predicted) == {"switch", "host", "host-partial"}
+    assert report["transport"] == min(predicted, key=predicted.get)
+    assert all(np.isfinite(report["losses"]))
+
+
 SETS = [pytest.param(each, id=str(each)) for each in (("karate", "gcn", 4), ("digits", "sage", 2))]
 
 

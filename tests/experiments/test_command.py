@@ -63,7 +63,7 @@ def test_a_small_figure_end_to_end(tmp_path):
 
 def test_points_are_what_simulate_says(tmp_path):
     """With one partition file for all that have the same, the numbers are those without it."""
-    systems = ["bns-gcn", "g3", "strawman", "paper", "best"]
+    systems = ["bns-gcn", "host-partial", "g3", "strawman", "paper", "best"]
     graph = "random:300:2000:3"  # on which METIS's seed matters
     points = {system: point(graph=graph, system=system, features=128) for system in systems}
     store = Store(tmp_path, {})

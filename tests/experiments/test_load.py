@@ -15,7 +15,11 @@ from switchgnn.experiments import (
 )
 from switchgnn.experiments.cells import select
 from switchgnn.experiments.load import known_figures
+from switchgnn.host.registry import HOST_PARTIAL
 from switchgnn.profiles import find_profile
+
+# Figures whose graphs are not of the paper's sizes at any scale.
+OWN_SIZES = ("example", "never-slower")
 
 RIGHT = {
     "about": "a comment",
@@ -70,6 +74,7 @@ def changed(path, value):
 def test_all_figures_are_right_at_both_scales():
     figures = load_figures(known_figures())
     every = "figure2 figure15 figure16 figure17 figure18 figure19 loop switches example"
+    every += " never-slower"
     assert set(every.split()) == {figure.name for figure in figures}
     for figure in figures:
         for scale in ("small", "full"):
@@ -79,11 +84,40 @@ def test_all_figures_are_right_at_both_scales():
 
 
 def test_the_papers_sizes_at_full_scale():
-    for figure in load_figures([]):
+    for figure in load_figures([name for name in known_figures() if name not in OWN_SIZES]):
         cells = cells_of(figure, "full")
         assert {cell.point.seed for cell in cells} == set(range(5))
         assert max(cell.workers for cell in cells) == 128
         assert {cell.point.graph.split(":")[1] for cell in cells} == {"1"}
+
+
+def test_the_grid_of_never_slower():
+    (figure,) = load_figures(["never-slower"])
+    systems = ["bns-gcn", "host-partial", "strawman", "paper", "auto"]
+    assert [series.system for series in figure.series] == systems
+    cells = cells_of(figure, "full")
+    assert {cell.workers for cell in cells} == {8, 32, 128}
+    for name, least in {"graph": 6, "memory": 4, "recirculation": 3}.items():
+        assert len({getattr(cell, name) for cell in cells}) >= least
+    # Every place has every system, on the same vertices of the same workers.
+    places = {}
+    for cell in cells:
+        where = (cell.graph, cell.workers, cell.memory, cell.recirculation)
+        places.setdefault(where, []).append(cell.point)
+    assert len(places) == 6 * 3 * 4 * 3
+    for points in places.values():
+        assert [point.system for point in points] == systems
+        assert len({point.partition_name for point in points}) == 1
+    # The best plan is made for the rate of its loop.
+    best = {cell.point for cell in cells if cell.point.system == "auto"}
+    assert len({point.plan_name for point in best}) == len(best) == len(places)
+
+
+def test_a_series_is_called_what_its_transport_is():
+    for figure in load_figures(known_figures()):
+        for series in figure.series:
+            if series.system == HOST_PARTIAL.name:
+                assert series.label == HOST_PARTIAL.label
 
 
 def test_without_names_all_but_the_example():
@@ -105,6 +139,8 @@ def test_without_names_all_but_the_example():
         (["panels", 0, "y"], "smell", "no measure 'smell'"),
         (["panels", 0, "x"], "y", "no axis 'y'"),
         (["panels", 0, "series"], ["nobody"], "no series 'nobody'"),
+        (["panels", 0, "draw"], "ratios", "no series ''; known: hosts, plan, no limit"),
+        (["claims", 0, "after"], "the fastest other", "no series 'the fastest other'"),
         (["claims", 0, "before"], "nobody", "no series 'nobody'"),
         (["claims", 0, "where"], {"weather": "fine"}, "no choice 'weather'"),
         (["scales", "small", "workers"], 4, "scales[...].workers: expected array, got int"),

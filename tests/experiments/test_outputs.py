@@ -8,6 +8,7 @@ import json
 import pytest
 
 from switchgnn.experiments import Store, cells_of, load_figures, run_points, write_figures
+from switchgnn.experiments.draw import draw_figure
 from switchgnn.experiments.load import known_figures
 from switchgnn.experiments.measures import value_of
 from switchgnn.experiments.rows import RESULT_COLUMNS
@@ -134,6 +135,66 @@ def test_the_table_keeps_backgrounds_apart():
     heaviest, none, _ = rows_of(figure, cells, results)
     assert (heaviest[3], none[3]) == ("4.00×", "1.00×")  # noqa: RUF001
     assert heaviest[6] == "Reddit, 32 workers, 100MB, background 0.5"
+
+
+GRID = load_figures(["never-slower"])[0]
+GRID_CELLS = cells_of(GRID, "small")
+
+
+def communicating(milliseconds):
+    """Results of the grid: what each system communicates for, given the workers and the memory."""
+    return {
+        cell.point: result(communication_seconds=1e-3 * milliseconds(cell))
+        for cell in GRID_CELLS
+        if milliseconds(cell)
+    }
+
+
+def by_hand(cell):
+    """`auto` is a third slower than the strawman with 3 MB, and half as fast with 10 MB."""
+    if cell.point.system == "auto":
+        return {"3MB": 4, "10MB": 1}.get(cell.memory, 2)
+    return {"strawman": 3 if cell.memory == "3MB" else 2}.get(cell.point.system, 5)
+
+
+def test_the_fastest_other_is_another_one_at_each_place():
+    rows = rows_of(GRID, GRID_CELLS, communicating(by_hand))
+    assert [row[3] for row in rows] == ["1.33×"] * 3 + ["0.80×"] * 3  # noqa: RUF001
+    assert "3MB" in rows[0][6]
+    # Without the strawman hosts alone are the fastest others.
+    rows = rows_of(
+        GRID,
+        GRID_CELLS,
+        communicating(lambda cell: by_hand(cell) * (cell.point.system != "strawman")),
+    )
+    assert {row[3] for row in rows} == {"0.80×"}  # noqa: RUF001
+
+
+def test_a_heat_map_has_the_ratio_of_each_place():
+    picture = draw_figure(GRID, GRID_CELLS, communicating(by_hand), "")
+    expected = {"3MB": "1.33", "10MB": "0.50", "30MB": "1.00", "100MB": "1.00"}
+    for panel, axes in zip(GRID.panels, picture.axes, strict=True):
+        columns = [label.get_text() for label in axes.get_xticklabels()]
+        rows = [label.get_text() for label in axes.get_yticklabels()]
+        assert rows[:3] == ["digits, 8 workers", "digits, 32 workers", "digits:80, 8 workers"]
+        assert columns == list(expected), panel
+        shown = {tuple(text.get_position()): text.get_text() for text in axes.texts}
+        assert shown == {
+            (x, y): expected[columns[x]] for x in range(len(columns)) for y in range(len(rows))
+        }
+        assert f"above 1 in {len(rows)} of {4 * len(rows)}" in axes.get_xlabel()
+
+
+def test_a_heat_map_leaves_out_what_has_no_result():
+    picture = draw_figure(
+        GRID,
+        GRID_CELLS,
+        communicating(lambda cell: by_hand(cell) * (cell.memory != "3MB" or cell.workers != 8)),
+        "",
+    )
+    axes = picture.axes[0]
+    rows = len(axes.get_yticklabels())
+    assert len(axes.texts) == 4 * rows - rows // 2
 
 
 def test_without_results_the_table_says_so():

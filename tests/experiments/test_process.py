@@ -9,6 +9,7 @@ from unittest.mock import Mock
 import pytest
 
 from switchgnn.experiments import cells_of, load_figures, process
+from switchgnn.experiments.cells import select
 from switchgnn.experiments.load import known_figures
 from switchgnn.experiments.runner import REFUSED, point_command
 from switchgnn.profiles import UNLIMITED
@@ -17,10 +18,17 @@ from switchgnn.simulator.within import check_fits
 from tests.experiments.fake_points import point
 from tests.support.markers import full, whole
 
+
+def hardest(figure):
+    """The cells with the most workers and the least memory: plans have the most entries there."""
+    where = {"workers": "most", "memory": "least"}
+    return select(cells_of(figure, "small"), where)
+
+
 LIMITED = {
     cell.point: figure.name
     for figure in load_figures(known_figures())
-    for cell in cells_of(figure, "small")
+    for cell in hardest(figure)
     if cell.point.switch != UNLIMITED.name
 }
 
@@ -30,7 +38,7 @@ def points_of_switches():
     for one, name in LIMITED.items():
         rates = [other.recirculation_rate for other in LIMITED if LIMITED[other] == name]
         marks = [] if one.recirculation_rate == max(rates) else full
-        yield pytest.param(one, id=f"{name}-{one.recirculation_rate:g}", marks=marks)
+        yield pytest.param(one, id=f"{name}-{one.graph}-{one.recirculation_rate:g}", marks=marks)
 
 
 @whole

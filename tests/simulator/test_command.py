@@ -51,7 +51,7 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("system", ["bns-gcn", "g3", "strawman", "paper", "best"])
+@pytest.mark.parametrize("system", ["bns-gcn", "host-partial", "g3", "strawman", "paper", "best"])
 def test_every_system_gives_the_same_numbers(system):
     told = as_json(*GRAPH, "--memory", "2kB", "--system", system, "--layers", 3)
     assert told.keys() >= KEYS
@@ -63,7 +63,7 @@ def test_every_system_gives_the_same_numbers(system):
     assert told["bins"] == (1 if system == "g3" else 0)
     assert told["exchange_seconds"] >= told["busiest_link_seconds"] > 0
     assert told["bytes"] == sum(told["bytes_up"]) + sum(told["bytes_down"])
-    hosts_alone = system in ("bns-gcn", "g3")
+    hosts_alone = system in ("bns-gcn", "host-partial", "g3")
     assert told["slots"] == (0 if hosts_alone else 15)
     assert (told["sums"] > 0) != hosts_alone
     assert (told["overflowed"] > 0) == (system == "strawman")
@@ -85,7 +85,7 @@ def test_hosts_alone_on_the_partition_of_a_plan(folder):
     assert told["bytes"] == as_json(*GRAPH, "--system", "bns-gcn")["bytes"]
 
 
-@pytest.mark.parametrize("system", ["bns-gcn", "g3", "strawman", "paper", "best"])
+@pytest.mark.parametrize("system", ["bns-gcn", "host-partial", "g3", "strawman", "paper", "best"])
 def test_one_worker_alone_exchanges_nothing(system):
     told = as_json("--graph", "karate", "--workers", 1, "--system", system)
     assert told["aggregation_bits_per_second"] == told["sums"] == sum(told["features_up"]) == 0
@@ -99,7 +99,7 @@ def test_unlimited_memory_makes_no_overflow():
     assert told["overflowed"] == 0 < told["sums"]
 
 
-@pytest.mark.parametrize("system", ["bns-gcn", "strawman", "paper", "best"])
+@pytest.mark.parametrize("system", ["bns-gcn", "host-partial", "strawman", "paper", "best"])
 def test_a_leaf_spine_tells_of_both_tiers(system):
     tiers = {
         "leaves",
@@ -220,7 +220,7 @@ def test_words_for_people():
             "No completion 'core'; known: spine, leaf",
         ),
         ([*GRAPH, "--system", "paper", "--topology", "ring"], "No topology 'ring'"),
-        ([*GRAPH, "--system", "pipegcn"], "No system 'pipegcn'; known: bns-gcn, g3, strawman"),
+        ([*GRAPH, "--system", "pipegcn"], "No system 'pipegcn'; known: bns-gcn, host-partial, g3"),
         ([*GRAPH, "--system", "paper", "--memory", "much"], "cannot read --memory much"),
         ([*GRAPH, "--system", "paper", "--memory", "128"], "needs 2 slots"),
         ([*GRAPH, "--system", "paper", "--bandwidth", 0], "bandwidth must be above 0"),
@@ -241,6 +241,7 @@ def test_what_cannot_be_simulated_is_refused_in_a_sentence(arguments, told):
     [
         ("bns-gcn", ["--blocks", "mlgp"], "bns-gcn has no blocks to choose: .*only --partition"),
         ("g3", ["--order", "gamr"], "g3 has no order to choose"),
+        ("host-partial", ["--send", "cover"], "host-partial has no send .*only --partition"),
         ("strawman", ["--send", "cover"], "strawman has no send .*--partition and --order can"),
         ("paper", ["--order", "upward"], "no order strategy 'upward'"),
         ("bns-gcn", ["--partition", "cake"], "no partition strategy 'cake'"),
@@ -264,7 +265,7 @@ def numbers_of(told):
     return {name: it for name, it in told.items() if name not in changing}
 
 
-@pytest.mark.parametrize("system", ["bns-gcn", "g3", "strawman", "paper", "best"])
+@pytest.mark.parametrize("system", ["bns-gcn", "host-partial", "g3", "strawman", "paper", "best"])
 def test_a_partition_in_a_file_is_as_good_as_its_name(system, tmp_path):
     np.save(tmp_path / "workers.npy", g3(load_graph("karate"), 4, 0))
     common = [*GRAPH, "--memory", "2kB", "--system", system]

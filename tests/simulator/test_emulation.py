@@ -7,7 +7,9 @@ import pytest
 
 from switchgnn.commands.run.job import run_job
 from switchgnn.commands.run.options import RunOptions
-from switchgnn.host.direct import Framing, copy_schedules
+from switchgnn.host.direct import Framing, copy_schedules, partial_schedules
+from switchgnn.host.direct.copies import copies
+from switchgnn.host.direct.partial import fewest_rows
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import Kind
 from switchgnn.p4src import load_program
@@ -21,11 +23,11 @@ from switchgnn.simulator import (
     FRAGMENT,
     LeafSpineOptions,
     NetworkOptions,
-    copies_of_plan,
     host_setup,
     plan_setup,
     run_simulation,
 )
+from switchgnn.simulator.host_setup import rows_of_plan
 from tests.host.direct.crew import Hub, exchange, on_hub, parts_of
 from tests.support.commands import nursery
 
@@ -124,15 +126,20 @@ def test_the_bytes_between_leaves_and_spines_are_those_of_the_embedded_switches(
     assert run.contributions == report.contributions
 
 
+@pytest.mark.parametrize(
+    ("choose", "make"),
+    [(copies, copy_schedules), (fewest_rows, partial_schedules)],
+    ids=["host", "host-partial"],
+)
 @pytest.mark.parametrize("mtu", [FRAGMENT, 200, 1500])
-def test_the_bytes_between_hosts_are_those_of_the_transport(mtu):
+def test_the_bytes_between_hosts_are_those_of_the_transport(mtu, choose, make):
     graph = load_graph("karate")
     plan = build_plan(graph, workers=WORKERS, slots=SLOTS, program=load_program().digest)
-    copies = copies_of_plan(plan)
-    run = run_simulation(host_setup(copies, WIDTH, PACE, mtu), NetworkOptions(window=PACE.window))
+    rows = rows_of_plan(plan, choose).rows
+    run = run_simulation(host_setup(rows, WIDTH, PACE, mtu), NetworkOptions(window=PACE.window))
     features = np.ones((graph.vertices, WIDTH), dtype=np.float32)
     parts = parts_of(plan.assignment, WORKERS)
-    schedules = copy_schedules(graph, plan.assignment, workers=WORKERS)
+    schedules = make(graph, plan.assignment, workers=WORKERS)
     for _ in range(TRIES):
         hub = Hub(WORKERS)
         transports = on_hub(schedules, hub=hub, pace=PACE, framing=Framing.parse(str(mtu)))

@@ -34,7 +34,8 @@ from switchgnn.commands.shared.nursery import fork_nursery
 from switchgnn.commands.shared.outputs import check_outputs
 from switchgnn.commands.shared.recordings import PcapOption
 from switchgnn.commands.shared.strategies import SlotsOption, StrategyOption, StrategyOptions
-from switchgnn.commands.shared.topology import BandwidthOption, SiteOptions, WindowOption
+from switchgnn.commands.shared.topology import BandwidthOption, SiteOptions, WindowOption, known_mtu
+from switchgnn.host.direct.framing import FRAGMENT, USUAL_MTU, Framing
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import LAST_ROUND, WIDEST
 from switchgnn.interruptible import wait_for_interrupt
@@ -102,6 +103,17 @@ def run(
     site: SiteOptions,
     bandwidth: BandwidthOption = None,
     window: WindowOption = None,
+    mtu: Annotated[
+        str,
+        typer.Option(
+            metavar="BYTES",
+            rich_help_panel=NETWORK,
+            callback=known_mtu,
+            help="The largest IP packet of the hosts alone that the report compares with, into "
+            f"which rows are packed; or {FRAGMENT}: a frame of 188 bytes for each fragment of a "
+            "row.",
+        ),
+    ] = str(USUAL_MTU),
     patience: Annotated[
         float,
         typer.Option(
@@ -204,6 +216,7 @@ def run(
         leaf_spine=leaf_spine,
         pcap=pcap,
         metrics=find_metrics(metrics, workers),
+        framing=Framing.parse(mtu),
     )
     console = plain_console(stderr=True)
     if grpc_port and tls is None:

@@ -12,6 +12,8 @@ from switchgnn.commands.run.report import RunReport
 from switchgnn.commands.shared.leaf_spine_display import leaf_spine_table
 from switchgnn.commands.shared.releases import too_many_releases
 from switchgnn.commands.shared.sentences import captured_line, counted, ran_as, strategies_line
+from switchgnn.host.direct.framing import FRAGMENT
+from switchgnn.host.registry import HOST, HOST_PARTIAL
 from switchgnn.planner.presets import PAPER
 
 
@@ -31,6 +33,7 @@ def print_report(console: Console, report: RunReport) -> None:
         for why in report.why:
             console.print(f"  {why}", soft_wrap=True, highlight=False)
     console.print(_worker_table(report))
+    console.print(_beside_hosts(report), soft_wrap=True, highlight=False)
     if report.leaf_spine is not None:
         console.print(leaf_spine_table(report.leaf_spine))
     console.print(
@@ -73,40 +76,52 @@ def print_report(console: Console, report: RunReport) -> None:
 
 
 def _worker_table(report: RunReport) -> Table:
-    table = Table(
-        title=f"Bytes on the wire, counted by {report.wires}; beside them host-based exchange"
-    )
-    names = ("worker", "sent", "sums", "bytes up", "host-based", "bytes down", "host-based", "s")
-    for name in names:
+    table = Table(title=f"Bytes on the wire, counted by {report.wires}")
+    for name in ("worker", "sent", "sums", "bytes up", "bytes down", "s"):
         table.add_column(name, justify="right")
     for worker in report.per_worker:
         table.add_row(
             str(worker.worker),
-            *(
-                f"{value:,}"
-                for value in (
-                    worker.features_sent,
-                    worker.sums_received,
-                    worker.bytes_up,
-                    worker.host_bytes_up,
-                    worker.bytes_down,
-                    worker.host_bytes_down,
-                )
+            *_numbers(
+                worker.features_sent, worker.sums_received, worker.bytes_up, worker.bytes_down
             ),
             f"{worker.seconds:.2f}",
         )
     table.add_section()
+    sent = sum(worker.features_sent for worker in report.per_worker)
+    sums = sum(worker.sums_received for worker in report.per_worker)
     table.add_row(
-        "all",
-        f"{sum(worker.features_sent for worker in report.per_worker):,}",
-        f"{sum(worker.sums_received for worker in report.per_worker):,}",
-        f"{report.bytes_up:,}",
-        f"{report.host_bytes_up:,}",
-        f"{report.bytes_down:,}",
-        f"{report.host_bytes_down:,}",
-        f"{report.seconds:.2f}",
+        "all", *_numbers(sent, sums, report.bytes_up, report.bytes_down), f"{report.seconds:.2f}"
     )
+    table.add_section()
+    for name, up, down in (
+        (HOST.name, report.host_bytes_up, report.host_bytes_down),
+        (HOST_PARTIAL.name, report.host_partial_bytes_up, report.host_partial_bytes_down),
+    ):
+        table.add_row(name, "", "", *_numbers(up, down), "")
     return table
+
+
+def _numbers(*numbers: int) -> tuple[str, ...]:
+    return tuple(f"{number:,}" for number in numbers)
+
+
+def _beside_hosts(report: RunReport) -> str:
+    """Compare with hosts alone, which send nothing here: their bytes follow from the graph."""
+    ours = max(1, report.bytes_up + report.bytes_down)
+    host = report.host_bytes_up + report.host_bytes_down
+    partial = report.host_partial_bytes_up + report.host_partial_bytes_down
+    return (
+        f"Hosts alone, predicted for {_frames(report.host_mtu)}: {HOST.name} takes "
+        f"{host / ours:.2f} times the bytes of the switch, {HOST_PARTIAL.name} "
+        f"{partial / ours:.2f} times."
+    )
+
+
+def _frames(mtu: int | str) -> str:
+    if mtu == FRAGMENT:
+        return "a fragment of a row in each frame"
+    return f"rows packed into frames up to an MTU of {mtu:,}"
 
 
 def _queues(report: RunReport) -> str:

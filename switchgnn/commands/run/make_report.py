@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the report of a run from what was planned and what was measured."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,20 +12,16 @@ from numpy.typing import NDArray
 from switchgnn.commands.run.options import RunOptions
 from switchgnn.commands.run.reference import Verdict
 from switchgnn.commands.run.report import RunReport, WorkerReport
-from switchgnn.commands.shared.leaf_spine_report import (
-    Exchanges,
-    LeafSpineReport,
-    report_leaf_spine,
-)
+from switchgnn.commands.shared.leaf_spine_report import LeafSpineReport, report_leaf_spine
 from switchgnn.commands.shared.workers import WorkerOutcome
-from switchgnn.host.wire.header import feature_frame_bytes
+from switchgnn.host.alone import Exchanges, HostTraffic, host_traffic
+from switchgnn.host.registry import HOST, HOST_PARTIAL
 from switchgnn.host.wire.native.library import hosts_run_as
 from switchgnn.p4src import Program
 from switchgnn.planner.chosen import strategy_names
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.graphs.graph import Graph
-from switchgnn.planner.lanes import fragment_lanes
 from switchgnn.planner.plan.files import read_assignment
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts
 from switchgnn.planner.plan.manifest import Manifest
@@ -109,7 +106,10 @@ def make_report(
     """
     forward = prepared.manifest.direction(Direction.FORWARD)
     prediction = forward.prediction
-    per_worker = _report_workers(options, prepared, measured)
+    exchanges = Exchanges(Direction.FORWARD, prepared.features.shape[1], options.rounds)
+    boundary = boundary_edges(prepared.graph, read_assignment(prepared.plan))
+    alone = host_traffic(boundary, options.workers, [exchanges], options.framing)
+    per_worker = _report_workers(measured, alone[HOST.name], alone[HOST_PARTIAL.name])
     return RunReport(
         target=choice.target.value,
         backend=None if ahead is None else ahead.backend.value,
@@ -137,8 +137,11 @@ def make_report(
         error_bound=verdict.error_bound,
         bytes_up=sum(report.bytes_up for report in per_worker),
         bytes_down=sum(report.bytes_down for report in per_worker),
+        host_mtu=options.framing.told,
         host_bytes_up=sum(report.host_bytes_up for report in per_worker),
         host_bytes_down=sum(report.host_bytes_down for report in per_worker),
+        host_partial_bytes_up=sum(report.host_partial_bytes_up for report in per_worker),
+        host_partial_bytes_down=sum(report.host_partial_bytes_down for report in per_worker),
         wires=measured.wires,
         frames_up=sum(outcome.traffic["frames_up"] for outcome in measured.outcomes),
         frames_down=sum(outcome.traffic["frames_down"] for outcome in measured.outcomes),
@@ -154,16 +157,13 @@ def make_report(
         faults_injected=_injected(measured),
         repairs=_repairs(measured.outcomes),
         per_worker=per_worker,
-        leaf_spine=_leaf_spine_report(options, prepared, measured),
+        leaf_spine=_leaf_spine_report(prepared, measured, exchanges, alone),
     )
 
 
 def _report_workers(
-    options: RunOptions, prepared: Prepared, measured: Measured
+    measured: Measured, copied: HostTraffic, partial: HostTraffic
 ) -> tuple[WorkerReport, ...]:
-    prediction = prepared.manifest.direction(Direction.FORWARD).prediction
-    widths = fragment_lanes(prepared.features.shape[1], prepared.manifest.lanes)
-    weight = options.rounds * sum(map(feature_frame_bytes, widths))
     return tuple(
         WorkerReport(
             worker=worker,
@@ -171,35 +171,33 @@ def _report_workers(
             sums_received=outcome.tally["sums_received"],
             bytes_up=wire.up,
             bytes_down=wire.down,
-            host_bytes_up=host_up * weight,
-            host_bytes_down=host_down * weight,
+            host_bytes_up=copied.up[worker],
+            host_bytes_down=copied.down[worker],
+            host_partial_bytes_up=partial.up[worker],
+            host_partial_bytes_down=partial.down[worker],
             seconds=outcome.seconds,
             releases=releases,
             tally=outcome.tally,
         )
-        for worker, (outcome, wire, releases, host_up, host_down) in enumerate(
-            zip(
-                measured.outcomes,
-                measured.wire,
-                measured.releases,
-                prediction.host_packets_up,
-                prediction.host_packets_down,
-                strict=True,
-            )
+        for worker, (outcome, wire, releases) in enumerate(
+            zip(measured.outcomes, measured.wire, measured.releases, strict=True)
         )
     )
 
 
 def _leaf_spine_report(
-    options: RunOptions, prepared: Prepared, measured: Measured
+    prepared: Prepared,
+    measured: Measured,
+    exchanges: Exchanges,
+    alone: Mapping[str, HostTraffic],
 ) -> LeafSpineReport | None:
     if prepared.parts is None:
         return None
     return report_leaf_spine(
         prepared.parts,
         prepared.manifest,
-        [Exchanges(Direction.FORWARD, prepared.features.shape[1], options.rounds)],
-        boundary=boundary_edges(prepared.graph, read_assignment(prepared.plan)),
+        [exchanges],
+        alone=alone,
         partial_sums=measured.partial_sums,
         cables=measured.cables,
         faults_injected=measured.cable_faults,

@@ -5,6 +5,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from switchgnn.host.direct.framing import Framing
 from switchgnn.host.pace import Pace
 from switchgnn.planner.chosen import Asked
 from switchgnn.planner.partition.leaf_spine import LeafSpine
@@ -36,6 +37,7 @@ class RunOptions:
         tls: the folder with certificates for P4Runtime, or None for plain gRPC.
         asked: the strategies to plan with.
         pcap: the folder for a file of each link's packets, or None.
+        framing: of the exchanges between hosts that the report compares with.
         metrics: the address and the port where worker 0 serves metrics; None: nobody does.
     """
 
@@ -59,4 +61,5 @@ class RunOptions:
     sockets: Path | None = None
     backend: Backend | None = None
     pcap: Path | None = None
+    framing: Framing = field(default_factory=Framing)
     metrics: tuple[str, int] | None = None

@@ -16,7 +16,9 @@ class WorkerReport:
         worker: its number.
         features_sent, sums_received: data packets over all rounds.
         bytes_up, bytes_down: bytes on its link.
-        host_bytes_up, host_bytes_down: bytes that host-based exchange would have put there.
+        host_bytes_up, host_bytes_down: bytes that copies between hosts would have put there.
+        host_partial_bytes_up, host_partial_bytes_down: the same for copies or partial sums,
+            whichever are fewer.
         seconds: from its first `done` to its last `advance`.
         releases: slots that it had released, as the switch has counted.
         tally: all its counts, by name.
@@ -29,6 +31,8 @@ class WorkerReport:
     bytes_down: int
     host_bytes_up: int
     host_bytes_down: int
+    host_partial_bytes_up: int
+    host_partial_bytes_down: int
     seconds: float
     releases: int
     tally: dict[str, int]
@@ -61,7 +65,12 @@ class RunReport:
         max_error: the largest absolute error of a float sum.
         error_bound: the largest error that fixed point allows.
         bytes_up, bytes_down: bytes on the links of all workers.
-        host_bytes_up, host_bytes_down: the same for host-based exchange.
+        host_mtu: of the frames between hosts that the plan is compared with: bytes of the largest
+            IP packet, or ``fragment``.
+        host_bytes_up, host_bytes_down: bytes of all workers if hosts had sent copies, with
+            acknowledgements.
+        host_partial_bytes_up, host_partial_bytes_down: the same for copies or partial sums,
+            whichever are fewer.
         wires: who counted the bytes, ``interfaces`` or ``sockets``.
         frames_up, frames_down: frames of all workers, as their sockets counted them.
         passes, contributions: what the switch counted.
@@ -109,8 +118,11 @@ class RunReport:
     error_bound: float
     bytes_up: int
     bytes_down: int
+    host_mtu: int | str
     host_bytes_up: int
     host_bytes_down: int
+    host_partial_bytes_up: int
+    host_partial_bytes_down: int
     wires: str
     frames_up: int
     frames_down: int

@@ -5,6 +5,8 @@
 from rich.table import Table
 
 from switchgnn.commands.shared.leaf_spine_report import LeafSpineReport
+from switchgnn.host.direct.framing import FRAGMENT
+from switchgnn.host.registry import HOST, HOST_PARTIAL
 
 
 def leaf_spine_table(
@@ -20,6 +22,7 @@ def leaf_spine_table(
     Returns:
         The table: bytes up and down by row.
     """
+    frames = "fragments" if report.host_mtu == FRAGMENT else f"MTU {report.host_mtu:,}"
     table = Table(title=f"{what} between {report.leaves} leaves and {report.spines} spines")
     for name in ("", "up", "down"):
         table.add_column(name, justify="right")
@@ -27,7 +30,12 @@ def leaf_spine_table(
         (counted, report.bytes_up, report.bytes_down),
         ("planned", report.planned_bytes_up, report.planned_bytes_down),
         ("sums at spines only", report.single_bytes_up, report.single_bytes_down),
-        ("host-based", report.host_bytes_up, report.host_bytes_down),
+        (f"{HOST.name}, {frames}", report.host_bytes_up, report.host_bytes_down),
+        (
+            f"{HOST_PARTIAL.name}, {frames}",
+            report.host_partial_bytes_up,
+            report.host_partial_bytes_down,
+        ),
     )
     for name, *columns in rows:
         table.add_row(name, *("-" if value is None else f"{value:,}" for value in columns))

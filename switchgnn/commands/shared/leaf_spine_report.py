@@ -2,16 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What exchanges put on the links between leaves and spines, and what other ways would."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
-from typing import NamedTuple
 
 from switchgnn.controller import Counters, Outcome
+from switchgnn.host.alone import Exchanges, HostTraffic
+from switchgnn.host.registry import HOST, HOST_PARTIAL
 from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, feature_frame_bytes
-from switchgnn.planner.direction import Direction
-from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.lanes import fragment_lanes
-from switchgnn.planner.partition.leaf_crossings import crossing_copies
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts
 from switchgnn.planner.plan.manifest import Manifest
@@ -31,7 +29,12 @@ class LeafSpineReport:
         planned_bytes_up, planned_bytes_down: partial sums, sums and barriers of the plan, each
             once.
         single_bytes_up, single_bytes_down: data, if leaves passed everything on to spines.
-        host_bytes_up, host_bytes_down: data of host-based exchange between leaves.
+        host_mtu: of the frames between hosts that the plan is compared with: bytes of the largest
+            IP packet, or ``fragment``.
+        host_bytes_up, host_bytes_down: between leaves, if hosts sent copies, with
+            acknowledgements.
+        host_partial_bytes_up, host_partial_bytes_down: the same for copies or partial sums,
+            whichever are fewer.
         faults_injected: frames that met a fault on purpose on a cable, by kind; they are among
             those of the whole run.
     """
@@ -46,23 +49,12 @@ class LeafSpineReport:
     planned_bytes_down: int
     single_bytes_up: int
     single_bytes_down: int
+    host_mtu: int | str
     host_bytes_up: int
     host_bytes_down: int
+    host_partial_bytes_up: int
+    host_partial_bytes_down: int
     faults_injected: dict[str, int]
-
-
-class Exchanges(NamedTuple):
-    """Exchanges in one direction, of features of one width.
-
-    Attributes:
-        direction: of the plan.
-        width: of the features.
-        times: how many exchanges there were.
-    """
-
-    direction: Direction
-    width: int
-    times: int
 
 
 def report_leaf_spine(
@@ -70,7 +62,7 @@ def report_leaf_spine(
     manifest: Manifest,
     exchanges: Iterable[Exchanges],
     *,
-    boundary: BoundaryEdges,
+    alone: Mapping[str, HostTraffic],
     partial_sums: int,
     cables: WireBytes | None,
     faults_injected: dict[str, int],
@@ -81,7 +73,7 @@ def report_leaf_spine(
         parts: those of the plan for leaves and spines.
         manifest: of the plan.
         exchanges: all that there were.
-        boundary: the boundary edges that FORWARD sums over.
+        alone: what these exchanges would take between hosts alone.
         partial_sums: that the spines have taken.
         cables: bytes on all cables, or None.
         faults_injected: on the cables, by kind.
@@ -89,8 +81,9 @@ def report_leaf_spine(
     Returns:
         The numbers of all exchanges together.
     """
-    each_planned = (_planned(parts, manifest, each, boundary) for each in exchanges)
-    planned = sum(each_planned, start=_Planned())
+    planned = sum((_planned(parts, manifest, each) for each in exchanges), start=_Planned())
+    # What crosses goes up one link and down another one.
+    crossing = {name: each.between(parts.leaf_spine.leaf_of_worker) for name, each in alone.items()}
     return LeafSpineReport(
         leaves=parts.leaf_spine.leaves,
         spines=parts.leaf_spine.spines,
@@ -102,8 +95,11 @@ def report_leaf_spine(
         planned_bytes_down=planned.sum_bytes + planned.barrier_bytes,
         single_bytes_up=planned.single_up,
         single_bytes_down=planned.single_down,
-        host_bytes_up=planned.copies,
-        host_bytes_down=planned.copies,
+        host_mtu=alone[HOST.name].mtu,
+        host_bytes_up=crossing[HOST.name],
+        host_bytes_down=crossing[HOST.name],
+        host_partial_bytes_up=crossing[HOST_PARTIAL.name],
+        host_partial_bytes_down=crossing[HOST_PARTIAL.name],
         faults_injected=faults_injected,
     )
 
@@ -118,16 +114,12 @@ class _Planned:
     barrier_bytes: int = 0
     single_up: int = 0
     single_down: int = 0
-    copies: int = 0
 
     def __add__(self, other: "_Planned") -> "_Planned":
         return _Planned(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
 
-def _planned(
-    parts: LeafSpineParts, manifest: Manifest, exchanges: Exchanges, boundary: BoundaryEdges
-) -> _Planned:
-    forward = exchanges.direction is Direction.FORWARD
+def _planned(parts: LeafSpineParts, manifest: Manifest, exchanges: Exchanges) -> _Planned:
     record = manifest.direction(exchanges.direction)
     said = predict_leaf_spine(parts, record)
     widths = fragment_lanes(exchanges.width, manifest.lanes)
@@ -141,8 +133,6 @@ def _planned(
         barrier_bytes=meetings * parts.leaf_spine.leaves * BARRIER_FRAME_BYTES,
         single_up=sum(record.prediction.packets_up) * weight,
         single_down=sum(record.prediction.packets_down) * weight,
-        copies=crossing_copies(boundary if forward else boundary.transposed(), parts.leaf_spine)
-        * weight,
     )
 
 

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from switchgnn.host.direct.errors import FramingError
+from switchgnn.host.direct.framing import Framing
 from switchgnn.options.panels import NETWORK
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
@@ -179,3 +181,12 @@ def find_plan_leaf_spine(workers: int, leaves: int | None, spines: int | None) -
     if leaves is None and spines is not None:
         raise PlannerError("A star has no spines: add --leaves.")
     return None if leaves is None else even_leaf_spine(workers, leaves, spines or _SPINES)
+
+
+def known_mtu(text: str) -> str:
+    """Return what ``--mtu`` takes, or refuse it as an option's value."""
+    try:
+        Framing.parse(text)
+    except FramingError as error:
+        raise typer.BadParameter(str(error)) from error
+    return text

@@ -30,7 +30,7 @@ from switchgnn.simulator import (
     parse_mtu,
 )
 from switchgnn.simulator.job import simulate_job
-from switchgnn.simulator.request import HOSTS_ALONE, SYSTEMS, SimulateOptions
+from switchgnn.simulator.request import AUTO, HOSTS_ALONE, SYSTEMS, SimulateOptions
 
 _DEFAULT = NetworkOptions()
 _STAR, _LEAF_SPINE = "star", "leaf-spine"
@@ -107,7 +107,8 @@ def simulate(
             metavar="NAME",
             rich_help_panel=PLAN,
             show_default=False,
-            help=f"{', '.join(SYSTEMS)}; with a plan: {' or '.join(HOSTS_ALONE)} on its partition.",
+            help=f"{', '.join(SYSTEMS)}; with a plan one of "
+            f"{', '.join((*HOSTS_ALONE, AUTO))}, on its partition.",
         ),
     ] = None,
     memory: Annotated[
@@ -265,9 +266,9 @@ def simulate(
     """Simulate one exchange of a layer in ns-3.
 
     Says what an epoch takes. Simulates the plan in the folder of --plan; or else
-    makes what --system has for --graph: bns-gcn (hosts send copies), g3 (the
-    same with its partition and bins), strawman (slots first come, first served),
-    paper or best (plans).
+    makes what --system has for --graph: bns-gcn (hosts send copies), host-partial
+    (copies or partial sums, whichever are fewer), g3 (copies with its partition
+    and bins), strawman (slots first come, first served), paper or best (plans).
     """
     if plan is not None and not (graph is None and workers is None and memory is None):
         raise typer.BadParameter("a plan has its own graph, workers and memory")

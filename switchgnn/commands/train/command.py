@@ -40,7 +40,7 @@ from switchgnn.commands.train.verdict import verdict_lines
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.errors import SwitchGNNError
 from switchgnn.host.pace import Pace
-from switchgnn.host.registry import G3, TransportKind
+from switchgnn.host.registry import AUTO, G3, SWITCH, TransportKind
 from switchgnn.options.groups import with_groups
 from switchgnn.options.panels import DATA, OUTPUT
 from switchgnn.p4src import load_program
@@ -127,6 +127,7 @@ def train(
     nursery = context.with_resource(training_nursery())
     # What needs PyTorch; other commands do without it.
     from switchgnn.commands.train.job import SKEW, TrainJob, default_task  # noqa: PLC0415
+    from switchgnn.commands.train.predict import resolved  # noqa: PLC0415
     from switchgnn.commands.train.steps import run_training  # noqa: PLC0415
     from switchgnn.training.layers.models import build_model  # noqa: PLC0415
     from switchgnn.training.layers.templates import templates_removed  # noqa: PLC0415
@@ -169,7 +170,7 @@ def train(
     with page.looked_at(f"train {data.title} over {workers} workers", epochs=epochs) as onlooker:
         for each, kept in zip(chosen, recordings, strict=True):
             job = TrainJob(
-                task=replace(task, transport=each.name),
+                task=replace(task, transport=SWITCH.name if each is AUTO else each.name),
                 workers=workers,
                 slots=slots or load_program().slots,
                 target=site.target.value,
@@ -186,6 +187,7 @@ def train(
                 shown = stack.enter_context(
                     Epochs(plain_console(stderr=True), each.name, epochs, as_json=as_json)
                 )
+                job, predicted = resolved(job, dataset, shown) if each is AUTO else (job, None)
                 listeners: list[EpochListener] = [reached.epoch, shown.epoch]
                 if tensorboard is not None:
                     listeners.append(stack.enter_context(TrainEvents(tensorboard, each.name)).epoch)
@@ -198,8 +200,8 @@ def train(
                     log_dir=None if log_dir is None else log_dir / each.name,
                     onlooker=onlooker,
                 )
-            reports.append(report)
-            _tell_finished(report, as_json=as_json)
+            reports.append(replace(report, predicted_seconds=predicted))
+            _tell_finished(reports[-1], as_json=as_json)
         onlooker.done(f"All {len(reports[-1].losses)} epochs are done.")
     drawn = [] if plots is None else draw_plots(reports, plots)
     if not as_json:

@@ -69,6 +69,11 @@ class Epochs:
         if self._words.plain != before:
             self._live.refresh()
 
+    def note(self, sentence: str) -> None:
+        """Leave a sentence above the bar, unless programs read along."""
+        if not self._as_json:
+            self._console.print(sentence, soft_wrap=True, highlight=False)
+
     def epoch(self, event: dict[str, Any]) -> None:
         """Show an epoch."""
         if self._as_json:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from switchgnn.commands.shared.topology import known_mtu
 from switchgnn.errors import SwitchGNNError
-from switchgnn.host.direct.errors import FramingError
-from switchgnn.host.direct.framing import FRAGMENT, USUAL_MTU, Framing
+from switchgnn.host.direct.framing import FRAGMENT, USUAL_MTU
 from switchgnn.host.errors import TransportError
-from switchgnn.host.registry import DEFAULT, G3, TRANSPORTS, TransportKind, transport_kind
+from switchgnn.host.registry import AUTO, DEFAULT, G3, TRANSPORTS, TransportKind, transport_kind
 from switchgnn.options.panels import DATA, EXCHANGE
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _BETWEEN_HOSTS = ", ".join(each.name for each in TRANSPORTS if each.between_host
 _TRANSPORT_HELP = "\n\n".join(
     (
         "What carries the sums; repeat it to compare:",
-        *(f"{each.name}: {each.help}" for each in TRANSPORTS),
+        *(f"{each.name}: {each.help}" for each in (*TRANSPORTS, AUTO)),
     )
 )
 
@@ -34,18 +34,14 @@ _TRANSPORT_HELP = "\n\n".join(
 def _known_transports(names: list[str] | None) -> list[str] | None:
     for name in names or ():
         try:
-            transport_kind(name)
+            _kind(name)
         except TransportError as error:
             raise typer.BadParameter(str(error)) from error
     return names
 
 
-def _known_mtu(text: str) -> str:
-    try:
-        Framing.parse(text)
-    except FramingError as error:
-        raise typer.BadParameter(str(error)) from error
-    return text
+def _kind(name: str) -> TransportKind:
+    return AUTO if name == AUTO.name else transport_kind(name)
 
 
 def _named_data() -> list[str]:
@@ -53,7 +49,7 @@ def _named_data() -> list[str]:
 
 
 def _named_transports() -> list[str]:
-    return [each.name for each in TRANSPORTS]
+    return [each.name for each in (*TRANSPORTS, AUTO)]
 
 
 class PipelineOption(str, Enum):
@@ -169,7 +165,7 @@ class TransportOptions:
         typer.Option(
             metavar="BYTES",
             rich_help_panel=EXCHANGE,
-            callback=_known_mtu,
+            callback=known_mtu,
             help=f"The largest IP packet of {_BETWEEN_HOSTS}, into which rows are packed; or "
             f"{FRAGMENT}: a frame of 188 bytes for each fragment of a row.",
         ),
@@ -199,7 +195,7 @@ class TransportOptions:
         Raises:
             SwitchGNNError: rows are to be sampled over one that is exact.
         """
-        chosen = [transport_kind(name) for name in self.transport or [DEFAULT.name]]
+        chosen = [_kind(name) for name in self.transport or [DEFAULT.name]]
         if self.sampling < 1 and not all(each.samples for each in chosen):
             raise SwitchGNNError(
                 f"--sampling is for --transport {_SAMPLED} alone: the others are exact."

@@ -16,6 +16,7 @@ from switchgnn.planner.plan.banks import BANKS
 from switchgnn.planner.plan.files import write_plan
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
 from switchgnn.planner.plan.manifest import Manifest
+from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.presets import PAPER, Situation
 from switchgnn.planner.presets import Choice as Strategies
 from switchgnn.planner.presets import choose as choose_strategies
@@ -58,6 +59,32 @@ def prepare_training(
     Raises:
         SwitchGNNError: no plan for these options, or a file cannot be written.
     """
+    strategies, plan = plan_of(job, data, progress)
+    write_plan(plan, folder / "plan")
+    write_partitions(data, plan.assignment, folder / "partitions")
+    if job.transport.write_schedules is not None:
+        paths = [schedule_file_of(folder, worker) for worker in range(job.workers)]
+        job.transport.write_schedules(data.graph, plan.assignment, paths)
+    parts = split_for_leaf_spine(plan, job.leaf_spine) if job.leaf_spine else None
+    return Prepared(strategies, plan.manifest, plan.assignment, parts)
+
+
+def plan_of(
+    job: TrainJob, data: Dataset, progress: Callable[[str], None]
+) -> tuple[Strategies, Plan]:
+    """Plan the exchanges of a training.
+
+    Args:
+        job: what to do.
+        data: the data set to train on.
+        progress: called with what is being planned.
+
+    Returns:
+        The strategies of the plan, and the plan.
+
+    Raises:
+        SwitchGNNError: no plan for these options.
+    """
     situation = _situation(job, data)
     strategies = _strategies(job, data, situation)
     plan = build_chosen(
@@ -70,24 +97,23 @@ def prepare_training(
         assignment=job.asked.load_assignment(),
         progress=progress,
     )
-    write_plan(plan, folder / "plan")
-    write_partitions(data, plan.assignment, folder / "partitions")
-    if job.transport.write_schedules is not None:
-        paths = [schedule_file_of(folder, worker) for worker in range(job.workers)]
-        job.transport.write_schedules(data.graph, plan.assignment, paths)
-    parts = split_for_leaf_spine(plan, job.leaf_spine) if job.leaf_spine else None
-    return Prepared(strategies, plan.manifest, plan.assignment, parts)
+    return strategies, plan
 
 
-def _situation(job: TrainJob, data: Dataset) -> Situation:
-    """Return the facts by which strategies are chosen, with the width of the frames."""
+def widths_of(job: TrainJob, data: Dataset) -> tuple[int, ...]:
+    """Return the numbers of a row in each exchange of an epoch, forward and backward."""
     training = job.task.training
-    widths = exchanged_widths(
+    return exchanged_widths(
         training.model,
         data.features.shape[1],
         data.classes,
         kept=training.options.precompute and not training.options.input_dropout,
     )
+
+
+def _situation(job: TrainJob, data: Dataset) -> Situation:
+    """Return the facts by which strategies are chosen, with the width of the frames."""
+    widths = widths_of(job, data)
     banks = 1 if job.transport.program is SwitchProgram.STRAWMAN else BANKS
     return replace(job.situation, lanes=job.asked.lanes_for(widths, job.slots, banks))
 

@@ -62,6 +62,8 @@ class TrainReport:
             as before; None for transports without.
         void_rounds: rounds that were given up and exchanged again, as features had outgrown the
             scale that was foreseen; None as before.
+        predicted_seconds: what the exchanges of an epoch were predicted to take, by transport,
+            where `auto` chose this one; None elsewhere.
     """
 
     transport: str
@@ -102,6 +104,7 @@ class TrainReport:
     epoch_traffic: list[dict[str, float]] = field(default_factory=list)
     barriers_per_epoch: float | None = None
     void_rounds: int | None = None
+    predicted_seconds: dict[str, float] | None = None
 
     @property
     def epoch_bytes(self) -> float:

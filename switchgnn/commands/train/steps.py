@@ -10,11 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from switchgnn.commands.shared.leaf_spine_report import (
-    Exchanges,
-    LeafSpineReport,
-    report_leaf_spine,
-)
+from switchgnn.commands.shared.leaf_spine_report import LeafSpineReport, report_leaf_spine
 from switchgnn.commands.shared.live.onlooker import NOBODY, Onlooker
 from switchgnn.commands.shared.logs import logged_steps, run_logs
 from switchgnn.commands.shared.site import faults_on_cables, make_site
@@ -29,6 +25,7 @@ from switchgnn.commands.train.job import TrainJob
 from switchgnn.commands.train.nursery import TRAIN_WORKER
 from switchgnn.commands.train.plan import Prepared, prepare_training
 from switchgnn.commands.train.report import EpochListener, Recorder, TrainReport
+from switchgnn.host.alone import Exchanges, host_traffic
 from switchgnn.host.direct.framing import USUAL_MTU, Framing
 from switchgnn.host.metrics import metrics_place
 from switchgnn.host.registry import SwitchProgram
@@ -163,14 +160,17 @@ def _leaf_spine_report(
     """Return what passed between leaves and spines; plans do not predict copies of hosts."""
     if prepared.parts is None or job.transport.program is not SwitchProgram.SWITCHGNN:
         return None
+    exchanges = [
+        Exchanges(Direction(each["direction"]), each["width"], each["times"])
+        for each in measured.finished[0]["exchanges"]
+    ]
+    boundary = boundary_edges(data.graph, prepared.assignment)
+    framing = Framing.parse(job.task.mtu)
     return report_leaf_spine(
         prepared.parts,
         prepared.manifest,
-        [
-            Exchanges(Direction(each["direction"]), each["width"], each["times"])
-            for each in measured.finished[0]["exchanges"]
-        ],
-        boundary=boundary_edges(data.graph, prepared.assignment),
+        exchanges,
+        alone=host_traffic(boundary, job.workers, exchanges, framing),
         partial_sums=measured.partial_sums,
         cables=measured.cables,
         faults_injected=measured.cable_faults,

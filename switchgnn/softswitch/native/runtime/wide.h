@@ -18,11 +18,39 @@ typedef long long i64;
 typedef unsigned __int128 u128;
 typedef __int128 i128;
 
+// Four words at any address of a word.
+typedef u64 Words4 __attribute__((vector_size(32), aligned(8), may_alias));
+
 #define INLINE static inline __attribute__((always_inline))
 
 // Words from the least significant one on; negative numbers are two's complements.
 template <int N> struct W {
     u64 w[N];
+
+    W() = default;
+    constexpr W(const u64 (&words)[N]) {
+        for (int i = 0; i < N; i++) w[i] = words[i];
+    }
+    W(const W& other) { copy(other); }
+    W& operator=(const W& other) {
+        copy(other);
+        return *this;
+    }
+
+  private:
+    // Compilers copy a struct of more than 64 bytes with `rep movs`, which costs more to begin than
+    // these moves of vectors take.
+    void copy(const W& other) {
+        if constexpr (N % 4 == 0) {
+#pragma GCC unroll 16
+            for (int i = 0; i < N; i += 4) {
+                const Words4 some = *(const Words4*)(other.w + i);
+                *(Words4*)(w + i) = some;
+            }
+        } else {
+            memcpy(w, other.w, sizeof w);
+        }
+    }
 };
 
 template <int N> struct TypeOf { typedef W<N> type; };
@@ -223,24 +251,20 @@ template <class X> static Division<X> divided_down(const X& a, const X& b) {
 // Numbers of B bytes on the wire, the most significant byte first.
 template <int B> INLINE T<(B + 7) / 8> load_wire(const u8* p) {
     constexpr int N = (B + 7) / 8, rest = B % 8;
-    u64 words[N];
+    W<N> r;
     for (int i = 0; i < B / 8; i++) {
         u64 x;
         memcpy(&x, p + B - 8 * (i + 1), 8);
-        words[i] = __builtin_bswap64(x);
+        r.w[i] = __builtin_bswap64(x);
     }
     if constexpr (rest != 0) {
         u64 x = 0;
         for (int i = 0; i < rest; i++) x = x << 8 | p[i];
-        words[N - 1] = x;
+        r.w[N - 1] = x;
     }
-    if constexpr (N == 1) return words[0];
-    else if constexpr (N == 2) return pair(words[1], words[0]);
-    else {
-        W<N> r;
-        memcpy(r.w, words, sizeof r.w);
-        return r;
-    }
+    if constexpr (N == 1) return r.w[0];
+    else if constexpr (N == 2) return pair(r.w[1], r.w[0]);
+    else return r;
 }
 template <int B, class X> INLINE void store_wire(u8* p, const X& x) {
     constexpr int rest = B % 8;

@@ -1,0 +1,98 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The bytes that exchanges between hosts alone would take, to compare with."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.host.direct.copies import copies
+from switchgnn.host.direct.frames import GROUP
+from switchgnn.host.direct.framing import Framing
+from switchgnn.host.direct.partial import fewest_rows
+from switchgnn.host.direct.schedule import EdgeChoice, count_rows
+from switchgnn.host.registry import HOST, HOST_PARTIAL
+from switchgnn.host.wire.header import BODY_AT
+from switchgnn.planner.direction import Direction
+from switchgnn.planner.graphs.boundary import BoundaryEdges
+
+# By the names of the transports.
+_WAYS: Mapping[str, EdgeChoice] = {HOST.name: copies, HOST_PARTIAL.name: fewest_rows}
+
+
+class Exchanges(NamedTuple):
+    """Exchanges in one direction, of features of one width.
+
+    Attributes:
+        direction: of the plan.
+        width: of the features.
+        times: how many exchanges there were.
+    """
+
+    direction: Direction
+    width: int
+    times: int
+
+
+@dataclass(frozen=True, eq=False)
+class HostTraffic:
+    """Bytes that hosts alone would send each other if nothing is lost.
+
+    Attributes:
+        mtu: of their frames: bytes of the largest IP packet, or ``fragment``.
+        pairs: int64[W, W], frames from worker a to worker b with their headers, and what
+            acknowledges those from b to a: one of 60 bytes for eight frames, as with any window of
+            16 frames or more.
+    """
+
+    mtu: int | str
+    pairs: NDArray[np.int64]
+
+    @property
+    def up(self) -> list[int]:
+        """The bytes that each worker sends."""
+        sent: list[int] = self.pairs.sum(axis=1).tolist()
+        return sent
+
+    @property
+    def down(self) -> list[int]:
+        """The bytes that each worker receives."""
+        received: list[int] = self.pairs.sum(axis=0).tolist()
+        return received
+
+    def between(self, group_of_worker: Iterable[int]) -> int:
+        """Return the bytes between workers of different groups."""
+        group = np.array([*group_of_worker])
+        return int(self.pairs[group[:, None] != group].sum())
+
+
+def host_traffic(
+    boundary: BoundaryEdges, workers: int, exchanges: Iterable[Exchanges], framing: Framing
+) -> dict[str, HostTraffic]:
+    """Predict what exchanges would take without the switch's help.
+
+    Args:
+        boundary: the boundary edges that FORWARD sums over.
+        workers: W.
+        exchanges: all that there are.
+        framing: how rows are cut into frames.
+
+    Returns:
+        The bytes by the name of the transport: `host` and `host-partial`.
+    """
+    asked = list(exchanges)
+    found: dict[str, HostTraffic] = {}
+    for name, choose in _WAYS.items():
+        forward = count_rows(boundary, workers, choose).rows
+        pairs = np.zeros((workers, workers), dtype=np.int64)
+        for each in asked:
+            # Back go as many rows, the other way.
+            rows = forward if each.direction is Direction.FORWARD else forward.T
+            acknowledged = -(-framing.frames(rows, each.width) // GROUP)
+            pairs += each.times * framing.frame_bytes(rows, each.width)
+            pairs += each.times * BODY_AT * acknowledged.T
+        found[name] = HostTraffic(framing.told, pairs)
+    return found

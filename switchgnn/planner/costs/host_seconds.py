@@ -1,0 +1,271 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""How long one exchange between hosts alone takes: packed frames through two rows of queues."""
+
+import heapq
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.planner.arrays.compiled import Compiled
+from switchgnn.planner.arrays.rows import indptr_of, ranges
+from switchgnn.planner.costs.seconds import (
+    ACK_BYTES,
+    GROUP,
+    PICOSECONDS,
+    Network,
+    shared_work,
+)
+from switchgnn.planner.lanes import frame_bytes
+
+_NUMBER_BYTES = 4
+_ETHERNET_BYTES = 14
+_HEADERS_BYTES = frame_bytes(0)
+# A feature's frame of 32 numbers, in which windows are told.
+_FEATURE_BYTES = frame_bytes(32)
+# Frames of TCP's first window (RFC 6928), and the features of a worker's that losses leave.
+_FIRST_WINDOW, _SAFE_WINDOW = 10.0, 16
+# What finds more before it in a queue of the switch comes marked.
+_MARKED_BYTES = 1_000 * _FEATURE_BYTES
+
+
+def host_seconds(rows: NDArray[np.int64], width: int, network: Network) -> float:
+    """Predict how long one exchange takes in which hosts send rows to each other.
+
+    The rows from one worker to another are a run of bytes, cut into frames of up to the MTU. A
+    worker spreads the groups of frames for each receiver evenly over its time. Frames queue on the
+    link of their sender and then on that of their receiver.
+
+    Args:
+        rows: int64[W, W], rows from worker a to worker b.
+        width: numbers of a row.
+        network: on which it is run.
+
+    Returns:
+        Seconds; 0 where nothing is sent.
+    """
+    frames = _Frames.of(rows, width, network)
+    if not len(frames.sender):
+        return 0.0
+    return frames.picoseconds(network) / PICOSECONDS
+
+
+def packed_frames(
+    rows: NDArray[np.int64], width: int, mtu: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Count the frames between hosts, and their bytes.
+
+    Args:
+        rows: int64[W, W], rows from worker a to worker b.
+        width: numbers of a row.
+        mtu: bytes of the largest IP packet.
+
+    Returns:
+        (int64[W, W], int64[W, W])
+    """
+    run = rows * (_NUMBER_BYTES * width)
+    frames = -(-run // (packed_frame_bytes(mtu) - _HEADERS_BYTES))
+    return frames, run + frames * _HEADERS_BYTES
+
+
+def packed_frame_bytes(mtu: int) -> int:
+    """Return the bytes of a full frame between hosts."""
+    room = mtu + _ETHERNET_BYTES - _HEADERS_BYTES
+    return _HEADERS_BYTES + room - room % _NUMBER_BYTES
+
+
+@dataclass(frozen=True, eq=False)
+class _Frames:
+    """All frames, worker by worker in sending order; arrays of length N.
+
+    Attributes:
+        workers: W.
+        sender: int64[N], ascending.
+        receiver: int64[N].
+        size: int64[N], bytes.
+        asks: bool[N], whether an acknowledgement is wanted.
+        confirms: int64[N], how many frames it confirms.
+    """
+
+    workers: int
+    sender: NDArray[np.int64]
+    receiver: NDArray[np.int64]
+    size: NDArray[np.int64]
+    asks: NDArray[np.bool_]
+    confirms: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, rows: NDArray[np.int64], width: int, network: Network) -> "_Frames":
+        """Cut the rows into frames, and order these as `send_order` of host/direct does."""
+        workers = len(rows)
+        payload = packed_frame_bytes(network.mtu) - _HEADERS_BYTES
+        run = rows.reshape(-1) * (_NUMBER_BYTES * width)
+        count = -(-run // payload)
+        pair = np.repeat(np.arange(workers * workers), count)
+        number = ranges(np.zeros(len(run), dtype=np.int64), count)
+        sender, receiver = np.divmod(pair, workers)
+        turn = (number // GROUP + 0.5) / (-(-count // GROUP))[pair]
+        order = np.lexsort((number, (receiver - sender) % workers, turn, sender))
+        pair, number = pair[order], number[order]
+        last = number + 1 == count[pair]
+        return cls(
+            workers=workers,
+            sender=sender[order],
+            receiver=receiver[order],
+            size=_HEADERS_BYTES + np.where(last, run[pair] - number * payload, payload),
+            asks=last | (number % GROUP == GROUP - 1),
+            confirms=number % GROUP + 1,
+        )
+
+    def picoseconds(self, network: Network) -> int:
+        """Return what the exchange takes."""
+        full = packed_frame_bytes(network.mtu)
+        through = _exchange(
+            indptr_of(np.bincount(self.sender, minlength=self.workers)),
+            self.sender,
+            self.receiver,
+            np.maximum(self._on_link(network), network.host_work),
+            np.where(self.asks, self.confirms, 0),
+            network.way,
+            network.of_host(ACK_BYTES),
+            network.switch_work,
+            network.on_link(_MARKED_BYTES),
+            float(max(1, network.window * _FEATURE_BYTES // full) + GROUP - 1),
+            max(_FIRST_WINDOW, _SAFE_WINDOW * _FEATURE_BYTES / full),
+        )
+        return max(through, self._work(network))
+
+    def _on_link(self, network: Network) -> NDArray[np.int64]:
+        """Return int64[N], picoseconds of each frame on a link."""
+        sizes, of = np.unique(self.size, return_inverse=True)
+        return np.array([network.on_link(each) for each in sizes.tolist()])[of]
+
+    def _work(self, network: Network) -> int:
+        sent = np.bincount(self.sender, minlength=self.workers)
+        got = np.bincount(self.receiver, minlength=self.workers)
+        hosts = (sent + got)[None] * network.host_work
+        switch = np.array([len(self.sender) * network.switch_work])
+        return int(shared_work(hosts, switch, network.cores)[0])
+
+
+@Compiled
+def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
+    indptr: NDArray[np.int64],
+    sender: NDArray[np.int64],
+    receiver: NDArray[np.int64],
+    time: NDArray[np.int64],
+    confirms: NDArray[np.int64],
+    way: int,
+    ack: int,
+    switch_work: int,
+    marking: int,
+    window: float,
+    first_window: float,
+) -> int:
+    """Follow all frames and acknowledgements, and return when the last one arrives.
+
+    Windows open as TCP's (host/congestion.py): they double until frames come marked, and until they
+    are wide frames leave at a rate a quarter above a window per round trip, in bursts of up to
+    eight.
+
+    Args:
+        indptr: int64[W + 1], the frames of each sender.
+        sender: int64[N].
+        receiver: int64[N].
+        time: int64[N], of each frame on a link.
+        confirms: int64[N], how many frames its acknowledgement confirms; 0: none is wanted.
+        way: from one end of a link to the other.
+        ack: time of an acknowledgement on a link.
+        switch_work: of the switch for each frame.
+        marking: a frame that waits longer at the switch comes marked.
+        window: frames in flight, at most.
+        first_window: of them at the beginning.
+    """
+    at_switch, at_receiver, ack_at_switch, ack_at_sender = 0, 1, 2, 3
+    workers = len(indptr) - 1
+    up = np.zeros(workers, dtype=np.int64)
+    down = np.zeros(workers, dtype=np.int64)
+    place = indptr[:-1].copy()
+    confirmed = indptr[:-1].copy()
+    wide = np.full(workers, min(window, first_window))
+    doubling = np.full(workers, first_window < window)
+    tokens = np.full(workers, 8.0)
+    refilled = np.zeros(workers, dtype=np.int64)
+    paced_until = np.full(workers, -1, dtype=np.int64)
+    smoothed = np.zeros(workers)
+    adapted = np.zeros(workers, dtype=np.int64)
+    marked = np.zeros(workers, dtype=np.int64)
+    asked = np.zeros(len(time), dtype=np.int64)
+    came_marked = np.zeros((workers, workers), dtype=np.bool_)
+    told_marked = np.zeros(len(time), dtype=np.bool_)
+    free = 0
+    end = 0
+    # When, what happens, and to which frame; from 4 on it is that a worker may send again.
+    events = [(0, 4 + worker, 0) for worker in range(workers)]
+    heapq.heapify(events)
+    while events:
+        now, kind, what = heapq.heappop(events)
+        if kind == at_switch:
+            to = receiver[what]
+            free = max(free, now) + switch_work
+            ready = free if switch_work else now
+            if down[to] - ready > marking:
+                came_marked[to, sender[what]] = True
+            down[to] = max(down[to], ready) + time[what]
+            if confirms[what]:
+                heapq.heappush(events, (down[to] + way, at_receiver, what))
+            continue
+        if kind == at_receiver:
+            to = receiver[what]
+            told_marked[what] = came_marked[to, sender[what]]
+            came_marked[to, sender[what]] = False
+            up[to] = max(up[to], now) + ack
+            heapq.heappush(events, (up[to] + way, ack_at_switch, what))
+            continue
+        worker = kind - 4 if kind > ack_at_sender else sender[what]
+        if kind == ack_at_switch:
+            down[worker] = max(down[worker], now) + ack
+            heapq.heappush(events, (down[worker] + way, ack_at_sender, what))
+            continue
+        if kind == ack_at_sender:
+            end = now
+            sample = float(now - asked[what])
+            if smoothed[worker] == 0.0:
+                smoothed[worker] = sample
+            smoothed[worker] += (sample - smoothed[worker]) / 8
+            confirmed[worker] += confirms[what]
+            adapted[worker] += confirms[what]
+            if told_marked[what]:
+                marked[worker] += confirms[what]
+            if adapted[worker] >= wide[worker]:
+                share = min(1.0, marked[worker] / adapted[worker])
+                adapted[worker] = marked[worker] = 0
+                if share > 0:
+                    doubling[worker] = False
+                grown = wide[worker] if doubling[worker] else 1.0
+                wide[worker] = wide[worker] * (1 - share / 2) + grown
+                wide[worker] = min(window, max(8.0, wide[worker]))
+        elif now == paced_until[worker]:
+            paced_until[worker] = -1
+        while place[worker] < indptr[worker + 1]:
+            if int(wide[worker]) <= place[worker] - confirmed[worker]:
+                break
+            if wide[worker] < window:
+                trip = max(smoothed[worker] if smoothed[worker] else 4.0 * way, 2.0 * way)
+                rate = 1.25 * wide[worker] / max(trip, 1.0)
+                tokens[worker] = min(8.0, tokens[worker] + (now - refilled[worker]) * rate)
+                refilled[worker] = now
+                if tokens[worker] < 1.0:
+                    turn = now + int((1.0 - tokens[worker]) / rate) + 1
+                    if paced_until[worker] < 0 or turn < paced_until[worker]:
+                        paced_until[worker] = turn
+                        heapq.heappush(events, (turn, 4 + worker, 0))
+                    break
+            frame = place[worker]
+            asked[frame] = now
+            up[worker] = max(up[worker], now) + time[frame]
+            heapq.heappush(events, (up[worker] + way, at_switch, frame))
+            place[worker] += 1
+            tokens[worker] = max(0.0, tokens[worker] - 1.0)
+    return end

@@ -1,0 +1,376 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""How long one exchange of a plan takes: links, the switch's loop, and barriers as queues.
+
+Times are whole picoseconds inside, as in the simulator, which this predicts (docs/simulator.md).
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.planner.arrays.rows import rank_in_group
+from switchgnn.planner.direction import Direction
+from switchgnn.planner.lanes import fragment_lanes, frame_bytes
+from switchgnn.planner.plan.plan import Plan
+from switchgnn.planner.plan.slots import entries_of, slots_in_use
+
+PICOSECONDS = 1e12
+_BITS = 8
+# Frames of docs/protocol.md: an acknowledgement, and DONE and ADVANCE.
+ACK_BYTES, BARRIER_BYTES = 60, 88
+# Features that are acknowledged together.
+GROUP = 8
+
+
+@dataclass(frozen=True)
+class Network:
+    """What an exchange takes place on: a star of workers around one switch.
+
+    Attributes:
+        bits_per_second: of each link, in each direction.
+        delay: seconds from one end of a link to the other.
+        passes_per_second: of the switch's loop: passes but the first of each packet. None: no
+            limit.
+        host_frame: seconds that the processor of a host takes for each frame that it sends or
+            receives.
+        switch_frame: seconds of a software switch for each frame that it receives.
+        barrier: seconds that a barrier takes beside the frames and the delay.
+        mtu: bytes of the largest IP packet between hosts.
+        window: features in flight at most, of each worker. Between hosts as many bytes.
+        cores: that all hosts and a software switch share; None: each has its own.
+    """
+
+    bits_per_second: float = 100e9
+    delay: float = 2e-6
+    passes_per_second: float | None = None
+    host_frame: float = 0.0
+    switch_frame: float = 0.0
+    barrier: float = 0.0
+    mtu: int = 1_500
+    window: int = 512
+    cores: int | None = None
+
+    @property
+    def way(self) -> int:
+        """Picoseconds from one end of a link to the other."""
+        return round(self.delay * PICOSECONDS)
+
+    @property
+    def host_work(self) -> int:
+        """Picoseconds of a host's processor for a frame."""
+        return round(self.host_frame * PICOSECONDS)
+
+    @property
+    def switch_work(self) -> int:
+        """Picoseconds of a software switch for a frame."""
+        return round(self.switch_frame * PICOSECONDS)
+
+    @property
+    def loop_pass(self) -> int:
+        """Picoseconds of a pass of the loop; 0 without a limit."""
+        rate = self.passes_per_second
+        return 0 if rate is None else max(1, round(PICOSECONDS / rate))
+
+    def on_link(self, frame: int) -> int:
+        """Return the picoseconds that a frame of that many bytes takes on a link."""
+        return round(frame * _BITS * PICOSECONDS / self.bits_per_second)
+
+    def of_host(self, frame: int) -> int:
+        """Return the picoseconds after which a host sends or takes the next frame."""
+        return max(self.on_link(frame), self.host_work)
+
+
+def plan_seconds(
+    plan: Plan, direction: Direction, width: int, network: Network, *, together: bool = False
+) -> float:
+    """Predict how long one exchange of a plan takes, in steady state.
+
+    Workers send the features of a block one behind another. A sum is complete when its last
+    contribution has been added, and queues for its worker. A worker with all its sums reports to
+    the barrier, which opens the next fragment, the next block or the next exchange.
+
+    Args:
+        plan: the plan; not the strawman's.
+        direction: one that it has.
+        width: numbers of a feature.
+        network: on which it is run.
+        together: a slot holds all fragments of a feature, so only blocks have barriers.
+
+    Returns:
+        Seconds; 0 where nothing is exchanged.
+    """
+    traffic = _Traffic(plan, direction)
+    widths = Counter(fragment_lanes(width, plan.manifest.lanes))
+    total = sum(times * traffic.picoseconds(lanes, network) for lanes, times in widths.items())
+    if together and total:
+        total -= (widths.total() - 1) * traffic.between_fragments(network)
+    return total / PICOSECONDS
+
+
+class _Traffic:
+    """The packets and sums of one direction, block by block. Blocks count from 0.
+
+    Packets are in the order of the plan's entries: by block, then source.
+    """
+
+    def __init__(self, plan: Plan, direction: Direction) -> None:
+        self._plan, self._direction = plan, direction
+        record = plan.manifest.direction(direction)
+        self._blocks, self._workers = len(record.block_numbers), plan.manifest.workers
+        self._make_packets(record.first_block, record.last_block)
+        self._make_sums(record.first_block, record.last_block)
+        self._hop = plan.switch.entry_hop[entries_of(plan, direction)].astype(np.int64)
+        self._packet = np.cumsum(self._hop == 0) - 1
+        self._entry = np.flatnonzero(self._hop == 0)
+
+    def _make_packets(self, first: int, last: int) -> None:
+        blocks, sources, workers, turns, ends = [], [], [], [], []
+        for part in self._plan.workers:
+            sizes = np.diff(part.send_indptr[first - 1 : last + 1])
+            inside = slice(int(part.send_indptr[first - 1]), int(part.send_indptr[last]))
+            blocks.append(np.repeat(np.arange(len(sizes)), sizes))
+            sources.append(part.send_source[inside])
+            workers.append(np.full(len(blocks[-1]), part.worker))
+            turns.append(rank_in_group(blocks[-1]))
+            ends.append(np.repeat(sizes, sizes) - 1)
+        block, source = np.concatenate(blocks), np.concatenate(sources)
+        order = np.lexsort((source, block))
+        self._block = block[order]
+        self._worker = np.concatenate(workers)[order]
+        self._turn = np.concatenate(turns)[order]
+        self._asks = (self._turn % GROUP == GROUP - 1) | (self._turn == np.concatenate(ends)[order])
+        # As they come to the switch: the first packets of all workers, then the second ones.
+        self._in_turn = np.lexsort((self._worker, self._turn, self._block))
+
+    def _make_sums(self, first: int, last: int) -> None:
+        switch = self._plan.switch
+        low, high = np.searchsorted(switch.result_block, [first, last + 1]).tolist()
+        self._sum_block = switch.result_block[low:high].astype(np.int64) - first
+        self._sum_worker = switch.result_worker[low:high].astype(np.int64)
+        self._sum_bank = switch.result_bank[low:high]
+
+    def picoseconds(self, lanes: int, network: Network) -> int:
+        """Return what a fragment of all blocks takes."""
+        if not self._blocks:
+            return 0
+        size = frame_bytes(lanes)
+        complete, through = self._switch(size, network)
+        last = self._through(complete, through, size, network)
+        work, barrier = self._work(network), _barrier(self._workers, network)
+        return int((np.maximum(last + network.way, work) + barrier).sum())
+
+    def between_fragments(self, network: Network) -> int:
+        """Return what barriers and the ways of packets take of a fragment of all blocks."""
+        return self._blocks * (_barrier(self._workers, network) + 2 * network.way)
+
+    def _switch(self, size: int, network: Network) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return int64[R], when each sum is complete, and int64[S], when each packet is through."""
+        arrival = (self._turn + 1) * network.of_host(size) + network.way
+        if network.switch_work:
+            order = self._in_turn
+            work = np.full(len(order), network.switch_work)
+            arrival[order] = served(arrival[order], work, self._block[order])
+        if not network.loop_pass:
+            when = arrival[self._packet]
+            return when[self._last_entries(when)], arrival
+        # A sum that leaves ends a pass: which ones do follows from whole passes.
+        splits = np.zeros(len(self._hop), dtype=np.int64)
+        last = self._last_entries(self._loop(arrival, splits, network.loop_pass)[0])
+        when, begin, through = self._loop(arrival, self._split_passes(last), network.loop_pass)
+        return self._complete(self._last_entries(when), when, begin, network.loop_pass), through
+
+    def _loop(
+        self, arrival: NDArray[np.int64], splits: NDArray[np.int64], service: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Let the loop serve one packet after another.
+
+        Args:
+            arrival: int64[S].
+            splits: int64[K], passes that an entry takes beyond its own.
+            service: picoseconds of a pass.
+
+        Returns:
+            (int64[K], when each entry adds; int64[S], when the loop begins with each packet;
+            int64[S], when each packet is through)
+        """
+        passes = np.add.reduceat(1 + splits, self._entry) - 1
+        order = self._in_turn[passes[self._in_turn] > 0]
+        through = arrival.copy()
+        through[order] = served(arrival[order], passes[order] * service, self._block[order])
+        begin = through - passes * service
+        before = np.cumsum(1 + splits) - 1 - splits
+        number = before - before[self._entry][self._packet]
+        looped = begin[self._packet] + number * service
+        return np.where(self._hop == 0, arrival[self._packet], looped), begin, through
+
+    def _complete(
+        self,
+        last: NDArray[np.int64],
+        when: NDArray[np.int64],
+        begin: NDArray[np.int64],
+        service: int,
+    ) -> NDArray[np.int64]:
+        """Return int64[R], when each sum is complete: of one entry one sum per pass.
+
+        Args:
+            last: int64[R], the entry that completes each sum.
+            when: int64[K], when each entry begins to add.
+            begin: int64[S], when the loop begins with each packet.
+            service: picoseconds of a pass.
+        """
+        order = np.lexsort((self._sum_bank, last))
+        before = np.empty(len(last), dtype=np.int64)
+        before[order] = rank_in_group(last[order])
+        from_loop = (self._hop[last] == 0) & (before > 0)
+        starts = np.where(from_loop, begin[self._packet[last]], when[last])
+        return starts + before * service
+
+    def _last_entries(self, when: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return int64[R], which entry adds last to each sum."""
+        packet = self._packet
+        order = np.lexsort((self._worker[packet], when))
+        rank = np.empty(len(order), dtype=np.int64)
+        rank[order] = np.arange(len(order))
+        entries: NDArray[np.int64] = order[slots_in_use(self._plan, self._direction, rank)[1]]
+        return entries
+
+    def _split_passes(self, last: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return int64[K], passes that an entry takes more as sums leave.
+
+        Args:
+            last: int64[R], the entry that completes each sum.
+        """
+        used = self._plan.switch.entry_expected[entries_of(self._plan, self._direction)] > 0
+        highest = used.shape[1] - 1 - np.argmax(used[:, ::-1], axis=1)
+        ends = self._sum_bank == highest[last]
+        # The acknowledgement waits for a pass of its own if the last addition completes a sum.
+        final = np.append(self._hop, 0)[1:] == 0
+        waits = ends & final[last] & self._asks[self._packet[last]]
+        return np.bincount(last[~ends | waits], minlength=len(self._hop))
+
+    def _through(
+        self,
+        complete: NDArray[np.int64],
+        through: NDArray[np.int64],
+        size: int,
+        network: Network,
+    ) -> NDArray[np.int64]:
+        """Return int64[B], when the last sum or acknowledgement of each block has left the switch.
+
+        Args:
+            complete: int64[R], when each sum is complete.
+            through: int64[S], when each packet has been added.
+            size: bytes of a frame.
+            network: with the links.
+        """
+        asks = self._asks
+        key = np.concatenate(
+            [
+                self._sum_block * self._workers + self._sum_worker,
+                self._block[asks] * self._workers + self._worker[asks],
+            ]
+        )
+        times = np.full(len(key), network.of_host(size))
+        times[len(complete) :] = network.of_host(ACK_BYTES)
+        links = drained(np.concatenate([complete, through[asks]]), times, key)
+        ends = np.zeros(self._blocks * self._workers, dtype=np.int64)
+        ends[np.unique(key)] = links
+        last: NDArray[np.int64] = ends.reshape(self._blocks, self._workers).max(axis=1)
+        return last
+
+    def _work(self, network: Network) -> NDArray[np.int64]:
+        """Return int64[B], what processors take at least for the frames of a block."""
+        if not (network.host_work or network.switch_work):
+            return np.zeros(self._blocks, dtype=np.int64)
+        sent = self._by_link(self._block, self._worker)
+        got = self._by_link(self._sum_block, self._sum_worker)
+        switch = sent.sum(axis=1) * network.switch_work
+        return shared_work((sent + got) * network.host_work, switch, network.cores)
+
+    def _by_link(self, block: NDArray[np.int64], worker: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return int64[B, W], how many there are."""
+        shape = (self._blocks, self._workers)
+        link = block * self._workers + worker
+        return np.bincount(link, minlength=shape[0] * shape[1]).reshape(shape)
+
+
+def _barrier(workers: int, network: Network) -> int:
+    """Return the picoseconds from the last sum to the next block: DONE and ADVANCE."""
+    frames = 2 * network.of_host(BARRIER_BYTES)
+    if network.cores is not None:
+        frames = max(frames, 2 * workers * network.host_work // network.cores)
+    extra = round(network.barrier * PICOSECONDS)
+    return frames + 2 * network.way + workers * network.switch_work + extra
+
+
+def shared_work(
+    hosts: NDArray[np.int64], switch: NDArray[np.int64], cores: int | None
+) -> NDArray[np.int64]:
+    """Return what processors take at least: each its own work, or some cores all of it.
+
+    Args:
+        hosts: int64[B, W], picoseconds of each host.
+        switch: int64[B], picoseconds of the switch.
+        cores: that all of them share, or None.
+
+    Returns:
+        int64[B], picoseconds.
+    """
+    longest: NDArray[np.int64] = np.maximum(hosts.max(axis=1), switch)
+    if cores is not None:
+        longest = np.maximum(longest, (hosts.sum(axis=1) + switch) // cores)
+    return longest
+
+
+def served(
+    arrival: NDArray[np.int64], service: NDArray[np.int64], queue: NDArray[np.integer]
+) -> NDArray[np.int64]:
+    """Return when each customer of some queues has been served, first in, first out.
+
+    The last one that found its queue empty began the row that a customer is in, so it ends at the
+    largest of arrival + the services from there on.
+
+    Args:
+        arrival: int64[N], ascending in each queue.
+        service: int64[N], how long each takes.
+        queue: integers[N], ascending from 0.
+
+    Returns:
+        int64[N].
+    """
+    if not len(arrival):
+        return np.zeros(0, dtype=np.int64)
+    done = np.cumsum(service)
+    slack = arrival - (done - service)
+    # Of another queue nothing counts: each is lifted above the ones before it.
+    lift = queue.astype(np.int64) * (int(np.ptp(slack)) + 1)
+    ends: NDArray[np.int64] = np.maximum.accumulate(slack + lift) - lift + done
+    return ends
+
+
+def drained(
+    arrival: NDArray[np.int64], service: NDArray[np.int64], queue: NDArray[np.integer]
+) -> NDArray[np.int64]:
+    """Return when the last customer of each queue has been served, first in, first out.
+
+    Args:
+        arrival: int64[N].
+        service: int64[N], how long each takes.
+        queue: integers[N].
+
+    Returns:
+        int64[Q], of those queues that have customers, ascending.
+    """
+    if not len(arrival):
+        return np.zeros(0, dtype=np.int64)
+    order = np.lexsort((arrival, queue))
+    first = np.flatnonzero(np.diff(queue[order], prepend=-1))
+    done = np.cumsum(service[order])
+    slack = arrival[order] - (done - service[order])
+    ends: NDArray[np.int64] = (
+        np.maximum.reduceat(slack, first) + done[np.append(first[1:], len(done)) - 1]
+    )
+    return ends
