@@ -21,15 +21,19 @@ from switchgnn.host.direct.partial import write_partial_schedules
 from switchgnn.host.direct.transport import open_direct
 from switchgnn.host.errors import TransportError
 from switchgnn.host.innetwork.strawman import open_strawman
-from switchgnn.host.innetwork.transport import open_in_network
 from switchgnn.host.local import open_local
+from switchgnn.host.mixed.schedules import write_left_schedules
+from switchgnn.host.mixed.transport import open_switch
 from switchgnn.host.transport import Transport, WorkerEnd
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.plan.manifest import STRAWMAN as STRAWMAN_BLOCKS
+from switchgnn.planner.plan.plan import Plan
 
 Opener = Callable[[WorkerEnd], AbstractContextManager[Transport]]
 # Called with the graph, the worker of each vertex as int32[V], and one file per worker.
 ScheduleWriter = Callable[[Graph, NDArray[np.int32], Sequence[Path]], None]
+# Called with the graph, a plan that leaves destinations to the hosts, and one file per worker.
+LeftWriter = Callable[[Graph, Plan, Sequence[Path]], None]
 
 
 class FixedStrategies(TypedDict, total=False):
@@ -64,6 +68,8 @@ class TransportKind:
             ``--strategy``.
         write_schedules: writes what each worker sends to each other worker; None where the
             plan says it all.
+        write_left: writes what workers send each other for the destinations that a plan leaves to
+            the hosts; None where no plan leaves any.
         samples: whether a share of the rows may travel in place of all.
     """
 
@@ -76,6 +82,7 @@ class TransportKind:
     strategies: FixedStrategies | None = None
     partition: str | None = None
     write_schedules: ScheduleWriter | None = None
+    write_left: LeftWriter | None = None
     samples: bool = False
 
     @property
@@ -95,8 +102,9 @@ SWITCH = TransportKind(
     name="switch",
     label="SwitchGNN",
     help="the switch multicasts and adds up",
-    open=open_in_network,
+    open=open_switch,
     program=SwitchProgram.SWITCHGNN,
+    write_left=write_left_schedules,
 )
 HOST = TransportKind(
     name="host",

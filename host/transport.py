@@ -62,15 +62,15 @@ class WorkerEnd:
     clock: Clock = SYSTEM_CLOCK
     recording: Path | None = None
 
-    def open_link(self, protocol: int) -> Link:
-        """Open the link for an IPv4 protocol.
+    def open_link(self, *protocols: int) -> Link:
+        """Open the link for some IPv4 protocols.
 
         Raises:
             FaultError: the faults cannot be read.
             LinkError: the link cannot be opened.
             WriteError: the file that is to keep its frames cannot be written.
         """
-        return open_worker_link(self.link, self.faults, self.worker, protocol, self.recording)
+        return open_worker_link(self.link, self.faults, self.worker, protocols, self.recording)
 
     def plan_folder(self) -> Path:
         """Return the plan folder.

@@ -111,6 +111,7 @@ class DirectExchange:
         self._deadline = 0.0
         self._gone: dict[int, int] = {}
         self._closing = False
+        self._more = False
         self._heard: dict[int, float] = {}
         self._arrivals = Arrivals(
             worker,
@@ -222,7 +223,7 @@ class DirectExchange:
         now = self._clock.now()
         # A round without any rows is complete immediately.
         news = self._close_rounds()
-        more = self._outbox.send_some(now) or news
+        self._more = more = self._outbox.send_some(now) or news
         batch = self._link.receive_batch(0.0 if more else min(longest, self._wait(now)))
         now = self._clock.now()
         if batch is not None:
@@ -236,6 +237,11 @@ class DirectExchange:
         self._check_patience(now)
         self._outbox.ask_about_what_is_late(now)
         return news
+
+    @property
+    def pause(self) -> float:
+        """For how many seconds there is nothing to do unless a frame comes, after a step."""
+        return 0.0 if self._more else self._wait(self._clock.now())
 
     def sleep(self) -> None:
         """Wait for `begin` or `wake`, and receive nothing meanwhile; for the thread that steps."""

@@ -3,7 +3,7 @@
 """Exchange without help from the switch: workers send rows to each other."""
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
@@ -44,12 +44,16 @@ class DirectTransport:
         link: an open link, for ``wire.PROTOCOL``; the caller closes it, after ``close``.
         stations: where the workers are.
         pace: bounds on sending and waiting.
-        backward: this worker's part of the way back, if its rows are numbered in another
-            order than those of ``schedule.transposed()``.
+        backward: this worker's part of the way back, if it is anything but
+            ``schedule.transposed()``.
         sampling: which rows travel; by default all.
         framing: what a frame carries.
         first_round: number of the first round; must grow where links are used again.
         clock: what time it is where the link is.
+
+    Attributes:
+        worker: its number.
+        vertices: how many vertices it holds.
 
     Raises:
         DirectError: stations for another number of workers, or sampling with a schedule
@@ -83,7 +87,7 @@ class DirectTransport:
             Direction.FORWARD: schedule,
             Direction.BACKWARD: schedule.transposed() if backward is None else backward,
         }
-        self._vertices, self._worker = len(schedule.vertices), schedule.worker
+        self.vertices, self.worker = len(schedule.vertices), schedule.worker
         self._sampling, self._framing = sampling, framing
         self._epoch = 0
         self._sides = self._draw()
@@ -95,14 +99,14 @@ class DirectTransport:
         )
         if framing.packed:
             self._agreement = zlib.crc32(f"mtu {framing.mtu}".encode(), self._agreement)
-        sends, gets = np.diff(schedule.out_indptr) > 0, np.diff(schedule.in_indptr) > 0
+        peers, one_way = _peers(self._schedules.values())
         self._exchange = DirectExchange(
             schedule.worker,
             stations,
             link,
             pace=pace or Pace(),
-            peers=_numbers(sends | gets),
-            one_way=_numbers(sends ^ gets),
+            peers=peers,
+            one_way=one_way,
             session=self._agreement,
             first_round=first_round,
             framing=framing,
@@ -139,11 +143,11 @@ class DirectTransport:
             SilentWorkerError: another worker is gone, or calls with other arguments.
             LinkError: the link is gone.
         """
-        check_rows(rows, self._vertices, self._worker)
+        check_rows(rows, self.vertices, self.worker)
         stream = self.begin(rows.shape[1], direction)
-        everything = np.arange(self._vertices)
+        everything = np.arange(self.vertices)
         stream.feed(everything, rows)
-        self._wait_until(lambda: stream.complete)
+        self.wait_for(stream)
         return stream.sums(everything)
 
     def begin(self, width: int, direction: Direction) -> Stream:
@@ -166,6 +170,33 @@ class DirectTransport:
         mark = zlib.crc32(f"{self._epoch}/{direction.value}{packed}".encode(), self._agreement)
         begun = self._exchange.begin(width, side.out_indptr, side.in_indptr, mark)
         return Stream(self._exchange, begun, side, self._wait_until)
+
+    def wait_for(self, stream: Stream) -> None:
+        """Wait until a round is complete, here and at the others as far as they send to us.
+
+        Raises:
+            SilentWorkerError: another worker is gone, or calls with other arguments.
+            LinkError: the link is gone.
+        """
+        self._wait_until(lambda: stream.complete)
+
+    def tend(self, *, arrived: bool) -> float:
+        """Send and receive a little without waiting, if there is anything to do.
+
+        Args:
+            arrived: whether a frame is here.
+
+        Returns:
+            For how many seconds there is nothing to do unless a frame comes.
+
+        Raises:
+            SilentWorkerError: another worker is gone, or calls with other arguments.
+            LinkError: the link is gone.
+        """
+        if not arrived and not self._exchange.under_way:
+            return float("inf")
+        self._exchange.step(0.0)
+        return self._exchange.pause if self._exchange.under_way else float("inf")
 
     def attend(self, until: Callable[[], bool]) -> None:
         """Answer other workers that ask about the rounds behind us.
@@ -207,12 +238,19 @@ class DirectTransport:
         self._exchange.close()
 
     def _draw(self) -> dict[Direction, Side]:
-        """Return the rows that go forward and those that come; backward it is the reverse."""
-        ahead = self._schedules[Direction.FORWARD]
-        draw = partial(sample_rows, self._sampling, self._epoch, ahead.worker)
-        out = draw(ahead.out_indptr, outgoing=True)
-        back = draw(ahead.in_indptr, outgoing=False)
-        samples = {Direction.FORWARD: (out, back), Direction.BACKWARD: (back, out)}
+        """Return what goes and comes in each direction; of a sample, backward is the reverse."""
+        draw = partial(sample_rows, self._sampling, self._epoch, self.worker)
+        samples = {
+            direction: (
+                draw(schedule.out_indptr, outgoing=True),
+                draw(schedule.in_indptr, outgoing=False),
+            )
+            for direction, schedule in self._schedules.items()
+        }
+        if self._sampling.rate < 1:
+            # The same rows as forward.
+            out, back = samples[Direction.FORWARD]
+            samples[Direction.BACKWARD] = back, out
         return {
             direction: make_side(schedule.worker, schedule.send, sent, schedule.add, awaited)
             for direction, schedule in self._schedules.items()
@@ -255,6 +293,14 @@ def open_direct_link(end: WorkerEnd, framing: Framing) -> Link:
     """
     check_packets_fit(end.link, framing.packet_bytes)
     return end.open_link(PROTOCOL)
+
+
+def _peers(schedules: Iterable[DirectSchedule]) -> tuple[frozenset[int], frozenset[int]]:
+    """Return the workers that rows are exchanged with in any direction, and one way only."""
+    with_rows = [(np.diff(each.out_indptr) > 0, np.diff(each.in_indptr) > 0) for each in schedules]
+    any_way = np.any([sends | gets for sends, gets in with_rows], axis=0)
+    one_way = np.any([sends ^ gets for sends, gets in with_rows], axis=0)
+    return _numbers(any_way), _numbers(one_way)
 
 
 def _numbers(chosen: NDArray[np.bool_]) -> frozenset[int]:

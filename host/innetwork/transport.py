@@ -15,6 +15,8 @@ from switchgnn.host.wire.header import ETHERNET_BYTES, PROTOCOL, feature_frame_b
 from switchgnn.host.wire.link import Link, Traffic, check_packets_fit
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.plan.files import read_manifest, read_worker_part
+from switchgnn.planner.plan.manifest import Manifest
+from switchgnn.planner.plan.plan import WorkerPart
 
 
 class InNetworkTransport:
@@ -98,13 +100,37 @@ def open_in_network(
     manifest, part = read_manifest(plan), read_worker_part(plan, end.worker)
     check_packets_fit(end.link, feature_frame_bytes(manifest.lanes) - ETHERNET_BYTES)
     with end.open_link(PROTOCOL) as link:
-        exchange = kind(
-            manifest,
-            part,
-            link,
-            end.addresses,
-            session=end.session,
-            pace=end.pace,
-            clock=end.clock,
-        )
-        yield InNetworkTransport(exchange, link)
+        yield InNetworkTransport(new_exchange(end, manifest, part, link, kind), link)
+
+
+def new_exchange(
+    end: WorkerEnd,
+    manifest: Manifest,
+    part: WorkerPart,
+    link: Link,
+    kind: type[InNetworkExchange] = InNetworkExchange,
+) -> InNetworkExchange:
+    """Return a worker's exchange over the switch.
+
+    Args:
+        end: the worker's end.
+        manifest: the manifest of its plan.
+        part: its part of the plan.
+        link: an open link for ``PROTOCOL``.
+        kind: what exchanges.
+
+    Returns:
+        The exchange, before its first round.
+
+    Raises:
+        PlanMismatchError: the plan is for the other kind of switch.
+    """
+    return kind(
+        manifest,
+        part,
+        link,
+        end.addresses,
+        session=end.session,
+        pace=end.pace,
+        clock=end.clock,
+    )

@@ -193,7 +193,7 @@ def open_worker_link(
     description: str,
     faults: str,
     worker: int,
-    protocol: int = PROTOCOL,
+    protocols: tuple[int, ...] = (PROTOCOL,),
     recording: Path | None = None,
 ) -> Link:
     """Open the link of a worker, with what is to go wrong on it.
@@ -202,7 +202,7 @@ def open_worker_link(
         description: as ``open_link`` takes it.
         faults: as ``Faults.parse`` takes them; empty for none.
         worker: whose link it is.
-        protocol: the IPv4 protocol that is to be received from an interface.
+        protocols: the IPv4 protocols that are to be received from an interface.
         recording: the file that keeps its frames, as ``begin_recording`` has made it; None: no
             file. Of faults it has what the switch sees of them.
 
@@ -215,7 +215,7 @@ def open_worker_link(
         WriteError: the file cannot be written.
     """
     parsed = Faults.parse(faults)
-    link = open_link(description, protocol)
+    link = open_link(description, *protocols)
     if recording is not None:
         link = RecordingLink(link, Recording(recording))
     return FaultyLink(link, parsed, worker) if parsed.rates else link

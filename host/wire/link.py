@@ -15,7 +15,7 @@ import select
 import socket
 import struct
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -271,10 +271,10 @@ class SocketLink(Link):
 class InterfaceLink(SocketLink):
     """A link over a network interface (AF_PACKET; needs CAP_NET_RAW).
 
-    It receives packets of one IPv4 protocol.
+    It receives packets of some IPv4 protocols.
     """
 
-    def __init__(self, interface: str, protocol: int = PROTOCOL) -> None:
+    def __init__(self, interface: str, *protocols: int) -> None:
         try:
             # Protocol 0 receives nothing: until it is bound it would hear all interfaces.
             sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
@@ -283,19 +283,20 @@ class InterfaceLink(SocketLink):
                 f"Opening {interface} needs root (CAP_NET_RAW): "
                 "run as root, or use the loopback fabric."
             ) from error
-        _attach_protocol_filter(sock, protocol)
+        _attach_protocol_filter(sock, protocols or (PROTOCOL,))
         try:
             sock.bind((interface, ETHERTYPE_IPV4))
         except OSError as error:
             sock.close()
             raise LinkError(f"There is no interface {interface}: {error.strerror}.") from error
         super().__init__(sock, interface)
-        self._listener = _silence_kernel(protocol)
+        self._listeners = [_silence_kernel(each) for each in protocols or (PROTOCOL,)]
 
     def close(self) -> None:
         """Close the sockets."""
         self._socket.close()
-        self._listener.close()
+        for listener in self._listeners:
+            listener.close()
 
 
 class UdpLink(SocketLink):
@@ -397,14 +398,14 @@ def check_packets_fit(description: str, packet_bytes: int) -> None:
         )
 
 
-def open_link(description: str, protocol: int = PROTOCOL) -> Link:
+def open_link(description: str, *protocols: int) -> Link:
     """Open ``eth:INTERFACE`` or ``udp:HOST:PORT:SWITCH_HOST:SWITCH_PORT[:MBIT]``.
 
     Args:
         description: one of the two; a link over UDP may have a bandwidth in Mbit/s, for what it
             sends.
-        protocol: the IPv4 protocol that is to be received from an interface; over UDP
-            everything arrives.
+        protocols: the IPv4 protocols that are to be received from an interface, by default that of
+            the switch; over UDP everything arrives.
 
     Raises:
         LinkError: the description is malformed, or the link cannot be opened.
@@ -412,7 +413,7 @@ def open_link(description: str, protocol: int = PROTOCOL) -> Link:
     kind, _, rest = description.partition(":")
     fields = rest.split(":")
     if kind == "eth" and rest:
-        return InterfaceLink(rest, protocol)
+        return InterfaceLink(rest, *protocols)
     if kind == "udp" and len(fields) >= 4 and fields[1].isdigit() and fields[3].isdigit():
         local, switch = (fields[0], int(fields[1])), (fields[2], int(fields[3]))
         if len(fields) == 4:
@@ -474,17 +475,12 @@ def _silence_kernel(protocol: int) -> socket.socket:
     return listener
 
 
-def _attach_protocol_filter(sock: socket.socket, protocol: int) -> None:
-    # Classic BPF: accept when byte 23 (IPv4 protocol) is the right one.
-    _attach(
-        sock,
-        [
-            (0x30, 0, 0, 23),
-            (0x15, 0, 1, protocol),
-            (0x06, 0, 0, 0xFFFFFFFF),
-            (0x06, 0, 0, 0),
-        ],
-    )
+def _attach_protocol_filter(sock: socket.socket, protocols: Sequence[int]) -> None:
+    # Classic BPF: accept when byte 23 (IPv4 protocol) is one of them. Each comparison jumps over
+    # those that follow it, and over the refusal.
+    last = len(protocols)
+    comparisons = [(0x15, last - place, 0, each) for place, each in enumerate(protocols)]
+    _attach(sock, [(0x30, 0, 0, 23), *comparisons, (0x06, 0, 0, 0), (0x06, 0, 0, 0xFFFFFFFF)])
 
 
 def _attach(sock: socket.socket, program: list[tuple[int, int, int, int]]) -> None:

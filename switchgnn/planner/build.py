@@ -5,14 +5,14 @@
 import hashlib
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.direction import find_directions
+from switchgnn.planner.direction import Direction, find_directions
 from switchgnn.planner.errors import PlannerError
-from switchgnn.planner.graphs.boundary import boundary_edges
+from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID, Graph
 from switchgnn.planner.lanes import BANK_LANES, LANES, banks_of_slot
 from switchgnn.planner.partition.workers import check_assignment, check_workers
@@ -52,6 +52,8 @@ from switchgnn.planner.strategies import (
 )
 
 Progress = Callable[[str], None]
+# bool[V] for both directions, or one for each.
+Left = NDArray[np.bool_] | Mapping[Direction, NDArray[np.bool_]]
 _MULTICAST = "multicast"
 
 
@@ -73,6 +75,7 @@ def build_plan(
     lanes: int = BANK_LANES,
     rates: Rates | None = None,
     fits: Callable[[Plan], bool] | None = None,
+    left: Left | None = None,
     progress: Progress | None = None,
 ) -> Plan:
     """Plan the exchange of one graph; the same arguments give the same plan.
@@ -105,6 +108,8 @@ def build_plan(
         fits: with rates, whether the switch has room for a plan. Of the weights whose plans fit,
             the quickest is taken. If none fits, the plan has the largest weight, as it needs the
             fewest entries. None: every plan fits.
+        left: bool[V], the destinations that are left to the hosts, for both directions or by
+            direction; those without remote neighbours do not count. None: the switch serves all.
         progress: called with a few words at the start of each step.
 
     Returns:
@@ -134,7 +139,11 @@ def build_plan(
     check_workers(graph, workers)
     made = make_assignment(graph, workers, seed) if assignment is None else assignment
     owner = check_assignment(graph, workers, made)
-    sets = edge_sets(boundary_edges(graph, owner), wanted)
+    boundary = boundary_edges(graph, owner)
+    left_to_hosts = _left_to_hosts(left, boundary, graph.vertices, wanted)
+    if left_to_hosts is not None and blocks == STRAWMAN:
+        raise PlannerError("the strawman's switch serves all destinations: leave none to the hosts")
+    sets = edge_sets(boundary, wanted, left_to_hosts)
 
     room = most_destinations(sets) if blocks == STRAWMAN else slots // wide
 
@@ -175,7 +184,14 @@ def build_plan(
         sends = make_sends(whole.packets, whole.order.block, whole.order.source, owner)
         sums = awaited_sums(whole.boundary, whole.block, whole.packets, placement)
         parts = tuple(
-            worker_part(owner == worker, sends, sums, worker=worker, blocks=whole.blocks)
+            worker_part(
+                owner == worker,
+                sends,
+                sums,
+                worker=worker,
+                blocks=whole.blocks,
+                left=left_to_hosts,
+            )
             for worker in range(workers)
         )
         manifest = Manifest(
@@ -219,6 +235,32 @@ def build_plan(
         if fits is None or fits(plan):
             return plan
     return finish(max(weights))
+
+
+def _left_to_hosts(
+    left: Left | None, boundary: BoundaryEdges, vertices: int, wanted: Sequence[Direction]
+) -> dict[Direction, NDArray[np.bool_]] | None:
+    """Return the destinations that hosts serve by direction; None where there are none.
+
+    Raises:
+        PlannerError: `left` is not bool[V].
+    """
+    if left is None:
+        return None
+    chosen: dict[Direction, NDArray[np.bool_]] = {}
+    ends = {Direction.FORWARD: boundary.destination, Direction.BACKWARD: boundary.source}
+    for direction, end in ends.items():
+        chosen[direction] = np.zeros(vertices, dtype=np.bool_)
+        given = left.get(direction) if isinstance(left, Mapping) else left
+        if given is None or direction not in wanted:
+            continue
+        if given.shape != (vertices,) or given.dtype != np.bool_:
+            raise PlannerError(
+                f"the vertices that are left to the hosts must be bool[{vertices}], not "
+                f"{given.dtype}{list(given.shape)}"
+            )
+        chosen[direction][end] = given[end]
+    return chosen if any(each.any() for each in chosen.values()) else None
 
 
 def _check_arguments(graph: Graph, slots: int, program: str, seed: int) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.blocks.mlgp import MIN_SLOTS
-from switchgnn.planner.build import Progress, build_plan
+from switchgnn.planner.build import Left, Progress, build_plan
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.lanes import BANK_LANES, WIDEST_ANSWER, lanes_for
@@ -150,6 +150,7 @@ def build_chosen(
     directions: str = "forward",
     assignment: NDArray[np.integer] | None = None,
     fits: Callable[[Plan], bool] | None = None,
+    left: Left | None = None,
     progress: Progress | None = None,
 ) -> Plan:
     """Build a plan with what was chosen.
@@ -164,6 +165,7 @@ def build_chosen(
         assignment: integers[V], the worker of each vertex, in place of the partition that was
             chosen; None: that partition.
         fits: as for `build_plan`.
+        left: the destinations that are left to the hosts, as for `build_plan`.
         progress: called with a few words at the start of each step.
 
     Returns:
@@ -189,6 +191,7 @@ def build_chosen(
         lanes=situation.lanes,
         rates=choice.rates,
         fits=fits,
+        left=left,
         progress=progress,
     )
 

@@ -14,8 +14,8 @@ import torch.distributed as dist
 from torch.distributed.rendezvous import rendezvous
 
 from switchgnn.errors import SwitchGNNError
-from switchgnn.host.innetwork.transport import open_in_network
 from switchgnn.host.metrics import serving_metrics
+from switchgnn.host.mixed.transport import open_switch
 from switchgnn.host.pace import Pace
 from switchgnn.host.transport import Transport, WorkerEnd
 from switchgnn.host.wire.addresses import Addresses
@@ -153,7 +153,7 @@ def take_seat(
         partition = read_part(folder, facts, number)
         agreed = _agreed(session, folder, described, number=number, size=size, first=first)
         end = _end(partition, described, folder, agreed, pace=pace, faults=faults, seed=seed)
-        with open_in_network(end) as transport:
+        with open_switch(end) as transport:
             yield Seat(facts, folder, partition, transport, first, agreed, metrics)
             transport.close()
 

@@ -43,7 +43,7 @@ def _arrays(part):
     return {
         field.name: getattr(part, field.name).copy()
         for field in fields(part)
-        if field.name != "worker"
+        if field.name != "worker" and getattr(part, field.name) is not None
     }
 
 

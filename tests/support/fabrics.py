@@ -19,7 +19,6 @@ from switchgnn.host.innetwork.strawman import StrawmanExchange
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.faults import Faults, FaultyLink
-from switchgnn.host.wire.header import PROTOCOL
 from switchgnn.host.wire.link import open_link
 from switchgnn.network import star_network
 from switchgnn.p4src import load_program, load_strawman
@@ -58,6 +57,7 @@ class Bed:
         backend=None,
         mtu=1500,
         lanes=32,
+        left=None,
     ):
         self.target = target
         self.lanes = lanes
@@ -71,6 +71,7 @@ class Bed:
         self.graph = load_graph(graph)
         self.directions = directions
         self.send = send
+        self.left = left
         self.plan = self.plan_for(slots)
         self._udp = free_udp_addresses(2 * workers)
         self._tag = f"b{os.getpid() % 0xFFFF:x}"
@@ -89,6 +90,7 @@ class Bed:
             directions=self.directions,
             send=self.send,
             lanes=self.lanes,
+            left=None if self.left is None else self.left(self.graph),
             **({"blocks": "strawman", "order": "random"} if self.strawman else {}),
         )
 
@@ -124,12 +126,12 @@ class Bed:
         self.session = report.session
         return report
 
-    def link(self, worker, protocol=PROTOCOL):
+    def link(self, worker, *protocols):
         return open_link(
             f"eth:{self._tag}w{worker}"
             if self.target is Target.BMV2
             else f"udp:{self._udp[worker]}:{self._udp[self.workers + worker]}",
-            protocol,
+            *protocols,
         )
 
     def add_cables(self, stack):

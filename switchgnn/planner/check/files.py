@@ -22,9 +22,11 @@ from switchgnn.regular_file import read_regular
 
 Arrays = dict[str, NDArray[Any]]
 
-_VERSIONS = (2, 3, 4, 5)
+_VERSIONS = (2, 3, 4, 5, 6)
 # From this one on partial sums name their destinations.
 _NAMED = 4
+# From this one on destinations may be left to the hosts.
+_LEAVING = 6
 _SWITCH = {
     "source_vertex": "<u4",
     "source_worker": "<u2",
@@ -56,6 +58,8 @@ _WORKER = {
 }
 # A plan without these has packets of one row each.
 _OPTIONAL = {"entry_count": "<u2", "send_row_indptr": "<i8", "send_destination": "<u4"}
+# The rows of a worker that are left to the hosts; nowhere, or in the files of all workers.
+_LEFT = {"left_forward": "<i8", "left_backward": "<i8"}
 _TABLES = ("entry_slot", "entry_expected")
 _REMEDY = "plan again"
 
@@ -73,13 +77,19 @@ class RawPlan:
         assignment: int32[V].
         switch: the arrays of switch.npz; `entry_count` is filled in where it is missing.
         workers: the arrays of each worker's file; `send_row_indptr` is filled in likewise.
-            `send_destination` is there from version 4 on.
+            `send_destination` is there from version 4 on, `left_forward` and `left_backward` in
+            plans that leave destinations to the hosts.
     """
 
     manifest: dict[str, Any]
     assignment: NDArray[np.int32]
     switch: Arrays
     workers: list[Arrays]
+
+    @property
+    def leaves_any(self) -> bool:
+        """Whether any destination may be left to the hosts."""
+        return "left_forward" in self.workers[0]
 
 
 def require(holds: bool, problem: str) -> None:
@@ -108,7 +118,16 @@ def read_raw_plan(folder: Path) -> RawPlan:
     require(not strange, f"{folder} should hold the files that plan.json lists, see {strange[:1]}")
     content = {name: _read_listed(folder / name, digest) for name, digest in files.items()}
     switch = _arrays(content["switch.npz"], _SWITCH, folder / "switch.npz")
-    parts = [_arrays(content[name], _WORKER, folder / name) for name in own]
+    parts = [_arrays(content[name], _WORKER, folder / name, _LEFT) for name in own]
+    leaving = [name in part for part in parts for name in _LEFT]
+    require(
+        all(leaving) or not any(leaving),
+        f"{folder}: only some files say what is left to the hosts",
+    )
+    require(
+        not any(leaving) or manifest["version"] >= _LEAVING,
+        f"{folder} leaves destinations to the hosts, which its version does not know",
+    )
     counted = ["entry_count" in switch, *("send_row_indptr" in part for part in parts)]
     require(all(counted) or not any(counted), f"{folder}: only some files say what packets carry")
     switch.setdefault("entry_count", np.ones(len(switch["entry_block"]), dtype=np.uint16))
@@ -154,7 +173,9 @@ def _read_listed(path: Path, digest: object) -> bytes:
     return data
 
 
-def _arrays(data: bytes, kinds: Mapping[str, str], where: Path) -> Arrays:
+def _arrays(
+    data: bytes, kinds: Mapping[str, str], where: Path, left: Mapping[str, str] | None = None
+) -> Arrays:
     expected = {
         name: ArrayKind((kind,), (2,) if name in _TABLES else (1,)) for name, kind in kinds.items()
     }
@@ -163,6 +184,8 @@ def _arrays(data: bytes, kinds: Mapping[str, str], where: Path) -> Arrays:
         for name, kind in _OPTIONAL.items()
         if name.partition("_")[0] in {known.partition("_")[0] for known in kinds}
     }
+    for name, kind in (left or {}).items():
+        expected[name] = ArrayKind((kind,), optional=True)
     try:
         return read_npz(data, expected, where=str(where), remedy=_REMEDY)
     except ArraysError as error:

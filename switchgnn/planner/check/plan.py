@@ -24,7 +24,7 @@ from switchgnn.planner.check.files import (
     require,
 )
 from switchgnn.planner.check.switch import Deliveries, check_switch
-from switchgnn.planner.check.workers import Neighbours, Packets, check_workers
+from switchgnn.planner.check.workers import Neighbours, Packets, check_workers, rows_left
 from switchgnn.planner.graphs.graph import Graph
 
 _FORWARD, _BACKWARD = "forward", "backward"
@@ -44,7 +44,8 @@ class CheckedPlan:
         blocks: their number.
         packets: sent by all workers in all blocks.
         sums: received by all workers in all blocks.
-        edges: boundary edges, those of each direction that has blocks of its own.
+        edges: boundary edges that the switch serves, those of each direction that has blocks of
+            its own.
     """
 
     workers: int
@@ -74,7 +75,8 @@ class _Served:
 def check_plan(folder: str | Path, graph: Graph | None = None) -> CheckedPlan:
     """Check everything that a plan promises.
 
-    Every boundary edge is served once, in one block, by one packet; no slot is used twice in
+    Every boundary edge is served once, in one block, by one packet, or its destination is left to
+    the hosts, with all its edges; no slot is used twice in
     a block or lies outside its bank; every slot's expected count is what its packets carry;
     every worker holds, sends and receives what is its own, and knows its neighbours.
 
@@ -115,12 +117,18 @@ def _check(plan: RawPlan, graph: Graph | None) -> CheckedPlan:
     edges = 0
     for names, first, last in directions:
         for name in names:
-            boundary = _reversed(forward) if name == _BACKWARD else forward
+            whole = _reversed(forward) if name == _BACKWARD else forward
             blocks = _Blocks(name, first, last)
+            left = rows_left(plan, name)
+            _check_left(plan, blocks, left, whole if graph is not None else None)
+            boundary = whole[~left[whole & _LOW]]
             _check_edges(boundary, served, blocks, "the switch serves")
             _check_edges(boundary, believed, blocks, "the workers expect")
-            _check_prediction(plan, deliveries, boundary, blocks)
-        edges += len(forward)
+            _check_prediction(
+                plan, deliveries, blocks, whole=whole, known=graph is not None or not left.any()
+            )
+        edges += len(boundary)
+    _check_no_others_left(plan)
     _check_same_blocks(served, believed)
     sums = len(plan.switch["result_block"])
     packet_number = len(deliveries.packet_id)
@@ -139,6 +147,43 @@ def _check_assignment(plan: RawPlan) -> None:
     require(fits, "assignment.npy does not fit the graph")
     inside = bool(np.all((assignment >= 0) & (assignment < workers)))
     require(inside, f"assignment.npy names a worker outside 0..{workers - 1}")
+
+
+def _check_left(
+    plan: RawPlan, blocks: _Blocks, left: NDArray[np.bool_], boundary: NDArray[np.int64] | None
+) -> None:
+    """Raise unless what is left to the hosts has edges, and no sum of the switch in the blocks.
+
+    Args:
+        plan: the plan.
+        blocks: of the direction.
+        left: bool[V], the destinations that are left.
+        boundary: the keys of all boundary edges; None where nobody knows those that are left.
+    """
+    block, vertex = plan.switch["result_block"], plan.switch["result_vertex"].astype(np.int64)
+    here = (block >= blocks.first) & (block <= blocks.last)
+    both = vertex[here][left[vertex[here]]]
+    if len(both):
+        raise PlanCheckError(
+            f"{blocks.name}: vertex {both[0]} is left to the hosts, and the switch sums it, too"
+        )
+    if boundary is None:
+        return
+    idle = np.setdiff1d(np.flatnonzero(left), boundary & _LOW)
+    if len(idle):
+        raise PlanCheckError(
+            f"{blocks.name}: vertex {idle[0]} is left to the hosts without any remote neighbour"
+        )
+
+
+def _check_no_others_left(plan: RawPlan) -> None:
+    """Raise if something is left of a direction that the plan does not have, or nothing at all."""
+    left = {name: bool(rows_left(plan, name).any()) for name in (_FORWARD, _BACKWARD)}
+    for name, any_left in left.items():
+        known = not any_left or name in plan.manifest["directions"]
+        require(known, f"{name} sums are left to the hosts, but the plan has none")
+    empty = plan.leaves_any and not any(left.values())
+    require(not empty, "the workers list what is left to the hosts, and nothing is")
 
 
 def _directions(plan: RawPlan) -> Iterator[tuple[list[str], int, int]]:
@@ -169,10 +214,21 @@ def _edges_of(plan: RawPlan, graph: Graph) -> NDArray[np.int64]:
 def _believed_edges(plan: RawPlan, believed: _Served) -> NDArray[np.int64]:
     """Return the keys of the edges that the workers expect in one direction, ascending, as forward.
 
-    What they expect more than once is found when they are compared with it.
+    What they expect more than once is found when they are compared with it. Where something is
+    left to the hosts, what is expected backward may be left forward, so that counts as well.
     """
     directions = plan.manifest["directions"]
+    if plan.leaves_any and len(directions) > 1:
+        forward, backward = (_believed_in(plan, believed, name) for name in (_FORWARD, _BACKWARD))
+        return np.union1d(forward, _reversed(backward))
     name = _FORWARD if _FORWARD in directions else _BACKWARD
+    keys = _believed_in(plan, believed, name)
+    return keys if name == _FORWARD else _reversed(keys)
+
+
+def _believed_in(plan: RawPlan, believed: _Served, name: str) -> NDArray[np.int64]:
+    """Return the keys of the edges that the workers expect in a direction, ascending."""
+    directions = plan.manifest["directions"]
     first, last = directions[name]["first_block"], directions[name]["last_block"]
     keys = np.unique(believed.key[(believed.block >= first) & (believed.block <= last)])
     inside = plan.assignment[keys >> 32] == plan.assignment[keys & _LOW]
@@ -181,7 +237,7 @@ def _believed_edges(plan: RawPlan, believed: _Served) -> NDArray[np.int64]:
         raise PlanCheckError(f"{name}: the edge {edge} has both ends on one worker")
     edges = plan.manifest["graph"]["edges"]
     require(len(keys) <= edges, f"the plan serves {len(keys)} edges of a graph with {edges}")
-    return keys if name == _FORWARD else _reversed(keys)
+    return keys
 
 
 def _reversed(keys: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -233,11 +289,25 @@ def _check_same_blocks(served: _Served, believed: _Served) -> None:
 
 
 def _check_prediction(
-    plan: RawPlan, deliveries: Deliveries, boundary: NDArray[np.int64], blocks: _Blocks
+    plan: RawPlan,
+    deliveries: Deliveries,
+    blocks: _Blocks,
+    *,
+    whole: NDArray[np.int64],
+    known: bool,
 ) -> None:
+    """Raise unless the manifest counts what there is.
+
+    Args:
+        plan: the plan.
+        deliveries: what the switch adds where.
+        blocks: of the direction.
+        whole: the keys of its boundary edges, with those that are left to the hosts.
+        known: whether those are there as well.
+    """
     name, first, last = blocks.name, blocks.first, blocks.last
     said: dict[str, Any] = plan.manifest["directions"][name]["prediction"]
-    source, destination = boundary >> 32, boundary & _LOW
+    source, destination = whole >> 32, whole & _LOW
     workers = len(plan.workers)
     copies = np.unique((source << 32) | plan.assignment[destination])
     host_up = np.bincount(plan.assignment[copies >> 32], minlength=workers)
@@ -249,13 +319,16 @@ def _check_prediction(
     if plan.manifest["version"] >= _WITHOUT_PARTIAL_SUMS:
         entries = int(np.count_nonzero(plan.switch["entry_source"][here] < _PARTIAL))
     added = plan.switch["result_block"][deliveries.result]
-    counted = {
+    of_all = {
         "boundary_vertices": len(np.union1d(source, destination)),
-        "boundary_edges": len(boundary),
-        "packets_up": [_rows(part["send_indptr"], first, last) for part in plan.workers],
-        "packets_down": [_rows(part["receive_indptr"], first, last) for part in plan.workers],
+        "boundary_edges": len(whole),
         "host_packets_up": host_up.tolist(),
         "host_packets_down": host_down.tolist(),
+    }
+    counted = {
+        **(of_all if known else {}),
+        "packets_up": [_rows(part["send_indptr"], first, last) for part in plan.workers],
+        "packets_down": [_rows(part["receive_indptr"], first, last) for part in plan.workers],
         "contributions": int(np.count_nonzero((added >= first) & (added <= last))),
         "entries": entries,
         "passes": passes,

@@ -87,6 +87,23 @@ def _check_shapes(worker: int, part: Arrays, blocks: int) -> None:
         require(bool(np.all(inside)), f"worker {worker}: {name} is beyond its vertices")
 
 
+def rows_left(plan: RawPlan, name: str) -> NDArray[np.bool_]:
+    """Return bool[V], the destinations of a direction that are left to the hosts.
+
+    Raises:
+        PlanCheckError: a worker leaves what it does not hold, or a row twice.
+    """
+    left = np.zeros(len(plan.assignment), dtype=np.bool_)
+    for worker, part in enumerate(plan.workers):
+        rows = part.get(f"left_{name}", np.zeros(0, dtype=np.int64))
+        inside = bool(np.all((rows >= 0) & (rows < len(part["vertices"]))))
+        require(inside, f"worker {worker}: left_{name} is beyond its vertices")
+        ascending = bool(np.all(np.diff(rows) > 0))
+        require(ascending, f"worker {worker}: left_{name} is not ascending")
+        left[part["vertices"][rows]] = True
+    return left
+
+
 def _check_receives(plan: RawPlan, worker: int, part: Arrays) -> None:
     switch = plan.switch
     vertex = part["receive_vertex"].astype(np.int64)

@@ -14,6 +14,7 @@ from switchgnn.npz import read_npz
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.plan.layout import (
     ASSIGNMENT_FILE,
+    LEFT_ARRAYS,
     SWITCH_ARRAYS,
     SWITCH_FILE,
     TABLES,
@@ -44,7 +45,8 @@ def render_parts(
     """
     yield SWITCH_FILE, pack_arrays(switch, SWITCH_ARRAYS)
     for part in workers:
-        yield worker_file(part.worker), pack_arrays(part, WORKER_ARRAYS)
+        kinds = {**WORKER_ARRAYS, **(LEFT_ARRAYS if part.leaves_any else {})}
+        yield worker_file(part.worker), pack_arrays(part, kinds)
     yield ASSIGNMENT_FILE, _npy(assignment.astype("<i4"))
 
 
@@ -64,7 +66,7 @@ def pack_arrays(part: SwitchPart | WorkerPart, kinds: Mapping[str, str]) -> byte
 
 
 def unpack_arrays(
-    data: bytes, kinds: Mapping[str, str], where: str
+    data: bytes, kinds: Mapping[str, str], where: str, optional: Mapping[str, str] | None = None
 ) -> dict[str, NDArray[np.generic]]:
     """Read the arrays of an archive, which must have the names and types of `kinds`.
 
@@ -72,6 +74,7 @@ def unpack_arrays(
         data: the content of the file.
         kinds: the type of each array, by its name.
         where: what error messages call the file.
+        optional: the type of each array that may be there besides.
 
     Returns:
         The arrays by name.
@@ -82,6 +85,8 @@ def unpack_arrays(
     expected = {
         name: ArrayKind((kind,), (2,) if name in TABLES else (1,)) for name, kind in kinds.items()
     }
+    for name, kind in (optional or {}).items():
+        expected[name] = ArrayKind((kind,), optional=True)
     try:
         return read_npz(data, expected, where=where, remedy=_REMEDY)
     except ArraysError as error:

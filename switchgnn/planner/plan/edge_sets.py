@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The boundary edges of each direction, and their blocks in one numbering."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,10 +19,17 @@ from switchgnn.planner.sending.packets import Packets, PartialSums, ones
 
 @dataclass(frozen=True, eq=False)
 class EdgeSet:
-    """Boundary edges that get blocks, and the directions that those blocks serve."""
+    """Boundary edges that get blocks, and the directions that those blocks serve.
+
+    Attributes:
+        directions: one, or both where they have the same edges.
+        boundary: the edges that get blocks.
+        whole: those and the edges that are left to the hosts.
+    """
 
     directions: tuple[Direction, ...]
     boundary: BoundaryEdges
+    whole: BoundaryEdges
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,19 +54,42 @@ class OrderedBlocks:
         return int(self.block.max(initial=0))
 
 
-def edge_sets(boundary: BoundaryEdges, wanted: Sequence[Direction]) -> list[EdgeSet]:
+def edge_sets(
+    boundary: BoundaryEdges,
+    wanted: Sequence[Direction],
+    left: Mapping[Direction, NDArray[np.bool_]] | None = None,
+) -> list[EdgeSet]:
     """Return the edges of each direction that is wanted, once where two have the same.
 
     Args:
         boundary: the boundary edges of FORWARD; those of BACKWARD are the transposed ones.
         wanted: FORWARD, and perhaps BACKWARD.
+        left: by direction bool[V], the destinations whose edges get no blocks; None: all edges do.
+
+    Returns:
+        One set for both directions, or one for each that is wanted, forward first.
     """
+    forward = _without(boundary, left, Direction.FORWARD)
     if Direction.BACKWARD not in wanted:
-        return [EdgeSet(tuple(wanted), boundary)]
+        return [EdgeSet(tuple(wanted), forward, boundary)]
     transposed = boundary.transposed()
-    if transposed.same_edges(boundary):
-        return [EdgeSet(tuple(wanted), boundary)]
-    return [EdgeSet((Direction.FORWARD,), boundary), EdgeSet((Direction.BACKWARD,), transposed)]
+    backward = _without(transposed, left, Direction.BACKWARD)
+    if transposed.same_edges(boundary) and backward.same_edges(forward):
+        return [EdgeSet(tuple(wanted), forward, boundary)]
+    return [
+        EdgeSet((Direction.FORWARD,), forward, boundary),
+        EdgeSet((Direction.BACKWARD,), backward, transposed),
+    ]
+
+
+def _without(
+    boundary: BoundaryEdges,
+    left: Mapping[Direction, NDArray[np.bool_]] | None,
+    direction: Direction,
+) -> BoundaryEdges:
+    if left is None:
+        return boundary
+    return boundary.take(np.flatnonzero(~left[direction][boundary.destination]))
 
 
 def join_blocks(sets: Sequence[OrderedBlocks]) -> OrderedBlocks:

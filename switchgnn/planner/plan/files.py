@@ -15,6 +15,7 @@ from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.plan.archive import render_parts, unpack_arrays, unpack_assignment
 from switchgnn.planner.plan.layout import (
     ASSIGNMENT_FILE,
+    LEFT_ARRAYS,
     MANIFEST_FILE,
     SWITCH_ARRAYS,
     SWITCH_FILE,
@@ -109,7 +110,7 @@ def read_worker_part(folder: str | Path, worker: int) -> WorkerPart:
     if not 0 <= worker < workers:
         raise PlannerError(f"plan {folder} has the workers 0 to {workers - 1}, but not {worker}")
     data, where = _read_file(folder, worker_file(worker))
-    arrays: dict[str, Any] = dict(unpack_arrays(data, WORKER_ARRAYS, where))
+    arrays: dict[str, Any] = dict(unpack_arrays(data, WORKER_ARRAYS, where, LEFT_ARRAYS))
     check_worker_shapes(arrays, manifest.blocks, where)
     return WorkerPart(worker=worker, **arrays)
 

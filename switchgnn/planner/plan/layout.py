@@ -38,6 +38,9 @@ WORKER_ARRAYS: Mapping[str, str] = {
     "neighbour_worker": "<u2",
 }
 
+# Of a worker, in a plan that leaves destinations to the hosts; in no other.
+LEFT_ARRAYS: Mapping[str, str] = {"left_forward": "<i8", "left_backward": "<i8"}
+
 # These have a number for each bank; all others are rows of numbers.
 TABLES = ("entry_slot", "entry_expected")
 

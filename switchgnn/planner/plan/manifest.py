@@ -12,7 +12,7 @@ from switchgnn.planner.lanes import LANES, banks_of_slot
 from switchgnn.records import RecordError, make_record, parse_json
 
 PLAN_FORMAT = "switchgnn-plan"
-PLAN_VERSION = 5
+PLAN_VERSION = 6
 # The block strategy whose plans are for a switch with a pool of slots.
 STRAWMAN = "strawman"
 
@@ -61,8 +61,9 @@ class Prediction:
     exchange costs without the switch's help.
 
     Attributes:
-        boundary_vertices: vertices with a neighbour on another worker.
-        boundary_edges: edges between workers.
+        boundary_vertices: vertices with a neighbour on another worker, also those that are left to
+            the hosts.
+        boundary_edges: edges between workers, also those that are left.
         packets_up: features and partial sums that each worker sends.
         packets_down: sums that each worker receives; with the strawman, whose switch may pass
             on features instead, these are the least.
@@ -120,8 +121,8 @@ class Manifest:
         blocks: their number over all directions, B.
         directions: what the plan sums, by the values of Direction: `forward`, and perhaps
             `backward`. Two directions with the same edges share their blocks.
-        max_fan_in: the most remote neighbours that any vertex sums in any direction, at
-            least 1.
+        max_fan_in: the most remote neighbours that the switch sums for any vertex in any
+            direction, at least 1.
         graph: what it is for.
         partition: how vertices came to workers.
         strategy: how blocks and order were made.

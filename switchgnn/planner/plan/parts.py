@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cuts packets, order and slots into the parts of the switch and of the workers."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from switchgnn.planner.arrays.compiled import Compiled
 from switchgnn.planner.arrays.rows import indptr_of, number_pairs, ranges, sort_by_key
+from switchgnn.planner.direction import Direction
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.plan.banks import BANKS, Placement
@@ -158,6 +160,7 @@ def worker_part(
     *,
     worker: int,
     blocks: int,
+    left: Mapping[Direction, NDArray[np.bool_]] | None = None,
 ) -> WorkerPart:
     """Say what one worker sends and receives.
 
@@ -167,11 +170,13 @@ def worker_part(
         sums: the sums of all workers.
         worker: its number.
         blocks: B, the number of blocks.
+        left: by direction bool[V], the destinations that hosts serve; None: the plan leaves none.
 
     Returns:
         The part of the worker.
     """
     vertices = np.flatnonzero(owns)
+    rows_left = {} if left is None else {d: np.flatnonzero(v[vertices]) for d, v in left.items()}
     sent = np.flatnonzero(sends.worker == worker)
     rows = np.diff(sends.indptr)[sent]
     placement = sums.placement
@@ -196,6 +201,8 @@ def worker_part(
         neighbour_indptr=indptr_of(counts),
         neighbour_vertex=sums.boundary.source[neighbours].astype(np.uint32),
         neighbour_worker=sums.boundary.source_worker[neighbours].astype(np.uint16),
+        left_forward=rows_left.get(Direction.FORWARD),
+        left_backward=rows_left.get(Direction.BACKWARD),
     )
 
 

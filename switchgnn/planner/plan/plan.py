@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.planner.direction import Direction
 from switchgnn.planner.plan.manifest import Manifest
 
 
@@ -80,6 +81,9 @@ class WorkerPart:
         neighbour_indptr: int64[Q + 1].
         neighbour_vertex: uint32[C], the vertices that each sum adds up in its block, ascending.
         neighbour_worker: uint16[C], who holds them.
+        left_forward: int64[L], the rows whose forward sums the hosts make, ascending; None where
+            the plan leaves no destination of any worker to the hosts.
+        left_backward: int64[M], the same for backward sums.
     """
 
     worker: int
@@ -96,6 +100,18 @@ class WorkerPart:
     neighbour_indptr: NDArray[np.int64]
     neighbour_vertex: NDArray[np.uint32]
     neighbour_worker: NDArray[np.uint16]
+    left_forward: NDArray[np.int64] | None = None
+    left_backward: NDArray[np.int64] | None = None
+
+    @property
+    def leaves_any(self) -> bool:
+        """Whether the plan leaves any destination, of this worker or another, to the hosts."""
+        return self.left_forward is not None
+
+    def left(self, direction: Direction) -> NDArray[np.int64]:
+        """Return the rows whose sums the hosts make, ascending."""
+        rows = self.left_forward if direction is Direction.FORWARD else self.left_backward
+        return np.zeros(0, dtype=np.int64) if rows is None else rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,3 +129,15 @@ class Plan:
     switch: SwitchPart
     workers: tuple[WorkerPart, ...]
     assignment: NDArray[np.int32]
+
+    @property
+    def leaves_any(self) -> bool:
+        """Whether any destination is left to the hosts."""
+        return any(part.leaves_any for part in self.workers)
+
+    def left(self, direction: Direction) -> NDArray[np.bool_]:
+        """Return bool[V], the destinations of a direction that are left to the hosts."""
+        chosen = np.zeros(len(self.assignment), dtype=np.bool_)
+        for part in self.workers:
+            chosen[part.vertices[part.left(direction)]] = True
+        return chosen

@@ -35,7 +35,7 @@ def direction_records(
     first = 1
     for edges, blocks in zip(sets, ordered, strict=True):
         last = first + blocks.blocks - 1
-        prediction = _predict(edges.boundary, first, last, switch, parts)
+        prediction = _predict(edges.whole, first, last, switch, parts)
         record = DirectionRecord(first, last, prediction)
         records.update({direction.value: record for direction in edges.directions})
         first = last + 1

@@ -1,0 +1,222 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Two exchanges on one link: each gets its own frames, all of them, in order, and unchanged."""
+
+import os
+import random
+from contextlib import ExitStack
+
+import numpy as np
+import pytest
+
+from switchgnn.host.wire.batches import FrameRows
+from switchgnn.host.wire.faults import Faults, FaultyLink, open_worker_link
+from switchgnn.host.wire.header import ETHERNET_BYTES, ETHERTYPE_IPV4, PROTOCOL
+from switchgnn.host.wire.link import InterfaceLink, open_link
+from switchgnn.host.wire.recording import begin_recording
+from switchgnn.host.wire.split import SplitLink
+from switchgnn.topologies.free_ports import free_udp_addresses
+from tests.support.markers import needs_root
+from tests.support.networks import in_network, own_network
+from tests.support.speed import seconds_here
+
+OTHER = 254
+HERE, THERE = f"s{os.getpid() % 0xFFFF:x}h", f"s{os.getpid() % 0xFFFF:x}t"
+
+
+def frame(protocol, number, size=60):
+    data = bytearray(size)
+    data[12:14] = ETHERTYPE_IPV4.to_bytes(2, "big")
+    data[ETHERNET_BYTES] = 0x45
+    data[ETHERNET_BYTES + 9] = protocol
+    data[-4:] = number.to_bytes(4, "big")
+    return bytes(data)
+
+
+@pytest.fixture
+def ends():
+    here, there = free_udp_addresses(2)
+    with open_link(f"udp:{here}:{there}") as link, open_link(f"udp:{there}:{here}") as far:
+        yield SplitLink(link, OTHER), link, far
+
+
+def all_of(part, how):
+    """Frames until nothing comes: one by one, in batches, or either by chance."""
+    got = []
+    while True:
+        batches = how == "batches" or (how == "chance" and random.random() < 0.5)
+        if batches:
+            batch = part.receive_batch(seconds_here(0.05))
+            if batch is None:
+                return got
+            got += [bytes(batch.frame(place)) for place in range(batch.first, batch.count)]
+        else:
+            one = part.receive(seconds_here(0.05))
+            if one is None:
+                return got
+            got.append(bytes(one))
+
+
+def sent_by(far, count, seed=0):
+    """Send frames of both in a random order and of random sizes; return those of each."""
+    drawn = random.Random(seed)
+    own = {PROTOCOL: [], OTHER: []}
+    for number in range(count):
+        each = frame(drawn.choice((PROTOCOL, OTHER)), number, drawn.randrange(28, 1400))
+        own[each[23]].append(each)
+        far.send(each)
+    return own[PROTOCOL], own[OTHER]
+
+
+@pytest.mark.parametrize("how", ["batches", "one by one", "chance"])
+@pytest.mark.parametrize("first", ["first", "second"])
+def test_each_part_gets_its_own(ends, how, first):
+    split, link, far = ends
+    ours, theirs = sent_by(far, 700)
+    parts = [(split.first, ours), (split.second, theirs)]
+    for part, expected in parts if first == "first" else parts[::-1]:
+        assert all_of(part, how) == expected
+    assert link.traffic.frames_down == 700
+    assert split.first.traffic == split.second.traffic == link.traffic
+
+
+def test_turns_change_at_any_frame(ends):
+    """What one part has not taken yet survives what the other receives."""
+    split, _, far = ends
+    drawn, got = random.Random(1), ([], [])
+    sent = ([], [])
+    for turn in range(300):
+        for own, new in zip(sent, sent_by(far, drawn.randrange(8), turn), strict=True):
+            own.extend(new)
+        which = drawn.randrange(2)
+        part = (split.first, split.second)[which]
+        if drawn.random() < 0.5:
+            one = part.receive(0.0)
+            got[which].extend([] if one is None else [bytes(one)])
+        elif (batch := part.receive_batch(0.0)) is not None:
+            got[which].extend(bytes(batch.frame(at)) for at in range(batch.first, batch.count))
+    rest = [all_of(part, "chance") for part in (split.first, split.second)]
+    assert ([*got[0], *rest[0]], [*got[1], *rest[1]]) == sent
+
+
+def test_short_and_strange_frames_are_the_first_part_s(ends):
+    split, _, far = ends
+    strange = [b"x", bytes(range(23)), frame(OTHER, 1)[:23], frame(6, 2), frame(OTHER, 3)[:24]]
+    for each in strange:
+        far.send(each)
+    assert all_of(split.second, "batches") == [strange[-1]]
+    assert all_of(split.first, "batches") == strange[:-1]
+
+
+def test_both_send(ends):
+    split, link, far = ends
+    split.first.send(frame(PROTOCOL, 1))
+    rows = np.frombuffer(frame(OTHER, 2) * 3, dtype=np.uint8).reshape(3, 60).copy()
+    split.second.send_rows(FrameRows(rows), 0, 3)
+    assert [bytes(far.receive(5.0)) for _ in range(4)] == [
+        frame(PROTOCOL, 1),
+        *[frame(OTHER, 2)] * 3,
+    ]
+    assert link.traffic.frames_up == 4
+    split.first.close()
+    split.second.send(frame(OTHER, 4))
+
+
+def test_the_other_exchange_goes_on_while_nothing_comes(ends):
+    split, _, far = ends
+    calls = []
+
+    def meanwhile():
+        calls.append(split.second.ready)
+        if len(calls) == 2:
+            far.send(frame(OTHER, 1))
+        if len(calls) == 4:
+            far.send(frame(PROTOCOL, 2))
+        return 0.001
+
+    split.first.meanwhile = meanwhile
+    assert bytes(split.first.receive(seconds_here(5))) == frame(PROTOCOL, 2)
+    # It is asked again as soon as it has a frame.
+    assert calls[:2] == [False, False]
+    assert calls[3]
+    # What is here comes without it, unless its turn has come.
+    far.send(frame(PROTOCOL, 3))
+    assert bytes(split.first.receive(seconds_here(5))) == frame(PROTOCOL, 3)
+
+
+def test_a_busy_link_leaves_the_other_exchange_its_turns(ends):
+    split, _, far = ends
+    calls = []
+
+    def meanwhile():
+        calls.append(split.second.receive(0.0))
+        return float("inf")
+
+    split.first.meanwhile = meanwhile
+    for number in range(3000):
+        far.send(frame(PROTOCOL, number))
+        came = split.first.receive(seconds_here(5))
+        assert int.from_bytes(bytes(came[-4:]), "big") == number
+    assert 0 < len(calls) < 3000
+
+
+def test_faults_and_recordings_see_each_frame_once(tmp_path):
+    here, there = free_udp_addresses(2)
+    begin_recording(tmp_path / "w0.pcap")
+    faults = "down.duplicate=0.5,seed=1"
+    with (
+        open_worker_link(
+            f"udp:{here}:{there}", faults, 0, (PROTOCOL, OTHER), tmp_path / "w0.pcap"
+        ) as link,
+        open_link(f"udp:{there}:{here}") as far,
+    ):
+        split = SplitLink(link, OTHER)
+        ours, theirs = sent_by(far, 200)
+        both = [all_of(part, "chance") for part in (split.second, split.first)]
+        assert isinstance(link, FaultyLink)
+        doubled = link.counts["down"].duplicated
+    assert doubled > 20
+    assert len(both[0]) + len(both[1]) == 200 + doubled
+    assert list(dict.fromkeys(both[0])) == theirs
+    assert list(dict.fromkeys(both[1])) == ours
+    recorded = (tmp_path / "w0.pcap").stat().st_size
+    assert recorded == 24 + sum(16 + len(each) for each in (*ours, *theirs))
+
+
+def test_a_flood_is_lost_as_in_a_full_socket(ends, monkeypatch):
+    split, _, far = ends
+    monkeypatch.setattr("switchgnn.host.wire.split._KEPT_AT_MOST", 100)
+    for number in range(400):
+        far.send(frame(OTHER, number))
+    assert all_of(split.first, "batches") == []
+    kept = all_of(split.second, "batches")
+    assert 100 <= len(kept) < 400
+    assert kept == [frame(OTHER, number) for number in range(len(kept))]
+
+
+@needs_root
+@pytest.mark.parametrize("protocols", [(), (PROTOCOL,), (OTHER,), (PROTOCOL, OTHER)])
+def test_an_interface_has_the_protocols_that_it_is_opened_for(protocols):
+    with ExitStack() as stack:
+        network = stack.enter_context(own_network())
+        network.add_cable(HERE, THERE)
+        link = stack.enter_context(InterfaceLink(HERE, *protocols))
+        with in_network(network.path):
+            far = stack.enter_context(InterfaceLink(THERE))
+        for number, protocol in enumerate((6, PROTOCOL, OTHER, 252)):
+            far.send(frame(protocol, number))
+        got = []
+        while (one := link.receive(seconds_here(0.3))) is not None:
+            got.append(one[23])
+        assert got == list(protocols or (PROTOCOL,))
+
+
+def test_faults_are_drawn_for_the_link(ends):
+    """Losses of both parts come from one seed, as on a link of one exchange."""
+    _, link, far = ends
+    faulty = FaultyLink(link, Faults.parse("down.loss=0.3,seed=2"), 0)
+    split = SplitLink(faulty, OTHER)
+    ours, theirs = sent_by(far, 300)
+    got = all_of(split.first, "batches") + all_of(split.second, "batches")
+    assert faulty.counts["down"].lost + len(got) == 300
+    assert set(got) < set(ours + theirs)
