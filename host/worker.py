@@ -15,17 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.full_disk import writing
-from switchgnn.host.innetwork.exchange import InNetworkExchange
+from switchgnn.host.direct.framing import USUAL_MTU
+from switchgnn.host.innetwork.transport import InNetworkTransport, Listeners
 from switchgnn.host.metrics import WorkerView, serving_metrics, telling_metrics
+from switchgnn.host.mixed.transport import open_switch
 from switchgnn.host.pace import Pace
+from switchgnn.host.transport import WorkerEnd
 from switchgnn.host.wire.addresses import Addresses
-from switchgnn.host.wire.faults import injected_faults, open_worker_link
 from switchgnn.host.wire.header import fragments_of
 from switchgnn.host.workload import features_of_round
 from switchgnn.npy import ArrayKind, read_npy
 from switchgnn.planner.direction import Direction
-from switchgnn.planner.plan.files import read_manifest, read_worker_part
+from switchgnn.planner.plan.files import read_manifest
 from switchgnn.planner.plan.manifest import Manifest
+from switchgnn.station import Station
 from switchgnn.tasks.task_events import EventWriter, Heartbeat
 from switchgnn.tasks.task_json import task_from_json, task_to_json
 
@@ -53,13 +56,17 @@ class WorkerTask:
         features: ``.npy`` file, float32[n, F], this worker's rows only.
         rounds: how many exchanges.
         output: the ``.npz`` files to write, named as ``result_file`` says. One of R rounds holds
-            fixed int32[R, n, F], sums float32[R, n, F] and scale float64[R].
+            fixed int32[R, n, F] of the switch, sums float32[R, n, F] of the switch and the hosts,
+            and scale float64[R].
         rounds_per_file: how many rounds a file holds; the last one may hold fewer.
         pace: bounds on sending and waiting.
         faults: what to inject on its link, as ``--faults`` takes it.
         recording: the file that keeps what passes its link, or None.
         metrics: ``ADDRESS:PORT`` where it serves them; empty: it does not.
         tell_every: seconds between two events with its metrics; 0: it tells none.
+        schedule: what it sends to other hosts, where the plan leaves destinations to them.
+        stations: those of all workers, for the same plans.
+        mtu: what frames between hosts carry, as ``Framing.parse`` of host/direct takes it.
     """
 
     plan: Path
@@ -76,6 +83,9 @@ class WorkerTask:
     recording: Path | None = None
     metrics: str = ""
     tell_every: float = 0.0
+    schedule: Path | None = None
+    stations: tuple[Station, ...] = ()
+    mtu: str = str(USUAL_MTU)
 
     def to_json(self) -> str:
         """Return the task as one line of JSON."""
@@ -129,24 +139,18 @@ def run_worker(task: WorkerTask) -> None:
 
 def _exchange(task: WorkerTask, events: EventWriter) -> None:
     manifest = read_manifest(task.plan)
-    part = read_worker_part(task.plan, task.worker)
     features = read_npy(task.features, ArrayKind(("<f4",), (2,)), remedy="run again")
     progress = _Progress(events, steps_of(manifest, features.shape[1], task.rounds))
     kept: list[_Round] = []
     seconds = 0.0
-    with open_worker_link(task.link, task.faults, task.worker, recording=task.recording) as link:
-        exchange = InNetworkExchange(
-            manifest,
-            part,
-            link,
-            task.addresses,
-            session=task.session,
-            pace=task.pace,
-            on_block=progress.block_done,
-            on_share=progress.share_done,
-        )
+    listeners = Listeners(progress.block_done, progress.share_done)
+    end = _end(task, workers=manifest.workers, vertices=len(features))
+    with open_switch(end, listeners) as transport:
         view = WorkerView(
-            task.worker, lambda: link.traffic, exchange, injected=lambda: injected_faults(link)
+            task.worker,
+            lambda: transport.traffic,
+            transport.exchange,
+            injected=transport.injected,
         )
         with (
             serving_metrics(task.metrics, view),
@@ -159,16 +163,16 @@ def _exchange(task: WorkerTask, events: EventWriter) -> None:
                     events.write(WRITTEN)
                     kept = []
                 started = time.perf_counter()
-                result = exchange.aggregate_fixed(features_of_round(features, index))
-                kept.append(_Round(result.values, result.decode(), result.fixed_point.scale))
+                kept.append(_round(transport, features_of_round(features, index)))
                 seconds += time.perf_counter() - started
-        traffic = link.traffic
-        injected = {way: asdict(counts) for way, counts in injected_faults(link).items()}
+            transport.close()
+        traffic = transport.traffic
+        injected = {way: asdict(counts) for way, counts in transport.injected().items()}
     _write(kept, result_file(task.output, (task.rounds - 1) // task.rounds_per_file))
     events.write(
         "finished",
         seconds=seconds,
-        tally=asdict(exchange.tally),
+        tally=asdict(transport.exchange.tally),
         traffic=traffic._asdict(),
         faults=injected,
     )
@@ -181,6 +185,35 @@ class _Round:
     fixed: NDArray[np.int32]
     sums: NDArray[np.float32]
     scale: float
+
+
+def _end(task: WorkerTask, *, workers: int, vertices: int) -> WorkerEnd:
+    return WorkerEnd(
+        worker=task.worker,
+        workers=workers,
+        vertices=vertices,
+        pace=task.pace,
+        link=task.link,
+        faults=task.faults,
+        addresses=task.addresses,
+        stations=task.stations,
+        plan=task.plan,
+        session=task.session,
+        schedule=task.schedule,
+        sampling=1.0,
+        seed=0,
+        mtu=task.mtu,
+        recording=task.recording,
+    )
+
+
+def _round(transport: InNetworkTransport, features: NDArray[np.float32]) -> _Round:
+    """Exchange one round."""
+    fixed, sums = transport.aggregate_parts(features, Direction.FORWARD)
+    whole = fixed.decode()
+    if sums is not None:
+        whole += sums
+    return _Round(fixed.values, whole, fixed.fixed_point.scale)
 
 
 def _write(rounds: list[_Round], path: Path) -> None:

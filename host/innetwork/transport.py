@@ -4,11 +4,13 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.innetwork.exchange import InNetworkExchange
+from switchgnn.host.innetwork.block import ShareListener
+from switchgnn.host.innetwork.exchange import BlockListener, FixedSums, InNetworkExchange
 from switchgnn.host.transport import WorkerEnd, traffic_since
 from switchgnn.host.wire.faults import FaultCounts, injected_faults
 from switchgnn.host.wire.header import ETHERNET_BYTES, PROTOCOL, feature_frame_bytes
@@ -17,6 +19,22 @@ from switchgnn.planner.direction import Direction
 from switchgnn.planner.plan.files import read_manifest, read_worker_part
 from switchgnn.planner.plan.manifest import Manifest
 from switchgnn.planner.plan.plan import WorkerPart
+
+
+@dataclass(frozen=True)
+class Listeners:
+    """Who hears how far an exchange has come.
+
+    Attributes:
+        on_block: called with (round, block, fragment) after each one.
+        on_share: called meanwhile, with the share of it that is done.
+    """
+
+    on_block: BlockListener | None = None
+    on_share: ShareListener | None = None
+
+
+_NOBODY = Listeners()
 
 
 class InNetworkTransport:
@@ -43,6 +61,25 @@ class InNetworkTransport:
             HostError: as ``InNetworkExchange.aggregate``.
         """
         return self.exchange.aggregate(rows, direction)
+
+    def aggregate_parts(
+        self, rows: NDArray[np.float32], direction: Direction
+    ) -> tuple[FixedSums, NDArray[np.float32] | None]:
+        """Return the integers that the switch summed, and what hosts summed besides.
+
+        Args:
+            rows: float32[n, F], one row per vertex of this worker, ids ascending.
+            direction: which neighbours.
+
+        Returns:
+            The sums of the switch, and float32[n, F], or None where hosts sum nothing; each has 0
+            where the other one has the sum.
+
+        Raises:
+            PlannerError: the plan was made without that direction.
+            HostError: the exchange cannot go on.
+        """
+        return self.exchange.aggregate_fixed(rows, direction), None
 
     def expected_traffic(self, width: int, direction: Direction) -> Traffic:
         """Return what the plan predicts for one exchange."""
@@ -79,13 +116,16 @@ class InNetworkTransport:
 
 @contextmanager
 def open_in_network(
-    end: WorkerEnd, kind: type[InNetworkExchange] = InNetworkExchange
+    end: WorkerEnd,
+    kind: type[InNetworkExchange] = InNetworkExchange,
+    listeners: Listeners = _NOBODY,
 ) -> Iterator[InNetworkTransport]:
     """Open the transport `switch`, or another with the same packets.
 
     Args:
         end: the worker's end.
         kind: what exchanges.
+        listeners: hear of it.
 
     Yields:
         The transport; its link is closed at the end.
@@ -100,7 +140,8 @@ def open_in_network(
     manifest, part = read_manifest(plan), read_worker_part(plan, end.worker)
     check_packets_fit(end.link, feature_frame_bytes(manifest.lanes) - ETHERNET_BYTES)
     with end.open_link(PROTOCOL) as link:
-        yield InNetworkTransport(new_exchange(end, manifest, part, link, kind), link)
+        exchange = new_exchange(end, manifest, part, link, kind=kind, listeners=listeners)
+        yield InNetworkTransport(exchange, link)
 
 
 def new_exchange(
@@ -108,7 +149,9 @@ def new_exchange(
     manifest: Manifest,
     part: WorkerPart,
     link: Link,
+    *,
     kind: type[InNetworkExchange] = InNetworkExchange,
+    listeners: Listeners = _NOBODY,
 ) -> InNetworkExchange:
     """Return a worker's exchange over the switch.
 
@@ -118,6 +161,7 @@ def new_exchange(
         part: its part of the plan.
         link: an open link for ``PROTOCOL``.
         kind: what exchanges.
+        listeners: hear of it.
 
     Returns:
         The exchange, before its first round.
@@ -132,5 +176,7 @@ def new_exchange(
         end.addresses,
         session=end.session,
         pace=end.pace,
+        on_block=listeners.on_block,
+        on_share=listeners.on_share,
         clock=end.clock,
     )

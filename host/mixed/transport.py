@@ -21,7 +21,12 @@ from switchgnn.host.direct.transport import DirectTransport
 from switchgnn.host.errors import TransportError
 from switchgnn.host.innetwork.exchange import FixedSums, InNetworkExchange
 from switchgnn.host.innetwork.fixed_point import FixedPoint
-from switchgnn.host.innetwork.transport import InNetworkTransport, new_exchange, open_in_network
+from switchgnn.host.innetwork.transport import (
+    InNetworkTransport,
+    Listeners,
+    new_exchange,
+    open_in_network,
+)
 from switchgnn.host.transport import NO_TRAFFIC, WorkerEnd, add_traffic, check_rows
 from switchgnn.host.wire.header import ETHERNET_BYTES, PROTOCOL, feature_frame_bytes
 from switchgnn.host.wire.link import Link, Traffic, check_packets_fit
@@ -80,19 +85,7 @@ class MixedTransport(InNetworkTransport):
     def aggregate_parts(
         self, rows: NDArray[np.float32], direction: Direction
     ) -> tuple[FixedSums, NDArray[np.float32]]:
-        """Return the sums of both parts, each with 0 where the other one has the sum.
-
-        Args:
-            rows: float32[n, F], one row per vertex of this worker, ids ascending.
-            direction: which neighbours.
-
-        Returns:
-            The integers that the switch summed, and float32[n, F], added by the hosts.
-
-        Raises:
-            PlannerError: the plan was made without that direction.
-            HostError: either part cannot go on.
-        """
+        """Return the sums of both parts; see ``InNetworkTransport.aggregate_parts``."""
         over_switch = self._uses_switch(direction)
         check_rows(rows, self._hosts.vertices, self._hosts.worker)
         everything = np.arange(len(rows))
@@ -139,11 +132,12 @@ class MixedTransport(InNetworkTransport):
 
 
 @contextmanager
-def open_switch(end: WorkerEnd) -> Iterator[InNetworkTransport]:
+def open_switch(end: WorkerEnd, listeners: Listeners | None = None) -> Iterator[InNetworkTransport]:
     """Open the transport `switch`, with the hosts' part where the plan leaves them something.
 
     Args:
         end: the worker's end.
+        listeners: hear of the blocks of the switch; None: nobody does.
 
     Yields:
         The transport; its link is closed at the end.
@@ -156,20 +150,19 @@ def open_switch(end: WorkerEnd) -> Iterator[InNetworkTransport]:
         ScheduleError: the schedule cannot be read.
         LinkError: the link cannot be opened, or the frames are too long for it.
     """
-    plan = end.plan_folder()
+    plan, listeners = end.plan_folder(), listeners or Listeners()
     part = read_worker_part(plan, end.worker)
     if not part.leaves_any:
-        with open_in_network(end) as transport:
+        with open_in_network(end, listeners=listeners) as transport:
             yield transport
         return
     manifest = read_manifest(plan)
     schedule = read_binned_schedule(end.schedule_file())
     _check_schedule(part, schedule)
-    framing = Framing.parse(end.mtu)
     over_switch = feature_frame_bytes(manifest.lanes) - ETHERNET_BYTES
-    check_packets_fit(end.link, max(over_switch, framing.packet_bytes))
+    check_packets_fit(end.link, max(over_switch, Framing.parse(end.mtu).packet_bytes))
     with end.open_link(PROTOCOL, DIRECT_PROTOCOL) as link:
-        yield mixed_transport(end, manifest, part, schedule, link, framing=framing)
+        yield mixed_transport(end, manifest, part, schedule, link, listeners=listeners)
 
 
 def mixed_transport(
@@ -179,7 +172,7 @@ def mixed_transport(
     schedule: BinnedSchedule,
     link: Link,
     *,
-    framing: Framing,
+    listeners: Listeners,
 ) -> MixedTransport:
     """Put both parts of a worker on one link.
 
@@ -189,13 +182,13 @@ def mixed_transport(
         part: its part of the plan.
         schedule: what it sends to other hosts, in both directions.
         link: an open link for the frames of both; the caller closes it.
-        framing: what a frame between hosts carries.
+        listeners: hear of the blocks of the switch.
 
     Returns:
         The transport.
 
     Raises:
-        DirectError: stations for another number of workers.
+        DirectError: stations for another number of workers, or an MTU out of range.
         PlanMismatchError: the plan is the strawman's.
     """
     split = SplitLink(link, DIRECT_PROTOCOL, end.clock)
@@ -205,12 +198,11 @@ def mixed_transport(
         end.stations,
         pace=end.pace,
         backward=schedule.backward,
-        framing=framing,
+        framing=Framing.parse(end.mtu),
         clock=end.clock,
     )
-    return MixedTransport(
-        manifest, new_exchange(end, manifest, part, split.first), hosts, split, link
-    )
+    exchange = new_exchange(end, manifest, part, split.first, listeners=listeners)
+    return MixedTransport(manifest, exchange, hosts, split, link)
 
 
 def _check_schedule(part: WorkerPart, schedule: BinnedSchedule) -> None:

@@ -147,6 +147,11 @@ def _read(options: SimulateOptions, folder: Path, tell: Progress) -> Subject:
     # The models and what is compiled believe the arrays: they do not look at each index.
     with trusted_plan(folder, tell, check=options.check) as trusted:
         plan = read_plan(trusted)
+    if plan.leaves_any:
+        raise SimulatorError(
+            f"The plan {folder} leaves destinations to the hosts, which is not simulated: give a "
+            "plan that leaves none."
+        )
     check_links(options, plan.manifest.workers)
     if options.system in HOSTS_ALONE:
         found = rows_of_plan(plan, _SENT[options.system])

@@ -40,7 +40,8 @@ class TrainTask:
         addresses: the worker's addresses.
         plan: the plan folder, for ``switch`` and ``strawman``.
         session: the number of its install.
-        schedule: this worker's schedule, for ``host``, ``host-partial`` and ``g3``.
+        schedule: this worker's schedule, for ``host``, ``host-partial`` and ``g3``, and for plans
+            that leave destinations to the hosts.
         stations: those of all workers, for the same transports.
         sampling: the share of rows that are sent, for ``host``.
         mtu: what frames between hosts carry, as ``--mtu`` takes it.

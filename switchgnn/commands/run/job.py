@@ -34,12 +34,14 @@ from switchgnn.controller import (
 from switchgnn.errors import SwitchGNNError
 from switchgnn.full_disk import writing
 from switchgnn.host.metrics import metrics_place
+from switchgnn.host.mixed.schedules import write_left_schedules
 from switchgnn.host.wire.header import LANES, WIDEST
 from switchgnn.host.wire.native.library import compile_for_hosts
 from switchgnn.host.worker import WRITTEN, WorkerTask, steps_of
 from switchgnn.machine.memory import require_memory
 from switchgnn.p4src import load_program
 from switchgnn.planner.chosen import build_chosen, choose_asked
+from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.plan.files import read_assignment, write_plan
@@ -132,6 +134,7 @@ def run_job(
                 prepared.features,
                 rounds=options.rounds,
                 folder=folder,
+                left=prepared.left,
             )
             measured = _install_and_exchange(
                 options, prepared, fabric, recordings, comparison, step, onlooker
@@ -192,11 +195,27 @@ def _prepare(options: RunOptions, folder: Path, step: StepListener) -> Prepared:
         progress=lambda what: step(f"planning: {what}", 0, 0),
     )
     write_plan(plan, folder / "plan")
+    if plan.leaves_any:
+        paths = [_schedule_file(folder, worker) for worker in range(options.workers)]
+        write_left_schedules(graph, plan, paths)
     parts = split_for_leaf_spine(plan, options.leaf_spine) if options.leaf_spine else None
     seconds = time.perf_counter() - started
     return Prepared(
-        program, graph, features, folder / "plan", strategies, plan.manifest, parts, seconds
+        program,
+        graph,
+        features,
+        plan=folder / "plan",
+        left=plan.left(Direction.FORWARD) if plan.leaves_any else None,
+        strategies=strategies,
+        manifest=plan.manifest,
+        parts=parts,
+        seconds=seconds,
     )
+
+
+def _schedule_file(folder: Path, worker: int) -> Path:
+    """Return the file of what a worker sends to other hosts, where the plan leaves them any."""
+    return folder / f"schedule-{worker}.npz"
 
 
 def _features(graph: Graph, options: RunOptions) -> NDArray[np.float32]:
@@ -365,6 +384,8 @@ def _tasks(
                 faults=options.faults,
                 recording=recordings.of_worker(worker),
                 metrics=metrics_place(options.metrics, worker) if options.metrics else "",
+                schedule=None if prepared.left is None else _schedule_file(fabric.folder, worker),
+                stations=tuple(map(fabric.site.station, range(fabric.site.workers))),
             )
         )
     return tasks

@@ -38,6 +38,7 @@ class Prepared:
         graph: the graph, of n vertices.
         features: float32[n, F], what is summed.
         plan: the folder of the plan.
+        left: bool[n], the destinations that it leaves to the hosts; None: none.
         strategies, manifest: those of the plan.
         parts: those of the plan for leaves and spines; None for a star.
         seconds: the time that planning took.
@@ -47,6 +48,7 @@ class Prepared:
     graph: Graph
     features: NDArray[np.float32]
     plan: Path
+    left: NDArray[np.bool_] | None
     strategies: Strategies
     manifest: Manifest
     parts: LeafSpineParts | None

@@ -61,6 +61,7 @@ class Comparison:
         features: float32[V, F], those of the first round.
         rounds: their number.
         folder: where the workers write their sums.
+        left: bool[V], the destinations that the plan leaves to the hosts; None: none.
 
     Attributes:
         rounds_per_file: of how many rounds a worker writes the sums at once.
@@ -74,6 +75,7 @@ class Comparison:
         *,
         rounds: int,
         folder: Path,
+        left: NDArray[np.bool_] | None = None,
     ) -> None:
         self.rounds_per_file = max(1, _FILE_BYTES // max(1, features.size * SUM_BYTES))
         self._graph = graph
@@ -81,6 +83,7 @@ class Comparison:
         self._features = features
         self._rounds = rounds
         self._folder = folder
+        self._left = left
         self._written = [0] * (int(assignment.max()) + 1)
         self._compared = 0
         self._verdict = Verdict(wrong_sums=0, max_error=0.0, error_bound=0.0)
@@ -131,7 +134,7 @@ class Comparison:
                 )
             whole = RoundResult(fixed, sums, scales.pop())
             before = self._magnitudes_before(first + place)
-            verdict = judge(self._graph, self._assignment, features, whole, before)
+            verdict = judge(self._graph, self._assignment, features, whole, before, self._left)
             self._verdict = _both(self._verdict, verdict)
         for path in paths:
             path.unlink()
@@ -179,12 +182,12 @@ def _magnitude(features: NDArray[np.float32]) -> float:
     return float(np.abs(features).max(initial=0.0))
 
 
-def largest_fan_in(graph: Graph, assignment: NDArray[np.int32]) -> int:
-    """Return the largest number of remote in-neighbours of a vertex, at least 1."""
+def remote_fan_in(graph: Graph, assignment: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Return int64[V], the number of remote in-neighbours of each vertex."""
     source, destination = graph.edges()
     remote = assignment[source] != assignment[destination]
-    counts = np.bincount(destination[remote], minlength=1)
-    return max(1, int(counts.max()))
+    counts: NDArray[np.int64] = np.bincount(destination[remote], minlength=graph.vertices)
+    return counts
 
 
 def judge(
@@ -193,6 +196,7 @@ def judge(
     features: NDArray[np.float32],
     result: RoundResult,
     before: Sequence[float] = (),
+    left: NDArray[np.bool_] | None = None,
 ) -> Verdict:
     """Compare one round with the sums over the whole graph.
 
@@ -202,21 +206,48 @@ def judge(
         features: float32[V, F], the features that the workers sent.
         result: the sums that they received.
         before: the largest magnitudes of the two rounds before, from which a scale is foreseen.
+        left: bool[V], the destinations that the plan leaves to the hosts; None: none.
 
     Returns:
-        The verdict.
+        The verdict. A sum of hosts is wrong if it is off by more than float32 explains.
     """
-    fan_in, magnitude = largest_fan_in(graph, assignment), _magnitude(features)
-    scales = expected_scales(fan_in, magnitude, before)
-    scale = min(scales, key=lambda each: abs(each - result.scale))
+    by_hosts = np.zeros(graph.vertices, dtype=np.bool_) if left is None else left
+    counts, magnitude = remote_fan_in(graph, assignment), _magnitude(features)
+    over_switch = int(counts[~by_hosts].max(initial=0))
+    fan_in = max(1, over_switch)
     exact = features.astype(np.float64)
-    fixed = reference_sums(graph, assignment, np.rint(exact * scale).astype(np.int64))
     error = np.abs(result.sums - reference_sums(graph, assignment, exact))
-    wrong = int((fixed != result.fixed).sum())
+    allowed = _float32_errors(graph, assignment, exact, counts)[by_hosts]
+    # Without any block no scale is agreed on.
+    agreed = left is None or over_switch > 0
+    scales = expected_scales(fan_in, magnitude, before) if agreed else (result.scale,)
+    scale = min(scales, key=lambda each: abs(each - result.scale))
+    fixed = reference_sums(graph, assignment, np.rint(exact * scale).astype(np.int64))
+    fixed[by_hosts] = 0
+    wrong = int((fixed != result.fixed).sum() + (error[by_hosts] > allowed).sum())
     if not np.isclose(scale, result.scale, rtol=1e-12):
         wrong = fixed.size
+    bound = 0.0
+    if magnitude and agreed:
+        bound = fan_in / (2 * scale) + fan_in * magnitude * 2.0**-24
     return Verdict(
         wrong_sums=wrong,
         max_error=float(error.max(initial=0.0)),
-        error_bound=(fan_in / (2 * scale) if magnitude else 0.0) + fan_in * magnitude * 2.0**-24,
+        error_bound=max(bound, float(allowed.max(initial=0.0))),
     )
+
+
+def _float32_errors(
+    graph: Graph,
+    assignment: NDArray[np.int32],
+    features: NDArray[np.float64],
+    counts: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """Return float64[V, F], what float32 sums may be off.
+
+    In any order, in at most two steps, a sum of n numbers is off by at most (n + 1) · 2^-23 times
+    the sum of their magnitudes.
+    """
+    magnitudes = reference_sums(graph, assignment, np.abs(features))
+    errors: NDArray[np.float64] = (counts[:, np.newaxis] + 1) * 2.0**-23 * magnitudes
+    return errors

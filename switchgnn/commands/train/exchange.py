@@ -87,7 +87,10 @@ def install_and_train(
         log_install(report)
         with BackgroundTraffic(fabric, job.background):
             tasks = [
-                replace(_task(job, worker, fabric, report.session), tell_every=onlooker.tell_every)
+                replace(
+                    _task(job, prepared, worker, fabric, report.session),
+                    tell_every=onlooker.tell_every,
+                )
                 for worker in range(job.workers)
             ]
             counters = [read_counters(client) for client in clients]
@@ -122,7 +125,9 @@ def heard_by(recorder: Recorder, onlooker: Onlooker) -> EventListener:
     return listen
 
 
-def _task(job: TrainJob, worker: int, fabric: Fabric, session: int) -> TrainTask:
+def _task(
+    job: TrainJob, prepared: Prepared, worker: int, fabric: Fabric, session: int
+) -> TrainTask:
     site, folder = fabric.site, fabric.folder
     return replace(
         job.task,
@@ -132,7 +137,7 @@ def _task(job: TrainJob, worker: int, fabric: Fabric, session: int) -> TrainTask
         addresses=site.addresses(worker),
         plan=folder / "plan" if job.transport.needs_plan else None,
         session=session,
-        schedule=schedule_file_of(folder, worker) if job.transport.write_schedules else None,
+        schedule=schedule_file_of(folder, worker) if prepared.scheduled else None,
         stations=tuple(map(site.station, range(site.workers))),
         recording=job.recordings.of_worker(worker),
         meeting=folder / "meeting",

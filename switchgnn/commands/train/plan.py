@@ -33,12 +33,14 @@ class Prepared:
         strategies: the strategies of the plan.
         manifest: the manifest of the plan.
         assignment: int32[n], the worker of each vertex.
+        scheduled: whether each worker has a schedule of what it sends to other hosts.
         parts: those of the plan for leaves and spines; None for a star.
     """
 
     strategies: Strategies
     manifest: Manifest
     assignment: NDArray[np.int32]
+    scheduled: bool
     parts: LeafSpineParts | None
 
 
@@ -62,11 +64,25 @@ def prepare_training(
     strategies, plan = plan_of(job, data, progress)
     write_plan(plan, folder / "plan")
     write_partitions(data, plan.assignment, folder / "partitions")
-    if job.transport.write_schedules is not None:
-        paths = [schedule_file_of(folder, worker) for worker in range(job.workers)]
-        job.transport.write_schedules(data.graph, plan.assignment, paths)
+    scheduled = _write_schedules(job, data, plan, folder)
     parts = split_for_leaf_spine(plan, job.leaf_spine) if job.leaf_spine else None
-    return Prepared(strategies, plan.manifest, plan.assignment, parts)
+    return Prepared(strategies, plan.manifest, plan.assignment, scheduled, parts)
+
+
+def _write_schedules(job: TrainJob, data: Dataset, plan: Plan, folder: Path) -> bool:
+    """Write what workers send each other, if they do; tell whether they do.
+
+    Raises:
+        SwitchGNNError: a file cannot be written.
+    """
+    paths = [schedule_file_of(folder, worker) for worker in range(job.workers)]
+    if job.transport.write_schedules is not None:
+        job.transport.write_schedules(data.graph, plan.assignment, paths)
+        return True
+    if job.transport.write_left is not None and plan.leaves_any:
+        job.transport.write_left(data.graph, plan, paths)
+        return True
+    return False
 
 
 def plan_of(
@@ -131,5 +147,5 @@ def _strategies(job: TrainJob, data: Dataset, situation: Situation) -> Strategie
 
 
 def schedule_file_of(folder: Path, worker: int) -> Path:
-    """Return the file of a worker's schedule, for transports that have one."""
+    """Return the file of a worker's schedule, if it has one."""
     return folder / f"schedule-{worker}.npz"

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from switchgnn.host.direct import PROTOCOL as DIRECT_PROTOCOL
-from switchgnn.host.direct import Framing
+from switchgnn.host.innetwork.transport import Listeners
 from switchgnn.host.mixed.schedules import left_schedules
 from switchgnn.host.mixed.transport import mixed_transport
 from switchgnn.host.transport import WorkerEnd
@@ -24,7 +24,7 @@ BOTH = (Direction.FORWARD, Direction.BACKWARD)
 
 
 @contextmanager
-def crew(bed, *, faults="", pace=PATIENT, left=None, mtu=1500):
+def crew(bed, *, faults="", pace=PATIENT, left=None, mtu="1500"):
     """A transport for each worker of the bed's plan, on its installed session.
 
     `left` has the schedules serve other destinations than the plan leaves.
@@ -39,9 +39,9 @@ def crew(bed, *, faults="", pace=PATIENT, left=None, mtu=1500):
             link = stack.enter_context(bed.link(part.worker, PROTOCOL, DIRECT_PROTOCOL))
             if faults:
                 link = FaultyLink(link, parsed, part.worker)
-            end = end_of(bed, part, pace=pace_here(pace))
+            end = end_of(bed, part, pace=pace_here(pace), mtu=mtu)
             made.append(
-                mixed_transport(end, plan.manifest, part, schedule, link, framing=Framing(mtu))
+                mixed_transport(end, plan.manifest, part, schedule, link, listeners=Listeners())
             )
         yield made
 
