@@ -342,8 +342,8 @@ MISTAKES = (
         RUN,
         "a worker without remote neighbours fails, as one alone",
         "switchgnn/commands/run/reference.py",
-        "    return max(1, int(counts.max()))\n",
-        "    return int(counts.max())\n",
+        "    fan_in = max(1, over_switch)\n",
+        "    fan_in = over_switch\n",
         (f"{RUN}::test_any_number_of_workers[embedded-loopback-1]",),
     ),
     Mistake(
@@ -359,9 +359,9 @@ MISTAKES = (
         "copies_of_one_fragment",
         RUN,
         "what hosts would send is said for one fragment only",
-        "switchgnn/commands/run/make_report.py",
-        "options.rounds * sum(map(feature_frame_bytes, widths))",
-        "options.rounds * feature_frame_bytes(widths[0])",
+        "host/alone.py",
+        "each.times * framing.frame_bytes(rows, each.width)",
+        "each.times * framing.frame_bytes(rows, min(32, each.width))",
         (f"{RUN}::test_any_number_of_workers[embedded-loopback-3]",),
     ),
     # --- beside TCP
