@@ -36,7 +36,10 @@ def _known_transports(names: list[str] | None) -> list[str] | None:
         try:
             _kind(name)
         except TransportError as error:
-            raise typer.BadParameter(str(error)) from error
+            known = ", ".join(_named_transports())
+            raise typer.BadParameter(
+                f"There is no transport {name!r}: choose one of {known}."
+            ) from error
     return names
 
 
