@@ -155,7 +155,7 @@ MISTAKES = (
         "topologies/processes/nursery_program.py",
         '        os.environ.update(order["environment"])\n',
         "",
-        (f"{TRAIN}::test_a_model_of_ones_own_trains_like_one_process",),
+        (f"{TRAIN}::test_the_best_strategies_train_like_one_process[embedded-mininet]",),
     ),
     Mistake(
         "gloo_on_loopback",
