@@ -29,13 +29,13 @@ from switchgnn.planner.plan.banks import BANKS
 from switchgnn.planner.plan.files import write_plan
 from switchgnn.planner.plan.manifest import STRAWMAN
 from switchgnn.planner.plan.plan import Plan
-from switchgnn.planner.presets import slots_of_memory
+from switchgnn.planner.presets import AUTO, slots_of_memory
 from switchgnn.planner.strategies import PARTITION_STRATEGIES
 from switchgnn.profiles import find_profile
 from switchgnn.simulator import ETHERNET_MTU, LeafSpineOptions, NetworkOptions
 from switchgnn.simulator.errors import SimulationStoppedError
 from switchgnn.simulator.job import simulate_job
-from switchgnn.simulator.request import AUTO, HOSTS_ALONE, SimulateOptions, preset_of
+from switchgnn.simulator.request import HOSTS_ALONE, SimulateOptions
 from switchgnn.simulator.within import planned_for, room_for
 
 _PR_SET_PDEATHSIG = 1
@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def _simulate(point: Point, folder: Path, partition: Path) -> dict[str, object]:
-    planned = point.system not in HOSTS_ALONE
+    planned = point.system not in (*HOSTS_ALONE, AUTO)
     options = _options(point, folder if planned else None, partition)
     if not folder.exists() and not partition.exists():
         _write_partition(point, partition)
@@ -70,8 +70,8 @@ def _options(point: Point, folder: Path | None, partition: Path) -> SimulateOpti
         plan=folder,
         graph=None if planned else point.graph,
         workers=None if planned else point.workers,
-        slots=None,
-        system=None if planned and point.system != AUTO else point.system,
+        slots=_slots(point, 1) if point.system == AUTO else None,
+        system=None if planned else point.system,
         layers=point.layers,
         features=point.features,
         seed=point.seed,
@@ -89,7 +89,7 @@ def _options(point: Point, folder: Path | None, partition: Path) -> SimulateOpti
         if point.leaves
         else None,
         slot_features=point.slot_features,
-        asked=Asked() if planned else Asked(assignment=partition),
+        asked=Asked() if planned else Asked(order=point.order, assignment=partition),
         bin_size=point.bin_size,
         mtu=point.mtu or ETHERNET_MTU,
         # Of its memory the point says all: that shrinks with the graph.
@@ -124,7 +124,7 @@ def _plan(point: Point, options: SimulateOptions, partition: Path) -> Plan:
         )
     graph = load_graph(point.graph)
     situation = planned_for(options, point.workers, _slots(point, 1))
-    asked = Asked(preset_of(point.system), order=point.order, assignment=partition)
+    asked = Asked(point.system, order=point.order, assignment=partition)
     return build_chosen(
         graph,
         choose_asked(asked, graph, situation),

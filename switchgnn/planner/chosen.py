@@ -127,7 +127,8 @@ def choose_asked(asked: Asked, graph: Graph, situation: Situation) -> Choice:
         PlannerError: a name that is not known, or a rate that is not above 0.
     """
     asked.checked()
-    choice, named = choose(asked.preset, graph, situation), asked.named()
+    choice = choose(asked.preset, graph, situation)
+    named: dict[str, Any] = {**asked.named()}
     because = {part: f"{part.capitalize()} {name}: as asked." for part, name in named.items()}
     if asked.assignment is not None:
         because["partition"] = f"Workers as {asked.assignment} assigns them."

@@ -3,7 +3,7 @@
 """Strategies chosen together: `paper` as the paper has it, `best` with the fewest packets."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from switchgnn.planner.blocks.hypergraph import has_mtkahypar
@@ -78,6 +78,8 @@ class Choice:
         because: a sentence for each part of the choice, by the name of the part.
         rates: find the weight with which an exchange takes the least time at these; None: it is
             `weight`.
+        leaves: destinations may be left to the hosts where that is predicted to take less time
+            (planner/auto.py).
     """
 
     partition: str
@@ -87,6 +89,7 @@ class Choice:
     order: str
     because: Mapping[str, str]
     rates: Rates | None = None
+    leaves: bool = False
 
 
 class Preset(Protocol):
@@ -142,8 +145,13 @@ def best(graph: Graph, situation: Situation) -> Choice:
     )
 
 
-PAPER, BEST = "paper", "best"
-PRESETS: Mapping[str, Preset] = {PAPER: paper, BEST: best}
+def auto(graph: Graph, situation: Situation) -> Choice:
+    """Choose as `best` does, and leave to the hosts what they are predicted to do faster."""
+    return replace(best(graph, situation), leaves=situation.leaf_spine is None)
+
+
+PAPER, BEST, AUTO = "paper", "best", "auto"
+PRESETS: Mapping[str, Preset] = {PAPER: paper, BEST: best, AUTO: auto}
 
 
 def choose(name: str, graph: Graph, situation: Situation) -> Choice:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from switchgnn.planner.chosen import Asked
 from switchgnn.planner.plan.manifest import STRAWMAN
-from switchgnn.planner.presets import BEST, PRESETS
+from switchgnn.planner.presets import PRESETS
 from switchgnn.profiles import UNLIMITED, SwitchProfile
 from switchgnn.simulator.leaf_spine import LeafSpineOptions
 from switchgnn.simulator.options import NetworkOptions
@@ -17,22 +17,15 @@ from switchgnn.simulator.packing import ETHERNET_MTU, Mtu
 BNS_GCN, HOST_PARTIAL, G3 = "bns-gcn", "host-partial", "g3"
 # The partition of the systems in which hosts send rows to each other.
 HOSTS_ALONE = {BNS_GCN: "metis", HOST_PARTIAL: "metis", G3: "g3"}
-# The best plan, or all sums left to hosts, whichever is predicted to be faster.
-AUTO = "auto"
-SYSTEMS = (*HOSTS_ALONE, STRAWMAN, *PRESETS, AUTO)
+SYSTEMS = (*HOSTS_ALONE, STRAWMAN, *PRESETS)
 # What else can be asked for in place of a system's strategies.
 CHOICES = {
     **dict.fromkeys(HOSTS_ALONE, ("partition",)),
     STRAWMAN: ("partition", "order"),
-    **dict.fromkeys((*PRESETS, AUTO), ("partition", "blocks", "send", "order")),
+    **dict.fromkeys(PRESETS, ("partition", "blocks", "send", "order")),
 }
 # What a plan in a folder is called when nothing else is asked for.
 PLANNED = "plan"
-
-
-def preset_of(system: str) -> str:
-    """Return the preset that chooses the strategies of a system's plan."""
-    return BEST if system == AUTO else system
 
 
 @dataclass(frozen=True)

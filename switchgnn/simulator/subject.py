@@ -14,12 +14,12 @@ from switchgnn.host.direct.partial import fewest_rows
 from switchgnn.host.direct.schedule import EdgeChoice, PairRows, count_rows
 from switchgnn.host.wire.header import LANES
 from switchgnn.p4src import load_program
+from switchgnn.planner.auto import AutoPlan, build_auto
 from switchgnn.planner.blocks.mlgp import MIN_SLOTS
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.check.foreign import trusted_plan
 from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
-from switchgnn.planner.costs.host_seconds import host_seconds
-from switchgnn.planner.costs.seconds import plan_seconds
+from switchgnn.planner.costs import forecast
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.graphs.graph import Graph
@@ -29,6 +29,7 @@ from switchgnn.planner.partition.workers import check_assignment, check_workers
 from switchgnn.planner.plan.files import read_plan
 from switchgnn.planner.plan.manifest import STRAWMAN
 from switchgnn.planner.plan.plan import Plan
+from switchgnn.planner.presets import AUTO, Situation
 from switchgnn.planner.strategies import PARTITION_STRATEGIES
 from switchgnn.profiles import PlanMemory
 from switchgnn.simulator.bins import BIN_SIZE, bins_of
@@ -37,7 +38,6 @@ from switchgnn.simulator.exchange_setup import Setup
 from switchgnn.simulator.host_setup import host_setup, rows_of_plan
 from switchgnn.simulator.plan_setup import plan_setup
 from switchgnn.simulator.request import (
-    AUTO,
     BNS_GCN,
     CHOICES,
     G3,
@@ -46,13 +46,14 @@ from switchgnn.simulator.request import (
     PLANNED,
     SYSTEMS,
     SimulateOptions,
-    preset_of,
 )
 from switchgnn.simulator.within import check_fits, check_links, planned_for, predicted_on, room_for
 
 Progress = Callable[[str], None]
 # What hosts send for a boundary edge.
 _SENT: Mapping[str, EdgeChoice] = {BNS_GCN: copies, HOST_PARTIAL: fewest_rows, G3: copies}
+# The same by the ways of costs/forecast.py.
+_SENT_BY: Mapping[str, EdgeChoice] = {forecast.HOST_PARTIAL: fewest_rows, forecast.HOST: copies}
 
 
 @dataclass(frozen=True)
@@ -72,9 +73,9 @@ class Subject:
         bins: of the worker that has most; 0 where all vertices are computed before any is sent.
         memory: what the plan takes of the switches, where they have limits.
         lanes: numbers in a full frame of the plan.
-        predicted_seconds: of an exchange, by what the system `auto` may do: `plan`, or all sums
-            left to hosts, by the name of a system that does so; None elsewhere.
-        chosen: which of them has the least; None elsewhere.
+        predicted_seconds: of an exchange, by the ways of planner/costs/forecast.py; for the system
+            `auto` only, as is `chosen`.
+        chosen: which of them has the least.
     """
 
     system: str
@@ -124,9 +125,9 @@ def make_subject(options: SimulateOptions, tell: Progress) -> Subject:
     graph = load_graph(options.graph)
     if options.system in HOSTS_ALONE:
         return _hosts_alone(options.system, options, graph, options.workers, tell)
+    if options.system == AUTO and options.leaf_spine is None:
+        return _made_auto(graph, options, options.workers, tell)
     plan = _make_plan(options.system, graph, options, options.workers, tell)
-    if options.system == AUTO:
-        return _fastest(plan, options, tell)
     return _planned(options.system, plan, options)
 
 
@@ -199,22 +200,18 @@ def _alone(
 def _make_plan(
     system: str, graph: Graph, options: SimulateOptions, workers: int, tell: Progress
 ) -> Plan:
-    program = load_program()
-    situation = planned_for(options, workers, options.slots or program.slots)
-    if situation.room < MIN_SLOTS:
-        raise SimulatorError(f"A plan needs {MIN_SLOTS} slots: give more --memory.")
-    asked = options.asked
-    assignment = asked.load_assignment()
+    situation, assignment = _situation(options, workers), options.asked.load_assignment()
+    program, seed = load_program().digest, options.seed
     if system == STRAWMAN:
         return build_plan(
             graph,
             workers=workers,
             slots=situation.slots,
-            program=program.digest,
-            seed=options.seed,
-            partition=asked.partition or "metis",
+            program=program,
+            seed=seed,
+            partition=options.asked.partition or "metis",
             blocks=STRAWMAN,
-            order=asked.order or "random",
+            order=options.asked.order or "random",
             assignment=assignment,
             banks=situation.banks,
             lanes=situation.lanes,
@@ -222,36 +219,81 @@ def _make_plan(
         )
     return build_chosen(
         graph,
-        choose_asked(replace(asked, preset=preset_of(system)), graph, situation),
+        choose_asked(replace(options.asked, preset=system), graph, situation),
         situation,
-        program=program.digest,
-        seed=options.seed,
+        program=program,
+        seed=seed,
         assignment=assignment,
         fits=room_for(options),
         progress=tell,
     )
 
 
+def _situation(options: SimulateOptions, workers: int) -> Situation:
+    situation = planned_for(options, workers, options.slots or load_program().slots)
+    if situation.room < MIN_SLOTS:
+        raise SimulatorError(f"A plan needs {MIN_SLOTS} slots: give more --memory.")
+    return situation
+
+
+def _forecast_of(options: SimulateOptions) -> forecast.StarForecast:
+    return forecast.StarForecast(
+        predicted_on(options),
+        {Direction.FORWARD: {options.features: 1.0}},
+        together=options.slot_features is not None,
+    )
+
+
+def _made_auto(graph: Graph, options: SimulateOptions, workers: int, tell: Progress) -> Subject:
+    """Return the plan that is predicted to take the least time, or what hosts send alone."""
+    situation = _situation(options, workers)
+    made = build_auto(
+        graph,
+        choose_asked(replace(options.asked, preset=AUTO), graph, situation),
+        situation,
+        _forecast_of(options),
+        program=load_program().digest,
+        seed=options.seed,
+        assignment=options.asked.load_assignment(),
+        fits=room_for(options),
+        progress=tell,
+    )
+    boundary = boundary_edges(graph, made.plan.assignment)
+    return _chosen(made, options, lambda way: count_rows(boundary, workers, _SENT_BY[way]))
+
+
 def _fastest(plan: Plan, options: SimulateOptions, tell: Progress) -> Subject:
     """Return the plan, or leave all sums to hosts if that is predicted to be faster."""
     if options.leaf_spine is not None:
-        return replace(_planned(AUTO, plan, options), chosen=PLANNED)
+        return replace(_planned(AUTO, plan, options), chosen=forecast.SWITCH)
     tell("predict the seconds of exchanges")
-    network, whole = predicted_on(options), options.slot_features is not None
-    seconds = {
-        PLANNED: plan_seconds(plan, Direction.FORWARD, options.features, network, together=whole)
-    }
-    between = {}
-    for system in (HOST_PARTIAL, BNS_GCN):
-        between[system] = rows_of_plan(plan, _SENT[system])
-        seconds[system] = host_seconds(between[system].rows, options.features, network)
-    chosen = min(seconds, key=lambda system: seconds[system])
-    if chosen == PLANNED:
-        subject = _planned(AUTO, plan, options)
+    predicted = _forecast_of(options)
+    nothing = np.zeros((plan.manifest.workers,) * 2, dtype=np.int64)
+    seconds = {forecast.SWITCH: predicted.of_plan(plan, {Direction.FORWARD: nothing})}
+    between = {way: rows_of_plan(plan, choose) for way, choose in _SENT_BY.items()}
+    for way, found in between.items():
+        seconds[way] = predicted.of_hosts({Direction.FORWARD: found.rows})
+    chosen = min(seconds, key=seconds.__getitem__)
+    return _chosen(AutoPlan(plan, seconds, chosen), options, lambda way: between[way])
+
+
+def _chosen(
+    made: AutoPlan, options: SimulateOptions, between: Callable[[str], PairRows]
+) -> Subject:
+    """Return the way that was chosen.
+
+    Args:
+        made: plan and way.
+        options: what to simulate.
+        between: counts the rows of a way in which hosts are alone.
+    """
+    plan, way = made.plan, made.chosen
+    if way in _SENT_BY:
+        record = plan.manifest.graph
+        subject = _alone(options, between(way), record.name, plan.assignment, record.edges)
     else:
-        graph = plan.manifest.graph
-        subject = _alone(options, between[chosen], graph.name, plan.assignment, graph.edges)
-    return replace(subject, predicted_seconds=seconds, chosen=chosen)
+        subject = _planned(AUTO, plan, options)
+    return replace(subject, predicted_seconds=made.seconds, chosen=way)
 
 
 def _planned(system: str, plan: Plan, options: SimulateOptions) -> Subject:

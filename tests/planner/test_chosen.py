@@ -86,7 +86,7 @@ def test_wrong_names_list_the_right_ones(part):
 def test_a_wrong_preset_lists_the_right_ones():
     with pytest.raises(PlannerError) as error:
         Asked("worst").checked()
-    assert "known: best, paper" in one_sentence(error)
+    assert "known: auto, best, paper" in one_sentence(error)
 
 
 def test_an_assignment_takes_the_place_of_the_partition(tmp_path):

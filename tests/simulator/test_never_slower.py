@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 
 from switchgnn.planner import build_plan, load_graph, write_plan
-from switchgnn.simulator import subject
+from switchgnn.planner.costs import forecast
 
 from .test_command import as_json
 
@@ -49,13 +49,13 @@ def test_auto_is_never_slower(graph, workers, memory, loop):
 def test_few_slots_leave_all_to_hosts():
     told = check_cell(*BETWEEN_HOSTS)
     assert (told["system"], told["chosen"], told["plan"]) == ("auto", "host-partial", None)
-    assert told["predicted_seconds"]["host-partial"] < told["predicted_seconds"]["plan"]
+    assert told["predicted_seconds"]["host-partial"] < told["predicted_seconds"]["switch"]
 
 
 def test_where_the_plan_is_faster_it_is_taken():
     told = check_cell(*IN_THE_SWITCH)
-    assert (told["chosen"], told["plan"] is None) == ("plan", False)
-    assert told["exchange_seconds"] == pytest.approx(told["predicted_seconds"]["plan"], rel=0.1)
+    assert (told["chosen"], told["plan"] is None) == ("switch", False)
+    assert told["exchange_seconds"] == pytest.approx(told["predicted_seconds"]["switch"], rel=0.1)
 
 
 def test_other_systems_are_not_chosen():
@@ -64,9 +64,9 @@ def test_other_systems_are_not_chosen():
 
 
 def test_a_prediction_without_barriers_is_found(monkeypatch):
-    right = subject.plan_seconds
+    right = forecast.plan_seconds
     monkeypatch.setattr(
-        subject, "plan_seconds", lambda plan, *args, **more: right(plan, *args, **more) / 20
+        forecast, "plan_seconds", lambda plan, *args, **more: right(plan, *args, **more) / 20
     )
     with pytest.raises(AssertionError):
         check_cell(*BETWEEN_HOSTS)

@@ -4,12 +4,13 @@
 
 import json
 from pathlib import Path
+from textwrap import wrap
 from typing import Annotated
 
 import typer
 
-from switchgnn.commands.plan.display import as_json as report_as_json
 from switchgnn.commands.plan.display import (
+    COLUMNS,
     by_blocks,
     costs,
     facts,
@@ -17,13 +18,16 @@ from switchgnn.commands.plan.display import (
     leaf_spine_table,
     left_out,
     orders_table,
+    outlook_table,
     sizes,
     switches,
     ways_table,
     within_switch,
 )
+from switchgnn.commands.plan.display import as_json as report_as_json
 from switchgnn.commands.plan.job import PlanOptions, PlanReport, make_plan, report_plan
 from switchgnn.commands.plan.memory import memory_table
+from switchgnn.commands.plan.outlook import LinkOptions
 from switchgnn.commands.plan.parts import write_job_of
 from switchgnn.commands.plan.plots import draw_plan_plots
 from switchgnn.commands.shared.console import plain_console
@@ -131,6 +135,7 @@ def plan(
             help="Passes per second of the switch, for --strategy best to weigh.",
         ),
     ] = None,
+    links: LinkOptions,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -232,6 +237,7 @@ def plan(
         leaf_spine=leaf_spine,
         table_memory=None if table_memory is None else parse_bytes("--table-memory", table_memory),
         switch=profile,
+        links=links,
     )
     steps = Steps()
     with steps:
@@ -282,6 +288,10 @@ def _show(report: PlanReport, out: Path | None, drawn: list[Path]) -> None:
             console.print(f"{names}:")
         plain_console(highlight=False).print(leaf_spine_table(direction))
         console.print(switches(direction))
+    console.print()
+    plain_console(highlight=False).print(outlook_table(report.outlook))
+    for line in wrap(report.outlook.why, COLUMNS):
+        console.print(line)
     console.print()
     memory = report.made.memory
     if (told := within_switch(report)) is not None:

@@ -10,6 +10,7 @@ from rich import box
 from rich.table import Table
 
 from switchgnn.commands.plan.job import PlanReport
+from switchgnn.commands.plan.outlook import Outlook, told_seconds
 from switchgnn.planner.chosen import strategy_names
 from switchgnn.planner.costs.plan_flow import OWN
 from switchgnn.planner.costs.report import (
@@ -26,13 +27,13 @@ from switchgnn.planner.costs.report_leaf_spine import SINGLE, LeafSpineDirection
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.presets import PAPER, SLOT_BYTES
 
-_COLUMNS = 80
-_KILO, _MEGA, _MICRO = 1e3, 1e6, 1e-6
+COLUMNS = 80
+_KILO, _MEGA, _GIGA, _MICRO = 1e3, 1e6, 1e9, 1e-6
 _ROWS = {
     PLAN: "this plan",
     PAPER: "paper",
     STRAWMAN: "strawman",
-    HOST: "host-based",
+    HOST: "host, unpacked",
     ONCE: "each once",
     COVER: "lower bound",
 }
@@ -48,7 +49,12 @@ def as_json(report: PlanReport) -> dict[str, Any]:
         "graph": asdict(manifest.graph),
         "digest": manifest.digest,
         "strategy": made.options.asked.preset,
-        "why": list(made.choice.because.values()),
+        "reasons": list(made.choice.because.values()),
+        "seconds": dict(report.outlook.seconds),
+        "chosen": report.outlook.chosen,
+        "why": report.outlook.why,
+        "loads": {way: asdict(load) for way, load in report.outlook.loads.items()},
+        "left": {it.value: int(made.plan.left(it).sum()) for it in made.forecast.directions},
         **strategy_names(manifest),
         "workers": manifest.workers,
         "slots": manifest.slots,
@@ -73,7 +79,7 @@ def as_json(report: PlanReport) -> dict[str, Any]:
         "loop_seconds": report.loop_seconds,
         "passes": forward.passes,
         "contributions": forward.contributions,
-        "seconds": made.seconds,
+        "planning_seconds": made.seconds,
         "metis_seconds": made.metis_seconds,
         "peak_memory_bytes": made.peak_memory_bytes,
         "memory_before_bytes": made.memory_before_bytes,
@@ -116,7 +122,7 @@ def facts(report: PlanReport) -> str:
             f"{manifest.lanes} numbers at",
             f"a time uses them, for {manifest.room:,} sums; {report.features:,} features are "
             f"{report.frames.fragments} fragment{'s' if report.frames.fragments != 1 else ''}",
-            *(line for why in report.made.choice.because.values() for line in wrap(why, _COLUMNS)),
+            *(line for why in report.made.choice.because.values() for line in wrap(why, COLUMNS)),
         )
     )
 
@@ -183,6 +189,28 @@ def ways_table(report: DirectionReport) -> Table:
             _short(way.down.packets),
             *_loads(way.up, size),
             *_loads(way.down, size),
+        )
+    return table
+
+
+def outlook_table(outlook: Outlook) -> Table:
+    """Return predicted time and bytes of the plan beside those of hosts alone."""
+    network = outlook.network
+    unit, size = _unit(max(load.busiest for load in outlook.loads.values()))
+    title = (
+        f"one exchange at {network.bits_per_second / _GIGA:g} Gbit/s, "
+        f"{network.delay / _MICRO:g} µs per link; hosts pack up to {network.mtu:,} bytes"
+    )
+    table = Table(title=title, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("", no_wrap=True)
+    for name in ("predicted", f"{unit} up", f"{unit} down", "busiest link"):
+        table.add_column(name, justify="right")
+    for way, load in outlook.loads.items():
+        seconds = outlook.seconds.get(way)
+        table.add_row(
+            f"this plan ({way})" if way == outlook.plan else way,
+            "" if seconds is None else told_seconds(seconds),
+            *(f"{number / size:,.2f}" for number in (load.up, load.down, load.busiest)),
         )
     return table
 

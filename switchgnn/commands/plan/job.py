@@ -3,22 +3,26 @@
 """The steps of `switchgnn plan`: load and plan, then compare."""
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.commands.plan.outlook import LinkOptions, Outlook, forecast_of, outlook_of
 from switchgnn.host.wire.header import (
     BARRIER_FRAME_BYTES,
     feature_frame_bytes,
 )
 from switchgnn.machine.memory import PeakMemory
 from switchgnn.p4src import load_program
+from switchgnn.planner.auto import build_auto
 from switchgnn.planner.blocks.mlgp import MIN_SLOTS
 from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
 from switchgnn.planner.costs.bounds import Packets, multicast_packets
+from switchgnn.planner.costs.forecast import StarForecast
 from switchgnn.planner.costs.report import DirectionReport, Frames, report_direction
 from switchgnn.planner.costs.report_leaf_spine import (
     LeafSpineDirection,
@@ -66,6 +70,7 @@ class PlanOptions:
         table_memory: the most bytes that the tables of a switch may take, or None.
         switch: within what it has to plan; what is None above is then the switch's. None: a switch
             that runs the program.
+        links: what exchanges are predicted on.
     """
 
     graph: str
@@ -80,6 +85,7 @@ class PlanOptions:
     leaf_spine: LeafSpine | None = None
     table_memory: int | None = None
     switch: SwitchProfile | None = None
+    links: LinkOptions = field(default_factory=LinkOptions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +100,9 @@ class MadePlan:
         plan: the plan.
         parts: those of leaves and spines; None in a star.
         memory: what it takes of the switches.
+        forecast: predicts one exchange in each direction.
+        predicted: the seconds by way that were predicted to choose the plan; None: it was not
+            chosen by them.
         seconds: of planning, without loading the graph.
         metis_seconds: of those, inside METIS.
         peak_memory_bytes: the most that the process held while planning, graph included.
@@ -107,6 +116,8 @@ class MadePlan:
     plan: Plan
     parts: LeafSpineParts | None
     memory: PlanMemory
+    forecast: StarForecast
+    predicted: Mapping[str, float] | None
     seconds: float
     metis_seconds: float
     peak_memory_bytes: int
@@ -122,6 +133,7 @@ class PlanReport:
         directions: the numbers, by direction.
         features: width F of the bytes.
         frames: what a packet weighs.
+        outlook: whether the switch pays.
         leaf_spine: the links between leaves and spines, by direction; None in a star.
     """
 
@@ -129,6 +141,7 @@ class PlanReport:
     directions: dict[str, DirectionReport]
     features: int
     frames: Frames
+    outlook: Outlook
     leaf_spine: dict[str, LeafSpineDirection] | None
 
     @property
@@ -170,19 +183,24 @@ def make_plan(options: PlanOptions, tell: Progress) -> MadePlan:
             parts = split_for_leaf_spine(plan, options.leaf_spine, banks=situation.banks)
         return parts, plan_memory(plan, parts, program, allowed, switch)
 
+    network = options.links.network(switch, situation.recirculation_rate)
+    forecast = forecast_of(network, options.directions, _width(options, graph))
+    predicted = None
     memory, start = PeakMemory(), time.perf_counter()
+    asked: dict[str, Any] = {
+        "program": program.digest,
+        "seed": options.seed,
+        "directions": options.directions,
+        "assignment": assignment,
+        "fits": lambda plan: not measured(plan)[1].refusals,
+        "progress": tell,
+    }
     with metis_time() as metis:
-        plan = build_chosen(
-            graph,
-            choice,
-            situation,
-            program=program.digest,
-            seed=options.seed,
-            directions=options.directions,
-            assignment=assignment,
-            fits=lambda plan: not measured(plan)[1].refusals,
-            progress=tell,
-        )
+        if choice.leaves:
+            made = build_auto(graph, choice, situation, forecast, **asked)
+            plan, predicted = made.plan, made.seconds
+        else:
+            plan = build_chosen(graph, choice, situation, **asked)
     seconds, peak = time.perf_counter() - start, memory.peak()
     parts, plan_takes = measured(plan)
     return MadePlan(
@@ -193,6 +211,8 @@ def make_plan(options: PlanOptions, tell: Progress) -> MadePlan:
         plan=plan,
         parts=parts,
         memory=plan_takes,
+        forecast=forecast,
+        predicted=predicted,
         seconds=seconds,
         metis_seconds=metis.seconds,
         peak_memory_bytes=peak,
@@ -250,7 +270,11 @@ def report_plan(made: MadePlan, tell: Progress) -> PlanReport:
     leaf_spine = None
     if made.parts is not None:
         leaf_spine = _leaf_spine(made.plan, boundary, made.parts, frames)
-    return PlanReport(made, directions, features, frames, leaf_spine)
+    tell("predict the seconds of exchanges")
+    outlook = outlook_of(
+        made.plan, boundary, made.forecast, frames, made.predicted, star=made.parts is None
+    )
+    return PlanReport(made, directions, features, frames, outlook, leaf_spine)
 
 
 def _leaf_spine(

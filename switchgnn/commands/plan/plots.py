@@ -26,7 +26,7 @@ from switchgnn.planner.costs.study import (
 )
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
-from switchgnn.planner.presets import PRESETS
+from switchgnn.planner.presets import AUTO, PRESETS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,7 +83,8 @@ def _figures(made: MadePlan, tell: Callable[[str], None]) -> list[tuple[str, str
     workers, seed = made.plan.manifest.workers, made.options.seed
     points = study_partitions(graph, workers, seed, tell)
     counts = neighbour_counts(boundary_edges(graph, owner))
-    memory = study_memory(graph, owner, dict(PRESETS), seed, tell)
+    presets = {name: preset for name, preset in PRESETS.items() if name != AUTO}
+    memory = study_memory(graph, owner, presets, seed, tell)
     place = f"{workers} workers"
     figures: list[tuple[str, str, Draw]] = [
         (

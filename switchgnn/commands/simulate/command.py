@@ -19,7 +19,7 @@ from switchgnn.options.byte_sizes import parse_bytes
 from switchgnn.options.groups import with_groups
 from switchgnn.options.panels import CONGESTION, DATA, NETWORK, OUTPUT, PLAN
 from switchgnn.planner.lanes import parse_lanes
-from switchgnn.planner.presets import slots_of_memory
+from switchgnn.planner.presets import AUTO, slots_of_memory
 from switchgnn.profiles import UNLIMITED, find_profile
 from switchgnn.simulator import (
     BIN_SIZE,
@@ -30,7 +30,7 @@ from switchgnn.simulator import (
     parse_mtu,
 )
 from switchgnn.simulator.job import simulate_job
-from switchgnn.simulator.request import AUTO, HOSTS_ALONE, SYSTEMS, SimulateOptions
+from switchgnn.simulator.request import HOSTS_ALONE, SYSTEMS, SimulateOptions
 
 _DEFAULT = NetworkOptions()
 _STAR, _LEAF_SPINE = "star", "leaf-spine"

@@ -104,7 +104,7 @@ def test_best_weighs_the_loop_of_the_switch(tmp_path):
     # 1 Gbit/s are 664,894 packets of 188 bytes per second.
     assert any(
         "each link carries 664,894 packets per second and the switch's loop 100,000 passes" in why
-        for why in found["why"]
+        for why in found["reasons"]
     )
     fast = written(tmp_path, *lines, "passes_per_second = 1e12")
     more = told(*DIGITS, *BEST, "--switch", fast)

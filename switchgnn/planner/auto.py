@@ -1,0 +1,174 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The preset `auto`: all sums by the switch, by the hosts, or by both, whatever takes least."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.planner.arrays.rows import distinct_pairs
+from switchgnn.planner.build import Progress
+from switchgnn.planner.chosen import build_chosen
+from switchgnn.planner.costs.forecast import (
+    HOST,
+    HOST_PARTIAL,
+    MIXED,
+    SWITCH,
+    WAYS,
+    Forecast,
+    host_rows,
+)
+from switchgnn.planner.direction import Direction
+from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
+from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner.plan.plan import Plan
+from switchgnn.planner.presets import Choice, Situation
+
+# The most boundary edges with which more than one mixed plan is made: each takes as long as a
+# plan for the switch alone.
+_MOST_TRIED_EDGES = 4_000_000
+
+Left = Mapping[Direction, NDArray[np.bool_]]
+
+
+@dataclass(frozen=True, eq=False)
+class AutoPlan:
+    """The plan with the least predicted time.
+
+    Attributes:
+        plan: it; where hosts do best alone, it leaves all destinations to them.
+        seconds: predicted, by the names of `costs/forecast.py`; of mixed plans that of the best.
+            Those whose tables do not fit the switch are missing.
+        chosen: the way with the least.
+    """
+
+    plan: Plan
+    seconds: Mapping[str, float]
+    chosen: str
+
+
+def build_auto(
+    graph: Graph,
+    choice: Choice,
+    situation: Situation,
+    forecast: Forecast,
+    *,
+    program: str,
+    seed: int,
+    directions: str = "forward",
+    assignment: NDArray[np.integer] | None = None,
+    fits: Callable[[Plan], bool] | None = None,
+    progress: Progress | None = None,
+) -> AutoPlan:
+    """Build the plan whose exchanges are predicted to take the least time.
+
+    Beside a plan that leaves nothing to the hosts and one that leaves them everything, plans are
+    tried in which the switch serves the destinations that most workers contribute to, in fewer
+    blocks than all of them need.
+
+    Args:
+        graph: what the plan is for.
+        choice: a strategy of each kind.
+        situation: workers, slots and banks.
+        forecast: predicts what exchanges take.
+        program: a hex digest of the P4 program that the plan is for.
+        seed: of the partition, the blocks and the order.
+        directions: a key of DIRECTIONS, with all those of the forecast.
+        assignment: as for ``build_chosen``.
+        fits: whether the switch has room for a plan; None: every plan fits.
+        progress: called with a few words at the start of each step.
+
+    Returns:
+        The plan, and what was predicted.
+
+    Raises:
+        PlannerError: as ``build_plan``.
+    """
+    tell = progress or (lambda _step: None)
+
+    def build(left: Left | None, owner: NDArray[np.integer] | None) -> Plan:
+        return build_chosen(
+            graph,
+            choice,
+            situation,
+            program=program,
+            seed=seed,
+            directions=directions,
+            assignment=owner,
+            fits=fits,
+            left=left,
+            progress=progress,
+        )
+
+    whole = build(None, assignment)
+    tell("predict the seconds of exchanges")
+    boundary = boundary_edges(graph, whole.assignment)
+    both = (boundary, situation.workers, forecast.directions)
+    nothing = {it: np.zeros((situation.workers,) * 2, np.int64) for it in forecast.directions}
+    seconds = {HOST_PARTIAL: forecast.of_hosts(host_rows(*both, partial=True))}
+    seconds[HOST] = forecast.of_hosts(host_rows(*both, partial=False))
+    plans = {}
+    if fits is None or fits(whole):
+        plans[SWITCH], seconds[SWITCH] = whole, forecast.of_plan(whole, nothing)
+    for left in _candidates(boundary, graph.vertices, situation.room, forecast.directions):
+        tell("leave some destinations to the hosts")
+        plan = build(left, whole.assignment)
+        if fits is not None and not fits(plan):
+            continue
+        tell("predict the seconds of exchanges")
+        found = forecast.of_plan(plan, host_rows(*both, partial=True, left=left))
+        if found < seconds.get(MIXED, np.inf):
+            plans[MIXED], seconds[MIXED] = plan, found
+    chosen = min((way for way in WAYS if way in seconds), key=lambda way: seconds[way])
+    if chosen not in plans:
+        everything = dict.fromkeys(Direction, np.ones(graph.vertices, dtype=np.bool_))
+        plans[chosen] = build(everything, whole.assignment)
+    return AutoPlan(plans[chosen], {way: seconds[way] for way in WAYS if way in seconds}, chosen)
+
+
+def _candidates(
+    boundary: BoundaryEdges, vertices: int, room: int, directions: tuple[Direction, ...]
+) -> list[Left]:
+    """Return what to leave to the hosts, so that the switch needs fewer blocks.
+
+    Args:
+        boundary: the boundary edges of the forward direction.
+        vertices: V.
+        room: the most destinations of a block.
+        directions: those of the plan.
+
+    Returns:
+        By direction bool[V] each.
+    """
+    ranked = {
+        direction: _by_workers(
+            boundary if direction is Direction.FORWARD else boundary.transposed(), vertices
+        )
+        for direction in directions
+    }
+    blocks = -(-max(map(len, ranked.values())) // room)
+    few = {1} if len(boundary) > _MOST_TRIED_EDGES else {1, blocks // 2, blocks - 1}
+    return [
+        {
+            direction: _all_but(order[: number * room], vertices)
+            for direction, order in ranked.items()
+        }
+        for number in sorted(few - {0, blocks})
+        if number < blocks
+    ]
+
+
+def _by_workers(edges: BoundaryEdges, vertices: int) -> NDArray[np.int64]:
+    """Return all destinations, first those to which most other workers contribute."""
+    into = distinct_pairs(edges.destination, edges.source_worker)[0]
+    workers = np.bincount(into, minlength=vertices)
+    order = np.argsort(-workers, kind="stable")
+    return order[: np.count_nonzero(workers)]
+
+
+def _all_but(kept: NDArray[np.int64], vertices: int) -> NDArray[np.bool_]:
+    left = np.ones(vertices, dtype=np.bool_)
+    left[kept] = False
+    return left
