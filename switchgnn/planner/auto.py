@@ -66,7 +66,7 @@ def build_auto(
 
     Beside a plan that leaves nothing to the hosts and one that leaves them everything, plans are
     tried in which the switch serves the destinations that most workers contribute to, in fewer
-    blocks than all of them need.
+    blocks than all of them need, unless the choice may leave none.
 
     Args:
         graph: what the plan is for.
@@ -112,7 +112,8 @@ def build_auto(
     plans = {}
     if fits is None or fits(whole):
         plans[SWITCH], seconds[SWITCH] = whole, forecast.of_plan(whole, nothing)
-    for left in _candidates(boundary, graph.vertices, situation.room, forecast.directions):
+    few = _candidates(boundary, graph.vertices, situation.room, forecast.directions)
+    for left in few if choice.leaves else ():
         tell("leave some destinations to the hosts")
         plan = build(left, whole.assignment)
         if fits is not None and not fits(plan):

@@ -13,6 +13,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
 
+from switchgnn.planner.costs.forecast import WAYS  # noqa: E402
 from switchgnn.training.data.load import load_dataset  # noqa: E402
 from tests.end_to_end.conftest import switchgnn  # noqa: E402
 from tests.support.gpu import cuda_missing  # noqa: E402
@@ -53,8 +54,9 @@ def test_auto_trains_over_what_it_predicts_to_be_the_fastest():
     )
     (report,) = finished(result)
     predicted = report["predicted_seconds"]
-    assert set(predicted) == {"switch", "host", "host-partial"}
-    assert report["transport"] == min(predicted, key=predicted.get)
+    assert {"switch", "host", "host-partial"} <= set(predicted) <= set(WAYS)
+    best = min(predicted, key=predicted.get)
+    assert report["transport"] == ("switch" if best == "mixed" else best)
     assert all(np.isfinite(report["losses"]))
 
 

@@ -21,7 +21,7 @@ from switchgnn.commands.shared.logs import LogDirOption, VerboseOption, told_alo
 from switchgnn.commands.shared.outputs import check_outputs
 from switchgnn.commands.shared.recordings import PcapOption, Recordings, recordings_in
 from switchgnn.commands.shared.sentences import captured_line, ran_as, strategies_line
-from switchgnn.commands.shared.strategies import SlotsOption, StrategyOption, StrategyOptions
+from switchgnn.commands.shared.strategies import SlotsOption, StrategyOptions
 from switchgnn.commands.shared.topology import BandwidthOption, SiteOptions, WindowOption
 from switchgnn.commands.train.display import (
     Epochs,
@@ -42,10 +42,11 @@ from switchgnn.errors import SwitchGNNError
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import AUTO, G3, SWITCH, TransportKind
 from switchgnn.options.groups import with_groups
-from switchgnn.options.panels import DATA, OUTPUT
+from switchgnn.options.panels import DATA, OUTPUT, PLAN
 from switchgnn.p4src import load_program
 from switchgnn.planner.partition.leaf_spine import LeafSpine
-from switchgnn.planner.presets import PAPER
+from switchgnn.planner.presets import AUTO as PLAN_AUTO
+from switchgnn.planner.presets import PAPER, PRESETS
 from switchgnn.training.asked import AskedTraining
 from switchgnn.training.device_name import DeviceName
 
@@ -74,7 +75,16 @@ def train(
     ] = 0,
     training: AskedTraining,
     over: TransportOptions,
-    strategy: StrategyOption = PAPER,
+    strategy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            rich_help_panel=PLAN,
+            show_default=f"{PAPER}, and {PLAN_AUTO} with --transport {AUTO.name}",
+            autocompletion=lambda: list(PRESETS),
+            help=f"Chooses all that follows; one of: {', '.join(PRESETS)}.",
+        ),
+    ] = None,
     strategies: StrategyOptions,
     slots: SlotsOption = None,
     site: SiteOptions,
@@ -137,7 +147,7 @@ def train(
     place = find_metrics(metrics, workers)
     chosen = over.chosen()
     leaf_spine = site.leaf_spine(workers)
-    asked = strategies.asked(strategy, leaf_spine)
+    asked = strategies.asked(strategy or PAPER, leaf_spine)
     _check_together(chosen, training)
     end_like_interrupted()
     recordings = _recordings(context, pcap, chosen, workers, leaf_spine)
@@ -178,7 +188,9 @@ def train(
                 backend=site.backend,
                 bandwidth=bandwidth,
                 ecn_threshold=threshold,
-                asked=asked,
+                asked=replace(asked, preset=PLAN_AUTO)
+                if each is AUTO and strategy is None
+                else asked,
                 leaf_spine=leaf_spine,
                 recordings=kept,
                 metrics=place,

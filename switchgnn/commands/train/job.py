@@ -14,7 +14,8 @@ from switchgnn.host.wire.addresses import Addresses
 from switchgnn.p4src import Program, load_program, load_strawman
 from switchgnn.planner.chosen import Asked
 from switchgnn.planner.partition.leaf_spine import LeafSpine
-from switchgnn.planner.presets import Situation
+from switchgnn.planner.plan.plan import Plan
+from switchgnn.planner.presets import Choice, Situation
 from switchgnn.station import Station
 from switchgnn.topologies import Backend
 from switchgnn.training.task import TrainTask
@@ -22,6 +23,8 @@ from switchgnn.training.task import TrainTask
 # By how many seconds workers may be apart. The command itself sees that a process has ended, or
 # does nothing any more.
 SKEW = 180.0
+# Strategies, and a plan that was made with them.
+Planned = tuple[Choice, Plan]
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,7 @@ class TrainJob:
         asked: the strategies to plan with. Over transports other than ``switch`` only the
             partition counts, and for ``g3`` it is G3's unless another is asked for by name.
         metrics: the address and the port where worker 0 serves metrics; None: nobody does.
+        planned: a plan that was made already, and its strategies.
     """
 
     task: TrainTask
@@ -59,6 +63,7 @@ class TrainJob:
     backend: Backend | None = None
     recordings: Recordings = field(default_factory=Recordings)
     metrics: tuple[str, int] | None = None
+    planned: Planned | None = None
 
     @property
     def transport(self) -> TransportKind:

@@ -5,13 +5,16 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.commands.train.job import TrainJob
 from switchgnn.host.registry import SwitchProgram
+from switchgnn.planner.auto import AutoPlan, build_auto
 from switchgnn.planner.chosen import build_chosen, choose_asked
+from switchgnn.planner.costs.forecast import Forecast
 from switchgnn.planner.plan.banks import BANKS
 from switchgnn.planner.plan.files import write_plan
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
@@ -101,19 +104,47 @@ def plan_of(
     Raises:
         SwitchGNNError: no plan for these options.
     """
+    if job.planned is not None:
+        return job.planned
     situation = _situation(job, data)
     strategies = _strategies(job, data, situation)
-    plan = build_chosen(
-        data.graph,
-        strategies,
-        situation,
-        program=job.program.digest,
-        seed=job.task.training.options.seed,
-        directions="both",
-        assignment=job.asked.load_assignment(),
-        progress=progress,
-    )
+    plan = build_chosen(data.graph, strategies, situation, **_asked(job, progress))
     return strategies, plan
+
+
+def fastest_of(
+    job: TrainJob, data: Dataset, forecast: Forecast, progress: Callable[[str], None]
+) -> tuple[Strategies, AutoPlan]:
+    """Plan the exchanges of a training for the least predicted time.
+
+    Args:
+        job: what to do, over the switch.
+        data: the data set to train on.
+        forecast: predicts the exchanges.
+        progress: called with what is being planned.
+
+    Returns:
+        The strategies, and the way with the least time: the plan with these strategies, if they
+        may leave destinations a mixed plan, or hosts alone.
+
+    Raises:
+        SwitchGNNError: no plan for these options.
+    """
+    situation = _situation(job, data)
+    strategies = _strategies(job, data, situation)
+    made = build_auto(data.graph, strategies, situation, forecast, **_asked(job, progress))
+    return strategies, made
+
+
+def _asked(job: TrainJob, progress: Callable[[str], None]) -> dict[str, Any]:
+    """Return what all plans of a training have in common."""
+    return {
+        "program": job.program.digest,
+        "seed": job.task.training.options.seed,
+        "directions": "both",
+        "assignment": job.asked.load_assignment(),
+        "progress": progress,
+    }
 
 
 def widths_of(job: TrainJob, data: Dataset) -> tuple[int, ...]:

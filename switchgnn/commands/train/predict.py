@@ -8,25 +8,31 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from switchgnn.commands.train.display import Epochs
-from switchgnn.commands.train.job import TrainJob
-from switchgnn.commands.train.plan import plan_of, widths_of
+from switchgnn.commands.train.job import Planned, TrainJob
+from switchgnn.commands.train.plan import fastest_of, widths_of
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH, TransportKind
+from switchgnn.planner.auto import AutoPlan
+from switchgnn.planner.costs import forecast
 from switchgnn.planner.costs.host_seconds import packed_frames
 from switchgnn.planner.costs.seconds import Network, plan_seconds
 from switchgnn.planner.direction import Direction
-from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.plan.plan import Plan
-from switchgnn.planner.sending.between_hosts import fewest_rows, rows_between
 from switchgnn.profiles import SwitchProfile, find_profile
+from switchgnn.profiles.network import network_of
 from switchgnn.topologies import Target, choose
 from switchgnn.training.data.dataset import Dataset
 
-# Of the first one to take no more time than the others.
-_CANDIDATES = (SWITCH, HOST_PARTIAL, HOST)
 # A link without a limit is the memory of this machine, and its other end is at once behind it.
 _MEMORY_BITS, _DELAY = 1e11, 20e-6
 _MEGA, _MILLI, _BITS = 1e6, 1e-3, 8
+# What runs each way of planner/costs/forecast.py.
+_RUN_BY = {
+    forecast.SWITCH: SWITCH,
+    forecast.MIXED: SWITCH,
+    forecast.HOST_PARTIAL: HOST_PARTIAL,
+    forecast.HOST: HOST,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,14 +40,17 @@ class Prediction:
     """What the exchanges of an epoch are predicted to take.
 
     Attributes:
-        seconds: of an epoch, by the name of the transport; empty where nothing can be predicted.
+        seconds: of an epoch, by the ways of planner/costs/forecast.py; empty where nothing can be
+            predicted.
         chosen: the transport that takes the least.
         why: one sentence for the user.
+        planned: the plan that it runs, and its strategies; None between hosts alone.
     """
 
     seconds: Mapping[str, float]
     chosen: TransportKind
     why: str
+    planned: Planned | None = None
 
 
 def resolved(job: TrainJob, data: Dataset, shown: Epochs) -> tuple[TrainJob, dict[str, float]]:
@@ -53,21 +62,23 @@ def resolved(job: TrainJob, data: Dataset, shown: Epochs) -> tuple[TrainJob, dic
         shown: says it.
 
     Returns:
-        The job, and the predicted seconds by transport.
+        The job, and the predicted seconds by way.
 
     Raises:
         SwitchGNNError: as ``predict_transport``.
     """
     found = predict_transport(job, data, lambda what: shown.step(what, 0, 0))
     shown.note(found.why)
-    return replace(job, task=replace(job.task, transport=found.chosen.name)), dict(found.seconds)
+    task = replace(job.task, transport=found.chosen.name)
+    return replace(job, task=task, planned=found.planned), dict(found.seconds)
 
 
 def predict_transport(job: TrainJob, data: Dataset, progress: Callable[[str], None]) -> Prediction:
     """Predict what exchanges take over each transport, and choose one.
 
     Args:
-        job: what to do, over the switch.
+        job: what to do, over the switch. With the preset `auto` the plan may leave some
+            destinations to the hosts.
         data: the data set to train on.
         progress: called with what is being planned.
 
@@ -83,19 +94,15 @@ def predict_transport(job: TrainJob, data: Dataset, progress: Callable[[str], No
         )
     choice = choose(job.target, job.fabric, job.backend)
     profile = find_profile(choice.target.value)
-    network = network_of(job, profile, choice.target)
-    plan = plan_of(job, data, progress)[1]
-    progress("predict the seconds of exchanges")
-    widths = Counter(widths_of(job, data))
-    seconds = {SWITCH.name: _of_plan(plan, widths, network)}
-    boundary = boundary_edges(data.graph, plan.assignment)
-    for kind in (HOST_PARTIAL, HOST):
-        seconds[kind.name] = _between_hosts(kind, boundary, job.workers, widths, profile, network)
-    chosen = min(_CANDIDATES, key=lambda kind: seconds[kind.name])
-    return Prediction(seconds, chosen, _why(seconds, chosen))
+    on = network_here(job, profile, choice.target)
+    expected = MachineForecast(on, profile, job.workers, Counter(widths_of(job, data)))
+    strategies, made = fastest_of(job, data, expected, progress)
+    chosen = _RUN_BY[made.chosen]
+    planned = (strategies, made.plan) if chosen is SWITCH else None
+    return Prediction(made.seconds, chosen, _why(made), planned)
 
 
-def network_of(job: TrainJob, profile: SwitchProfile, target: Target) -> Network:
+def network_here(job: TrainJob, profile: SwitchProfile, target: Target) -> Network:
     """Describe what a training of this machine's processes exchanges over.
 
     Args:
@@ -106,59 +113,76 @@ def network_of(job: TrainJob, profile: SwitchProfile, target: Target) -> Network
     Returns:
         Links, switch and processors.
     """
-    framing = Framing.parse(job.task.mtu)
-    return Network(
+    return network_of(
+        profile,
         bits_per_second=_MEMORY_BITS if job.bandwidth is None else job.bandwidth * _MEGA,
         delay=_DELAY,
-        passes_per_second=profile.passes_per_second if target is Target.BMV2 else None,
-        host_frame=profile.host_frame_seconds or 0.0,
-        switch_frame=profile.frame_seconds or 0.0,
-        barrier=profile.barrier_seconds or 0.0,
-        mtu=framing.packet_bytes,
+        loop=profile.passes_per_second if target is Target.BMV2 else None,
+        mtu=Framing.parse(job.task.mtu).packet_bytes,
         window=job.task.pace.window,
         cores=os.cpu_count(),
     )
 
 
-def _of_plan(plan: Plan, widths: Mapping[int, int], network: Network) -> float:
-    """Return the seconds of exchanges in the switch, half of them in each direction."""
-    return sum(
-        times / len(Direction) * plan_seconds(plan, direction, width, network)
-        for direction in Direction
-        for width, times in widths.items()
-    )
+@dataclass(frozen=True, eq=False)
+class MachineForecast:
+    """The forecast of an epoch's exchanges by processes of one machine.
 
-
-def _between_hosts(
-    kind: TransportKind,
-    boundary: BoundaryEdges,
-    workers: int,
-    widths: Mapping[int, int],
-    profile: SwitchProfile,
-    network: Network,
-) -> float:
-    """Return the seconds of exchanges between hosts; what goes back is the transpose.
-
-    Windows stay open from one exchange to the next and hold most of it, so the busiest link is
-    never idle. Where links are fast, processors are what is waited for.
+    Attributes:
+        network: links, switch and processors.
+        profile: of the switch.
+        workers: their number.
+        widths: how often a row of so many numbers is exchanged, half of the times in each
+            direction.
     """
-    by_copy = fewest_rows(boundary) if kind is HOST_PARTIAL else None
-    rows = rows_between(boundary, workers, by_copy)
-    work = workers * (profile.host_exchange_seconds or 0.0)
-    seconds = 0.0
-    for width, times in widths.items():
-        frames, sizes = packed_frames(rows, width, network.mtu)
-        links = max(sizes.sum(axis=axis).max() for axis in (0, 1))
-        processors = (work + frames.sum() * network.switch_frame) / (network.cores or workers)
-        seconds += times * max(links * _BITS / network.bits_per_second, processors)
-    return float(seconds)
+
+    network: Network
+    profile: SwitchProfile
+    workers: int
+    widths: Mapping[int, int]
+
+    @property
+    def directions(self) -> tuple[Direction, ...]:
+        """Both of them."""
+        return tuple(Direction)
+
+    def of_plan(self, plan: Plan, left: forecast.Rows) -> float:
+        """See Forecast. Processors do one part of a mixed exchange after the other."""
+        inside = sum(
+            times / len(Direction) * plan_seconds(plan, direction, width, self.network)
+            for direction in self.directions
+            for width, times in self.widths.items()
+        )
+        return inside + (self.of_hosts(left) if any(rows.any() for rows in left.values()) else 0.0)
+
+    def of_hosts(self, rows: forecast.Rows) -> float:
+        """See Forecast.
+
+        Windows stay open from one exchange to the next and hold most of it, so the busiest link is
+        never idle. Where links are fast, processors are what is waited for.
+        """
+        network, work = self.network, self.workers * (self.profile.host_exchange_seconds or 0.0)
+        seconds = 0.0
+        for between in rows.values():
+            for width, times in self.widths.items():
+                frames, sizes = packed_frames(between, width, network.mtu)
+                links = max(sizes.sum(axis=axis).max() for axis in (0, 1))
+                processors = work + frames.sum() * network.switch_frame
+                seconds += (times / len(rows)) * max(
+                    links * _BITS / network.bits_per_second,
+                    processors / (network.cores or self.workers),
+                )
+        return float(seconds)
 
 
-def _why(seconds: Mapping[str, float], chosen: TransportKind) -> str:
-    others = ", ".join(
-        f"{name} {value / _MILLI:,.1f}" for name, value in seconds.items() if name != chosen.name
-    )
+def _why(made: AutoPlan) -> str:
+    """Return one sentence about what was taken."""
+    named = {way: f"{made.seconds[way] / _MILLI:,.1f}" for way in made.seconds}
+    others = ", ".join(f"{way} {each}" for way, each in named.items() if way != made.chosen)
+    kept = ""
+    if made.chosen == forecast.MIXED:
+        kept = " with some destinations left to the hosts"
     return (
-        f"auto takes {chosen.name}: the exchanges of an epoch are predicted to take "
-        f"{seconds[chosen.name] / _MILLI:,.1f} ms ({others})."
+        f"auto takes {_RUN_BY[made.chosen].name}{kept}: the exchanges of an epoch are predicted to "
+        f"take {named[made.chosen]} ms ({others})."
     )

@@ -10,9 +10,11 @@ pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installe
 
 from switchgnn.commands.train import predict as module
 from switchgnn.commands.train.job import TrainJob, default_task
+from switchgnn.commands.train.plan import plan_of
 from switchgnn.commands.train.predict import predict_transport
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH
+from switchgnn.planner.chosen import Asked
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.training.data.load import load_dataset
@@ -29,7 +31,7 @@ def dense():
     return load_dataset("digits:80")
 
 
-def job_of(*, hidden=64, layers=3, slots=10_000, bandwidth=SLOW, leaf_spine=None):
+def job_of(*, hidden=64, layers=3, slots=10_000, bandwidth=SLOW, leaf_spine=None, preset="paper"):
     training = Training(ModelOptions("gcn", layers, hidden, 0.0), TrainOptions())
     return TrainJob(
         task=default_task(transport=SWITCH.name, training=training, pace=Pace(window=64)),
@@ -40,6 +42,7 @@ def job_of(*, hidden=64, layers=3, slots=10_000, bandwidth=SLOW, leaf_spine=None
         bandwidth=bandwidth,
         ecn_threshold=128,
         leaf_spine=leaf_spine,
+        asked=Asked(preset),
     )
 
 
@@ -66,7 +69,7 @@ def test_few_slots_are_left_to_hosts(dense):
 def test_no_exchange_is_predicted_to_beat_its_fullest_link(dense):
     """Each row in a frame of its own is a bound that packed rows keep, too."""
     found = predicted(job_of(), dense)
-    plan = module.plan_of(job_of(), dense, lambda _: None)[1]
+    plan = plan_of(job_of(), dense, lambda _: None)[1]
     numbers = 2 * (64 + 10)
     least = 0
     for part in plan.workers:
@@ -93,11 +96,26 @@ def test_between_switches_nothing_is_predicted(dense):
 
 def test_a_mistaken_rate_changes_the_choice(dense, monkeypatch):
     """Bits taken for bytes make links look fast, so that processors decide."""
-    right = module.network_of
+    right = module.network_here
     monkeypatch.setattr(
         module,
-        "network_of",
+        "network_here",
         lambda *args: replace(right(*args), bits_per_second=8 * right(*args).bits_per_second),
     )
     with pytest.raises(AssertionError):
         test_wide_features_on_slow_links_are_summed_in_the_switch(dense)
+
+
+def test_where_slots_nearly_suffice_some_destinations_are_left_to_hosts(dense):
+    found = predicted(job_of(slots=3_000, bandwidth=2.0, preset="auto"), dense)
+    assert found.chosen is SWITCH
+    assert found.planned is not None
+    assert found.planned[1].leaves_any
+    assert found.seconds["mixed"] < min(found.seconds["switch"], found.seconds["host-partial"])
+    assert "some destinations left to the hosts" in found.why
+
+
+def test_a_plan_that_was_asked_for_is_taken_whole(dense):
+    found = predicted(job_of(slots=3_000, bandwidth=2.0), dense)
+    assert "mixed" not in found.seconds
+    assert found.planned is None or not found.planned[1].leaves_any
