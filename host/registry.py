@@ -149,11 +149,11 @@ LOCAL = TransportKind(
 )
 
 TRANSPORTS = (SWITCH, HOST, HOST_PARTIAL, G3, STRAWMAN, LOCAL)
-DEFAULT = SWITCH
 # What takes its place is known once data, model and network are.
 AUTO = replace(
     SWITCH, name="auto", help="of switch, host-partial and host the one predicted to be the fastest"
 )
+DEFAULT = AUTO
 
 
 def transport_kind(name: str) -> TransportKind:

@@ -156,7 +156,7 @@ def write_binned_schedule(schedule: BinnedSchedule, path: Path) -> None:
         ScheduleError: they cannot be written.
     """
     write_schedule(schedule.forward, path)
-    write_schedule(schedule.backward, _beside(path))
+    write_schedule(schedule.backward, backward_file(path))
 
 
 def read_binned_schedule(path: Path) -> BinnedSchedule:
@@ -165,10 +165,11 @@ def read_binned_schedule(path: Path) -> BinnedSchedule:
     Raises:
         ScheduleError: no such files, or something else in them.
     """
-    return BinnedSchedule(read_schedule(path), read_schedule(_beside(path)))
+    return BinnedSchedule(read_schedule(path), read_schedule(backward_file(path)))
 
 
-def _beside(path: Path) -> Path:
+def backward_file(path: Path) -> Path:
+    """Return the file beside a schedule's, which holds that of the way back."""
     return path.with_name(f"{path.stem}-backward{path.suffix}")
 
 

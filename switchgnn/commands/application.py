@@ -13,7 +13,7 @@ _RUN, _PLAN, _SWITCHES, _HERE = "Run", "Plan and simulate", "Switches", "This ma
 
 # The list of commands. Each is a module with a `typer.Typer` named `app`.
 COMMANDS = (
-    Late("train", _RUN, "Train a GNN, its neighbour sums made in the switch."),
+    Late("train", _RUN, "Train a GNN, its neighbour sums made in the switch or by hosts."),
     Late("run", _RUN, "Exchange features through the switch and check every sum."),
     Late("soak", _RUN, "Exchange over random graphs with random faults, again and again."),
     Late("live", _RUN, "Show a job on several machines in the browser."),

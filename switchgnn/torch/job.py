@@ -11,12 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from switchgnn.full_disk import why_not_written
+from switchgnn.host.direct.binned import backward_file
+from switchgnn.host.mixed.schedules import write_left_schedules
 from switchgnn.p4src import load_program
 from switchgnn.planner.arrays.folder_swap import replacing
+from switchgnn.planner.build import Left
 from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
+from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.lanes import USUAL_WIDTH
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.files import read_manifest, write_plan
+from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.presets import PAPER, Situation
 from switchgnn.records import RecordError, make_record, parse_json
 from switchgnn.regular_file import open_regular
@@ -31,7 +36,7 @@ from switchgnn.training.partition_files import (
 )
 
 JOB_FILE, PLAN_FOLDER, PARTS_FOLDER = "job.json", "plan", "parts"
-FORMAT, VERSION = "switchgnn-job", 2
+FORMAT, VERSION = "switchgnn-job", 3
 _MOST_BYTES = 1 << 20
 _CHUNK = 1 << 20
 
@@ -54,6 +59,8 @@ class Job:
         plan: the digest of the plan.
         parts: SHA-256 in hex of each worker's part.
         shared: SHA-256 in hex of what the parts share.
+        schedules: SHA-256 in hex of each worker's schedules of what the plan leaves to the hosts,
+            forward and backward, worker by worker; empty where it leaves nothing.
         digest: SHA-256 in hex over the canonical JSON of all fields but this one.
     """
 
@@ -74,6 +81,7 @@ class Job:
     plan: str
     parts: tuple[str, ...]
     shared: str
+    schedules: tuple[str, ...]
     digest: str
 
 
@@ -88,6 +96,7 @@ def write_job(
     leaves: int = 0,
     spines: int = 1,
     seed: int = 0,
+    left: Left | None = None,
     progress: Callable[[str], None] | None = None,
     writing: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Job:
@@ -104,6 +113,7 @@ def write_job(
         leaves: how many switches the workers are divided over; 0: a star.
         spines: how many switches are above the leaves.
         seed: of the partition, the blocks and the order.
+        left: the destinations that the plan leaves to the hosts, as for `build_plan`; None: none.
         progress: called with a few words at the start of each step.
         writing: makes what is entered while files are written.
 
@@ -114,6 +124,7 @@ def write_job(
         JobError: the data is none, the folder holds something else, or cannot be written.
         DatasetError: the data does not belong together.
         PlannerError: no plan for these options.
+        ScheduleError: a schedule cannot be written.
     """
     target = Path(folder).resolve()
     _check_target(target)
@@ -135,12 +146,14 @@ def write_job(
         seed=seed,
         directions="both",
         assignment=asked.load_assignment(),
+        left=left,
         progress=progress,
     )
     try:
         with writing(), replacing(target) as new:
             write_plan(plan, new / PLAN_FOLDER)
             write_partitions(dataset, plan.assignment, new / PARTS_FOLDER)
+            schedules = _write_schedules(dataset.graph, plan, new / PARTS_FOLDER)
             job = Job(
                 format=FORMAT,
                 version=VERSION,
@@ -162,6 +175,7 @@ def write_job(
                     for worker in range(workers)
                 ),
                 shared=_digest(new / PARTS_FOLDER / SHARED_FILE),
+                schedules=schedules,
                 digest="",
             )
             job = replace(job, digest=_job_digest(job))
@@ -194,6 +208,8 @@ def read_job(folder: str | Path) -> Job:
         job = make_record(Job, told)
         if len(job.parts) != job.workers:
             raise RecordError(f"it has {len(job.parts)} parts")
+        if len(job.schedules) not in (0, 2 * job.workers):
+            raise RecordError(f"it has {len(job.schedules)} schedules")
         if job.digest != _job_digest(job):
             raise RecordError("it was changed after it was written")
     except RecordError as error:
@@ -219,7 +235,11 @@ def check_part(folder: str | Path, job: Job, worker: int) -> None:
             f"The plan in {folder} is another one than the job's: copy the whole job again."
         )
     parts = Path(folder) / PARTS_FOLDER
-    for file, expected in ((SHARED_FILE, job.shared), (partition_file(worker), job.parts[worker])):
+    files = {SHARED_FILE: job.shared, partition_file(worker): job.parts[worker]}
+    if job.schedules:
+        own = job.schedules[2 * worker : 2 * worker + 2]
+        files |= {path.name: digest for path, digest in zip(_both(parts, worker), own, strict=True)}
+    for file, expected in files.items():
         try:
             digest = _digest(parts / file)
         except OSError as error:
@@ -231,6 +251,11 @@ def check_part(folder: str | Path, job: Job, worker: int) -> None:
             raise JobError(
                 f"{parts / file} is another one than the job's: copy the whole job again."
             )
+
+
+def job_schedule(folder: str | Path, job: Job, worker: int) -> Path | None:
+    """Return the file of a worker's schedule; None where the plan leaves nothing to the hosts."""
+    return _both(Path(folder) / PARTS_FOLDER, worker)[0] if job.schedules else None
 
 
 def read_part(folder: str | Path, job: Job, worker: int) -> Partition:
@@ -284,6 +309,21 @@ def _check_target(target: Path) -> None:
                 f"{target} holds {path.name}, which is not part of a job, so it is not "
                 "overwritten; choose another name."
             )
+
+
+def _write_schedules(graph: Graph, plan: Plan, parts: Path) -> tuple[str, ...]:
+    """Write what hosts send each other, if the plan leaves them anything; return the digests."""
+    if not plan.leaves_any:
+        return ()
+    both = [_both(parts, worker) for worker in range(plan.manifest.workers)]
+    write_left_schedules(graph, plan, [forward for forward, _ in both])
+    return tuple(_digest(path) for pair in both for path in pair)
+
+
+def _both(parts: Path, worker: int) -> tuple[Path, Path]:
+    """Return the files of a worker's schedules, forward and backward."""
+    forward = parts / f"schedule-{worker}.npz"
+    return forward, backward_file(forward)
 
 
 def _job_digest(job: Job) -> str:

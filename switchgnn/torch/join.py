@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -24,7 +24,7 @@ from switchgnn.network.described import DescribedNetwork
 from switchgnn.network.file import read_network
 from switchgnn.network.interfaces import interfaces
 from switchgnn.torch.errors import JobError
-from switchgnn.torch.job import PLAN_FOLDER, Job, read_job, read_part
+from switchgnn.torch.job import PLAN_FOLDER, Job, job_schedule, read_job, read_part
 from switchgnn.torch.session import open_session
 from switchgnn.torch.worker import Worker
 from switchgnn.training.meeting import collective, patience_of, share_cores, together
@@ -152,7 +152,10 @@ def take_seat(
         first = _meet(number, size)
         partition = read_part(folder, facts, number)
         agreed = _agreed(session, folder, described, number=number, size=size, first=first)
-        end = _end(partition, described, folder, agreed, pace=pace, faults=faults, seed=seed)
+        end = replace(
+            _end(partition, described, folder, agreed, pace=pace, faults=faults, seed=seed),
+            schedule=job_schedule(folder, facts, number),
+        )
         with open_switch(end) as transport:
             yield Seat(facts, folder, partition, transport, first, agreed, metrics)
             transport.close()

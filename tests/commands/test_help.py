@@ -11,7 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 from switchgnn.commands.application import COMMANDS, app
-from switchgnn.host.registry import AUTO, TRANSPORTS
+from switchgnn.host.registry import AUTO, DEFAULT, TRANSPORTS
 from switchgnn.host.wire.faults import DIRECTIONS, FaultRates, Faults
 from switchgnn.planner.chosen import KNOWN
 from switchgnn.planner.presets import PRESETS
@@ -164,6 +164,13 @@ def test_what_train_takes_is_listed_and_completed():
         for each in names:
             assert re.search(rf"\b{re.escape(each)}\b", text), each
     assert set(completed("train", "--pipeline")) == {"both", "intra", "inter", "sequential"}
+
+
+def test_train_uses_auto_by_default():
+    text = " ".join(help_of(["train"], width=300).split())
+    transport = text[text.index("--transport ") :]
+    assert re.search(r"\[default: (\S+)\]", transport)[1] == AUTO.name
+    assert DEFAULT is AUTO
 
 
 def completed(*words):

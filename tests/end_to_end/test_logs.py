@@ -22,6 +22,7 @@ from tests.support.waiting import wait_until
 LOOPBACK = ("--target", "embedded", "--fabric", "loopback")
 RUN = ("run", "--graph", "karate", "--workers", 2, "--rounds", 1, *LOOPBACK)
 TRAIN = ("train", "--data", "karate", "--workers", 2, "--epochs", 2, "--dropout", 0, *LOOPBACK)
+OVER_SWITCH = ("--transport", "switch")
 SOAK = ("soak", "--minutes", 0, "--seed", 7, *LOOPBACK)
 LOGS = {"command.log", "switch.log", "worker-0.log", "worker-1.log"}
 needs_training = pytest.mark.skipif(
@@ -33,7 +34,7 @@ needs_training = pytest.mark.skipif(
     ("command", "place"),
     [
         (RUN, "."),
-        pytest.param(TRAIN, "switch", marks=needs_training),
+        pytest.param((*TRAIN, *OVER_SWITCH), "switch", marks=needs_training),
         (SOAK, "run-0"),
     ],
     ids=["run", "train", "soak"],

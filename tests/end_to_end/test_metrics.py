@@ -59,7 +59,10 @@ def scrape(port):
     "arguments",
     [
         ("run", "--graph", "karate", "--rounds", "400"),
-        ("train", "--data", "karate", "--epochs", "150", "--dropout", "0"),
+        (
+            *("train", "--data", "karate", "--epochs", "150", "--dropout", "0"),
+            *("--transport", "switch"),
+        ),
     ],
     ids=["run", "train"],
 )

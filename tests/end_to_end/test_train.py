@@ -46,10 +46,11 @@ def finished(result):
 TRANSPORTS = ("switch", "host", "host-partial", "g3", "strawman", "local")
 
 
-def test_auto_trains_over_what_it_predicts_to_be_the_fastest():
+@pytest.mark.parametrize("asked", [(), ("--transport", "auto")], ids=["default", "asked"])
+def test_auto_trains_over_what_it_predicts_to_be_the_fastest(asked):
     result = switchgnn(
         *("train", "--data", "karate", "--workers", "2", "--epochs", "2", "--dropout", "0"),
-        *("--fabric", "loopback", "--transport", "auto", "--json"),
+        *("--fabric", "loopback", *asked, "--json"),
         seconds=300,
     )
     (report,) = finished(result)
@@ -58,6 +59,35 @@ def test_auto_trains_over_what_it_predicts_to_be_the_fastest():
     best = min(predicted, key=predicted.get)
     assert report["transport"] == ("switch" if best == "mixed" else best)
     assert all(np.isfinite(report["losses"]))
+
+
+# Wide features, many sources in common: the switch sends the fewest bytes over slow links.
+DENSE = ("--data", "digits:80", "--workers", "8", "--hidden", "64", "--bandwidth", "20")
+FOR_THE_SWITCH = (*DENSE, "--layers", "3")
+# All that two layers exchange in each epoch is narrow.
+FOR_HOSTS = (*DENSE, "--layers", "2")
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (FOR_THE_SWITCH, "auto takes switch: the exchanges of an epoch are predicted to take "),
+        (FOR_HOSTS, "auto takes host-partial: the exchanges of an epoch are predicted to take "),
+        ((*FOR_HOSTS, "--send", "cover"), "auto takes switch: only the switch uses --send."),
+        ((*FOR_HOSTS, "--lanes", "16"), "auto takes switch: only the switch uses --lanes."),
+    ],
+    ids=["switch", "hosts", "send", "lanes"],
+)
+def test_the_default_says_what_it_takes_and_why(options, line):
+    result = switchgnn(
+        *("train", *options, "--epochs", "1", "--dropout", "0"),
+        *("--target", "embedded", "--fabric", "loopback"),
+        seconds=300,
+    )
+    assert result.returncode == 0, result.stderr[-2000:]
+    assert line in result.stderr
+    # The row of the table that compares transports.
+    assert f"\n  {line.split()[2].rstrip(':')} " in result.stdout
 
 
 SETS = [pytest.param(each, id=str(each)) for each in (("karate", "gcn", 4), ("digits", "sage", 2))]
@@ -115,6 +145,7 @@ def test_the_best_strategies_train_like_one_process(combination):
         load_dataset("karate"), model="gcn", layers=2, hidden=8, epochs=3, seed=0
     )
     named = ("--data", "karate", "--workers", "3", "--strategy", "best", "--slots", "12")
+    named = (*named, "--transport", "switch")
     (report,) = finished(train(combination, *named, epochs=3))
     assert report["losses"] == pytest.approx(losses, abs=TOLERANCE)
     assert (report["strategy"], report["send"], report["order"]) == ("best", "cover", "gamr")

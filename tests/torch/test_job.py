@@ -15,7 +15,7 @@ import switchgnn.torch as sg
 from switchgnn.errors import SwitchGNNError
 from switchgnn.planner.chosen import Asked
 from switchgnn.planner.plan.files import read_plan
-from switchgnn.torch.job import check_part, read_part
+from switchgnn.torch.job import check_part, job_schedule, read_part
 from switchgnn.training import load_dataset
 from switchgnn.training.partition_files import partition_file, read_partition
 
@@ -106,10 +106,11 @@ def test_an_older_job_is_replaced_and_nothing_else(tmp_path, job, karate):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda told: told | {"version": 1}, "its version is not 2"),
+        (lambda told: told | {"version": 1}, "its version is not 3"),
         (lambda told: told | {"format": "tar"}, "its format is not switchgnn-job"),
         (lambda told: told | {"workers": "2"}, "workers: expected int, got str"),
         (lambda told: told | {"workers": 3}, "it has 2 parts"),
+        (lambda told: told | {"schedules": ["0"]}, "it has 1 schedules"),
         (lambda told: told | {"run": "rm"}, "unknown field run"),
         (lambda told: [told], "its format"),
         (lambda told: told | {"train": 10 * told["train"]}, "it was changed after"),
@@ -153,9 +154,40 @@ def test_a_copy_that_differs_is_noticed(tmp_path, job, karate):
 
 def test_every_file_is_under_a_digest(job):
     """Whichever byte changes in any file of a job, its worker notices."""
-    folder, _ = job
+    check_that_every_file_counts(job[0], 9)
+
+
+def test_schedules_are_under_a_digest(tmp_path, karate):
+    left = np.arange(karate.vertices) % 2 == 0
+    made = sg.write_job(karate, 2, tmp_path / "job", slots=16, left=left)
+    assert len(made.schedules) == 4
+    assert read_plan(tmp_path / "job" / "plan").leaves_any
+    check_that_every_file_counts(tmp_path / "job", 13)
+
+
+def test_a_missing_schedule_is_one_sentence(tmp_path, karate):
+    left = np.ones(karate.vertices, dtype=bool)
+    made = sg.write_job(karate, 2, tmp_path / "job", slots=16, left=left)
+    for name in ("schedule-1.npz", "schedule-1-backward.npz"):
+        file = tmp_path / "job" / "parts" / name
+        content = file.read_bytes()
+        file.unlink()
+        check_part(tmp_path / "job", made, 0)
+        with pytest.raises(sg.JobError, match=f"Worker 1 has no part .*{name}: No such file"):
+            check_part(tmp_path / "job", made, 1)
+        file.write_bytes(content)
+
+
+def test_without_anything_left_there_are_no_schedules(job):
+    folder, written = job
+    assert written.schedules == ()
+    assert not list(folder.rglob("schedule*"))
+    assert job_schedule(folder, written, 0) is None
+
+
+def check_that_every_file_counts(folder, number):
     files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-    assert len(files) == 9
+    assert len(files) == number
     for path in files:
         content = path.read_bytes()
         place = len(content) // 2

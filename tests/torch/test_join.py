@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who may join: the right number of workers, on the network that the job is for."""
 
+import json
 import re
 import sys
 from contextlib import ExitStack
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import switchgnn.torch as sg
@@ -14,6 +16,7 @@ from switchgnn.controller.errors import PlanRefusedError, SwitchUnreachableError
 from switchgnn.network.described import SwitchTarget
 from switchgnn.network.errors import NetworkError
 from switchgnn.network.file import network_text
+from switchgnn.planner.direction import Direction
 from switchgnn.torch.session import open_session
 from switchgnn.training import load_dataset
 from tests.network.usual import described_leaf_spine, described_star
@@ -200,3 +203,52 @@ def test_a_worker_that_fails_is_named_by_the_others(tmp_path, karate):
         "0 Worker 1 has failed: Out of paper.",
         "1 Out of paper.",
     ]
+
+
+LOSSES = r"""
+import sys
+import torch
+import torch.nn.functional as F
+import switchgnn.torch as sg
+from torch_geometric.nn import GCN
+
+for job in sys.argv[1:]:
+    torch.manual_seed(0)
+    with sg.join(job, network="network.toml") as worker:
+        data, losses = worker.data, []
+        model = worker.wrap(GCN(data.num_features, 8, 2, worker.classes))
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
+        for _ in range(4):
+            optimizer.zero_grad()
+            out, train = model(data.x, data.edge_index), data.train_mask
+            loss = worker.mean(F.cross_entropy(out[train], data.y[train], reduction="sum"))
+            loss.backward()
+            losses.append(float(worker.reduce(model, loss)))
+            optimizer.step()
+        sys.stdout.write(f"losses {job} {losses}\n")
+"""
+
+
+@pytest.mark.whole
+def test_what_a_plan_leaves_to_hosts_changes_no_loss(tmp_path, karate):
+    few = np.diff(karate.graph.indptr) <= 3
+    third = np.arange(karate.vertices) % 3 == 0
+    everything = np.ones(karate.vertices, dtype=bool)
+    left = {
+        "nothing": None,
+        "some": {Direction.FORWARD: few, Direction.BACKWARD: third},
+        "forward": {Direction.FORWARD: everything},
+        "backward": {Direction.BACKWARD: everything},
+        "everything": everything,
+    }
+    for name, chosen in left.items():
+        sg.write_job(karate, 3, tmp_path / name, slots=16, left=chosen)
+    (tmp_path / "script.py").write_text(LOSSES)
+    with one_machine(3, tmp_path) as machine:
+        output = machine.torchrun("script.py", *left)
+    found = re.findall(r"losses (\w+) (\[.+\])\n", output)
+    assert sorted(name for name, _ in found) == sorted(3 * list(left))
+    expected = next(json.loads(losses) for name, losses in found if name == "nothing")
+    assert len(expected) == 4
+    for name, losses in found:
+        assert json.loads(losses) == pytest.approx(expected, abs=1e-4), name

@@ -119,6 +119,16 @@ class StrategyOptions:
         ),
     ] = None
 
+    def switch_only(self) -> str:
+        """Return the options given that only the switch has a use for; empty: none of them."""
+        given = {
+            "--blocks": self.blocks,
+            "--send": self.send,
+            "--order": self.order,
+            "--lanes": None if self.lanes == AUTO else self.lanes,
+        }
+        return ", ".join(name for name, value in given.items() if value is not None)
+
     def asked(self, preset: str = PAPER, leaf_spine: LeafSpine | None = None) -> Asked:
         """Return what is asked for.
 

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""`switchgnn train`: full-graph GNN training over the switch."""
+"""`switchgnn train`: full-graph GNN training over the switch, or between hosts."""
 
 import json
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -49,6 +49,10 @@ from switchgnn.planner.presets import AUTO as PLAN_AUTO
 from switchgnn.planner.presets import PAPER, PRESETS
 from switchgnn.training.asked import AskedTraining
 from switchgnn.training.device_name import DeviceName
+
+if TYPE_CHECKING:
+    from switchgnn.commands.train.job import TrainJob
+    from switchgnn.training.data.dataset import Dataset
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -123,11 +127,12 @@ def train(
     log_dir: LogDirOption = None,
     verbose: VerboseOption = False,
 ) -> None:
-    """Train a GNN, its neighbour sums made in the switch.
+    """Train a GNN, its neighbour sums made in the switch or by hosts.
 
     Every worker holds a part of the graph. Each layer adds up local neighbours
     with PyTorch Geometric and remote ones through the transport, forward and
-    backward, so the losses are those of one machine. With several --transport
+    backward, so the losses are those of one machine. Without --transport, the
+    one that is predicted to be the fastest is used. With several --transport
     the same training runs over each, and a table compares them. Over transports
     other than switch, of the strategies only --partition and --assignment count;
     g3 has a partition of its own by default.
@@ -137,7 +142,6 @@ def train(
     nursery = context.with_resource(training_nursery())
     # What needs PyTorch; other commands do without it.
     from switchgnn.commands.train.job import SKEW, TrainJob, default_task  # noqa: PLC0415
-    from switchgnn.commands.train.predict import resolved  # noqa: PLC0415
     from switchgnn.commands.train.steps import run_training  # noqa: PLC0415
     from switchgnn.training.layers.models import build_model  # noqa: PLC0415
     from switchgnn.training.layers.templates import templates_removed  # noqa: PLC0415
@@ -199,7 +203,11 @@ def train(
                 shown = stack.enter_context(
                     Epochs(plain_console(stderr=True), each.name, epochs, as_json=as_json)
                 )
-                job, predicted = resolved(job, dataset, shown) if each is AUTO else (job, None)
+                job, predicted = (
+                    _decided(job, dataset, shown, strategies.switch_only())
+                    if each is AUTO
+                    else (job, None)
+                )
                 listeners: list[EpochListener] = [reached.epoch, shown.epoch]
                 if tensorboard is not None:
                     listeners.append(stack.enter_context(TrainEvents(tensorboard, each.name)).epoch)
@@ -218,6 +226,21 @@ def train(
     drawn = [] if plots is None else draw_plots(reports, plots)
     if not as_json:
         _show(reports, drawn, recordings)
+
+
+def _decided(
+    job: "TrainJob", data: "Dataset", shown: Epochs, switch_only: str
+) -> tuple["TrainJob", dict[str, float]]:
+    """Return the job over the transport that `auto` takes, and the predicted seconds.
+
+    Nothing is predicted where options were given that only the switch uses.
+    """
+    from switchgnn.commands.train.predict import resolved  # noqa: PLC0415
+
+    if switch_only:
+        shown.note(f"auto takes switch: only the switch uses {switch_only}.")
+        return job, {}
+    return resolved(job, data, shown)
 
 
 def _check_together(chosen: list[TransportKind], training: AskedTraining) -> None:
