@@ -19,6 +19,7 @@ from switchgnn.planner.build import build_plan
 from switchgnn.planner.check.foreign import trusted_plan
 from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
 from switchgnn.planner.costs.host_seconds import host_seconds
+from switchgnn.planner.costs.mixed_seconds import left_edges
 from switchgnn.planner.costs.seconds import plan_seconds
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
@@ -35,6 +36,7 @@ from switchgnn.simulator.bins import BIN_SIZE, bins_of
 from switchgnn.simulator.errors import SimulatorError
 from switchgnn.simulator.exchange_setup import Setup
 from switchgnn.simulator.host_setup import host_setup, rows_of_plan
+from switchgnn.simulator.mixed_setup import mixed_setup
 from switchgnn.simulator.plan_setup import plan_setup
 from switchgnn.simulator.request import (
     AUTO,
@@ -75,6 +77,8 @@ class Subject:
         predicted_seconds: of an exchange, by what the system `auto` may do: `plan`, or all sums
             left to hosts, by the name of a system that does so; None elsewhere.
         chosen: which of them has the least; None elsewhere.
+        left: destinations that the plan leaves to the hosts.
+        rows_between_hosts: that hosts send each other for these; 0 without a plan.
     """
 
     system: str
@@ -89,6 +93,8 @@ class Subject:
     lanes: int = LANES
     predicted_seconds: Mapping[str, float] | None = None
     chosen: str | None = None
+    left: int = 0
+    rows_between_hosts: int = 0
 
 
 def make_subject(options: SimulateOptions, tell: Progress) -> Subject:
@@ -147,24 +153,29 @@ def _read(options: SimulateOptions, folder: Path, tell: Progress) -> Subject:
     # The models and what is compiled believe the arrays: they do not look at each index.
     with trusted_plan(folder, tell, check=options.check) as trusted:
         plan = read_plan(trusted)
-    if plan.leaves_any:
-        raise SimulatorError(
-            f"The plan {folder} leaves destinations to the hosts, which is not simulated: give a "
-            "plan that leaves none."
-        )
+    # A plan lists no edges into the destinations that it leaves to the hosts.
+    graph = load_graph(plan.manifest.graph.name) if plan.leaves_any else None
     check_links(options, plan.manifest.workers)
     if options.system in HOSTS_ALONE:
-        found = rows_of_plan(plan, _SENT[options.system])
+        found = _rows_on_partition(plan, graph, options.system)
         record = plan.manifest.graph
         return _alone(options, found, record.name, plan.assignment, record.edges)
     if options.system == AUTO:
-        return _fastest(plan, options, tell)
+        return _fastest(plan, options, tell, graph)
     if options.system is not None:
         raise SimulatorError(
             f"A plan is simulated as it is, or as one of {', '.join((*HOSTS_ALONE, AUTO))} on its "
             f"partition, but not as {options.system}: for that give --graph in place of --plan."
         )
-    return _planned(STRAWMAN if plan.manifest.strawman else PLANNED, plan, options)
+    return _planned(STRAWMAN if plan.manifest.strawman else PLANNED, plan, options, graph)
+
+
+def _rows_on_partition(plan: Plan, graph: Graph | None, system: str) -> PairRows:
+    """Count what hosts alone send each other on a plan's partition."""
+    if graph is None:
+        return rows_of_plan(plan, _SENT[system])
+    boundary = boundary_edges(graph, plan.assignment)
+    return count_rows(boundary, plan.manifest.workers, _SENT[system])
 
 
 def _hosts_alone(
@@ -232,10 +243,12 @@ def _make_plan(
     )
 
 
-def _fastest(plan: Plan, options: SimulateOptions, tell: Progress) -> Subject:
+def _fastest(
+    plan: Plan, options: SimulateOptions, tell: Progress, graph: Graph | None = None
+) -> Subject:
     """Return the plan, or leave all sums to hosts if that is predicted to be faster."""
     if options.leaf_spine is not None:
-        return replace(_planned(AUTO, plan, options), chosen=PLANNED)
+        return replace(_planned(AUTO, plan, options, graph), chosen=PLANNED)
     tell("predict the seconds of exchanges")
     network, whole = predicted_on(options), options.slot_features is not None
     seconds = {
@@ -243,18 +256,49 @@ def _fastest(plan: Plan, options: SimulateOptions, tell: Progress) -> Subject:
     }
     between = {}
     for system in (HOST_PARTIAL, BNS_GCN):
-        between[system] = rows_of_plan(plan, _SENT[system])
+        between[system] = _rows_on_partition(plan, graph, system)
         seconds[system] = host_seconds(between[system].rows, options.features, network)
     chosen = min(seconds, key=lambda system: seconds[system])
     if chosen == PLANNED:
-        subject = _planned(AUTO, plan, options)
+        subject = _planned(AUTO, plan, options, graph)
     else:
         graph = plan.manifest.graph
         subject = _alone(options, between[chosen], graph.name, plan.assignment, graph.edges)
     return replace(subject, predicted_seconds=seconds, chosen=chosen)
 
 
-def _planned(system: str, plan: Plan, options: SimulateOptions) -> Subject:
+def _planned(
+    system: str, plan: Plan, options: SimulateOptions, graph: Graph | None = None
+) -> Subject:
+    """Return a plan; the graph is needed where it leaves destinations to the hosts."""
+    subject = _over_switch(system, plan, options)
+    if graph is None or not plan.leaves_any:
+        return subject
+    if options.leaf_spine is not None:
+        raise SimulatorError(
+            "Destinations that are left to the hosts have a model in a star only: leave out "
+            "--topology leaf-spine, or give a plan that leaves none."
+        )
+    found = _rows_left(plan, graph)
+    setup = mixed_setup(
+        subject.setup, found.rows, options.features, options.network.pace, options.mtu
+    )
+    return replace(
+        subject,
+        setup=setup,
+        additions=subject.additions + found.sums / setup.workers,
+        left=int(np.count_nonzero(plan.left(Direction.FORWARD))),
+        rows_between_hosts=int(found.rows.sum()),
+    )
+
+
+def _rows_left(plan: Plan, graph: Graph) -> PairRows:
+    """Count what hosts send each other for the destinations that a plan leaves to them."""
+    edges = left_edges(plan, graph, Direction.FORWARD)
+    return count_rows(edges, plan.manifest.workers, fewest_rows)
+
+
+def _over_switch(system: str, plan: Plan, options: SimulateOptions) -> Subject:
     memory = check_fits(plan, options)
     lanes = plan.manifest.lanes
     carried = fragment_lanes(options.features, lanes)
