@@ -13,6 +13,7 @@ from switchgnn.simulator.errors import SimulatorError
 from switchgnn.simulator.exchange_setup import Setup
 from switchgnn.simulator.host_setup import copies_of_edges, copies_of_plan, host_setup
 from switchgnn.simulator.leaf_spine import COMPLETIONS, LEAF, SPINE, InsideLinks, LeafSpineOptions
+from switchgnn.simulator.mixed_setup import mixed_setup
 from switchgnn.simulator.options import NetworkOptions
 from switchgnn.simulator.packing import ETHERNET_MTU, FRAGMENT, parse_mtu
 from switchgnn.simulator.plan_setup import plan_setup
@@ -37,6 +38,7 @@ __all__ = [
     "copies_of_edges",
     "copies_of_plan",
     "host_setup",
+    "mixed_setup",
     "overlapped_seconds",
     "parse_mtu",
     "plan_setup",

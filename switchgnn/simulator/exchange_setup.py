@@ -18,8 +18,8 @@ class Setup:
 
     Attributes:
         workers: their number.
-        host_based: hosts send rows to each other, and the switch hands them on.
-        arrays: as `models/schedule.h` or `models/peer.h` reads them.
+        host_based: hosts send rows to each other, and the switch only hands them on.
+        arrays: as `models/schedule.h` and `models/peer.h` read them.
         blocks: that are exchanged one after another.
         fragments: of a feature, exchanged one after another; 1 if `host_based`, whose frames are
             listed one by one.
@@ -27,6 +27,7 @@ class Setup:
         together: fragments of a feature that are exchanged together, as a slot holds them all.
         data_frame_bytes: of the longest frame of features or sums that there may be.
         lanes: numbers in the frames of each fragment of a feature; empty: 32 in all of them.
+        packed_frame_bytes: of a full frame between hosts; 0 where they send each other none.
     """
 
     workers: int
@@ -38,6 +39,12 @@ class Setup:
     together: int = 1
     data_frame_bytes: int = FEATURE_FRAME_BYTES
     lanes: tuple[int, ...] = ()
+    packed_frame_bytes: int = 0
+
+    @property
+    def mixed(self) -> bool:
+        """Whether hosts send rows to each other next to what the switch adds up."""
+        return not self.host_based and self.packed_frame_bytes > 0
 
     @property
     def fragment_bytes(self) -> tuple[int, ...]:

@@ -49,13 +49,14 @@ def host_setup(rows: NDArray[np.int64], features: int, pace: Pace, mtu: Mtu) -> 
         lengths.append(length.astype(np.uint16))
         sizes.append(len(order.peer))
     arrays = {
-        "send_indptr": indptr_of(np.array(sizes)).astype(np.uint64),
+        "frame_indptr": indptr_of(np.array(sizes)).astype(np.uint64),
         "frame_to": np.concatenate(receivers),
         "frame_confirms": np.concatenate(confirms),
         "frame_bytes": np.concatenate(lengths),
         "awaited": frames.sum(axis=0).astype(np.uint64),
     }
-    return Setup(workers, True, arrays, data_frame_bytes=packing.frame_bytes)
+    size = packing.frame_bytes
+    return Setup(workers, True, arrays, data_frame_bytes=size, packed_frame_bytes=size)
 
 
 def rows_of_plan(

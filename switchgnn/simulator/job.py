@@ -63,6 +63,6 @@ def _received(run: SimulationRun, setup: Setup) -> float:
     """Return sums that a worker adds to its own on average, and features that found no slot."""
     if setup.host_based:
         return 0.0
-    return (sum(run.sums_down) + sum(run.features_down)) / (
-        setup.fragments_of_feature * setup.workers
-    )
+    # Where hosts send rows, too, no feature comes from the switch.
+    features = 0 if setup.mixed else sum(run.features_down)
+    return (sum(run.sums_down) + features) / (setup.fragments_of_feature * setup.workers)

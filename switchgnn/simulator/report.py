@@ -98,6 +98,8 @@ class SimulateReport:
             "slots": subject.slots,
             "slot_features": options.slot_features,
             "blocks": subject.setup.blocks,
+            "left": subject.left,
+            "rows_between_hosts": subject.rows_between_hosts,
             "layers": options.layers,
             "features": options.features,
             "mtu": options.mtu,

@@ -185,6 +185,7 @@ def run_simulation(
             "fragment_bytes": ",".join(map(str, setup.fragment_bytes)),
             "opening": int(opening),
             "host_based": int(setup.host_based),
+            "packed_frame_bytes": setup.packed_frame_bytes,
             "pools": ",".join(map(str, setup.pools)),
             "trace": int(trace),
             **inside,

@@ -20,6 +20,7 @@ from switchgnn.planner.build import build_plan
 from switchgnn.planner.check.foreign import trusted_plan
 from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
 from switchgnn.planner.costs import forecast
+from switchgnn.planner.costs.mixed_seconds import left_edges
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.graphs.graph import Graph
@@ -36,6 +37,7 @@ from switchgnn.simulator.bins import BIN_SIZE, bins_of
 from switchgnn.simulator.errors import SimulatorError
 from switchgnn.simulator.exchange_setup import Setup
 from switchgnn.simulator.host_setup import host_setup, rows_of_plan
+from switchgnn.simulator.mixed_setup import mixed_setup
 from switchgnn.simulator.plan_setup import plan_setup
 from switchgnn.simulator.request import (
     BNS_GCN,
@@ -76,6 +78,8 @@ class Subject:
         predicted_seconds: of an exchange, by the ways of planner/costs/forecast.py; for the system
             `auto` only, as is `chosen`.
         chosen: which of them has the least.
+        left: destinations that the plan leaves to the hosts.
+        rows_between_hosts: that hosts send each other for these; 0 without a plan.
     """
 
     system: str
@@ -90,6 +94,8 @@ class Subject:
     lanes: int = LANES
     predicted_seconds: Mapping[str, float] | None = None
     chosen: str | None = None
+    left: int = 0
+    rows_between_hosts: int = 0
 
 
 def make_subject(options: SimulateOptions, tell: Progress) -> Subject:
@@ -128,7 +134,7 @@ def make_subject(options: SimulateOptions, tell: Progress) -> Subject:
     if options.system == AUTO and options.leaf_spine is None:
         return _made_auto(graph, options, options.workers, tell)
     plan = _make_plan(options.system, graph, options, options.workers, tell)
-    return _planned(options.system, plan, options)
+    return _planned(options.system, plan, options, graph)
 
 
 def _check_asked(system: str, asked: Asked) -> None:
@@ -148,24 +154,29 @@ def _read(options: SimulateOptions, folder: Path, tell: Progress) -> Subject:
     # The models and what is compiled believe the arrays: they do not look at each index.
     with trusted_plan(folder, tell, check=options.check) as trusted:
         plan = read_plan(trusted)
-    if plan.leaves_any:
-        raise SimulatorError(
-            f"The plan {folder} leaves destinations to the hosts, which is not simulated: give a "
-            "plan that leaves none."
-        )
+    # A plan lists no edges into the destinations that it leaves to the hosts.
+    graph = load_graph(plan.manifest.graph.name) if plan.leaves_any else None
     check_links(options, plan.manifest.workers)
     if options.system in HOSTS_ALONE:
-        found = rows_of_plan(plan, _SENT[options.system])
+        found = _rows_on_partition(plan, graph, _SENT[options.system])
         record = plan.manifest.graph
         return _alone(options, found, record.name, plan.assignment, record.edges)
     if options.system == AUTO:
-        return _fastest(plan, options, tell)
+        return _fastest(plan, options, tell, graph)
     if options.system is not None:
         raise SimulatorError(
             f"A plan is simulated as it is, or as one of {', '.join((*HOSTS_ALONE, AUTO))} on its "
             f"partition, but not as {options.system}: for that give --graph in place of --plan."
         )
-    return _planned(STRAWMAN if plan.manifest.strawman else PLANNED, plan, options)
+    return _planned(STRAWMAN if plan.manifest.strawman else PLANNED, plan, options, graph)
+
+
+def _rows_on_partition(plan: Plan, graph: Graph | None, choose: EdgeChoice) -> PairRows:
+    """Count what hosts alone send each other on a plan's partition."""
+    if graph is None:
+        return rows_of_plan(plan, choose)
+    boundary = boundary_edges(graph, plan.assignment)
+    return count_rows(boundary, plan.manifest.workers, choose)
 
 
 def _hosts_alone(
@@ -259,26 +270,34 @@ def _made_auto(graph: Graph, options: SimulateOptions, workers: int, tell: Progr
         progress=tell,
     )
     boundary = boundary_edges(graph, made.plan.assignment)
-    return _chosen(made, options, lambda way: count_rows(boundary, workers, _SENT_BY[way]))
+    return _chosen(made, options, lambda way: count_rows(boundary, workers, _SENT_BY[way]), graph)
 
 
-def _fastest(plan: Plan, options: SimulateOptions, tell: Progress) -> Subject:
+def _fastest(
+    plan: Plan, options: SimulateOptions, tell: Progress, graph: Graph | None = None
+) -> Subject:
     """Return the plan, or leave all sums to hosts if that is predicted to be faster."""
     if options.leaf_spine is not None:
-        return replace(_planned(AUTO, plan, options), chosen=forecast.SWITCH)
+        return replace(_planned(AUTO, plan, options, graph), chosen=forecast.SWITCH)
     tell("predict the seconds of exchanges")
     predicted = _forecast_of(options)
-    nothing = np.zeros((plan.manifest.workers,) * 2, dtype=np.int64)
-    seconds = {forecast.SWITCH: predicted.of_plan(plan, {Direction.FORWARD: nothing})}
-    between = {way: rows_of_plan(plan, choose) for way, choose in _SENT_BY.items()}
+    left = np.zeros((plan.manifest.workers,) * 2, dtype=np.int64)
+    own = forecast.SWITCH
+    if graph is not None and plan.leaves_any:
+        left, own = _rows_left(plan, graph).rows, forecast.MIXED
+    seconds = {own: predicted.of_plan(plan, {Direction.FORWARD: left})}
+    between = {way: _rows_on_partition(plan, graph, choose) for way, choose in _SENT_BY.items()}
     for way, found in between.items():
         seconds[way] = predicted.of_hosts({Direction.FORWARD: found.rows})
     chosen = min(seconds, key=seconds.__getitem__)
-    return _chosen(AutoPlan(plan, seconds, chosen), options, lambda way: between[way])
+    return _chosen(AutoPlan(plan, seconds, chosen), options, lambda way: between[way], graph)
 
 
 def _chosen(
-    made: AutoPlan, options: SimulateOptions, between: Callable[[str], PairRows]
+    made: AutoPlan,
+    options: SimulateOptions,
+    between: Callable[[str], PairRows],
+    graph: Graph | None,
 ) -> Subject:
     """Return the way that was chosen.
 
@@ -286,17 +305,49 @@ def _chosen(
         made: plan and way.
         options: what to simulate.
         between: counts the rows of a way in which hosts are alone.
+        graph: needed where the plan leaves destinations to the hosts.
     """
     plan, way = made.plan, made.chosen
     if way in _SENT_BY:
         record = plan.manifest.graph
         subject = _alone(options, between(way), record.name, plan.assignment, record.edges)
     else:
-        subject = _planned(AUTO, plan, options)
+        subject = _planned(AUTO, plan, options, graph)
     return replace(subject, predicted_seconds=made.seconds, chosen=way)
 
 
-def _planned(system: str, plan: Plan, options: SimulateOptions) -> Subject:
+def _planned(
+    system: str, plan: Plan, options: SimulateOptions, graph: Graph | None = None
+) -> Subject:
+    """Return a plan; the graph is needed where it leaves destinations to the hosts."""
+    subject = _over_switch(system, plan, options)
+    if graph is None or not plan.leaves_any:
+        return subject
+    if options.leaf_spine is not None:
+        raise SimulatorError(
+            "Destinations that are left to the hosts have a model in a star only: leave out "
+            "--topology leaf-spine, or give a plan that leaves none."
+        )
+    found = _rows_left(plan, graph)
+    setup = mixed_setup(
+        subject.setup, found.rows, options.features, options.network.pace, options.mtu
+    )
+    return replace(
+        subject,
+        setup=setup,
+        additions=subject.additions + found.sums / setup.workers,
+        left=int(np.count_nonzero(plan.left(Direction.FORWARD))),
+        rows_between_hosts=int(found.rows.sum()),
+    )
+
+
+def _rows_left(plan: Plan, graph: Graph) -> PairRows:
+    """Count what hosts send each other for the destinations that a plan leaves to them."""
+    edges = left_edges(plan, graph, Direction.FORWARD)
+    return count_rows(edges, plan.manifest.workers, fewest_rows)
+
+
+def _over_switch(system: str, plan: Plan, options: SimulateOptions) -> Subject:
     memory = check_fits(plan, options)
     lanes = plan.manifest.lanes
     carried = fragment_lanes(options.features, lanes)

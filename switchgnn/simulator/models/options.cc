@@ -80,6 +80,7 @@ ParseOptions(int count, char** arguments)
         .fragment_bytes = words.List("fragment_bytes"),
         .opening = words.Whole("opening") != 0,
         .host_based = words.Whole("host_based") != 0,
+        .packed_frame_bytes = words.Whole("packed_frame_bytes"),
         .up = {.bits_per_second = words.Number("bits_per_second"),
                .delay = std::stoll(words.Text("delay")),
                .overhead_bytes = words.Whole("overhead_bytes")},
@@ -100,7 +101,6 @@ ParseOptions(int count, char** arguments)
     options.down = options.up;
     options.down.buffer_bytes = words.Number("buffer_bytes");
     options.down.ecn_bytes = words.Number("ecn_bytes");
-    options.down.marks_data_only = options.host_based;
     options.down.loses = options.pools.empty() && options.leaves == 0;
     options.pace.losses = options.down.loses && std::isfinite(options.down.buffer_bytes);
     // A worker, the switch, and back.

@@ -41,8 +41,10 @@ struct Options
     /// Whether a barrier opens the exchange, as it does the first one of a tensor; each further one
     /// is opened by the last barrier of the one before.
     bool opening;
-    /// Whether hosts exchange copies, without the switch's sums.
+    /// Whether hosts exchange rows only, without the switch's sums.
     bool host_based;
+    /// Of a full frame between hosts; 0: they exchange none.
+    uint32_t packed_frame_bytes;
     LinkOptions up;
     LinkOptions down;
     PaceOptions pace;

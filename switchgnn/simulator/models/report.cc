@@ -49,7 +49,7 @@ Simulation::Report(std::ostream& out) const
     uint64_t repeated = 0;
     for (const auto& host : hosts_)
     {
-        cuts += host->Control().Cuts();
+        cuts += host->Cuts();
         recalled += host->Recalled();
         sent_again += host->SentAgain();
         repeated += host->Repeated();

@@ -15,14 +15,11 @@ Simulation::Simulation(const Options& options)
       arrays_(options.arrays),
       trace_(options.trace, options.workers)
 {
-    if (options.host_based)
+    if (!options.host_based)
     {
-        AddPeers();
+        AddSchedule();
     }
-    else
-    {
-        AddWorkers();
-    }
+    AddHosts();
     AddFabric();
     AddBackground();
     Connect();
@@ -66,51 +63,67 @@ Simulation::AddBackground()
 }
 
 void
-Simulation::AddWorkers()
+Simulation::AddSchedule()
 {
     schedule_ = std::make_unique<Schedule>(arrays_,
                                            options_.blocks,
                                            options_.fragments,
                                            options_.together,
                                            options_.fragment_bytes);
-    for (uint32_t worker = 0; worker < options_.workers; ++worker)
-    {
-        hosts_.push_back(
-            std::make_unique<Worker>(*schedule_, worker, options_.pace, options_.opening));
-    }
 }
 
 void
-Simulation::AddPeers()
+Simulation::AddHosts()
 {
-    const auto indptr = arrays_.Get<uint64_t>("send_indptr");
-    const auto to = arrays_.Get<uint8_t>("frame_to");
-    const auto confirms = arrays_.Get<uint8_t>("frame_confirms");
-    const auto bytes = arrays_.Get<uint16_t>("frame_bytes");
-    const auto awaited = arrays_.Get<uint64_t>("awaited");
-    const bool longer = options_.data_frame_bytes != FrameBytes(Kind::FEATURE);
-    const PaceOptions pace =
-        longer ? PaceInFrames(options_.pace, options_.data_frame_bytes) : options_.pace;
-    if (options_.pace.losses)
+    const bool between_hosts = options_.packed_frame_bytes != 0;
+    if (between_hosts && options_.pace.losses)
     {
-        arrived_.emplace(indptr);
+        arrived_.emplace(arrays_.Get<uint64_t>("frame_indptr"));
     }
     for (uint32_t worker = 0; worker < options_.workers; ++worker)
     {
-        const uint64_t first = indptr[worker];
-        const uint64_t count = indptr[worker + 1] - first;
-        auto peer = std::make_unique<Peer>(worker,
-                                           pace,
-                                           to.subspan(first, count),
-                                           confirms.subspan(first, count),
-                                           bytes.subspan(first, count),
-                                           awaited[worker]);
-        if (arrived_)
+        if (!schedule_)
         {
-            peer->ExpectLosses(*arrived_);
+            hosts_.push_back(MakePeer(worker));
         }
-        hosts_.push_back(std::move(peer));
+        else if (between_hosts)
+        {
+            hosts_.push_back(std::make_unique<MixedHost>(MakeWorker(worker), MakePeer(worker)));
+        }
+        else
+        {
+            hosts_.push_back(MakeWorker(worker));
+        }
     }
+}
+
+std::unique_ptr<Worker>
+Simulation::MakeWorker(uint32_t worker) const
+{
+    return std::make_unique<Worker>(*schedule_, worker, options_.pace, options_.opening);
+}
+
+std::unique_ptr<Peer>
+Simulation::MakePeer(uint32_t worker)
+{
+    const auto indptr = arrays_.Get<uint64_t>("frame_indptr");
+    const uint64_t first = indptr[worker];
+    const uint64_t count = indptr[worker + 1] - first;
+    const bool longer = options_.packed_frame_bytes != FrameBytes(Kind::FEATURE);
+    const PaceOptions pace =
+        longer ? PaceInFrames(options_.pace, options_.packed_frame_bytes) : options_.pace;
+    auto peer =
+        std::make_unique<Peer>(worker,
+                               pace,
+                               arrays_.Get<uint8_t>("frame_to").subspan(first, count),
+                               arrays_.Get<uint8_t>("frame_confirms").subspan(first, count),
+                               arrays_.Get<uint16_t>("frame_bytes").subspan(first, count),
+                               arrays_.Get<uint64_t>("awaited")[worker]);
+    if (arrived_)
+    {
+        peer->ExpectLosses(*arrived_);
+    }
+    return peer;
 }
 
 void

@@ -7,8 +7,7 @@
 
 #include "background/background.h"
 #include "base/series.h"
-#include "hosts/peer.h"
-#include "hosts/worker.h"
+#include "hosts/mixed_host.h"
 #include "network/fabric.h"
 #include "options.h"
 
@@ -29,8 +28,10 @@ class Simulation
 
   private:
     void AddFabric();
-    void AddWorkers();
-    void AddPeers();
+    void AddHosts();
+    void AddSchedule();
+    std::unique_ptr<Worker> MakeWorker(uint32_t worker) const;
+    std::unique_ptr<Peer> MakePeer(uint32_t worker);
     void AddBackground();
     void Connect();
     /// Begin the exchange.
@@ -50,7 +51,7 @@ class Simulation
     std::unique_ptr<Schedule> schedule_;
     std::unique_ptr<Fabric> fabric_;
     std::optional<Arrived> arrived_;
-    std::vector<std::unique_ptr<Host>> hosts_;
+    std::vector<std::unique_ptr<Participant>> hosts_;
     std::vector<ns3::Ptr<Link>> up_;
     std::vector<ns3::Ptr<Link>> down_;
     ns3::Ptr<Series> series_;

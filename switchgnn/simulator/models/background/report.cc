@@ -53,7 +53,7 @@ Background::Report(std::ostream& out, bool trace) const
         << total(down_, [](const Link& link) { return link.BackgroundLost().frames; })
         << ", \"marked\": "
         << total(down_, [](const Link& link) { return link.BackgroundMarked(); })
-        << ", \"window_cuts\": " << total(flows_, [](Each f) { return f.Control().Cuts(); })
+        << ", \"window_cuts\": " << total(flows_, [](Each f) { return f.Cuts(); })
         << ", \"mean_slowdown\": " << (count ? sum / static_cast<double>(count) : 0)
         << ", \"high_slowdown\": " << (count ? slowdowns[high - 1] : 0);
     if (trace)

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What all hosts have in common: a link to the switch, a window, an end.
+// What all hosts have in common: a link to the switch, an end, and mostly a window.
 #ifndef SWITCHGNN_HOST_H
 #define SWITCHGNN_HOST_H
 
@@ -9,33 +9,17 @@
 #include "hosts/congestion.h"
 #include "network/link.h"
 
-class Host : public Receiver
+/// The end of a link that takes part in the exchange.
+class Participant : public Receiver
 {
   public:
-    Host(uint32_t worker, const PaceOptions& pace);
-
     /// Attach the link to the switch.
-    void Attach(Link& up)
-    {
-        up_ = &up;
-    }
-
+    virtual void Attach(Link& up) = 0;
     virtual void Start(Picoseconds now) = 0;
-
-    bool Finished() const
-    {
-        return finished_;
-    }
-
-    Picoseconds FinishedAt() const
-    {
-        return finished_at_;
-    }
-
-    const Congestion& Control() const
-    {
-        return congestion_;
-    }
+    virtual bool Finished() const = 0;
+    virtual Picoseconds FinishedAt() const = 0;
+    /// How often windows were narrowed.
+    virtual uint64_t Cuts() const = 0;
 
     /// Questions about what did not come.
     virtual uint64_t Recalled() const
@@ -53,6 +37,33 @@ class Host : public Receiver
     virtual uint64_t Repeated() const
     {
         return 0;
+    }
+};
+
+/// A participant with one window.
+class Host : public Participant
+{
+  public:
+    Host(uint32_t worker, const PaceOptions& pace);
+
+    void Attach(Link& up) override
+    {
+        up_ = &up;
+    }
+
+    bool Finished() const override
+    {
+        return finished_;
+    }
+
+    Picoseconds FinishedAt() const override
+    {
+        return finished_at_;
+    }
+
+    uint64_t Cuts() const override
+    {
+        return congestion_.Cuts();
     }
 
   protected:

@@ -73,6 +73,7 @@ Peer::FrameAt(uint64_t place, Picoseconds now) const
     packet.bytes = bytes_[place];
     packet.echo = packet.count != 0;
     packet.group = static_cast<uint32_t>(place);
+    packet.between_hosts = true;
     return packet;
 }
 
@@ -106,6 +107,7 @@ Peer::Acknowledge(const Packet& packet, Picoseconds now)
     ack.group = packet.group;
     ack.missing =
         arrived_ ? arrived_->Missing(packet.worker, packet.group, packet.count) : uint8_t{0};
+    ack.between_hosts = true;
     up_->Send(ack, now);
 }
 
@@ -147,6 +149,7 @@ Peer::Question(uint32_t place, uint16_t length, Picoseconds now)
     question.id = to_[place];
     question.count = length;
     question.group = place;
+    question.between_hosts = true;
     ++recalled_;
     up_->Send(question, now);
 }

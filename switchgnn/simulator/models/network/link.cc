@@ -99,21 +99,23 @@ Link::Ring(Picoseconds now)
 void
 Link::Mark(Packet& packet, double waiting)
 {
-    if (waiting > options_.ecn_bytes && Markable(packet.kind))
+    if (waiting > options_.ecn_bytes && Markable(packet))
     {
         packet.ecn = true;
         ++(packet.kind == Kind::BACKGROUND ? background_marked_ : marked_);
     }
 }
 
+/// Acknowledgements between hosts are not ECN-capable: they say whether their frames were marked.
 bool
-Link::Markable(Kind kind) const
+Link::Markable(const Packet& packet)
 {
-    if (kind == Kind::BACKGROUND_ACK)
+    if (packet.kind == Kind::BACKGROUND_ACK)
     {
-        return false; // it says whether its frame was marked
+        return false;
     }
-    return kind == Kind::FEATURE || kind == Kind::BACKGROUND || !options_.marks_data_only;
+    return packet.kind == Kind::FEATURE || packet.kind == Kind::BACKGROUND ||
+           !packet.between_hosts;
 }
 
 Picoseconds

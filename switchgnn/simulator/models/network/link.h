@@ -24,8 +24,6 @@ struct LinkOptions
     double buffer_bytes = std::numeric_limits<double>::infinity();
     /// A packet that finds more than this is marked.
     double ecn_bytes = std::numeric_limits<double>::infinity();
-    /// Whether only data is marked: acknowledgements between hosts are not ECN-capable.
-    bool marks_data_only = false;
     /// Whether a full queue loses a packet, or else ends the simulation.
     bool loses = false;
 
@@ -108,7 +106,7 @@ class Link : public Alarm
     void Ring(Picoseconds now) override;
     void Lose(const Packet& packet, double waiting);
     void Mark(Packet& packet, double waiting);
-    bool Markable(Kind kind) const;
+    static bool Markable(const Packet& packet);
     Picoseconds TimeOf(const Packet& packet) const;
 
     LinkOptions options_;

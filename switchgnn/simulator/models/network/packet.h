@@ -53,6 +53,8 @@ struct Packet
     Picoseconds asked = 0;
     /// FEATURE, SUM: of the frame. 0: those of its kind.
     uint16_t bytes = 0;
+    /// From a host to a host: switches hand it on, and add nothing.
+    bool between_hosts = false;
 };
 
 /// Bytes of a frame, as the emulation counts them; where frames of a kind differ, of most of them.

@@ -27,6 +27,11 @@ AddingSwitch::Count() const
 void
 AddingSwitch::Receive(const Packet& packet, uint32_t, Picoseconds now)
 {
+    if (packet.between_hosts)
+    {
+        down_[packet.id]->Send(packet, now);
+        return;
+    }
     switch (packet.kind)
     {
     case Kind::FEATURE:
