@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 
 from switchgnn.planner import build_plan, load_graph, write_plan
-from switchgnn.planner.costs import forecast
+from switchgnn.planner.costs import mixed_seconds
 
 from .test_command import as_json
 
@@ -64,9 +64,9 @@ def test_other_systems_are_not_chosen():
 
 
 def test_a_prediction_without_barriers_is_found(monkeypatch):
-    right = forecast.plan_seconds
+    right = mixed_seconds.plan_seconds
     monkeypatch.setattr(
-        forecast, "plan_seconds", lambda plan, *args, **more: right(plan, *args, **more) / 20
+        mixed_seconds, "plan_seconds", lambda plan, *args, **more: right(plan, *args, **more) / 20
     )
     with pytest.raises(AssertionError):
         check_cell(*BETWEEN_HOSTS)

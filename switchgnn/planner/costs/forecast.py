@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.costs.host_seconds import host_seconds
-from switchgnn.planner.costs.seconds import Network, plan_seconds
+from switchgnn.planner.costs.mixed_seconds import exchange_seconds
+from switchgnn.planner.costs.seconds import Network
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.plan.plan import Plan
@@ -67,9 +68,8 @@ class StarForecast:
         """See Forecast."""
         return sum(
             times
-            * (
-                plan_seconds(plan, direction, width, self.network, together=self.together)
-                + host_seconds(left[direction], width, self.network)
+            * exchange_seconds(
+                plan, direction, width, self.network, left[direction], together=self.together
             )
             for direction, widths in self.exchanges.items()
             for width, times in widths.items()

@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""How long one exchange between hosts alone takes: packed frames through two rows of queues."""
+"""How long hosts take to exchange packed frames: alone, or on links that the switch's part shares.
+
+Frames go through two rows of queues: the links up, and the links down.
+"""
 
 import heapq
 from dataclasses import dataclass
@@ -12,9 +15,11 @@ from switchgnn.planner.arrays.compiled import Compiled
 from switchgnn.planner.arrays.rows import indptr_of, ranges
 from switchgnn.planner.costs.seconds import (
     ACK_BYTES,
+    BARRIER_BYTES,
     GROUP,
     PICOSECONDS,
     Network,
+    Rounds,
     shared_work,
 )
 from switchgnn.planner.lanes import frame_bytes
@@ -28,6 +33,23 @@ _FEATURE_BYTES = frame_bytes(32)
 _FIRST_WINDOW, _SAFE_WINDOW = 10.0, 16
 # What finds more before it in a queue of the switch comes marked.
 _MARKED_BYTES = 1_000 * _FEATURE_BYTES
+
+_NOTHING = np.zeros(0, dtype=np.int64)
+_NO_INDPTR = np.zeros(1, dtype=np.int64)
+_NO_ROUNDS = Rounds(
+    group_indptr=_NO_INDPTR,
+    group_worker=_NOTHING,
+    packets=_NOTHING,
+    passes=_NOTHING,
+    sum_indptr=_NO_INDPTR,
+    sum_worker=_NOTHING,
+    sums=_NOTHING,
+    feature=_NOTHING,
+    ack=0,
+    window=1,
+    rest=_NO_INDPTR,
+    work=0,
+)
 
 
 def host_seconds(rows: NDArray[np.int64], width: int, network: Network) -> float:
@@ -49,6 +71,23 @@ def host_seconds(rows: NDArray[np.int64], width: int, network: Network) -> float
     if not len(frames.sender):
         return 0.0
     return frames.picoseconds(network) / PICOSECONDS
+
+
+def shared_seconds(rows: NDArray[np.int64], width: int, network: Network, rounds: Rounds) -> float:
+    """Predict how long an exchange takes whose sums come partly from the switch.
+
+    Features and sums queue on the same links as the frames between hosts, in groups of eight.
+
+    Args:
+        rows: int64[W, W], rows from worker a to worker b.
+        width: numbers of a row.
+        network: on which it is run.
+        rounds: what goes over the switch.
+
+    Returns:
+        Seconds.
+    """
+    return _Frames.of(rows, width, network).picoseconds(network, rounds) / PICOSECONDS
 
 
 def packed_frames(
@@ -118,8 +157,13 @@ class _Frames:
             confirms=number % GROUP + 1,
         )
 
-    def picoseconds(self, network: Network) -> int:
-        """Return what the exchange takes."""
+    def picoseconds(self, network: Network, rounds: Rounds = _NO_ROUNDS) -> int:
+        """Return what the exchange takes.
+
+        Args:
+            network: on which it is run.
+            rounds: what goes over the switch at the same time.
+        """
         full = packed_frame_bytes(network.mtu)
         through = _exchange(
             indptr_of(np.bincount(self.sender, minlength=self.workers)),
@@ -133,8 +177,22 @@ class _Frames:
             network.on_link(_MARKED_BYTES),
             float(max(1, network.window * _FEATURE_BYTES // full) + GROUP - 1),
             max(_FIRST_WINDOW, _SAFE_WINDOW * _FEATURE_BYTES / full),
+            rounds.group_indptr,
+            rounds.group_worker,
+            rounds.packets,
+            rounds.passes,
+            rounds.sum_indptr,
+            rounds.sum_worker,
+            rounds.sums,
+            rounds.feature,
+            rounds.ack,
+            rounds.window,
+            rounds.rest,
+            network.loop_pass,
+            network.of_host(BARRIER_BYTES),
+            round(network.barrier * PICOSECONDS) + self.workers * network.switch_work,
         )
-        return max(through, self._work(network))
+        return max(through, int(rounds.rest[0]), rounds.work + self._work(network))
 
     def _on_link(self, network: Network) -> NDArray[np.int64]:
         """Return int64[N], picoseconds of each frame on a link."""
@@ -162,6 +220,20 @@ def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
     marking: int,
     window: float,
     first_window: float,
+    group_indptr: NDArray[np.int64],
+    group_worker: NDArray[np.int64],
+    packets: NDArray[np.int64],
+    passes: NDArray[np.int64],
+    sum_indptr: NDArray[np.int64],
+    sum_worker: NDArray[np.int64],
+    sums: NDArray[np.int64],
+    feature: NDArray[np.int64],
+    group_ack: int,
+    group_window: int,
+    rest: NDArray[np.int64],
+    loop_pass: int,
+    barrier: int,
+    barrier_work: int,
 ) -> int:
     """Follow all frames and acknowledgements, and return when the last one arrives.
 
@@ -181,8 +253,24 @@ def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
         marking: a frame that waits longer at the switch comes marked.
         window: frames in flight, at most.
         first_window: of them at the beginning.
+        group_indptr: see `Rounds`.
+        group_worker: see there.
+        packets: see there.
+        passes: see there.
+        sum_indptr: see there.
+        sum_worker: see there.
+        sums: see there.
+        feature: see there.
+        group_ack: `ack` there.
+        group_window: `window` there.
+        rest: see there.
+        loop_pass: of the switch for a pass; 0: none.
+        barrier: of DONE and ADVANCE on a link.
+        barrier_work: of a barrier beside its frames.
     """
     at_switch, at_receiver, ack_at_switch, ack_at_sender = 0, 1, 2, 3
+    begin, report, done_at_switch = -6, -5, -4
+    group_at_switch, group_added, group_at_sender = -3, -2, -1
     workers = len(indptr) - 1
     up = np.zeros(workers, dtype=np.int64)
     down = np.zeros(workers, dtype=np.int64)
@@ -201,11 +289,90 @@ def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
     told_marked = np.zeros(len(time), dtype=np.bool_)
     free = 0
     end = 0
-    # When, what happens, and to which frame; from 4 on it is that a worker may send again.
+    unconfirmed = len(time)
+    current, rounds, fragments = 0, len(rest) - 1, len(feature)
+    next_group = np.zeros(workers, dtype=np.int64)
+    groups_left = np.zeros(workers, dtype=np.int64)
+    sums_left = np.zeros(workers, dtype=np.int64)
+    reported, loop_free, through = 0, 0, 0
+    # When, what happens, and to which frame; from 4 on it is that a worker may send again, and
+    # below 0 it is about the switch's part.
     events = [(0, 4 + worker, 0) for worker in range(workers)]
+    if rounds:
+        for worker in range(workers):
+            events.append((0, begin, worker))
+            groups_left[worker] = group_indptr[worker + 1] - group_indptr[worker]
+            sums_left[worker] = sums[worker]
     heapq.heapify(events)
     while events:
         now, kind, what = heapq.heappop(events)
+        if kind < 0:
+            block = current // fragments
+            size = feature[current % fragments]
+            if kind == group_at_switch:
+                ready = now
+                if switch_work:
+                    free = max(free, now) + packets[what] * switch_work
+                    ready = free
+                if loop_pass and passes[what]:
+                    loop_free = max(loop_free, ready) + passes[what] * loop_pass
+                    ready = loop_free
+                if ready > now:
+                    heapq.heappush(events, (ready, group_added, what))
+                    continue
+                kind = group_added
+            if kind == group_added:
+                for each in range(sum_indptr[what], sum_indptr[what + 1]):
+                    to = sum_worker[each]
+                    down[to] = max(down[to], now) + size
+                    sums_left[to] -= 1
+                    if sums_left[to] == 0 and groups_left[to] == 0:
+                        heapq.heappush(events, (down[to] + way, report, to))
+                to = group_worker[what]
+                down[to] = max(down[to], now) + group_ack
+                groups_left[to] -= 1
+                if sums_left[to] == 0 and groups_left[to] == 0:
+                    heapq.heappush(events, (down[to] + way, report, to))
+                heapq.heappush(events, (down[to] + way, group_at_sender, what))
+                continue
+            if kind == report:
+                up[what] = max(up[what], now) + barrier
+                heapq.heappush(events, (up[what] + way, done_at_switch, what))
+                continue
+            if kind == done_at_switch:
+                reported += 1
+                if reported < workers:
+                    continue
+                reported = 0
+                current += 1
+                if current == rounds or not unconfirmed:
+                    # The hosts' part goes on without the switch's, or the other way round.
+                    through = max(down.max(), now + barrier_work) + barrier + way + rest[current]
+                    continue
+                block = current // fragments
+                for to in range(workers):
+                    down[to] = max(down[to], now + barrier_work) + barrier
+                    share = block * workers + to
+                    groups_left[to] = group_indptr[share + 1] - group_indptr[share]
+                    sums_left[to] = sums[share]
+                    heapq.heappush(events, (down[to] + way, begin, to))
+                continue
+            room = 1
+            worker = what
+            if kind == begin:
+                next_group[worker] = group_indptr[block * workers + worker]
+                room = group_window
+                if sums_left[worker] == 0 and groups_left[worker] == 0:
+                    heapq.heappush(events, (now, report, worker))
+            else:
+                worker = group_worker[what]
+            until = group_indptr[block * workers + worker + 1]
+            while room > 0 and next_group[worker] < until:
+                up[worker] = max(up[worker], now) + packets[next_group[worker]] * size
+                heapq.heappush(events, (up[worker] + way, group_at_switch, next_group[worker]))
+                next_group[worker] += 1
+                room -= 1
+            continue
         if kind == at_switch:
             to = receiver[what]
             free = max(free, now) + switch_work
@@ -235,6 +402,7 @@ def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
                 smoothed[worker] = sample
             smoothed[worker] += (sample - smoothed[worker]) / 8
             confirmed[worker] += confirms[what]
+            unconfirmed -= confirms[what]
             adapted[worker] += confirms[what]
             if told_marked[what]:
                 marked[worker] += confirms[what]
@@ -268,4 +436,4 @@ def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
             heapq.heappush(events, (up[worker] + way, at_switch, frame))
             place[worker] += 1
             tokens[worker] = max(0.0, tokens[worker] - 1.0)
-    return end
+    return max(end, through)

@@ -6,12 +6,13 @@ Times are whole picoseconds inside, as in the simulator, which this predicts (do
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.arrays.rows import rank_in_group
+from switchgnn.planner.arrays.rows import indptr_of, rank_in_group
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.lanes import fragment_lanes, frame_bytes
 from switchgnn.planner.plan.plan import Plan
@@ -110,6 +111,68 @@ def plan_seconds(
     return total / PICOSECONDS
 
 
+@dataclass(frozen=True, eq=False)
+class Rounds:
+    """What goes over the switch from one barrier to the next, in groups of features.
+
+    A round is a fragment of a block, or all of them where they travel together. B blocks have F
+    rounds each, G groups, and R sums.
+
+    Attributes:
+        group_indptr: int64[B * W + 1], the groups of each block and worker.
+        group_worker: int64[G], who sends each.
+        packets: int64[G], features in it.
+        passes: int64[G], that they take of the switch's loop.
+        sum_indptr: int64[G + 1], the sums that each group completes.
+        sum_worker: int64[R], who gets each of them.
+        sums: int64[B * W], how many each worker gets in each block.
+        feature: int64[F], picoseconds of a feature or sum on a link in each round of a block.
+        ack: picoseconds of a group's acknowledgement on a link.
+        window: groups in flight of each worker, at most.
+        rest: int64[B * F + 1], picoseconds that each round and those after it take alone.
+        work: picoseconds of processors for all of it.
+    """
+
+    group_indptr: NDArray[np.int64]
+    group_worker: NDArray[np.int64]
+    packets: NDArray[np.int64]
+    passes: NDArray[np.int64]
+    sum_indptr: NDArray[np.int64]
+    sum_worker: NDArray[np.int64]
+    sums: NDArray[np.int64]
+    feature: NDArray[np.int64]
+    ack: int
+    window: int
+    rest: NDArray[np.int64]
+    work: int
+
+
+def plan_rounds(
+    plan: Plan, direction: Direction, width: int, network: Network, *, together: bool = False
+) -> Rounds:
+    """Return the rounds of an exchange; arguments as for `plan_seconds`."""
+    return _Traffic(plan, direction).rounds(
+        fragment_lanes(width, plan.manifest.lanes), network, together=together
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Added:
+    """What the switch does with a fragment of all blocks.
+
+    Attributes:
+        complete: int64[R], when each sum is complete.
+        through: int64[S], when each packet has been added.
+        last: int64[R], the entry that completes each sum.
+        passes: int64[S], that each packet takes of the loop.
+    """
+
+    complete: NDArray[np.int64]
+    through: NDArray[np.int64]
+    last: NDArray[np.int64]
+    passes: NDArray[np.int64]
+
+
 class _Traffic:
     """The packets and sums of one direction, block by block. Blocks count from 0.
 
@@ -157,17 +220,77 @@ class _Traffic:
         if not self._blocks:
             return 0
         size = frame_bytes(lanes)
-        complete, through = self._switch(size, network)
-        last = self._through(complete, through, size, network)
+        return int(self._of_blocks(self._switch(size, network), size, network).sum())
+
+    def rounds(self, lanes: Sequence[int], network: Network, *, together: bool) -> Rounds:
+        """Return what goes over the switch from one barrier to the next.
+
+        Args:
+            lanes: numbers in each fragment of a feature.
+            network: with links and loop.
+            together: fragments have no barriers between them.
+        """
+        added = {each: self._switch(frame_bytes(each), network) for each in set(lanes)}
+        alone = {
+            each: self._of_blocks(found, frame_bytes(each), network)
+            for each, found in added.items()
+        }
+        taken = np.stack([alone[each] for each in lanes], axis=1)
+        feature = np.array([network.of_host(frame_bytes(each)) for each in lanes])
+        times = 1
+        if together:
+            times = len(lanes)
+            between = (times - 1) * (_barrier(self._workers, network) + 2 * network.way)
+            taken = taken.sum(axis=1, keepdims=True) - between
+            feature = feature.sum(keepdims=True)
+        return Rounds(
+            **self._groups(added[lanes[0]], times),
+            feature=feature.astype(np.int64),
+            ack=times * network.of_host(ACK_BYTES),
+            window=max(1, network.window // (GROUP * times)),
+            rest=np.append(np.cumsum(taken.reshape(-1)[::-1])[::-1], 0),
+            work=len(lanes) * int(self._work(network).sum()),
+        )
+
+    def _groups(self, added: _Added, times: int) -> dict[str, NDArray[np.int64]]:
+        """Return the groups and sums of `Rounds`.
+
+        Args:
+            added: what the switch does.
+            times: how often a packet makes its passes in a round.
+        """
+        order = np.lexsort((self._turn, self._worker, self._block))
+        share = self._block * self._workers + self._worker
+        begins = self._turn[order] % GROUP == 0
+        group = np.empty(len(order), dtype=np.int64)
+        group[order] = np.cumsum(begins) - 1
+        first, shares = order[begins], self._blocks * self._workers
+        completed_by = group[self._packet[added.last]]
+        by_group = np.argsort(completed_by, kind="stable")
+        return {
+            "group_indptr": indptr_of(np.bincount(share[first], minlength=shares)),
+            "group_worker": self._worker[first],
+            "packets": np.bincount(group, minlength=len(first)),
+            "passes": times
+            * np.bincount(group, added.passes, minlength=len(first)).astype(np.int64),
+            "sum_indptr": indptr_of(np.bincount(completed_by, minlength=len(first))),
+            "sum_worker": self._sum_worker[by_group],
+            "sums": self._by_link(self._sum_block, self._sum_worker).reshape(-1),
+        }
+
+    def _of_blocks(self, added: _Added, size: int, network: Network) -> NDArray[np.int64]:
+        """Return int64[B], what a fragment of each block takes with its barrier."""
+        last = self._through(added.complete, added.through, size, network)
         work, barrier = self._work(network), _barrier(self._workers, network)
-        return int((np.maximum(last + network.way, work) + barrier).sum())
+        taken: NDArray[np.int64] = np.maximum(last + network.way, work) + barrier
+        return taken
 
     def between_fragments(self, network: Network) -> int:
         """Return what barriers and the ways of packets take of a fragment of all blocks."""
         return self._blocks * (_barrier(self._workers, network) + 2 * network.way)
 
-    def _switch(self, size: int, network: Network) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return int64[R], when each sum is complete, and int64[S], when each packet is through."""
+    def _switch(self, size: int, network: Network) -> _Added:
+        """Return what the switch does with frames of that many bytes."""
         arrival = (self._turn + 1) * network.of_host(size) + network.way
         if network.switch_work:
             order = self._in_turn
@@ -175,12 +298,25 @@ class _Traffic:
             arrival[order] = served(arrival[order], work, self._block[order])
         if not network.loop_pass:
             when = arrival[self._packet]
-            return when[self._last_entries(when)], arrival
+            last = self._last_entries(when)
+            return _Added(when[last], arrival, last, np.zeros(len(arrival), dtype=np.int64))
         # A sum that leaves ends a pass: which ones do follows from whole passes.
         splits = np.zeros(len(self._hop), dtype=np.int64)
         last = self._last_entries(self._loop(arrival, splits, network.loop_pass)[0])
-        when, begin, through = self._loop(arrival, self._split_passes(last), network.loop_pass)
-        return self._complete(self._last_entries(when), when, begin, network.loop_pass), through
+        splits = self._split_passes(last)
+        when, begin, through = self._loop(arrival, splits, network.loop_pass)
+        last = self._last_entries(when)
+        complete = self._complete(last, when, begin, network.loop_pass)
+        return _Added(complete, through, last, self._passes(splits))
+
+    def _passes(self, splits: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return int64[S], passes of each packet but the first.
+
+        Args:
+            splits: int64[K], passes that an entry takes beyond its own.
+        """
+        passes: NDArray[np.int64] = np.add.reduceat(1 + splits, self._entry) - 1
+        return passes
 
     def _loop(
         self, arrival: NDArray[np.int64], splits: NDArray[np.int64], service: int
@@ -196,7 +332,7 @@ class _Traffic:
             (int64[K], when each entry adds; int64[S], when the loop begins with each packet;
             int64[S], when each packet is through)
         """
-        passes = np.add.reduceat(1 + splits, self._entry) - 1
+        passes = self._passes(splits)
         order = self._in_turn[passes[self._in_turn] > 0]
         through = arrival.copy()
         through[order] = served(arrival[order], passes[order] * service, self._block[order])
