@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.arrays.rows import distinct_pairs
+from switchgnn.planner.blocks.leaf_spine import find_blocks_over
 from switchgnn.planner.direction import Direction, find_directions
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
@@ -42,6 +43,7 @@ from switchgnn.planner.plan.strawman import most_destinations, one_block
 from switchgnn.planner.sending.packets import make_packets, make_sends
 from switchgnn.planner.sending.quickest import Rates, quickest_first
 from switchgnn.planner.strategies import (
+    BLOCK_STRATEGIES,
     ORDER_STRATEGIES,
     PARTITION_STRATEGIES,
     SEND_STRATEGIES,
@@ -131,7 +133,7 @@ def build_plan(
             f"not {send}"
         )
     make_assignment = find_strategy("partition", partition, PARTITION_STRATEGIES)
-    make_blocks = find_blocks(blocks, workers, {STRAWMAN: one_block})
+    make_blocks = find_blocks(blocks, workers, {**BLOCK_STRATEGIES, STRAWMAN: one_block})
     choose = find_strategy("send", send, SEND_STRATEGIES)
     make_order = find_strategy("order", order, ORDER_STRATEGIES)
     wanted = find_directions(directions)
@@ -250,8 +252,12 @@ def _room(
     """
     if name == STRAWMAN:
         slots = most_destinations(sets)
+    over = find_blocks_over(name)
     for each, block in zip(sets, blocks, strict=True):
-        check_blocks(name, each.boundary, block, slots, workers)
+        most = slots if over is None else max(len(each.boundary), 1)
+        check_blocks(name, each.boundary, block, most)
+        if over is not None:
+            over.check(each.boundary, block, slots, workers)
     pairs = [
         distinct_pairs(block, each.boundary.destination)[0]
         for each, block in zip(sets, blocks, strict=True)

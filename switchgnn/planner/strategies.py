@@ -6,7 +6,7 @@ To add a strategy, write a function with the signature of the protocol and give 
 the mapping. `build_plan` checks what it returns.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Protocol, TypeVar
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from switchgnn.planner.arrays.rows import distinct_pairs
 from switchgnn.planner.blocks.destination import destination, destination_cover
 from switchgnn.planner.blocks.hypergraph import hypergraph, hypergraph_cover
-from switchgnn.planner.blocks.leaf_spine import find_blocks_over, fullest_switch, slots_needed
+from switchgnn.planner.blocks.leaf_spine import find_blocks_over
 from switchgnn.planner.blocks.mlgp import mlgp
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
@@ -126,18 +126,21 @@ ORDER_STRATEGIES: Mapping[str, OrderStrategy] = {
 SEND_STRATEGIES: Mapping[str, SendStrategy] = {"multicast": multicast, "cover": cover_edges}
 
 
-class _BlockNames(dict[str, object]):
-    """All block strategies by name; beside BLOCK_STRATEGIES, those for leaves and spines."""
+class _BlockNames(Mapping[str, object]):
+    """What blocks can be called: the keys of BLOCK_STRATEGIES, and KIND:LEAVES:SPINES."""
 
-    def __missing__(self, name: str) -> object:
-        """Return the blocks over leaves and spines of that name; raise KeyError if none are."""
-        over = find_blocks_over(name)
-        if over is None:
-            raise KeyError(name)
-        return over
+    def __getitem__(self, name: str) -> object:
+        """Return what forms blocks of that name; raise KeyError if there is nothing."""
+        return find_blocks_over(name) or BLOCK_STRATEGIES[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(BLOCK_STRATEGIES)
+
+    def __len__(self) -> int:
+        return len(BLOCK_STRATEGIES)
 
 
-BLOCK_NAMES: Mapping[str, object] = _BlockNames(BLOCK_STRATEGIES)
+BLOCK_NAMES: Mapping[str, object] = _BlockNames()
 
 _Strategy = TypeVar("_Strategy")
 
@@ -164,15 +167,13 @@ def find_strategy(what: str, name: str, known: Mapping[str, _Strategy]) -> _Stra
         ) from None
 
 
-def find_blocks(
-    name: str, workers: int, others: Mapping[str, BlockStrategy] | None = None
-) -> BlockStrategy:
+def find_blocks(name: str, workers: int, known: Mapping[str, BlockStrategy]) -> BlockStrategy:
     """Find a block strategy by its name.
 
     Args:
-        name: a key of BLOCK_STRATEGIES, or KIND:LEAVES:SPINES for blocks over leaves and spines.
+        name: a key of `known`, or KIND:LEAVES:SPINES for blocks over leaves and spines.
         workers: their number.
-        others: more strategies, by name.
+        known: other strategies, by name.
 
     Raises:
         PlannerError: there is none of that name.
@@ -180,21 +181,17 @@ def find_blocks(
     over = find_blocks_over(name)
     if over is not None:
         return partial(over.form, workers=workers)
-    return find_strategy("block", name, {**BLOCK_STRATEGIES, **(others or {})})
+    return find_strategy("block", name, known)
 
 
-def check_blocks(
-    name: str, boundary: BoundaryEdges, block: NDArray[np.int32], slots: int, workers: int
-) -> None:
+def check_blocks(name: str, boundary: BoundaryEdges, block: NDArray[np.int32], slots: int) -> None:
     """Check that a strategy returned what BlockStrategy promises.
 
     Args:
         name: of the strategy, for the error.
         boundary: the boundary edges, length E.
         block: int32[E], what it returned.
-        slots: the most destinations of a block; of blocks over leaves and spines, the most that
-            take a slot in the same switch.
-        workers: their number.
+        slots: the most destinations of a block.
 
     Raises:
         PlannerError: it did not.
@@ -203,11 +200,7 @@ def check_blocks(
         raise PlannerError(f"block strategy {name} must give one block for each boundary edge")
     if block.min(initial=1) < 1 or np.any(np.bincount(block)[1:] == 0):
         raise PlannerError(f"block strategy {name} must number the blocks from 1 without gaps")
-    over = find_blocks_over(name)
-    if over is None:
-        fullest = int(np.bincount(distinct_pairs(block, boundary.destination)[0]).max(initial=0))
-    else:
-        fullest = fullest_switch(slots_needed(boundary, over, workers), block)
+    fullest = int(np.bincount(distinct_pairs(block, boundary.destination)[0]).max(initial=0))
     if fullest > slots:
         raise PlannerError(
             f"block strategy {name} made a block of {fullest} destinations for {slots} slots"

@@ -99,6 +99,33 @@ class BlocksOver:
             return block
         return refine_for_cover(boundary, block, partial(_refine, limits=limits))
 
+    def check(
+        self, boundary: BoundaryEdges, block: NDArray[np.int32], slots: int, workers: int
+    ) -> None:
+        """Check that blocks fit the slots of each switch.
+
+        Args:
+            boundary: the boundary edges, length E.
+            block: int32[E], from 1.
+            slots: of each switch.
+            workers: their number.
+
+        Raises:
+            PlannerError: they do not, or a destination is in two blocks.
+        """
+        needs = slots_needed(boundary, self, workers)
+        into = needs.known.edges.destination
+        own = np.zeros(len(needs.worker), dtype=np.int32)
+        own[into] = block
+        if np.any(own[into] != block):
+            raise PlannerError(f"block strategy {self.name} put a destination into two blocks")
+        fullest = max(int(np.bincount(own[takes]).max(initial=0)) for takes in needs.slot.T)
+        if fullest > slots:
+            raise PlannerError(
+                f"block strategy {self.name} made a block that takes {fullest} slots of one "
+                f"switch, which has {slots}"
+            )
+
 
 def find_blocks_over(name: str) -> BlocksOver | None:
     """Return what a block strategy called KIND:LEAVES:SPINES is; None: it has another name.
@@ -168,24 +195,6 @@ def slots_needed(boundary: BoundaryEdges, over: BlocksOver, workers: int) -> Nee
     else:
         slot[rows, leaf_of[worker[rows]]] = True
     return Needs(known, slot, worker, workers)
-
-
-def fullest_switch(needs: Needs, block: NDArray[np.int32]) -> int:
-    """Return the most destinations of a block that take a slot in the same switch.
-
-    Args:
-        needs: of all destinations, each of them in one block.
-        block: int32[E], blocks of the boundary edges, from 1.
-
-    Raises:
-        PlannerError: a destination is in two blocks.
-    """
-    into = needs.known.edges.destination
-    own = np.zeros(len(needs.worker), dtype=np.int32)
-    own[into] = block
-    if np.any(own[into] != block):
-        raise PlannerError("a destination has edges in two blocks over leaves and spines")
-    return max(int(np.bincount(own[takes]).max(initial=0)) for takes in needs.slot.T)
 
 
 def _within_slots(
