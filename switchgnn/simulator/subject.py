@@ -51,6 +51,8 @@ from switchgnn.simulator.request import (
 from switchgnn.simulator.within import check_fits, check_links, planned_for, predicted_on, room_for
 
 Progress = Callable[[str], None]
+# Who holds which vertex where nothing else is asked for.
+_PARTITION = "metis"
 # What hosts send for a boundary edge.
 _SENT: Mapping[str, EdgeChoice] = {BNS_GCN: copies, HOST_PARTIAL: fewest_rows, G3: copies}
 
@@ -212,7 +214,7 @@ def _make_plan(
             slots=situation.slots,
             program=program.digest,
             seed=options.seed,
-            partition=asked.partition or "metis",
+            partition=asked.partition or _PARTITION,
             blocks=STRAWMAN,
             order=asked.order or "random",
             assignment=assignment,
@@ -220,6 +222,10 @@ def _make_plan(
             lanes=situation.lanes,
             progress=tell,
         )
+    if assignment is None and asked.partition is None:
+        # On leaves and spines `best` has a partition of its own, but systems are compared with
+        # the same vertices at each worker.
+        asked = replace(asked, partition=_PARTITION)
     return build_chosen(
         graph,
         choose_asked(replace(asked, preset=preset_of(system)), graph, situation),
