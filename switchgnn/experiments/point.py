@@ -6,6 +6,7 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 
+from switchgnn.planner.presets import AUTO, BEST
 from switchgnn.profiles import UNLIMITED
 from switchgnn.simulator import ETHERNET_MTU, LEAF, SPINE
 from switchgnn.simulator.packing import Mtu
@@ -32,6 +33,8 @@ _NETWORK = (
 )
 # What of that a plan depends on where the switch has limits.
 _WEIGHED = ("bandwidth", "recirculation_rate", "table_memory", "leaves", "spines")
+# What the best plan depends on, whose blocks are for leaves and spines.
+_OVER = ("leaves", "spines", "completion")
 # What says who holds which vertex.
 _PARTITION = ("graph", "workers", "partition", "seed")
 # Of the presets and of the strawman.
@@ -102,7 +105,8 @@ class Point:
         """Return a name that points share if they are simulated with the same plan."""
         # Within a switch a plan depends on what links and loop can carry, and tables can hold.
         weighed = () if self.switch == UNLIMITED.name else _WEIGHED
-        left_out = {*_NETWORK} - {*weighed}
+        over = _OVER if self.system in (BEST, AUTO) else ()
+        left_out = {*_NETWORK} - {*weighed, *over}
         return _digest({name: it for name, it in asdict(self).items() if name not in left_out})
 
     @property

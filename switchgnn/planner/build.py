@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.planner.arrays.rows import distinct_pairs
+from switchgnn.planner.blocks.leaf_spine import find_blocks_over
 from switchgnn.planner.direction import Direction, find_directions
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
@@ -23,7 +25,7 @@ from switchgnn.planner.plan.banks import (
     place_destinations,
     slots_per_bank,
 )
-from switchgnn.planner.plan.edge_sets import OrderedBlocks, edge_sets, join_blocks
+from switchgnn.planner.plan.edge_sets import EdgeSet, OrderedBlocks, edge_sets, join_blocks
 from switchgnn.planner.plan.manifest import (
     PLAN_FORMAT,
     PLAN_VERSION,
@@ -48,6 +50,7 @@ from switchgnn.planner.strategies import (
     check_blocks,
     check_order,
     check_sends,
+    find_blocks,
     find_strategy,
 )
 
@@ -91,7 +94,8 @@ def build_plan(
             `cdfgnn:LEAVES`.
         blocks: a key of BLOCK_STRATEGIES, or `strawman`: one block for each set of edges,
             whose destinations compete for the slots. Such a plan is for the P4 program of the
-            strawman.
+            strawman. Or KIND:LEAVES:SPINES: blocks for these leaves and spines with `slots` each.
+            The switch's part is then that of one switch with as many slots as it needs.
         send: a key of SEND_STRATEGIES; `multicast` for the strawman.
         weight: what a contribution costs the switch, in packets; for the send strategy.
         order: a key of ORDER_STRATEGIES.
@@ -129,7 +133,7 @@ def build_plan(
             f"not {send}"
         )
     make_assignment = find_strategy("partition", partition, PARTITION_STRATEGIES)
-    make_blocks = find_strategy("block", blocks, {**BLOCK_STRATEGIES, STRAWMAN: one_block})
+    make_blocks = find_blocks(blocks, workers, {**BLOCK_STRATEGIES, STRAWMAN: one_block})
     choose = find_strategy("send", send, SEND_STRATEGIES)
     make_order = find_strategy("order", order, ORDER_STRATEGIES)
     wanted = find_directions(directions)
@@ -145,12 +149,9 @@ def build_plan(
         raise PlannerError("the strawman's switch serves all destinations: leave none to the hosts")
     sets = edge_sets(boundary, wanted, left_to_hosts)
 
-    room = most_destinations(sets) if blocks == STRAWMAN else slots // wide
-
     tell("form blocks")
     block = [make_blocks(each.boundary, slots // wide, seed) for each in sets]
-    for each, numbers in zip(sets, block, strict=True):
-        check_blocks(blocks, each.boundary, numbers, room)
+    room = _room(blocks, sets, block, slots // wide, workers)
 
     tell("choose what to send")
 
@@ -235,6 +236,33 @@ def build_plan(
         if fits is None or fits(plan):
             return plan
     return finish(max(weights))
+
+
+def _room(
+    name: str,
+    sets: Sequence[EdgeSet],
+    blocks: Sequence[NDArray[np.int32]],
+    slots: int,
+    workers: int,
+) -> int:
+    """Return the slots of the plan's one switch: `slots`, or what the largest block needs.
+
+    Raises:
+        PlannerError: blocks that do not fit what is there.
+    """
+    if name == STRAWMAN:
+        slots = most_destinations(sets)
+    over = find_blocks_over(name)
+    for each, block in zip(sets, blocks, strict=True):
+        most = slots if over is None else max(len(each.boundary), 1)
+        check_blocks(name, each.boundary, block, most)
+        if over is not None:
+            over.check(each.boundary, block, slots, workers)
+    pairs = [
+        distinct_pairs(block, each.boundary.destination)[0]
+        for each, block in zip(sets, blocks, strict=True)
+    ]
+    return max([slots, *(int(np.bincount(block).max(initial=0)) for block in pairs)])
 
 
 def _left_to_hosts(

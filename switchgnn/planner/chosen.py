@@ -29,7 +29,7 @@ from switchgnn.planner.presets import (
     find_preset,
 )
 from switchgnn.planner.strategies import (
-    BLOCK_STRATEGIES,
+    BLOCK_NAMES,
     ORDER_STRATEGIES,
     PARTITION_STRATEGIES,
     SEND_STRATEGIES,
@@ -39,7 +39,7 @@ from switchgnn.planner.strategies import (
 # What can be asked for by name, by the part of the choice.
 KNOWN: Mapping[str, Mapping[str, object]] = {
     "partition": PARTITION_STRATEGIES,
-    "blocks": BLOCK_STRATEGIES,
+    "blocks": BLOCK_NAMES,
     "send": SEND_STRATEGIES,
     "order": ORDER_STRATEGIES,
 }
@@ -54,7 +54,7 @@ class Asked:
     Attributes:
         preset: a key of PRESETS.
         partition: a key of PARTITION_STRATEGIES, or None for the preset's.
-        blocks: a key of BLOCK_STRATEGIES, or None for the preset's; those of `best` follow
+        blocks: a key of BLOCK_NAMES, or None for the preset's; those of `best` follow
             `send`.
         send: a key of SEND_STRATEGIES, or None for the preset's.
         order: a key of ORDER_STRATEGIES, or None for the preset's.

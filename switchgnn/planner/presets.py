@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from switchgnn.planner.blocks.hypergraph import has_mtkahypar
+from switchgnn.planner.blocks.leaf_spine import name_over
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.lanes import BANK_LANES, banks_of_slot
@@ -43,6 +44,8 @@ class Situation:
         banks: of the switch, one of BANKS_OF_SWITCHES: additions that one pass can make.
         within: plan for the least time within these rates.
         lanes: of the widest frame, one of LANES.
+        leaves_complete: the leaves of the destinations complete sums in place of spines, which
+            only the simulator knows.
     """
 
     workers: int
@@ -53,6 +56,14 @@ class Situation:
     banks: int = BANKS
     within: bool = False
     lanes: int = BANK_LANES
+    leaves_complete: bool = False
+
+    @property
+    def over(self) -> tuple[int, int] | None:
+        """Leaves, and spines that complete sums; None where one switch adds everything."""
+        if self.leaf_spine is None or self.leaf_spine.leaves == 1:
+            return None
+        return self.leaf_spine.leaves, 0 if self.leaves_complete else self.leaf_spine.spines
 
     @property
     def banks_apart(self) -> int:
@@ -71,7 +82,7 @@ class Choice:
 
     Attributes:
         partition: a key of PARTITION_STRATEGIES.
-        blocks: a key of BLOCK_STRATEGIES.
+        blocks: a key of BLOCK_NAMES.
         send: `multicast`, or `cover`: partial sums of the workers where they are fewer.
         weight: of `cover_edges`: what a contribution costs, in packets.
         order: a key of ORDER_STRATEGIES.
@@ -122,6 +133,13 @@ def best(graph: Graph, situation: Situation) -> Choice:
     partition, why_partition = _partition(situation.leaf_spine)
     blocks, why_blocks = _blocks(graph, situation)
     send, weight, why_send = _send(situation)
+    blocks = blocks_for(blocks, send)
+    if situation.over is not None and situation.room < graph.vertices:
+        blocks = name_over(blocks, *situation.over)
+        why_blocks = (
+            f"{why_blocks} Each leaf and spine has {situation.room:,} slots for what comes to it, "
+            "so a block has more destinations than one switch has slots, spread over the workers."
+        )
     rates = _rates(graph, situation)
     if rates is not None:
         why_send = (
@@ -131,7 +149,7 @@ def best(graph: Graph, situation: Situation) -> Choice:
         )
     return Choice(
         partition=partition,
-        blocks=blocks_for(blocks, send),
+        blocks=blocks,
         send=send,
         weight=weight,
         order="gamr",
@@ -188,9 +206,10 @@ def find_preset(name: str) -> Preset:
 
 def blocks_for(blocks: str, send: str) -> str:
     """Return the block strategy of that kind that is refined for what is sent."""
-    kind = blocks.removesuffix(f"-{COVER}")
+    name, colon, over = blocks.partition(":")
+    kind = name.removesuffix(f"-{COVER}")
     covered = f"{kind}-{COVER}"
-    return covered if send == COVER and covered in BLOCK_STRATEGIES else kind
+    return f"{covered if send == COVER and covered in BLOCK_STRATEGIES else kind}{colon}{over}"
 
 
 def slots_of_memory(memory: int, slot_features: int | None = None) -> int:

@@ -6,8 +6,9 @@ To add a strategy, write a function with the signature of the protocol and give 
 the mapping. `build_plan` checks what it returns.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from switchgnn.planner.arrays.rows import distinct_pairs
 from switchgnn.planner.blocks.destination import destination, destination_cover
 from switchgnn.planner.blocks.hypergraph import hypergraph, hypergraph_cover
+from switchgnn.planner.blocks.leaf_spine import find_blocks_over
 from switchgnn.planner.blocks.mlgp import mlgp
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
@@ -123,6 +125,23 @@ ORDER_STRATEGIES: Mapping[str, OrderStrategy] = {
 }
 SEND_STRATEGIES: Mapping[str, SendStrategy] = {"multicast": multicast, "cover": cover_edges}
 
+
+class _BlockNames(Mapping[str, object]):
+    """What blocks can be called: the keys of BLOCK_STRATEGIES, and KIND:LEAVES:SPINES."""
+
+    def __getitem__(self, name: str) -> object:
+        """Return what forms blocks of that name; raise KeyError if there is nothing."""
+        return find_blocks_over(name) or BLOCK_STRATEGIES[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(BLOCK_STRATEGIES)
+
+    def __len__(self) -> int:
+        return len(BLOCK_STRATEGIES)
+
+
+BLOCK_NAMES: Mapping[str, object] = _BlockNames()
+
 _Strategy = TypeVar("_Strategy")
 
 
@@ -146,6 +165,23 @@ def find_strategy(what: str, name: str, known: Mapping[str, _Strategy]) -> _Stra
         raise PlannerError(
             f"no {what} strategy {name!r}; known: {', '.join(sorted(known))}"
         ) from None
+
+
+def find_blocks(name: str, workers: int, known: Mapping[str, BlockStrategy]) -> BlockStrategy:
+    """Find a block strategy by its name.
+
+    Args:
+        name: a key of `known`, or KIND:LEAVES:SPINES for blocks over leaves and spines.
+        workers: their number.
+        known: other strategies, by name.
+
+    Raises:
+        PlannerError: there is none of that name.
+    """
+    over = find_blocks_over(name)
+    if over is not None:
+        return partial(over.form, workers=workers)
+    return find_strategy("block", name, known)
 
 
 def check_blocks(name: str, boundary: BoundaryEdges, block: NDArray[np.int32], slots: int) -> None:

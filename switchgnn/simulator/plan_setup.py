@@ -14,11 +14,15 @@ from switchgnn.planner.arrays.rows import indptr_of, rank_in_group
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.lanes import frame_bytes
 from switchgnn.planner.plan.banks import BANKS
-from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
+from switchgnn.planner.plan.leaf_spine import (
+    check_leaves_that_complete,
+    check_one_switch,
+    split_for_leaf_spine,
+)
 from switchgnn.planner.plan.plan import Plan, SwitchPart, WorkerPart
 from switchgnn.planner.plan.slots import SlotNumbers, entries_of
 from switchgnn.simulator.exchange_setup import Setup
-from switchgnn.simulator.leaf_spine import SPINE, LeafSpineOptions
+from switchgnn.simulator.leaf_spine import LEAF, SPINE, LeafSpineOptions
 
 # The highest bit of a contribution: the pass ends behind it.
 LAST_OF_PASS = 1 << 31
@@ -56,6 +60,7 @@ def plan_setup(
 
     Raises:
         SimulatorError: the leaf-spine does not fit the plan's workers.
+        PlannerError: the blocks are for other leaves and spines, and too large for these.
     """
     manifest = plan.manifest
     record = manifest.direction(direction)
@@ -138,11 +143,14 @@ def _passes_of_workers(
     """Return the passes of the switches that workers are attached to, and each worker's switch."""
     one = [0] * plan.manifest.workers
     if leaf_spine is None:
+        check_one_switch(plan)
         return [_passes(plan, direction, rows)], one
     attached = leaf_spine.attach(plan.manifest.workers)
     # The planner shares no strawman's plan out, which has pools in place of slots of its own.
     shared = leaf_spine.completion == SPINE and not plan.manifest.strawman
     if not (shared and plan.manifest.direction(direction).block_numbers):
+        if leaf_spine.completion == LEAF and not plan.manifest.strawman:
+            check_leaves_that_complete(plan, attached)
         return [_passes(plan, direction, rows)], one
     of_leaf: list[list[_Passes]] = [[] for _ in range(attached.leaves)]
     for some in _groups_of_blocks(plan, direction):

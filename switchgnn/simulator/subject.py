@@ -55,6 +55,8 @@ from switchgnn.simulator.request import (
 from switchgnn.simulator.within import check_fits, check_links, planned_for, predicted_on, room_for
 
 Progress = Callable[[str], None]
+# Who holds which vertex where nothing else is asked for.
+_PARTITION = "metis"
 # What hosts send for a boundary edge.
 _SENT: Mapping[str, EdgeChoice] = {BNS_GCN: copies, HOST_PARTIAL: fewest_rows, G3: copies}
 _NAME_THE_GRAPH = (
@@ -247,7 +249,8 @@ def _alone(
 def _make_plan(
     system: str, graph: Graph, options: SimulateOptions, workers: int, tell: Progress
 ) -> Plan:
-    situation, assignment = _situation(options, workers), options.asked.load_assignment()
+    situation, asked = _situation(options, workers), options.asked
+    assignment = asked.load_assignment()
     program, seed = load_program().digest, options.seed
     if system == STRAWMAN:
         return build_plan(
@@ -256,17 +259,21 @@ def _make_plan(
             slots=situation.slots,
             program=program,
             seed=seed,
-            partition=options.asked.partition or "metis",
+            partition=asked.partition or _PARTITION,
             blocks=STRAWMAN,
-            order=options.asked.order or "random",
+            order=asked.order or "random",
             assignment=assignment,
             banks=situation.banks,
             lanes=situation.lanes,
             progress=tell,
         )
+    if assignment is None and asked.partition is None:
+        # On leaves and spines `best` has a partition of its own, but systems are compared with
+        # the same vertices at each worker.
+        asked = replace(asked, partition=_PARTITION)
     return build_chosen(
         graph,
-        choose_asked(replace(options.asked, preset=system), graph, situation),
+        choose_asked(replace(asked, preset=system), graph, situation),
         situation,
         program=program,
         seed=seed,

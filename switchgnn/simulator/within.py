@@ -3,6 +3,7 @@
 """Simulations within what a switch has."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from switchgnn.planner.presets import Situation, slot_bytes
 from switchgnn.profiles import UNLIMITED, PlanMemory, plan_memory
 from switchgnn.profiles.profile import most_attached
 from switchgnn.simulator.errors import SimulatorError
+from switchgnn.simulator.leaf_spine import LEAF
 from switchgnn.simulator.packing import ETHERNET_MTU
 from switchgnn.simulator.request import SimulateOptions
 
@@ -45,16 +47,22 @@ def planned_for(options: SimulateOptions, workers: int, slots: int) -> Situation
     if options.slot_features is not None:
         # Each of them holds a whole feature, whatever its frames carry.
         slots *= wide
-    if options.switch == UNLIMITED:
-        return Situation(workers, slots, banks=banks, lanes=lanes)
-    return Situation(
+    attached = None if options.leaf_spine is None else options.leaf_spine.attach(workers)
+    situation = Situation(
         workers,
         slots,
+        leaf_spine=attached,
+        banks=banks,
+        lanes=lanes,
+        leaves_complete=options.leaf_spine is not None and options.leaf_spine.completion == LEAF,
+    )
+    if options.switch == UNLIMITED:
+        return situation
+    return replace(
+        situation,
         link_rate=options.network.bandwidth * _MEGA / (_BITS * frame_bytes(lanes)),
         recirculation_rate=options.network.recirculation_rate,
-        banks=banks,
         within=True,
-        lanes=lanes,
     )
 
 

@@ -57,6 +57,21 @@ def test_every_sum_is_exact(combination, workers, leaves, spines, send):
         assert 0 < crossing < report[f"{name}_bytes_up"]
 
 
+def test_blocks_over_leaves_and_spines_are_exact():
+    """A block has more destinations than a switch has slots."""
+    report = run_json(
+        ("embedded", "loopback"),
+        *(*LEAF_SPINE, "--leaves", 4, "--spines", 2, "--workers", 8),
+        *("--graph", "digits", "--slots", 32, "--features", 33, "--strategy", "best"),
+    )
+    assert report["exact"] is True
+    assert report["block_strategy"].endswith("-cover:4:2")
+    assert any("spread over the workers" in sentence for sentence in report["why"])
+    assert 1 < report["blocks"] < report["boundary_vertices"] / 32 * 0.7
+    leaf_spine = report["leaf_spine"]
+    assert leaf_spine["partial_sums"] == leaf_spine["planned_partial_sums"] > 0
+
+
 def check_bytes(report, leaf_spine):
     """What is more than planned, workers have asked for."""
     meetings = report["rounds"] * (1 + report["blocks"] * 2)

@@ -50,9 +50,15 @@ def test_points_without_are_stars():
     (figure,) = load_figures(["figure16"])
     full = cells_of(figure, "full")
     assert {(each.point.leaves, each.point.spines) for each in full} == {(8, 8)}
-    # The same plans: a network has nothing to do with them.
-    plans = ({each.point.plan_name for each in cells} for cells in (full, cells_of(star, "full")))
-    assert next(plans) == next(plans)
+    # The same plans as a star's, but for the best one, whose blocks are for leaves and spines.
+    both = full, cells_of(star, "full")
+    for is_best in (False, True):
+        plans = [
+            {each.point.plan_name for each in cells if (each.point.system == "best") is is_best}
+            for cells in both
+        ]
+        assert plans[0]
+        assert plans[0].isdisjoint(plans[1]) if is_best else plans[0] == plans[1]
 
 
 @pytest.mark.parametrize(

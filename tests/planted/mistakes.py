@@ -33,6 +33,7 @@ EXCHANGE = "tests/host/innetwork/test_exchange.py"
 PARTS = "tests/host/innetwork/test_strawman.py"
 DIRECT = "tests/host/direct/test_faults.py"
 FRAMING = "tests/host/direct/test_framing.py"
+BLOCKS = "tests/planner/blocks/test_leaf_spine.py"
 SIEVE = "tests/host/innetwork/sums/test_sieve.py"
 ROW_SIEVE = "tests/host/direct/test_sieve.py"
 
@@ -223,6 +224,15 @@ MISTAKES = (
         "        return Situation(self.workers, self.slots, leaf_spine=self.leaf_spine)\n",
         "        return Situation(self.workers, self.slots)\n",
         (f"{LEAF_SPINE}::test_the_partition_knows_the_leaves[train-best]",),
+    ),
+    Mistake(
+        "slots_of_spines_forgotten",
+        LEAF_SPINE,
+        "blocks over leaves and spines take more slots of a spine than it has",
+        "switchgnn/planner/blocks/leaf_spine.py",
+        "over.leaves + attached.spine_of(known.destination_id[rows])] = True",
+        "over.leaves + attached.spine_of(known.destination_id[rows])] = False",
+        (f"{BLOCKS}::test_no_switch_needs_more_slots_and_sums_are_exact",),
     ),
     Mistake(
         "faults_on_cables_ignored",

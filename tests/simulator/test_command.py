@@ -338,3 +338,15 @@ def test_doctor_shows_the_command_that_mends(monkeypatch):
     monkeypatch.setattr("switchgnn.commands.doctor.command._ns3", lambda: None)
     shown = CliRunner().invoke(app, ["doctor"], env={"COLUMNS": "200"}).stdout
     assert f"  ns3: {find_installation().mend('simulate')}\n" in shown
+
+
+def test_the_best_plan_of_a_leaf_spine_has_blocks_for_it(tmp_path):
+    where = ("--topology", "leaf-spine", "--leaves", 4, "--spines", 2)
+    common = ("--graph", "random:300:1500:1", "--workers", 8, "--memory", "2kB")
+    best = as_json(*common, "--system", "best", *where)
+    star = as_json(*common, "--system", "best", *where, "--blocks", "destination-cover")
+    assert best["blocks"] < star["blocks"]
+    assert best["max_slots"] <= best["slots"] == 15
+    completing = as_json(*common, "--system", "best", *where, "--completion", "leaf")
+    assert completing["blocks"] < star["blocks"]
+    assert completing["max_slots"] <= 15

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from switchgnn.host.direct import copy_schedules, rows_per_pair
 from switchgnn.host.wire.header import LANES, Kind
-from switchgnn.planner import Direction, load_graph
+from switchgnn.planner import Direction, PlannerError, load_graph
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.plan.predict_leaf_spine import predict_leaf_spine
 from switchgnn.simulator import (
@@ -329,3 +329,38 @@ def test_queues_are_those_of_all_switches():
     assert run.max_port_queue_bytes == (3 * 200 - 199) * 188
     # One more is at the spine, and one on its way down.
     assert run.max_queue_bytes == pytest.approx(run.max_port_queue_bytes + 2 * 188)
+
+
+def over(graph, leaves, spines, slots=8):
+    blocks = f"destination-cover:{leaves}:{spines}"
+    return planned(graph, blocks=blocks, send="cover", slots=slots)
+
+
+@pytest.mark.parametrize("completion", ["spine", "leaf"])
+def test_blocks_over_leaves_and_spines_stay_within_the_slots_of_each(graph, completion):
+    leaves, spines = 4, 3
+    network = LeafSpineOptions(leaves, spines, completion)
+    for_one = planned(graph, blocks="destination-cover", send="cover", slots=8)
+    plan = over(graph, leaves, spines if completion == "spine" else 0)
+    assert np.bincount(plan.switch.result_block).max() > 8
+    run, before = (on_network(each, 2, network) for each in (plan, for_one))
+    assert run.max_slots <= 8
+    assert run.sums == before.sums
+    assert plan.manifest.blocks < for_one.manifest.blocks
+    assert run.seconds < before.seconds
+    if completion == "spine":
+        up, _ = predicted(plan, network)
+        assert np.array_equal(np.reshape(run.inside.sums_up, up.shape), 2 * up)
+
+
+@pytest.mark.parametrize(
+    ("network", "where"),
+    [
+        (None, "one switch"),
+        (LeafSpineOptions(1, 1), "leaf 0"),
+        (LeafSpineOptions(1, 1, "leaf"), "leaf 0"),
+    ],
+)
+def test_blocks_too_large_for_other_switches_are_refused(graph, network, where):
+    with pytest.raises(PlannerError, match=f"sums in {where}, for 8 slots"):
+        plan_setup(over(graph, 4, 3), 2, leaf_spine=network)

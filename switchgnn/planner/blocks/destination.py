@@ -9,6 +9,7 @@ number of (source, block) pairs.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,8 @@ from switchgnn.planner.sending.cover import cover_edges, packets_up
 
 # Cuts destinations into sets: (edges, sets, slots, seed) -> int32[D].
 Cut = Callable[["Destinations", int, int, int], NDArray[np.int32]]
+# Changes sets of destinations: (edges, int32[D], sets) -> int32[D].
+Improve = Callable[[Incidence, NDArray[np.int32], int], NDArray[np.int32]]
 
 # How often blocks and cover are improved in turn, unless a turn gains less than this share. With
 # more edges they are not, as the first cover alone takes half a minute.
@@ -88,7 +91,7 @@ def destination_cover(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray
         PlannerError: more than 65,535 blocks.
     """
     block = destination(boundary, slots, seed)
-    return refine_for_cover(boundary, block, slots)
+    return refine_for_cover(boundary, block, partial(refine, slots=slots))
 
 
 def destination_blocks(
@@ -110,20 +113,29 @@ def destination_blocks(
     """
     known = number_ends(boundary)
     sets = -(-len(known.destination_id) // slots)
+    check_sets(sets, slots)
+    if sets <= 1:
+        return np.ones(len(boundary), dtype=np.int32)
+    part = cut(known, sets, slots, seed)
+    part = refine(known.edges, fit(known.edges, part, sets, slots), sets, slots)
+    return number_sets(part)[known.edges.destination]
+
+
+def check_sets(sets: int, slots: int) -> None:
+    """Check that sets of destinations can be numbered as blocks.
+
+    Raises:
+        PlannerError: more than 65,535 of them.
+    """
     if sets > MAX_BLOCKS:
         raise PlannerError(
             f"with {slots} slots the graph needs {sets} blocks, at most {MAX_BLOCKS} fit; "
             "give the switch more slots"
         )
-    if sets <= 1:
-        return np.ones(len(boundary), dtype=np.int32)
-    part = cut(known, sets, slots, seed)
-    part = refine(known.edges, fit(known.edges, part, sets, slots), sets, slots)
-    return _number(part)[known.edges.destination]
 
 
 def refine_for_cover(
-    boundary: BoundaryEdges, block: NDArray[np.int32], slots: int
+    boundary: BoundaryEdges, block: NDArray[np.int32], improve: Improve
 ) -> NDArray[np.int32]:
     """Change destination blocks so that a minimum cover needs fewer packets.
 
@@ -134,7 +146,7 @@ def refine_for_cover(
     Args:
         boundary: the boundary edges, length E.
         block: int32[E]; all edges of a destination are in one block.
-        slots: the most destinations of a block.
+        improve: makes sets with fewer (source, set) pairs, as `refine` does.
 
     Returns:
         int32[E], with as many blocks or fewer.
@@ -161,8 +173,8 @@ def refine_for_cover(
             sources=known.edges.sources,
             destinations=known.edges.destinations,
         )
-        part = refine(raw, part, sets, slots)
-    return _number(part)[known.edges.destination]
+        part = improve(raw, part, sets)
+    return number_sets(part)[known.edges.destination]
 
 
 def cut_by_metis(known: Destinations, sets: int, slots: int, seed: int) -> NDArray[np.int32]:
@@ -220,7 +232,7 @@ def number_ends(boundary: BoundaryEdges) -> Destinations:
     return Destinations(edges, source_id, destination_id)
 
 
-def _number(part: NDArray[np.int32]) -> NDArray[np.int32]:
+def number_sets(part: NDArray[np.int32]) -> NDArray[np.int32]:
     """Give the sets that are in use numbers from 1, without gaps."""
     number = np.unique(part, return_inverse=True)[1].reshape(-1)
     return (number + 1).astype(np.int32)

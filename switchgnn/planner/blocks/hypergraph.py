@@ -3,7 +3,7 @@
 """Destination blocks by hypergraph partitioning with Mt-KaHyPar."""
 
 import os
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from switchgnn.planner.blocks.destination import (
     destination_blocks,
     refine_for_cover,
 )
+from switchgnn.planner.blocks.refine import refine
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 
@@ -41,7 +42,7 @@ def hypergraph(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int
     Raises:
         PlannerError: more than 65,535 blocks, or Mt-KaHyPar is not installed or fails.
     """
-    return destination_blocks(boundary, slots, seed, _cut_by_mtkahypar)
+    return destination_blocks(boundary, slots, seed, cut_by_mtkahypar)
 
 
 def hypergraph_cover(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int32]:
@@ -58,7 +59,8 @@ def hypergraph_cover(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[
     Raises:
         PlannerError: more than 65,535 blocks, or Mt-KaHyPar is not installed or fails.
     """
-    return refine_for_cover(boundary, hypergraph(boundary, slots, seed), slots)
+    block = hypergraph(boundary, slots, seed)
+    return refine_for_cover(boundary, block, partial(refine, slots=slots))
 
 
 def has_mtkahypar() -> bool:
@@ -70,7 +72,21 @@ def has_mtkahypar() -> bool:
     return True
 
 
-def _cut_by_mtkahypar(known: Destinations, sets: int, slots: int, seed: int) -> NDArray[np.int32]:
+def cut_by_mtkahypar(known: Destinations, sets: int, slots: int, seed: int) -> NDArray[np.int32]:
+    """Let Mt-KaHyPar cut the destinations.
+
+    Args:
+        known: the boundary edges, with D destinations.
+        sets: their number.
+        slots: about the most destinations of a set.
+        seed: of Mt-KaHyPar.
+
+    Returns:
+        int32[D], 0 <= set < sets.
+
+    Raises:
+        PlannerError: Mt-KaHyPar is not installed or fails.
+    """
     library = _library()
     edges = known.edges
     shares = np.bincount(edges.source, minlength=edges.sources)

@@ -50,7 +50,7 @@ def count_pairs(edges: Incidence, part: NDArray[np.int32], parts: int) -> int:
     Returns:
         Their number.
     """
-    return int(np.count_nonzero(_count(edges, part, parts)))
+    return int(np.count_nonzero(count_sources(edges, part, parts)))
 
 
 def refinable(edges: Incidence, parts: int) -> bool:
@@ -83,7 +83,7 @@ def fit(edges: Incidence, part: NDArray[np.int32], parts: int, slots: int) -> ND
             return part
         movers = np.flatnonzero(room[part] < 0)
         if table:
-            gain = _gains(edges, part, _count(edges, part, parts))[movers]
+            gain = gains_of(edges, part, count_sources(edges, part, parts))[movers]
             gain[:, room <= 0] = -np.inf
             target, best = gain.argmax(axis=1), gain.max(axis=1)
         else:
@@ -112,11 +112,11 @@ def refine(edges: Incidence, part: NDArray[np.int32], parts: int, slots: int) ->
     """
     if parts == 1 or not refinable(edges, parts):
         return part
-    part, counts = part.copy(), _count(edges, part, parts)
+    part, counts = part.copy(), count_sources(edges, part, parts)
     pairs = int(np.count_nonzero(counts))
     rounds = min(_ROUNDS, max(_FEWEST_ROUNDS, MOST_ADDITIONS // max(len(edges.source) * parts, 1)))
     for _ in range(rounds):
-        moves = _choose(_gains(edges, part, counts), part, parts, slots)
+        moves = _choose(gains_of(edges, part, counts), part, parts, slots)
         saved = int(_move(*edges.rows, moves.vertex, moves.target, moves.swap, part, counts))
         pairs -= saved
         if saved <= _LEAST_GAIN * pairs:
@@ -124,14 +124,14 @@ def refine(edges: Incidence, part: NDArray[np.int32], parts: int, slots: int) ->
     return part
 
 
-def _count(edges: Incidence, part: NDArray[np.int32], parts: int) -> NDArray[np.int32]:
+def count_sources(edges: Incidence, part: NDArray[np.int32], parts: int) -> NDArray[np.int32]:
     """Return int32[N, parts], how many destinations of each set each source has."""
     counts = np.zeros((edges.sources, parts), dtype=np.int32)
     _add_up(*edges.rows, part, counts)
     return counts
 
 
-def _gains(
+def gains_of(
     edges: Incidence, part: NDArray[np.int32], counts: NDArray[np.int32]
 ) -> NDArray[np.float32]:
     """Return float32[D, parts], the pairs that each move would save alone; -inf: no move."""

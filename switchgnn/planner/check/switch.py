@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Does the switch's part of a plan agree with itself? A step of the checker."""
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,6 +62,7 @@ def check_switch(plan: RawPlan) -> Deliveries:
     agree = switch["entry_expected"][entry, bank] == switch["result_expected"][result]
     _require_all(agree, entry, switch, "expects another count of its slot than its result does")
     _check_counts(switch, entry, result)
+    _check_leaves_and_spines(plan, switch["entry_source"][entry], result)
     first = np.flatnonzero(np.diff(packet, prepend=-1))
     return Deliveries(
         packet=packet[entry],
@@ -107,15 +109,18 @@ def _check_results(plan: RawPlan) -> None:
     if manifest["strategy"]["blocks"] != "strawman":
         per_bank = -(-manifest["slots"] // _BANKS)
         require(manifest["slots_per_bank"] == per_bank, "plan.json: slots_per_bank is not slots/8")
-        require(bool(np.all(slot < per_bank)), f"a result is in a slot beyond {per_bank - 1}")
+        over = _leaves_and_spines(plan)
+        inside = bool(over) or bool(np.all(slot < per_bank))
+        require(inside, f"a result is in a slot beyond {per_bank - 1}")
         wide = max(1, lanes // 32)
         beside = f"a slot of {lanes} numbers begins inside of another one"
         require(bool(np.all(bank % wide == 0)), beside)
-        fullest = int(np.bincount(block).max(initial=0))
-        require(
-            fullest * wide <= manifest["slots"],
-            f"a block has {fullest} destinations for {manifest['slots']} slots",
-        )
+        if not over:
+            fullest = int(np.bincount(block).max(initial=0))
+            require(
+                fullest * wide <= manifest["slots"],
+                f"a block has {fullest} destinations for {manifest['slots']} slots",
+            )
     keys = _result_key(block, bank, slot)
     require(bool(np.all(np.diff(keys) >= 0)), "switch.npz: results are not sorted")
     require(bool(np.all(np.diff(keys) != 0)), "two destinations of one block share a slot")
@@ -126,6 +131,51 @@ def _check_results(plan: RawPlan) -> None:
         raise PlanCheckError(f"the sum of vertex {wrong} goes to a wrong worker")
     pairs = np.sort((block << 32) | vertex)
     require(bool(np.all(np.diff(pairs) != 0)), "a vertex has two results in one block")
+
+
+def _leaves_and_spines(plan: RawPlan) -> tuple[int, int] | None:
+    """Return the leaves and spines that the blocks are for; None: for one switch."""
+    name = str(plan.manifest["strategy"]["blocks"])
+    found = re.fullmatch(r"[a-z-]+:([1-9]\d{0,2}):(\d{1,3})", name)
+    require(":" not in name or found is not None, "plan.json: the blocks have a strange name")
+    return None if found is None else (int(found[1]), int(found[2]))
+
+
+def _check_leaves_and_spines(
+    plan: RawPlan, source: NDArray[np.integer], result: NDArray[np.int64]
+) -> None:
+    """Check the slots that each switch needs in a block.
+
+    Args:
+        plan: the plan.
+        source: integers[C], the Src_id of each contribution.
+        result: int64[C], the place of its destination among the results.
+    """
+    over = _leaves_and_spines(plan)
+    if over is None:
+        return
+    leaves, spines = over
+    switch, workers = plan.switch, len(plan.workers)
+    require(leaves <= workers, f"the blocks are for {leaves} leaves, and there are fewer workers")
+    leaf_of = np.arange(workers) * leaves // workers
+    owner = np.searchsorted(switch["source_vertex"], source)
+    sender = leaf_of[switch["source_worker"][owner]]
+    home = leaf_of[switch["result_worker"]]
+    block = switch["result_block"].astype(np.int64)
+    rows = len(block)
+    crosses = np.unique(result[sender != home[result]])
+    taken = [sender * rows + result]
+    if spines:
+        taken.append((leaves + switch["result_vertex"][crosses] % spines) * rows + crosses)
+    else:
+        taken.append(home[crosses] * rows + crosses)
+    pairs = np.unique(np.concatenate(taken).astype(np.int64))
+    last = int(block.max(initial=0)) + 1
+    fullest = int(
+        np.bincount(pairs // max(rows, 1) * last + block[pairs % max(rows, 1)]).max(initial=0)
+    )
+    room = plan.manifest["slots"] // max(1, plan.manifest.get("lanes", 32) // 32)
+    require(fullest <= room, f"a block takes {fullest} slots of one switch, which has {room}")
 
 
 def _check_entries(plan: RawPlan) -> NDArray[np.int64]:

@@ -97,8 +97,8 @@ def split_for_leaf_spine(
         The parts of all switches.
 
     Raises:
-        PlannerError: the leaf-spine is for another number of workers, or the plan is the
-            strawman's.
+        PlannerError: the leaf-spine is for another number of workers, the plan is the strawman's,
+            or its blocks are for other leaves and spines, and too large for these.
     """
     if plan.manifest.strawman:
         raise PlannerError("the strawman's plan is for a single switch: choose other blocks")
@@ -211,6 +211,9 @@ class _Leaf:
             destination_worker=sums.worker[row].astype(np.uint8),
         )
         block = sums.block[row].astype(np.int32)
+        # The rows of a placement are sorted like those of the plan.
+        self._row = np.unique(row)
+        _check_room(plan, f"leaf {number}", sums.block[self._row])
         self._count = sums.count[mine]
         self._placement = place_destinations(
             edges,
@@ -220,8 +223,6 @@ class _Leaf:
             banks=banks,
             lanes=plan.manifest.lanes,
         )
-        # The rows of a placement are sorted like those of the plan.
-        self._row = np.unique(row)
 
     def partial_sums(self) -> _PartialSums:
         """Return what the leaf sends up."""
@@ -315,6 +316,8 @@ def _spine(
         source_worker=ups.leaf[mine].astype(np.uint8),
         destination_worker=leaf_of[sums.worker[row]].astype(np.uint8),
     )
+    routes = np.unique(row)
+    _check_room(plan, f"spine {number}", sums.block[routes])
     block = sums.block[row].astype(np.int32)
     placement = place_destinations(
         edges,
@@ -328,7 +331,6 @@ def _spine(
     plain = np.flatnonzero(plan.switch.source_vertex < FIRST_RESERVED_ID)
     partial, first = np.unique(ids[mine], return_index=True)
     vertices = len(plan.assignment)
-    routes = np.unique(row)
     results = slot_order(placement)
     return LeafSpinePart(
         number=number,
@@ -354,6 +356,40 @@ def _spine(
         route_above=np.full(len(routes), NOBODY, dtype=np.uint16),
         route_result=_places(routes[results], len(sums.block))[routes],
     )
+
+
+def check_leaves_that_complete(plan: Plan, leaf_spine: LeafSpine) -> None:
+    """Check that each leaf has the slots to complete the sums of its workers.
+
+    Raises:
+        PlannerError: a block has too many destinations for a leaf.
+    """
+    sums = _find_sums(plan, leaf_spine)
+    leaf_of = np.array(leaf_spine.leaf_of_worker)
+    from_leaf, own = leaf_of[sums.packet_worker], leaf_of[sums.worker]
+    for leaf in range(leaf_spine.leaves):
+        rows = np.union1d(sums.row[from_leaf == leaf], np.flatnonzero(own == leaf))
+        _check_room(plan, f"leaf {leaf}", sums.block[rows])
+
+
+def check_one_switch(plan: Plan) -> None:
+    """Check that one switch has the slots for each block.
+
+    Raises:
+        PlannerError: the blocks are for leaves and spines, and too large.
+    """
+    if not plan.manifest.strawman:
+        _check_room(plan, "one switch", plan.switch.result_block)
+
+
+def _check_room(plan: Plan, switch: str, block: NDArray[np.integer]) -> None:
+    """Check the slots of a switch, given the blocks of the sums in it."""
+    fullest, room = int(np.bincount(block).max(initial=0)), plan.manifest.room
+    if fullest > room:
+        raise PlannerError(
+            f"a block has {fullest:,} sums in {switch}, for {room:,} slots: its blocks "
+            f"({plan.manifest.strategy.blocks}) are for other leaves and spines; plan again"
+        )
 
 
 def _within(numbers: NDArray[np.integer], some: range) -> NDArray[np.bool_]:

@@ -44,7 +44,10 @@ class PartitionRecord:
 
 @dataclass(frozen=True)
 class StrategyRecord:
-    """The strategies by name, their seed, and the weight of a contribution."""
+    """The strategies by name, their seed, and the weight of a contribution.
+
+    Blocks that are called KIND:LEAVES:SPINES are for these leaves and spines.
+    """
 
     blocks: str
     send: str
@@ -115,6 +118,7 @@ class Manifest:
         version: PLAN_VERSION.
         workers: their number.
         slots: the aggregators of 32 numbers that a block may use, or that the strawman hands out.
+            In blocks for leaves and spines, those that a block may use in each of these.
         banks: 8.
         slots_per_bank: the size of a bank that the plan needs.
         lanes: numbers of the widest frame; a slot of more than 32 takes several banks.

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The strawman of the paper's section 2.3.2: no blocks, and no slot for anybody in advance."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,6 +35,6 @@ def one_block(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int3
     return np.ones(len(boundary), dtype=np.int32)
 
 
-def most_destinations(sets: list[EdgeSet]) -> int:
+def most_destinations(sets: Sequence[EdgeSet]) -> int:
     """Return the destinations of the largest block, at least 1: each has a number in its bank."""
     return max([1, *(len(np.unique(each.boundary.destination)) for each in sets)])

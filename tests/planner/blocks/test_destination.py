@@ -1,5 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -190,7 +191,7 @@ def test_pairs_are_counted_as_a_set_counts_them():
 def test_refining_for_the_cover_never_costs(graph, slots, workers):
     boundary = split(graph, workers)
     block = destination(boundary, slots, 0)
-    after = refine_for_cover(boundary, block, slots)
+    after = refine_for_cover(boundary, block, partial(refine, slots=slots))
     check(boundary, after, slots)
 
     def packets(block):

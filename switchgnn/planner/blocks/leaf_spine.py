@@ -1,0 +1,246 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Destination blocks for a leaf-spine: within the slots of each switch, spread over the workers.
+
+Each leaf and each spine has slots of its own, and a destination takes one only where something of
+its sum is added. So a block may have more destinations than one switch has slots. Its destinations
+are spread over the workers, so that no link carries most of the block's sums.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.planner.arrays.incidence import Incidence
+from switchgnn.planner.arrays.rows import rank_in_group
+from switchgnn.planner.blocks.destination import (
+    Cut,
+    Destinations,
+    check_sets,
+    cut_by_metis,
+    number_ends,
+    number_sets,
+    refine_for_cover,
+)
+from switchgnn.planner.blocks.hypergraph import cut_by_mtkahypar
+from switchgnn.planner.blocks.limits import Limits, fit_within, limits_of, refine_within
+from switchgnn.planner.blocks.refine import fit
+from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.graphs.boundary import BoundaryEdges
+from switchgnn.planner.partition.leaf_spine import even_leaf_spine
+
+# How much more than an equal share of a worker's destinations a block may have. The next one is
+# only tried where the blocks would not fit otherwise: fewer blocks are worth more.
+_SURPLUS = (0.1, 0.25, 0.5, 1.0, 2.0, np.inf)
+# Where a number of blocks does not do, this share more of them are tried, at least one.
+_MORE_SETS = 0.02
+# The cut of each kind, and whether its blocks are refined for workers that send a cover.
+_KINDS: dict[str, tuple[Cut, bool]] = {
+    "destination": (cut_by_metis, False),
+    "destination-cover": (cut_by_metis, True),
+    "hypergraph": (cut_by_mtkahypar, False),
+    "hypergraph-cover": (cut_by_mtkahypar, True),
+}
+_NAME = re.compile(r"([1-9]\d{0,2}):(\d{1,3})")
+
+
+@dataclass(frozen=True)
+class BlocksOver:
+    """Blocks of a kind for a number of leaves and spines.
+
+    Attributes:
+        kind: `destination`, `hypergraph`, or one of these with `-cover`.
+        leaves: their number.
+        spines: that complete sums; 0: the leaves of the destinations do.
+    """
+
+    kind: str
+    leaves: int
+    spines: int
+
+    @property
+    def name(self) -> str:
+        """The name of the block strategy: KIND:LEAVES:SPINES."""
+        return f"{self.kind}:{self.leaves}:{self.spines}"
+
+    def form(
+        self, boundary: BoundaryEdges, slots: int, seed: int, *, workers: int
+    ) -> NDArray[np.int32]:
+        """Form the blocks.
+
+        There are as few blocks as the slots of the fullest switch allow, or a few more where the
+        destinations could not be arranged so.
+
+        Args:
+            boundary: the boundary edges, length E.
+            slots: of each switch.
+            seed: of the cut.
+            workers: their number, divided over the leaves as `even_leaf_spine` does.
+
+        Returns:
+            int32[E], blocks numbered from 1 without gaps.
+
+        Raises:
+            PlannerError: more than 65,535 blocks, a leaf without a worker, or no Mt-KaHyPar.
+        """
+        cut, cover = _KINDS[self.kind]
+        needs = slots_needed(boundary, self, workers)
+        found = _within_slots(needs, slots, seed, cut)
+        if found is None:
+            return np.ones(len(boundary), dtype=np.int32)
+        part, sets, limits = found
+        known = needs.known
+        part = refine_within(known.edges, part, sets, limits)
+        block = number_sets(part)[known.edges.destination]
+        if not cover:
+            return block
+        return refine_for_cover(boundary, block, partial(_refine, limits=limits))
+
+    def check(
+        self, boundary: BoundaryEdges, block: NDArray[np.int32], slots: int, workers: int
+    ) -> None:
+        """Check that blocks fit the slots of each switch.
+
+        Args:
+            boundary: the boundary edges, length E.
+            block: int32[E], from 1.
+            slots: of each switch.
+            workers: their number.
+
+        Raises:
+            PlannerError: they do not, or a destination is in two blocks.
+        """
+        needs = slots_needed(boundary, self, workers)
+        into = needs.known.edges.destination
+        own = np.zeros(len(needs.worker), dtype=np.int32)
+        own[into] = block
+        if np.any(own[into] != block):
+            raise PlannerError(f"block strategy {self.name} put a destination into two blocks")
+        fullest = max(int(np.bincount(own[takes]).max(initial=0)) for takes in needs.slot.T)
+        if fullest > slots:
+            raise PlannerError(
+                f"block strategy {self.name} made a block that takes {fullest} slots of one "
+                f"switch, which has {slots}"
+            )
+
+
+def find_blocks_over(name: str) -> BlocksOver | None:
+    """Return what a block strategy called KIND:LEAVES:SPINES is; None: it has another name.
+
+    Raises:
+        PlannerError: the kind has no such blocks, or the numbers are none.
+    """
+    kind, colon, numbers = name.partition(":")
+    if not colon:
+        return None
+    found = _NAME.fullmatch(numbers)
+    if kind not in _KINDS or found is None:
+        raise PlannerError(
+            f"no block strategy {name!r}: for leaves and spines write one of {', '.join(_KINDS)} "
+            "with their numbers, as destination:8:8"
+        )
+    return BlocksOver(kind, int(found[1]), int(found[2]))
+
+
+def name_over(kind: str, leaves: int, spines: int) -> str:
+    """Return the name of a kind of blocks for leaves and spines; other kinds keep theirs."""
+    return BlocksOver(kind, leaves, spines).name if kind in _KINDS else kind
+
+
+@dataclass(frozen=True, eq=False)
+class Needs:
+    """In which switches each destination takes a slot, if a block has all its in-edges.
+
+    Attributes:
+        known: the boundary edges, with D destinations.
+        slot: bool[D, switches], leaves first.
+        worker: int32[D], who holds the destination.
+        workers: their number.
+    """
+
+    known: Destinations
+    slot: NDArray[np.bool_]
+    worker: NDArray[np.int32]
+    workers: int
+
+
+def slots_needed(boundary: BoundaryEdges, over: BlocksOver, workers: int) -> Needs:
+    """Find the switches that add something up for each destination.
+
+    A leaf does for what its workers send. Of what crosses leaves, the spine of the destination
+    adds the leaves' partial sums; without spines the destination's leaf does.
+
+    Args:
+        boundary: the boundary edges, length E.
+        over: leaves and spines.
+        workers: their number.
+    """
+    attached = even_leaf_spine(workers, over.leaves, max(over.spines, 1))
+    leaf_of = np.array(attached.leaf_of_worker)
+    known = number_ends(boundary)
+    into, size = known.edges.destination, known.edges.destinations
+    worker = np.zeros(size, dtype=np.int32)
+    worker[into] = boundary.destination_worker
+    slot = np.zeros((size, over.leaves + over.spines), dtype=np.bool_)
+    slot[into, leaf_of[boundary.source_worker]] = True
+    crosses = np.zeros(size, dtype=np.bool_)
+    away = leaf_of[boundary.source_worker] != leaf_of[boundary.destination_worker]
+    crosses[into[away]] = True
+    rows = np.flatnonzero(crosses)
+    if over.spines:
+        slot[rows, over.leaves + attached.spine_of(known.destination_id[rows])] = True
+    else:
+        slot[rows, leaf_of[worker[rows]]] = True
+    return Needs(known, slot, worker, workers)
+
+
+def _within_slots(
+    needs: Needs, slots: int, seed: int, cut: Cut
+) -> tuple[NDArray[np.int32], int, Limits] | None:
+    """Return sets that fit, their number, and within which limits; None: all are one set."""
+    edges, size = needs.known.edges, needs.known.edges.destinations
+    sets = -(-int(needs.slot.sum(axis=0).max(initial=0)) // slots)
+    if sets <= 1:
+        return None
+    check_sets(sets, slots)
+    # No switch takes more slots than a set has destinations, so these always fit.
+    enough = -(-size // slots)
+    while sets < enough:
+        part = cut(needs.known, sets, -(-size // sets), seed)
+        for start in (part, _dealt(part, needs.worker, sets)):
+            for surplus in _SURPLUS:
+                limits = _limits(needs, slots, sets, surplus)
+                fitted = fit_within(edges, start, sets, limits)
+                if limits.hold(fitted, sets):
+                    return fitted, sets, limits
+        sets += max(1, int(sets * _MORE_SETS))
+    check_sets(enough, slots)
+    part = fit(edges, cut(needs.known, enough, slots, seed), enough, slots)
+    return part, enough, _limits(needs, slots, enough, np.inf)
+
+
+def _dealt(part: NDArray[np.int32], worker: NDArray[np.int32], sets: int) -> NDArray[np.int32]:
+    """Deal the destinations of each worker out to the sets in turn: int32[D]."""
+    order = np.lexsort((part, worker))
+    dealt = np.empty(len(part), dtype=np.int32)
+    dealt[order] = (rank_in_group(worker[order]) + worker[order]) % sets
+    return dealt
+
+
+def _limits(needs: Needs, slots: int, sets: int, surplus: float) -> Limits:
+    """Return the slots of each switch, and of each worker's destinations an equal share or more."""
+    of_worker = np.zeros((len(needs.worker), needs.workers), dtype=np.bool_)
+    of_worker[np.arange(len(needs.worker)), needs.worker] = True
+    held = of_worker.sum(axis=0)
+    share = np.minimum(np.ceil(held / sets * (1 + surplus)), held) if surplus < np.inf else held
+    most = np.concatenate([np.full(needs.slot.shape[1], slots), share]).astype(np.int64)
+    return limits_of(np.concatenate([needs.slot, of_worker], axis=1), most, needs.worker)
+
+
+def _refine(
+    edges: Incidence, part: NDArray[np.int32], parts: int, *, limits: Limits
+) -> NDArray[np.int32]:
+    return refine_within(edges, part, parts, limits)
