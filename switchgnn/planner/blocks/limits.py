@@ -3,7 +3,8 @@
 """Sets of destinations within several limits at once, made better move by move.
 
 Each destination takes one of some of R resources, and a set holds a limited number of
-destinations that take the same resource. `refine.py` has the case of one resource that all destinations take.
+destinations that take the same resource. `refine.py` has the case of one
+resource that all destinations take.
 """
 
 from dataclasses import dataclass
