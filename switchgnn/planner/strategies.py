@@ -175,6 +175,9 @@ def find_blocks(name: str, workers: int, known: Mapping[str, BlockStrategy]) -> 
         workers: their number.
         known: other strategies, by name.
 
+    Returns:
+        The strategy.
+
     Raises:
         PlannerError: there is none of that name.
     """

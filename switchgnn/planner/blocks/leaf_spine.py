@@ -146,7 +146,16 @@ def find_blocks_over(name: str) -> BlocksOver | None:
 
 
 def name_over(kind: str, leaves: int, spines: int) -> str:
-    """Return the name of a kind of blocks for leaves and spines; other kinds keep theirs."""
+    """Return the name of a kind of blocks for leaves and spines.
+
+    Args:
+        kind: a key of BLOCK_STRATEGIES.
+        leaves: their number.
+        spines: that complete sums.
+
+    Returns:
+        KIND:LEAVES:SPINES; `kind` itself if it has no blocks for them.
+    """
     return BlocksOver(kind, leaves, spines).name if kind in _KINDS else kind
 
 
@@ -177,6 +186,9 @@ def slots_needed(boundary: BoundaryEdges, over: BlocksOver, workers: int) -> Nee
         boundary: the boundary edges, length E.
         over: leaves and spines.
         workers: their number.
+
+    Returns:
+        The slots of D destinations.
     """
     attached = even_leaf_spine(workers, over.leaves, max(over.spines, 1))
     leaf_of = np.array(attached.leaf_of_worker)

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sets of destinations within several limits at once, made better move by move.
 
-Each destination takes one of some of R resources, and a set holds at most so many destinations
-that take the same resource. `refine.py` has the case of one resource that all destinations take.
+Each destination takes one of some of R resources, and a set holds a limited number of
+destinations that take the same resource. `refine.py` has the case of one
+resource that all destinations take.
 """
 
 from dataclasses import dataclass
@@ -59,6 +60,9 @@ def limits_of(
         takes: bool[D, R], what each destination takes.
         most: int64[R].
         group: int32[D].
+
+    Returns:
+        The limits of D destinations.
     """
     _, resource = np.nonzero(takes)
     return Limits(indptr_of(takes.sum(axis=1)), resource.astype(np.int32), most, group)

@@ -125,7 +125,16 @@ def refine(edges: Incidence, part: NDArray[np.int32], parts: int, slots: int) ->
 
 
 def count_sources(edges: Incidence, part: NDArray[np.int32], parts: int) -> NDArray[np.int32]:
-    """Return int32[N, parts], how many destinations of each set each source has."""
+    """Count the destinations that each source has in each set.
+
+    Args:
+        edges: with D destinations and N sources.
+        part: int32[D], 0 <= part < parts.
+        parts: the number of sets.
+
+    Returns:
+        int32[N, parts].
+    """
     counts = np.zeros((edges.sources, parts), dtype=np.int32)
     _add_up(*edges.rows, part, counts)
     return counts
@@ -134,7 +143,16 @@ def count_sources(edges: Incidence, part: NDArray[np.int32], parts: int) -> NDAr
 def gains_of(
     edges: Incidence, part: NDArray[np.int32], counts: NDArray[np.int32]
 ) -> NDArray[np.float32]:
-    """Return float32[D, parts], the pairs that each move would save alone; -inf: no move."""
+    """Count the pairs that each move would save alone.
+
+    Args:
+        edges: with D destinations and N sources.
+        part: int32[D], 0 <= part < parts.
+        counts: int32[N, parts], as `count_sources` returns them.
+
+    Returns:
+        float32[D, parts]; -inf where the destination is.
+    """
     gain = np.zeros((edges.destinations, counts.shape[1]), dtype=np.float32)
     _add_gains(*edges.rows, part, counts, gain)
     gain[np.arange(len(part)), part] = -np.inf
