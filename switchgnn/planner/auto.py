@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The preset `auto`: all sums by the switch, by the hosts, or by both, whatever takes least."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,8 +26,7 @@ from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.presets import Choice, Situation
 
-# The most boundary edges with which more than one mixed plan is made: each takes as long as a
-# plan for the switch alone.
+# The most boundary edges with which a second plan is made that serves nearly all of them.
 _MOST_TRIED_EDGES = 4_000_000
 
 Left = Mapping[Direction, NDArray[np.bool_]]
@@ -65,8 +64,9 @@ def build_auto(
     """Build the plan whose exchanges are predicted to take the least time.
 
     Beside a plan that leaves nothing to the hosts and one that leaves them everything, plans are
-    tried in which the switch serves the destinations that most workers contribute to, in fewer
-    blocks than all of them need, unless the choice may leave none.
+    tried in which the switch serves the destinations that most workers contribute to, in 1, 2, 4,
+    ... blocks for as long as that takes less time, and in one block less than all of them need;
+    unless the choice may leave none.
 
     Args:
         graph: what the plan is for.
@@ -112,15 +112,21 @@ def build_auto(
     plans = {}
     if fits is None or fits(whole):
         plans[SWITCH], seconds[SWITCH] = whole, forecast.of_plan(whole, nothing)
-    few = _candidates(boundary, graph.vertices, situation.room, forecast.directions)
-    for left in few if choice.leaves else ():
-        tell("leave some destinations to the hosts")
-        plan = build(left, whole.assignment)
-        if fits is not None and not fits(plan):
+    ranked = _ranked(boundary, graph.vertices, forecast.directions)
+    blocks = -(-max(map(len, ranked.values())) // situation.room)
+    more = True
+    for number in _numbers_of_blocks(blocks, len(boundary)) if choice.leaves else ():
+        if not more and number < blocks - 1:
             continue
-        tell("predict the seconds of exchanges")
+        tell(f"leave all but {number} of {blocks} blocks to the hosts")
+        left = _all_but(ranked, number * situation.room, graph.vertices)
+        plan = build(left, whole.assignment)
+        more = fits is None or fits(plan)
+        if not more:
+            continue
         found = forecast.of_plan(plan, host_rows(*both, partial=True, left=left))
-        if found < seconds.get(MIXED, np.inf):
+        more = found < seconds.get(MIXED, np.inf)
+        if more:
             plans[MIXED], seconds[MIXED] = plan, found
     chosen = min((way for way in WAYS if way in seconds), key=lambda way: seconds[way])
     if chosen not in plans:
@@ -129,47 +135,45 @@ def build_auto(
     return AutoPlan(plans[chosen], {way: seconds[way] for way in WAYS if way in seconds}, chosen)
 
 
-def _candidates(
-    boundary: BoundaryEdges, vertices: int, room: int, directions: tuple[Direction, ...]
-) -> list[Left]:
-    """Return what to leave to the hosts, so that the switch needs fewer blocks.
+def _numbers_of_blocks(blocks: int, edges: int) -> Iterator[int]:
+    """Yield how many blocks to try: 1, 2, 4, ..., and one less than all destinations need.
 
     Args:
-        boundary: the boundary edges of the forward direction.
-        vertices: V.
-        room: the most destinations of a block.
-        directions: those of the plan.
-
-    Returns:
-        By direction bool[V] each.
+        blocks: that all destinations need at least.
+        edges: boundary edges.
     """
-    ranked = {
+    number = 1
+    while number < blocks - 1:
+        yield number
+        number *= 2
+    if blocks > 1 and edges <= _MOST_TRIED_EDGES:
+        yield blocks - 1
+
+
+def _ranked(
+    boundary: BoundaryEdges, vertices: int, directions: tuple[Direction, ...]
+) -> dict[Direction, NDArray[np.int64]]:
+    """Return all destinations by direction, first those that most workers contribute to."""
+    return {
         direction: _by_workers(
             boundary if direction is Direction.FORWARD else boundary.transposed(), vertices
         )
         for direction in directions
     }
-    blocks = -(-max(map(len, ranked.values())) // room)
-    few = {1} if len(boundary) > _MOST_TRIED_EDGES else {1, blocks // 2, blocks - 1}
-    return [
-        {
-            direction: _all_but(order[: number * room], vertices)
-            for direction, order in ranked.items()
-        }
-        for number in sorted(few - {0, blocks})
-        if number < blocks
-    ]
 
 
 def _by_workers(edges: BoundaryEdges, vertices: int) -> NDArray[np.int64]:
-    """Return all destinations, first those to which most other workers contribute."""
+    """Return all destinations, first those that most other workers contribute to."""
     into = distinct_pairs(edges.destination, edges.source_worker)[0]
     workers = np.bincount(into, minlength=vertices)
     order = np.argsort(-workers, kind="stable")
     return order[: np.count_nonzero(workers)]
 
 
-def _all_but(kept: NDArray[np.int64], vertices: int) -> NDArray[np.bool_]:
-    left = np.ones(vertices, dtype=np.bool_)
-    left[kept] = False
+def _all_but(ranked: Mapping[Direction, NDArray[np.int64]], most: int, vertices: int) -> Left:
+    """Return by direction bool[V]: all vertices but the first destinations, `most` of them."""
+    left = {}
+    for direction, order in ranked.items():
+        left[direction] = np.ones(vertices, dtype=np.bool_)
+        left[direction][order[:most]] = False
     return left

@@ -13,6 +13,7 @@ from switchgnn.host.direct.copies import copies
 from switchgnn.host.direct.partial import fewest_rows
 from switchgnn.host.direct.schedule import EdgeChoice, PairRows, count_rows
 from switchgnn.host.wire.header import LANES
+from switchgnn.ownership import reason_to_distrust
 from switchgnn.p4src import load_program
 from switchgnn.planner.auto import AutoPlan, build_auto
 from switchgnn.planner.blocks.mlgp import MIN_SLOTS
@@ -22,7 +23,9 @@ from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
 from switchgnn.planner.costs import forecast
 from switchgnn.planner.costs.mixed_seconds import left_edges
 from switchgnn.planner.direction import Direction
+from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import boundary_edges
+from switchgnn.planner.graphs.bundled import is_bundled
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.lanes import fragment_lanes
@@ -54,6 +57,10 @@ from switchgnn.simulator.within import check_fits, check_links, planned_for, pre
 Progress = Callable[[str], None]
 # What hosts send for a boundary edge.
 _SENT: Mapping[str, EdgeChoice] = {BNS_GCN: copies, HOST_PARTIAL: fewest_rows, G3: copies}
+_NAME_THE_GRAPH = (
+    "The plan leaves destinations to the hosts, and what these send follows from its graph: "
+    "name it with --graph."
+)
 # The same by the ways of costs/forecast.py.
 _SENT_BY: Mapping[str, EdgeChoice] = {forecast.HOST_PARTIAL: fewest_rows, forecast.HOST: copies}
 
@@ -154,8 +161,7 @@ def _read(options: SimulateOptions, folder: Path, tell: Progress) -> Subject:
     # The models and what is compiled believe the arrays: they do not look at each index.
     with trusted_plan(folder, tell, check=options.check) as trusted:
         plan = read_plan(trusted)
-    # A plan lists no edges into the destinations that it leaves to the hosts.
-    graph = load_graph(plan.manifest.graph.name) if plan.leaves_any else None
+    graph = _graph_of(plan, options.graph, folder)
     check_links(options, plan.manifest.workers)
     if options.system in HOSTS_ALONE:
         found = _rows_on_partition(plan, graph, _SENT[options.system])
@@ -169,6 +175,36 @@ def _read(options: SimulateOptions, folder: Path, tell: Progress) -> Subject:
             f"partition, but not as {options.system}: for that give --graph in place of --plan."
         )
     return _planned(STRAWMAN if plan.manifest.strawman else PLANNED, plan, options, graph)
+
+
+def _graph_of(plan: Plan, given: str | None, folder: Path) -> Graph | None:
+    """Load the graph of a plan that leaves destinations to the hosts: it lists no edges into them.
+
+    Args:
+        plan: the plan.
+        given: the graph that the user names, or None.
+        folder: of the plan.
+
+    Returns:
+        The graph; None where the plan leaves nothing.
+
+    Raises:
+        SimulatorError: there is no need for a graph, or it must be named: others may have chosen
+            the name that the plan has for it, or it is no name that can be loaded.
+    """
+    if not plan.leaves_any:
+        if given is not None:
+            raise SimulatorError("This plan says all that is simulated: leave --graph out.")
+        return None
+    name = plan.manifest.graph.name
+    if given is None and not is_bundled(name) and reason_to_distrust(folder) is not None:
+        raise SimulatorError(_NAME_THE_GRAPH)
+    try:
+        return load_graph(given or name)
+    except PlannerError as error:
+        if given is not None:
+            raise
+        raise SimulatorError(_NAME_THE_GRAPH) from error
 
 
 def _rows_on_partition(plan: Plan, graph: Graph | None, choose: EdgeChoice) -> PairRows:

@@ -15,8 +15,14 @@ from switchgnn.host.direct.binned import backward_file
 from switchgnn.host.mixed.schedules import write_left_schedules
 from switchgnn.p4src import load_program
 from switchgnn.planner.arrays.folder_swap import replacing
+from switchgnn.planner.auto import AutoPlan, build_auto
 from switchgnn.planner.build import Left
 from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
+from switchgnn.planner.costs.forecast import StarForecast
+from switchgnn.planner.costs.seconds import Network
+from switchgnn.planner.costs.verdict import share_served, verdict, way_of
+from switchgnn.planner.direction import Direction
+from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.lanes import USUAL_WIDTH
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
@@ -61,6 +67,7 @@ class Job:
         shared: SHA-256 in hex of what the parts share.
         schedules: SHA-256 in hex of each worker's schedules of what the plan leaves to the hosts,
             forward and backward, worker by worker; empty where it leaves nothing.
+        why: whether the switch pays, where exchanges were predicted; else empty.
         digest: SHA-256 in hex over the canonical JSON of all fields but this one.
     """
 
@@ -82,6 +89,7 @@ class Job:
     parts: tuple[str, ...]
     shared: str
     schedules: tuple[str, ...]
+    why: str
     digest: str
 
 
@@ -97,6 +105,8 @@ def write_job(
     spines: int = 1,
     seed: int = 0,
     left: Left | None = None,
+    network: Network | None = None,
+    width: int = USUAL_WIDTH,
     progress: Callable[[str], None] | None = None,
     writing: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Job:
@@ -113,7 +123,10 @@ def write_job(
         leaves: how many switches the workers are divided over; 0: a star.
         spines: how many switches are above the leaves.
         seed: of the partition, the blocks and the order.
-        left: the destinations that the plan leaves to the hosts, as for `build_plan`; None: none.
+        left: the destinations that the plan leaves to the hosts, as for `build_plan`; None: those
+            that the strategy `auto` leaves, which needs a network.
+        network: what exchanges are predicted on, for the strategy `auto`.
+        width: numbers of a row in the exchanges that are predicted.
         progress: called with a few words at the start of each step.
         writing: makes what is entered while files are written.
 
@@ -138,17 +151,21 @@ def write_job(
         leaf_spine=leaf_spine,
         lanes=asked.lanes_for([USUAL_WIDTH], slots or program.slots),
     )
-    plan = build_chosen(
-        dataset.graph,
-        choose_asked(asked, dataset.graph, situation),
-        situation,
-        program=program.digest,
-        seed=seed,
-        directions="both",
-        assignment=asked.load_assignment(),
-        left=left,
-        progress=progress,
-    )
+    choice = choose_asked(asked, dataset.graph, situation)
+    made: dict[str, Any] = {
+        "program": program.digest,
+        "seed": seed,
+        "directions": "both",
+        "assignment": asked.load_assignment(),
+        "progress": progress,
+    }
+    if choice.leaves and network is not None and left is None:
+        forecast = StarForecast(network, {each: {width: 1.0} for each in Direction})
+        found = build_auto(dataset.graph, choice, situation, forecast, **made)
+        plan, why = found.plan, _why(dataset.graph, found, network.mtu)
+    else:
+        why = ""
+        plan = build_chosen(dataset.graph, choice, situation, left=left, **made)
     try:
         with writing(), replacing(target) as new:
             write_plan(plan, new / PLAN_FOLDER)
@@ -176,6 +193,7 @@ def write_job(
                 ),
                 shared=_digest(new / PARTS_FOLDER / SHARED_FILE),
                 schedules=schedules,
+                why=why,
                 digest="",
             )
             job = replace(job, digest=_job_digest(job))
@@ -185,6 +203,13 @@ def write_job(
             error
         )
     return job
+
+
+def _why(graph: Graph, found: AutoPlan, mtu: int) -> str:
+    """Return whether the switch pays, in one sentence."""
+    plan, directions = found.plan, tuple(Direction)
+    served = share_served(plan, boundary_edges(graph, plan.assignment), directions)
+    return verdict(way_of(plan, directions), found.seconds, served, mtu, both=True)
 
 
 def read_job(folder: str | Path) -> Job:

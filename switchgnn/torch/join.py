@@ -4,6 +4,7 @@
 
 import hashlib
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -150,6 +151,8 @@ def take_seat(
         check_installed()
     with _together(described.workers[number].gloo, size, pace, number):
         first = _meet(number, size)
+        if facts.why and number == 0:
+            sys.stderr.write(f"{facts.why}\n")
         partition = read_part(folder, facts, number)
         agreed = _agreed(session, folder, described, number=number, size=size, first=first)
         end = replace(

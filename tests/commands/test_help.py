@@ -168,8 +168,8 @@ def test_what_train_takes_is_listed_and_completed():
 
 def test_train_uses_auto_by_default():
     text = " ".join(help_of(["train"], width=300).split())
-    transport = text[text.index("--transport ") :]
-    assert re.search(r"\[default: (\S+)\]", transport)[1] == AUTO.name
+    transport = text[text.index("--transport NAME") :]
+    assert re.search(r"\[default: \((\S+)\)\]", transport)[1] == AUTO.name
     assert DEFAULT is AUTO
 
 

@@ -75,7 +75,7 @@ def test_a_run_that_fails_says_where_its_logs_are(tmp_path):
 @needs_training
 @pytest.mark.parametrize("as_json", [True, False])
 def test_ctrl_c_shows_what_a_training_has_reached(as_json, tmp_path):
-    words = (*TRAIN, "--epochs", 100_000, *(("--json",) if as_json else ()))
+    words = (*TRAIN, *OVER_SWITCH, "--epochs", 100_000, *(("--json",) if as_json else ()))
     log = tmp_path / "log"
     scratch = tmp_path / "scratch"
     scratch.mkdir()

@@ -293,7 +293,7 @@ def test_a_plan_is_not_another_system(folder):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--graph", "karate"], [], ["--plan", "x", "--graph", "karate"]]
+    "arguments", [["--graph", "karate"], [], ["--plan", "x", "--workers", "2"]]
 )
 def test_wrong_usage(arguments):
     assert simulate(*arguments).exit_code == 2

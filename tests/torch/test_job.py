@@ -14,6 +14,7 @@ from torch_geometric.data import Data
 import switchgnn.torch as sg
 from switchgnn.errors import SwitchGNNError
 from switchgnn.planner.chosen import Asked
+from switchgnn.planner.costs.seconds import Network
 from switchgnn.planner.plan.files import read_plan
 from switchgnn.torch.job import check_part, job_schedule, read_part
 from switchgnn.training import load_dataset
@@ -220,3 +221,19 @@ def test_data_without_labels_is_refused(tmp_path, karate):
         sg.write_job(data, 2, tmp_path / "job", name="mine")
     with pytest.raises(sg.JobError, match="has no x"):
         sg.write_job(SimpleNamespace(edge_index=data.edge_index), 2, tmp_path / "job")
+
+
+@pytest.mark.parametrize(
+    ("bits", "said"), [(1e6, "The switch pays"), (1e12, "The switch does not pay")]
+)
+def test_auto_leaves_to_hosts_what_they_do_faster(tmp_path, bits, said):
+    """On slow links bytes count, on fast ones barriers."""
+    network = Network(bits_per_second=bits, barrier=1e-3)
+    data = load_dataset("digits:80")
+    made = sg.write_job(
+        *(data, 8, tmp_path / "job"), asked=Asked("auto"), slots=10_000, network=network
+    )
+    assert made.why.startswith(said)
+    assert sg.read_job(tmp_path / "job") == made
+    everything = said == "The switch does not pay"
+    assert (len(made.schedules) > 0) == everything

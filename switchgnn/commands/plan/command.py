@@ -209,8 +209,10 @@ def plan(
     if graph is None:
         if data is None or out is None:
             raise typer.BadParameter("--parts needs --data and --out")
-        if profile is not None:
-            raise typer.BadParameter("--parts is for switches that run the P4 program: no --switch")
+        if profile is not None and not profile.program_sizes:
+            raise typer.BadParameter(
+                "--parts is for switches that run the P4 program: --switch embedded or bmv2"
+            )
         told = write_job_of(
             data,
             workers,
@@ -219,6 +221,8 @@ def plan(
             slots=_slots(slots, memory),
             leaf_spine=leaf_spine,
             seed=seed,
+            network=links.network(profile or find_profile("embedded"), None),
+            width=features,
         )
         typer.echo(told.as_json() if as_json else told.sentence(out))
         return
@@ -289,7 +293,7 @@ def _show(report: PlanReport, out: Path | None, drawn: list[Path]) -> None:
         plain_console(highlight=False).print(leaf_spine_table(direction))
         console.print(switches(direction))
     console.print()
-    plain_console(highlight=False).print(outlook_table(report.outlook))
+    plain_console(highlight=False).print(outlook_table(report.outlook, len(report.directions)))
     for line in wrap(report.outlook.why, COLUMNS):
         console.print(line)
     console.print()

@@ -10,7 +10,7 @@ from rich import box
 from rich.table import Table
 
 from switchgnn.commands.plan.job import PlanReport
-from switchgnn.commands.plan.outlook import Outlook, told_seconds
+from switchgnn.commands.plan.outlook import Outlook
 from switchgnn.planner.chosen import strategy_names
 from switchgnn.planner.costs.plan_flow import OWN
 from switchgnn.planner.costs.report import (
@@ -24,6 +24,7 @@ from switchgnn.planner.costs.report import (
     Way,
 )
 from switchgnn.planner.costs.report_leaf_spine import SINGLE, LeafSpineDirection
+from switchgnn.planner.costs.verdict import told_seconds
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.presets import PAPER, SLOT_BYTES
 
@@ -193,12 +194,13 @@ def ways_table(report: DirectionReport) -> Table:
     return table
 
 
-def outlook_table(outlook: Outlook) -> Table:
+def outlook_table(outlook: Outlook, directions: int) -> Table:
     """Return predicted time and bytes of the plan beside those of hosts alone."""
     network = outlook.network
     unit, size = _unit(max(load.busiest for load in outlook.loads.values()))
+    what = "one exchange" if directions == 1 else "both directions"
     title = (
-        f"one exchange at {network.bits_per_second / _GIGA:g} Gbit/s, "
+        f"{what} at {network.bits_per_second / _GIGA:g} Gbit/s, "
         f"{network.delay / _MICRO:g} µs per link; hosts pack up to {network.mtu:,} bytes"
     )
     table = Table(title=title, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)

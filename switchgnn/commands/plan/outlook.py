@@ -16,8 +16,6 @@ from switchgnn.options.panels import NETWORK
 from switchgnn.planner.costs.forecast import (
     HOST,
     HOST_PARTIAL,
-    MIXED,
-    SWITCH,
     WAYS,
     Rows,
     StarForecast,
@@ -26,7 +24,8 @@ from switchgnn.planner.costs.forecast import (
 from switchgnn.planner.costs.host_seconds import packed_frames
 from switchgnn.planner.costs.report import Frames
 from switchgnn.planner.costs.seconds import Network
-from switchgnn.planner.direction import Direction, find_directions
+from switchgnn.planner.costs.verdict import share_served, verdict, way_of
+from switchgnn.planner.direction import find_directions
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.plan.plan import Plan
 from switchgnn.profiles import UNLIMITED, SwitchProfile
@@ -159,7 +158,7 @@ def outlook_of(
     left = host_rows(
         boundary, workers, directions, partial=True, left={it: plan.left(it) for it in directions}
     )
-    own = _way_of(plan, directions)
+    own = way_of(plan, directions)
     loads = {way: _between_hosts(each, forecast) for way, each in rows.items()}
     if own not in loads:
         loads = {own: _of_plan(plan, left, forecast, frames), **loads}
@@ -172,24 +171,11 @@ def outlook_of(
         if own not in seconds:
             seconds[own] = forecast.of_plan(plan, left)
     chosen = min((way for way in WAYS if way in seconds), key=seconds.__getitem__)
-    kept = 1 - _share_left(plan, boundary, directions)
-    why = _why(own, chosen, seconds, kept, forecast.network)
+    kept = share_served(plan, boundary, directions)
+    both = len(directions) > 1
+    why = verdict(own, seconds, kept, forecast.network.mtu, both=both)
     ordered = {way: seconds[way] for way in WAYS if way in seconds}
     return Outlook(own, forecast.network, loads, ordered, chosen, why)
-
-
-def _way_of(plan: Plan, directions: tuple[Direction, ...]) -> str:
-    if not plan.leaves_any:
-        return SWITCH
-    served = any(len(plan.manifest.direction(each).block_numbers) for each in directions)
-    return MIXED if served else HOST_PARTIAL
-
-
-def _share_left(plan: Plan, boundary: BoundaryEdges, directions: tuple[Direction, ...]) -> float:
-    ends = {Direction.FORWARD: boundary.destination, Direction.BACKWARD: boundary.source}
-    counts = [(plan.left(each).sum(), len(np.unique(ends[each]))) for each in directions]
-    left, every = (sum(column) for column in zip(*counts, strict=True))
-    return float(left / every) if every else 0.0
 
 
 def _between_hosts(rows: Rows, forecast: StarForecast) -> WayLoad:
@@ -218,35 +204,3 @@ def _packed(rows: Rows, forecast: StarForecast) -> tuple[NDArray[np.int64], NDAr
 
 def _load(up: NDArray[np.int64], down: NDArray[np.int64]) -> WayLoad:
     return WayLoad(int(up.sum()), int(down.sum()), int(max(up.max(), down.max())))
-
-
-def _why(own: str, chosen: str, seconds: Mapping[str, float], kept: float, network: Network) -> str:
-    """Return whether the switch pays, in one sentence."""
-    host = min((HOST_PARTIAL, HOST), key=seconds.__getitem__)
-    alone = f"{host}, IP packets of up to {network.mtu:,} bytes"
-    hosts = told_seconds(seconds[host])
-    if chosen in (HOST_PARTIAL, HOST):
-        if own == HOST_PARTIAL:
-            best = min(seconds[way] for way in (SWITCH, MIXED) if way in seconds)
-            return (
-                f"The switch does not pay: an exchange is predicted to take {hosts} between hosts "
-                f"alone ({alone}) and {told_seconds(best)} with the switch, so all is left to the "
-                "hosts."
-            )
-        return (
-            "The switch does not pay: an exchange is predicted to take "
-            f"{told_seconds(seconds[own])} with this plan, and {hosts} between hosts alone "
-            f"({alone})."
-        )
-    part = "" if own == SWITCH else f" for {kept:.0%} of the destinations"
-    return (
-        f"The switch pays{part}: an exchange is predicted to take {told_seconds(seconds[own])}, "
-        f"and {hosts} between hosts alone ({alone})."
-    )
-
-
-def told_seconds(seconds: float) -> str:
-    """Return a time for people."""
-    if seconds < _MILLI:
-        return f"{seconds / _MICRO:,.1f} µs"
-    return f"{seconds / _MILLI:,.1f} ms" if seconds < 1 else f"{seconds:,.2f} s"

@@ -12,6 +12,7 @@ from switchgnn.commands.shared.steps import Steps
 from switchgnn.errors import SwitchGNNError
 from switchgnn.machine.installation import how_to_install
 from switchgnn.planner.chosen import Asked
+from switchgnn.planner.costs.seconds import Network
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class WrittenJob:
             f"Job: {folder}: {job.data} with {job.vertices:,} vertices, {job.edges:,} directed "
             f"edges, {job.features} features and {job.classes} classes, for {job.workers} workers. "
             "Copy it to each machine; a worker reads the plan and its own part."
+            f"{job.why and f' {job.why}'}"
         )
 
 
@@ -47,6 +49,8 @@ def write_job_of(
     slots: int | None,
     leaf_spine: LeafSpine | None,
     seed: int,
+    network: Network,
+    width: int | None,
 ) -> WrittenJob:
     """Plan and write a job.
 
@@ -58,6 +62,8 @@ def write_job_of(
         slots: the aggregators that a block may use; None: all of the program's.
         leaf_spine: the leaves that the workers are attached to; None: a star.
         seed: of the partition, the blocks and the order.
+        network: what exchanges are predicted on, for the strategy `auto`.
+        width: numbers of a row in them; None: as many as a frame usually has.
 
     Returns:
         What was written.
@@ -85,6 +91,8 @@ def write_job_of(
                 leaves=leaf_spine.leaves if leaf_spine else 0,
                 spines=leaf_spine.spines if leaf_spine else 1,
                 seed=seed,
+                network=network,
+                **({} if width is None else {"width": width}),
                 progress=steps.tell,
                 writing=steps.finishing,
             )

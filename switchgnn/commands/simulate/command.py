@@ -68,7 +68,8 @@ def simulate(
             metavar="GRAPH",
             rich_help_panel=DATA,
             show_default=False,
-            help="As `switchgnn plan` takes it.",
+            help="As `switchgnn plan` takes it; with --plan that of a plan that leaves "
+            "destinations to the hosts.",
         ),
     ] = None,
     workers: Annotated[
@@ -270,8 +271,8 @@ def simulate(
     (copies or partial sums, whichever are fewer), g3 (copies with its partition
     and bins), strawman (slots first come, first served), paper or best (plans).
     """
-    if plan is not None and not (graph is None and workers is None and memory is None):
-        raise typer.BadParameter("a plan has its own graph, workers and memory")
+    if plan is not None and not (workers is None and memory is None):
+        raise typer.BadParameter("a plan has its own workers and memory")
     if plan is None and (graph is None or workers is None or system is None):
         raise typer.BadParameter("give --plan, or --graph, --workers and --system")
     profile = UNLIMITED if switch is None else find_profile(switch)

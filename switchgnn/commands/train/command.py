@@ -204,7 +204,7 @@ def train(
                     Epochs(plain_console(stderr=True), each.name, epochs, as_json=as_json)
                 )
                 job, predicted = (
-                    _decided(job, dataset, shown, strategies.switch_only())
+                    _decided(job, dataset, shown, reached, strategies.switch_only())
                     if each is AUTO
                     else (job, None)
                 )
@@ -229,7 +229,7 @@ def train(
 
 
 def _decided(
-    job: "TrainJob", data: "Dataset", shown: Epochs, switch_only: str
+    job: "TrainJob", data: "Dataset", shown: Epochs, reached: Reached, switch_only: str
 ) -> tuple["TrainJob", dict[str, float]]:
     """Return the job over the transport that `auto` takes, and the predicted seconds.
 
@@ -237,10 +237,13 @@ def _decided(
     """
     from switchgnn.commands.train.predict import resolved  # noqa: PLC0415
 
+    predicted: dict[str, float] = {}
     if switch_only:
         shown.note(f"auto takes switch: only the switch uses {switch_only}.")
-        return job, {}
-    return resolved(job, data, shown)
+    else:
+        job, predicted = resolved(job, data, shown)
+    reached.takes(job.task.transport)
+    return job, predicted
 
 
 def _check_together(chosen: list[TransportKind], training: AskedTraining) -> None:

@@ -44,6 +44,10 @@ class Reached:
         self._transport = ""
         self._events: list[dict[str, Any]] = []
 
+    def takes(self, transport: str) -> None:
+        """Name the transport that `auto` takes."""
+        self._transport = transport
+
     @contextmanager
     def over(self, transport: str) -> Iterator[None]:
         """Follow the training over a transport.

@@ -40,6 +40,14 @@ def test_before_the_first_epoch_there_is_no_table(capsys):
     assert capsys.readouterr().out == "Interrupted over switch after 0 of 100 epochs.\n"
 
 
+def test_auto_is_shown_as_what_it_takes(capsys):
+    reached = Reached([], 100, None, as_json=False)
+    with pytest.raises(typer.Exit), reached.over("auto"):
+        reached.takes("host")
+        raise KeyboardInterrupt
+    assert capsys.readouterr().out == "Interrupted over host after 0 of 100 epochs.\n"
+
+
 def test_json_is_one_line(capsys):
     interrupt([event(1), event(2, 0.5)], as_json=True)
     assert json.loads(capsys.readouterr().out) == {
