@@ -24,6 +24,10 @@ _BITS = 8
 ACK_BYTES, BARRIER_BYTES = 60, 88
 # Features that are acknowledged together.
 GROUP = 8
+# Groups of a worker beyond its first unconfirmed one, at least (GROUPS_PER_WORKER of p4src).
+_GROUPS_APART = 32
+# How many windows of a block may be held up by the loop, one after another; more are as if not.
+_MOST_WINDOWS = 16
 
 
 @dataclass(frozen=True)
@@ -207,6 +211,7 @@ class _Traffic:
         self._asks = (self._turn % GROUP == GROUP - 1) | (self._turn == np.concatenate(ends)[order])
         # As they come to the switch: the first packets of all workers, then the second ones.
         self._in_turn = np.lexsort((self._worker, self._turn, self._block))
+        self._of_worker = np.lexsort((self._turn, self._worker, self._block))
 
     def _make_sums(self, first: int, last: int) -> None:
         switch = self._plan.switch
@@ -305,9 +310,47 @@ class _Traffic:
         last = self._last_entries(self._loop(arrival, splits, network.loop_pass)[0])
         splits = self._split_passes(last)
         when, begin, through = self._loop(arrival, splits, network.loop_pass)
+        for _ in range(_MOST_WINDOWS):
+            held = np.maximum(arrival, self._window_opens(through, size, network))
+            if np.array_equal(held, arrival):
+                break
+            arrival = held
+            when, begin, through = self._loop(arrival, splits, network.loop_pass)
         last = self._last_entries(when)
         complete = self._complete(last, when, begin, network.loop_pass)
         return _Added(complete, through, last, self._passes(splits))
+
+    def _window_opens(
+        self, through: NDArray[np.int64], size: int, network: Network
+    ) -> NDArray[np.int64]:
+        """Return int64[S], when each packet reaches the switch if its worker's window is heeded.
+
+        A packet waits until so many before it are confirmed that a window is left, and until the
+        first group that is not confirmed is near enough. Groups are confirmed in any order.
+
+        Args:
+            through: int64[S], when each packet has been added.
+            size: bytes of a frame.
+            network: with the window.
+        """
+        order, turn = self._of_worker, self._turn[self._of_worker]
+        link = self._block[order] * self._workers + self._worker[order]
+        first = np.flatnonzero(turn % GROUP == 0)
+        heard = np.maximum.reduceat(through[order], first) + network.of_host(ACK_BYTES)
+        confirmed = np.repeat(heard, np.diff(np.append(first, len(order)))) + network.way
+        by_time = confirmed[np.lexsort((confirmed, link))]
+        in_turn = served(confirmed, np.zeros_like(order), link)
+        apart = max(_GROUPS_APART * GROUP, 2 * network.window)
+        at = np.arange(len(order))
+        opens = np.maximum(
+            np.where(turn >= network.window, by_time[np.maximum(at - network.window, 0)], 0),
+            np.where(turn >= apart, in_turn[np.maximum(at - apart, 0)], 0),
+        )
+        opens = served(opens, np.zeros_like(order), link)
+        sent = served(opens, np.full(len(order), network.of_host(size)), link)
+        arrival = np.empty(len(order), dtype=np.int64)
+        arrival[order] = sent + network.way
+        return arrival
 
     def _passes(self, splits: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return int64[S], passes of each packet but the first.
@@ -333,7 +376,8 @@ class _Traffic:
             int64[S], when each packet is through)
         """
         passes = self._passes(splits)
-        order = self._in_turn[passes[self._in_turn] > 0]
+        order = np.lexsort((self._worker, arrival, self._block))
+        order = order[passes[order] > 0]
         through = arrival.copy()
         through[order] = served(arrival[order], passes[order] * service, self._block[order])
         begin = through - passes * service

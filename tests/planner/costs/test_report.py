@@ -255,7 +255,7 @@ def test_a_report_without_boundary_edges():
 def test_an_unknown_preset():
     with pytest.raises(PlannerError) as error:
         choose("worst", load_graph("karate"), Situation(2, 9))
-    assert "known: best, paper" in one_sentence(error)
+    assert "known: auto, best, paper" in one_sentence(error)
 
 
 def test_the_largest_component_and_the_skew():
