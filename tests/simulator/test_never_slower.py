@@ -15,7 +15,8 @@ from .test_command import as_json
 # faster (docs/evaluation.md).
 OTHERS = ("bns-gcn", "host-partial", "paper", "best")
 MOST = 1.02
-BETWEEN_HOSTS = ("digits", 32, "20kB", 1.2e9)
+BETWEEN_HOSTS = ("digits", 32, "20kB", 2e7)
+IN_BOTH = ("digits", 32, "20kB", 1.2e9)
 IN_THE_SWITCH = ("digits:80", 32, "10MB", 1.2e9)
 
 
@@ -50,6 +51,14 @@ def test_few_slots_leave_all_to_hosts():
     told = check_cell(*BETWEEN_HOSTS)
     assert (told["system"], told["chosen"], told["plan"]) == ("auto", "host-partial", None)
     assert told["predicted_seconds"]["host-partial"] < told["predicted_seconds"]["switch"]
+
+
+def test_where_both_together_are_faster_they_share_the_work():
+    told = check_cell(*IN_BOTH)
+    assert told["chosen"] == "mixed"
+    assert told["left"] > 0
+    assert told["exchange_seconds"] < fastest_other(*IN_BOTH)
+    assert told["exchange_seconds"] == pytest.approx(told["predicted_seconds"]["mixed"], rel=0.1)
 
 
 def test_where_the_plan_is_faster_it_is_taken():

@@ -22,6 +22,7 @@ from . import (
     test_leaf_spine_by_hand,
     test_leaf_spine_plan,
     test_losses,
+    test_mixed,
     test_pace,
     test_packing,
     test_plan,
@@ -82,6 +83,10 @@ def background(name, *arguments):
 
 def packing(name, *arguments):
     return lambda patch: getattr(test_packing, name)(*arguments)
+
+
+def mixed(name):
+    return lambda patch: getattr(test_mixed, name)()
 
 
 def goals(name, *arguments):
@@ -330,6 +335,22 @@ MISTAKES = {
     "a group that waits for its answer is all that is in flight": (
         ("hosts/frame_pace.h", " + workers.group - 1", ""),
         packing("test_a_narrow_window_has_room_for_a_group"),
+    ),
+    "an exchange ends with the sums of the switch": (
+        (
+            "hosts/mixed_host.h",
+            "std::max(worker_->FinishedAt(), peer_->FinishedAt())",
+            "worker_->FinishedAt()",
+        ),
+        mixed("test_a_row_follows_a_feature_and_a_sum"),
+    ),
+    "the switch keeps acknowledgements between hosts": (
+        (
+            "hosts/peer.cc",
+            "ack.between_hosts = true;",
+            "ack.between_hosts = false;",
+        ),
+        mixed("test_a_row_follows_a_feature_and_a_sum"),
     ),
     "a sum that comes twice counts twice": (
         ("hosts/worker.cc", "left == 0 && recaller_", "left == 0 && !recaller_"),

@@ -2,23 +2,35 @@
 # SPDX-License-Identifier: Apache-2.0
 """The planner predicts the seconds that the simulator counts packet by packet."""
 
+import operator
 from functools import cache
 
+import numpy as np
 import pytest
 
-from switchgnn.planner import Direction, load_graph
+from switchgnn.planner import Direction, build_plan, load_graph
+from switchgnn.planner.arrays.rows import distinct_pairs
 from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
+from switchgnn.planner.costs import mixed_seconds as mixed_module
 from switchgnn.planner.costs import seconds as seconds_module
 from switchgnn.planner.costs.host_seconds import host_seconds
+from switchgnn.planner.costs.mixed_seconds import exchange_seconds, left_edges
 from switchgnn.planner.costs.seconds import Network, plan_seconds
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.lanes import fragment_lanes, lanes_for
 from switchgnn.planner.partition.workers import partition_workers
 from switchgnn.planner.presets import Situation, slots_of_memory
 from switchgnn.planner.sending.between_hosts import fewest_rows, rows_between
-from switchgnn.simulator import NetworkOptions, host_setup, plan_setup, run_simulation
+from switchgnn.simulator import (
+    NetworkOptions,
+    host_setup,
+    mixed_setup,
+    plan_setup,
+    run_simulation,
+)
 
-DIGITS, SOCIAL = "digits", "yelp-like:0.002:0"
+DIGITS, SOCIAL, RANDOM = "digits", "yelp-like:0.002:0", "random:2000:20000:1"
+MANY_BLOCKS, ONE_BLOCK = 64, 100_000
 SHARE = 0.1
 
 
@@ -86,3 +98,83 @@ def test_links_of_other_rates():
         rows = rows_between(boundary_edges(load_graph(DIGITS), plan.assignment), 8)
         run = run_simulation(host_setup(rows, 64, options.pace, 1_500), options)
         assert host_seconds(rows, 64, network) == pytest.approx(run.seconds, rel=SHARE)
+
+
+@cache
+def mixed_plan(name, workers, share, slots):
+    """A plan that leaves the destinations of the fewest other workers, and the rows for them."""
+    graph = load_graph(name)
+    owner = partition_workers(graph, workers, 0)
+    edges = boundary_edges(graph, owner)
+    into = distinct_pairs(edges.destination, edges.source_worker)[0]
+    from_workers = np.bincount(into, minlength=graph.vertices)
+    found = np.flatnonzero(from_workers)
+    found = found[np.argsort(from_workers[found], kind="stable")]
+    left = np.zeros(graph.vertices, dtype=bool)
+    left[found[: round(share * len(found))]] = True
+    plan = build_plan(graph, workers=workers, slots=slots, program="0", assignment=owner, left=left)
+    edges = left_edges(plan, graph, Direction.FORWARD)
+    return plan, rows_between(edges, workers, fewest_rows(edges))
+
+
+def check_mixed(
+    name, workers, share, slots, width, *, loop=None, bandwidth=100_000, together=False
+):
+    plan, rows = mixed_plan(name, workers, share, slots)
+    lanes = fragment_lanes(width, plan.manifest.lanes)
+    options = NetworkOptions(recirculation_rate=loop, bandwidth=bandwidth)
+    switch = plan_setup(plan, len(lanes), lanes=lanes, whole_features=together)
+    run = run_simulation(mixed_setup(switch, rows, width, options.pace, 1_500), options)
+    network = Network(passes_per_second=loop, bits_per_second=bandwidth * 1e6)
+    predicted = exchange_seconds(plan, Direction.FORWARD, width, network, rows, together=together)
+    assert predicted == pytest.approx(run.seconds, rel=SHARE)
+
+
+@pytest.mark.parametrize("loop", [None, 2.5e8])
+@pytest.mark.parametrize("width", [32, 128])
+@pytest.mark.parametrize("slots", [MANY_BLOCKS, ONE_BLOCK])
+@pytest.mark.parametrize("share", [0.25, 0.5, 0.75, 0.95])
+@pytest.mark.parametrize("workers", [8, 32])
+def test_mixed_plans(workers, share, slots, width, loop):
+    check_mixed(DIGITS, workers, share, slots, width, loop=loop)
+
+
+@pytest.mark.parametrize("slots", [MANY_BLOCKS, ONE_BLOCK])
+@pytest.mark.parametrize("share", [0.25, 0.75, 0.95])
+@pytest.mark.parametrize(
+    ("name", "workers", "width", "bandwidth"),
+    [
+        (DIGITS, 8, 256, 10_000),
+        (SOCIAL, 8, 64, 100_000),
+        (SOCIAL, 8, 256, 10_000),
+        (SOCIAL, 32, 64, 1_000),
+        (RANDOM, 16, 602, 100_000),
+        (RANDOM, 16, 64, 10_000),
+    ],
+)
+def test_mixed_plans_whose_parts_fill_links(name, workers, width, bandwidth, share, slots):
+    check_mixed(name, workers, share, slots, width, bandwidth=bandwidth)
+
+
+@pytest.mark.parametrize("loop", [None, 2.5e8])
+@pytest.mark.parametrize("share", [0.25, 0.75, 0.95])
+def test_mixed_plans_whose_fragments_travel_together(share, loop):
+    for slots in (MANY_BLOCKS, ONE_BLOCK):
+        check_mixed(SOCIAL, 8, share, slots, 256, loop=loop, together=True)
+
+
+@pytest.mark.parametrize(
+    "mistake",
+    [max, operator.add],
+    ids=["on links of their own", "one after the other"],
+)
+def test_parts_that_do_not_share_links_are_found(mistake, monkeypatch):
+    monkeypatch.setattr(
+        mixed_module,
+        "shared_seconds",
+        lambda rows, width, network, rounds: mistake(
+            rounds.rest[0] / seconds_module.PICOSECONDS, host_seconds(rows, width, network)
+        ),
+    )
+    with pytest.raises(AssertionError):
+        check_mixed(SOCIAL, 8, 0.75, ONE_BLOCK, 256, bandwidth=10_000)

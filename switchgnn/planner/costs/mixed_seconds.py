@@ -55,6 +55,9 @@ def left_edges(plan: Plan, graph: Graph, direction: Direction) -> BoundaryEdges:
         graph: what it was made for.
         direction: of the exchange.
 
+    Returns:
+        The edges, in the order of `boundary_edges`.
+
     Raises:
         PlannerError: the plan was made for another graph.
     """

@@ -154,7 +154,18 @@ class Rounds:
 def plan_rounds(
     plan: Plan, direction: Direction, width: int, network: Network, *, together: bool = False
 ) -> Rounds:
-    """Return the rounds of an exchange; arguments as for `plan_seconds`."""
+    """Return what an exchange sends over the switch from one barrier to the next.
+
+    Args:
+        plan: the plan, with at least one block in that direction; not the strawman's.
+        direction: one that it has.
+        width: numbers of a feature.
+        network: on which it is run.
+        together: a slot holds all fragments of a feature, so only blocks have barriers.
+
+    Returns:
+        The rounds.
+    """
     return _Traffic(plan, direction).rounds(
         fragment_lanes(width, plan.manifest.lanes), network, together=together
     )

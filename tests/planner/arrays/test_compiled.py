@@ -9,7 +9,10 @@ import pytest
 from switchgnn.planner import build_plan, load_graph
 from switchgnn.planner.arrays import compiled
 from switchgnn.planner.arrays.compiled import Compiled
+from switchgnn.planner.costs.mixed_seconds import exchange_seconds
 from switchgnn.planner.costs.pool import simulate_pool
+from switchgnn.planner.costs.seconds import Network
+from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
 from tests.planner.helpers import random_graph
 from tests.support.markers import some_of
@@ -95,3 +98,22 @@ def test_the_strawman_is_the_same_compiled_and_interpreted(monkeypatch):
     interpreted = play()
     monkeypatch.setattr(compiled, "_FEW", -1)
     assert play() == interpreted
+
+
+def test_predictions_of_mixed_exchanges_are_the_same_compiled_and_interpreted(monkeypatch):
+    graph = random_graph(150, 900, 3, directed=True)
+    left = np.arange(graph.vertices) % 2 == 0
+    plan = build_plan(graph, workers=5, slots=24, program="ab", left=left)
+    rows = np.random.default_rng(5).integers(0, 200, (5, 5))
+    np.fill_diagonal(rows, 0)
+
+    def predict():
+        return [
+            exchange_seconds(plan, Direction.FORWARD, 64, network, rows)
+            for network in (Network(), Network(passes_per_second=1e7, switch_frame=1e-7))
+        ]
+
+    monkeypatch.setattr(compiled, "_FEW", 1 << 60)
+    interpreted = predict()
+    monkeypatch.setattr(compiled, "_FEW", -1)
+    assert predict() == interpreted

@@ -18,6 +18,7 @@ from switchgnn.planner import Direction, build_plan, graph_from_edges
 from switchgnn.planner.costs import host_seconds as host_module
 from switchgnn.planner.costs import seconds as seconds_module
 from switchgnn.planner.costs.host_seconds import host_seconds
+from switchgnn.planner.costs.mixed_seconds import exchange_seconds
 from switchgnn.planner.costs.seconds import Network, drained, plan_seconds, served
 from switchgnn.simulator.packing import packing_of
 from tests.planner.helpers import STEADY
@@ -160,15 +161,83 @@ def test_hosts_send_frames_and_acknowledge_them():
     check_host_crowd()
 
 
-def test_hosts_without_queues_at_the_receiver_are_found(monkeypatch):
+def plant(right, wrong, monkeypatch):
+    """Put a mistake into the loop that follows frames."""
     source = inspect.getsource(host_module._exchange.interpreted)
-    mistaken = source.replace("max(down[to], ready) + time", "ready + time")
-    assert mistaken != source
+    assert source.count(right) == 1
     planted = dict(vars(host_module))
-    exec(mistaken, planted)  # noqa: S102
+    exec(source.replace(right, wrong), planted)  # noqa: S102
     monkeypatch.setattr(host_module, "_exchange", planted["_exchange"])
+
+
+def test_hosts_without_queues_at_the_receiver_are_found(monkeypatch):
+    plant("max(down[to], ready) + time", "ready + time", monkeypatch)
     with pytest.raises(AssertionError):
         check_host_crowd()
+
+
+def both_parts(edges, owners, left, rows, width=32, network=SLOW):
+    chosen = np.zeros(len(owners), dtype=bool)
+    chosen[left] = True
+    plan = plan_of(edges, owners, left=chosen)
+    return exchange_seconds(plan, Direction.FORWARD, width, network, np.array(rows)) * 1e9
+
+
+# Worker 0 contributes to two sums of worker 2, worker 1 to one of them. The third is left.
+TRIANGLE = ([(0, 3), (1, 4), (2, 3), (0, 5)], [0, 0, 1, 2, 2, 2], [5])
+
+
+def check_row_behind_sums():
+    # On the link of worker 2 the row waits for both sums; its acknowledgement is the last frame.
+    expected = (2 + 2 + 1) * FEATURE + 2 * WAY + 2 * (ACK + WAY)
+    taken = both_parts(*TRIANGLE, [[0, 0, 1], [0, 0, 0], [0, 0, 0]])
+    assert taken == pytest.approx(expected)
+
+
+def test_rows_queue_behind_features_and_sums():
+    check_row_behind_sums()
+
+
+def check_sums_behind_rows():
+    """Worker 0 sends nine features, for a sum each; worker 1 one more, and a frame of nine rows."""
+    edges = [*((source, source + 10) for source in range(9)), (9, 18), (9, 19)]
+    owners = [0] * 9 + [1] + [2] * 10
+    rows = np.zeros((3, 3), dtype=int)
+    rows[1, 2] = 9
+    frame = 60 + 9 * 128
+    # The frame comes before eight features, and nine sums wait for it.
+    assert FEATURE + frame < 8 * FEATURE
+    expected = FEATURE + frame + frame + 9 * FEATURE + 2 * WAY + BARRIER
+    assert both_parts(edges, owners, [19], rows) == pytest.approx(expected)
+
+
+def test_sums_queue_behind_rows():
+    check_sums_behind_rows()
+
+
+def test_parts_that_are_empty_take_no_time():
+    nothing = np.zeros((3, 3), dtype=int)
+    edges, owners, _ = TRIANGLE
+    assert both_parts(edges, owners, [], nothing) == nanoseconds(plan_of(edges, owners))
+    rows = [[0, 0, 2], [0, 0, 1], [0, 0, 0]]
+    alone = host_seconds(np.array(rows), 32, SLOW) * 1e9
+    assert both_parts(edges, owners, [3, 4, 5], rows) == alone > 0
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("down[to] = max(down[to], now) + size", "down[to] = max(now, now) + size"),
+        ("down[to] = max(down[to], ready) + time", "down[to] = ready + time"),
+        ("return max(end, through)", "return through"),
+    ],
+    ids=["sums wait for no rows", "rows wait for no sums", "it ends with the switch's part"],
+)
+def test_parts_with_queues_of_their_own_are_found(right, wrong, monkeypatch):
+    plant(right, wrong, monkeypatch)
+    with pytest.raises(AssertionError):
+        check_row_behind_sums()
+        check_sums_behind_rows()
 
 
 def test_windows_open_as_tcps():

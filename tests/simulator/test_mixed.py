@@ -1,0 +1,215 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Some sums from the switch, others between hosts: times by hand, counts from plan and schedules.
+
+tests/simulator/test_predictions.py compares the planner's predictions of them.
+"""
+
+from dataclasses import replace
+from math import ceil
+
+import numpy as np
+import pytest
+
+from switchgnn.host.mixed.schedules import left_schedules
+from switchgnn.host.wire.header import Kind
+from switchgnn.planner import build_plan, load_graph, write_plan
+from switchgnn.planner.costs.mixed_seconds import left_edges
+from switchgnn.planner.direction import Direction
+from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.sending.between_hosts import fewest_rows, rows_between
+from switchgnn.simulator import (
+    NetworkOptions,
+    SimulatorError,
+    host_setup,
+    mixed_setup,
+    plan_setup,
+    run_simulation,
+)
+from tests.host.direct.framings import sizes_of_frames
+
+from .scenes import Row, Sent, scene
+from .test_command import as_json, simulate
+
+# Picoseconds at 100 Gbit/s, where a byte takes 80.
+BYTE, WAY = 80, 2_000_000
+FEATURE, ACK, BARRIER = 188 * BYTE, 60 * BYTE, 88 * BYTE
+GRAPH, WORKERS, SLOTS = "random:300:2000:3", 5, 24
+OPTIONS = NetworkOptions()
+
+
+def beside(setup, rows, *, features=32, options=OPTIONS, trace=False):
+    """Simulate an exchange whose hosts also send each other rows."""
+    mixed = mixed_setup(setup, np.array(rows), features, options.pace, 1_500)
+    return run_simulation(mixed, options, trace=trace)
+
+
+def one_sum():
+    """Workers 0 and 1 contribute to a sum of worker 2."""
+    return scene(3, [Row(2, 2)], [Sent(0, [[0]]), Sent(1, [[0]])])
+
+
+def test_a_row_follows_a_feature_and_a_sum():
+    run = beside(one_sum(), [[0, 0, 1], [0, 0, 0], [0, 0, 0]], trace=True)
+    at_worker = [(it.picoseconds, it.kind) for it in run.trace if not it.at_switch]
+    # Worker 0 sends both; on the link of worker 2 the row leaves after the sum.
+    summed = 2 * FEATURE + 2 * WAY
+    assert (summed, Kind.SUM) in at_worker
+    assert (summed + FEATURE, Kind.FEATURE) in at_worker
+    last_done = summed + BARRIER + WAY
+    row_confirmed = summed + FEATURE + 2 * (ACK + WAY)
+    switch_through = last_done + BARRIER + WAY
+    assert row_confirmed > switch_through
+    assert run.finished == (row_confirmed, switch_through, switch_through)
+
+
+def test_sums_wait_for_the_rows_before_them():
+    rows = np.zeros((3, 3), dtype=int)
+    rows[1, 2] = 9
+    packets = [*(Sent(0, [[row]]) for row in range(9)), Sent(1, [[8]])]
+    setup = scene(3, [Row(2, 1)] * 8 + [Row(2, 2)], packets)
+    alone = run_simulation(setup, OPTIONS)
+    assert alone.finished[2] == FEATURE + 9 * FEATURE + 4 * WAY + 2 * BARRIER
+    # One frame has all nine rows. It comes to the link of worker 2 after the seventh sum.
+    frame = (60 + 9 * 128) * BYTE
+    assert 7 * FEATURE < FEATURE + frame < 8 * FEATURE
+    assert beside(setup, rows).finished[2] == alone.finished[2] + frame
+
+
+def test_rows_travel_while_blocks_wait():
+    """Four blocks have four barriers, and one round of rows takes no longer than one of them."""
+    blocks = range(1, 5)
+    waits = scene(
+        2,
+        [Row(1, 1, block=b) for b in blocks],
+        [Sent(0, [[b - 1]], block=b) for b in blocks],
+        blocks=4,
+    )
+    alone = run_simulation(waits, OPTIONS)
+    assert beside(waits, [[0, 0], [8, 0]]).seconds == alone.seconds
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return load_graph(GRAPH)
+
+
+@pytest.fixture(scope="module")
+def plan(graph):
+    left = np.arange(graph.vertices) % 2 == 0
+    return build_plan(graph, workers=WORKERS, slots=SLOTS, program="0" * 64, left=left)
+
+
+@pytest.fixture(scope="module")
+def everything_left(graph):
+    left = np.ones(graph.vertices, dtype=bool)
+    return build_plan(graph, workers=WORKERS, slots=SLOTS, program="0" * 64, left=left)
+
+
+@pytest.fixture(scope="module")
+def folders(plan, everything_left, tmp_path_factory):
+    place = tmp_path_factory.mktemp("plans")
+    write_plan(plan, place / "half")
+    write_plan(everything_left, place / "all")
+    return place
+
+
+def rows_left(plan, graph):
+    edges = left_edges(plan, graph, Direction.FORWARD)
+    return rows_between(edges, plan.manifest.workers, fewest_rows(edges))
+
+
+class Counts:
+    """Frames and bytes of each worker's link."""
+
+    def __init__(self):
+        self.frames, self.bytes = np.zeros((2, WORKERS), dtype=int)
+
+    def add(self, worker, number, size):
+        self.frames[worker] += number
+        self.bytes[worker] += number * size
+
+
+def expected_counts(plan, schedules, width, mtu):
+    """Count both parts from the plan's arrays and from the schedules of the transport."""
+    fragments, up, down = ceil(width / 32), Counts(), Counts()
+    for part in plan.workers:
+        sent, got = np.diff(part.send_indptr), np.diff(part.receive_indptr)
+        groups = int(np.ceil(sent / 8).sum())
+        for counts, data in ((up, sent), (down, got)):
+            counts.add(part.worker, fragments * int(data.sum()), 188)
+            counts.add(part.worker, fragments * len(data), 88)
+        down.add(part.worker, fragments * groups, 60)
+    for a, schedule in enumerate(schedules):
+        for b, rows in enumerate(np.diff(schedule.forward.out_indptr).tolist()):
+            sizes = sizes_of_frames(rows, width, mtu)
+            for size in sizes:
+                up.add(a, 1, size)
+                down.add(b, 1, size)
+            up.add(b, ceil(len(sizes) / 8), 60)
+            down.add(a, ceil(len(sizes) / 8), 60)
+    return up, down
+
+
+@pytest.mark.parametrize(("width", "mtu"), [(32, 1_500), (128, 576), (128, 9_000)])
+def test_links_carry_both_parts_once(plan, graph, folders, width, mtu):
+    left = {direction: plan.left(direction) for direction in Direction}
+    schedules = left_schedules(graph, plan.assignment, WORKERS, left)
+    up, down = expected_counts(plan, schedules, width, mtu)
+    told = as_json("--plan", folders / "half", "--features", width, "--mtu", mtu)
+    for name, counts in (("up", up), ("down", down)):
+        assert told[f"frames_{name}"] == counts.frames.tolist()
+        assert told[f"bytes_{name}"] == counts.bytes.tolist()
+    assert told["sums"] == sum(told["sums_down"])
+    assert told["sums"] == ceil(width / 32) * len(plan.switch.result_block)
+    assert told["left"] == plan.left(Direction.FORWARD).sum() > 0
+    rows = sum(int(schedule.forward.out_indptr[-1]) for schedule in schedules)
+    assert told["rows_between_hosts"] == rows > 0
+    assert (told["system"], told["blocks"]) == ("plan", plan.manifest.blocks)
+
+
+def test_the_switch_adds_what_it_does_without_the_hosts(plan, graph):
+    alone = run_simulation(plan_setup(plan, 2), OPTIONS)
+    run = beside(plan_setup(plan, 2), rows_left(plan, graph), features=64)
+    for name in ("sums", "contributions", "barriers", "sums_down", "sum_bytes_down", "passes"):
+        assert getattr(run, name) == getattr(alone, name)
+    assert run.seconds >= alone.seconds
+
+
+def test_a_plan_that_leaves_all_is_hosts_alone(everything_left, graph, folders):
+    rows = rows_left(everything_left, graph)
+    alone = run_simulation(host_setup(rows, 64, OPTIONS.pace, 1_500), OPTIONS)
+    told = as_json("--plan", folders / "all", "--features", 64)
+    partial = as_json("--plan", folders / "all", "--features", 64, "--system", "host-partial")
+    assert told["exchange_seconds"] == partial["exchange_seconds"] == alone.seconds
+    assert told["bytes"] == partial["bytes"] == sum(alone.bytes_up) + sum(alone.bytes_down)
+    assert told["compute_seconds"] == pytest.approx(partial["compute_seconds"])
+    assert told["rows_between_hosts"] == rows.sum()
+
+
+def test_no_rows_are_the_plan_alone(plan):
+    setup = plan_setup(plan, 1)
+    nothing = np.zeros((WORKERS, WORKERS), dtype=int)
+    assert mixed_setup(setup, nothing, 32, OPTIONS.pace, 1_500) is setup
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_both_parts_survive_losses_beside_other_flows(plan, graph, seed):
+    options = NetworkOptions(buffer=9_000, background_load=0.3, background_seed=seed)
+    run = beside(plan_setup(plan, 4), rows_left(plan, graph), features=128, options=options)
+    assert run.lost > 0
+    assert run.sent_again > 0
+    alone = run_simulation(plan_setup(plan, 4), OPTIONS)
+    assert run.sums == alone.sums
+    assert run.seconds > alone.seconds
+
+
+def test_a_mixed_plan_needs_a_star(folders):
+    with pytest.raises(SimulatorError, match="a star only: leave out --topology leaf-spine"):
+        simulate("--plan", folders / "half", "--topology", "leaf-spine", "--leaves", 2)
+
+
+def test_rows_of_another_graph_are_not_known(plan, graph):
+    other = load_graph("random:300:2000:4")
+    with pytest.raises(PlannerError, match="made for another graph"):
+        left_edges(plan, replace(other, name=graph.name), Direction.FORWARD)
