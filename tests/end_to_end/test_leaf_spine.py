@@ -273,6 +273,7 @@ def test_losses_are_those_of_the_star():
         result = switchgnn(
             *("train", "--data", "karate", "--epochs", 3, "--dropout", 0, "--json"),
             *("--workers", 4, "--slots", 16, "--fabric", "loopback", *topology),
+            *("--transport", "switch"),
         )
         assert result.returncode == 0, result.stderr[-2000:]
         losses.append(json.loads(result.stdout.splitlines()[-1])["losses"])

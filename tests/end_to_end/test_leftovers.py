@@ -54,7 +54,8 @@ def begun(pid):
 
 
 RUN = ("run", "--slots", "16", "--rounds", "2000")
-TRAIN = ("train", "--data", "karate", "--workers", "2", "--epochs", "100000")
+KARATE = ("--data", "karate", "--workers", "2", "--epochs", "100000")
+TRAIN = ("train", *KARATE, "--transport", "switch")
 STAGES = ["starting the switch", "installing", "exchanging"]
 # The last one is when epochs are shown.
 TRAINING_STAGES = ["planning", "installing", "loss"]

@@ -157,8 +157,8 @@ def test_a_training_goes_on_where_it_stopped(tmp_path, sampled):
     """With dropout, and with rows that are drawn anew in each epoch."""
     where = ("embedded", "loopback")
     named = ("--data", "karate", "--workers", "2", "--evaluate-every", "2", "--dropout", "0.5")
-    if sampled:
-        named = (*named, "--transport", "host", "--sampling", "0.3")
+    over = ("host", "--sampling", "0.3") if sampled else ("switch",)
+    named = (*named, "--transport", *over)
     saved = ("--checkpoint", str(tmp_path / "saved"))
     (whole,) = finished(train(where, *named, epochs=4))
     finished(train(where, *named, *saved, epochs=2))
@@ -169,7 +169,8 @@ def test_a_training_goes_on_where_it_stopped(tmp_path, sampled):
 
 def test_another_number_of_workers_goes_on_as_if_never_interrupted(tmp_path):
     where = ("embedded", "loopback")
-    saved = ("--data", "karate", "--evaluate-every", "2", "--checkpoint", str(tmp_path / "saved"))
+    named = ("--data", "karate", "--evaluate-every", "2", "--transport", "switch")
+    saved = (*named, "--checkpoint", str(tmp_path / "saved"))
     whole, *_ = train_plainly(
         load_dataset("karate"), model="gcn", layers=2, hidden=8, epochs=4, seed=0
     )
@@ -211,6 +212,7 @@ def test_on_a_gpu_losses_are_those_of_one_process(device, model, tmp_path):
         load_dataset("karate"), model=model, layers=2, hidden=8, epochs=EPOCHS, seed=0
     )
     named = ("--data", "karate", "--workers", "2", "--model", model, "--device", device)
+    named = (*named, "--transport", "switch")
     saved = ("--checkpoint", str(tmp_path / "saved"))
     (began,) = finished(train(("embedded", "loopback"), *named, *saved, epochs=2))
     (rest,) = finished(train(("embedded", "loopback"), *named, *saved))
@@ -427,9 +429,10 @@ def test_workers_that_are_killed_while_they_build_their_model_leave_no_files(tra
 def test_nothing_listens_beyond_loopback():
     """Neither the switch nor PyTorch's meeting point; other machines have no part in it."""
     command = (sys.executable, "-m", "switchgnn.commands", "train", "--data", "karate", "--json")
-    options = ("--workers", "2", "--epochs", "100000", "--target", "embedded")
+    options = ("--workers", "2", "--epochs", "100000", "--transport", "switch")
+    where = ("--target", "embedded", "--fabric", "loopback")
     with subprocess.Popen(
-        [*command, *options, "--fabric", "loopback"], stdout=subprocess.PIPE, text=True
+        [*command, *options, *where], stdout=subprocess.PIPE, text=True
     ) as process:
         try:
             assert json.loads(process.stdout.readline())

@@ -15,6 +15,7 @@ from tests.support.speed import seconds_here
 
 RUN = ("run", "--graph", "karate", "--workers", 3, "--slots", 16, "--rounds", 20)
 TRAIN = ("train", "--data", "karate", "--workers", 3, "--epochs", 5, "--dropout", 0)
+OVER_SWITCH = ("--transport", "switch")
 # Each combination beside itself: interfaces, ports and folders of one kind.
 PLACES = some_of(lambda one, other: one == other, COMBINATIONS, COMBINATIONS)
 needs_training = pytest.mark.skipif(
@@ -64,7 +65,8 @@ def test_runs_over_shaped_links(combination, tmp_path):
     some_of(lambda one, other: (one, other) == (0, 2), COMBINATIONS, COMBINATIONS),
 )
 def test_a_training_beside_a_run(one, other, tmp_path):
-    trained, ran = reports_of(tmp_path, (*TRAIN, *words_of(one)), (*RUN, *words_of(other)))
+    train = (*TRAIN, *OVER_SWITCH, *words_of(one))
+    trained, ran = reports_of(tmp_path, train, (*RUN, *words_of(other)))
     assert ran["exact"] is True
     (alone,) = reports_of(tmp_path, (*TRAIN, "--transport", "local"))
     assert trained["losses"] == pytest.approx(alone["losses"], rel=1e-4)
@@ -74,7 +76,7 @@ def test_a_training_beside_a_run(one, other, tmp_path):
 @needs_training
 @pytest.mark.parametrize("combination", COMBINATIONS)
 def test_trainings(combination, tmp_path):
-    train = (*TRAIN, *words_of(combination))
+    train = (*TRAIN, *OVER_SWITCH, *words_of(combination))
     one, other = reports_of(tmp_path, train, train)
     assert one["losses"] == pytest.approx(other["losses"], rel=1e-4)
 
