@@ -279,7 +279,16 @@ def check_part(folder: str | Path, job: Job, worker: int) -> None:
 
 
 def job_schedule(folder: str | Path, job: Job, worker: int) -> Path | None:
-    """Return the file of a worker's schedule; None where the plan leaves nothing to the hosts."""
+    """Find a worker's schedule.
+
+    Args:
+        folder: of the job.
+        job: what is in it.
+        worker: whose schedule it is.
+
+    Returns:
+        Its file; None where the plan leaves nothing to the hosts.
+    """
     return _both(Path(folder) / PARTS_FOLDER, worker)[0] if job.schedules else None
 
 

@@ -124,6 +124,9 @@ def forecast_of(network: Network, directions: str, width: int) -> StarForecast:
         network: links and switch.
         directions: a key of DIRECTIONS.
         width: numbers of a feature.
+
+    Returns:
+        The forecast.
     """
     return StarForecast(network, {each: {width: 1.0} for each in find_directions(directions)})
 

@@ -132,8 +132,7 @@ class MachineForecast:
         network: links, switch and processors.
         profile: of the switch.
         workers: their number.
-        widths: how often a row of so many numbers is exchanged, half of the times in each
-            direction.
+        widths: how often rows of each width are exchanged, half of the times in each direction.
     """
 
     network: Network

@@ -336,8 +336,8 @@ class _Traffic:
     ) -> NDArray[np.int64]:
         """Return int64[S], when each packet reaches the switch if its worker's window is heeded.
 
-        A packet waits until so many before it are confirmed that a window is left, and until the
-        first group that is not confirmed is near enough. Groups are confirmed in any order.
+        A packet waits until fewer than a window before it are unconfirmed, and until the first
+        group that is not confirmed is near enough. Groups are confirmed in any order.
 
         Args:
             through: int64[S], when each packet has been added.

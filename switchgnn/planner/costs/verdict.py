@@ -29,6 +29,9 @@ def share_served(plan: Plan, boundary: BoundaryEdges, directions: tuple[Directio
         plan: the plan.
         boundary: the boundary edges of the forward direction.
         directions: those that count.
+
+    Returns:
+        From 0 to 1; 1 where there are no destinations.
     """
     ends = {Direction.FORWARD: boundary.destination, Direction.BACKWARD: boundary.source}
     left = sum(int(plan.left(each).sum()) for each in directions)
