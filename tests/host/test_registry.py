@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from switchgnn.host.errors import TransportError
-from switchgnn.host.registry import DEFAULT, TRANSPORTS, transport_kind
+from switchgnn.host.registry import AUTO, DEFAULT, TRANSPORTS, transport_kind
 from switchgnn.host.transport import WorkerEnd
 from switchgnn.planner.strategies import BLOCK_STRATEGIES, ORDER_STRATEGIES, PARTITION_STRATEGIES
 from tests.host.addresses import ADDRESSES, WORKER
@@ -25,7 +25,8 @@ SOURCES = [
 def test_names_and_labels_tell_transports_apart():
     assert len({each.name for each in TRANSPORTS}) == len(TRANSPORTS)
     assert len({each.label for each in TRANSPORTS}) == len(TRANSPORTS)
-    assert DEFAULT in TRANSPORTS
+    assert DEFAULT is AUTO
+    assert AUTO.name not in {each.name for each in TRANSPORTS}
     for each in TRANSPORTS:
         assert transport_kind(each.name) is each
 

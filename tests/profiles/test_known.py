@@ -22,15 +22,21 @@ FRAME_BITS = 188 * 8
 
 
 @pytest.mark.parametrize(
-    ("name", "stages", "recirculated", "ports"),
-    [("tofino1", 12, 100e9, 64), ("tofino2", 20, 400e9, 128)],
+    ("name", "stages", "recirculated", "ports", "lanes", "pipelines"),
+    [
+        ("tofino1", 12, 100e9, 64, 32, 1),
+        ("tofino2", 20, 400e9, 128, 32, 1),
+        ("tofino2-64", 20, 400e9, 128, 64, 1),
+        ("tofino2-256", 20, 400e9, 128, 256, 4),
+    ],
 )
-def test_a_tofino_is_what_its_sources_say(name, stages, recirculated, ports):
+def test_a_tofino_is_what_its_sources_say(name, stages, recirculated, ports, lanes, pipelines):
+    """A frame that goes through several pipelines is added to in each of them."""
     switch = find_profile(name)
-    assert switch.banks == 1 <= stages * ALUS // LANES
+    assert switch.banks == lanes // LANES <= pipelines * (stages * ALUS // LANES)
     sram = PIPELINES * stages * BLOCKS * BLOCK_BYTES
     assert switch.table_bytes == sram - 2 * switch.slot_bytes
-    passes = PIPELINES * recirculated / FRAME_BITS
+    passes = PIPELINES * recirculated / ((60 + 4 * lanes) * 8)
     assert switch.passes_per_second == pytest.approx(passes, rel=1e-9)
     assert (switch.ports, switch.port_gbits) == (ports, 100)
     assert not switch.program_sizes

@@ -16,6 +16,7 @@ pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installe
 from switchgnn.commands.train import steps as train
 from switchgnn.commands.train.job import TrainJob, default_task
 from switchgnn.commands.train.plan import prepare_training
+from switchgnn.planner.presets import PRESETS
 from switchgnn.training import load_dataset
 from switchgnn.training.layers.models import ModelOptions
 from switchgnn.training.trainer import TrainOptions
@@ -27,7 +28,7 @@ NAMES = ("partition", "block_strategy", "send", "order")
 @pytest.mark.parametrize("command", ["run", "train"])
 @pytest.mark.parametrize("part", ["strategy", *KNOWN])
 def test_a_wrong_name_is_answered_with_the_right_ones(command, part):
-    known = KNOWN.get(part, ("best", "paper"))
+    known = KNOWN.get(part, PRESETS)
     with pytest.raises(PlannerError, match=f"'worst'; known: {', '.join(sorted(known))}"):
         CliRunner().invoke(app, [command, f"--{part}", "worst"], catch_exceptions=False)
 
