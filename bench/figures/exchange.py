@@ -11,9 +11,14 @@ from bench.loads.exchange import Exchanged, exchange
 from bench.machine import lacks
 from bench.measure import Samples, alternate, repeat
 from bench.settings import Settings
-from switchgnn.host.wire.header import LANES, feature_frame_bytes
+from switchgnn.host.direct.frames import GROUP
+from switchgnn.host.direct.framing import USUAL_MTU
+from switchgnn.host.direct.partial import fewest_rows
+from switchgnn.host.wire.header import BODY_AT
 from switchgnn.p4src import load_program
-from switchgnn.planner import Direction, Plan
+from switchgnn.planner import Plan
+from switchgnn.planner.costs.host_seconds import packed_frames
+from switchgnn.simulator.host_setup import rows_of_plan
 from switchgnn.topologies import Target
 
 NAME = "exchange"
@@ -67,13 +72,15 @@ def _graph(settings: Settings, name: str, plan: Plan, width: int, rounds: int) -
 
 
 def _bytes(name: str, plan: Plan, width: int, results: list[Exchanged]) -> Line:
-    prediction = plan.manifest.direction(Direction.FORWARD).prediction
-    packets = sum(prediction.host_packets_up) + sum(prediction.host_packets_down)
-    host_based = packets * -(-width // LANES) * feature_frame_bytes(LANES)
+    """Compare the wires with hosts alone that send copies or partial sums in packed frames."""
+    rows = rows_of_plan(plan, fewest_rows).rows
+    frames, sizes = packed_frames(rows, width, USUAL_MTU)
+    acknowledged = int((-(-frames // GROUP)).sum())
+    alone = 2 * (int(sizes.sum()) + BODY_AT * acknowledged)
     return Line(
         NAME,
         f"{name}: bytes of a round, both ways",
         "B",
         Samples("on the wires", tuple(result.wire_bytes for result in results)),
-        Samples("host-based", (float(host_based),) * len(results)),
+        Samples(f"host-partial, MTU {USUAL_MTU}", (float(alone),) * len(results)),
     )
