@@ -3,7 +3,7 @@
 """The preset `auto`: all sums by the switch, by the hosts, or by both, whatever takes least."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from switchgnn.planner.costs.forecast import (
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner.plan.manifest import seal
 from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.presets import Choice, Situation
 
@@ -105,6 +106,13 @@ def build_auto(
     whole = build(None, assignment)
     tell("predict the seconds of exchanges")
     boundary = boundary_edges(graph, whole.assignment)
+
+    def leaving(left: Left) -> Plan:
+        """Build a plan for the same partition, and record how that was made."""
+        plan = build(left, whole.assignment)
+        manifest = replace(plan.manifest, partition=whole.manifest.partition)
+        return replace(plan, manifest=seal(manifest))
+
     both = (boundary, situation.workers, forecast.directions)
     nothing = {it: np.zeros((situation.workers,) * 2, np.int64) for it in forecast.directions}
     seconds = {HOST_PARTIAL: forecast.of_hosts(host_rows(*both, partial=True))}
@@ -120,7 +128,7 @@ def build_auto(
             continue
         tell(f"leave all but {number} of {blocks} blocks to the hosts")
         left = _all_but(ranked, number * situation.room, graph.vertices)
-        plan = build(left, whole.assignment)
+        plan = leaving(left)
         more = fits is None or fits(plan)
         if not more:
             continue
@@ -131,7 +139,7 @@ def build_auto(
     chosen = min((way for way in WAYS if way in seconds), key=lambda way: seconds[way])
     if chosen not in plans:
         everything = dict.fromkeys(Direction, np.ones(graph.vertices, dtype=np.bool_))
-        plans[chosen] = build(everything, whole.assignment)
+        plans[chosen] = leaving(everything)
     return AutoPlan(plans[chosen], {way: seconds[way] for way in WAYS if way in seconds}, chosen)
 
 

@@ -75,6 +75,7 @@ def test_dear_blocks_leave_everything(graph):
     made = built(graph, Priced(block=1e9, row=1))
     assert made.chosen == HOST_PARTIAL
     assert not served(made.plan)
+    assert made.plan.manifest.partition.method == "metis"
     left = np.flatnonzero(made.plan.left(Direction.FORWARD)).tolist()
     assert set(left) == set(neighbours(graph, made.plan.assignment))
 
