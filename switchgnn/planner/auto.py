@@ -100,7 +100,7 @@ def build_auto(
             assignment=owner,
             fits=fits,
             left=left,
-            progress=progress,
+            progress=tell if left is None else None,
         )
 
     whole = build(None, assignment)

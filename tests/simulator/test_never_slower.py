@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`auto` is as fast as hosts alone and as plans: it leaves sums to hosts where they are faster."""
 
+import re
 from functools import cache
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from switchgnn.planner import build_plan, load_graph, write_plan
 from switchgnn.planner.costs import mixed_seconds
 
-from .test_command import as_json
+from .test_command import as_json, simulate
 
 # The strawman sends what finds no slot on as it came, and has no blocks: with few slots it may be
 # faster (docs/evaluation.md).
@@ -92,3 +93,12 @@ def test_a_plan_in_a_folder_is_compared_with_hosts_too(tmp_path):
     assert told["chosen"] == "host-partial"
     alone = as_json(*("--plan", tmp_path / "plan", "--system", "host-partial", "--features", 64))
     assert told["exchange_seconds"] == alone["exchange_seconds"]
+
+
+def test_people_are_told_what_auto_takes():
+    words = ("--graph", "digits", "--workers", 8, "--memory", "20kB", "--features", 64)
+    text = simulate(*words, "--system", "auto").stdout
+    assert re.search(
+        r"^auto takes mixed: predicted .* µs \(switch .*, host .*\); hosts make ", text, re.M
+    )
+    assert "auto takes" not in simulate(*words, "--system", "best").stdout

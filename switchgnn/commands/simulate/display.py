@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `switchgnn simulate` prints of its report."""
 
+from switchgnn.planner.costs.verdict import told_seconds
 from switchgnn.simulator import FRAGMENT, LEAF
 from switchgnn.simulator.report import SimulateReport
+from switchgnn.simulator.subject import Subject
 
 _MICRO, _GIGA = 1e-6, 1e9
 
@@ -33,6 +35,16 @@ def _overlap(report: SimulateReport) -> str:
     )
 
 
+def _chosen(subject: Subject) -> list[str]:
+    """Return a line about what `auto` took; nothing of other systems."""
+    if subject.chosen is None or not subject.predicted_seconds:
+        return []
+    told = {way: told_seconds(seconds) for way, seconds in subject.predicted_seconds.items()}
+    others = ", ".join(f"{way} {each}" for way, each in told.items() if way != subject.chosen)
+    left = f"; hosts make {subject.left:,} sums" if subject.left else ""
+    return [f"auto takes {subject.chosen}: predicted {told[subject.chosen]} ({others}){left}"]
+
+
 def report_text(report: SimulateReport) -> str:
     """Return what a simulation came to, for people."""
     run, subject = report.run, report.subject
@@ -45,6 +57,7 @@ def report_text(report: SimulateReport) -> str:
         f"{report.bytes:,} bytes on all links; the longest queue of a port "
         f"{run.max_port_queue_bytes:,.0f}, of all together {run.max_queue_bytes:,.0f} bytes",
     ]
+    lines += _chosen(subject)
     if run.inside is not None:
         lines.append(
             f"{run.inside.bytes:,} bytes of them between leaves and spines; "
