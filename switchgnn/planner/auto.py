@@ -4,12 +4,13 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.arrays.rows import distinct_pairs
-from switchgnn.planner.build import Progress
+from switchgnn.planner.build import Left, Progress
 from switchgnn.planner.chosen import build_chosen
 from switchgnn.planner.costs.forecast import (
     HOST,
@@ -29,8 +30,6 @@ from switchgnn.planner.presets import Choice, Situation
 
 # The most boundary edges with which a second plan is made that serves nearly all of them.
 _MOST_TRIED_EDGES = 4_000_000
-
-Left = Mapping[Direction, NDArray[np.bool_]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,37 +87,28 @@ def build_auto(
         PlannerError: as ``build_plan``.
     """
     tell = progress or (lambda _step: None)
-
-    def build(left: Left | None, owner: NDArray[np.integer] | None) -> Plan:
-        return build_chosen(
-            graph,
-            choice,
-            situation,
-            program=program,
-            seed=seed,
-            directions=directions,
-            assignment=owner,
-            fits=fits,
-            left=left,
-            progress=tell if left is None else None,
-        )
-
-    whole = build(None, assignment)
-    tell("predict the seconds of exchanges")
+    room_for = fits or (lambda _plan: True)
+    make = partial(
+        build_chosen, graph, choice, situation, program=program, seed=seed, directions=directions
+    )
+    whole = make(assignment=assignment, fits=fits, progress=progress)
     boundary = boundary_edges(graph, whole.assignment)
+    count = partial(host_rows, boundary, situation.workers, forecast.directions)
 
     def leaving(left: Left) -> Plan:
         """Build a plan for the same partition, and record how that was made."""
-        plan = build(left, whole.assignment)
+        plan = make(assignment=whole.assignment, fits=fits, left=left)
         manifest = replace(plan.manifest, partition=whole.manifest.partition)
         return replace(plan, manifest=seal(manifest))
 
-    both = (boundary, situation.workers, forecast.directions)
-    nothing = {it: np.zeros((situation.workers,) * 2, np.int64) for it in forecast.directions}
-    seconds = {HOST_PARTIAL: forecast.of_hosts(host_rows(*both, partial=True))}
-    seconds[HOST] = forecast.of_hosts(host_rows(*both, partial=False))
+    tell("predict the seconds of exchanges")
+    seconds = {
+        HOST_PARTIAL: forecast.of_hosts(count(partial=True)),
+        HOST: forecast.of_hosts(count(partial=False)),
+    }
     plans = {}
-    if fits is None or fits(whole):
+    if room_for(whole):
+        nothing = {it: np.zeros((situation.workers,) * 2, np.int64) for it in forecast.directions}
         plans[SWITCH], seconds[SWITCH] = whole, forecast.of_plan(whole, nothing)
     ranked = _ranked(boundary, graph.vertices, forecast.directions)
     blocks = -(-max(map(len, ranked.values())) // situation.room)
@@ -129,18 +119,17 @@ def build_auto(
         tell(f"leave all but {number} of {blocks} blocks to the hosts")
         left = _all_but(ranked, number * situation.room, graph.vertices)
         plan = leaving(left)
-        more = fits is None or fits(plan)
-        if not more:
-            continue
-        found = forecast.of_plan(plan, host_rows(*both, partial=True, left=left))
+        found = np.inf
+        if room_for(plan):
+            found = forecast.of_plan(plan, count(partial=True, left=left))
         more = found < seconds.get(MIXED, np.inf)
         if more:
             plans[MIXED], seconds[MIXED] = plan, found
-    chosen = min((way for way in WAYS if way in seconds), key=lambda way: seconds[way])
+    ordered = {way: seconds[way] for way in WAYS if way in seconds}
+    chosen = min(ordered, key=ordered.__getitem__)
     if chosen not in plans:
-        everything = dict.fromkeys(Direction, np.ones(graph.vertices, dtype=np.bool_))
-        plans[chosen] = leaving(everything)
-    return AutoPlan(plans[chosen], {way: seconds[way] for way in WAYS if way in seconds}, chosen)
+        plans[chosen] = leaving(dict.fromkeys(Direction, np.ones(graph.vertices, dtype=np.bool_)))
+    return AutoPlan(plans[chosen], ordered, chosen)
 
 
 def _numbers_of_blocks(blocks: int, edges: int) -> Iterator[int]:
@@ -178,7 +167,9 @@ def _by_workers(edges: BoundaryEdges, vertices: int) -> NDArray[np.int64]:
     return order[: np.count_nonzero(workers)]
 
 
-def _all_but(ranked: Mapping[Direction, NDArray[np.int64]], most: int, vertices: int) -> Left:
+def _all_but(
+    ranked: Mapping[Direction, NDArray[np.int64]], most: int, vertices: int
+) -> dict[Direction, NDArray[np.bool_]]:
     """Return by direction bool[V]: all vertices but the first destinations, `most` of them."""
     left = {}
     for direction, order in ranked.items():
