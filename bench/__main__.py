@@ -31,6 +31,7 @@ from bench.figures import local as fig_local
 from bench.figures import loss as fig_loss
 from bench.figures import plain as fig_plain
 from bench.figures import planner as fig_planner
+from bench.figures import predicted as fig_predicted
 from bench.figures import recovery as fig_recovery
 from bench.figures import simulated as fig_simulated
 from bench.figures import targets as fig_targets
@@ -54,6 +55,7 @@ _FIGURES = (
     fig_congestion,
     fig_local,
     fig_epoch,
+    fig_predicted,
     fig_auto,
     fig_training,
     fig_planner,

@@ -142,7 +142,7 @@ def _exchange(task: WorkerTask, events: EventWriter) -> None:
     features = read_npy(task.features, ArrayKind(("<f4",), (2,)), remedy="run again")
     progress = _Progress(events, steps_of(manifest, features.shape[1], task.rounds))
     kept: list[_Round] = []
-    seconds = 0.0
+    seconds = processor_seconds = 0.0
     listeners = Listeners(progress.block_done, progress.share_done)
     end = _end(task, workers=manifest.workers, vertices=len(features))
     with open_switch(end, listeners) as transport:
@@ -162,9 +162,11 @@ def _exchange(task: WorkerTask, events: EventWriter) -> None:
                     _write(kept, result_file(task.output, index // task.rounds_per_file - 1))
                     events.write(WRITTEN)
                     kept = []
-                started = time.perf_counter()
-                kept.append(_round(transport, features_of_round(features, index)))
+                rows = features_of_round(features, index)
+                started, worked = time.perf_counter(), time.thread_time()
+                kept.append(_round(transport, rows))
                 seconds += time.perf_counter() - started
+                processor_seconds += time.thread_time() - worked
             transport.close()
         traffic = transport.traffic
         injected = {way: asdict(counts) for way, counts in transport.injected().items()}
@@ -172,6 +174,7 @@ def _exchange(task: WorkerTask, events: EventWriter) -> None:
     events.write(
         "finished",
         seconds=seconds,
+        processor_seconds=processor_seconds,
         tally=asdict(transport.exchange.tally),
         traffic=traffic._asdict(),
         faults=injected,

@@ -151,6 +151,11 @@ class LoopbackFabric(Fabric):
         """Return the command itself: every worker is on this machine."""
         return list(command)
 
+    @property
+    def switch_processes(self) -> list[int]:
+        """The ids of the switches' processes while these run."""
+        return [child.pid for child in self._switches if child.pid is not None]
+
     def wire_bytes(self) -> list[WireBytes] | None:
         """Return None: no interface counts here, only the workers' sockets do."""
         return None

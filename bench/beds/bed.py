@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A test bed: a star of veth pairs whose switch serves a plan."""
+"""A test bed: a star whose switch serves a plan."""
 
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -24,8 +24,9 @@ from switchgnn.controller.p4runtime.messages import default_update
 from switchgnn.controller.p4runtime.state import empty_state
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.p4src import Program
-from switchgnn.planner import Plan, SwitchPart, write_plan
+from switchgnn.planner import Graph, Plan, SwitchPart, write_plan
 from switchgnn.topologies import Backend, Star, Target, socket_address
+from switchgnn.topologies.loopback_fabric import LoopbackFabric
 
 
 @dataclass(frozen=True)
@@ -36,11 +37,13 @@ class Served:
         plan: the plan, for the workers.
         switch: the switch's part of it, as ``program`` needs it.
         program: the program of the switch.
+        graph: what the plan was made for, where it leaves destinations to the hosts.
     """
 
     plan: Plan
     switch: SwitchPart
     program: Program
+    graph: Graph | None = None
 
 
 class Bed:
@@ -50,11 +53,20 @@ class Bed:
         target: the switch.
         served: the plan.
         backend: which code the embedded switch runs; None: the one it would choose.
+        loopback: its links are sockets of the loopback interface, not veth pairs.
     """
 
-    def __init__(self, target: Target, served: Served, backend: Backend | None = None) -> None:
+    def __init__(
+        self,
+        target: Target,
+        served: Served,
+        backend: Backend | None = None,
+        *,
+        loopback: bool = False,
+    ) -> None:
         self.served = served
         self._backend = backend
+        self._fabric: type[VethStar | LoopbackFabric] = LoopbackFabric if loopback else VethStar
         self.network = star_network(served.plan.manifest.workers)
         self.target = target
         self._stack = ExitStack()
@@ -68,7 +80,7 @@ class Bed:
             write_plan(self.served.plan, self.plan_folder)
             address = socket_address(self.folder)
             star = Star(self.network, self.target, address, backend=self._backend)
-            self.fabric = self._stack.enter_context(VethStar(star, self.folder))
+            self.fabric = self._stack.enter_context(self._fabric(star, self.folder))
             self.client = self._stack.enter_context(P4RuntimeClient(star.grpc_address))
             self._install()
             self._stack = self._stack.pop_all()

@@ -55,6 +55,11 @@ class VethStar(Fabric):
             for worker in range(self.star.workers):
                 remove_pair(self._host_end(worker))
 
+    @property
+    def switch_processes(self) -> list[int]:
+        """The id of the switch's process while it runs."""
+        return [] if self._switch is None or self._switch.pid is None else [self._switch.pid]
+
     def worker_link(self, worker: int) -> str:
         """Return the worker's end of its pair."""
         return f"eth:{self._host_end(worker)}"

@@ -10,6 +10,7 @@ import numpy as np
 
 from bench.beds.bed import Bed
 from switchgnn.commands.shared.workers import WORKER_COMMAND, WorkerError, run_workers
+from switchgnn.host.mixed.schedules import write_left_schedules
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import LANES
 from switchgnn.host.worker import WorkerTask
@@ -25,9 +26,10 @@ class Exchanged:
 
     Attributes:
         seconds: the time of one round, from the moment that all workers are there.
+        processor_seconds: what the processors of all workers worked in one round.
         contributions: contributions per second, as the switch counted them.
         passes: passes per contribution.
-        wire_bytes: bytes of one round, both ways, on all wires.
+        wire_bytes: bytes of one round, both ways, on all wires; 0 over loopback.
         repeated: attempts before this one that failed.
         injected: frames that a fault was injected into.
         repairs: the repairs of all workers, by kind.
@@ -35,6 +37,7 @@ class Exchanged:
     """
 
     seconds: float
+    processor_seconds: float
     contributions: float
     passes: float
     wire_bytes: float
@@ -81,17 +84,27 @@ def _exchange(bed: Bed, rounds: int, width: int, faults: str, command: Sequence[
         replace(_task(bed, worker, rounds, width), faults=faults)
         for worker in range(bed.fabric.star.workers)
     ]
+    if bed.served.graph is not None:
+        files = [task.features.with_suffix(".npz") for task in tasks]
+        write_left_schedules(bed.served.graph, bed.served.plan, files)
+        stations = tuple(neighbour.station for neighbour in bed.network.neighbours)
+        tasks = [
+            replace(task, schedule=file, stations=stations)
+            for task, file in zip(tasks, files, strict=True)
+        ]
     before, wire_before = bed.counters(), bed.fabric.wire_bytes()
     outcomes = run_workers(bed.fabric, tasks, lambda _done, _total: None, command=command)
     after, wire_after = bed.counters(), bed.fabric.wire_bytes()
     # A worker's clock starts when it is ready, so the last worker's has no waiting in it.
     seconds = min(outcome.seconds for outcome in outcomes)
     contributions = after["contributions"] - before["contributions"]
+    passes = after["passes"] - before["passes"]
     wire = _total(wire_after) - _total(wire_before)
     return Exchanged(
         seconds=seconds / rounds,
+        processor_seconds=sum(outcome.processor_seconds for outcome in outcomes) / rounds,
         contributions=contributions / seconds,
-        passes=(after["passes"] - before["passes"]) / contributions,
+        passes=passes / contributions if contributions else 0.0,
         wire_bytes=wire / rounds,
         repeated=0,
         injected=sum(
@@ -112,8 +125,8 @@ def _added(counts: Iterable[dict[str, int]]) -> dict[str, int]:
     return dict(total)
 
 
-def _total(wires: list[WireBytes]) -> int:
-    return sum(wire.up + wire.down for wire in wires)
+def _total(wires: list[WireBytes] | None) -> int:
+    return sum(wire.up + wire.down for wire in wires or [])
 
 
 def _task(bed: Bed, worker: int, rounds: int, width: int) -> WorkerTask:

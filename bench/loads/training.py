@@ -41,6 +41,7 @@ class Setting:
         bandwidth: Mbit/s of each link, or None for as fast as the machine can.
         layers: of the GCN.
         hidden: numbers of a hidden feature.
+        slots: of the switch; None: all that the program has.
     """
 
     graph: str
@@ -50,6 +51,7 @@ class Setting:
     bandwidth: float | None = None
     layers: int = 2
     hidden: int = 32
+    slots: int | None = None
 
 
 class Trainings:
@@ -145,7 +147,7 @@ def job_of(setting: Setting, transport: str) -> "TrainJob":
             pace=Pace(limits.window, 60.0),
         ),
         workers=WORKERS,
-        slots=load_program().slots,
+        slots=setting.slots or load_program().slots,
         asked=Asked(partition="metis"),
         target=setting.target.value,
         fabric=setting.fabric.value,

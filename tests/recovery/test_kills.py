@@ -11,17 +11,23 @@ import sys
 import threading
 from contextlib import ExitStack
 
+import numpy as np
 import pytest
 
 from switchgnn.controller import P4RuntimeClient, Watched, WatchEventKind, load_plan, watch
 from switchgnn.host.pace import Pace
 from switchgnn.planner.plan.files import write_plan
+from tests.host.mixed import crew as mixed
 from tests.support.fabrics import Team, bed
 from tests.support.markers import TARGETS, full
 from tests.support.seeds import seeds
 from tests.support.speed import seconds_here
 
 WORKERS = 3
+
+
+def those_of_few_edges(graph):
+    return np.diff(graph.indptr) <= 3
 
 
 @pytest.fixture(params=TARGETS)
@@ -94,6 +100,41 @@ def test_the_switch_is_killed_and_started_again(own_bed, seed):
         killer.join(seconds_here(60))
         assert not team.errors, team.errors
         assert wrong == 0
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("seed", seeds(1, 4))
+def test_the_switch_is_killed_in_a_mixed_exchange(target, tmp_path, seed):
+    """It carries the rows between hosts as well; the sums of both parts are exact."""
+    moments = random.Random(seed)
+    kill_after = moments.randrange(1, 12)
+    blocks, reached, done = [], threading.Event(), threading.Event()
+
+    def on_block(*place):
+        blocks.append(place)
+        if len(blocks) >= kill_after:
+            reached.set()
+
+    options = {"graph": "karate", "slots": 8, "directions": "both", "left": those_of_few_edges}
+    with bed(target, WORKERS, tmp_path, **options) as own_bed, ExitStack() as stack:
+        own_bed.install()
+        Controller(own_bed, stack)
+
+        def kill():
+            reached.wait(seconds_here(60))
+            done.wait(moments.random() * 0.02)
+            own_bed.kill()
+            own_bed.start()
+            done.wait(seconds_here(100))
+
+        calls = [(mixed.whole_numbers(own_bed, 40, each), way) for each in (0, 1) for way in mixed.BOTH]
+        transports = stack.enter_context(mixed.crew(own_bed, on_block=on_block))
+        killer = threading.Thread(target=kill)
+        killer.start()
+        found = mixed.run(own_bed, transports, calls)
+        done.set()
+        killer.join(seconds_here(60))
+        assert mixed.wrong(own_bed, calls, found) == 0
 
 
 @pytest.mark.parametrize("seed", seeds(1, 2))

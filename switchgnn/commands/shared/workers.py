@@ -9,7 +9,7 @@ import selectors
 import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NoReturn, Protocol
 
 from switchgnn.errors import SwitchGNNError
@@ -69,12 +69,14 @@ class WorkerOutcome:
 
     Attributes:
         seconds: time of its exchanges.
+        processor_seconds: what its processor worked in them.
         tally: its counters by name.
         traffic: frames and bytes by direction, as its socket counted them.
         faults: faults injected on its link, by direction and name.
     """
 
     seconds: float
+    processor_seconds: float
     tally: dict[str, int]
     traffic: dict[str, int]
     faults: dict[str, dict[str, int]]
@@ -231,7 +233,7 @@ class _Silence:
 
 
 def _outcome(event: dict[str, Any]) -> WorkerOutcome:
-    return WorkerOutcome(event["seconds"], event["tally"], event["traffic"], event["faults"])
+    return WorkerOutcome(**{field.name: event[field.name] for field in fields(WorkerOutcome)})
 
 
 def _raise_cause(selector: selectors.BaseSelector) -> None:

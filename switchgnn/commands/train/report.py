@@ -62,6 +62,8 @@ class TrainReport:
             as before; None for transports without.
         void_rounds: rounds that were given up and exchanged again, as features had outgrown the
             scale that was foreseen; None as before.
+        exchange_seconds: an epoch's exchanges of the worker with the least, which waited least for
+            workers that still computed: the median as before. Compare it with a prediction.
         predicted_seconds: what the exchanges of an epoch were predicted to take, by transport,
             where `auto` chose this one; None elsewhere.
     """
@@ -104,6 +106,7 @@ class TrainReport:
     epoch_traffic: list[dict[str, float]] = field(default_factory=list)
     barriers_per_epoch: float | None = None
     void_rounds: int | None = None
+    exchange_seconds: float | None = None
     predicted_seconds: dict[str, float] | None = None
 
     @property
@@ -189,6 +192,7 @@ class Recorder:
             epoch_traffic=[_of_an_epoch(events) for events in self._epochs],
             barriers_per_epoch=_barriers_of_an_epoch(first),
             void_rounds=first[-1].get("void") if first else None,
+            exchange_seconds=_typical(self._each("exchange").min(axis=0)),
         )
 
     def _split(self) -> dict[str, float]:

@@ -24,10 +24,11 @@ BOTH = (Direction.FORWARD, Direction.BACKWARD)
 
 
 @contextmanager
-def crew(bed, *, faults="", pace=PATIENT, left=None, mtu="1500"):
+def crew(bed, *, faults="", pace=PATIENT, left=None, mtu="1500", on_block=None):
     """A transport for each worker of the bed's plan, on its installed session.
 
-    `left` has the schedules serve other destinations than the plan leaves.
+    `left` has the schedules serve other destinations than the plan leaves; `on_block` is called
+    with each block that is done.
     """
     plan = bed.plan
     left = left or {way: plan.left(way) for way in BOTH}
@@ -40,9 +41,8 @@ def crew(bed, *, faults="", pace=PATIENT, left=None, mtu="1500"):
             if faults:
                 link = FaultyLink(link, parsed, part.worker)
             end = end_of(bed, part, pace=pace_here(pace), mtu=mtu)
-            made.append(
-                mixed_transport(end, plan.manifest, part, schedule, link, listeners=Listeners())
-            )
+            hears = Listeners(on_block)
+            made.append(mixed_transport(end, plan.manifest, part, schedule, link, listeners=hears))
         yield made
 
 
