@@ -39,7 +39,7 @@ from bench.figures import training as fig_training
 from bench.line import Line
 from bench.settings import Settings
 from bench.table import make_console, render
-from switchgnn.errors import SwitchGNNError
+from switchgnn.base.errors import SwitchGNNError
 
 _FIGURES = (
     fig_plain,

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The error of a figure that was not measured."""
 
-from switchgnn.errors import SwitchGNNError
+from switchgnn.base.errors import SwitchGNNError
 
 
 class BenchError(SwitchGNNError):

@@ -2,6 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The control plane: brings switches to a plan over P4Runtime, and reads them."""
 
+from switchgnn.base.network import (
+    LeafSpineNetworks,
+    Neighbour,
+    Network,
+    leaf_spine_networks,
+    star_network,
+)
 from switchgnn.controller.clear import clear
 from switchgnn.controller.controls.outcome import Outcome
 from switchgnn.controller.counters import Counters, read_counters
@@ -13,13 +20,6 @@ from switchgnn.controller.plan import SwitchPlan, leaf_spine_switch_plan, load_p
 from switchgnn.controller.report import InstallReport, SwitchReport
 from switchgnn.controller.show import SwitchState, TableState, show, show_entries
 from switchgnn.controller.watch import Watched, WatchEvent, WatchEventKind, watch
-from switchgnn.network import (
-    LeafSpineNetworks,
-    Neighbour,
-    Network,
-    leaf_spine_networks,
-    star_network,
-)
 
 __all__ = [
     "ControllerError",

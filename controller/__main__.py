@@ -6,8 +6,8 @@ import sys
 
 import typer
 
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.controller.cli import app
-from switchgnn.errors import SwitchGNNError
 
 
 def main() -> None:

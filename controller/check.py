@@ -4,6 +4,7 @@
 
 import numpy as np
 
+from switchgnn.base.network import Network
 from switchgnn.controller.controls.banks import Banks
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.loop import FIRST_LOOP_PORT
@@ -15,7 +16,6 @@ from switchgnn.controller.memory import memory_of
 from switchgnn.controller.p4runtime.layout import Array, Layout
 from switchgnn.controller.p4runtime.rows import Rows, require_unique
 from switchgnn.controller.plan import SwitchPlan
-from switchgnn.network import Network
 from switchgnn.p4src import Program
 
 

@@ -4,13 +4,12 @@
 
 from pathlib import Path
 
+from switchgnn.base.described import DescribedNetwork, DescribedSwitch, networks_of
+from switchgnn.base.network import Network
 from switchgnn.controller.errors import PlanRefusedError
 from switchgnn.controller.p4runtime.client import DEFAULT_DEADLINE, P4RuntimeClient
 from switchgnn.controller.p4runtime.connection import TlsOptions
 from switchgnn.controller.plan import SwitchPlan, leaf_spine_switch_plan, load_plan
-from switchgnn.network import Network
-from switchgnn.network.described import DescribedNetwork, DescribedSwitch
-from switchgnn.network.networks_of import networks_of
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.plan.files import read_plan
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine

@@ -4,6 +4,7 @@
 
 from dataclasses import replace
 
+from switchgnn.base.network import Network
 from switchgnn.controller.check import check_rows
 from switchgnn.controller.controls.congestion import Congestion
 from switchgnn.controller.controls.departure import Departure
@@ -21,7 +22,6 @@ from switchgnn.controller.controls.worker import Worker
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.state import State, empty_state
 from switchgnn.controller.plan import SwitchPlan
-from switchgnn.network import Network
 
 
 def desired_state(plan: SwitchPlan, layout: Layout, network: Network, ecn_threshold: int) -> State:

@@ -4,7 +4,7 @@
 
 from dataclasses import dataclass
 
-from switchgnn.errors import SwitchGNNError
+from switchgnn.base.errors import SwitchGNNError
 
 
 class ControllerError(SwitchGNNError):

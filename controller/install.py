@@ -9,7 +9,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from switchgnn.clock import SYSTEM_CLOCK, Clock
+from switchgnn.base.clock import SYSTEM_CLOCK, Clock
+from switchgnn.base.network import Network
 from switchgnn.controller.check import check_plan
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.controller.controls.session import Session, SessionEntry
@@ -27,7 +28,6 @@ from switchgnn.controller.p4runtime.state import State
 from switchgnn.controller.plan import PlanSource, SwitchPlan, load_plan
 from switchgnn.controller.report import InstallReport
 from switchgnn.controller.target import Progress, Target
-from switchgnn.network import Network
 from switchgnn.p4src import Program
 
 T = TypeVar("T")

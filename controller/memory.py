@@ -5,6 +5,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from switchgnn.base.network import Network
 from switchgnn.controller.controls.departure import Departure
 from switchgnn.controller.controls.destination import Destination
 from switchgnn.controller.controls.fanout import Fanout
@@ -15,7 +16,6 @@ from switchgnn.controller.controls.source import LAST_TAGS_REGISTER, Source
 from switchgnn.controller.controls.worker import Worker
 from switchgnn.controller.p4runtime.layout import Array, Layout, Table
 from switchgnn.controller.plan import SwitchPlan
-from switchgnn.network import Network
 
 _BITS = 8
 # Registers of a bank that have a cell for each of its slots.

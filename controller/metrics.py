@@ -11,7 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from switchgnn.clock import SYSTEM_CLOCK, Clock
+from switchgnn.base.clock import SYSTEM_CLOCK, Clock
+from switchgnn.base.metrics import Histogram, Metric, MetricKind
 from switchgnn.controller.controls.congestion import Congestion
 from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.counters import Counters, read_counters
@@ -29,7 +30,6 @@ from switchgnn.controller.p4runtime.state import (
     table_entity,
 )
 from switchgnn.controller.p4runtime.unwire import count_entities
-from switchgnn.metrics import Histogram, Metric, MetricKind
 
 _SWITCH = ("switch",)
 

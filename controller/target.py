@@ -5,7 +5,7 @@
 import threading
 from collections.abc import Callable, Iterator
 
-from switchgnn.clock import SYSTEM_CLOCK, Clock
+from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.controller.change import Change, change_between, group_updates
 from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.errors import (

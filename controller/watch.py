@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
-from switchgnn.clock import SYSTEM_CLOCK, Clock
+from switchgnn.base.clock import SYSTEM_CLOCK, Clock
+from switchgnn.base.network import Network
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.controller.controls.session import Session
 from switchgnn.controller.counters import read_totals
@@ -30,7 +31,6 @@ from switchgnn.controller.p4runtime.client import P4RuntimeClient, program_cooki
 from switchgnn.controller.p4runtime.state import read_default
 from switchgnn.controller.plan import SwitchPlan
 from switchgnn.controller.report import InstallReport
-from switchgnn.network import Network
 from switchgnn.p4src import Program
 
 # Waiting for a connection must not keep anybody from stopping.

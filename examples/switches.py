@@ -8,11 +8,11 @@ import sys
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from switchgnn.errors import SwitchGNNError
-from switchgnn.network import leaf_spine_networks, star_network
-from switchgnn.network.file import network_text
+from switchgnn.base.described import network_text
+from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.files import private_folder
+from switchgnn.base.network import leaf_spine_networks, star_network
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
-from switchgnn.private_folder import private_folder
 from switchgnn.topologies import (
     LeafSpineSite,
     Site,

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker's side: packets, links, fixed point, and the exchange over the switch."""
 
+from switchgnn.base.network import Station
 from switchgnn.host.errors import FeatureError, HostError, LinkError
 from switchgnn.host.innetwork.errors import InNetworkError
 from switchgnn.host.innetwork.exchange import FixedSums, InNetworkExchange
@@ -9,7 +10,6 @@ from switchgnn.host.innetwork.fixed_point import FixedPoint
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.link import InterfaceLink, Link, UdpLink, open_link
-from switchgnn.station import Station
 
 __all__ = [
     "Addresses",

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 
+from switchgnn.base.metrics import Histogram, Metric, MetricKind, serve_metrics
+from switchgnn.base.tasks import EventWriter
 from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.wire.faults import FaultCounts
 from switchgnn.host.wire.link import Traffic
-from switchgnn.metrics import Histogram, Metric, MetricKind, serve_metrics
-from switchgnn.tasks.task_events import EventWriter
 
 # The event that has all values of a worker's metrics.
 METRICS_EVENT = "metrics"

@@ -6,8 +6,8 @@ import math
 import re
 from collections.abc import Iterator
 
+from switchgnn.base.metrics import MetricsError
 from switchgnn.host.metrics import LABELS, PREFIX
-from switchgnn.metrics import MetricsError
 
 _LABEL = r'[a-z]{1,16}="[a-z0-9_]{0,32}"'
 # A line of ours; whatever else there is, is of somebody else.

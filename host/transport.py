@@ -10,14 +10,14 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.clock import SYSTEM_CLOCK, Clock
+from switchgnn.base.clock import SYSTEM_CLOCK, Clock
+from switchgnn.base.network import Station
 from switchgnn.host.errors import FeatureError, TransportError
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.faults import open_worker_link
 from switchgnn.host.wire.link import Link, Traffic
 from switchgnn.planner.direction import Direction
-from switchgnn.station import Station
 
 NO_TRAFFIC = Traffic(0, 0, 0, 0)
 

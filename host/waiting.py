@@ -4,7 +4,7 @@
 
 from types import TracebackType
 
-from switchgnn.clock import Clock
+from switchgnn.base.clock import Clock
 
 
 class Waiting:

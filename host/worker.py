@@ -14,7 +14,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.full_disk import writing
+from switchgnn.base.arrays import ArrayKind, read_npy
+from switchgnn.base.full_disk import writing
+from switchgnn.base.network import Station
+from switchgnn.base.tasks import EventWriter, Heartbeat, task_from_json, task_to_json
 from switchgnn.host.direct.framing import USUAL_MTU
 from switchgnn.host.innetwork.transport import InNetworkTransport, Listeners
 from switchgnn.host.metrics import WorkerView, serving_metrics, telling_metrics
@@ -24,13 +27,9 @@ from switchgnn.host.transport import WorkerEnd
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import fragments_of
 from switchgnn.host.workload import features_of_round
-from switchgnn.npy import ArrayKind, read_npy
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.plan.files import read_manifest
 from switchgnn.planner.plan.manifest import Manifest
-from switchgnn.station import Station
-from switchgnn.tasks.task_events import EventWriter, Heartbeat
-from switchgnn.tasks.task_json import task_from_json, task_to_json
 
 _REPORT_INTERVAL = 0.1
 # The event that says that one more file is complete; after the last one comes ``finished``.

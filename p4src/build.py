@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from switchgnn.errors import SwitchGNNError
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.p4src.program import STRAWMAN, SWITCHGNN, ProgramFiles
 
 COMPILER = "p4c-bm2-ss"

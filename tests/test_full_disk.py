@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from switchgnn.full_disk import WriteError, keep_room, why_not_written, writing
+from switchgnn.base.full_disk import WriteError, keep_room, why_not_written, writing
 
 
 def error_of(number):

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from switchgnn.errors import SwitchGNNError
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.host.direct import partial_schedules, read_schedule, write_schedule
 from switchgnn.planner import build_plan, read_switch_part, read_worker_part, write_plan
 from switchgnn.planner.check.plan import check_plan

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from switchgnn import interruptible as subject
-from switchgnn.interruptible import Interrupt, interruptible
-from switchgnn.private_folder import private_folder
+from switchgnn.base import interruptible as subject
+from switchgnn.base.files import private_folder
+from switchgnn.base.interruptible import Interrupt, interruptible
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
 

@@ -7,7 +7,7 @@ import stat
 
 import pytest
 
-from switchgnn.native_cache import ForeignCacheError, cache_folder, compiled_once
+from switchgnn.base.native import ForeignCacheError, cache_folder, compiled_once
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give files away")
 

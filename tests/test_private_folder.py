@@ -7,7 +7,7 @@ import tempfile
 
 import pytest
 
-from switchgnn.private_folder import ForeignFolderError, private_folder
+from switchgnn.base.files import ForeignFolderError, private_folder
 
 
 def test_it_is_for_its_owner_alone_and_gone_afterwards():

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from switchgnn.python_program import module_of, python_program
+from switchgnn.base.machine import module_of, python_program
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PACKAGES = ("switchgnn", "controller", "host", "topologies", "p4src")
@@ -73,4 +73,4 @@ def test_nobody_starts_a_module_in_another_way():
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Constant) and node.value == "-m"
     ]
-    assert starting == ["switchgnn/python_program.py"]
+    assert starting == ["switchgnn/base/machine.py"]

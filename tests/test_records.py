@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from switchgnn.records import RecordError, make_record, parse_json
+from switchgnn.base.records import RecordError, make_record, parse_json
 
 
 @dataclass(frozen=True)

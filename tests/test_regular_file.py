@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from switchgnn.regular_file import open_regular, read_regular, read_regular_text
+from switchgnn.base.files import open_regular, read_regular, read_regular_text
 
 
 def _link_to_zeros(path):

@@ -5,7 +5,7 @@
 from contextlib import ExitStack
 from types import TracebackType
 
-from switchgnn.python_program import python_program
+from switchgnn.base.machine import python_program
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric
 from switchgnn.topologies.processes.child import Child

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What can go wrong while a fabric is built."""
 
-from switchgnn.errors import SwitchGNNError
+from switchgnn.base.errors import SwitchGNNError
 
 
 class FabricError(SwitchGNNError):

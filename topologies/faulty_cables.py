@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from switchgnn.python_program import python_program
+from switchgnn.base.machine import python_program
 from switchgnn.topologies.processes.child import Child, temporary_files_in
 
 _PROGRAM = python_program("switchgnn.topologies.relay")

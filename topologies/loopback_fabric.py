@@ -5,7 +5,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from switchgnn.network.described import (
+from switchgnn.base.described import (
     Cable,
     DescribedNetwork,
     DescribedSwitch,

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from switchgnn.base.files import private_folder
+from switchgnn.base.full_disk import writing
 from switchgnn.controller.p4runtime.address import MOST_BYTES, SCHEME, fits_socket, socket_path
-from switchgnn.full_disk import writing
-from switchgnn.private_folder import private_folder
 from switchgnn.topologies.errors import FabricError
 
 # As long as the name of any switch's socket.

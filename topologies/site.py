@@ -6,10 +6,9 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from switchgnn.base.network import LeafSpineNetworks, Neighbour, Network, Station
 from switchgnn.host.wire.addresses import Addresses
-from switchgnn.network import LeafSpineNetworks, Neighbour, Network
 from switchgnn.softswitch.native.backend import Backend
-from switchgnn.station import Station
 from switchgnn.topologies.targets import Target, TlsFolder
 
 # Bytes of the largest packet on an interface of which nobody says otherwise.

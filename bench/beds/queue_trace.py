@@ -10,8 +10,8 @@ from types import TracebackType
 
 import numpy as np
 
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.controller import Counters, P4RuntimeClient, read_counters
-from switchgnn.errors import SwitchGNNError
 
 _INTERVAL = 0.05
 

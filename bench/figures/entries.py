@@ -16,6 +16,8 @@ from bench.errors import BenchError
 from bench.line import Goal, Line
 from bench.measure import Samples
 from bench.settings import Settings
+from switchgnn.base.machine import python_program
+from switchgnn.base.native import find_compiler
 from switchgnn.controller import P4RuntimeClient, program_cookie
 from switchgnn.controller.controls.fanout import ACTION
 from switchgnn.controller.p4runtime.layout import Layout
@@ -23,9 +25,7 @@ from switchgnn.controller.p4runtime.messages import INSERT
 from switchgnn.controller.p4runtime.rows import Rows, Value, make_rows
 from switchgnn.controller.p4runtime.state import read_rows
 from switchgnn.controller.p4runtime.wire import encode_rows
-from switchgnn.native_compiler import find_compiler
 from switchgnn.p4src import Program, load_program
-from switchgnn.python_program import python_program
 
 NAME = "entries"
 # A plan of the paper's size has as many; the others are for machines with less memory or time.

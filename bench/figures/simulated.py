@@ -10,7 +10,7 @@ from bench.errors import BenchError
 from bench.line import Goal, Line
 from bench.measure import Samples, repeat
 from bench.settings import Settings
-from switchgnn.native_compiler import find_compiler
+from switchgnn.base.native import find_compiler
 from switchgnn.virtual.scenario.draw import Wish
 from switchgnn.virtual.scenario.scenario import Rates, Scenario
 from switchgnn.virtual.soak import Soak

@@ -10,7 +10,7 @@ from bench.figures.data_plane import exchanging, saturated
 from bench.line import Line
 from bench.machine import lacks
 from bench.settings import Settings
-from switchgnn.native_compiler import find_compiler
+from switchgnn.base.native import find_compiler
 from switchgnn.p4src import load_program
 from switchgnn.topologies import Backend, Target
 

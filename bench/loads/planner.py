@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from switchgnn.machine.memory import PeakMemory
+from switchgnn.base.machine import PeakMemory
 from switchgnn.planner.chosen import build_chosen
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.graph import Graph

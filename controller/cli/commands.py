@@ -14,6 +14,9 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
+from switchgnn.base.interruptible import wait_for_interrupt
+from switchgnn.base.network import Network
+from switchgnn.base.options import with_groups
 from switchgnn.controller.clear import clear as clear_switch
 from switchgnn.controller.cli.options import (
     OUTPUT,
@@ -36,9 +39,6 @@ from switchgnn.controller.show import show as show_switch
 from switchgnn.controller.target import Progress as Teller
 from switchgnn.controller.watch import WATCH_DEADLINE, Watched, WatchEvent, WatchEventKind
 from switchgnn.controller.watch import watch as keep_installed
-from switchgnn.interruptible import wait_for_interrupt
-from switchgnn.network import Network
-from switchgnn.options.groups import with_groups
 from switchgnn.p4src import Program, load_program, load_strawman
 from switchgnn.planner.check.foreign import trusted_plan
 
@@ -228,8 +228,8 @@ def metrics(
     deadline: Deadline = 1.0,
 ) -> None:
     """Serve what switches have counted to Prometheus, until Ctrl-C."""
+    from switchgnn.base.metrics import serve_metrics  # noqa: PLC0415
     from switchgnn.controller.metrics import SwitchMetrics  # noqa: PLC0415
-    from switchgnn.metrics import serve_metrics  # noqa: PLC0415
 
     reading = access.switches(address, deadline=deadline)
     switches = SwitchMetrics(reading.clients(), interval)

@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
+from switchgnn.base.described import read_network
 from switchgnn.controller.cli.switches import DEFAULT_ADDRESS, Switches
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.controller.p4runtime.client import DEFAULT_DEADLINE
 from switchgnn.controller.p4runtime.connection import TlsOptions
-from switchgnn.network.file import read_network
 
 SWITCHES, PLAN, OUTPUT = "Switches", "Plan", "Output"
 _TLS = "TLS"

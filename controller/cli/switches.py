@@ -5,13 +5,13 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from switchgnn.base.described import DescribedNetwork
+from switchgnn.base.network import Network, leaf_spine_networks, star_network
 from switchgnn.controller.described import client_of, parts_for
 from switchgnn.controller.errors import ControllerError
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
 from switchgnn.controller.p4runtime.connection import TlsOptions
 from switchgnn.controller.plan import SwitchPlan, leaf_spine_switch_plan, load_plan
-from switchgnn.network import Network, leaf_spine_networks, star_network
-from switchgnn.network.described import DescribedNetwork
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.files import read_plan
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine

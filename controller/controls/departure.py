@@ -4,10 +4,10 @@
 
 from ipaddress import IPv4Address
 
+from switchgnn.base.network import Network, mac_number, mac_text
 from switchgnn.controller.p4runtime.layout import Layout, Table
 from switchgnn.controller.p4runtime.rows import Record, Rows, Value, make_rows
 from switchgnn.controller.plan import SwitchPlan
-from switchgnn.network import Network, mac_number, mac_text
 
 ACTION = "address"
 

@@ -4,6 +4,7 @@
 
 import numpy as np
 
+from switchgnn.base.network import Network
 from switchgnn.controller.controls.worker import neighbour_ports
 from switchgnn.controller.p4runtime.layout import Layout, Table
 from switchgnn.controller.p4runtime.rows import (
@@ -16,7 +17,6 @@ from switchgnn.controller.p4runtime.rows import (
     records,
 )
 from switchgnn.controller.plan import SwitchPlan
-from switchgnn.network import Network
 from switchgnn.planner.plan.leaf_spine import NOBODY, LeafSpinePart
 
 ACTION = "set_destination"

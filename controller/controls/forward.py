@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fills the table of forward.p4: where ordinary traffic goes."""
 
+from switchgnn.base.network import Network, mac_number, mac_text
 from switchgnn.controller.p4runtime.layout import Layout, Table
 from switchgnn.controller.p4runtime.rows import Record, Rows, Value, concatenate, make_rows
 from switchgnn.controller.plan import SwitchPlan
-from switchgnn.network import Network, mac_number, mac_text
 
 BROADCAST = "ff:ff:ff:ff:ff:ff"
 FORWARD = "forward"

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The multicast groups: all workers, and for loop.p4 each neighbour's port with each loop port."""
 
+from switchgnn.base.network import Network
 from switchgnn.controller.controls.worker import neighbour_ports
 from switchgnn.controller.plan import SwitchPlan
-from switchgnn.network import Network
 
 # As in sizes.p4.
 FIRST_LOOP_PORT = 256

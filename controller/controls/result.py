@@ -4,12 +4,12 @@
 
 import numpy as np
 
+from switchgnn.base.network import Network
 from switchgnn.controller.controls.loop import result_group
 from switchgnn.controller.controls.worker import neighbour_ports
 from switchgnn.controller.p4runtime.layout import Layout, Table
 from switchgnn.controller.p4runtime.rows import Record, Rows, Value, concatenate, make_rows, records
 from switchgnn.controller.plan import SwitchPlan
-from switchgnn.network import Network
 
 ACTION = "set_result"
 PARTIAL = "set_partial"

@@ -4,11 +4,11 @@
 
 import numpy as np
 
+from switchgnn.base.network import Network
 from switchgnn.controller.controls.worker import neighbour_ports
 from switchgnn.controller.p4runtime.layout import Layout, Table
 from switchgnn.controller.p4runtime.rows import Record, Rows, Value, make_rows, records
 from switchgnn.controller.plan import SwitchPlan
-from switchgnn.network import Network
 
 ACTION = "set_source"
 # One cell for each source.

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fills the table of tier.p4: at which tier of a leaf-spine a switch stands."""
 
+from switchgnn.base.network import Network
 from switchgnn.controller.controls.default import decode_default, encode_default
 from switchgnn.controller.controls.worker import neighbour_ports
 from switchgnn.controller.p4runtime.layout import Layout, Table
 from switchgnn.controller.plan import SwitchPlan
-from switchgnn.network import Network
 
 ACTION = "set_tier"
 

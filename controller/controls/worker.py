@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fills the table of worker.p4: which worker, leaf or spine is behind a port."""
 
+from switchgnn.base.network import Network
 from switchgnn.controller.p4runtime.layout import Layout, Table
 from switchgnn.controller.p4runtime.rows import Record, Rows, concatenate, make_rows
 from switchgnn.controller.plan import SwitchPlan
-from switchgnn.network import Network
 
 ACTION = "set_worker"
 ABOVE = "set_above"

@@ -8,8 +8,8 @@ import socket
 from pathlib import Path
 from urllib.parse import quote
 
+from switchgnn.base.files import user_name
 from switchgnn.controller.errors import ControllerError
-from switchgnn.ownership import user_name
 
 SCHEME = "unix:"
 MOST_BYTES = 107  # of a socket's path: https://man7.org/linux/man-pages/man7/unix.7.html

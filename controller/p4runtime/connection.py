@@ -11,10 +11,10 @@ from typing import Any, Protocol
 import grpc
 from finsy.proto import p4r_grpc
 
+from switchgnn.base.files import read_regular
 from switchgnn.controller.errors import ControllerError
 from switchgnn.controller.p4runtime.address import grpc_target
 from switchgnn.controller.p4runtime.arbitration import Arbitration, Stream
-from switchgnn.regular_file import read_regular
 
 _CLOSING_SECONDS = 2.0
 _CHANNEL_OPTIONS = (

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.base.network import Station
 from switchgnn.host.direct.copies import copies
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.sampling import Sampling
@@ -30,7 +31,6 @@ from switchgnn.host.transport import WorkerEnd
 from switchgnn.host.wire.link import Link
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
-from switchgnn.station import Station
 
 
 @dataclass(frozen=True, eq=False)

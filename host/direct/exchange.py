@@ -8,7 +8,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.clock import SYSTEM_CLOCK, Clock
+from switchgnn.base.clock import SYSTEM_CLOCK, Clock
+from switchgnn.base.network import Station
 from switchgnn.host.congestion import Congestion
 from switchgnn.host.direct.arrivals import MOST_OPEN, Arrivals, Incoming
 from switchgnn.host.direct.data_frames import Outgoing, data_frames, send_order
@@ -22,7 +23,6 @@ from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.header import Header, Kind
 from switchgnn.host.wire.link import Link, Traffic
-from switchgnn.station import Station
 
 # How long a worker that leaves answers those that may have missed its last acknowledgement.
 _LINGER = 2.0

@@ -9,6 +9,7 @@ the fields mean here.
 import zlib
 from typing import NamedTuple
 
+from switchgnn.base.network import Station
 from switchgnn.host.wire.addresses import ECN_CAPABLE, ipv4_envelope
 from switchgnn.host.wire.header import (
     BODY_AT,
@@ -21,7 +22,6 @@ from switchgnn.host.wire.header import (
     Header,
     Kind,
 )
-from switchgnn.station import Station
 
 # The other protocol number for experiments (RFC 3692).
 PROTOCOL = 254

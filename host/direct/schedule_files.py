@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.full_disk import why_not_written
+from switchgnn.base.arrays import ArrayKind, ArraysError, read_npz
+from switchgnn.base.full_disk import why_not_written
 from switchgnn.host.direct.errors import ScheduleError
 from switchgnn.host.direct.operator import RowSums
 from switchgnn.host.direct.schedule import DirectSchedule
-from switchgnn.npy import ArrayKind, ArraysError
-from switchgnn.npz import read_npz
 from switchgnn.planner.arrays.rows import are_offsets
 
 _REMEDY = "write it again"

@@ -10,7 +10,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.clock import SYSTEM_CLOCK, Clock
+from switchgnn.base.clock import SYSTEM_CLOCK, Clock
+from switchgnn.base.network import Station
 from switchgnn.host.direct.driver import Driver
 from switchgnn.host.direct.errors import DirectError
 from switchgnn.host.direct.exchange import DirectExchange
@@ -25,7 +26,6 @@ from switchgnn.host.pace import Pace
 from switchgnn.host.transport import WorkerEnd, check_rows, traffic_since
 from switchgnn.host.wire.link import Link, Traffic, check_packets_fit
 from switchgnn.planner.direction import Direction
-from switchgnn.station import Station
 
 _EXACT = Sampling()
 _USUAL = Framing()

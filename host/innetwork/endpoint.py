@@ -4,7 +4,7 @@
 
 from dataclasses import dataclass
 
-from switchgnn.clock import SYSTEM_CLOCK, Clock
+from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.host.congestion import Congestion
 from switchgnn.host.innetwork.incarnation import new_incarnation
 from switchgnn.host.innetwork.tally import InNetworkTally

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.clock import SYSTEM_CLOCK, Clock
+from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.host.errors import FeatureError
 from switchgnn.host.innetwork.barrier import NEXT_ROUND, Barrier, Following
 from switchgnn.host.innetwork.block import BlockExchange, ShareListener

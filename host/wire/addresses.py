@@ -7,8 +7,8 @@ import struct
 from dataclasses import dataclass
 from functools import lru_cache
 
+from switchgnn.base.network import Station
 from switchgnn.host.wire.header import ETHERTYPE_IPV4, PROTOCOL
-from switchgnn.station import Station
 
 _IPV4 = struct.Struct(">BBHHHBBH4s4s")
 _TIME_TO_LIVE = 64

@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from switchgnn.base.udp_socket import connected_udp
 from switchgnn.host.errors import LinkError
 from switchgnn.host.wire.batches import (
     Arriving,
@@ -32,7 +33,6 @@ from switchgnn.host.wire.header import ETHERTYPE_IPV4, PROTOCOL
 from switchgnn.host.wire.native.arriving import NativeArriving
 from switchgnn.host.wire.native.library import native_frames
 from switchgnn.host.wire.trickle import Trickle
-from switchgnn.udp_socket import connected_udp
 
 _RECEIVE_BUFFER = 16 << 20
 # Bytes of the longest frame that a link carries.

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from switchgnn.full_disk import writing
+from switchgnn.base.full_disk import writing
 from switchgnn.host.wire.batches import FrameBatch, FrameRows
 from switchgnn.host.wire.link import Link, Traffic
 

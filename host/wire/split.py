@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.clock import SYSTEM_CLOCK, Clock
+from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.host.wire.batches import FrameBatch, FrameRows
 from switchgnn.host.wire.header import ETHERNET_BYTES
 from switchgnn.host.wire.link import Link, Traffic

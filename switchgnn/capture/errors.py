@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What goes wrong with captures."""
 
-from switchgnn.errors import SwitchGNNError
+from switchgnn.base.errors import SwitchGNNError
 
 
 class CaptureError(SwitchGNNError):

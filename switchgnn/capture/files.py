@@ -9,12 +9,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO
 
+from switchgnn.base.files import open_regular
 from switchgnn.capture.captured import Captured
 from switchgnn.capture.errors import CaptureError, DamageError
 from switchgnn.capture.pcap import is_pcap, read_pcap
 from switchgnn.capture.pcapng import PCAPNG, read_pcapng
 from switchgnn.capture.source import Source
-from switchgnn.regular_file import open_regular
 
 STANDARD_INPUT = "-"
 _ENDINGS = (".pcap", ".pcapng")

@@ -4,9 +4,8 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from switchgnn.network import leaf_spine_networks, mac_number, star_network
-from switchgnn.network.described import DescribedNetwork
-from switchgnn.station import Station
+from switchgnn.base.described import DescribedNetwork
+from switchgnn.base.network import Station, leaf_spine_networks, mac_number, star_network
 
 _MOST = 128
 SWITCH = "switch"

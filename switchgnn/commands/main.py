@@ -7,7 +7,7 @@ What is imported here is there before Ctrl-C ends the program without a tracebac
 
 import sys
 
-from switchgnn.errors import SwitchGNNError
+from switchgnn.base.errors import SwitchGNNError
 
 TYPE_CHECKING = False  # that of `typing`, which takes a while
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def _run() -> None:
     wrong, so a full disk must not end in a traceback.
     """
     try:
-        from switchgnn.interruptible import interruptible  # noqa: PLC0415  see above
+        from switchgnn.base.interruptible import interruptible  # noqa: PLC0415  see above
 
         with interruptible():
             _application()(prog_name=_NAME)
@@ -83,7 +83,7 @@ def _forget_interrupt() -> None:
 
 def _end_if_full(error: OSError) -> None:
     """End with a sentence if a disk is full."""
-    from switchgnn.full_disk import WriteError, is_full  # noqa: PLC0415  see above
+    from switchgnn.base.full_disk import WriteError, is_full  # noqa: PLC0415  see above
 
     if is_full(error):
         _forget_output()

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from switchgnn.metrics import MetricsError, check_installed, parse_place
-from switchgnn.options.panels import OUTPUT
+from switchgnn.base.metrics import MetricsError, check_installed, parse_place
+from switchgnn.base.options import OUTPUT
 
 _LAST_PORT = 65_535
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from switchgnn.base.options import parse_bytes
 from switchgnn.experiments.description import LEAST, MOST, UNLIMITED, Figure, ScaledGraph, Series
 from switchgnn.experiments.errors import ExperimentError
 from switchgnn.experiments.point import Point
-from switchgnn.options.byte_sizes import parse_bytes
 from switchgnn.profiles import find_profile
 from switchgnn.simulator import BIN_SIZE, SPINE, LeafSpineOptions
 from switchgnn.simulator.request import G3, HOSTS_ALONE

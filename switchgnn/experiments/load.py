@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from switchgnn.base.files import read_regular
+from switchgnn.base.records import RecordError, make_record, parse_json
 from switchgnn.experiments.cells import WHERE
 from switchgnn.experiments.description import FASTEST, Figure, Scale
 from switchgnn.experiments.draw import KINDS
 from switchgnn.experiments.errors import ExperimentError
 from switchgnn.experiments.measures import MEASURES, OVER_TIME
 from switchgnn.profiles import known_profiles
-from switchgnn.records import RecordError, make_record, parse_json
-from switchgnn.regular_file import read_regular
 from switchgnn.simulator import LeafSpineOptions, SimulatorError, parse_mtu
 from switchgnn.simulator.packing import Mtu
 from switchgnn.simulator.request import SYSTEMS

@@ -5,6 +5,9 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from switchgnn.base.files import whole_file
+from switchgnn.base.full_disk import why_not_written
+from switchgnn.base.machine import how_to_install
 from switchgnn.experiments.cells import Cell
 from switchgnn.experiments.description import Figure
 from switchgnn.experiments.draw import draw_figure
@@ -13,9 +16,6 @@ from switchgnn.experiments.measures import Result
 from switchgnn.experiments.point import Point
 from switchgnn.experiments.rows import csv_text
 from switchgnn.experiments.table import as_markdown, rows_of
-from switchgnn.full_disk import why_not_written
-from switchgnn.machine.installation import how_to_install
-from switchgnn.planner.arrays.whole_file import whole_file
 
 _FORMATS = ("png", "svg")
 TABLE = "table.md"

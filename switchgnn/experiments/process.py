@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from switchgnn.errors import SwitchGNNError
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.experiments.point import Point
 from switchgnn.experiments.runner import REFUSED
 from switchgnn.p4src import load_program

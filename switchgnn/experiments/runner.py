@@ -17,10 +17,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO
 
+from switchgnn.base.full_disk import keep_room, writing
+from switchgnn.base.machine import python_program
 from switchgnn.experiments.point import Point
 from switchgnn.experiments.store import Store
-from switchgnn.full_disk import keep_room, writing
-from switchgnn.python_program import python_program
 
 # Exit code of a point that cannot be simulated: another attempt would end the same way.
 REFUSED = 2

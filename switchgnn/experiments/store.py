@@ -11,10 +11,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from switchgnn.base.files import whole_file
+from switchgnn.base.full_disk import why_not_written
 from switchgnn.experiments.errors import ExperimentError
 from switchgnn.experiments.point import Point
-from switchgnn.full_disk import why_not_written
-from switchgnn.planner.arrays.whole_file import whole_file
 
 
 class Store:

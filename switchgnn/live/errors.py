@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What keeps a run from being shown."""
 
-from switchgnn.errors import SwitchGNNError
+from switchgnn.base.errors import SwitchGNNError
 
 
 class LiveError(SwitchGNNError):

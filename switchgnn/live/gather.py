@@ -6,7 +6,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from switchgnn.clock import SYSTEM_CLOCK, Clock
+from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.controller.controls.outcome import Outcome as FrameOutcome
 from switchgnn.controller.metrics import Reading
 from switchgnn.controller.slots_in_use import SlotsInUse

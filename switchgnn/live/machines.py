@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
+from switchgnn.base.described import DescribedNetwork, SwitchTarget
+from switchgnn.base.metrics import MetricsError, ask_metrics
 from switchgnn.controller.described import client_of
 from switchgnn.controller.watch import WATCH_DEADLINE
 from switchgnn.host.told import told_values
 from switchgnn.live.gather import EVERY, Gathering
 from switchgnn.live.snapshot import CablePlace, Picture, SwitchPlace, WorkerPlace
 from switchgnn.live.switches import Switches
-from switchgnn.metrics import MetricsError, ask_metrics
-from switchgnn.network.described import DescribedNetwork, SwitchTarget
 
 _WORDS = {SwitchTarget.EMBEDDED: "the embedded switch", SwitchTarget.BMV2: "BMv2"}
 _PARTING_SECONDS = 2.0

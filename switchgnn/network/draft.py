@@ -5,15 +5,14 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from switchgnn.network.described import (
+from switchgnn.base.described import (
     DescribedNetwork,
     DescribedSwitch,
     DescribedWorker,
+    Interface,
     SwitchTarget,
 )
-from switchgnn.network.errors import NetworkError
-from switchgnn.network.interfaces import Interface
-from switchgnn.network.usual import star_network
+from switchgnn.base.network import NetworkError, star_network
 
 
 def draft_star(

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The planner's error class."""
 
-from switchgnn.errors import SwitchGNNError
+from switchgnn.base.errors import SwitchGNNError
 
 
 class PlannerError(SwitchGNNError):

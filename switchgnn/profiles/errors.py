@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What can be wrong with the profile of a switch, or with what is asked of the switch."""
 
-from switchgnn.errors import SwitchGNNError
+from switchgnn.base.errors import SwitchGNNError
 
 
 class ProfileError(SwitchGNNError):

@@ -6,12 +6,11 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
+from switchgnn.base.records import RecordError, make_record, read_toml
 from switchgnn.planner.plan.banks import BANKS_OF_SWITCHES
 from switchgnn.planner.presets import SLOT_BYTES
 from switchgnn.profiles.errors import ProfileError
 from switchgnn.profiles.profile import SwitchProfile
-from switchgnn.records import RecordError, make_record
-from switchgnn.toml_file import read_toml
 
 _FOLDER = Path(__file__).parent / "known"
 _SUFFIX = ".toml"

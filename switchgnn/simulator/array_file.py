@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.full_disk import writing
+from switchgnn.base.full_disk import writing
 
 _MAGIC = b"SGNNSIM1"
 _ENTRY = struct.Struct("<40sQQQ")

@@ -5,8 +5,14 @@
 from functools import partial
 from pathlib import Path
 
-from switchgnn.native_cache import cache_folder, compiled_once, sources_in
-from switchgnn.native_compiler import CompilerError, compile_unit, needed_compiler
+from switchgnn.base.native import (
+    CompilerError,
+    cache_folder,
+    compile_unit,
+    compiled_once,
+    needed_compiler,
+    sources_in,
+)
 from switchgnn.simulator.errors import SimulatorError
 from switchgnn.simulator.wheel import Wheel, find_wheel
 

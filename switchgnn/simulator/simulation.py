@@ -7,8 +7,8 @@ import subprocess
 from dataclasses import dataclass, fields
 from typing import Any
 
-from switchgnn.interruptible import interruptible
-from switchgnn.private_folder import private_folder
+from switchgnn.base.files import private_folder
+from switchgnn.base.interruptible import interruptible
 from switchgnn.simulator.array_file import write_array_file
 from switchgnn.simulator.background.flow_sizes import flow_size_arrays
 from switchgnn.simulator.background.flows import BackgroundRun, decode_background

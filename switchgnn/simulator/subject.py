@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.base.files import reason_to_distrust
 from switchgnn.host.direct.copies import copies
 from switchgnn.host.direct.partial import fewest_rows
 from switchgnn.host.direct.schedule import EdgeChoice, PairRows, count_rows
 from switchgnn.host.wire.header import LANES
-from switchgnn.ownership import reason_to_distrust
 from switchgnn.p4src import load_program
 from switchgnn.planner.auto import AutoPlan, build_auto
 from switchgnn.planner.blocks.mlgp import MIN_SLOTS

@@ -6,7 +6,7 @@ import importlib.metadata
 from dataclasses import dataclass
 from pathlib import Path
 
-from switchgnn.machine.installation import how_to_install
+from switchgnn.base.machine import how_to_install
 from switchgnn.simulator.errors import SimulatorError
 
 PACKAGE = "ns3"

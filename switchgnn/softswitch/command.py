@@ -8,8 +8,8 @@ from pathlib import Path
 
 import typer
 
-from switchgnn.errors import SwitchGNNError
-from switchgnn.options.groups import with_groups
+from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.options import with_groups
 from switchgnn.softswitch.daemon.options import SwitchOptions
 from switchgnn.softswitch.daemon.serving import Beginning, serve
 from switchgnn.softswitch.errors import PortError, SoftSwitchError

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The errors of the software switch that a user can act on."""
 
-from switchgnn.errors import SwitchGNNError
+from switchgnn.base.errors import SwitchGNNError
 
 
 class SoftSwitchError(SwitchGNNError):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TypeVar
 
-from switchgnn.native_compiler import find_compiler
+from switchgnn.base.native import find_compiler
 from switchgnn.softswitch.codegen.compiler import CompiledProgram
 from switchgnn.softswitch.errors import PortError, SoftSwitchError, UnsupportedProgramError
 from switchgnn.softswitch.event_loop import EventLoop

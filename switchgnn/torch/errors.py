@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What can be wrong with a job."""
 
-from switchgnn.errors import SwitchGNNError
+from switchgnn.base.errors import SwitchGNNError
 
 
 class JobError(SwitchGNNError):

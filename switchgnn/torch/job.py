@@ -10,11 +10,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from switchgnn.full_disk import why_not_written
+from switchgnn.base.files import open_regular, replacing
+from switchgnn.base.full_disk import why_not_written
+from switchgnn.base.records import RecordError, make_record, parse_json
 from switchgnn.host.direct.binned import backward_file
 from switchgnn.host.mixed.schedules import write_left_schedules
 from switchgnn.p4src import load_program
-from switchgnn.planner.arrays.folder_swap import replacing
 from switchgnn.planner.auto import AutoPlan, build_auto
 from switchgnn.planner.build import Left
 from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
@@ -29,8 +30,6 @@ from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.files import read_manifest, write_plan
 from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.presets import PAPER, Situation
-from switchgnn.records import RecordError, make_record, parse_json
-from switchgnn.regular_file import open_regular
 from switchgnn.torch.data_source import dataset_of
 from switchgnn.torch.errors import JobError
 from switchgnn.training.partition import Partition

@@ -14,16 +14,14 @@ import torch
 import torch.distributed as dist
 from torch.distributed.rendezvous import rendezvous
 
-from switchgnn.errors import SwitchGNNError
+from switchgnn.base.described import DescribedNetwork, interfaces, read_network
+from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.metrics import check_installed
 from switchgnn.host.metrics import serving_metrics
 from switchgnn.host.mixed.transport import open_switch
 from switchgnn.host.pace import Pace
 from switchgnn.host.transport import Transport, WorkerEnd
 from switchgnn.host.wire.addresses import Addresses
-from switchgnn.metrics import check_installed
-from switchgnn.network.described import DescribedNetwork
-from switchgnn.network.file import read_network
-from switchgnn.network.interfaces import interfaces
 from switchgnn.torch.errors import JobError
 from switchgnn.torch.job import PLAN_FOLDER, Job, job_schedule, read_job, read_part
 from switchgnn.torch.session import open_session

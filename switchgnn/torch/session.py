@@ -5,9 +5,9 @@
 from contextlib import ExitStack
 from pathlib import Path
 
+from switchgnn.base.described import DescribedNetwork
 from switchgnn.controller.described import client_of, parts_for
 from switchgnn.controller.install import Share, install_each
-from switchgnn.network.described import DescribedNetwork
 from switchgnn.p4src import load_program
 
 

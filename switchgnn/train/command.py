@@ -10,10 +10,10 @@ from typing import Annotated
 
 import typer
 
-from switchgnn.errors import SwitchGNNError
-from switchgnn.interruptible import interruptible
-from switchgnn.metrics import check_installed, parse_place
-from switchgnn.options.groups import with_groups
+from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.interruptible import interruptible
+from switchgnn.base.metrics import check_installed, parse_place
+from switchgnn.base.options import with_groups
 from switchgnn.train.run import JobTask, train_job
 from switchgnn.training.asked import AskedTraining
 from switchgnn.training.device import check_device

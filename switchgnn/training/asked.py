@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from switchgnn.base.machine import require_memory
+from switchgnn.base.options import MODEL, TRAINING
 from switchgnn.host.wire.header import WIDEST
-from switchgnn.machine.memory import require_memory
-from switchgnn.options.panels import MODEL, TRAINING
 from switchgnn.training.device_name import DeviceName
 
 if TYPE_CHECKING:

@@ -24,15 +24,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from switchgnn.full_disk import why_not_written
-from switchgnn.npy import ArrayKind, ArraysError
-from switchgnn.npz import read_npz
-from switchgnn.planner.arrays.whole_file import unfinished_file
-from switchgnn.records import RecordError, make_record, parse_json
+from switchgnn.base.arrays import ArrayKind, ArraysError, read_npz
+from switchgnn.base.files import unfinished_file
+from switchgnn.base.full_disk import why_not_written
+from switchgnn.base.records import RecordError, make_record, parse_json
+from switchgnn.base.zip_archive import UnpackLimit
 from switchgnn.training.errors import TrainingError
 from switchgnn.training.gradients import Sums
 from switchgnn.training.partition import Partition
-from switchgnn.zip_archive import UnpackLimit
 
 FORMAT, VERSION = "switchgnn-checkpoint", 3
 _REMEDY = "train with the same options as before, or name another file"

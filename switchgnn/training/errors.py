@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The errors of training."""
 
-from switchgnn.errors import SwitchGNNError
+from switchgnn.base.errors import SwitchGNNError
 
 
 class DatasetError(SwitchGNNError):

@@ -12,7 +12,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed.distributed_c10d import Store
 
-from switchgnn.errors import SwitchGNNError
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.host.pace import Pace
 from switchgnn.training.errors import LostWorkerError, TrainingError
 

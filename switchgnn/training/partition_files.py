@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.full_disk import why_not_written
-from switchgnn.npy import ArrayKind, ArraysError
-from switchgnn.npz import read_npz
-from switchgnn.planner.arrays.folder_swap import replacing
-from switchgnn.records import RecordError, parse_json
-from switchgnn.regular_file import read_bounded
+from switchgnn.base.arrays import ArrayKind, ArraysError, read_npz
+from switchgnn.base.files import read_bounded, replacing
+from switchgnn.base.full_disk import why_not_written
+from switchgnn.base.records import RecordError, parse_json
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.errors import DatasetError
 from switchgnn.training.partition import Partition, partition_dataset

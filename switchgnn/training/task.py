@@ -8,6 +8,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from switchgnn.base.network import Station
+from switchgnn.base.tasks import FAILED, EventWriter, Heartbeat, task_from_json, task_to_json
 from switchgnn.host.direct.framing import USUAL_MTU
 from switchgnn.host.innetwork.transport import InNetworkTransport
 from switchgnn.host.metrics import WorkerView, serving_metrics, telling_metrics
@@ -15,9 +17,6 @@ from switchgnn.host.pace import Pace
 from switchgnn.host.registry import transport_kind
 from switchgnn.host.transport import Transport, WorkerEnd
 from switchgnn.host.wire.addresses import Addresses
-from switchgnn.station import Station
-from switchgnn.tasks.task_events import FAILED, EventWriter, Heartbeat
-from switchgnn.tasks.task_json import task_from_json, task_to_json
 from switchgnn.training.errors import ModelError, TrainingError
 from switchgnn.training.meeting import share_cores, together_in_file
 from switchgnn.training.partition import Partition

@@ -5,7 +5,7 @@
 from collections.abc import Collection
 from functools import partial
 
-from switchgnn.errors import SwitchGNNError
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.virtual.scenario.scenario import Incident, IncidentKind, Scenario
 from switchgnn.virtual.scene import Scene
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from switchgnn.errors import SwitchGNNError
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.host.wire.header import VERSION
 from switchgnn.planner.direction import Direction
 from switchgnn.virtual.parts.worker import Job, Round

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
-from switchgnn.errors import SwitchGNNError
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.host.pace import Pace
 from switchgnn.virtual.checks.all_checks import all_checks
 from switchgnn.virtual.coverage.states import States

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from switchgnn.errors import SwitchGNNError
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.p4src import Program, load_program
 from switchgnn.softswitch.native.backend import Backend
 from switchgnn.virtual.parts.engines import Programs

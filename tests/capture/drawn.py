@@ -4,10 +4,10 @@
 
 from hypothesis import strategies as st
 
+from switchgnn.base.network import star_network
 from switchgnn.host.direct.frames import PROTOCOL as DIRECT
 from switchgnn.host.wire.addresses import ipv4_envelope
 from switchgnn.host.wire.header import HEADER_AT, PROTOCOL, BarrierBody, Header, Kind
-from switchgnn.network import star_network
 from tests.host.wire.test_header import headers, u32
 
 NETWORK = star_network(4)

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scapy.layers.l2 import Ether
 
+from switchgnn.base.network import leaf_spine_networks, mac_number, star_network
 from switchgnn.capture.captured import Captured
 from switchgnn.capture.lines import description, line_of, object_of, workers_of
 from switchgnn.capture.names import usual_names
@@ -24,7 +25,6 @@ from switchgnn.host.wire.header import (
     unpack_header,
 )
 from switchgnn.host.wire.layers import SwitchGNN
-from switchgnn.network import leaf_spine_networks, mac_number, star_network
 from tests.capture.drawn import SWITCH, WORKERS, direct_packets, feature, flipped, frame_of, packets
 
 NAMES = usual_names()

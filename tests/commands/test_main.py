@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.commands.main import main
-from switchgnn.errors import SwitchGNNError
 from tests.support.speed import seconds_here
 
 INTERRUPTED = 130
@@ -84,5 +84,5 @@ def test_what_is_there_before_an_interrupt_is_caught_is_little():
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    ours = {"switchgnn", "switchgnn.commands", "switchgnn.commands.main", "switchgnn.errors"}
+    ours = {"switchgnn", "switchgnn.commands", "switchgnn.commands.main", "switchgnn.base.errors"}
     assert set(done.stdout.split()) == ours

@@ -12,16 +12,15 @@ import tempfile
 import pytest
 from typer.testing import CliRunner
 
+from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.files import ForeignFolderError, reason_to_distrust
 from switchgnn.controller.check import check_plan as check_fit
 from switchgnn.controller.cli import app
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.controller.desired import desired_state
 from switchgnn.controller.plan import load_plan
-from switchgnn.errors import SwitchGNNError
-from switchgnn.ownership import reason_to_distrust
 from switchgnn.planner import build_plan, write_plan
 from switchgnn.planner.check.foreign import ForeignPlanError, trusted_plan
-from switchgnn.private_folder import ForeignFolderError
 from tests.controller.plans import write_ring
 from tests.planner.alterations import ALTERATIONS
 from tests.planner.forgery import content_of, write_content

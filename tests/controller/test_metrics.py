@@ -6,9 +6,9 @@ import re
 
 import pytest
 
+from switchgnn.base.metrics import Histogram, MetricKind
 from switchgnn.controller import Outcome, P4RuntimeClient, install
 from switchgnn.controller.metrics import SwitchMetrics
-from switchgnn.metrics import Histogram, MetricKind
 from tests.controller.plans import make_plan
 from tests.support.hand_clock import HandClock
 from tests.support.speed import seconds_here

@@ -5,6 +5,7 @@
 import pytest
 from finsy.proto import rpc_code
 
+from switchgnn.base.network import star_network
 from switchgnn.controller import (
     P4RuntimeClient,
     clear,
@@ -18,7 +19,6 @@ from switchgnn.controller.controls.source import Source
 from switchgnn.controller.errors import NotPrimaryError, WriteRefusedError
 from switchgnn.controller.p4runtime.messages import DELETE, INSERT, group_update, row_update
 from switchgnn.controller.p4runtime.state import empty_state
-from switchgnn.network import star_network
 from tests.controller.plans import make_plan
 from tests.controller.states import observed, same
 

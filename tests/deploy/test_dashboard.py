@@ -9,6 +9,7 @@ import re
 import pytest
 import yaml
 
+from switchgnn.base.metrics import Histogram
 from switchgnn.controller import P4RuntimeClient, install, star_network
 from switchgnn.controller.cli.commands import metrics as metrics_command
 from switchgnn.controller.metrics import SwitchMetrics
@@ -16,7 +17,6 @@ from switchgnn.host.innetwork.exchange import Standing
 from switchgnn.host.innetwork.tally import InNetworkTally
 from switchgnn.host.metrics import WorkerView
 from switchgnn.host.wire.link import Traffic
-from switchgnn.metrics import Histogram
 from switchgnn.p4src import load_program
 from tests.controller.fake_server import FakeSwitch
 from tests.controller.plans import make_plan

@@ -8,7 +8,7 @@ import signal
 
 import pytest
 
-from switchgnn.python_program import python_program
+from switchgnn.base.machine import python_program
 from switchgnn.topologies.free_ports import free_udp_addresses
 from tests.deploy.unit_file import DEPLOY, settings_of
 from tests.support.commands import nursery, switchgnn

@@ -4,7 +4,7 @@
 
 import pytest
 
-from switchgnn.network import star_network
+from switchgnn.base.network import star_network
 from switchgnn.topologies import FabricKind, Star, Target, build_fabric, socket_address
 from switchgnn.topologies.send_buffer import settled_default
 from tests.end_to_end.conftest import run_json, switchgnn

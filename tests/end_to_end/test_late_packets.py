@@ -6,9 +6,9 @@ import socket
 
 from scapy.layers.l2 import ARP, Ether
 
+from switchgnn.base.network import star_network
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import Header, Kind
-from switchgnn.network import star_network
 from switchgnn.topologies import FabricKind, Star, Target, build_fabric, socket_address
 from tests.support.commands import nursery
 from tests.support.markers import needs_mininet

@@ -18,11 +18,11 @@ pytest.importorskip("uvicorn")
 pytest.importorskip("starlette")
 
 import switchgnn.torch as sg
+from switchgnn.base.described import network_text, read_network
+from switchgnn.base.metrics import ask_metrics
 from switchgnn.controller.described import client_of
 from switchgnn.controller.metrics import SwitchMetrics
 from switchgnn.host.told import told_values
-from switchgnn.metrics import ask_metrics
-from switchgnn.network.file import network_text, read_network
 from switchgnn.training import load_dataset
 from tests.end_to_end.conftest import switchgnn
 from tests.end_to_end.test_live import showing

@@ -11,10 +11,10 @@ import pytest
 from scapy.layers.inet import ICMP
 from scapy.layers.l2 import ARP, Ether
 
+from switchgnn.base.network import star_network
 from switchgnn.controller import install, read_counters
 from switchgnn.controller.controls.outcome import Outcome
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
-from switchgnn.network import star_network
 from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph

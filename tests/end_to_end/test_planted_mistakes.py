@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.network import star_network
 from switchgnn.commands.run.reference import RoundResult, judge
 from switchgnn.commands.shared.workers import run_workers
 from switchgnn.controller import install
-from switchgnn.errors import SwitchGNNError
 from switchgnn.host.pace import Pace
 from switchgnn.host.worker import WorkerTask, result_file
-from switchgnn.network import star_network
 from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID

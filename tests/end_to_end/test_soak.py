@@ -15,11 +15,11 @@ from types import SimpleNamespace
 import pytest
 from typer.testing import CliRunner
 
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.commands.application import app
 from switchgnn.commands.run import job, reference
 from switchgnn.commands.soak.draw import draw_run
 from switchgnn.commands.soak.runs import SoakOptions, soak
-from switchgnn.errors import SwitchGNNError
 from switchgnn.host.wire.faults import FaultRates, Faults, worker_link
 from switchgnn.topologies import choose
 from tests.end_to_end.conftest import switchgnn

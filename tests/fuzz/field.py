@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from switchgnn.base.network import mac_number
 from switchgnn.controller import P4RuntimeClient, install, read_counters
 from switchgnn.controller.controls.forward import FORWARD, Forward
 from switchgnn.controller.controls.session import Session
@@ -23,7 +24,6 @@ from switchgnn.controller.p4runtime.state import read_default
 from switchgnn.controller.p4runtime.wire import encode_rows
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.link import Link, SocketLink, open_link
-from switchgnn.network import mac_number
 from switchgnn.p4src import Program
 from switchgnn.topologies import Target, socket_address
 from switchgnn.topologies.free_ports import free_udp_addresses

@@ -9,7 +9,7 @@ from dataclasses import asdict
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.errors import SwitchGNNError
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.host.innetwork.exchange import FixedSums, InNetworkExchange
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.addresses import Addresses

@@ -5,7 +5,7 @@
 import os
 from dataclasses import dataclass
 
-from switchgnn.network import Network, star_network
+from switchgnn.base.network import Network, star_network
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.graphs.load import load_graph

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The addresses of the first worker and of its switch."""
 
+from switchgnn.base.network import Station
 from switchgnn.host.wire.addresses import Addresses
-from switchgnn.station import Station
 
 WORKER = Station("02:00:00:00:00:01", "10.0.0.1")
 SWITCH = Station("02:00:00:00:ff:fe", "10.0.255.254")

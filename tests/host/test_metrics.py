@@ -8,6 +8,7 @@ from dataclasses import fields
 
 import pytest
 
+from switchgnn.base.metrics import MetricKind
 from switchgnn.host.innetwork.exchange import Standing
 from switchgnn.host.innetwork.tally import InNetworkTally
 from switchgnn.host.metrics import (
@@ -20,7 +21,6 @@ from switchgnn.host.metrics import (
 )
 from switchgnn.host.wire.faults import FaultCounts
 from switchgnn.host.wire.link import Traffic
-from switchgnn.metrics import MetricKind
 from tests.support.waiting import wait_until
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from switchgnn.base.tasks import TaskError
 from switchgnn.host.pace import Pace
 from switchgnn.host.worker import WorkerTask
-from switchgnn.tasks.task_json import TaskError
 from tests.host.addresses import ADDRESSES
 
 

@@ -8,6 +8,8 @@ from dataclasses import replace
 
 import pytest
 
+from switchgnn.base.described import SwitchTarget
+from switchgnn.base.metrics import NoAnswerError, ask_metrics, serve_metrics
 from switchgnn.controller import Outcome, install
 from switchgnn.host.innetwork.exchange import Standing
 from switchgnn.host.metrics import WorkerView
@@ -16,8 +18,6 @@ from switchgnn.live import machines
 from switchgnn.live.gather import Gathering
 from switchgnn.live.machines import Machines, picture_of
 from switchgnn.live.snapshot import State
-from switchgnn.metrics import NoAnswerError, ask_metrics, serve_metrics
-from switchgnn.network.described import SwitchTarget
 from tests.controller.conftest import client, fake, network, program  # noqa: F401  fixtures
 from tests.controller.plans import make_plan
 from tests.host.test_metrics import Exchange

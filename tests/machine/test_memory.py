@@ -4,8 +4,8 @@
 
 import pytest
 
-from switchgnn.machine import memory
-from switchgnn.machine.memory import TooLargeError, available_memory, require_memory
+from switchgnn.base import machine as memory
+from switchgnn.base.machine import TooLargeError, available_memory, require_memory
 
 
 def test_what_the_memory_has_no_room_for(monkeypatch):

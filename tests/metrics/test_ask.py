@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from switchgnn.metrics import Metric, MetricKind, NoAnswerError, ask_metrics, serve_metrics
+from switchgnn.base.metrics import Metric, MetricKind, NoAnswerError, ask_metrics, serve_metrics
 from tests.support.speed import seconds_here
 
 pytest.importorskip("h11")

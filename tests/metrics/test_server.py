@@ -9,7 +9,7 @@ import urllib.request
 
 import pytest
 
-from switchgnn.metrics import (
+from switchgnn.base.metrics import (
     Histogram,
     Metric,
     MetricKind,

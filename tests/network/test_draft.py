@@ -4,13 +4,17 @@ from dataclasses import replace
 
 import pytest
 
-from switchgnn.network import star_network
-from switchgnn.network.described import SwitchTarget
+from switchgnn.base.described import (
+    Interface,
+    SwitchTarget,
+    interface_named,
+    interfaces,
+    network_text,
+    networks_of,
+    read_network,
+)
+from switchgnn.base.network import NetworkError, star_network
 from switchgnn.network.draft import draft_star, place_worker
-from switchgnn.network.errors import NetworkError
-from switchgnn.network.file import network_text, read_network
-from switchgnn.network.interfaces import Interface, interface_named, interfaces
-from switchgnn.network.networks_of import networks_of
 from tests.support.markers import needs_root
 from tests.support.networks import in_network, own_network
 

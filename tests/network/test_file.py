@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchgnn.network.described import Cable, TlsFiles
-from switchgnn.network.errors import NetworkError
-from switchgnn.network.file import network_text, read_network
+from switchgnn.base.described import Cable, TlsFiles, network_text, read_network
+from switchgnn.base.network import NetworkError
 from tests.network.usual import described_leaf_spine, described_star
 
 ANY_TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\x7f"), min_size=1)

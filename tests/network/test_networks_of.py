@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from switchgnn.network import leaf_spine_networks, star_network
-from switchgnn.network.networks_of import networks_of
+from switchgnn.base.described import networks_of
+from switchgnn.base.network import leaf_spine_networks, star_network
 from tests.network.usual import described_leaf_spine, described_star
 
 

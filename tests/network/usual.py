@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks as somebody would describe them who uses the usual ports and addresses."""
 
-from switchgnn.network import leaf_spine_networks, star_network
-from switchgnn.network.described import (
+from switchgnn.base.described import (
     Cable,
     DescribedNetwork,
     DescribedSwitch,
     DescribedWorker,
     SwitchTarget,
 )
+from switchgnn.base.network import leaf_spine_networks, star_network
 
 
 def described_star(workers=3, **changes):

@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from switchgnn.options.groups import with_groups
+from switchgnn.base.options import with_groups
 
 
 @dataclass(frozen=True)

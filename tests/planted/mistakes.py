@@ -305,7 +305,7 @@ MISTAKES = (
         "interrupt_leaves_locks",
         SOAK,
         "Ctrl-C in the middle of a library leaves its lock taken",
-        "switchgnn/interruptible.py",
+        "switchgnn/base/interruptible.py",
         "        if not _in_library(frame) or ",
         "        if True or ",
         ("tests/test_interruptible.py::test_a_lock_of_a_library_is_given_back_before",),

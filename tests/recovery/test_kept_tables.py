@@ -10,6 +10,7 @@ from contextlib import ExitStack
 import pytest
 from finsy.proto import p4r
 
+from switchgnn.base.machine import python_program
 from switchgnn.controller import (
     P4RuntimeClient,
     Watched,
@@ -23,7 +24,6 @@ from switchgnn.controller.controls.session import Session
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.messages import parse_default
 from switchgnn.p4src import load_program
-from switchgnn.python_program import python_program
 from switchgnn.softswitch.daemon.state_file import open_state
 from switchgnn.topologies import Target
 from switchgnn.topologies.targets import wait_until_serving

@@ -127,7 +127,9 @@ def test_the_switch_is_killed_in_a_mixed_exchange(target, tmp_path, seed):
             own_bed.start()
             done.wait(seconds_here(100))
 
-        calls = [(mixed.whole_numbers(own_bed, 40, each), way) for each in (0, 1) for way in mixed.BOTH]
+        calls = [
+            (mixed.whole_numbers(own_bed, 40, each), way) for each in (0, 1) for way in mixed.BOTH
+        ]
         transports = stack.enter_context(mixed.crew(own_bed, on_block=on_block))
         killer = threading.Thread(target=kill)
         killer.start()

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.machine import find_installation
 from switchgnn.commands.application import app
 from switchgnn.commands.doctor.command import examine
-from switchgnn.errors import SwitchGNNError
-from switchgnn.machine.installation import find_installation
 from switchgnn.planner import build_plan, load_graph, write_plan
 from switchgnn.planner.partition.g3 import g3
 from switchgnn.simulator import compute_seconds

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from switchgnn.native_compiler import find_compiler
+from switchgnn.base.native import find_compiler
 from switchgnn.simulator import NetworkOptions, SimulatorError, run_simulation
 from switchgnn.simulator import compile as compiling
 from switchgnn.simulator.compile import MODELS, compiled_models

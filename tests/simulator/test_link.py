@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from switchgnn.native_compiler import find_compiler
+from switchgnn.base.native import find_compiler
 from switchgnn.simulator.compile import MODELS
 from switchgnn.simulator.wheel import find_wheel
 

@@ -4,7 +4,7 @@
 
 import pytest
 
-from switchgnn.native_compiler import find_compiler
+from switchgnn.base.native import find_compiler
 from switchgnn.softswitch import Backend, SoftSwitch
 from tests.softswitch.harness import RIGS
 

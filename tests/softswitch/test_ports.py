@@ -12,7 +12,7 @@ import uuid
 
 import pytest
 
-from switchgnn.errors import SwitchGNNError
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.softswitch import Backend, EthernetSpec, PortError, SoftSwitch, UdpSpec
 from switchgnn.softswitch.ports import parse_port
 from tests.softswitch.harness import config_bytes

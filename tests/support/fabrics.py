@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from switchgnn.base.network import star_network
 from switchgnn.controller import install
 from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.innetwork.strawman import StrawmanExchange
@@ -20,7 +21,6 @@ from switchgnn.host.pace import Pace
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.faults import Faults, FaultyLink
 from switchgnn.host.wire.link import open_link
-from switchgnn.network import star_network
 from switchgnn.p4src import load_program, load_strawman
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.direction import Direction

@@ -4,6 +4,6 @@
 
 import pytest
 
-from switchgnn.native_compiler import find_compiler
+from switchgnn.base.native import find_compiler
 
 needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="needs a C++ compiler")

@@ -4,10 +4,9 @@
 
 import pytest
 
+from switchgnn.base.described import network_text, networks_of, read_network
+from switchgnn.base.network import leaf_spine_networks, star_network
 from switchgnn.host.wire.link import LimitedUdpLink, open_link
-from switchgnn.network import leaf_spine_networks, star_network
-from switchgnn.network.file import network_text, read_network
-from switchgnn.network.networks_of import networks_of
 from switchgnn.topologies import LeafSpineSite, Star, Target
 from switchgnn.topologies.loopback_fabric import LoopbackFabric
 from switchgnn.topologies.targets import switch_command

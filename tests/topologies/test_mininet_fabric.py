@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from switchgnn.network import star_network
+from switchgnn.base.network import star_network
 from switchgnn.topologies import FabricError, FabricKind, Star, Target, build_fabric, socket_address
 from switchgnn.topologies.mininet_fabric import mininet_missing
 from tests.support.markers import needs, needs_mininet

@@ -6,8 +6,8 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
-from switchgnn.network import leaf_spine_networks, star_network
-from switchgnn.network.file import network_text
+from switchgnn.base.described import network_text
+from switchgnn.base.network import leaf_spine_networks, star_network
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.topologies import LeafSpineSite, Star, Target, socket_address
 from switchgnn.topologies.loopback_fabric import LoopbackFabric

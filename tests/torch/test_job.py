@@ -12,7 +12,7 @@ import torch
 from torch_geometric.data import Data
 
 import switchgnn.torch as sg
-from switchgnn.errors import SwitchGNNError
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.planner.chosen import Asked
 from switchgnn.planner.costs.seconds import Network
 from switchgnn.planner.plan.files import read_plan

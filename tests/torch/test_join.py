@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 
 import switchgnn.torch as sg
+from switchgnn.base.described import SwitchTarget, network_text
+from switchgnn.base.network import NetworkError
 from switchgnn.controller.errors import PlanRefusedError, SwitchUnreachableError
-from switchgnn.network.described import SwitchTarget
-from switchgnn.network.errors import NetworkError
-from switchgnn.network.file import network_text
 from switchgnn.planner.direction import Direction
 from switchgnn.torch.session import open_session
 from switchgnn.training import load_dataset
@@ -91,7 +90,7 @@ SCRIPT = r"""
 import sys
 import torch
 import switchgnn.torch as sg
-from switchgnn.errors import SwitchGNNError
+from switchgnn.base.errors import SwitchGNNError
 from torch_geometric.nn import GCN
 
 for network in ("network.toml", "network.toml", "far.toml"):
@@ -179,7 +178,7 @@ FAILING = r"""
 import sys
 import torch
 import switchgnn.torch as sg
-from switchgnn.errors import SwitchGNNError
+from switchgnn.base.errors import SwitchGNNError
 
 try:
     with sg.join("job", network="network.toml") as worker:

@@ -49,7 +49,7 @@ SCRIPT = r"""
 import os, sys
 from pathlib import Path
 import torch
-from switchgnn.errors import SwitchGNNError
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.host.pace import Pace
 from switchgnn.training.gradients import Sums
 from switchgnn.training.meeting import together_in_file

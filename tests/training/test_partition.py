@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from switchgnn.errors import SwitchGNNError
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.planner import boundary_edges, build_plan
 from switchgnn.training import (
     load_dataset,

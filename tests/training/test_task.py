@@ -10,11 +10,11 @@ import pytest
 pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
 
+from switchgnn.base.network import Station
+from switchgnn.base.tasks import TaskError
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import G3
 from switchgnn.host.wire.addresses import Addresses
-from switchgnn.station import Station
-from switchgnn.tasks.task_json import TaskError
 from switchgnn.training.bins.options import BinOptions
 from switchgnn.training.device_name import DeviceName
 from switchgnn.training.layers.models import ModelOptions

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.commands.soak.simulated import SimulatedOptions, soak_simulated
-from switchgnn.errors import SwitchGNNError
 from switchgnn.virtual.scenario.files import ScenarioError, read_scenario, scenario_text
 from switchgnn.virtual.scenario.scenario import Rates, Scenario
 from switchgnn.virtual.soak import Soak

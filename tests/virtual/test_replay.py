@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from switchgnn.native_compiler import find_compiler
+from switchgnn.base.native import find_compiler
 from switchgnn.virtual.scenario.files import read_scenario
 from tests.support.speed import seconds_here
 from tests.virtual.mistaken import sums_that_are_recalled_are_wrong

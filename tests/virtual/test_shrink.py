@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from switchgnn.errors import SwitchGNNError
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.virtual.run import Outcome
 from switchgnn.virtual.scenario.scenario import (
     Fault,

@@ -15,8 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Protocol
 
-from switchgnn.full_disk import keep_room, writing
-from switchgnn.python_program import module_of
+from switchgnn.base.full_disk import keep_room, writing
+from switchgnn.base.machine import module_of
 from switchgnn.topologies.errors import FabricError
 
 # From util-linux. A `preexec_fn` could do the same, but would fork under gRPC's threads.

@@ -21,8 +21,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
-from switchgnn.full_disk import writing
-from switchgnn.python_program import module_of, python_program
+from switchgnn.base.full_disk import writing
+from switchgnn.base.machine import module_of, python_program
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.processes.child import DIE_WITH_PARENT, Child, Process
 from switchgnn.topologies.processes.forked import Descendant, Forked

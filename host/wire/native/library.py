@@ -10,6 +10,7 @@ from ctypes import CDLL, POINTER, Structure, c_int, c_int64, c_uint32, c_uint64,
 from functools import cache
 from pathlib import Path
 
+from switchgnn.base.native import CompilerError, LibrarySource, compiled_library
 from switchgnn.host.errors import HostError
 from switchgnn.host.wire.batches import FrameBatch
 from switchgnn.host.wire.header import (
@@ -22,8 +23,6 @@ from switchgnn.host.wire.header import (
     VERSION,
     Kind,
 )
-from switchgnn.native_compiler import CompilerError
-from switchgnn.native_library import LibrarySource, compiled_library
 
 VARIABLE = "SWITCHGNN_HOSTS"
 NATIVE, PYTHON = "native", "python"

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from switchgnn.base.described import read_network
+from switchgnn.base.options import OUTPUT, PACKETS
 from switchgnn.capture.errors import CaptureError, DamageError
 from switchgnn.capture.files import STANDARD_INPUT, CaptureFiles
 from switchgnn.capture.live import Interface, interfaces
@@ -16,8 +18,6 @@ from switchgnn.capture.wanted import Wanted
 from switchgnn.commands.capture.telling import Form, Telling
 from switchgnn.commands.shared.interruption import end_like_interrupted
 from switchgnn.host.wire.header import Kind
-from switchgnn.network.file import read_network
-from switchgnn.options.panels import OUTPUT, PACKETS
 
 _INTERRUPTED = 130
 

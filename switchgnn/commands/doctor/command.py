@@ -16,13 +16,13 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from switchgnn.base.described import read_network
+from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.machine import find_installation
+from switchgnn.base.native import find_compiler
 from switchgnn.commands.doctor.finding import Finding
 from switchgnn.commands.doctor.network_findings import examine_network
 from switchgnn.commands.shared.console import plain_console
-from switchgnn.errors import SwitchGNNError
-from switchgnn.machine.installation import find_installation
-from switchgnn.native_compiler import find_compiler
-from switchgnn.network.file import read_network
 from switchgnn.p4src import load_program
 from switchgnn.planner.partition.ptscotch_library import load_ptscotch
 from switchgnn.simulator.wheel import find_wheel

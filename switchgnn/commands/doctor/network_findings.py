@@ -7,16 +7,21 @@ import socket
 import subprocess
 from collections.abc import Iterator
 
+from switchgnn.base.described import (
+    DescribedNetwork,
+    DescribedSwitch,
+    DescribedWorker,
+    Interface,
+    interfaces,
+)
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.commands.doctor.finding import Finding
 from switchgnn.controller.controls.session import Session
 from switchgnn.controller.described import client_of
 from switchgnn.controller.errors import ControllerError
 from switchgnn.controller.p4runtime.client import program_cookie
 from switchgnn.controller.p4runtime.state import read_default
-from switchgnn.errors import SwitchGNNError
 from switchgnn.host.wire.header import FEATURE_FRAME_BYTES
-from switchgnn.network.described import DescribedNetwork, DescribedSwitch, DescribedWorker
-from switchgnn.network.interfaces import Interface, interfaces
 from switchgnn.p4src import load_program
 
 _SECONDS = 3.0

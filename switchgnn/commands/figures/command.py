@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from switchgnn.base.options import OUTPUT
 from switchgnn.commands.shared.console import plain_console
 from switchgnn.commands.shared.interruption import Interruption
 from switchgnn.commands.shared.outputs import check_outputs
@@ -27,7 +28,6 @@ from switchgnn.experiments import (
 )
 from switchgnn.experiments.outputs import TABLE, check_matplotlib
 from switchgnn.experiments.table import HEADINGS
-from switchgnn.options.panels import OUTPUT
 
 _INTERRUPTED = 130
 _RESULTS = Path("results/figures")

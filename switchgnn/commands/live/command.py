@@ -8,15 +8,14 @@ from typing import Annotated
 
 import typer
 
+from switchgnn.base.described import DescribedNetwork, read_network
+from switchgnn.base.interruptible import wait_for_interrupt
+from switchgnn.base.metrics import check_installed
+from switchgnn.base.options import OUTPUT
 from switchgnn.commands.shared.interruption import end_like_interrupted
 from switchgnn.commands.shared.live.options import check_page_installed, tell_address
 from switchgnn.controller.described import parts_for
 from switchgnn.controller.slots_in_use import bank_slots
-from switchgnn.interruptible import wait_for_interrupt
-from switchgnn.metrics import check_installed
-from switchgnn.network.described import DescribedNetwork
-from switchgnn.network.file import read_network
-from switchgnn.options.panels import OUTPUT
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 

@@ -7,14 +7,19 @@ from typing import Annotated
 
 import typer
 
-from switchgnn.full_disk import why_not_written
-from switchgnn.network.check import is_place
-from switchgnn.network.described import DescribedNetwork, SwitchTarget
+from switchgnn.base.described import (
+    DescribedNetwork,
+    SwitchTarget,
+    interface_named,
+    interfaces,
+    is_place,
+    network_text,
+    read_network,
+)
+from switchgnn.base.files import whole_file
+from switchgnn.base.full_disk import why_not_written
+from switchgnn.base.network import NetworkError
 from switchgnn.network.draft import draft_star, place_worker
-from switchgnn.network.errors import NetworkError
-from switchgnn.network.file import network_text, read_network
-from switchgnn.network.interfaces import interface_named, interfaces
-from switchgnn.planner.arrays.whole_file import whole_file
 
 app = typer.Typer(
     help="Write down where switches and workers are.",

@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from switchgnn.base.files import reason_to_distrust
+from switchgnn.base.options import DATA, NETWORK, OUTPUT, PLAN, parse_bytes, with_groups
 from switchgnn.commands.plan.display import (
     COLUMNS,
     by_blocks,
@@ -37,10 +39,6 @@ from switchgnn.commands.shared.strategies import SlotsOption, StrategyOption, St
 from switchgnn.commands.shared.switch import SwitchOption, TableMemoryOption
 from switchgnn.commands.shared.topology import PlanLeavesOption, SpinesOption, find_plan_leaf_spine
 from switchgnn.host.wire.header import WIDEST
-from switchgnn.options.byte_sizes import parse_bytes
-from switchgnn.options.groups import with_groups
-from switchgnn.options.panels import DATA, NETWORK, OUTPUT, PLAN
-from switchgnn.ownership import reason_to_distrust
 from switchgnn.planner.check.plan import check_plan, name_of_graph
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.bundled import is_bundled

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.base.machine import PeakMemory
 from switchgnn.commands.plan.outlook import LinkOptions, Outlook, forecast_of, outlook_of
 from switchgnn.host.wire.header import (
     BARRIER_FRAME_BYTES,
     feature_frame_bytes,
 )
-from switchgnn.machine.memory import PeakMemory
 from switchgnn.p4src import load_program
 from switchgnn.planner.auto import build_auto
 from switchgnn.planner.blocks.mlgp import MIN_SLOTS

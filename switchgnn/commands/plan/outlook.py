@@ -10,9 +10,9 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from switchgnn.base.options import NETWORK
 from switchgnn.commands.shared.topology import known_mtu
 from switchgnn.host.direct.framing import USUAL_MTU, Framing
-from switchgnn.options.panels import NETWORK
 from switchgnn.planner.costs.forecast import (
     HOST,
     HOST_PARTIAL,

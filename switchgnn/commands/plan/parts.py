@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.machine import how_to_install
 from switchgnn.commands.shared.steps import Steps
-from switchgnn.errors import SwitchGNNError
-from switchgnn.machine.installation import how_to_install
 from switchgnn.planner.chosen import Asked
 from switchgnn.planner.costs.seconds import Network
 from switchgnn.planner.partition.leaf_spine import LeafSpine

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.base.files import whole_file
+from switchgnn.base.full_disk import why_not_written
+from switchgnn.base.machine import how_to_install
 from switchgnn.commands.errors import PlotError
 from switchgnn.commands.plan.job import MadePlan
-from switchgnn.full_disk import why_not_written
-from switchgnn.machine.installation import how_to_install
-from switchgnn.planner.arrays.whole_file import whole_file
 from switchgnn.planner.costs.flow import Flow
 from switchgnn.planner.costs.plan_flow import OWN, plan_flows
 from switchgnn.planner.costs.study import (

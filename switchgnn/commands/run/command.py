@@ -19,6 +19,8 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
+from switchgnn.base.interruptible import wait_for_interrupt
+from switchgnn.base.options import CONGESTION, DATA, NETWORK, OUTPUT, with_groups
 from switchgnn.commands.metrics_option import MetricsOption, find_metrics
 from switchgnn.commands.run import RunOptions, run_job
 from switchgnn.commands.run.display import print_report
@@ -38,9 +40,6 @@ from switchgnn.commands.shared.topology import BandwidthOption, SiteOptions, Win
 from switchgnn.host.direct.framing import FRAGMENT, USUAL_MTU, Framing
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import LAST_ROUND, WIDEST
-from switchgnn.interruptible import wait_for_interrupt
-from switchgnn.options.groups import with_groups
-from switchgnn.options.panels import CONGESTION, DATA, NETWORK, OUTPUT
 from switchgnn.p4src import load_program
 from switchgnn.planner.presets import PAPER
 from switchgnn.topologies import Fabric

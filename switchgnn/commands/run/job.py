@@ -13,6 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.files import private_folder
+from switchgnn.base.full_disk import writing
+from switchgnn.base.machine import require_memory
 from switchgnn.commands.run.make_report import Measured, Prepared, make_report
 from switchgnn.commands.run.options import RunOptions
 from switchgnn.commands.run.reference import SUM_BYTES, Comparison
@@ -31,14 +35,11 @@ from switchgnn.controller import (
     install_each,
     read_counters,
 )
-from switchgnn.errors import SwitchGNNError
-from switchgnn.full_disk import writing
 from switchgnn.host.metrics import metrics_place
 from switchgnn.host.mixed.schedules import write_left_schedules
 from switchgnn.host.wire.header import LANES, WIDEST
 from switchgnn.host.wire.native.library import compile_for_hosts
 from switchgnn.host.worker import WRITTEN, WorkerTask, steps_of
-from switchgnn.machine.memory import require_memory
 from switchgnn.p4src import load_program
 from switchgnn.planner.chosen import build_chosen, choose_asked
 from switchgnn.planner.direction import Direction
@@ -47,7 +48,6 @@ from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.plan.files import read_assignment, write_plan
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.presets import Situation
-from switchgnn.private_folder import private_folder
 from switchgnn.topologies import (
     BackgroundTraffic,
     Fabric,

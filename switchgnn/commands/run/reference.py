@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.errors import SwitchGNNError
+from switchgnn.base.arrays import read_npz
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.host.worker import WORKER_RESULT, result_file
 from switchgnn.host.workload import features_of_round
-from switchgnn.npz import read_npz
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.graphs.reference import reference_sums
 

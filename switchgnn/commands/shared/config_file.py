@@ -13,8 +13,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperOption
 
+from switchgnn.base.records import read_toml
 from switchgnn.commands.errors import ConfigError
-from switchgnn.toml_file import read_toml
 
 # Options of a command are a page of text.
 _MOST_BYTES = 65536

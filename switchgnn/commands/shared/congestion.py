@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from switchgnn.options.panels import CONGESTION
+from switchgnn.base.options import CONGESTION
 
 ControlOption = Annotated[bool, typer.Option("--congestion-control", hidden=True)]
 NoControlOption = Annotated[

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from switchgnn.options.panels import FAULTS
+from switchgnn.base.options import FAULTS
 
 # Paragraphs of a help are lines of it.
 _GRAMMAR = (

@@ -6,7 +6,7 @@ import signal
 from types import FrameType
 from typing import Any
 
-from switchgnn.interruptible import Interrupt
+from switchgnn.base.interruptible import Interrupt
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

@@ -13,9 +13,9 @@ from typing import Annotated
 
 import typer
 
+from switchgnn.base.full_disk import speaks_of_full_disk, writing
+from switchgnn.base.options import OUTPUT
 from switchgnn.controller import InstallReport
-from switchgnn.full_disk import speaks_of_full_disk, writing
-from switchgnn.options.panels import OUTPUT
 
 LogDirOption = Annotated[
     Path | None,

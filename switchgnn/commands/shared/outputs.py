@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from switchgnn.full_disk import WriteError, why_not_written
+from switchgnn.base.full_disk import WriteError, why_not_written
 
 
 def check_outputs(

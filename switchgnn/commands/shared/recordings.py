@@ -11,11 +11,11 @@ from typing import Annotated
 
 import typer
 
-from switchgnn.errors import SwitchGNNError
-from switchgnn.full_disk import why_not_written
+from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.full_disk import why_not_written
+from switchgnn.base.options import OUTPUT
 from switchgnn.host.wire.faults import worker_link
 from switchgnn.host.wire.recording import EMPTY_BYTES, begin_recording
-from switchgnn.options.panels import OUTPUT
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.topologies import cable_name
 

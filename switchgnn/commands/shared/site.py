@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import product, starmap
 from pathlib import Path
 
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.controller import (
     P4RuntimeClient,
     Share,
@@ -15,7 +16,6 @@ from switchgnn.controller import (
     star_network,
 )
 from switchgnn.controller.slots_in_use import bank_slots
-from switchgnn.errors import SwitchGNNError
 from switchgnn.host.wire.faults import Faults, worker_link
 from switchgnn.planner.lanes import WIDEST_ANSWER
 from switchgnn.planner.partition.leaf_spine import LeafSpine

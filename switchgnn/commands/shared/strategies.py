@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from switchgnn.options.panels import PLAN
+from switchgnn.base.options import PLAN
 from switchgnn.planner.chosen import KNOWN, Asked
 from switchgnn.planner.lanes import AUTO, parse_lanes
 from switchgnn.planner.partition.leaf_spine import LeafSpine

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from switchgnn.options.panels import PLAN
+from switchgnn.base.options import PLAN
 from switchgnn.profiles import known_profiles
 
 

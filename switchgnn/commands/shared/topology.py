@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
+from switchgnn.base.options import NETWORK
 from switchgnn.host.direct.errors import FramingError
 from switchgnn.host.direct.framing import Framing
-from switchgnn.options.panels import NETWORK
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
 from switchgnn.topologies import Backend, Limits, choose, usual_limits

@@ -12,11 +12,11 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, fields
 from typing import Any, NoReturn, Protocol
 
-from switchgnn.errors import SwitchGNNError
+from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.machine import python_program
+from switchgnn.base.tasks import ALIVE, FAILED
 from switchgnn.host.pace import Pace
 from switchgnn.host.worker import WorkerTask
-from switchgnn.python_program import python_program
-from switchgnn.tasks.task_events import ALIVE, FAILED
 from switchgnn.topologies import Fabric
 from switchgnn.topologies.processes.child import Child, how_it_ended
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from switchgnn.base.options import CONGESTION, DATA, NETWORK, OUTPUT, PLAN, parse_bytes, with_groups
 from switchgnn.commands.shared.congestion import ControlOption, NoControlOption, heeds_marks
 from switchgnn.commands.shared.console import plain_console
 from switchgnn.commands.shared.steps import Steps
@@ -15,9 +16,6 @@ from switchgnn.commands.shared.strategies import StrategyOptions
 from switchgnn.commands.shared.switch import SwitchOption, TableMemoryOption
 from switchgnn.commands.simulate.display import report_text
 from switchgnn.host.wire.header import WIDEST
-from switchgnn.options.byte_sizes import parse_bytes
-from switchgnn.options.groups import with_groups
-from switchgnn.options.panels import CONGESTION, DATA, NETWORK, OUTPUT, PLAN
 from switchgnn.planner.lanes import parse_lanes
 from switchgnn.planner.presets import AUTO, slots_of_memory
 from switchgnn.profiles import UNLIMITED, find_profile

@@ -13,6 +13,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.options import OUTPUT, VIRTUAL_TIME, with_groups
 from switchgnn.commands.run.options import RunOptions
 from switchgnn.commands.shared.console import plain_console
 from switchgnn.commands.shared.logs import LogDirOption, VerboseOption, told_aloud
@@ -24,9 +26,6 @@ from switchgnn.commands.soak.draw import summary_of
 from switchgnn.commands.soak.runs import Failure, SoakOptions, SoakReport
 from switchgnn.commands.soak.runs import soak as soak_runs
 from switchgnn.commands.soak.simulated import SimulatedOptions, soak_simulated
-from switchgnn.errors import SwitchGNNError
-from switchgnn.options.groups import with_groups
-from switchgnn.options.panels import OUTPUT, VIRTUAL_TIME
 
 _SEEDS = 2**32
 _MINUTES = 1.0

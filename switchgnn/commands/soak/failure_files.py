@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from switchgnn.errors import SwitchGNNError
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.virtual.diagram.drawing import draw
 from switchgnn.virtual.diagram.svg import svg_of
 from switchgnn.virtual.diagram.text import text_of

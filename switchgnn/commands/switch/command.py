@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
+from switchgnn.base.network import NetworkError
+from switchgnn.base.options import with_groups
 from switchgnn.commands.switch.network import as_described
 from switchgnn.commands.switch.program import PRODUCT, find_program
 from switchgnn.controller.forgotten import forget_turn
-from switchgnn.network.errors import NetworkError
-from switchgnn.options.groups import with_groups
 from switchgnn.softswitch.command import run_switch
 from switchgnn.softswitch.daemon.options import SwitchOptions
 from switchgnn.softswitch.daemon.serving import Beginning

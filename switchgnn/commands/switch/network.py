@@ -5,9 +5,8 @@
 from dataclasses import replace
 from pathlib import Path
 
-from switchgnn.network.described import DescribedNetwork, DescribedSwitch, SwitchTarget
-from switchgnn.network.errors import NetworkError
-from switchgnn.network.file import read_network
+from switchgnn.base.described import DescribedNetwork, DescribedSwitch, SwitchTarget, read_network
+from switchgnn.base.network import NetworkError
 from switchgnn.softswitch.daemon.options import SwitchOptions
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
+from switchgnn.base.files import read_regular, read_regular_text
 from switchgnn.commands.errors import ProgramError
 from switchgnn.controller.p4runtime.client import program_cookie
 from switchgnn.controller.p4runtime.layout import parse_p4info
 from switchgnn.p4src import Program, load_program, load_strawman
-from switchgnn.regular_file import read_regular, read_regular_text
 
 PRODUCT, STRAWMAN, NONE = "switchgnn", "strawman", "none"
 _P4INFO_SUFFIX = ".p4info.txtpb"

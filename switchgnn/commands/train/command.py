@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.options import DATA, OUTPUT, PLAN, with_groups
 from switchgnn.commands.metrics_option import MetricsOption, find_metrics
 from switchgnn.commands.shared.config_file import ConfigOption
 from switchgnn.commands.shared.console import plain_console
@@ -38,11 +40,8 @@ from switchgnn.commands.train.plots import draw_plots, require_matplotlib
 from switchgnn.commands.train.report import EpochListener, TrainReport
 from switchgnn.commands.train.verdict import verdict_lines
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
-from switchgnn.errors import SwitchGNNError
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import AUTO, G3, SWITCH, TransportKind
-from switchgnn.options.groups import with_groups
-from switchgnn.options.panels import DATA, OUTPUT, PLAN
 from switchgnn.p4src import load_program
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.presets import AUTO as PLAN_AUTO

@@ -8,9 +8,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from switchgnn.errors import SwitchGNNError
-from switchgnn.full_disk import why_not_written
-from switchgnn.machine.installation import how_to_install
+from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.full_disk import why_not_written
+from switchgnn.base.machine import how_to_install
 
 _TIMES = ("seconds", "exchange", "waiting", "all_reduce")
 _ACCURACIES = ("train", "validation", "test")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from switchgnn.base.network import Station
 from switchgnn.commands.shared.recordings import Recordings
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.pace import Pace
@@ -16,7 +17,6 @@ from switchgnn.planner.chosen import Asked
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.presets import Choice, Situation
-from switchgnn.station import Station
 from switchgnn.topologies import Backend
 from switchgnn.training.task import TrainTask
 

@@ -5,10 +5,9 @@
 import importlib
 import os
 
+from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.machine import how_to_install, python_program
 from switchgnn.commands.shared.nursery import fork_nursery
-from switchgnn.errors import SwitchGNNError
-from switchgnn.machine.installation import how_to_install
-from switchgnn.python_program import python_program
 from switchgnn.topologies.processes.nursery import Nursery
 
 # Threads of OpenMP that wait for each other would spin, and switch and workers share the cores.

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.options import DATA, EXCHANGE
 from switchgnn.commands.shared.topology import known_mtu
-from switchgnn.errors import SwitchGNNError
 from switchgnn.host.direct.framing import FRAGMENT, USUAL_MTU
 from switchgnn.host.errors import TransportError
 from switchgnn.host.registry import AUTO, DEFAULT, G3, TRANSPORTS, TransportKind, transport_kind
-from switchgnn.options.panels import DATA, EXCHANGE
 
 if TYPE_CHECKING:
     from switchgnn.training.bins.options import BinOptions

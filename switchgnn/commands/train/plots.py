@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from switchgnn.base.files import whole_file
+from switchgnn.base.full_disk import why_not_written
+from switchgnn.base.machine import how_to_install
 from switchgnn.commands.errors import PlotError
 from switchgnn.commands.train.report import TrainReport
-from switchgnn.full_disk import why_not_written
 from switchgnn.host.registry import transport_kind
-from switchgnn.machine.installation import how_to_install
-from switchgnn.planner.arrays.whole_file import whole_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

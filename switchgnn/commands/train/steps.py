@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from switchgnn.base.files import private_folder
 from switchgnn.commands.shared.leaf_spine_report import LeafSpineReport, report_leaf_spine
 from switchgnn.commands.shared.live.onlooker import NOBODY, Onlooker
 from switchgnn.commands.shared.logs import logged_steps, run_logs
@@ -33,7 +34,6 @@ from switchgnn.host.wire.native.library import compile_for_hosts, hosts_run_as
 from switchgnn.planner.chosen import STRATEGY_NAMES, strategy_names
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
-from switchgnn.private_folder import private_folder
 from switchgnn.topologies import Ahead, build_fabric, choose, compile_for, folder_for_sockets
 from switchgnn.topologies.processes.child import temporary_files_in
 from switchgnn.topologies.processes.nursery import Nursery

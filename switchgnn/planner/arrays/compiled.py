@@ -9,7 +9,7 @@ from typing import Generic, ParamSpec, TypeVar, cast
 
 import numpy as np
 
-from switchgnn.ownership import reason_to_distrust
+from switchgnn.base.files import reason_to_distrust
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")

@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.npy import ArrayKind, ArraysError, read_npy
-from switchgnn.npz import read_npz
+from switchgnn.base.arrays import ArrayKind, ArraysError, read_npy, read_npz
+from switchgnn.base.files import read_regular
 from switchgnn.planner.errors import PlannerError
-from switchgnn.regular_file import read_regular
 
 Arrays = dict[str, NDArray[Any]]
 

@@ -11,13 +11,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from switchgnn.ownership import reason_to_distrust_place
+from switchgnn.base.files import open_regular, private_folder, reason_to_distrust_place
 from switchgnn.planner.check.files import PlanCheckError
 from switchgnn.planner.check.plan import check_plan
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.plan.files import is_plan_file
-from switchgnn.private_folder import private_folder
-from switchgnn.regular_file import open_regular
 
 # A file of terabytes costs nothing where it has no data in it.
 _MOST_BYTES = 4 << 30

@@ -11,9 +11,9 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.base.files import read_regular_text
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID, Graph, graph_from_edges
-from switchgnn.regular_file import read_regular_text
 
 # A header is a first line of names: no field of it looks like a number.
 _NAME = re.compile(r"[^\d\s+\-.][^\s]*")

@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.base.files import read_regular
 from switchgnn.planner.errors import PlannerError
-from switchgnn.regular_file import read_regular
 
 _NUMBER_KINDS = "biuf"
 _REMEMBERING = ("PUT", "BINPUT", "LONG_BINPUT")

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.npy import ArrayKind, ArraysError
-from switchgnn.npz import read_npz
+from switchgnn.base.arrays import ArrayKind, ArraysError, read_npz
+from switchgnn.base.zip_archive import PACKED, UnpackLimit
 from switchgnn.planner.arrays.rows import are_offsets, strange_row
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID, Graph, graph_from_edges
-from switchgnn.zip_archive import PACKED, UnpackLimit
 
 _ROW = ArrayKind(("i", "u"))
 _KINDS: Mapping[str, ArrayKind] = {

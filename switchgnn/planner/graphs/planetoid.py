@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.base.files import read_regular_text
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import SPLIT_TEST, SPLIT_TRAIN, SPLIT_VALIDATION, Graph
 from switchgnn.planner.graphs.graph import graph_from_edges as build
 from switchgnn.planner.graphs.inert_pickle import InertArray, InertMatrix, read_inert_pickle
-from switchgnn.regular_file import read_regular_text
 
 _PART_FILE = re.compile(r"ind\.(?P<name>.+)\.(graph|x|tx|allx|y|ty|ally|test\.index)")
 VALIDATION_VERTICES = 500

@@ -4,7 +4,7 @@
 
 import numpy as np
 
-from switchgnn.machine.memory import require_memory
+from switchgnn.base.machine import require_memory
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID, Graph, graph_from_edges
 

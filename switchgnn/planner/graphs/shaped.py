@@ -17,7 +17,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.machine.memory import require_memory
+from switchgnn.base.machine import require_memory
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID, Graph
 

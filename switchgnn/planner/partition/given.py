@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.npy import ArrayKind, ArraysError, read_npy
+from switchgnn.base.arrays import ArrayKind, ArraysError, read_npy
+from switchgnn.base.files import read_regular_text
 from switchgnn.planner.errors import PlannerError
-from switchgnn.regular_file import read_regular_text
 
 _CONTENT = "one whole number per vertex"
 

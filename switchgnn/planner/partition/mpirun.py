@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
-from switchgnn.full_disk import keep_room, why_not_written
+from switchgnn.base.full_disk import keep_room, why_not_written
 from switchgnn.planner.errors import PlannerError
 
 MPIRUN = "mpirun"

@@ -10,8 +10,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.interruptible import interruptible
-from switchgnn.machine.installation import how_to_install
+from switchgnn.base.files import private_folder
+from switchgnn.base.interruptible import interruptible
+from switchgnn.base.machine import how_to_install, python_program
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.given import load_assignment
@@ -19,8 +20,6 @@ from switchgnn.planner.partition.mpirun import MPIRUN, run_ranks
 from switchgnn.planner.partition.ptscotch_library import load_ptscotch
 from switchgnn.planner.partition.shards import write_shards
 from switchgnn.planner.partition.workers import check_workers
-from switchgnn.private_folder import private_folder
-from switchgnn.python_program import python_program
 
 RANK_PROGRAM = "switchgnn.planner.partition.ptscotch_rank"
 _NAME = re.compile(r"ptscotch:([1-9]\d{0,4})")

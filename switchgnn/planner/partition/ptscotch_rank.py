@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.errors import SwitchGNNError
-from switchgnn.full_disk import why_not_written
-from switchgnn.machine.installation import how_to_install
-from switchgnn.planner.arrays.whole_file import whole_file
+from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.files import whole_file
+from switchgnn.base.full_disk import why_not_written
+from switchgnn.base.machine import how_to_install
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.partition.even_shares import even_shares
 from switchgnn.planner.partition.ptscotch_library import PTScotch, load_ptscotch

@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.full_disk import why_not_written
-from switchgnn.npy import ArrayKind, ArraysError
-from switchgnn.npz import read_npz
-from switchgnn.planner.arrays.folder_swap import replacing
+from switchgnn.base.arrays import ArrayKind, ArraysError, read_npz
+from switchgnn.base.files import replacing
+from switchgnn.base.full_disk import why_not_written
 from switchgnn.planner.arrays.rows import are_offsets
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.npy import ArrayKind, ArraysError, read_npy
-from switchgnn.npz import read_npz
+from switchgnn.base.arrays import ArrayKind, ArraysError, read_npy, read_npz
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.plan.layout import (
     ASSIGNMENT_FILE,

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.full_disk import why_not_written
-from switchgnn.planner.arrays.folder_swap import replacing
+from switchgnn.base.files import read_regular, replacing
+from switchgnn.base.full_disk import why_not_written
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.plan.archive import render_parts, unpack_arrays, unpack_assignment
 from switchgnn.planner.plan.layout import (
@@ -25,7 +25,6 @@ from switchgnn.planner.plan.layout import (
 from switchgnn.planner.plan.manifest import Manifest, decode_manifest, encode_manifest
 from switchgnn.planner.plan.plan import Plan, SwitchPart, WorkerPart
 from switchgnn.planner.plan.shapes import check_switch_shapes, check_worker_shapes
-from switchgnn.regular_file import read_regular
 
 
 def write_plan(plan: Plan, folder: str | Path) -> None:

@@ -6,10 +6,10 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass, replace
 
+from switchgnn.base.records import RecordError, make_record, parse_json
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.lanes import LANES, banks_of_slot
-from switchgnn.records import RecordError, make_record, parse_json
 
 PLAN_FORMAT = "switchgnn-plan"
 PLAN_VERSION = 6

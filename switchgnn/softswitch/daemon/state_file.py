@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from switchgnn.regular_file import open_regular
+from switchgnn.base.files import open_regular
 from switchgnn.softswitch.errors import StateFileError
 
 MAGIC = b"v1model-state 1\n"

@@ -6,7 +6,7 @@ import logging
 import time
 from dataclasses import dataclass
 
-from switchgnn.native_compiler import find_compiler
+from switchgnn.base.native import find_compiler
 from switchgnn.softswitch.errors import UnsupportedProgramError
 from switchgnn.softswitch.given_program import GivenProgram
 from switchgnn.softswitch.native.backend import Backend, backend_here

@@ -9,9 +9,16 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from switchgnn import native_cache
-from switchgnn.native_cache import ForeignCacheError, cache_folder, compiled_once, sources_in
-from switchgnn.native_compiler import CompilerError, compile_unit, needed_compiler
+from switchgnn.base import native as native_cache
+from switchgnn.base.native import (
+    CompilerError,
+    ForeignCacheError,
+    cache_folder,
+    compile_unit,
+    compiled_once,
+    needed_compiler,
+    sources_in,
+)
 from switchgnn.softswitch.errors import SoftSwitchError
 
 RUNTIME = Path(__file__).parent / "runtime"

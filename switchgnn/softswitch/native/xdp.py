@@ -19,8 +19,7 @@ from ctypes import (
 )
 from typing import Any
 
-from switchgnn.native_compiler import CompilerError, find_compiler
-from switchgnn.native_library import LibrarySource, compiled_library
+from switchgnn.base.native import CompilerError, LibrarySource, compiled_library, find_compiler
 from switchgnn.softswitch.errors import PortError
 from switchgnn.softswitch.native.build import RUNTIME
 from switchgnn.softswitch.ports import XdpSpec

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import grpc
 from finsy.proto import p4r
 
-from switchgnn.regular_file import read_regular
+from switchgnn.base.files import read_regular
 from switchgnn.softswitch.errors import GrpcAddressError
 from switchgnn.softswitch.p4runtime.service import P4RuntimeService
 from switchgnn.softswitch.p4runtime.unix_socket import (

@@ -7,10 +7,10 @@ import struct
 from collections.abc import Callable
 from ipaddress import ip_address
 
+from switchgnn.base.udp_socket import connected_udp
 from switchgnn.softswitch.errors import PortError
 from switchgnn.softswitch.ports.interface import Interface, find_interface
 from switchgnn.softswitch.ports.specs import EthernetSpec, UdpSpec
-from switchgnn.udp_socket import connected_udp
 
 RECEIVE_BUFFER_BYTES = 32 << 20
 _SEND_BUFFER_FRAMES = 3

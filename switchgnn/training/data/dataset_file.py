@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from switchgnn.full_disk import why_not_written
-from switchgnn.npy import ArrayKind, ArraysError
-from switchgnn.npz import read_npz
-from switchgnn.planner.arrays.whole_file import whole_file
+from switchgnn.base.arrays import ArrayKind, ArraysError, read_npz
+from switchgnn.base.files import whole_file
+from switchgnn.base.full_disk import why_not_written
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.training.data.dataset import Dataset

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from switchgnn.machine.installation import how_to_install
+from switchgnn.base.machine import how_to_install
 from switchgnn.training.errors import DatasetError
 
 _Loaded = TypeVar("_Loaded")

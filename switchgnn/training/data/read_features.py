@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.npy import ArrayKind
+from switchgnn.base.arrays import ArrayKind
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.training.data.read_file import read_array, read_table, read_text
 from switchgnn.training.data.vertex_rows import check_none_missing, check_row_order, rows_of_ids

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.npy import ArrayKind, ArraysError, read_npy
-from switchgnn.regular_file import read_regular_text
+from switchgnn.base.arrays import ArrayKind, ArraysError, read_npy
+from switchgnn.base.files import read_regular_text
 from switchgnn.training.errors import DatasetError
 
 _INTEGER = re.compile(r"[+-]?\d{1,18}")

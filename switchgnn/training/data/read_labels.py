@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.npy import ArrayKind
+from switchgnn.base.arrays import ArrayKind
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.training.data.dataset import UNLABELLED
 from switchgnn.training.data.read_file import Table, read_array, read_lines, read_table

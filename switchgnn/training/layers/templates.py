@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from switchgnn.private_folder import private_folder
+from switchgnn.base.files import private_folder
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """No process ends with an error that nobody has thought of."""
 
-from switchgnn.errors import SwitchGNNError
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.virtual.checks.check import Check
 from switchgnn.virtual.crash import CRASH, what_crashed
 from switchgnn.virtual.timing.task import HangError

@@ -5,7 +5,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from switchgnn.native_compiler import find_compiler
+from switchgnn.base.native import find_compiler
 from switchgnn.softswitch.codegen.compiler import CompiledProgram
 from switchgnn.softswitch.forwarding import Forwarder, ForwardingCounts, Sender
 from switchgnn.softswitch.given_program import GivenProgram

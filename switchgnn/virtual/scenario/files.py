@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from switchgnn.errors import SwitchGNNError
-from switchgnn.records import RecordError, make_record
-from switchgnn.regular_file import read_bounded
+from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.files import read_bounded
+from switchgnn.base.records import RecordError, make_record
 from switchgnn.virtual.scenario.scenario import Scenario
 
 _MOST_BYTES = 64 << 20

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from switchgnn.errors import SwitchGNNError
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.virtual.run import Outcome
 from switchgnn.virtual.scenario.scenario import Rates, Scenario
 from switchgnn.virtual.shrink.fewest import fewest

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import pytest
 
+from switchgnn.base.described import network_text
 from switchgnn.host.wire.header import Kind
-from switchgnn.network.file import network_text
 from tests.capture.drawn import control, feature, flipped
 from tests.capture.written import pcap
 from tests.network.usual import described_star

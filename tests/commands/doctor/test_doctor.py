@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from switchgnn.base.machine import find_installation
 from switchgnn.commands.application import app
 from switchgnn.commands.doctor.command import examine
-from switchgnn.machine.installation import find_installation
 
 ROOT = Path(__file__).parents[3]
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from switchgnn.base.described import interface_named
 from switchgnn.commands.doctor.network_findings import examine_network
 from switchgnn.controller import P4RuntimeClient
 from switchgnn.controller.p4runtime.client import program_cookie
-from switchgnn.network.interfaces import interface_named
 from switchgnn.p4src import load_strawman
 from switchgnn.topologies import Target
 from tests.network.usual import described_star

@@ -5,10 +5,9 @@
 import pytest
 from typer.testing import CliRunner
 
+from switchgnn.base.described import Interface, read_network
+from switchgnn.base.network import NetworkError
 from switchgnn.commands.network import command
-from switchgnn.network.errors import NetworkError
-from switchgnn.network.file import read_network
-from switchgnn.network.interfaces import Interface
 
 HERE = {
     name: Interface(name, f"52:54:00:00:00:0{number}", ip, 1500, up)

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.commands.application import app
 from switchgnn.commands.shared.steps import Steps
-from switchgnn.errors import SwitchGNNError
 from switchgnn.planner import load_graph, read_manifest
 from switchgnn.planner.check.files import PlanCheckError
 from switchgnn.planner.check.plan import check_plan
@@ -263,7 +263,7 @@ def test_ctrl_c_ends_steps_at_once_but_lets_writing_clean_up():
 # Its own process: what earlier tests left behind in the heap would hide the growth.
 GROWTH = """
 import numpy as np
-from switchgnn.machine.memory import PeakMemory
+from switchgnn.base.machine import PeakMemory
 
 big = np.ones(30_000_000)
 del big

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import pytest
 from typer.testing import CliRunner
 
+from switchgnn.base.native import find_compiler
 from switchgnn.commands.application import app
 from switchgnn.commands.doctor.command import examine
 from switchgnn.commands.shared.sentences import ran_as
-from switchgnn.native_compiler import find_compiler
 from switchgnn.p4src import load_program
 from switchgnn.softswitch.errors import SoftSwitchError
 from switchgnn.softswitch.native.ahead import compile_ahead

@@ -5,9 +5,9 @@
 import numpy as np
 import pytest
 
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.commands.run import reference
 from switchgnn.commands.run.reference import Comparison
-from switchgnn.errors import SwitchGNNError
 from switchgnn.host.worker import result_file
 from switchgnn.host.workload import features_of_round
 from switchgnn.planner.graphs.graph import graph_from_edges

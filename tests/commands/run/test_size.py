@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from switchgnn.native_compiler import find_compiler
+from switchgnn.base.native import find_compiler
 from tests.support.speed import seconds_here
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from switchgnn.base.full_disk import WriteError
 from switchgnn.commands.shared.outputs import check_outputs
-from switchgnn.full_disk import WriteError
 from tests.support.commands import switchgnn
 
 

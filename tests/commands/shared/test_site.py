@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.commands.shared.site import shares_of
-from switchgnn.errors import SwitchGNNError
 from switchgnn.planner import build_plan, load_graph, write_plan
 from switchgnn.topologies.targets import Target
 

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.whole
 
 PROGRAM = """
 import os, signal, sys, threading, time
-from switchgnn.tasks.task_events import EventWriter, Heartbeat
+from switchgnn.base.tasks import EventWriter, Heartbeat
 sys.stdin.readline()
 events = EventWriter(sys.stdout)
 with Heartbeat(events, every=0.05):

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from switchgnn.python_program import python_program
+from switchgnn.base.machine import python_program
 from tests.support.commands import nursery
 from tests.support.processes import is_alive
 from tests.support.speed import seconds_here

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 
 import pytest
 
+from switchgnn.base.machine import python_program
 from switchgnn.controller import P4RuntimeClient
 from switchgnn.controller.counters import read_totals
-from switchgnn.python_program import python_program
 from switchgnn.topologies.free_ports import free_udp_addresses
 from tests.commands.switch.service import Service
 from tests.softswitch.harness import PROGRAMS

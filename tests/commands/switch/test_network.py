@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from switchgnn.base.described import SwitchTarget, network_text
+from switchgnn.base.network import NetworkError
 from switchgnn.commands.switch.network import as_described
-from switchgnn.network.described import SwitchTarget
-from switchgnn.network.errors import NetworkError
-from switchgnn.network.file import network_text
 from switchgnn.softswitch.daemon.options import SwitchOptions
 from tests.network.usual import described_leaf_spine, described_star
 

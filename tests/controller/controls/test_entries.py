@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from switchgnn.base.network import Station, mac_number
 from switchgnn.controller import Neighbour, Network, star_network
 from switchgnn.controller.controls.congestion import Congestion
 from switchgnn.controller.controls.departure import Departure
@@ -20,8 +21,6 @@ from switchgnn.controller.controls.result import Result
 from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.controls.source import Source
 from switchgnn.controller.controls.worker import Worker
-from switchgnn.network import mac_number
-from switchgnn.station import Station
 from tests.controller.plans import make_plan
 
 PLAN = make_plan(workers=3)

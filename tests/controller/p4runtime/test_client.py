@@ -12,6 +12,7 @@ import grpc
 import pytest
 from finsy.proto import rpc_code
 
+from switchgnn.base.network import star_network
 from switchgnn.controller import P4RuntimeClient, TlsOptions, install
 from switchgnn.controller.controls.source import Source
 from switchgnn.controller.errors import (
@@ -23,7 +24,6 @@ from switchgnn.controller.errors import (
 )
 from switchgnn.controller.p4runtime.address import advice
 from switchgnn.controller.p4runtime.messages import DELETE, INSERT, group_update, row_update
-from switchgnn.network import star_network
 from switchgnn.softswitch import SoftSwitch
 from tests.controller.fake_server import FakeSwitch
 from tests.controller.plans import make_plan

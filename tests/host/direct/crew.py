@@ -9,12 +9,12 @@ from collections import Counter
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from switchgnn.base.network import star_network
 from switchgnn.host.direct import DirectTransport
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.faults import Faults, FaultyLink
 from switchgnn.host.wire.header import KIND_AT
 from switchgnn.host.wire.link import Link, Traffic
-from switchgnn.network import star_network
 from switchgnn.planner import graph_from_edges
 from switchgnn.planner.direction import Direction
 from tests.support.speed import pace_here, seconds_here

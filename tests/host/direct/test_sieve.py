@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from switchgnn.base.network import Station
 from switchgnn.host.direct.arrivals import Arrivals, Incoming
 from switchgnn.host.direct.data_frames import Outgoing, data_frames, send_order
 from switchgnn.host.direct.frames import GROUP, Envelopes, unpack
@@ -17,7 +18,6 @@ from switchgnn.host.direct.framing import Framing, Runs
 from switchgnn.host.direct.tally import DirectTally
 from switchgnn.host.wire.batches import new_batch
 from switchgnn.host.wire.header import BODY_AT, HEADER_AT
-from switchgnn.station import Station
 from tests.support.native import needs_compiler
 
 pytestmark = needs_compiler

@@ -13,8 +13,8 @@ from collections import deque
 import numpy as np
 import pytest
 
+from switchgnn.base.full_disk import WriteError
 from switchgnn.capture.files import CaptureFiles
-from switchgnn.full_disk import WriteError
 from switchgnn.host.wire.batches import FrameRows, new_batch
 from switchgnn.host.wire.faults import Faults, FaultyLink, open_worker_link
 from switchgnn.host.wire.link import Link, Traffic, UdpLink, open_link

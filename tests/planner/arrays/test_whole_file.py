@@ -8,7 +8,7 @@ import stat
 
 import pytest
 
-from switchgnn.planner.arrays.whole_file import unfinished_file, whole_file
+from switchgnn.base.files import unfinished_file, whole_file
 
 
 def test_it_takes_the_place_of_another_at_the_end(tmp_path):

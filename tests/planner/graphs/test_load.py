@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+from switchgnn.base.zip_archive import UnpackLimit
 from switchgnn.planner import PlannerError, load_graph
 from switchgnn.planner.graphs import bundled as load_bundled
 from switchgnn.planner.graphs.npz_file import load_npz
-from switchgnn.zip_archive import UnpackLimit
 from tests.planner.helpers import one_sentence, random_graph
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from switchgnn.base import files as swap
 from switchgnn.planner import (
     PlannerError,
     build_plan,
@@ -23,7 +24,6 @@ from switchgnn.planner import (
     read_worker_part,
     write_plan,
 )
-from switchgnn.planner.arrays import folder_swap as swap
 from switchgnn.planner.plan import files
 from switchgnn.planner.plan.layout import SWITCH_ARRAYS, WORKER_ARRAYS
 from switchgnn.planner.plan.manifest import decode_manifest, encode_manifest, seal

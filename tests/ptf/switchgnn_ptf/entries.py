@@ -7,6 +7,7 @@ from ipaddress import IPv4Address
 
 from finsy.proto import p4r
 
+from switchgnn.base.network import Network, mac_number
 from switchgnn.controller import P4RuntimeClient
 from switchgnn.controller.controls.congestion import Congestion
 from switchgnn.controller.controls.default import encode_default
@@ -22,7 +23,6 @@ from switchgnn.controller.p4runtime.messages import (
 from switchgnn.controller.p4runtime.rows import make_rows
 from switchgnn.controller.p4runtime.state import read_default
 from switchgnn.host.wire.header import LANES
-from switchgnn.network import Network, mac_number
 from tests.ptf.switchgnn_ptf.packets import WIDTHS
 
 BANKS = 8

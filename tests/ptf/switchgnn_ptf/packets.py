@@ -11,10 +11,9 @@ from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
+from switchgnn.base.network import Station, star_network
 from switchgnn.host.wire.header import LANES, Kind, Refusal
 from switchgnn.host.wire.layers import Barrier, Fragment, SwitchGNN, Waiting
-from switchgnn.network import star_network
-from switchgnn.station import Station
 
 Lanes = NDArray[np.int32]
 

@@ -13,7 +13,7 @@ from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 
-from switchgnn.native_compiler import find_compiler
+from switchgnn.base.native import find_compiler
 from switchgnn.softswitch import Backend, SoftSwitch
 from switchgnn.softswitch.codegen.compiler import compile_program
 from switchgnn.softswitch.loader import load_program

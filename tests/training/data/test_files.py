@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from switchgnn.errors import SwitchGNNError
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.training import load_files
 from tests.training.helpers import one_sentence
 

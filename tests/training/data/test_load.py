@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from switchgnn.errors import SwitchGNNError
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.planner import load_graph
 from switchgnn.training import load_dataset
 from tests.training.helpers import one_sentence, pairs, write_planetoid

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from switchgnn.machine.installation import Installation
+from switchgnn.base.machine import Installation
 from switchgnn.training import DatasetError, load_dataset
 from tests.training.helpers import one_sentence, pairs, write_planetoid
 
@@ -208,7 +208,7 @@ def test_a_missing_package_is_named(tmp_path, monkeypatch, name, package, extra)
     for module in (package, f"{package}.datasets", f"{package}.nodeproppred"):
         monkeypatch.setitem(sys.modules, module, None)
     here = Installation(Path.cwd())
-    monkeypatch.setattr("switchgnn.machine.installation.find_installation", lambda: here)
+    monkeypatch.setattr("switchgnn.base.machine.find_installation", lambda: here)
     message = refused(name, tmp_path)
     assert f"needs {package}" in message
     assert f"pip install -e '.[{extra}]'" in message

@@ -10,10 +10,10 @@ from typing import Annotated
 
 import typer
 
+from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.machine import how_to_install
+from switchgnn.base.options import OUTPUT
 from switchgnn.commands.shared.live.onlooker import NOBODY, Onlooker
-from switchgnn.errors import SwitchGNNError
-from switchgnn.machine.installation import how_to_install
-from switchgnn.options.panels import OUTPUT
 
 _PACKAGES = ("starlette", "uvicorn")
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import typer
 
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.commands.shared.live.onlooker import Onlooker, Running
 from switchgnn.controller import P4RuntimeClient
 from switchgnn.controller.watch import WATCH_DEADLINE
-from switchgnn.errors import SwitchGNNError
 from switchgnn.host.metrics import METRICS_EVENT
 from switchgnn.live.gather import EVERY, LinkSeen
 from switchgnn.live.show import Show, showing

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.machine import Installation
 from switchgnn.commands.shared.live.onlooker import NOBODY
 from switchgnn.commands.shared.live.options import LiveOptions
-from switchgnn.errors import SwitchGNNError
-from switchgnn.machine.installation import Installation
 
 
 def test_nobody_wants_a_page():
@@ -32,7 +32,7 @@ def test_a_page_is_wanted(port, monkeypatch):
 @pytest.mark.parametrize("missing", [{"uvicorn"}, {"starlette"}, {"starlette", "uvicorn"}])
 def test_a_package_that_is_missing_is_named(missing, monkeypatch):
     here = Installation(Path.cwd())
-    monkeypatch.setattr("switchgnn.machine.installation.find_installation", lambda: here)
+    monkeypatch.setattr("switchgnn.base.machine.find_installation", lambda: here)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name in missing else name)
     with pytest.raises(SwitchGNNError) as told:
         LiveOptions(live=True).check()

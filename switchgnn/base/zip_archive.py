@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
 
-from switchgnn.npy import CHUNK, open_source, telling
+from switchgnn.base.arrays import CHUNK, open_source, telling
 
 _ENCRYPTED = 1
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from switchgnn.errors import SwitchGNNError
+from switchgnn.base.errors import SwitchGNNError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _ONLY_A_PART = "the disk took only a part of it"

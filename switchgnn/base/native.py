@@ -1,17 +1,21 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Files that are compiled on the user's machine when they are first needed, and kept there."""
+"""C++ of this project that becomes a library on the user's machine when it is first needed."""
 
 import fcntl
 import hashlib
 import os
+import shutil
+import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from switchgnn.errors import SwitchGNNError
-from switchgnn.ownership import reason_to_distrust_place
+from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.files import reason_to_distrust_place
 
 _DIGITS = 16
 _OWNER_ONLY = 0o700
@@ -111,3 +115,103 @@ def _locked(path: Path) -> Iterator[None]:
     with os.fdopen(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW, 0o600)) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+_NAMES = ("c++", "g++", "clang++")
+_LAST_WORDS = 400
+
+
+class CompilerError(SwitchGNNError):
+    """There is no C++ compiler, or it fails; the sentence begins with who needs it."""
+
+
+def find_compiler() -> str | None:
+    """Return the path of the C++ compiler: $CXX, or one of those on the PATH; None without one."""
+    return next((path for path in map(shutil.which, _wanted()) if path), None)
+
+
+def needed_compiler(who: str) -> str:
+    """Return the path of the C++ compiler.
+
+    Raises:
+        CompilerError: there is none; ``who`` needs it.
+    """
+    found = find_compiler()
+    if found is None:
+        raise CompilerError(
+            f"{who} needs a C++ compiler, but {' or '.join(_wanted())} is not on the PATH: "
+            "apt-get install g++"
+        )
+    return found
+
+
+def compile_unit(command: Sequence[str], unit: str, what: str, folder: Path) -> None:
+    """Run a compiler on a unit from its standard input.
+
+    Args:
+        command: the compiler with all its arguments, a ``-`` in place of the unit.
+        unit: the text of the unit.
+        what: what is compiled, for the error.
+        folder: where the compiler runs: a unit from standard input includes what lies in the
+            current folder before all else, so nobody else may write to it.
+
+    Raises:
+        CompilerError: the compiler fails; its last words are in the sentence.
+    """
+    result = subprocess.run(
+        command, input=unit, cwd=folder, capture_output=True, text=True, check=False
+    )
+    if result.returncode != 0:
+        raise CompilerError(
+            f"{command[0]} cannot compile {what}: {result.stderr.strip()[-_LAST_WORDS:]}"
+        )
+
+
+def _wanted() -> Sequence[str]:
+    return (os.environ["CXX"],) if os.environ.get("CXX") else _NAMES
+
+
+_FLAGS = ("-std=c++17", "-O2", "-fPIC", "-shared", "-w")
+
+
+@dataclass(frozen=True)
+class LibrarySource:
+    """What a library is made of.
+
+    Attributes:
+        part: the part of the user's cache where it is kept.
+        name: the beginning of its name there.
+        who: who needs it, for errors.
+        unit: the C++, which may include files of the folder.
+        folder: where these are.
+        files: their names.
+    """
+
+    part: str
+    name: str
+    who: str
+    unit: str
+    folder: Path
+    files: tuple[str, ...]
+
+
+def compiled_library(source: LibrarySource) -> Path:
+    """Return the path of a library, compiled if need be.
+
+    Raises:
+        CompilerError: there is no compiler, or it fails, or the library cannot be kept.
+    """
+    compiler = needed_compiler(source.who)
+    folder = cache_folder(source.part)
+    contents = [(source.folder / name).read_bytes() for name in source.files]
+    made_of: tuple[str | bytes, ...] = (compiler, *_FLAGS, source.unit, *contents)
+    try:
+        return compiled_once(folder, source.name, made_of, partial(_compile, compiler, source))
+    except (OSError, ForeignCacheError) as error:
+        raise CompilerError(f"{source.who} cannot be kept in {folder}: {error}") from error
+
+
+def _compile(compiler: str, source: LibrarySource, library: Path) -> None:
+    output = ("-o", str(library.absolute()))
+    command = (compiler, *_FLAGS, "-I", str(source.folder), "-x", "c++", "-", *output)
+    compile_unit(command, source.unit, source.who, library.absolute().parent)

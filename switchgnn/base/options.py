@@ -5,9 +5,12 @@
 import dataclasses
 import functools
 import inspect
+import re
 import typing
 from collections.abc import Callable
 from typing import Any
+
+from switchgnn.base.errors import SwitchGNNError
 
 
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:
@@ -67,3 +70,51 @@ def _fields(group: Any) -> list[inspect.Parameter]:  # noqa: ANN401
         )
         for field in dataclasses.fields(group)
     ]
+
+
+DATA = "Data"
+MODEL = "Model"
+TRAINING = "Training"
+EXCHANGE = "Exchange"
+PLAN = "Plan"
+NETWORK = "Network"
+CONGESTION = "Congestion"
+FAULTS = "Faults"
+VIRTUAL_TIME = "Virtual time"
+PACKETS = "Which packets"
+OUTPUT = "Output"
+
+
+_UNITS = {
+    "": 1,
+    "k": 10**3,
+    "K": 10**3,
+    "M": 10**6,
+    "G": 10**9,
+    "ki": 2**10,
+    "Ki": 2**10,
+    "Mi": 2**20,
+    "Gi": 2**30,
+}
+# An exact float, and more than any machine has.
+_MOST = 1 << 60
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kKMG]i?|)B?")
+
+
+def parse_bytes(option: str, text: str) -> int:
+    """Return a size in bytes.
+
+    Args:
+        option: what it was given with.
+        text: the size.
+
+    Raises:
+        SwitchGNNError: it is none, or more than anything has.
+    """
+    found = _SIZE.fullmatch(text.strip())
+    if found is None:
+        raise SwitchGNNError(f"cannot read {option} {text}: write it as 10MB or 8MiB")
+    size = float(found[1]) * _UNITS[found[2]]
+    if size > _MOST:
+        raise SwitchGNNError(f"{option} is too much: give at most {_MOST >> 50:,} PiB")
+    return int(size)

@@ -1,12 +1,94 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The usual networks: ports and addresses that follow from the number of workers."""
+"""What is around a switch: the ports and addresses of workers and other switches."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from switchgnn.network.networks import LeafSpineNetworks, Neighbour, Network
-from switchgnn.station import Station
+from switchgnn.base.errors import SwitchGNNError
+
+
+@dataclass(frozen=True)
+class Station:
+    """A worker or a switch, as it is called in packets.
+
+    Attributes:
+        mac: Ethernet address as text, such as ``02:00:00:00:00:01``.
+        ip: IPv4 address as text, in dotted form.
+    """
+
+    mac: str
+    ip: str
+
+
+# Of the switch of a star.
+ONLY_SWITCH = Station("02:00:00:00:ff:fe", "10.0.255.254")
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A worker or another switch, as a switch sees it.
+
+    Attributes:
+        port: the switch's port that leads to it.
+        station: its addresses.
+    """
+
+    port: int
+    station: Station
+
+
+@dataclass(frozen=True)
+class Network:
+    """What is around a switch.
+
+    Attributes:
+        neighbours: in a star its workers, and the place is the worker; of a leaf or a spine
+            those below, then those above.
+        switch: its own addresses.
+        beyond: workers behind a neighbour, each with the port that leads to it.
+    """
+
+    neighbours: tuple[Neighbour, ...]
+    switch: Station = ONLY_SWITCH
+    beyond: tuple[Neighbour, ...] = ()
+
+
+@dataclass(frozen=True)
+class LeafSpineNetworks:
+    """The networks around leaves and spines.
+
+    Attributes:
+        leaves: one per leaf, in order: its workers, then the spines.
+        spines: one per spine, in order: the leaves.
+        place: for each worker its leaf, and its place among the leaf's workers.
+    """
+
+    leaves: tuple[Network, ...]
+    spines: tuple[Network, ...]
+    place: tuple[tuple[int, int], ...]
+
+    @property
+    def switches(self) -> tuple[Network, ...]:
+        """All of them, leaves first."""
+        return (*self.leaves, *self.spines)
+
+
+def mac_number(mac: str) -> int:
+    """Return a MAC address as a number of 48 bits.
+
+    Raises:
+        ValueError: it is not six bytes in hexadecimal.
+    """
+    parts = bytes.fromhex(mac.replace(":", " "))
+    if len(parts) != 6:
+        raise ValueError(f"{mac!r} is not an Ethernet address")
+    return int.from_bytes(parts, "big")
+
+
+def mac_text(number: int) -> str:
+    """Return 48 bits in the usual notation."""
+    return number.to_bytes(6, "big").hex(":")
 
 
 def star_network(workers: int) -> Network:
@@ -82,3 +164,7 @@ def _worker(number: int) -> Neighbour:
         port=number,
         station=Station(f"02:00:00:00:{high:02x}:{low:02x}", f"10.0.{high}.{low}"),
     )
+
+
+class NetworkError(SwitchGNNError):
+    """A network file that cannot be read, or describes no network."""

@@ -2,16 +2,62 @@
 # SPDX-License-Identifier: Apache-2.0
 """The server that Prometheus reads metrics from."""
 
-from collections.abc import Callable, Iterable, Iterator
+import socket
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from switchgnn.errors import SwitchGNNError
-from switchgnn.machine.installation import how_to_install
-from switchgnn.metrics.metric import Histogram, Metric, MetricKind
+from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.machine import how_to_install
 
 if TYPE_CHECKING:
+    import h11
     from prometheus_client.core import Metric as Family
+
+
+class MetricKind(Enum):
+    """What a number does: a counter only grows, until what counts begins anew."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """How often what was measured had which value.
+
+    Attributes:
+        buckets: ascending upper bounds as text, the last one ``+Inf``, and how many were at
+            most that.
+        total: the sum of all that was measured.
+    """
+
+    buckets: Sequence[tuple[str, float]]
+    total: float
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric.
+
+    Attributes:
+        name: by Prometheus' conventions; a counter's ends with ``_total``.
+        kind: what its numbers do.
+        text: what it is, in words.
+        labels: the names of its labels.
+        samples: the values of the labels, in order, and the number.
+    """
+
+    name: str
+    kind: MetricKind
+    text: str
+    labels: tuple[str, ...]
+    samples: Sequence[tuple[tuple[str, ...], float | Histogram]]
+
 
 _COUNTER_ENDS_WITH = "_total"
 _LAST_PORT = 65_535
@@ -132,3 +178,73 @@ def _family(metric: Metric) -> "Family":
             family.add_metric(labels, value)
     found: Family = family
     return found
+
+
+_PATH = "/metrics"
+_CHUNK = 1 << 16
+_OK = 200
+
+
+class NoAnswerError(MetricsError):
+    """Nobody answers there, or with something else than metrics."""
+
+
+def ask_metrics(host: str, port: int, *, seconds: float = 1.0, most_bytes: int = 1 << 18) -> str:
+    """Return what is served to Prometheus.
+
+    Args:
+        host: a name or an address.
+        port: there.
+        seconds: within which all of it must come, once the name is resolved.
+        most_bytes: of the answer.
+
+    Returns:
+        The text.
+
+    Raises:
+        NoAnswerError: nobody answers, or not in time, or with too much, or with anything else
+            than metrics, such as another place where they would be.
+    """
+    # Who serves metrics needs no client of HTTP.
+    import h11  # noqa: PLC0415
+
+    end = time.monotonic() + seconds
+    place = f"{host}:{port}"
+    http = h11.Connection(h11.CLIENT)
+    headers = [("Host", place), ("Connection", "close")]
+    request = h11.Request(method="GET", target=_PATH, headers=headers)
+    asked = [http.send(request), http.send(h11.EndOfMessage())]
+    try:
+        with socket.create_connection((host, port), seconds) as connected:
+            connected.sendall(b"".join(part for part in asked if part is not None))
+            body = _body(connected, http, end, most_bytes)
+    except (OSError, UnicodeError, h11.RemoteProtocolError) as error:
+        raise NoAnswerError(f"Nobody serves metrics on {place}: {error}.") from None
+    return body.decode("utf-8", "replace")
+
+
+def _body(
+    connected: socket.socket, http: "h11.Connection", end: float, most_bytes: int
+) -> bytearray:
+    import h11  # noqa: PLC0415
+
+    body = bytearray()
+    while True:
+        event = http.next_event()
+        if event is h11.NEED_DATA:
+            left = end - time.monotonic()
+            if left <= 0:
+                raise TimeoutError("the answer takes too long")
+            connected.settimeout(left)
+            http.receive_data(connected.recv(_CHUNK))
+        elif isinstance(event, h11.Response):
+            if event.status_code != _OK:
+                raise NoAnswerError(f"It answers with status {event.status_code}.")
+        elif isinstance(event, h11.Data):
+            body += event.data
+            if len(body) > most_bytes:
+                raise NoAnswerError(f"It answers with more than {most_bytes} bytes.")
+        elif isinstance(event, h11.EndOfMessage):
+            return body
+        elif isinstance(event, h11.ConnectionClosed):
+            raise NoAnswerError("It ends before the answer does.")

@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frozen dataclasses from JSON: types are strict, and no field is unknown."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+
+from switchgnn.base.files import read_bounded
 
 _Record = TypeVar("_Record")
 _AT = " - at "
@@ -78,3 +80,31 @@ def _refuse_unknown(told: object, made: object, path: str) -> None:
     elif isinstance(made, tuple) and isinstance(told, list):
         for number, (value, item) in enumerate(zip(told, made, strict=True)):
             _refuse_unknown(value, item, f"{path}[{number}]")
+
+
+def read_toml(
+    path: Path, most_bytes: int, kind: str, refuse: Callable[[str], Exception]
+) -> dict[str, Any]:
+    """Return what a TOML file holds.
+
+    Args:
+        path: the file.
+        most_bytes: a longer one is not read.
+        kind: what the file is for, as "network".
+        refuse: makes the error from its sentence.
+
+    Returns:
+        Its keys and values.
+
+    Raises:
+        Exception: what `refuse` makes; the file cannot be read, is too long, or is no TOML.
+    """
+    try:
+        content = read_bounded(path, most_bytes)
+    except OSError as error:
+        raise refuse(f"Cannot read the {kind} {path}: {error.strerror}.") from error
+    try:
+        found: dict[str, Any] = msgspec.toml.decode(content)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise refuse(f"{path} is no TOML: {error}.") from error
+    return found

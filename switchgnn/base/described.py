@@ -1,0 +1,496 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""A network as a person writes it down: switches, workers, and the cables between switches."""
+
+import fcntl
+import ipaddress
+import json
+import re
+import socket
+import struct
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from pathlib import Path
+from typing import TypeVar
+
+from switchgnn.base.network import Neighbour, Network, NetworkError, Station, mac_number
+from switchgnn.base.records import RecordError, make_record, read_toml
+
+
+class SwitchTarget(str, Enum):
+    """What a switch is; embedded switches are this project's own."""
+
+    EMBEDDED = "embedded"
+    BMV2 = "bmv2"
+
+
+@dataclass(frozen=True)
+class TlsFiles:
+    """Certificates (PEM) for a switch's P4Runtime.
+
+    Attributes:
+        root: what is trusted.
+        certificate, key: the controller's own, where the switch asks for one.
+    """
+
+    root: Path
+    certificate: Path | None = None
+    key: Path | None = None
+
+
+@dataclass(frozen=True)
+class DescribedSwitch:
+    """A switch.
+
+    Attributes:
+        name: by which workers and cables call it.
+        grpc: where it serves P4Runtime, ``HOST:PORT`` or ``unix:PATH``.
+        target: what it is.
+        mac, ip: its own addresses, to which workers send.
+        device_id: its number in P4Runtime.
+        ports: what each of its ports is on its own machine, as `switchgnn switch --port` takes it;
+            only the switch itself needs it.
+        tls: certificates, where it serves TLS.
+    """
+
+    name: str
+    grpc: str
+    target: SwitchTarget
+    mac: str
+    ip: str
+    device_id: int = 0
+    ports: Mapping[str, str] = field(default_factory=dict)
+    tls: TlsFiles | None = None
+
+    @property
+    def station(self) -> Station:
+        """Its addresses."""
+        return Station(self.mac, self.ip)
+
+
+@dataclass(frozen=True)
+class DescribedWorker:
+    """A worker; their numbers are their places in the file, from 0.
+
+    Attributes:
+        switch: the name of the switch that it is attached to.
+        port: the port there.
+        mac, ip: its addresses.
+        interface: its interface to the switch, on its own machine.
+        link: in place of `interface`: any link, such as ``udp:HOST:PORT:SWITCH_HOST:SWITCH_PORT``.
+        gloo: the interface over which workers meet and add gradients; empty: PyTorch chooses.
+        metrics: ``HOST:PORT`` where it serves metrics, for who looks on; empty: nowhere.
+    """
+
+    switch: str
+    port: int
+    mac: str
+    ip: str
+    interface: str = ""
+    link: str = ""
+    gloo: str = ""
+    metrics: str = ""
+
+    @property
+    def station(self) -> Station:
+        """Its addresses."""
+        return Station(self.mac, self.ip)
+
+    @property
+    def opens(self) -> str:
+        """Its link, as a worker opens it."""
+        return self.link or f"eth:{self.interface}"
+
+    @property
+    def metrics_place(self) -> tuple[str, int] | None:
+        """Host and port of its metrics; None: it serves none."""
+        host, _, port = self.metrics.rpartition(":")
+        return (host.strip("[]"), int(port)) if self.metrics else None
+
+
+@dataclass(frozen=True)
+class Cable:
+    """A link between a leaf and a spine, from the port of one to the port of the other."""
+
+    leaf: str
+    leaf_port: int
+    spine: str
+    spine_port: int
+
+
+@dataclass(frozen=True)
+class DescribedNetwork:
+    """All of a network.
+
+    Attributes:
+        switches: in a leaf-spine leaves and spines, in any order.
+        workers: in the order of their numbers.
+        cables: none: a star around one switch.
+    """
+
+    switches: tuple[DescribedSwitch, ...]
+    workers: tuple[DescribedWorker, ...]
+    cables: tuple[Cable, ...] = ()
+
+    @property
+    def leaves(self) -> tuple[DescribedSwitch, ...]:
+        """Those with workers, in the order of the workers; in a star the only switch."""
+        names = dict.fromkeys(worker.switch for worker in self.workers)
+        by_name = {switch.name: switch for switch in self.switches}
+        return tuple(by_name[name] for name in names)
+
+    @property
+    def spines(self) -> tuple[DescribedSwitch, ...]:
+        """Those without workers."""
+        taken = {worker.switch for worker in self.workers}
+        return tuple(switch for switch in self.switches if switch.name not in taken)
+
+    @property
+    def in_order(self) -> tuple[DescribedSwitch, ...]:
+        """All switches, leaves first."""
+        return (*self.leaves, *self.spines)
+
+    @property
+    def leaf_of_worker(self) -> tuple[int, ...]:
+        """The place of each worker's switch among the leaves."""
+        place = {switch.name: number for number, switch in enumerate(self.leaves)}
+        return tuple(place[worker.switch] for worker in self.workers)
+
+
+_Value = TypeVar("_Value")
+_MOST_WORKERS = 128
+_HOST = re.compile(r"[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,64}\]")
+_TCP_PORT = re.compile(r"[0-9]{1,5}")
+_LAST_PORT = 65_535
+_MOST_PORTS = 511  # of the program: its port numbers have nine bits, and the last one drops
+
+
+def check_network(network: DescribedNetwork, name: str) -> None:
+    """Check that a network can be.
+
+    Args:
+        network: what is described.
+        name: of its file, for the sentence.
+
+    Raises:
+        NetworkError: it cannot; the first thing that is wrong.
+    """
+    for problem in _problems(network):
+        raise NetworkError(f"{name}: {problem}.")
+
+
+def is_place(text: str) -> bool:
+    """Tell whether it is HOST:PORT."""
+    host, _, port = text.rpartition(":")
+    named = _HOST.fullmatch(host) and _TCP_PORT.fullmatch(port)
+    return bool(named) and 0 < int(port) <= _LAST_PORT
+
+
+def _problems(network: DescribedNetwork) -> Iterator[str]:
+    yield from _of_names(network)
+    yield from _of_addresses(network)
+    yield from _of_links(network)
+    yield from _of_metrics(network)
+    yield from _of_ports(network)
+    yield from _of_tiers(network)
+
+
+def _of_names(network: DescribedNetwork) -> Iterator[str]:
+    if not network.switches:
+        yield "it has no switch; write a [[switches]]"
+    if not 1 <= len(network.workers) <= _MOST_WORKERS:
+        yield f"it has {len(network.workers)} workers; 1 to {_MOST_WORKERS} can be"
+    names = [switch.name for switch in network.switches]
+    if "" in names:
+        yield "a switch has no name"
+    for twice in _twice(names):
+        yield f"two switches are called {twice}"
+    for number, worker in enumerate(network.workers):
+        if worker.switch not in names:
+            yield f"worker {number} is attached to {worker.switch!r}, which is no switch of it"
+
+
+def _of_addresses(network: DescribedNetwork) -> Iterator[str]:
+    named = [(f"switch {switch.name}", switch.station) for switch in network.switches]
+    named += [(f"worker {number}", each.station) for number, each in enumerate(network.workers)]
+    for who, station in named:
+        if not _is_mac(station.mac):
+            yield f"the MAC of {who}, {station.mac!r}, is no Ethernet address of one station"
+        if not _is_ip(station.ip):
+            yield f"the IP of {who}, {station.ip!r}, is no IPv4 address of one station"
+    for twice in _twice(mac_number(station.mac) for _, station in named):
+        both = [who for who, station in named if mac_number(station.mac) == twice]
+        yield f"{' and '.join(both)} have the same MAC"
+    for same in _twice(station.ip for _, station in named):
+        both = [who for who, station in named if station.ip == same]
+        yield f"{' and '.join(both)} have the same IP, {same}"
+
+
+def _of_links(network: DescribedNetwork) -> Iterator[str]:
+    for number, worker in enumerate(network.workers):
+        if bool(worker.interface) == bool(worker.link):
+            yield f"worker {number} needs an interface, or a link in its place"
+
+
+def _of_metrics(network: DescribedNetwork) -> Iterator[str]:
+    told = [(number, each.metrics) for number, each in enumerate(network.workers) if each.metrics]
+    for number, place in told:
+        if not is_place(place):
+            yield f"worker {number} serves metrics on {place!r}, which is no HOST:PORT"
+    for same in _twice(place for _, place in told):
+        yield f"two workers serve metrics on {same}"
+
+
+def _of_ports(network: DescribedNetwork) -> Iterator[str]:
+    taken = [(worker.switch, worker.port) for worker in network.workers]
+    taken += [(cable.leaf, cable.leaf_port) for cable in network.cables]
+    taken += [(cable.spine, cable.spine_port) for cable in network.cables]
+    for switch, port in taken:
+        if not 1 <= port < _MOST_PORTS:
+            yield f"port {port} of switch {switch} is not one of 1 to {_MOST_PORTS - 1}"
+    for switch, port in _twice(taken):
+        yield f"port {port} of switch {switch} leads to two places"
+
+
+def _of_tiers(network: DescribedNetwork) -> Iterator[str]:
+    if not network.cables:
+        if len(network.switches) > 1:
+            yield (
+                f"it has {len(network.switches)} switches and no cable; leaves and spines need a "
+                "[[cables]] for each pair"
+            )
+        return
+    leaves = [switch.name for switch in network.leaves]
+    spines = [switch.name for switch in network.spines]
+    ends = Counter((cable.leaf, cable.spine) for cable in network.cables)
+    for leaf, spine in ends:
+        if leaf not in leaves:
+            yield f"a cable has the leaf {leaf!r}, which is no switch with workers"
+        if spine not in spines:
+            yield f"a cable has the spine {spine!r}, which is no switch without workers"
+    if not spines:
+        yield "it has cables, but no spine: a spine is a switch without workers"
+    for leaf in leaves:
+        for spine in spines:
+            if ends[leaf, spine] != 1:
+                yield f"{ends[leaf, spine]} cables join leaf {leaf} and spine {spine}; one must"
+    if list(network.leaf_of_worker) != sorted(network.leaf_of_worker):
+        yield "the workers of a leaf are not one behind the other"
+
+
+def _is_mac(text: str) -> bool:
+    try:
+        return text.count(":") == 5 and not mac_number(text) >> 40 & 1
+    except ValueError:
+        return False
+
+
+def _is_ip(text: str) -> bool:
+    try:
+        address = ipaddress.IPv4Address(text)
+    except ValueError:
+        return False
+    return not (address.is_multicast or address.is_unspecified or address.is_reserved)
+
+
+def _twice(values: Iterable[_Value]) -> Iterator[_Value]:
+    return (value for value, times in Counter(values).items() if times > 1)
+
+
+_MOST_BYTES = 1 << 20
+
+
+def read_network(path: Path) -> DescribedNetwork:
+    """Read and check a network file; paths in it are relative to its folder.
+
+    Raises:
+        NetworkError: it cannot be read, is no TOML, or describes no network; the sentence says
+            where and what.
+    """
+    told = read_toml(path, _MOST_BYTES, "network", NetworkError)
+    try:
+        network = make_record(DescribedNetwork, told)
+    except RecordError as error:
+        raise NetworkError(f"{path} describes no network: {error}.") from error
+    check_network(network, str(path))
+    return replace(
+        network, switches=tuple(_placed(switch, path.parent) for switch in network.switches)
+    )
+
+
+def network_text(network: DescribedNetwork) -> str:
+    """Return a network as the text of a file, without what has its default."""
+    blocks = [
+        _block("switches", switch, ("name", "grpc", "target", "mac", "ip", "device_id", "ports"))
+        + _tls_line(switch.tls)
+        for switch in network.switches
+    ]
+    names = ("switch", "port", "interface", "link", "mac", "ip", "gloo", "metrics")
+    blocks += [
+        f"# worker {number}\n" + _block("workers", worker, names)
+        for number, worker in enumerate(network.workers)
+    ]
+    blocks += [
+        _block("cables", cable, ("leaf", "leaf_port", "spine", "spine_port"))
+        for cable in network.cables
+    ]
+    return "\n".join(blocks)
+
+
+def _placed(switch: DescribedSwitch, folder: Path) -> DescribedSwitch:
+    if switch.tls is None:
+        return switch
+    tls = switch.tls
+    return replace(
+        switch,
+        tls=TlsFiles(
+            folder / tls.root,
+            tls.certificate and folder / tls.certificate,
+            tls.key and folder / tls.key,
+        ),
+    )
+
+
+def _block(kind: str, record: object, names: tuple[str, ...]) -> str:
+    lines = [f"[[{kind}]]"]
+    for name in names:
+        value = getattr(record, name)
+        if value not in ("", 0, {}):
+            lines.append(f"{name} = {_value(value)}")
+    return "\n".join(lines) + "\n"
+
+
+def _tls_line(tls: TlsFiles | None) -> str:
+    if tls is None:
+        return ""
+    told = {"root": tls.root, "certificate": tls.certificate, "key": tls.key}
+    return f"tls = {_value({name: str(path) for name, path in told.items() if path})}\n"
+
+
+def _value(value: object) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{json.dumps(k)} = {_value(v)}" for k, v in value.items()) + " }"
+    # A text of JSON is one of TOML, too, but for what JSON writes as two surrogates.
+    return json.dumps(value, ensure_ascii=False)
+
+
+# <net/if_arp.h>, <net/if.h> and <bits/ioctls.h>; /sys would show those of another namespace.
+_ETHERNET, _UP, _LOOPBACK = 1, 0x1, 0x8
+_GET_FLAGS, _GET_ADDRESS, _GET_MTU, _GET_MAC = 0x8913, 0x8915, 0x8921, 0x8927
+_NAME_BYTES, _REQUEST_BYTES = 16, 40
+
+
+@dataclass(frozen=True)
+class Interface:
+    """A network interface.
+
+    Attributes:
+        name: as `ip link` calls it.
+        mac: its Ethernet address.
+        ip: its first IPv4 address, or empty.
+        mtu: the largest packet, in bytes.
+        up: whether it is switched on.
+    """
+
+    name: str
+    mac: str
+    ip: str
+    mtu: int
+    up: bool
+
+
+def interfaces() -> tuple[Interface, ...]:
+    """Return all Ethernet interfaces of this machine, but loopback, by name."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        names = sorted(name for _, name in socket.if_nameindex())
+        found = [_read(sock.fileno(), name) for name in names]
+    return tuple(interface for interface in found if interface is not None)
+
+
+def interface_named(name: str) -> Interface:
+    """Return an interface.
+
+    Raises:
+        NetworkError: there is none of that name; those that are there are listed.
+    """
+    known = interfaces()
+    for interface in known:
+        if interface.name == name:
+            return interface
+    names = ", ".join(interface.name for interface in known) or "none"
+    raise NetworkError(f"This machine has no Ethernet interface {name!r}; it has: {names}.")
+
+
+def _read(sock: int, name: str) -> Interface | None:
+    try:
+        (flags,) = struct.unpack_from("H", _ask(sock, _GET_FLAGS, name))
+        kind, mac = struct.unpack_from("H6s", _ask(sock, _GET_MAC, name))
+        (mtu,) = struct.unpack_from("i", _ask(sock, _GET_MTU, name))
+    except OSError:  # one that goes away meanwhile
+        return None
+    if kind != _ETHERNET or flags & _LOOPBACK:
+        return None
+    return Interface(name, mac.hex(":"), _ip_of(sock, name), mtu, bool(flags & _UP))
+
+
+def _ip_of(sock: int, name: str) -> str:
+    try:
+        return socket.inet_ntoa(_ask(sock, _GET_ADDRESS, name)[4:8])
+    except OSError:
+        return ""
+
+
+def _ask(sock: int, what: int, name: str) -> bytes:
+    """Return what the kernel says of an interface, behind its name."""
+    asked = name.encode().ljust(_NAME_BYTES, b"\0").ljust(_REQUEST_BYTES, b"\0")
+    return fcntl.ioctl(sock, what, asked)[_NAME_BYTES:]
+
+
+def networks_of(network: DescribedNetwork) -> tuple[Network, ...]:
+    """Return what is around each switch, in the order of ``network.in_order``.
+
+    Args:
+        network: one that ``check_network`` has let pass.
+    """
+    if not network.cables:
+        (switch,) = network.switches
+        return (Network(tuple(map(_worker, network.workers)), switch.station),)
+    return (
+        *(_leaf(network, leaf) for leaf in network.leaves),
+        *(_spine(network, spine) for spine in network.spines),
+    )
+
+
+def _worker(worker: DescribedWorker) -> Neighbour:
+    return Neighbour(worker.port, worker.station)
+
+
+def _leaf(network: DescribedNetwork, leaf: DescribedSwitch) -> Network:
+    up = {cable.spine: cable.leaf_port for cable in network.cables if cable.leaf == leaf.name}
+    spines = [Neighbour(up[spine.name], spine.station) for spine in network.spines]
+    return Network(
+        neighbours=(
+            *(_worker(worker) for worker in network.workers if worker.switch == leaf.name),
+            *spines,
+        ),
+        switch=leaf.station,
+        # Flows between leaves take turns over the spines.
+        beyond=tuple(
+            replace(_worker(worker), port=spines[number % len(spines)].port)
+            for number, worker in enumerate(network.workers)
+            if worker.switch != leaf.name
+        ),
+    )
+
+
+def _spine(network: DescribedNetwork, spine: DescribedSwitch) -> Network:
+    down = {cable.leaf: cable.spine_port for cable in network.cables if cable.spine == spine.name}
+    return Network(
+        neighbours=tuple(Neighbour(down[leaf.name], leaf.station) for leaf in network.leaves),
+        switch=spine.station,
+        beyond=tuple(
+            replace(_worker(worker), port=down[worker.switch]) for worker in network.workers
+        ),
+    )

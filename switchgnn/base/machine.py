@@ -1,0 +1,196 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""How much memory the process holds at most, how much there is, and what has no room in it."""
+
+import importlib.metadata
+import re
+import resource
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+import msgspec
+
+import switchgnn
+from switchgnn.base.errors import SwitchGNNError
+
+_CLEAR = Path("/proc/self/clear_refs")
+_STATUS = Path("/proc/self/status")
+_MACHINE = Path("/proc/meminfo")
+# Writing this makes Linux forget the peak so far.
+_FORGET_PEAK = "5"
+_KILO = 1024
+_MEGA, _GIGA = 1e6, 1e9
+
+
+class TooLargeError(SwitchGNNError):
+    """What was asked for needs more memory than there is."""
+
+
+class PeakMemory:
+    """The peak of resident memory since it was made.
+
+    Where the system cannot forget an earlier peak (it is no Linux, or forbids it), the peak
+    is that of the whole process so far.
+
+    Attributes:
+        before: bytes held when it was made.
+        forgot: whether the system forgot the earlier peak.
+    """
+
+    def __init__(self) -> None:
+        self.forgot = _forget_peak()
+        self.before = _status("VmRSS") or _process_peak()
+
+    def peak(self) -> int:
+        """Return the most bytes held since."""
+        return (_status("VmHWM") if self.forgot else None) or _process_peak()
+
+
+def available_memory() -> int | None:
+    """Return how many bytes programs may take before the machine has none left; None: unknown."""
+    return _field(_MACHINE, "MemAvailable")
+
+
+def require_memory(what: str, needed: int, remedy: str) -> None:
+    """Check that something has room in memory, before any of it is made.
+
+    A machine that does not report its memory has room for everything.
+
+    Args:
+        what: the subject of the error's sentence, in the plural.
+        needed: an estimate in bytes, rather too low than too high.
+        remedy: what to lower.
+
+    Raises:
+        TooLargeError: it has no room.
+    """
+    room = available_memory()
+    if room is not None and needed > room:
+        raise TooLargeError(
+            f"{what} take {_size(needed)} of memory, and {_size(room)} are free: {remedy}."
+        )
+
+
+def _size(number: int) -> str:
+    """Return a number of bytes as people write it; floats end before some absurd sizes do."""
+    if number >= _GIGA / 10:
+        return f"{number // 10**8 / 10 if number < 10**18 else number // 10**9:,} GB"
+    return f"{number / _MEGA:,.1f} MB"
+
+
+def _forget_peak() -> bool:
+    try:
+        _CLEAR.write_text(_FORGET_PEAK)
+    except OSError:
+        return False
+    return True
+
+
+def _status(field: str) -> int | None:
+    return _field(_STATUS, field)
+
+
+def _field(file: Path, field: str) -> int | None:
+    try:
+        found = re.search(rf"^{field}:\s*(\d+) kB", file.read_text(), re.MULTILINE)
+    except OSError:
+        return None
+    return int(found[1]) * _KILO if found else None
+
+
+def _process_peak() -> int:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * _KILO
+
+
+_NAME = "switchgnn"
+# What pip notes beside a package: https://packaging.python.org/en/latest/specifications/direct-url/
+_ORIGIN = "direct_url.json"
+
+
+@dataclass(frozen=True)
+class Installation:
+    """Where changes of the program would show.
+
+    Attributes:
+        checkout: the folder that the program runs from; None: it was installed as a wheel, and the
+            folder that it was built from, if there is one, means nothing to it.
+    """
+
+    checkout: Path | None
+
+    def mend(self, extra: str | None = None) -> str:
+        """Return the command that installs what the program needs.
+
+        Args:
+            extra: the extra whose packages are wanted; None: those of every installation.
+        """
+        brackets = "" if extra is None else f"[{extra}]"
+        if self.checkout is None:
+            return f"pip install '{_NAME}{brackets}'" if extra else f"pip install {_NAME}"
+        place = "." if self.checkout.resolve() == Path.cwd().resolve() else str(self.checkout)
+        words = f"{place}{brackets}"
+        return f"pip install -e {words}" if words == "." else f"pip install -e '{words}'"
+
+
+def find_installation() -> Installation:
+    """Look at what pip has noted; where it has noted nothing, at the files themselves."""
+    try:
+        noted = importlib.metadata.distribution(_NAME).read_text(_ORIGIN)
+    except importlib.metadata.PackageNotFoundError:
+        noted = None
+    if noted is not None:
+        return Installation(_editable_folder(noted))
+    root = Path(switchgnn.__file__).parent.parent
+    return Installation(root if (root / "pyproject.toml").is_file() else None)
+
+
+def how_to_install(extra: str) -> str:
+    """Return the command that installs the packages of an extra, for errors that miss one."""
+    return find_installation().mend(extra)
+
+
+class _Folder(msgspec.Struct):
+    editable: bool = False
+
+
+class _Origin(msgspec.Struct):
+    url: str
+    dir_info: _Folder = msgspec.field(default_factory=_Folder)
+
+
+def _editable_folder(noted: str) -> Path | None:
+    try:
+        origin = msgspec.json.decode(noted, type=_Origin)
+    except msgspec.DecodeError:
+        return None
+    address = urlparse(origin.url)
+    if not origin.dir_info.editable or address.scheme != "file":
+        return None
+    return Path(unquote(address.path))
+
+
+# The empty word stands for the current folder. Nothing but `sys`, which is built in, is imported
+# before it is gone.
+_START = (
+    "import sys; sys.path[:] = filter(None, sys.path); del sys.argv[0]; "
+    "import runpy; runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)"
+)
+_OURS = (sys.executable, "-c", _START)
+_USUAL = (sys.executable, "-m")
+
+
+def python_program(module: str, *arguments: str) -> tuple[str, ...]:
+    """Return the command that runs a module with arguments."""
+    return (*_OURS, module, *arguments)
+
+
+def module_of(command: Sequence[str]) -> list[str] | None:
+    """Return the module that a command runs, and its arguments; None: it is another program."""
+    for start in (_OURS, _USUAL):
+        if tuple(command[: len(start)]) == start:
+            return list(command[len(start) :])
+    return None
