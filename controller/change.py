@@ -7,17 +7,18 @@ from dataclasses import dataclass
 
 from finsy.proto import p4r
 
-from switchgnn.controller.controls.session import Session
+from switchgnn.controller.controls.passage import Session
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.messages import (
     DELETE,
     INSERT,
     MODIFY,
+    Groups,
+    State,
     default_update,
     group_update,
 )
 from switchgnn.controller.p4runtime.rows import RowsDifference, describe_key, difference
-from switchgnn.controller.p4runtime.state import Groups, State
 from switchgnn.controller.p4runtime.wire import Request, encode_difference, encode_messages
 
 

@@ -3,7 +3,7 @@
 """Brings switches to a plan: all of them, or none."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -11,24 +11,160 @@ from typing import TypeVar
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Network
-from switchgnn.controller.check import check_plan
-from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
-from switchgnn.controller.controls.session import Session, SessionEntry
-from switchgnn.controller.desired import desired_state, with_session
+from switchgnn.controller.change import ChangeCounts, change_between
+from switchgnn.controller.check import check_plan, check_rows
+from switchgnn.controller.controls.aggregation import (
+    Destination,
+    Fanout,
+    Loop,
+    Partial,
+    Pool,
+    Result,
+    has_pool,
+)
+from switchgnn.controller.controls.passage import (
+    DEFAULT_ECN_THRESHOLD,
+    Congestion,
+    Departure,
+    Forward,
+    Session,
+    SessionEntry,
+    Source,
+    Tier,
+    Worker,
+)
 from switchgnn.controller.errors import (
     ControllerError,
     InstallCancelledError,
     PlanRefusedError,
     RollbackError,
+    VerificationError,
 )
-from switchgnn.controller.occupied import refuse_other_plan
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.p4runtime.state import State
-from switchgnn.controller.plan import PlanSource, SwitchPlan, load_plan
-from switchgnn.controller.report import InstallReport
+from switchgnn.controller.p4runtime.messages import State, empty_state, read_state
+from switchgnn.controller.plan import PlanSource, SwitchPlan, load_plan, refuse_other_plan
 from switchgnn.controller.target import Progress, Target
 from switchgnn.p4src import Program
+
+
+def desired_state(plan: SwitchPlan, layout: Layout, network: Network, ecn_threshold: int) -> State:
+    """Say what a switch shall hold for a plan, without a session yet.
+
+    Args:
+        plan: the part of the plan for this switch.
+        layout: of the P4 program.
+        network: where the workers are.
+        ecn_threshold: queue length, in packets, from which on packets are marked.
+
+    Returns:
+        The entries, default actions and multicast groups.
+
+    Raises:
+        PlanRefusedError: entries that do not fit their table.
+    """
+    tables = (
+        Worker(layout).rows(plan, network),
+        Forward(layout).rows(plan, network),
+        Source(layout).rows(plan, network),
+        Destination(layout).rows(plan, network),
+        Partial(layout).rows(plan),
+        Fanout(layout).rows(plan),
+        Result(layout).rows(plan, network),
+        Departure(layout).rows(plan, network),
+    )
+    for rows in tables:
+        check_rows(rows)
+    empty = empty_state(layout)
+    tier = Tier(layout)
+    settings = {
+        "threshold": Congestion(layout).encode(ecn_threshold),
+        tier.table.name: tier.encode(plan, network),
+    }
+    if has_pool(layout):
+        pool = Pool(layout)
+        settings[pool.table.name] = pool.encode(plan.manifest.slots)
+    return State(
+        rows={**empty.rows, **{rows.table.name: rows for rows in tables}},
+        defaults={**empty.defaults, **settings},
+        groups=Loop().groups(plan, network),
+    )
+
+
+def with_session(state: State, session: Session, entry: SessionEntry) -> State:
+    """Add a session to a state.
+
+    Args:
+        state: what a switch shall hold.
+        session: the control that encodes it.
+        entry: the session.
+
+    Returns:
+        The state with the session's default action.
+    """
+    return replace(state, defaults={**state.defaults, session.table.name: session.encode(entry)})
+
+
+@dataclass(frozen=True)
+class SwitchReport:
+    """One switch's part of an install.
+
+    Attributes:
+        address: of the switch.
+        pipeline_pushed: whether the P4 program had to be loaded.
+        counts: entries, groups and default actions that were written.
+        entries: entries of each table now, by its name.
+        groups: multicast groups now.
+        seconds: from the first write to the end of verification.
+    """
+
+    address: str
+    pipeline_pushed: bool
+    counts: ChangeCounts
+    entries: Mapping[str, int]
+    groups: int
+    seconds: float
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything was written."""
+        return self.pipeline_pushed or self.counts.total > 0
+
+    def sentence(self) -> str:
+        """Return what happened, in words."""
+        if not self.changed:
+            return f"Switch {self.address}: nothing to do, the plan is installed."
+        loaded = "P4 program loaded, " if self.pipeline_pushed else ""
+        return (
+            f"Switch {self.address}: {loaded}{self.counts.inserted:,} entries inserted, "
+            f"{self.counts.modified:,} modified, {self.counts.deleted:,} deleted and all "
+            f"verified in {self.seconds:.1f} s."
+        )
+
+
+@dataclass(frozen=True)
+class InstallReport:
+    """A whole install.
+
+    Attributes:
+        session: its number, the same at all switches.
+        plan: digest (hex) of the plan.
+        switches: one report each, in the order given.
+    """
+
+    session: int
+    plan: str
+    switches: tuple[SwitchReport, ...]
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything was written to any switch."""
+        return any(switch.changed for switch in self.switches)
+
+    def sentences(self) -> list[str]:
+        """Return what happened on each switch, in words."""
+        return [switch.sentence() for switch in self.switches]
+
 
 T = TypeVar("T")
 # Makes what works on a number of switches at once.
@@ -319,3 +455,27 @@ def _served(
         if here.session and here == replace(own, any_turn=here.any_turn):
             return here.session
     return None
+
+
+def clear(client: P4RuntimeClient) -> ChangeCounts:
+    """Remove all entries and groups, restore the default actions, and verify; tell how much.
+
+    The registers keep what they hold, and the session number that would tell
+    is gone: the next install loads the program anew.
+
+    Raises:
+        PipelineMissingError: the switch runs no program.
+        WriteRefusedError: it refuses.
+        VerificationError: something is still there.
+    """
+    layout = client.get_layout()
+    empty = empty_state(layout)
+    change = change_between(layout, read_state(client, layout), empty)
+    client.write_requests(change.requests())
+    rest = change_between(layout, read_state(client, layout), empty)
+    if rest.counts.total:
+        raise VerificationError(
+            f"Switch {client.address} is not empty after clearing it: {rest.first_difference()}. "
+            "Something else writes to it: stop that and clear it again."
+        )
+    return change.counts

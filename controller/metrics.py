@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.metrics import Histogram, Metric, MetricKind
-from switchgnn.controller.controls.congestion import Congestion
-from switchgnn.controller.controls.session import Session, SessionEntry
+from switchgnn.controller.controls.passage import Congestion, Session, SessionEntry
 from switchgnn.controller.counters import Counters, read_counters
 from switchgnn.controller.errors import (
     ControllerError,
@@ -23,13 +22,13 @@ from switchgnn.controller.errors import (
 )
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.p4runtime.state import (
+from switchgnn.controller.p4runtime.messages import (
     keyed_tables,
     read_default,
     read_groups,
     table_entity,
 )
-from switchgnn.controller.p4runtime.unwire import count_entities
+from switchgnn.controller.p4runtime.wire import count_entities
 
 _SWITCH = ("switch",)
 

@@ -8,29 +8,29 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.table import Table
 
-from switchgnn.controller.controls.congestion import Congestion
-from switchgnn.controller.controls.departure import Departure
-from switchgnn.controller.controls.destination import Destination
-from switchgnn.controller.controls.fanout import Fanout
-from switchgnn.controller.controls.forward import Forward
-from switchgnn.controller.controls.partial import Partial
-from switchgnn.controller.controls.result import Result
-from switchgnn.controller.controls.session import Session, SessionEntry
-from switchgnn.controller.controls.source import Source
-from switchgnn.controller.controls.worker import Worker
+from switchgnn.controller.controls.aggregation import Destination, Fanout, Partial, Result
+from switchgnn.controller.controls.passage import (
+    Congestion,
+    Departure,
+    Forward,
+    Session,
+    SessionEntry,
+    Source,
+    Worker,
+)
 from switchgnn.controller.counters import Counters, read_counters
 from switchgnn.controller.errors import ControllerError
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.p4runtime.rows import Record, Rows
-from switchgnn.controller.p4runtime.state import (
+from switchgnn.controller.p4runtime.messages import (
     keyed_tables,
     read_default,
     read_groups,
     read_rows,
     table_entity,
 )
-from switchgnn.controller.p4runtime.unwire import count_entities
+from switchgnn.controller.p4runtime.rows import Record, Rows
+from switchgnn.controller.p4runtime.wire import count_entities
 
 
 @dataclass(frozen=True)

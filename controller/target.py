@@ -4,23 +4,31 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
+from switchgnn.base.described import DescribedNetwork, DescribedSwitch, networks_of
+from switchgnn.base.network import Network
 from switchgnn.controller.change import Change, change_between, group_updates
-from switchgnn.controller.controls.session import Session, SessionEntry
+from switchgnn.controller.controls.passage import Session, SessionEntry
 from switchgnn.controller.errors import (
     ControllerError,
     InstallCancelledError,
+    PlanRefusedError,
     RollbackError,
     VerificationError,
 )
-from switchgnn.controller.occupied import served_plan
-from switchgnn.controller.p4runtime.client import P4RuntimeClient, program_cookie
+from switchgnn.controller.install import SwitchReport
+from switchgnn.controller.p4runtime.client import DEFAULT_DEADLINE, P4RuntimeClient, program_cookie
+from switchgnn.controller.p4runtime.connection import TlsOptions
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.p4runtime.state import State, empty_state, read_groups, read_state
+from switchgnn.controller.p4runtime.messages import State, empty_state, read_groups, read_state
 from switchgnn.controller.p4runtime.wire import Request
-from switchgnn.controller.report import SwitchReport
+from switchgnn.controller.plan import SwitchPlan, leaf_spine_switch_plan, load_plan, served_plan
 from switchgnn.p4src import Program
+from switchgnn.planner.partition.leaf_spine import LeafSpine
+from switchgnn.planner.plan.files import read_plan
+from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 
 Progress = Callable[[str, int, int], None]
 """Called with a switch's address, the updates written so far, and all of them."""
@@ -187,3 +195,53 @@ def _until(cancel: threading.Event, requests: Iterator[Request]) -> Iterator[Req
         if cancel.is_set():
             raise InstallCancelledError("Stopped, because another switch failed.")
         yield request
+
+
+def client_of(
+    switch: DescribedSwitch,
+    *,
+    election_id: int = 1,
+    primary: bool = True,
+    deadline: float = DEFAULT_DEADLINE,
+) -> P4RuntimeClient:
+    """Return a client of a switch, not opened yet.
+
+    Args:
+        switch: which one.
+        election_id: of all controllers the one with the highest is obeyed.
+        primary: whether it wants to be obeyed; otherwise it only reads.
+        deadline: seconds to wait for an answer.
+
+    Returns:
+        The client; open it before use.
+    """
+    files = switch.tls
+    tls = None if files is None else TlsOptions(files.root, files.certificate, files.key)
+    return P4RuntimeClient(
+        switch.grpc, switch.device_id, election_id, tls, primary=primary, deadline=deadline
+    )
+
+
+def parts_for(plan: Path, network: DescribedNetwork) -> list[tuple[SwitchPlan, Network]]:
+    """Return what each switch of a network serves of a plan, and what is around it.
+
+    Args:
+        plan: its folder.
+        network: the switches, in the order of ``network.in_order``.
+
+    Raises:
+        PlannerError: the folder holds no plan, or a damaged one.
+        PlanRefusedError: the plan is for another number of workers.
+    """
+    loaded = load_plan(plan)
+    wanted, there = loaded.manifest.workers, len(network.workers)
+    if wanted != there:
+        raise PlanRefusedError(f"The plan {plan} is for {wanted} workers; the network has {there}.")
+    networks = networks_of(network)
+    if not network.cables:
+        return [(loaded, networks[0])]
+    whole = read_plan(plan)
+    leaf_spine = LeafSpine(network.leaf_of_worker, len(network.spines))
+    parts = split_for_leaf_spine(whole, leaf_spine)
+    plans = [leaf_spine_switch_plan(whole.manifest, part) for part in parts.switches]
+    return list(zip(plans, networks, strict=True))

@@ -11,8 +11,7 @@ from typing import Protocol
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Network
-from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
-from switchgnn.controller.controls.session import Session
+from switchgnn.controller.controls.passage import DEFAULT_ECN_THRESHOLD, Session
 from switchgnn.controller.counters import read_totals
 from switchgnn.controller.errors import (
     ControllerError,
@@ -21,16 +20,15 @@ from switchgnn.controller.errors import (
     PlanRefusedError,
     SwitchUnreachableError,
 )
-from switchgnn.controller.install import DesiredStates, Pool, Share, install_each
-from switchgnn.controller.occupied import (
+from switchgnn.controller.install import DesiredStates, InstallReport, Pool, Share, install_each
+from switchgnn.controller.p4runtime.client import P4RuntimeClient, program_cookie
+from switchgnn.controller.p4runtime.messages import read_default
+from switchgnn.controller.plan import (
+    SwitchPlan,
     refuse_other_plan,
     refuse_other_primary,
     served_plan,
 )
-from switchgnn.controller.p4runtime.client import P4RuntimeClient, program_cookie
-from switchgnn.controller.p4runtime.state import read_default
-from switchgnn.controller.plan import SwitchPlan
-from switchgnn.controller.report import InstallReport
 from switchgnn.p4src import Program
 
 # Waiting for a connection must not keep anybody from stopping.

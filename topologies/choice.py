@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
+from switchgnn.controller.controls.passage import DEFAULT_ECN_THRESHOLD
 from switchgnn.softswitch.native.backend import Backend
 from switchgnn.softswitch.traffic_manager import DEFAULT_DEPTH
 from switchgnn.topologies.errors import FabricError

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from switchgnn.base.machine import how_to_install
-from switchgnn.controller.p4runtime.address import socket_path
+from switchgnn.controller.p4runtime.connection import socket_path
 from switchgnn.topologies.backlog import Backlog, packet_backlog
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric, WireBytes

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from switchgnn.base.files import private_folder
 from switchgnn.base.full_disk import writing
-from switchgnn.controller.p4runtime.address import MOST_BYTES, SCHEME, fits_socket, socket_path
+from switchgnn.controller.p4runtime.connection import MOST_BYTES, SCHEME, fits_socket, socket_path
 from switchgnn.topologies.errors import FabricError
 
 # As long as the name of any switch's socket.

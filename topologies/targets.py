@@ -12,8 +12,7 @@ from pathlib import Path
 
 from switchgnn.base.machine import python_program
 from switchgnn.base.native import find_compiler
-from switchgnn.controller.p4runtime.address import grpc_target
-from switchgnn.controller.p4runtime.tls import check_tls_files
+from switchgnn.controller.p4runtime.connection import check_tls_files, grpc_target
 from switchgnn.softswitch.native.ahead import Ahead, compile_ahead
 from switchgnn.softswitch.native.backend import Backend
 from switchgnn.softswitch.native.build import why_not_kept

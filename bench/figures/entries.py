@@ -19,11 +19,10 @@ from bench.settings import Settings
 from switchgnn.base.machine import python_program
 from switchgnn.base.native import find_compiler
 from switchgnn.controller import P4RuntimeClient, program_cookie
-from switchgnn.controller.controls.fanout import ACTION
+from switchgnn.controller.controls.aggregation import FANOUT_ACTION
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.p4runtime.messages import INSERT
+from switchgnn.controller.p4runtime.messages import INSERT, read_rows
 from switchgnn.controller.p4runtime.rows import Rows, Value, make_rows
-from switchgnn.controller.p4runtime.state import read_rows
 from switchgnn.controller.p4runtime.wire import encode_rows
 from switchgnn.p4src import Program, load_program
 
@@ -76,10 +75,10 @@ def _synthetic(layout: Layout, count: int) -> Rows:
     number = np.arange(count)
     values: dict[str, Value] = {
         field.name: rng.integers(0, 1 << field.bits, count, np.uint32)
-        for field in table.action(ACTION).params
+        for field in table.action(FANOUT_ACTION).params
     }
     values |= {"block_id": number >> 14, "src_id": rng.permutation(count), "hop": number & 3}
-    return make_rows(table, ACTION, values, count)
+    return make_rows(table, FANOUT_ACTION, values, count)
 
 
 def _measure(program: Program, rows: Rows) -> _Measured:

@@ -2,19 +2,88 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a client reaches a switch: over gRPC, unless it is given another way."""
 
+import errno
+import os
+import socket
+import ssl
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import quote
 
 import grpc
 from finsy.proto import p4r_grpc
 
-from switchgnn.base.files import read_regular
-from switchgnn.controller.errors import ControllerError
-from switchgnn.controller.p4runtime.address import grpc_target
-from switchgnn.controller.p4runtime.arbitration import Arbitration, Stream
+from switchgnn.base.files import read_regular, user_name
+from switchgnn.controller.errors import ControllerError, SwitchUnreachableError
+from switchgnn.controller.p4runtime.client import Arbitration, Stream
+
+SCHEME = "unix:"
+MOST_BYTES = 107  # of a socket's path: https://man7.org/linux/man-pages/man7/unix.7.html
+
+
+def socket_path(address: str) -> Path | None:
+    """Return the path of a Unix address, or None for any other address."""
+    return Path(address.removeprefix(SCHEME)) if address.startswith(SCHEME) else None
+
+
+def grpc_target(address: str) -> str:
+    """Return what gRPC takes for the address: a URI, in which a path is quoted.
+
+    Raises:
+        ControllerError: no socket can have this path.
+    """
+    path = socket_path(address)
+    if path is None:
+        return address
+    if not fits_socket(path):
+        raise ControllerError(
+            f"No switch can be at {address}: the path of a socket has at most {MOST_BYTES} bytes."
+        )
+    return f"{SCHEME}{quote(os.fspath(path))}"
+
+
+def fits_socket(path: Path) -> bool:
+    """Tell whether a socket may have this path."""
+    return len(os.fsencode(path)) <= MOST_BYTES
+
+
+def check_owner(address: str) -> None:
+    """Check that a socket is that of this user, or of root.
+
+    In a folder where others may make sockets, one of them could stand there in a switch's place.
+
+    Raises:
+        ControllerError: it is somebody else's.
+    """
+    path = socket_path(address)
+    if path is None:
+        return
+    try:
+        owner = path.stat().st_uid
+    except OSError:
+        return  # That there is none is found when it is connected to.
+    if owner not in (os.geteuid(), 0):
+        raise ControllerError(
+            f"The socket {path} is not connected to: it belongs to user {user_name(owner)}. Be "
+            "that user, or give the address of your own switch."
+        )
+
+
+def advice(address: str) -> str:
+    """Return what to do about a switch that does not answer."""
+    path = socket_path(address)
+    usual = "start it, or give the address of its P4Runtime server (HOST:PORT or unix:PATH)"
+    if path is None:
+        return usual
+    with socket.socket(socket.AF_UNIX) as sock:
+        failed = sock.connect_ex(os.fspath(path))
+    if failed in (errno.EACCES, errno.EPERM):
+        return "its socket is for the user who started it; be that user"
+    return usual if failed != errno.ENOENT else f"there is no socket {path}; {usual}"
+
 
 _CLOSING_SECONDS = 2.0
 _CHANNEL_OPTIONS = (
@@ -147,3 +216,126 @@ def _close(channel: Any) -> None:  # noqa: ANN401
     closing = threading.Thread(target=channel.close, name="closing a channel", daemon=True)
     closing.start()
     closing.join(_CLOSING_SECONDS)
+
+
+_SECONDS = 2.0
+# What a client of HTTP/2 begins with, and settings without any (RFC 9113, 3.4): a server that takes
+# the client's certificate answers, and one that does not says so now.
+_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
+
+
+def check_tls_files(root: Path | None, certificate: Path | None, key: Path | None) -> None:
+    """Check that files are what they are given for.
+
+    Args:
+        root: certificates of authorities (PEM), or None for the system's.
+        certificate: one's own, or None; it is not looked at without its key.
+        key: the private key of ``certificate``.
+
+    Raises:
+        ControllerError: one cannot be read, is something else, or the key is not the certificate's.
+    """
+    _context(root, certificate, key)
+
+
+def check_handshake(
+    address: str, root: Path | None, certificate: Path | None, key: Path | None
+) -> None:
+    """Check that a switch and its controller believe each other; return where nobody answers.
+
+    Args:
+        address: where the switch serves P4Runtime.
+        root: certificates of authorities (PEM), or None for the system's.
+        certificate: the controller's own, or None.
+        key: the private key of ``certificate``.
+
+    Raises:
+        ControllerError: the files are not in order.
+        SwitchUnreachableError: one does not believe the other.
+    """
+    context = _context(root, certificate, key)
+    if socket_path(address) is not None:
+        return
+    host, _, port = address.rpartition(":")
+    host = host.strip("[]")
+    try:
+        with (
+            socket.create_connection((host, int(port)), _SECONDS) as sock,
+            context.wrap_socket(sock, server_hostname=host) as wrapped,
+        ):
+            taken = _is_taken(wrapped)
+    except ssl.SSLCertVerificationError as error:
+        message = error.verify_message.rstrip(".")
+        raise SwitchUnreachableError(
+            f"The certificate of the switch at {address} is not believed: {message}. Give the "
+            "switch one for this address, of the authority that the controller trusts."
+        ) from error
+    except (ssl.SSLEOFError, ssl.SSLZeroReturnError):
+        # It ends, or has not begun yet.
+        return
+    except ssl.SSLError as error:
+        raise SwitchUnreachableError(
+            f"What listens at {address} does not speak TLS as a switch does: {_reason(error)}. "
+            "Give the address of its P4Runtime server, or leave out the certificates."
+        ) from error
+    except OSError:
+        return
+    if not taken:
+        own = "no certificate" if certificate is None else f"the certificate {certificate}"
+        raise SwitchUnreachableError(
+            f"The switch at {address} ends the connection: it does not believe a controller with "
+            f"{own}. Give one of the authority that the switch trusts, which has not expired."
+        )
+
+
+def _is_taken(wrapped: ssl.SSLSocket) -> bool:
+    """Tell whether a server goes on when it has seen the client's certificate, or has none yet."""
+    try:
+        wrapped.sendall(_GREETING)
+        return wrapped.recv(1) != b""
+    except TimeoutError:
+        return True
+    except OSError:
+        return False
+
+
+def _context(root: Path | None, certificate: Path | None, key: Path | None) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    # How strong keys have to be is for gRPC to say.
+    context.set_ciphers("DEFAULT:@SECLEVEL=0")
+    context.set_alpn_protocols(["h2"])
+    try:
+        if root is None:
+            context.load_default_certs()
+        else:
+            context.load_verify_locations(root)
+    except ssl.SSLError as error:
+        raise ControllerError(
+            f"The TLS file {root} holds no certificate of an authority ({_reason(error)}): give "
+            "the path of a PEM file."
+        ) from error
+    except OSError as error:
+        raise _unreadable(root, error) from error
+    if certificate is not None and key is not None:
+        try:
+            # A key with a password would be asked for at the terminal.
+            context.load_cert_chain(certificate, key, password="")
+        except ssl.SSLError as error:
+            raise ControllerError(
+                f"The TLS files {certificate} and {key} are not a certificate and its private key "
+                f"({_reason(error)}): give the paths of PEM files that belong together."
+            ) from error
+        except OSError as error:
+            missing = certificate if not certificate.exists() else key
+            raise _unreadable(missing, error) from error
+    return context
+
+
+def _unreadable(path: Path | None, error: OSError) -> ControllerError:
+    return ControllerError(
+        f"Cannot read the TLS file {path}: {error.strerror}: give the path of a PEM file."
+    )
+
+
+def _reason(error: ssl.SSLError) -> str:
+    return (error.reason or "something else than expected").lower().replace("_", " ")

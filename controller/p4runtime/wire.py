@@ -14,16 +14,16 @@ Where the values are in the template is not computed but found: the template is
 made once more, in which each byte of a value is another number.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from finsy.proto import p4r
 from numpy.typing import NDArray
 
-from switchgnn.controller.p4runtime.layout import ACTION_ID_BYTES
-from switchgnn.controller.p4runtime.messages import DELETE, INSERT, MODIFY, row_update
-from switchgnn.controller.p4runtime.rows import Bytes, Rows, RowsDifference
+from switchgnn.controller.p4runtime.layout import ACTION_ID_BYTES, Action, Field, Table
+from switchgnn.controller.p4runtime.messages import DELETE, INSERT, MODIFY, parse_rows, row_update
+from switchgnn.controller.p4runtime.rows import Bytes, Rows, RowsDifference, concatenate, no_rows
 
 # Requests stay far below gRPC's usual limit of 4 MB.
 BATCH = 4000
@@ -148,3 +148,235 @@ def _find(
 def _update_bytes(kind: "p4r.Update.Type.ValueType", rows: Rows, row: Bytes) -> Bytes:
     request = p4r.WriteRequest(updates=[row_update(kind, rows.table, row)])
     return np.frombuffer(request.SerializeToString(), np.uint8)
+
+
+# Tags of the protobuf wire format: the number of a field * 8 + its type
+# (0 a number, 2 bytes or a message).
+_ENTITIES = 1 * 8 + 2  # of ReadResponse
+_TABLE_ENTRY = 2 * 8 + 2  # of Entity
+_TABLE_ID = 1 * 8  # of TableEntry
+_MATCH = 2 * 8 + 2
+_ACTION = 3 * 8 + 2
+_FIELD_ID = 1 * 8  # of FieldMatch
+_EXACT = 2 * 8 + 2
+_EXACT_VALUE = 1 * 8 + 2  # of FieldMatch.Exact
+_TABLE_ACTION = 1 * 8 + 2  # of TableAction
+_ACTION_ID = 1 * 8  # of Action
+_PARAM = 4 * 8 + 2
+_PARAM_ID = 2 * 8  # of Action.Param
+_PARAM_VALUE = 3 * 8 + 2
+
+# Lengths and ids below this take one byte.
+_ONE_BYTE = 0x80
+# No position is looked at further in front of the buffer or behind it than one step reaches.
+_MARGIN = 256
+# Responses are taken apart together up to this size: each step has its price.
+_TOGETHER_BYTES = 1 << 20
+_WORD = 8
+# As many entries are parsed sooner than the steps of a walk take, whatever their number.
+_FEW = 16
+# The words whose last bytes, as many as the index says, are all ones.
+_LAST_BYTES = np.array([(1 << 8 * count) - 1 for count in range(_WORD + 1)], np.uint64)
+
+
+def count_entities(response: bytes) -> int:
+    """Return the number of entities in a serialized ReadResponse."""
+    return sum(1 for _ in _entities(response))
+
+
+def decode_rows(table: Table, responses: Iterable[bytes]) -> Rows:
+    """Return the entries in serialized ReadResponses to a read of one table."""
+    parts = [_decode_response(table, response) for response in _joined(responses)]
+    return concatenate(table, no_rows(table), *parts)
+
+
+def _joined(responses: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield fewer and larger responses: protobuf joins messages by their bytes."""
+    together: list[bytes] = []
+    size = 0
+    for response in responses:
+        together.append(response)
+        size += len(response)
+        if size >= _TOGETHER_BYTES:
+            yield b"".join(together)
+            together, size = [], 0
+    yield b"".join(together)
+
+
+def _decode_response(table: Table, response: bytes) -> Rows:
+    if not response:
+        return no_rows(table)
+    places = _places(table, response)
+    parts = []
+    for action in table.actions:
+        if len(places) <= _FEW:
+            break
+        walk = _Walk(response, places, table)
+        walk.entry(action)
+        parts.append(Rows(table, walk.rows[walk.sound]))
+        places = places[~walk.sound]
+    entities = (p4r.Entity.FromString(response[start:end]) for start, end in places.tolist())
+    return concatenate(table, *parts, parse_rows(table, (each.table_entry for each in entities)))
+
+
+def _places(table: Table, response: bytes) -> NDArray[np.intp]:
+    """Return where each entity starts and ends, int[N, 2]."""
+    for length_bytes in (2, 1):
+        places = _places_by_table(table, response, length_bytes)
+        if places is not None:
+            return places
+    return np.array(list(_entities(response)), np.intp).reshape(-1, 2)
+
+
+def _places_by_table(table: Table, response: bytes, length_bytes: int) -> NDArray[np.intp] | None:
+    """Return where entities are whose lengths have that many bytes; None if there are others.
+
+    The table's id is looked for, and what is found are the entities if one ends where the next
+    one starts.
+    """
+    needle = bytes([_TABLE_ID]) + _varint(table.id)
+    buffer = np.frombuffer(response, np.uint8)
+    header = 1 + length_bytes  # of a message
+    found = np.flatnonzero(buffer == needle[1]) - 1
+    found = found[(found >= 2 * header) & (found + len(needle) <= len(buffer))]
+    for offset, byte in enumerate(needle):
+        found = found[buffer[found + offset] == byte]
+    starts = found - 2 * header
+    if not len(starts) or starts[0] != 0 or (buffer[starts] != _ENTITIES).any():
+        return None
+    lengths = buffer[starts + 1].astype(np.intp)
+    if length_bytes > 1:
+        lengths = lengths & _ONE_BYTE - 1 | buffer[starts + 2].astype(np.intp) << 7
+    bodies = starts + header
+    ends = bodies + lengths
+    if ends[-1] != len(buffer) or (starts[1:] != ends[:-1]).any():
+        return None
+    return np.stack((bodies, ends), axis=1)
+
+
+def _entities(response: bytes) -> Iterator[tuple[int, int]]:
+    """Yield where each entity starts and ends."""
+    at, end = 0, len(response)
+    while at < end:
+        if response[at] != _ENTITIES:
+            raise ValueError("a read response holds something that is not an entity")
+        size, shift, at = response[at + 1], 7, at + 2
+        if size >= _ONE_BYTE:
+            size &= 0x7F
+            while True:
+                more = response[at]
+                at += 1
+                size |= (more & 0x7F) << shift
+                if more < _ONE_BYTE:
+                    break
+                shift += 7
+        yield at, at + size
+        at += size
+
+
+class _Walk:
+    """One position per entity, moved in step.
+
+    Attributes:
+        sound: bool[N], which entities have been as expected so far.
+        rows: uint8[N, row_width], filled on the way.
+    """
+
+    def __init__(self, response: bytes, places: NDArray[np.intp], table: Table) -> None:
+        padded = bytes(_MARGIN) + response + bytes(_MARGIN)
+        self._buffer: Bytes = np.frombuffer(padded, np.uint8)
+        # The words that begin at each byte, by their first byte and by their last.
+        words = len(padded) - _WORD + 1
+        self._little = np.ndarray((words,), "<u8", padded, strides=(1,))
+        self._big = np.ndarray((words,), ">u8", padded, strides=(1,))
+        self._at = places[:, 0] + _MARGIN
+        self._end = places[:, 1] + _MARGIN
+        self._table = table
+        self.sound = np.ones(len(places), np.bool_)
+        self.rows: Bytes = np.zeros((len(places), table.row_width), np.uint8)
+
+    def entry(self, action: Action) -> None:
+        """Walk over a whole entry with this action."""
+        table = self._table
+        self._message(_TABLE_ENTRY)
+        self._constant(bytes([_TABLE_ID]) + _varint(table.id))
+        for field in table.keys:
+            self._value(field, 0, (_MATCH, _FIELD_ID, _EXACT, _EXACT_VALUE))
+        self._message(_ACTION)
+        self._message(_TABLE_ACTION)
+        self._constant(bytes([_ACTION_ID]) + _varint(action.id))
+        start = table.key_width
+        self.rows[:, start : start + ACTION_ID_BYTES] = np.frombuffer(
+            action.id.to_bytes(ACTION_ID_BYTES, "big"), np.uint8
+        )
+        for field in action.params:
+            self._value(field, start + ACTION_ID_BYTES, (_PARAM, _PARAM_ID, None, _PARAM_VALUE))
+        self.sound &= self._at == self._end
+
+    def _expect(self, byte: int) -> None:
+        self.sound &= self._buffer[self._at] == byte
+        self._advance(1)
+
+    def _advance(self, by: int | NDArray[np.intp]) -> None:
+        # Entities that have left the walk must not lead out of the buffer.
+        self._at = np.minimum(self._at + by, len(self._buffer) - _MARGIN)
+
+    def _constant(self, expected: bytes) -> None:
+        for byte in expected:
+            self._expect(byte)
+
+    def _length(self) -> NDArray[np.intp]:
+        low = self._buffer[self._at].astype(np.intp)
+        high = self._buffer[self._at + 1].astype(np.intp)
+        two = low >= _ONE_BYTE
+        self.sound &= ~two | (high < _ONE_BYTE)
+        self._advance(1 + two.astype(np.intp))
+        length: NDArray[np.intp] = np.where(two, (low & 0x7F) | (high << 7), low)
+        return length
+
+    def _message(self, tag: int) -> None:
+        """Enter a message that ends where the entity ends."""
+        self._expect(tag)
+        length = self._length()
+        self.sound &= self._at + length == self._end
+
+    def _value(self, field: Field, start: int, tags: tuple[int, int, int | None, int]) -> None:
+        """Walk over a match field or a parameter, and keep its value."""
+        outer, number, inner, value = tags
+        # Each length counts what is behind it in the header, and the value.
+        header = [outer, 0, number, field.id, *([] if inner is None else [inner, 0]), value, 0]
+        lengths = [place for place in range(1, len(header), 2) if place != 3]
+        for place in lengths:
+            header[place] = len(header) - 1 - place
+        if max(header) + field.width >= _ONE_BYTE:
+            self.sound[:] = False
+            return
+        word = int.from_bytes(bytes(header), "little")
+        once = sum(1 << 8 * place for place in lengths)
+        found = self._little[self._at] & _LAST_BYTES[len(header)]
+        length = found >> np.uint64(8 * (len(header) - 1))
+        self.sound &= length <= field.width
+        length = np.minimum(length, np.uint64(field.width))
+        self.sound &= found == np.uint64(word) + length * np.uint64(once)
+        taken = length.astype(np.intp)
+        self._advance(len(header) + taken)
+        self._keep(field, start, taken)
+
+    def _keep(self, field: Field, start: int, length: NDArray[np.intp]) -> None:
+        """Copy values that end here: they are right-aligned."""
+        after = start + field.offset + field.width
+        for back in range(0, field.width, _WORD):
+            count = min(_WORD, field.width - back)
+            words = (
+                self._big[self._at - back - _WORD] & _LAST_BYTES[np.clip(length - back, 0, _WORD)]
+            )
+            column = words.astype(">u8").view(np.uint8).reshape(-1, _WORD)[:, _WORD - count :]
+            self.rows[:, after - back - count : after - back] = column
+
+
+def _varint(number: int) -> bytes:
+    out = bytearray()
+    while number >= _ONE_BYTE:
+        out.append(number & 0x7F | _ONE_BYTE)
+        number >>= 7
+    return bytes([*out, number])

@@ -4,7 +4,7 @@
 
 from finsy.proto import p4r
 
-from switchgnn.controller.controls.default import decode_default, encode_default
+from switchgnn.controller.controls.passage import decode_default, encode_default
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
 from switchgnn.controller.p4runtime.layout import Layout, Table
 

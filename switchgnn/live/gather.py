@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
-from switchgnn.controller.controls.outcome import Outcome as FrameOutcome
+from switchgnn.controller.controls.passage import Outcome as FrameOutcome
+from switchgnn.controller.counters import SlotsInUse
 from switchgnn.controller.metrics import Reading
-from switchgnn.controller.slots_in_use import SlotsInUse
 from switchgnn.live.series import Series
 from switchgnn.live.snapshot import (
     Ending,

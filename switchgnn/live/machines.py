@@ -13,7 +13,7 @@ from functools import partial
 
 from switchgnn.base.described import DescribedNetwork, SwitchTarget
 from switchgnn.base.metrics import MetricsError, ask_metrics
-from switchgnn.controller.described import client_of
+from switchgnn.controller.target import client_of
 from switchgnn.controller.watch import WATCH_DEADLINE
 from switchgnn.host.told import told_values
 from switchgnn.live.gather import EVERY, Gathering

@@ -5,10 +5,10 @@
 from collections.abc import Sequence
 from contextlib import suppress
 
+from switchgnn.controller.counters import SlotsInUse, read_slots_in_use
 from switchgnn.controller.errors import ControllerError
 from switchgnn.controller.metrics import Reading, SwitchMetrics
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
-from switchgnn.controller.slots_in_use import SlotsInUse, read_slots_in_use
 
 
 class Switches:

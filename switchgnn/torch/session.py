@@ -6,8 +6,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from switchgnn.base.described import DescribedNetwork
-from switchgnn.controller.described import client_of, parts_for
 from switchgnn.controller.install import Share, install_each
+from switchgnn.controller.target import client_of, parts_for
 from switchgnn.p4src import load_program
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from switchgnn.controller.p4runtime.layout import Table
 from switchgnn.controller.p4runtime.rows import Rows
-from switchgnn.controller.p4runtime.unwire import decode_rows
+from switchgnn.controller.p4runtime.wire import decode_rows
 
 
 class KnownRows:

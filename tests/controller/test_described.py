@@ -8,10 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 from switchgnn.base.described import TlsFiles, network_text
-from switchgnn.controller.cli import app
-from switchgnn.controller.cli.switches import parts_by_number
-from switchgnn.controller.described import client_of, parts_for
+from switchgnn.controller.cli import app, parts_by_number
 from switchgnn.controller.errors import PlanRefusedError
+from switchgnn.controller.target import client_of, parts_for
 from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph

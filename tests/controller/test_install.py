@@ -9,8 +9,9 @@ from finsy.proto import rpc_code
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from switchgnn.controller import P4RuntimeClient, clear, install, load_plan, star_network
-from switchgnn.controller.controls.session import Session
+from switchgnn.controller import P4RuntimeClient, install, load_plan, star_network
+from switchgnn.controller import install as clear
+from switchgnn.controller.controls.passage import Session
 from switchgnn.controller.errors import (
     ControllerError,
     PlanRefusedError,
@@ -20,8 +21,7 @@ from switchgnn.controller.errors import (
     WriteRefusedError,
 )
 from switchgnn.controller.install import DesiredStates, Share, install_each
-from switchgnn.controller.p4runtime.messages import default_update
-from switchgnn.controller.p4runtime.state import empty_state, read_default
+from switchgnn.controller.p4runtime.messages import default_update, empty_state, read_default
 from tests.controller.fake_server import FakeSwitch
 from tests.controller.plans import make_plan, write_ring
 from tests.controller.states import observed, same

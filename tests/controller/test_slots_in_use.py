@@ -6,7 +6,7 @@ import pytest
 from finsy.proto import p4d, p4r
 
 from switchgnn.controller import P4RuntimeClient, install, program_cookie
-from switchgnn.controller.slots_in_use import SlotsInUse, bank_slots, read_slots_in_use
+from switchgnn.controller.counters import SlotsInUse, bank_slots, read_slots_in_use
 from switchgnn.softswitch import SoftSwitch
 from tests.controller.plans import make_plan
 

@@ -6,19 +6,18 @@ import pytest
 from finsy.proto import rpc_code
 
 from switchgnn.base.network import star_network
-from switchgnn.controller import (
-    P4RuntimeClient,
-    clear,
-    install,
-    read_counters,
-    show,
-    show_entries,
-)
-from switchgnn.controller.controls.fanout import Fanout
-from switchgnn.controller.controls.source import Source
+from switchgnn.controller import P4RuntimeClient, install, read_counters, show, show_entries
+from switchgnn.controller import install as clear
+from switchgnn.controller.controls.aggregation import Fanout
+from switchgnn.controller.controls.passage import Source
 from switchgnn.controller.errors import NotPrimaryError, WriteRefusedError
-from switchgnn.controller.p4runtime.messages import DELETE, INSERT, group_update, row_update
-from switchgnn.controller.p4runtime.state import empty_state
+from switchgnn.controller.p4runtime.messages import (
+    DELETE,
+    INSERT,
+    empty_state,
+    group_update,
+    row_update,
+)
 from tests.controller.plans import make_plan
 from tests.controller.states import observed, same
 

@@ -11,7 +11,7 @@ import yaml
 
 from switchgnn.base.metrics import Histogram
 from switchgnn.controller import P4RuntimeClient, install, star_network
-from switchgnn.controller.cli.commands import metrics as metrics_command
+from switchgnn.controller.cli import metrics as metrics_command
 from switchgnn.controller.metrics import SwitchMetrics
 from switchgnn.host.innetwork.exchange import Standing
 from switchgnn.host.innetwork.tally import InNetworkTally

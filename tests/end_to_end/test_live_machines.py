@@ -20,8 +20,8 @@ pytest.importorskip("starlette")
 import switchgnn.torch as sg
 from switchgnn.base.described import network_text, read_network
 from switchgnn.base.metrics import ask_metrics
-from switchgnn.controller.described import client_of
 from switchgnn.controller.metrics import SwitchMetrics
+from switchgnn.controller.target import client_of
 from switchgnn.host.told import told_values
 from switchgnn.training import load_dataset
 from tests.end_to_end.conftest import switchgnn

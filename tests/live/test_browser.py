@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from switchgnn.controller.slots_in_use import SlotsInUse
+from switchgnn.controller.counters import SlotsInUse
 from switchgnn.live.gather import EVERY, LinkSeen
 from switchgnn.live.snapshot import Ending, Epoch, Outcome, Picture, SwitchPlace, WorkerPlace
 from tests.live.browser import browser, complaints, drawn

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from switchgnn.controller.slots_in_use import SlotsInUse
+from switchgnn.controller.counters import SlotsInUse
 from switchgnn.live.gather import EVERY, Gathering, LinkSeen
 from switchgnn.live.series import Series
 from switchgnn.live.snapshot import Ending, Epoch, Outcome, QueueNow, State

@@ -16,11 +16,11 @@ from switchgnn.base.described import (
 )
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.commands.doctor.finding import Finding
-from switchgnn.controller.controls.session import Session
-from switchgnn.controller.described import client_of
+from switchgnn.controller.controls.passage import Session
 from switchgnn.controller.errors import ControllerError
 from switchgnn.controller.p4runtime.client import program_cookie
-from switchgnn.controller.p4runtime.state import read_default
+from switchgnn.controller.p4runtime.messages import read_default
+from switchgnn.controller.target import client_of
 from switchgnn.host.wire.header import FEATURE_FRAME_BYTES
 from switchgnn.p4src import load_program
 

@@ -14,8 +14,8 @@ from switchgnn.base.metrics import check_installed
 from switchgnn.base.options import OUTPUT
 from switchgnn.commands.shared.interruption import end_like_interrupted
 from switchgnn.commands.shared.live.options import check_page_installed, tell_address
-from switchgnn.controller.described import parts_for
-from switchgnn.controller.slots_in_use import bank_slots
+from switchgnn.controller.counters import bank_slots
+from switchgnn.controller.target import parts_for
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 

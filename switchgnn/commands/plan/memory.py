@@ -9,7 +9,7 @@ from dataclasses import replace
 from rich import box
 from rich.table import Table
 
-from switchgnn.controller.memory import Use
+from switchgnn.controller.plan import Use
 from switchgnn.profiles import PlanMemory
 
 _KILO, _MEGA = 1e3, 1e6

@@ -15,7 +15,7 @@ from switchgnn.controller import (
     load_plan,
     star_network,
 )
-from switchgnn.controller.slots_in_use import bank_slots
+from switchgnn.controller.counters import bank_slots
 from switchgnn.host.wire.faults import Faults, worker_link
 from switchgnn.planner.lanes import WIDEST_ANSWER
 from switchgnn.planner.partition.leaf_spine import LeafSpine

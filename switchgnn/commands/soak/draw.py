@@ -5,7 +5,7 @@
 import random
 
 from switchgnn.commands.run.options import RunOptions
-from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
+from switchgnn.controller.controls.passage import DEFAULT_ECN_THRESHOLD
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.faults import DIRECTIONS
 from switchgnn.planner.chosen import Asked

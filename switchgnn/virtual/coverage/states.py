@@ -5,7 +5,7 @@
 from collections.abc import Iterator
 from dataclasses import fields
 
-from switchgnn.controller.controls.outcome import Outcome
+from switchgnn.controller.controls.passage import Outcome
 from switchgnn.host.wire.header import Kind
 from switchgnn.virtual.checks.check import SwitchCheck
 from switchgnn.virtual.coverage.buckets import bucket_of

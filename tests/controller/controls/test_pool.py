@@ -9,12 +9,17 @@ import numpy as np
 import pytest
 
 from switchgnn.controller import install, read_counters
-from switchgnn.controller.controls.banks import OVERFLOWED_CELL, SlotEvent
-from switchgnn.controller.controls.default import decode_default
-from switchgnn.controller.controls.pool import ACTION, Pool, has_pool
+from switchgnn.controller.controls.aggregation import (
+    OVERFLOWED_CELL,
+    POOL_ACTION,
+    Pool,
+    SlotEvent,
+    has_pool,
+)
+from switchgnn.controller.controls.passage import decode_default
 from switchgnn.controller.errors import PlanRefusedError
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.p4runtime.state import read_default
+from switchgnn.controller.p4runtime.messages import read_default
 from switchgnn.controller.plan import SwitchPlan
 from switchgnn.p4src import load_program, load_strawman
 from switchgnn.p4src.program import SOURCE_FOLDER
@@ -38,7 +43,7 @@ def test_only_the_strawman_has_a_pool(layout):
 def test_slots_are_split_to_the_last_one(slots):
     pool = Pool(LAYOUT)
     default = pool.encode(slots)
-    limits = list(decode_default(pool.table, ACTION, default).values())
+    limits = list(decode_default(pool.table, POOL_ACTION, default).values())
     assert sum(limits) == pool.decode(default) == slots
     assert max(limits) - min(limits) <= 1
 

@@ -14,7 +14,7 @@ from finsy.proto import rpc_code
 
 from switchgnn.base.network import star_network
 from switchgnn.controller import P4RuntimeClient, TlsOptions, install
-from switchgnn.controller.controls.source import Source
+from switchgnn.controller.controls.passage import Source
 from switchgnn.controller.errors import (
     ControllerError,
     NotPrimaryError,
@@ -22,7 +22,7 @@ from switchgnn.controller.errors import (
     SwitchUnreachableError,
     WriteRefusedError,
 )
-from switchgnn.controller.p4runtime.address import advice
+from switchgnn.controller.p4runtime.connection import advice
 from switchgnn.controller.p4runtime.messages import DELETE, INSERT, group_update, row_update
 from switchgnn.softswitch import SoftSwitch
 from tests.controller.fake_server import FakeSwitch

@@ -12,8 +12,12 @@ from switchgnn.controller.errors import PlanRefusedError
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.messages import DELETE, INSERT, MODIFY, parse_rows, row_update
 from switchgnn.controller.p4runtime.rows import concatenate, make_rows
-from switchgnn.controller.p4runtime.unwire import count_entities, decode_rows
-from switchgnn.controller.p4runtime.wire import encode_messages, encode_rows
+from switchgnn.controller.p4runtime.wire import (
+    count_entities,
+    decode_rows,
+    encode_messages,
+    encode_rows,
+)
 from switchgnn.p4src import load_program
 from tests.controller.fake_server import canonical_entry
 

@@ -3,7 +3,7 @@
 """loop.p4: what follows a pass, over recirculation through the virtual ports."""
 
 from switchgnn.controller import Outcome
-from switchgnn.controller.controls.loop import LOOP_LANES
+from switchgnn.controller.controls.aggregation import LOOP_LANES
 from tests.ptf.switchgnn_ptf.entries import BANKS
 from tests.ptf.switchgnn_ptf.packets import Lanes, ack_of, feature, random_lanes, sum_to
 from tests.ptf.switchgnn_ptf.switch_test import SwitchTest

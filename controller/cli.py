@@ -1,0 +1,525 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The controller's commands."""
+
+import json
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+
+from switchgnn.base.described import DescribedNetwork, read_network
+from switchgnn.base.interruptible import wait_for_interrupt
+from switchgnn.base.network import Network, leaf_spine_networks, star_network
+from switchgnn.base.options import with_groups
+from switchgnn.controller.controls.passage import DEFAULT_ECN_THRESHOLD
+from switchgnn.controller.errors import ControllerError
+from switchgnn.controller.install import Share, install_each
+from switchgnn.controller.install import clear as clear_switch
+from switchgnn.controller.p4runtime.client import DEFAULT_DEADLINE, P4RuntimeClient
+from switchgnn.controller.p4runtime.connection import TlsOptions
+from switchgnn.controller.plan import SwitchPlan, leaf_spine_switch_plan, load_plan
+from switchgnn.controller.show import print_records, print_state, show_entries
+from switchgnn.controller.show import show as show_switch
+from switchgnn.controller.target import Progress as Teller
+from switchgnn.controller.target import client_of, parts_for
+from switchgnn.controller.watch import WATCH_DEADLINE, Watched, WatchEvent, WatchEventKind
+from switchgnn.controller.watch import watch as keep_installed
+from switchgnn.p4src import Program, load_program, load_strawman
+from switchgnn.planner.check.foreign import trusted_plan
+from switchgnn.planner.partition.leaf_spine import even_leaf_spine
+from switchgnn.planner.plan.files import read_plan
+from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
+
+DEFAULT_ADDRESS = "127.0.0.1:9559"
+
+
+@dataclass(frozen=True)
+class Switches:
+    """The switches that a command is for.
+
+    Attributes:
+        network: as a file has them; None: ``addresses`` counts.
+        addresses: of their P4Runtime, leaves first.
+        device_id: of each, where ``addresses`` counts.
+        tls: for each, where ``addresses`` counts; None: without.
+        election_id: of all controllers the one with the highest is obeyed; None: this one only
+            reads.
+        deadline: seconds to wait for an answer.
+    """
+
+    network: DescribedNetwork | None
+    addresses: list[str]
+    device_id: int
+    tls: TlsOptions | None
+    election_id: int | None
+    deadline: float
+
+    def clients(self) -> list[P4RuntimeClient]:
+        """Return a client for each, leaves first, not opened yet."""
+        election_id, primary = self.election_id or 1, self.election_id is not None
+        if self.network is None:
+            return [
+                P4RuntimeClient(
+                    *(address, self.device_id, election_id, self.tls),
+                    primary=primary,
+                    deadline=self.deadline,
+                )
+                for address in self.addresses
+            ]
+        return [
+            client_of(switch, election_id=election_id, primary=primary, deadline=self.deadline)
+            for switch in self.network.in_order
+        ]
+
+    def parts(self, folder: Path, leaves: int, spines: int) -> list[tuple[SwitchPlan, Network]]:
+        """Return what each serves of a plan, and what is around it.
+
+        Args:
+            folder: of the plan.
+            leaves: how many switches, the first ones, are leaves, where ``addresses`` counts;
+                0: each is a star.
+            spines: how many, the others, are spines.
+
+        Returns:
+            A part and a network for each, in the order of ``clients``.
+
+        Raises:
+            PlannerError: the folder holds no plan, or a damaged one.
+            ControllerError: there are not as many switches as leaves and spines, or the plan is
+                for others than the network has.
+        """
+        if self.network is None:
+            return parts_by_number(folder, len(self.addresses), leaves, spines)
+        return parts_for(folder, self.network)
+
+
+def parts_by_number(
+    folder: Path, switches: int, leaves: int, spines: int
+) -> list[tuple[SwitchPlan, Network]]:
+    """Return what each of some switches serves of a plan, and what is around it.
+
+    Args:
+        folder: of the plan.
+        switches: their number.
+        leaves: how many of them, the first ones, are leaves, with the usual addresses and the
+            workers divided evenly; 0: each is a star.
+        spines: how many, the others, are spines.
+
+    Returns:
+        A part and a network for each.
+
+    Raises:
+        PlannerError: the folder holds no plan, or a damaged one.
+        ControllerError: there are not as many switches as leaves and spines.
+    """
+    if not leaves:
+        plan = load_plan(folder)
+        return [(plan, star_network(plan.manifest.workers))] * switches
+    if switches != leaves + spines:
+        raise ControllerError(
+            f"{leaves} leaves and {spines} spines need {leaves + spines} addresses, leaves first; "
+            f"{switches} are given."
+        )
+    whole = read_plan(folder)
+    leaf_spine = even_leaf_spine(whole.manifest.workers, leaves, spines)
+    parts = split_for_leaf_spine(whole, leaf_spine)
+    networks = leaf_spine_networks(leaf_spine.leaf_of_worker, spines).switches
+    plans = [leaf_spine_switch_plan(whole.manifest, part) for part in parts.switches]
+    return list(zip(plans, networks, strict=True))
+
+
+SWITCHES, PLAN, OUTPUT = "Switches", "Plan", "Output"
+_TLS = "TLS"
+
+PlanFolder = Annotated[
+    Path, typer.Argument(metavar="PLAN", help="Folder of the plan.", show_default=False)
+]
+Addresses = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--address",
+        metavar="ADDRESS",
+        rich_help_panel=SWITCHES,
+        show_default=DEFAULT_ADDRESS,
+        help="Of a switch, unix:PATH or HOST:PORT; repeatable.",
+    ),
+]
+ElectionId = Annotated[
+    int,
+    typer.Option(
+        metavar="N", rich_help_panel=SWITCHES, help="The controller with the highest is obeyed."
+    ),
+]
+Deadline = Annotated[
+    float,
+    typer.Option(
+        min=0.1, metavar="SECONDS", rich_help_panel=SWITCHES, help="To wait for an answer."
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", rich_help_panel=OUTPUT, help="Print JSON.")]
+
+
+@dataclass(frozen=True)
+class Access:
+    """How switches are reached; all commands have these options."""
+
+    network: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            rich_help_panel=SWITCHES,
+            show_default=False,
+            help="A network file, which says all of this in place of the other options.",
+        ),
+    ] = None
+    device_id: Annotated[
+        int, typer.Option(metavar="N", rich_help_panel=SWITCHES, help="The switches' device id.")
+    ] = 0
+    tls_root: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            rich_help_panel=_TLS,
+            show_default=False,
+            help="Certificate (PEM) to trust; turns TLS on.",
+        ),
+    ] = None
+    tls_certificate: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            rich_help_panel=_TLS,
+            show_default=False,
+            help="This controller's certificate (PEM).",
+        ),
+    ] = None
+    tls_key: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            rich_help_panel=_TLS,
+            show_default=False,
+            help="Key (PEM) of that certificate.",
+        ),
+    ] = None
+
+    def switches(
+        self,
+        address: list[str] | None,
+        *,
+        election_id: int | None = None,
+        deadline: float = DEFAULT_DEADLINE,
+    ) -> Switches:
+        """Return the switches that are meant.
+
+        Args:
+            address: of each, where no network file says it.
+            election_id: with which to be obeyed; None: they are only read.
+            deadline: seconds to wait for an answer.
+
+        Returns:
+            What has a client for each of them.
+
+        Raises:
+            NetworkError: the network file cannot be used.
+        """
+        if self.network is not None and address:
+            raise typer.BadParameter("--network says where the switches are: leave out --address")
+        return Switches(
+            network=None if self.network is None else read_network(self.network),
+            addresses=address or [DEFAULT_ADDRESS],
+            device_id=self.device_id,
+            tls=self._tls(),
+            election_id=election_id,
+            deadline=deadline,
+        )
+
+    def _tls(self) -> TlsOptions | None:
+        files = (self.tls_root, self.tls_certificate, self.tls_key)
+        return None if files == (None, None, None) else TlsOptions(*files)
+
+
+@dataclass(frozen=True)
+class Installed:
+    """How a plan comes to be on switches, once or again and again."""
+
+    leaves: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            metavar="N",
+            rich_help_panel=SWITCHES,
+            help="How many of the switches, the first ones, are leaves; 0: none.",
+        ),
+    ] = 0
+    spines: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            metavar="N",
+            rich_help_panel=SWITCHES,
+            help="How many, the others, are spines; with --leaves.",
+        ),
+    ] = 1
+    ecn_threshold: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            metavar="N",
+            rich_help_panel=PLAN,
+            help="Packets in a queue from which on they are marked.",
+        ),
+    ] = DEFAULT_ECN_THRESHOLD
+    largest_feature: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            metavar="NUMBER",
+            rich_help_panel=PLAN,
+            show_default="any of which no sum overflows float32",
+            help="The largest magnitude that a worker may report.",
+        ),
+    ] = None
+    check: Annotated[
+        bool | None,
+        typer.Option(
+            "--check/--no-check",
+            rich_help_panel=PLAN,
+            show_default="if others may have changed it",
+            help="Check the plan before it is installed.",
+        ),
+    ] = None
+
+
+app = typer.Typer(
+    help="Install, show, clear and watch tables.",
+    epilog="Example: switchgnn controller show --address 127.0.0.1:9559",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.command(epilog="Example: switchgnn controller install karate-plan --address 127.0.0.1:9559")
+@with_groups
+def install(
+    plan: PlanFolder,
+    *,
+    address: Addresses = None,
+    access: Access,
+    installed: Installed,
+    election_id: ElectionId = 1,
+    new_session: Annotated[
+        bool,
+        typer.Option("--new-session", rich_help_panel=PLAN, help="For workers that start anew."),
+    ] = False,
+    as_json: AsJson = False,
+    deadline: Deadline = DEFAULT_DEADLINE,
+) -> None:
+    """Bring switches to a plan: all of them, or none."""
+    switches = access.switches(address, election_id=election_id, deadline=deadline)
+    with ExitStack() as stack:
+        folder = stack.enter_context(trusted_plan(plan, _warn, check=installed.check))
+        parts = switches.parts(folder, installed.leaves, installed.spines)
+        # Not opened yet: a plan that does not fit needs no switch to be told so.
+        clients = switches.clients()
+        for client in clients:
+            stack.callback(client.close)
+        with _progress_bar(visible=not as_json) as tell:
+            report = install_each(
+                [Share(*part, client) for part, client in zip(parts, clients, strict=True)],
+                program=_program(parts),
+                ecn_threshold=installed.ecn_threshold,
+                new_session=new_session,
+                largest_feature=installed.largest_feature,
+                progress=tell,
+            )
+    if as_json:
+        typer.echo(json.dumps(asdict(report), indent=2))
+        return
+    for sentence in report.sentences():
+        typer.echo(sentence)
+    typer.echo(f"Session {report.session}.")
+
+
+@app.command(epilog="Example: switchgnn controller show --entries fanout --limit 10")
+@with_groups
+def show(
+    *,
+    address: Addresses = None,
+    access: Access,
+    entries: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TABLE",
+            rich_help_panel=OUTPUT,
+            show_default=False,
+            help="Print this table's entries instead.",
+        ),
+    ] = None,
+    limit: Annotated[
+        int,
+        typer.Option(min=1, metavar="N", rich_help_panel=OUTPUT, help="The most entries to print."),
+    ] = 100,
+    as_json: AsJson = False,
+    deadline: Deadline = DEFAULT_DEADLINE,
+) -> None:
+    """Show what switches hold and have counted."""
+    console = Console()
+    found: list[object] = []
+    for client in access.switches(address, deadline=deadline).clients():
+        with client:
+            if entries is not None:
+                records = show_entries(client, entries, limit)
+                found.append({"address": client.address, "table": entries, "entries": records})
+                if not as_json:
+                    print_records(console, records, f"{client.address} {entries}")
+            else:
+                state = show_switch(client)
+                found.append(state.as_json())
+                if not as_json:
+                    print_state(console, state)
+    if as_json:
+        typer.echo(json.dumps(found, indent=2))
+
+
+@app.command(epilog="Example: switchgnn controller clear --address 127.0.0.1:9559")
+@with_groups
+def clear(
+    *,
+    address: Addresses = None,
+    access: Access,
+    election_id: ElectionId = 1,
+    deadline: Deadline = DEFAULT_DEADLINE,
+) -> None:
+    """Take all entries and groups out of switches; the program stays."""
+    switches = access.switches(address, election_id=election_id, deadline=deadline)
+    for client in switches.clients():
+        with client:
+            counts = clear_switch(client)
+        typer.echo(
+            f"Switch {client.address}: {counts.deleted:,} entries removed, "
+            f"{counts.modified:,} default actions restored."
+        )
+
+
+@app.command(epilog="Example: switchgnn controller watch karate-plan --interval 0.5")
+@with_groups
+def watch(
+    plan: PlanFolder,
+    *,
+    address: Addresses = None,
+    access: Access,
+    installed: Installed,
+    election_id: ElectionId = 1,
+    interval: Annotated[
+        float,
+        typer.Option(min=0.1, metavar="SECONDS", rich_help_panel=SWITCHES, help="Between looks."),
+    ] = 1.0,
+) -> None:
+    """Keep a plan installed, also when switches restart, until Ctrl-C.
+
+    Prints what moves.
+    """
+    switches = access.switches(address, election_id=election_id, deadline=WATCH_DEADLINE)
+    with trusted_plan(plan, _warn, check=installed.check) as folder:
+        parts = switches.parts(folder, installed.leaves, installed.spines)
+    clients = switches.clients()
+    try:
+        keep_installed(
+            [Watched(*part, client) for part, client in zip(parts, clients, strict=True)],
+            program=_program(parts),
+            on_event=_print_event,
+            stop=threading.Event(),
+            ecn_threshold=installed.ecn_threshold,
+            largest_feature=installed.largest_feature,
+            interval=interval,
+        )
+    except KeyboardInterrupt:
+        typer.echo("Stopped watching; the plan stays installed.")
+
+
+@app.command(epilog="Example: switchgnn controller metrics 127.0.0.1:9559 --port 9560")
+@with_groups
+def metrics(
+    address: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="ADDRESS", show_default=DEFAULT_ADDRESS, help="Of switches, as --address."
+        ),
+    ] = None,
+    *,
+    access: Access,
+    port: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=65535,
+            metavar="PORT",
+            rich_help_panel=OUTPUT,
+            help="Where Prometheus asks; 0: any that is free.",
+        ),
+    ] = 9560,
+    listen: Annotated[
+        str,
+        typer.Option(metavar="IP", rich_help_panel=OUTPUT, help="The address to listen on."),
+    ] = "127.0.0.1",
+    interval: Annotated[
+        float,
+        typer.Option(
+            min=0.0,
+            metavar="SECONDS",
+            rich_help_panel=SWITCHES,
+            help="In which a switch is read once at most.",
+        ),
+    ] = 1.0,
+    deadline: Deadline = 1.0,
+) -> None:
+    """Serve what switches have counted to Prometheus, until Ctrl-C."""
+    from switchgnn.base.metrics import serve_metrics  # noqa: PLC0415
+    from switchgnn.controller.metrics import SwitchMetrics  # noqa: PLC0415
+
+    reading = access.switches(address, deadline=deadline)
+    switches = SwitchMetrics(reading.clients(), interval)
+    try:
+        with serve_metrics(switches.collect, listen, port) as found:
+            typer.echo(f"Metrics are on http://{listen}:{found}/metrics until Ctrl-C.")
+            sys.stdout.flush()
+            wait_for_interrupt()
+    finally:
+        switches.close()
+
+
+def _program(parts: list[tuple[SwitchPlan, Network]]) -> Program:
+    return load_strawman() if parts[0][0].manifest.strawman else load_program()
+
+
+def _warn(sentence: str) -> None:
+    typer.echo(sentence, err=True)
+
+
+def _print_event(event: WatchEvent) -> None:
+    typer.echo(event.message, err=event.kind is WatchEventKind.LOST)
+
+
+@contextmanager
+def _progress_bar(*, visible: bool) -> Iterator[Teller]:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, disable=not visible, console=Console(stderr=True)) as bar:
+        tasks: dict[str, TaskID] = {}
+
+        def tell(address: str, done: int, total: int) -> None:
+            if address not in tasks:
+                tasks[address] = bar.add_task(address, total=total)
+            bar.update(tasks[address], completed=done)
+
+        yield tell
