@@ -24,8 +24,7 @@ from switchgnn.controller.p4runtime.rows import (
 )
 from switchgnn.controller.plan import SwitchPlan
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID
-from switchgnn.planner.plan.leaf_spine import NOBODY, LeafSpinePart
-from switchgnn.planner.plan.partial_sums import partial_senders
+from switchgnn.planner.plan.leaf_spine import NOBODY, LeafSpinePart, partial_senders
 from switchgnn.planner.plan.plan import SwitchPart
 
 PASSES_COUNTER = "passes"

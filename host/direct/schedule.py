@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from switchgnn.host.direct.errors import ScheduleError
 from switchgnn.host.direct.operator import RowSums, row_sums
-from switchgnn.planner.arrays.rows import sort_by_key
+from switchgnn.planner.arrays import sort_by_key
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.sending.between_hosts import rows_between

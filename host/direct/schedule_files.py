@@ -14,7 +14,7 @@ from switchgnn.base.full_disk import why_not_written
 from switchgnn.host.direct.errors import ScheduleError
 from switchgnn.host.direct.operator import RowSums
 from switchgnn.host.direct.schedule import DirectSchedule
-from switchgnn.planner.arrays.rows import are_offsets
+from switchgnn.planner.arrays import are_offsets
 
 _REMEDY = "write it again"
 _DIGEST_SIZE = 32

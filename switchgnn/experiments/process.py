@@ -24,7 +24,7 @@ from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
 from switchgnn.planner.graphs.load import load_graph
-from switchgnn.planner.partition.given import load_assignment
+from switchgnn.planner.partition.simple import load_assignment
 from switchgnn.planner.plan.banks import BANKS
 from switchgnn.planner.plan.files import write_plan
 from switchgnn.planner.plan.manifest import STRAWMAN

@@ -6,10 +6,9 @@ from switchgnn.planner.build import build_plan
 from switchgnn.planner.direction import DIRECTIONS, Direction
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
-from switchgnn.planner.graphs.graph import Graph, graph_from_edges
+from switchgnn.planner.graphs.graph import Graph, graph_from_edges, reference_sums
 from switchgnn.planner.graphs.load import load_graph
-from switchgnn.planner.graphs.reference import reference_sums
-from switchgnn.planner.partition.given import load_assignment
+from switchgnn.planner.partition.simple import load_assignment
 from switchgnn.planner.partition.workers import partition_workers
 from switchgnn.planner.plan.files import (
     read_assignment,

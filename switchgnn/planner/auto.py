@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.arrays.rows import distinct_pairs
+from switchgnn.planner.arrays import distinct_pairs
 from switchgnn.planner.build import Left, Progress
 from switchgnn.planner.chosen import build_chosen
 from switchgnn.planner.costs.forecast import (

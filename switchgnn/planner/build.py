@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.arrays.rows import distinct_pairs
+from switchgnn.planner.arrays import distinct_pairs
 from switchgnn.planner.blocks.leaf_spine import find_blocks_over
 from switchgnn.planner.direction import Direction, find_directions
 from switchgnn.planner.errors import PlannerError
@@ -18,7 +18,6 @@ from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID, Graph
 from switchgnn.planner.lanes import BANK_LANES, LANES, banks_of_slot
 from switchgnn.planner.partition.workers import check_assignment, check_workers
-from switchgnn.planner.plan.archive import render_parts
 from switchgnn.planner.plan.banks import (
     BANKS,
     BANKS_OF_SWITCHES,
@@ -26,22 +25,23 @@ from switchgnn.planner.plan.banks import (
     slots_per_bank,
 )
 from switchgnn.planner.plan.edge_sets import EdgeSet, OrderedBlocks, edge_sets, join_blocks
+from switchgnn.planner.plan.files import render_parts
 from switchgnn.planner.plan.manifest import (
     PLAN_FORMAT,
     PLAN_VERSION,
     STRAWMAN,
+    DirectionRecord,
     GraphRecord,
     Manifest,
     PartitionRecord,
+    Prediction,
     StrategyRecord,
     seal,
 )
 from switchgnn.planner.plan.parts import awaited_sums, switch_part, worker_part
-from switchgnn.planner.plan.plan import Plan
-from switchgnn.planner.plan.predict import direction_records
-from switchgnn.planner.plan.strawman import most_destinations, one_block
+from switchgnn.planner.plan.plan import Plan, SwitchPart, WorkerPart
+from switchgnn.planner.sending.order import Rates, quickest_first
 from switchgnn.planner.sending.packets import make_packets, make_sends
-from switchgnn.planner.sending.quickest import Rates, quickest_first
 from switchgnn.planner.strategies import (
     BLOCK_STRATEGIES,
     ORDER_STRATEGIES,
@@ -53,6 +53,91 @@ from switchgnn.planner.strategies import (
     find_blocks,
     find_strategy,
 )
+
+
+def direction_records(
+    sets: Sequence[EdgeSet],
+    ordered: Sequence[OrderedBlocks],
+    switch: SwitchPart,
+    parts: Sequence[WorkerPart],
+) -> dict[str, DirectionRecord]:
+    """Say what each direction costs, and which blocks it has.
+
+    Args:
+        sets: in the order in which their blocks were joined.
+        ordered: the blocks of each set.
+        switch: the joined blocks of all sets.
+        parts: one per worker.
+
+    Returns:
+        A record for each direction, by its value.
+    """
+    records: dict[str, DirectionRecord] = {}
+    first = 1
+    for edges, blocks in zip(sets, ordered, strict=True):
+        last = first + blocks.blocks - 1
+        prediction = _predict(edges.whole, first, last, switch, parts)
+        record = DirectionRecord(first, last, prediction)
+        records.update({direction.value: record for direction in edges.directions})
+        first = last + 1
+    return records
+
+
+def _predict(
+    boundary: BoundaryEdges, first: int, last: int, switch: SwitchPart, parts: Sequence[WorkerPart]
+) -> Prediction:
+    copies_from, copies_to = boundary.host_copies()
+    inside = (switch.entry_block >= first) & (switch.entry_block <= last)
+    passes = int(np.count_nonzero(inside))
+    partial = int(np.count_nonzero(switch.entry_source[inside] >= FIRST_RESERVED_ID))
+    return Prediction(
+        boundary_vertices=len(boundary.vertices()),
+        boundary_edges=len(boundary),
+        packets_up=tuple(_rows(part.send_indptr, first, last) for part in parts),
+        packets_down=tuple(_rows(part.receive_indptr, first, last) for part in parts),
+        host_packets_up=_per_worker(copies_from, len(parts)),
+        host_packets_down=_per_worker(copies_to, len(parts)),
+        passes=passes,
+        contributions=int(np.count_nonzero(switch.entry_expected[inside])),
+        entries=passes - partial,
+    )
+
+
+def _rows(indptr: NDArray[np.int64], first: int, last: int) -> int:
+    """Return how many rows the blocks `first` to `last` have."""
+    return int(indptr[last] - indptr[first - 1])
+
+
+def _per_worker(rows: NDArray[np.int32], workers: int) -> tuple[int, ...]:
+    return tuple(np.bincount(rows, minlength=workers).tolist())
+
+
+def one_block(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int32]:
+    """Put all boundary edges into one block, however few the slots are.
+
+    Args:
+        boundary: the boundary edges, length E.
+        slots: what the switch hands out.
+        seed: without effect.
+
+    Returns:
+        int32[E], ones.
+
+    Raises:
+        PlannerError: a bank would have no slot at all.
+    """
+    if slots < BANKS:
+        raise PlannerError(
+            f"{slots} slots are too few for the strawman, whose {BANKS} banks hand out their own: "
+            f"it needs at least {BANKS}"
+        )
+    return np.ones(len(boundary), dtype=np.int32)
+
+
+def most_destinations(sets: Sequence[EdgeSet]) -> int:
+    """Return the destinations of the largest block, at least 1: each has a number in its bank."""
+    return max([1, *(len(np.unique(each.boundary.destination)) for each in sets)])
+
 
 Progress = Callable[[str], None]
 # bool[V] for both directions, or one for each.

@@ -15,7 +15,7 @@ from switchgnn.planner.build import Left, Progress, build_plan
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.lanes import BANK_LANES, WIDEST_ANSWER, lanes_for
-from switchgnn.planner.partition.given import load_assignment
+from switchgnn.planner.partition.simple import load_assignment
 from switchgnn.planner.plan.banks import BANKS
 from switchgnn.planner.plan.manifest import Manifest
 from switchgnn.planner.plan.plan import Plan

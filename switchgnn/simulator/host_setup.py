@@ -11,7 +11,7 @@ from switchgnn.host.direct.frames import GROUP
 from switchgnn.host.direct.outbox import asking_frames
 from switchgnn.host.direct.schedule import EdgeChoice, PairRows, count_rows
 from switchgnn.host.pace import Pace
-from switchgnn.planner.arrays.rows import indptr_of, sort_by_keys
+from switchgnn.planner.arrays import indptr_of, sort_by_keys
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.plan.manifest import DirectionRecord

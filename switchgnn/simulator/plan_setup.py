@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.host.wire.header import FEATURE_FRAME_BYTES
-from switchgnn.planner.arrays.rows import indptr_of, rank_in_group
+from switchgnn.planner.arrays import indptr_of, rank_in_group
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.lanes import frame_bytes
 from switchgnn.planner.plan.banks import BANKS
@@ -19,8 +19,7 @@ from switchgnn.planner.plan.leaf_spine import (
     check_one_switch,
     split_for_leaf_spine,
 )
-from switchgnn.planner.plan.plan import Plan, SwitchPart, WorkerPart
-from switchgnn.planner.plan.slots import SlotNumbers, entries_of
+from switchgnn.planner.plan.plan import Plan, SlotNumbers, SwitchPart, WorkerPart, entries_of
 from switchgnn.simulator.exchange_setup import Setup
 from switchgnn.simulator.leaf_spine import LEAF, SPINE, LeafSpineOptions
 

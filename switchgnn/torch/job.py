@@ -19,9 +19,8 @@ from switchgnn.p4src import load_program
 from switchgnn.planner.auto import AutoPlan, build_auto
 from switchgnn.planner.build import Left
 from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
-from switchgnn.planner.costs.forecast import StarForecast
+from switchgnn.planner.costs.forecast import StarForecast, share_served, verdict, way_of
 from switchgnn.planner.costs.seconds import Network
-from switchgnn.planner.costs.verdict import share_served, verdict, way_of
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.graphs.graph import Graph

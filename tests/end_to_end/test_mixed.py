@@ -9,8 +9,8 @@ from switchgnn.commands.run import RunOptions, run_job
 from switchgnn.commands.run import job as run_module
 from switchgnn.commands.run.reference import RoundResult, judge
 from switchgnn.host.pace import Pace
+from switchgnn.planner.graphs.graph import reference_sums
 from switchgnn.planner.graphs.load import load_graph
-from switchgnn.planner.graphs.reference import reference_sums
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from tests.host.mixed.leaving import leaving
 from tests.support.commands import nursery

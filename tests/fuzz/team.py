@@ -14,7 +14,7 @@ from switchgnn.host.innetwork.exchange import FixedSums, InNetworkExchange
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.link import Link
-from switchgnn.planner.graphs.reference import reference_sums
+from switchgnn.planner.graphs.graph import reference_sums
 from tests.fuzz.world import WIDTH, World
 from tests.support.speed import pace_here, seconds_here
 

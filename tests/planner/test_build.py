@@ -22,11 +22,11 @@ from switchgnn.planner import (
     reference_sums,
     strategies,
 )
-from switchgnn.planner.blocks.hypergraph import has_mtkahypar
+from switchgnn.planner.blocks.mlgp import has_mtkahypar
 from switchgnn.planner.plan import parts as parts_module
-from switchgnn.planner.plan.layout import SWITCH_ARRAYS, WORKER_ARRAYS
+from switchgnn.planner.plan.banks import SWITCH_ARRAYS, WORKER_ARRAYS
 from switchgnn.planner.plan.manifest import manifest_digest
-from switchgnn.planner.sending.gamr import SendOrder
+from switchgnn.planner.sending.order import SendOrder
 from tests.planner.helpers import STEADY, one_sentence, random_graph, split_graphs
 from tests.planner.switch_model import ReplayError, check, replay
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from switchgnn.planner.plan.layout import SWITCH_ARRAYS, WORKER_ARRAYS
+from switchgnn.planner.plan.banks import SWITCH_ARRAYS, WORKER_ARRAYS
 from switchgnn.planner.strategies import (
     BLOCK_STRATEGIES,
     ORDER_STRATEGIES,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from switchgnn.planner import Direction, PlannerError, build_plan, load_graph, reference_sums
-from switchgnn.planner.sending.gamr import random_order
+from switchgnn.planner.sending.order import random_order
 from tests.planner.helpers import STEADY, boundary_of, one_sentence, random_graph, split_graphs
 from tests.planner.switch_model import check
 

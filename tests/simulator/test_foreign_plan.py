@@ -9,7 +9,7 @@ import pytest
 
 from switchgnn.p4src import load_program
 from switchgnn.planner import build_plan, load_graph, write_plan
-from switchgnn.planner.check.foreign import ForeignPlanError
+from switchgnn.planner.check.files import ForeignPlanError
 from switchgnn.planner.errors import PlannerError
 from switchgnn.simulator import NetworkOptions
 from switchgnn.simulator.errors import SimulatorError

@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 from switchgnn.host.direct import copy_schedules, rows_per_pair
 from switchgnn.host.wire.header import LANES, Kind
 from switchgnn.planner import Direction, PlannerError, load_graph
-from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
-from switchgnn.planner.plan.predict_leaf_spine import predict_leaf_spine
+from switchgnn.planner.plan.leaf_spine import predict_leaf_spine, split_for_leaf_spine
 from switchgnn.simulator import (
     FRAGMENT,
     LeafSpineOptions,

@@ -14,7 +14,7 @@ import pytest
 from switchgnn.host.mixed.schedules import left_schedules
 from switchgnn.host.wire.header import Kind
 from switchgnn.planner import build_plan, load_graph, write_plan
-from switchgnn.planner.costs.mixed_seconds import left_edges
+from switchgnn.planner.costs.forecast import left_edges
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.sending.between_hosts import fewest_rows, rows_between

@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 
 from switchgnn.planner import build_plan, load_graph, write_plan
-from switchgnn.planner.costs import mixed_seconds
+from switchgnn.planner.costs import forecast as mixed_seconds
 
 from .test_command import as_json, simulate
 

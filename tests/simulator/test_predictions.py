@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from switchgnn.planner import Direction, build_plan, load_graph
-from switchgnn.planner.arrays.rows import distinct_pairs
+from switchgnn.planner.arrays import distinct_pairs
 from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
-from switchgnn.planner.costs import mixed_seconds as mixed_module
+from switchgnn.planner.costs import forecast as mixed_module
 from switchgnn.planner.costs import seconds as seconds_module
+from switchgnn.planner.costs.forecast import exchange_seconds, left_edges
 from switchgnn.planner.costs.host_seconds import host_seconds
-from switchgnn.planner.costs.mixed_seconds import exchange_seconds, left_edges
 from switchgnn.planner.costs.seconds import Network, plan_seconds
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.lanes import fragment_lanes, lanes_for

@@ -7,7 +7,7 @@ import pytest
 
 from switchgnn.host.wire.header import Kind
 from switchgnn.planner import build_plan, load_graph
-from switchgnn.planner.costs.pool import _play
+from switchgnn.planner.costs.bounds import _play
 from switchgnn.simulator import NetworkOptions, plan_setup, run_simulation
 from switchgnn.simulator.exchange_setup import Setup
 

@@ -24,8 +24,8 @@ from switchgnn.host.wire.link import open_link
 from switchgnn.p4src import load_program, load_strawman
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.direction import Direction
+from switchgnn.planner.graphs.graph import reference_sums
 from switchgnn.planner.graphs.load import load_graph
-from switchgnn.planner.graphs.reference import reference_sums
 from switchgnn.topologies import Target, socket_address
 from switchgnn.topologies.free_ports import free_udp_addresses
 from switchgnn.topologies.targets import (

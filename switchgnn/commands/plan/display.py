@@ -12,19 +12,20 @@ from rich.table import Table
 from switchgnn.commands.plan.job import PlanReport
 from switchgnn.commands.plan.outlook import Outlook
 from switchgnn.planner.chosen import strategy_names
-from switchgnn.planner.costs.plan_flow import OWN
+from switchgnn.planner.costs.flow import OWN
+from switchgnn.planner.costs.forecast import told_seconds
 from switchgnn.planner.costs.report import (
     COVER,
     HOST,
     ONCE,
     PLAN,
+    SINGLE,
     STRAWMAN,
     DirectionReport,
+    LeafSpineDirection,
     Load,
     Way,
 )
-from switchgnn.planner.costs.report_leaf_spine import SINGLE, LeafSpineDirection
-from switchgnn.planner.costs.verdict import told_seconds
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.presets import PAPER, SLOT_BYTES
 

@@ -23,9 +23,11 @@ from switchgnn.planner.blocks.mlgp import MIN_SLOTS
 from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
 from switchgnn.planner.costs.bounds import Packets, multicast_packets
 from switchgnn.planner.costs.forecast import StarForecast
-from switchgnn.planner.costs.report import DirectionReport, Frames, report_direction
-from switchgnn.planner.costs.report_leaf_spine import (
+from switchgnn.planner.costs.report import (
+    DirectionReport,
+    Frames,
     LeafSpineDirection,
+    report_direction,
     report_leaf_spine_direction,
 )
 from switchgnn.planner.direction import Direction

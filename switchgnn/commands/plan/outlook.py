@@ -20,11 +20,13 @@ from switchgnn.planner.costs.forecast import (
     Rows,
     StarForecast,
     host_rows,
+    share_served,
+    verdict,
+    way_of,
 )
 from switchgnn.planner.costs.host_seconds import packed_frames
 from switchgnn.planner.costs.report import Frames
 from switchgnn.planner.costs.seconds import Network
-from switchgnn.planner.costs.verdict import share_served, verdict, way_of
 from switchgnn.planner.direction import find_directions
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.plan.plan import Plan

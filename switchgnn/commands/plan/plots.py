@@ -14,8 +14,7 @@ from switchgnn.base.full_disk import why_not_written
 from switchgnn.base.machine import how_to_install
 from switchgnn.commands.errors import PlotError
 from switchgnn.commands.plan.job import MadePlan
-from switchgnn.planner.costs.flow import Flow
-from switchgnn.planner.costs.plan_flow import OWN, plan_flows
+from switchgnn.planner.costs.flow import OWN, Flow, plan_flows
 from switchgnn.planner.costs.study import (
     MemoryPoint,
     PartitionPoint,

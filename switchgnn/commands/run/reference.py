@@ -13,8 +13,7 @@ from switchgnn.base.arrays import read_npz
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.host.worker import WORKER_RESULT, result_file
 from switchgnn.host.workload import features_of_round
-from switchgnn.planner.graphs.graph import Graph
-from switchgnn.planner.graphs.reference import reference_sums
+from switchgnn.planner.graphs.graph import Graph, reference_sums
 
 # A sum is kept as int32 and as float32.
 SUM_BYTES = 8

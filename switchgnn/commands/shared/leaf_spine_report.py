@@ -11,9 +11,8 @@ from switchgnn.host.registry import HOST, HOST_PARTIAL
 from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, feature_frame_bytes
 from switchgnn.planner.lanes import fragment_lanes
 from switchgnn.planner.partition.leaf_spine import LeafSpine
-from switchgnn.planner.plan.leaf_spine import LeafSpineParts
+from switchgnn.planner.plan.leaf_spine import LeafSpineParts, predict_leaf_spine
 from switchgnn.planner.plan.manifest import Manifest
-from switchgnn.planner.plan.predict_leaf_spine import predict_leaf_spine
 from switchgnn.topologies import WireBytes, carried
 
 

@@ -13,7 +13,7 @@ from switchgnn.base.options import PLAN
 from switchgnn.planner.chosen import KNOWN, Asked
 from switchgnn.planner.lanes import AUTO, parse_lanes
 from switchgnn.planner.partition.leaf_spine import LeafSpine
-from switchgnn.planner.partition.metis_leaf_spine import partition_for_leaf_spine
+from switchgnn.planner.partition.metis import partition_for_leaf_spine
 from switchgnn.planner.presets import PAPER, PRESETS
 
 _INSTEAD = "In place of the strategy's choice."

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `switchgnn simulate` prints of its report."""
 
-from switchgnn.planner.costs.verdict import told_seconds
+from switchgnn.planner.costs.forecast import told_seconds
 from switchgnn.simulator import FRAGMENT, LEAF
 from switchgnn.simulator.report import SimulateReport
 from switchgnn.simulator.subject import Subject

@@ -14,8 +14,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.arrays.incidence import Incidence
-from switchgnn.planner.arrays.rows import number_ids
+from switchgnn.planner.arrays import Incidence, number_ids
 from switchgnn.planner.blocks.mlgp import MAX_BLOCKS
 from switchgnn.planner.blocks.refine import count_pairs, fit, refinable, refine
 from switchgnn.planner.errors import PlannerError

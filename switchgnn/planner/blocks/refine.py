@@ -10,9 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.arrays.compiled import Compiled
-from switchgnn.planner.arrays.incidence import Incidence
-from switchgnn.planner.arrays.rows import rank_in_group
+from switchgnn.planner.arrays import Compiled, Incidence, rank_in_group
 
 # The most rounds of a refinement. It also ends when a round gains less than this share. Where there
 # are many edges, fewer rounds are made, but these at least.

@@ -9,13 +9,73 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.costs.host_seconds import host_seconds
-from switchgnn.planner.costs.mixed_seconds import exchange_seconds
-from switchgnn.planner.costs.seconds import Network
+from switchgnn.planner.costs.host_seconds import host_seconds, shared_seconds
+from switchgnn.planner.costs.seconds import Network, plan_rounds, plan_seconds
 from switchgnn.planner.direction import Direction
-from switchgnn.planner.graphs.boundary import BoundaryEdges
+from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
+from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.sending.between_hosts import fewest_rows, rows_between
+
+
+def exchange_seconds(
+    plan: Plan,
+    direction: Direction,
+    width: int,
+    network: Network,
+    rows: NDArray[np.int64],
+    *,
+    together: bool = False,
+) -> float:
+    """Predict how long one exchange of a plan takes that may leave destinations to the hosts.
+
+    Both parts begin at once and share links. While blocks wait at their barriers, links carry the
+    rows between hosts; features and sums wait behind these in queues.
+
+    Args:
+        plan: the plan; not the strawman's.
+        direction: one that it has.
+        width: numbers of a feature.
+        network: on which it is run.
+        rows: int64[W, W], the rows between hosts for the destinations that it leaves to them.
+        together: a slot holds all fragments of a feature, so only blocks have barriers.
+
+    Returns:
+        Seconds; 0 where nothing is exchanged.
+    """
+    if not rows.any():
+        return plan_seconds(plan, direction, width, network, together=together)
+    if not plan.manifest.direction(direction).block_numbers:
+        return host_seconds(rows, width, network)
+    rounds = plan_rounds(plan, direction, width, network, together=together)
+    return shared_seconds(rows, width, network, rounds)
+
+
+def left_edges(plan: Plan, graph: Graph, direction: Direction) -> BoundaryEdges:
+    """Return the boundary edges into the destinations that a plan leaves to the hosts.
+
+    Args:
+        plan: the plan.
+        graph: what it was made for.
+        direction: of the exchange.
+
+    Returns:
+        The edges, in the order of `boundary_edges`.
+
+    Raises:
+        PlannerError: the plan was made for another graph.
+    """
+    if graph.digest() != plan.manifest.graph.digest:
+        raise PlannerError(
+            f"The plan was made for another graph than {graph.name}, so the rows between its "
+            "hosts are not known."
+        )
+    boundary = boundary_edges(graph, plan.assignment)
+    edges = boundary if direction is Direction.FORWARD else boundary.transposed()
+    left: NDArray[np.bool_] = plan.left(direction)
+    return edges.take(np.flatnonzero(left[edges.destination]))
+
 
 # Ways to exchange, in the order in which one is taken where several take the same time: all sums
 # by the switch; some of them; none, with partial sums where they are fewer; none, with copies.
@@ -111,3 +171,73 @@ def host_rows(
             edges = edges.take(np.flatnonzero(left[direction][edges.destination]))
         rows[direction] = rows_between(edges, workers, fewest_rows(edges) if partial else None)
     return rows
+
+
+_MICRO, _MILLI = 1e-6, 1e-3
+
+
+def way_of(plan: Plan, directions: tuple[Direction, ...]) -> str:
+    """Return the way of a plan: `switch`, `mixed`, or `host-partial` where it leaves everything."""
+    if not plan.leaves_any:
+        return SWITCH
+    served = any(plan.manifest.direction(each).block_numbers for each in directions)
+    return MIXED if served else HOST_PARTIAL
+
+
+def share_served(plan: Plan, boundary: BoundaryEdges, directions: tuple[Direction, ...]) -> float:
+    """Return the share of the destinations that the switch serves.
+
+    Args:
+        plan: the plan.
+        boundary: the boundary edges of the forward direction.
+        directions: those that count.
+
+    Returns:
+        From 0 to 1; 1 where there are no destinations.
+    """
+    ends = {Direction.FORWARD: boundary.destination, Direction.BACKWARD: boundary.source}
+    left = sum(int(plan.left(each).sum()) for each in directions)
+    every = sum(len(np.unique(ends[each])) for each in directions)
+    return 1 - left / every if every else 1.0
+
+
+def verdict(
+    own: str, seconds: Mapping[str, float], served: float, mtu: int, *, both: bool = False
+) -> str:
+    """Return whether the switch pays.
+
+    Args:
+        own: the way of the plan.
+        seconds: predicted, by the ways of costs/forecast.py.
+        served: the share of the destinations that the switch serves.
+        mtu: bytes of the largest IP packet between hosts.
+        both: the seconds are those of an exchange in each direction.
+
+    Returns:
+        One sentence.
+    """
+    exchange = "exchanges of both directions are" if both else "an exchange is"
+    host = min((HOST_PARTIAL, HOST), key=seconds.__getitem__)
+    alone = f"between hosts alone ({host}, IP packets of up to {mtu:,} bytes)"
+    hosts, with_plan = told_seconds(seconds[host]), told_seconds(seconds[own])
+    if own == HOST_PARTIAL:
+        tried = [seconds[way] for way in (SWITCH, MIXED) if way in seconds]
+        best = f" and {told_seconds(min(tried))} with the switch" if tried else ""
+        return (
+            f"The switch does not pay: {exchange} predicted to take {hosts} {alone}{best}, so "
+            "all is left to the hosts."
+        )
+    if seconds[host] < seconds[own]:
+        return (
+            f"The switch does not pay: {exchange} predicted to take {with_plan} with this "
+            f"plan, and {hosts} {alone}."
+        )
+    part = "" if own == SWITCH else f" for {served:.0%} of the destinations"
+    return f"The switch pays{part}: {exchange} predicted to take {with_plan}, and {hosts} {alone}."
+
+
+def told_seconds(seconds: float) -> str:
+    """Return a time for people."""
+    if seconds < _MILLI:
+        return f"{seconds / _MICRO:,.1f} µs"
+    return f"{seconds / _MILLI:,.1f} ms" if seconds < 1 else f"{seconds:,.2f} s"

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.arrays.compiled import Compiled
-from switchgnn.planner.arrays.rows import indptr_of, ranges
+from switchgnn.planner.arrays import Compiled, indptr_of, ranges
 from switchgnn.planner.costs.seconds import (
     ACK_BYTES,
     BARRIER_BYTES,

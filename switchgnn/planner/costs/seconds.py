@@ -12,11 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.arrays.rows import indptr_of, rank_in_group
+from switchgnn.planner.arrays import indptr_of, rank_in_group
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.lanes import fragment_lanes, frame_bytes
-from switchgnn.planner.plan.plan import Plan
-from switchgnn.planner.plan.slots import entries_of, slots_in_use
+from switchgnn.planner.plan.plan import Plan, entries_of, slots_in_use
 
 PICOSECONDS = 1e12
 _BITS = 8

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.chosen import build_chosen
-from switchgnn.planner.costs.pool import simulate_pool
+from switchgnn.planner.costs.bounds import simulate_pool
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph

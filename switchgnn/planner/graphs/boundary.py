@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.arrays.rows import distinct_pairs, sort_by_key
+from switchgnn.planner.arrays import distinct_pairs, sort_by_key
 from switchgnn.planner.graphs.graph import Graph
 
 

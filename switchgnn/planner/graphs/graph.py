@@ -4,11 +4,13 @@
 
 import hashlib
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.arrays.rows import are_offsets, strange_row
+from switchgnn.planner.arrays import are_offsets, strange_row
+from switchgnn.planner.direction import Direction
 from switchgnn.planner.errors import PlannerError
 
 # Ids from here on name partial sums on the wire, not vertices.
@@ -184,3 +186,38 @@ def _check_vertex_arrays(graph: Graph) -> None:
             raise PlannerError(
                 f"graph {graph.name} has {graph.vertices} vertices but {what} for {len(array)}"
             )
+
+
+Number = TypeVar("Number", np.int64, np.float64)
+
+
+def reference_sums(
+    graph: Graph,
+    assignment: NDArray[np.int32],
+    features: NDArray[Number],
+    direction: Direction = Direction.FORWARD,
+) -> NDArray[Number]:
+    """Sum for each vertex the features of its neighbours on other workers.
+
+    One sparse matrix product over the whole graph; shares no code with the planner, so that
+    it can stand as its oracle.
+
+    Args:
+        graph: with V vertices.
+        assignment: int32[V], the worker of each vertex.
+        features: int64[V, F] or float64[V, F].
+        direction: FORWARD sums in-neighbours, BACKWARD out-neighbours.
+
+    Returns:
+        The same shape and type as `features`.
+    """
+    from scipy.sparse import csr_matrix  # noqa: PLC0415 - slow to import
+
+    rows = np.repeat(assignment, np.diff(graph.indptr))
+    crosses = (rows != assignment[graph.indices]).astype(features.dtype)
+    shape = (len(assignment), len(assignment))
+    remote = csr_matrix((crosses, graph.indices, graph.indptr), shape=shape)
+    sums: NDArray[Number] = (
+        remote.T @ features if direction is Direction.FORWARD else remote @ features
+    )
+    return sums

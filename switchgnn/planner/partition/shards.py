@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from switchgnn.base.arrays import ArrayKind, ArraysError, read_npz
 from switchgnn.base.files import replacing
 from switchgnn.base.full_disk import why_not_written
-from switchgnn.planner.arrays.rows import are_offsets
+from switchgnn.planner.arrays import are_offsets
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.metis import symmetric_rows

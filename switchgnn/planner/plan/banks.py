@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which slot of which bank adds up which destination."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.arrays.compiled import Compiled
-from switchgnn.planner.arrays.rows import number_pairs, sort_by_key
+from switchgnn.planner.arrays import Compiled, number_pairs, sort_by_key
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.lanes import BANK_LANES, banks_of_slot
 
@@ -183,3 +183,53 @@ def _choose_banks(  # noqa: PLR0917 - numba takes them by place
             used[who, best] += 1
             passes[who] = max(passes[who], used[who, best])
     return bank, slot, passes
+
+
+SWITCH_ARRAYS: Mapping[str, str] = {
+    "source_vertex": "<u4",
+    "source_worker": "<u2",
+    "entry_block": "<u2",
+    "entry_source": "<u4",
+    "entry_hop": "<u2",
+    "entry_last": "|b1",
+    "entry_count": "<u2",
+    "entry_slot": "<u4",
+    "entry_expected": "<u2",
+    "result_block": "<u2",
+    "result_bank": "|u1",
+    "result_slot": "<u4",
+    "result_vertex": "<u4",
+    "result_worker": "<u2",
+    "result_expected": "<u2",
+}
+
+WORKER_ARRAYS: Mapping[str, str] = {
+    "vertices": "<i8",
+    "send_indptr": "<i8",
+    "send_source": "<u4",
+    "send_destination": "<u4",
+    "send_row_indptr": "<i8",
+    "send_row": "<i8",
+    "receive_indptr": "<i8",
+    "receive_vertex": "<u4",
+    "receive_row": "<i8",
+    "receive_count": "<u2",
+    "neighbour_indptr": "<i8",
+    "neighbour_vertex": "<u4",
+    "neighbour_worker": "<u2",
+}
+
+# Of a worker, in a plan that leaves destinations to the hosts; in no other.
+LEFT_ARRAYS: Mapping[str, str] = {"left_forward": "<i8", "left_backward": "<i8"}
+
+# These have a number for each bank; all others are rows of numbers.
+TABLES = ("entry_slot", "entry_expected")
+
+MANIFEST_FILE = "plan.json"
+SWITCH_FILE = "switch.npz"
+ASSIGNMENT_FILE = "assignment.npy"
+
+
+def worker_file(worker: int) -> str:
+    """Return the file name of a worker's part."""
+    return f"worker-{worker:03d}.npz"

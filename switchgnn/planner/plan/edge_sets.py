@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.arrays.rows import indptr_of
+from switchgnn.planner.arrays import indptr_of
 from switchgnn.planner.blocks.mlgp import MAX_BLOCKS
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
-from switchgnn.planner.sending.gamr import SendOrder
+from switchgnn.planner.sending.order import SendOrder
 from switchgnn.planner.sending.packets import Packets, PartialSums, ones
 
 

@@ -3,28 +3,191 @@
 """Plans on disk."""
 
 import hashlib
+import io
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.base.arrays import ArrayKind, ArraysError, read_npy, read_npz
 from switchgnn.base.files import read_regular, replacing
 from switchgnn.base.full_disk import why_not_written
+from switchgnn.planner.arrays import are_offsets
 from switchgnn.planner.errors import PlannerError
-from switchgnn.planner.plan.archive import render_parts, unpack_arrays, unpack_assignment
-from switchgnn.planner.plan.layout import (
+from switchgnn.planner.plan.banks import (
     ASSIGNMENT_FILE,
     LEFT_ARRAYS,
     MANIFEST_FILE,
     SWITCH_ARRAYS,
     SWITCH_FILE,
+    TABLES,
     WORKER_ARRAYS,
     worker_file,
 )
 from switchgnn.planner.plan.manifest import Manifest, decode_manifest, encode_manifest
 from switchgnn.planner.plan.plan import Plan, SwitchPart, WorkerPart
-from switchgnn.planner.plan.shapes import check_switch_shapes, check_worker_shapes
+
+# The earliest time that a zip archive can hold.
+_NO_TIME = (1980, 1, 1, 0, 0, 0)
+_UNIX = 3
+_READABLE = 0o644 << 16
+_REMEDY = "plan again"
+
+
+def render_parts(
+    switch: SwitchPart, workers: Sequence[WorkerPart], assignment: NDArray[np.int32]
+) -> Iterator[tuple[str, bytes]]:
+    """Yield every file of a plan but its manifest.
+
+    Args:
+        switch: the part of the switch.
+        workers: one part per worker.
+        assignment: int32[V], the worker of each vertex.
+
+    Yields:
+        (file name, content).
+    """
+    yield SWITCH_FILE, pack_arrays(switch, SWITCH_ARRAYS)
+    for part in workers:
+        kinds = {**WORKER_ARRAYS, **(LEFT_ARRAYS if part.leaves_any else {})}
+        yield worker_file(part.worker), pack_arrays(part, kinds)
+    yield ASSIGNMENT_FILE, _npy(assignment.astype("<i4"))
+
+
+def pack_arrays(part: SwitchPart | WorkerPart, kinds: Mapping[str, str]) -> bytes:
+    """Return an .npz archive of the attributes of `part` that `kinds` names, uncompressed.
+
+    numpy.savez stamps the time into its archives; this does not.
+    """
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name, kind in kinds.items():
+            info = zipfile.ZipInfo(f"{name}.npy", _NO_TIME)
+            info.create_system = _UNIX
+            info.external_attr = _READABLE
+            archive.writestr(info, _npy(getattr(part, name).astype(kind)))
+    return buffer.getvalue()
+
+
+def unpack_arrays(
+    data: bytes, kinds: Mapping[str, str], where: str, optional: Mapping[str, str] | None = None
+) -> dict[str, NDArray[np.generic]]:
+    """Read the arrays of an archive, which must have the names and types of `kinds`.
+
+    Args:
+        data: the content of the file.
+        kinds: the type of each array, by its name.
+        where: what error messages call the file.
+        optional: the type of each array that may be there besides.
+
+    Returns:
+        The arrays by name.
+
+    Raises:
+        PlannerError: a damaged archive, or other arrays.
+    """
+    expected = {
+        name: ArrayKind((kind,), (2,) if name in TABLES else (1,)) for name, kind in kinds.items()
+    }
+    for name, kind in (optional or {}).items():
+        expected[name] = ArrayKind((kind,), optional=True)
+    try:
+        return read_npz(data, expected, where=where, remedy=_REMEDY)
+    except ArraysError as error:
+        raise PlannerError(str(error)) from error
+
+
+def unpack_assignment(data: bytes, where: str) -> NDArray[np.int32]:
+    """Read an assignment, int32[V].
+
+    Raises:
+        PlannerError: the file does not hold one.
+    """
+    try:
+        return read_npy(data, ArrayKind(("<i4",)), where=where, remedy=_REMEDY)
+    except ArraysError as error:
+        raise PlannerError(str(error)) from error
+
+
+def _npy(array: NDArray[np.generic]) -> bytes:
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, np.ascontiguousarray(array), (1, 0), allow_pickle=False)
+    return buffer.getvalue()
+
+
+Arrays = Mapping[str, NDArray[Any]]
+
+# Of each indptr: what it cuts into rows.
+_CUT = {
+    "send_indptr": "send_source",
+    "send_row_indptr": "send_row",
+    "receive_indptr": "receive_vertex",
+    "neighbour_indptr": "neighbour_vertex",
+}
+# Arrays of a worker that are as long as another one, or one longer.
+_AS_LONG = {
+    "send_destination": "send_source",
+    "receive_row": "receive_vertex",
+    "receive_count": "receive_vertex",
+    "neighbour_worker": "neighbour_vertex",
+}
+_ONE_LONGER = {"send_row_indptr": "send_source", "neighbour_indptr": "receive_vertex"}
+
+
+def check_switch_shapes(arrays: Arrays, where: str) -> None:
+    """Check that sources, entries and results each have all their fields.
+
+    Args:
+        arrays: of the switch's part.
+        where: what error messages call its file.
+
+    Raises:
+        PlannerError: two arrays differ in length.
+    """
+    for prefix in ("source", "entry", "result"):
+        lengths = {len(array) for name, array in arrays.items() if name.startswith(prefix)}
+        if len(lengths) > 1:
+            raise _damaged(where, f"arrays {prefix}_* differ in length")
+    if arrays["entry_slot"].shape != arrays["entry_expected"].shape:
+        raise _damaged(where, "entry_slot and entry_expected differ in shape")
+
+
+def check_worker_shapes(arrays: Arrays, blocks: int, where: str) -> None:
+    """Check that every row of a worker's part is inside the arrays that it names.
+
+    Args:
+        arrays: of the worker's part.
+        blocks: of the plan.
+        where: what error messages call its file.
+
+    Raises:
+        PlannerError: it is not.
+    """
+    for name, other in _AS_LONG.items():
+        if len(arrays[name]) != len(arrays[other]):
+            raise _damaged(where, f"{name} and {other} differ in length")
+    for name, other in _ONE_LONGER.items():
+        if len(arrays[name]) != len(arrays[other]) + 1:
+            raise _damaged(where, f"{name} is not one longer than {other}")
+    for name in ("send_indptr", "receive_indptr"):
+        if len(arrays[name]) != blocks + 1:
+            raise _damaged(where, f"{name} is not for {blocks} blocks")
+    for name, other in _CUT.items():
+        if not are_offsets(arrays[name], len(arrays[other])):
+            raise _damaged(where, f"{name} does not rise from 0 to the length of {other}")
+    if ("left_forward" in arrays) != ("left_backward" in arrays):
+        raise _damaged(where, "only one direction is left to the hosts")
+    for name in ("send_row", "receive_row", "left_forward", "left_backward"):
+        rows = arrays.get(name, arrays["receive_row"])
+        if rows.min(initial=0) < 0 or rows.max(initial=-1) >= len(arrays["vertices"]):
+            raise _damaged(where, f"{name} names a row that the worker does not have")
+
+
+def _damaged(where: str, problem: str) -> PlannerError:
+    return PlannerError(f"{where} is damaged: {problem}; plan again")
 
 
 def write_plan(plan: Plan, folder: str | Path) -> None:

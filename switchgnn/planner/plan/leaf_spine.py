@@ -13,16 +13,68 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.arrays.rows import rank_in_group
+from switchgnn.planner.arrays import rank_in_group
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.plan.banks import BANKS, place_destinations
-from switchgnn.planner.plan.partial_sums import slot_key
+from switchgnn.planner.plan.manifest import DirectionRecord
 from switchgnn.planner.plan.parts import fill_tables, slot_order
 from switchgnn.planner.plan.plan import Plan, SwitchPart
 from switchgnn.planner.sending.packets import wire_ids
+
+
+@dataclass(frozen=True, eq=False)
+class PartialSenders:
+    """One row for each pair of a destination in a block and a neighbour that sends it a part.
+
+    Attributes:
+        result: int64[P], the place of the destination among the results, ascending.
+        neighbour: int64[P], who sends: as `source_worker` has it.
+    """
+
+    result: NDArray[np.int64]
+    neighbour: NDArray[np.int64]
+
+
+def partial_senders(switch: SwitchPart) -> PartialSenders:
+    """Find out in a switch's part who sends partial sums.
+
+    Args:
+        switch: with sources, entries and results.
+
+    Returns:
+        The pairs.
+    """
+    partial = np.flatnonzero(switch.entry_source >= FIRST_RESERVED_ID)
+    row, bank = np.nonzero(switch.entry_expected[partial])
+    entry = partial[row]
+    slots = slot_key(switch.result_block, switch.result_bank, switch.result_slot)
+    wanted = slot_key(switch.entry_block[entry], bank, switch.entry_slot[entry, bank])
+    source = np.searchsorted(switch.source_vertex, switch.entry_source[entry])
+    neighbour = switch.source_worker[source].astype(np.int64)
+    result = np.searchsorted(slots, wanted)
+    order = np.argsort(result, kind="stable")
+    return PartialSenders(result[order], neighbour[order])
+
+
+def slot_key(
+    block: NDArray[np.integer], bank: NDArray[np.integer], slot: NDArray[np.integer]
+) -> NDArray[np.int64]:
+    """Give each slot of each block a number, in the order of the results of a switch.
+
+    Args:
+        block: integers[N].
+        bank: integers[N].
+        slot: integers[N], in the bank.
+
+    Returns:
+        int64[N].
+    """
+    key: NDArray[np.int64] = (block.astype(np.int64) * BANKS + bank) << 32
+    return key + slot
+
 
 # In `route_above`: this switch completes the sum itself.
 NOBODY = 65535
@@ -417,3 +469,42 @@ def _join(parts: list[_PartialSums]) -> _PartialSums:
         row=np.concatenate([part.row for part in parts]),
         count=np.concatenate([part.count for part in parts]),
     )
+
+
+@dataclass(frozen=True)
+class LeafSpinePrediction:
+    """What one exchange of one direction costs between leaves and spines without loss.
+
+    Data packets per fragment, by leaf, then spine.
+
+    Attributes:
+        partial_sums: from the leaf to the spine.
+        sums: from the spine to the leaf.
+    """
+
+    partial_sums: tuple[tuple[int, ...], ...]
+    sums: tuple[tuple[int, ...], ...]
+
+    @property
+    def packets(self) -> int:
+        """All of them."""
+        return sum(map(sum, self.partial_sums)) + sum(map(sum, self.sums))
+
+
+def predict_leaf_spine(parts: LeafSpineParts, record: DirectionRecord) -> LeafSpinePrediction:
+    """Count what the blocks of a direction send between leaves and spines."""
+    up = [_results_to(leaf, record, behind=len(leaf.below)) for leaf in parts.leaves]
+    down = [_results_to(spine, record, behind=0) for spine in parts.spines]
+    return LeafSpinePrediction(
+        partial_sums=tuple(tuple(row[: parts.leaf_spine.spines]) for row in up),
+        sums=tuple(zip(*(row[: parts.leaf_spine.leaves] for row in down), strict=True)),
+    )
+
+
+def _results_to(part: LeafSpinePart, record: DirectionRecord, behind: int) -> list[int]:
+    """Count the results of these blocks by the neighbour that gets them, from `behind` on."""
+    block, neighbour = part.switch.result_block, part.switch.result_worker
+    inside = (block >= record.first_block) & (block <= record.last_block)
+    size = len(part.below) + part.above
+    counted: list[int] = np.bincount(neighbour[inside], minlength=size)[behind:].tolist()
+    return counted

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.arrays.compiled import Compiled
-from switchgnn.planner.arrays.rows import indptr_of, number_pairs, ranges, sort_by_key
+from switchgnn.planner.arrays import Compiled, indptr_of, number_pairs, ranges, sort_by_key
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges

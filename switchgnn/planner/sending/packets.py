@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.arrays.rows import (
+from switchgnn.planner.arrays import (
     indptr_of,
     ranges,
     rank_in_group,

@@ -22,8 +22,7 @@ from switchgnn.host.wire.header import BODY_AT, WIDEST, Kind, fragment_words, un
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.errors import PlannerError
-from switchgnn.planner.graphs.graph import graph_from_edges
-from switchgnn.planner.graphs.reference import reference_sums
+from switchgnn.planner.graphs.graph import graph_from_edges, reference_sums
 from tests.host.addresses import ADDRESSES, SESSION
 from tests.host.model_switch import ModelSwitch, undisturbed
 from tests.support.seeds import seeds

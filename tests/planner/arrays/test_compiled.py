@@ -6,11 +6,11 @@ import numba
 import numpy as np
 import pytest
 
+from switchgnn.planner import arrays as compiled
 from switchgnn.planner import build_plan, load_graph
-from switchgnn.planner.arrays import compiled
-from switchgnn.planner.arrays.compiled import Compiled
-from switchgnn.planner.costs.mixed_seconds import exchange_seconds
-from switchgnn.planner.costs.pool import simulate_pool
+from switchgnn.planner.arrays import Compiled
+from switchgnn.planner.costs.bounds import simulate_pool
+from switchgnn.planner.costs.forecast import exchange_seconds
 from switchgnn.planner.costs.seconds import Network
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchgnn.planner.arrays import compiled
-from switchgnn.planner.arrays.rows import (
+from switchgnn.planner import arrays as compiled
+from switchgnn.planner.arrays import (
     distinct_pairs,
     is_symmetric,
     number_pairs,

@@ -20,13 +20,19 @@ from switchgnn.planner import (
 )
 from switchgnn.planner.blocks import leaf_spine as module
 from switchgnn.planner.blocks.destination import destination, number_ends
-from switchgnn.planner.blocks.hypergraph import has_mtkahypar
-from switchgnn.planner.blocks.leaf_spine import BlocksOver, find_blocks_over, slots_needed
-from switchgnn.planner.blocks.limits import fit_within, limits_of, refine_within
+from switchgnn.planner.blocks.leaf_spine import (
+    BlocksOver,
+    find_blocks_over,
+    fit_within,
+    limits_of,
+    refine_within,
+    slots_needed,
+)
+from switchgnn.planner.blocks.mlgp import has_mtkahypar
 from switchgnn.planner.blocks.refine import count_pairs
 from switchgnn.planner.check.files import PlanCheckError
-from switchgnn.planner.check.leaf_spine import check_leaf_spine
 from switchgnn.planner.check.plan import check_plan
+from switchgnn.planner.check.switch import check_leaf_spine
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.leaf_spine import (
     check_leaves_that_complete,

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from switchgnn.planner import graph_from_edges
 from switchgnn.planner.costs.flow import Arrivals, multicast_arrivals, simulate_flow
-from switchgnn.planner.sending.gamr import SendOrder, gamr, plain_bfs, random_order
-from switchgnn.planner.sending.peel import peel
+from switchgnn.planner.sending.cover import peel
+from switchgnn.planner.sending.order import SendOrder, gamr, plain_bfs, random_order
 from tests.planner.helpers import STEADY, boundary_of, graphs
 
 

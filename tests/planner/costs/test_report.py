@@ -18,14 +18,15 @@ from switchgnn.planner import (
     load_graph,
 )
 from switchgnn.planner.costs import bounds as bounds_module
-from switchgnn.planner.costs import plan_flow as plan_flow_module
+from switchgnn.planner.costs import flow as plan_flow_module
 from switchgnn.planner.costs.bounds import (
+    arrival_order,
     host_based,
     least_with_partial_sums,
     multicast_packets,
     once_each,
+    simulate_pool,
 )
-from switchgnn.planner.costs.pool import arrival_order, simulate_pool
 from switchgnn.planner.costs.report import Frames, Occupancy, report_direction
 from switchgnn.planner.costs.study import (
     largest_component,
@@ -34,7 +35,7 @@ from switchgnn.planner.costs.study import (
     study_memory,
     study_partitions,
 )
-from switchgnn.planner.plan import slots as slots_module
+from switchgnn.planner.plan import plan as slots_module
 from switchgnn.planner.presets import PRESETS, Situation, choose
 from tests.planner.helpers import STEADY, boundary_of, one_sentence, random_graph, split_graphs
 

@@ -17,8 +17,8 @@ from switchgnn.host.direct.data_frames import send_order
 from switchgnn.planner import Direction, build_plan, graph_from_edges
 from switchgnn.planner.costs import host_seconds as host_module
 from switchgnn.planner.costs import seconds as seconds_module
+from switchgnn.planner.costs.forecast import exchange_seconds
 from switchgnn.planner.costs.host_seconds import host_seconds
-from switchgnn.planner.costs.mixed_seconds import exchange_seconds
 from switchgnn.planner.costs.seconds import Network, drained, plan_seconds, served
 from switchgnn.simulator.packing import packing_of
 from tests.planner.helpers import STEADY

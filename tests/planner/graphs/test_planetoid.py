@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse
 
 from switchgnn.planner import PlannerError, load_graph
-from switchgnn.planner.graphs.inert_pickle import read_inert_pickle
+from switchgnn.planner.graphs.planetoid import read_inert_pickle
 from tests.planner.helpers import one_sentence
 from tests.planner.python2_pickle import dump_like_python2
 

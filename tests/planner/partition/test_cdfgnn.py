@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from switchgnn.planner import PlannerError, build_plan, graph_from_edges, load_graph
-from switchgnn.planner.arrays import compiled
+from switchgnn.planner import arrays as compiled
 from switchgnn.planner.partition.cdfgnn import (
     GAMMA,
     by_degree_sum,
@@ -22,8 +22,7 @@ from switchgnn.planner.partition.cdfgnn import (
     stream_vertices,
 )
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
-from switchgnn.planner.partition.metis import symmetric_rows
-from switchgnn.planner.partition.metis_leaf_spine import partition_for_leaf_spine
+from switchgnn.planner.partition.metis import partition_for_leaf_spine, symmetric_rows
 from tests.planner.helpers import (
     STEADY,
     boundary_of,

@@ -15,18 +15,18 @@ from switchgnn.planner import (
     load_graph,
     partition_workers,
 )
-from switchgnn.planner.arrays import compiled
+from switchgnn.planner import arrays as compiled
 from switchgnn.planner.partition import g3 as partition_g3
 from switchgnn.planner.partition.g3 import (
     DEGREE_TOLERANCE,
     GAMMA,
+    RemoteCounts,
     g3,
     g3_literal,
     swap_literally,
     swap_while_better,
 )
 from switchgnn.planner.partition.metis import partition_vertices, symmetric_rows
-from switchgnn.planner.partition.remote_counts import RemoteCounts
 from tests.planner.helpers import STEADY, graphs, one_sentence, random_graph, split_graphs
 
 BOTH = [pytest.param(g3, id="g3"), pytest.param(g3_literal, id="g3-literal")]

@@ -7,10 +7,15 @@ from hypothesis import strategies as st
 
 from switchgnn.planner import PlannerError, build_plan, partition_workers
 from switchgnn.planner.graphs.graph import graph_from_edges
-from switchgnn.planner.partition import boundary_load as partition_boundary
-from switchgnn.planner.partition.boundary_load import balanced_boundary, boundary_loads
-from switchgnn.planner.partition.given import load_assignment
-from switchgnn.planner.partition.plain import chunk, metis_volume, shuffled
+from switchgnn.planner.partition import simple as partition_boundary
+from switchgnn.planner.partition.simple import (
+    balanced_boundary,
+    boundary_loads,
+    chunk,
+    load_assignment,
+    metis_volume,
+    shuffled,
+)
 from tests.planner.helpers import (
     STEADY,
     boundary_of,

@@ -24,12 +24,13 @@ from switchgnn.planner import (
     write_plan,
 )
 from switchgnn.planner.check.plan import check_plan
-from switchgnn.planner.partition.even_shares import MOST_SHARE
-from switchgnn.planner.partition.mpirun import run_ranks, why_failed
+from switchgnn.planner.partition.metis import MOST_SHARE
 from switchgnn.planner.partition.ptscotch import (
     RANK_PROGRAM,
     ptscotch,
     ptscotch_missing,
+    run_ranks,
+    why_failed,
 )
 from switchgnn.planner.partition.ptscotch_library import load_ptscotch
 from switchgnn.planner.partition.shards import shard_file, write_shards

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from switchgnn.planner import ORDER_STRATEGIES, Direction, build_plan
-from switchgnn.planner.plan.arrivals import packet_edges, plan_arrivals, reordered
+from switchgnn.planner.costs.flow import packet_edges, plan_arrivals, reordered
 from tests.planner.helpers import STEADY, boundary_of, random_graph, split_graphs
 
 

@@ -25,7 +25,7 @@ from switchgnn.planner import (
     write_plan,
 )
 from switchgnn.planner.plan import files
-from switchgnn.planner.plan.layout import SWITCH_ARRAYS, WORKER_ARRAYS
+from switchgnn.planner.plan.banks import SWITCH_ARRAYS, WORKER_ARRAYS
 from switchgnn.planner.plan.manifest import decode_manifest, encode_manifest, seal
 from tests.planner.helpers import one_sentence
 

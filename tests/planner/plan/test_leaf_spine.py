@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from switchgnn.planner import Direction, PlannerError, build_plan, load_graph, reference_sums
 from switchgnn.planner.check.files import PlanCheckError
-from switchgnn.planner.check.leaf_spine import check_leaf_spine
+from switchgnn.planner.check.switch import check_leaf_spine
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
-from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
-from switchgnn.planner.plan.predict_leaf_spine import predict_leaf_spine
+from switchgnn.planner.plan.leaf_spine import predict_leaf_spine, split_for_leaf_spine
 from tests.planner.helpers import STEADY, one_sentence, random_graph, split_graphs
 from tests.planner.leaf_spine_model import replay_leaf_spine
 from tests.planner.switch_model import ReplayError

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from switchgnn.planner import ORDER_STRATEGIES, graph_from_edges
 from switchgnn.planner.blocks.mlgp import mlgp
 from switchgnn.planner.partition.metis import symmetric_rows
-from switchgnn.planner.sending.gamr import gamr, priority_bfs
-from switchgnn.planner.sending.peel import peel
+from switchgnn.planner.sending.cover import peel
+from switchgnn.planner.sending.order import gamr, priority_bfs
 from tests.planner.helpers import STEADY, boundary_of, check_each_is_sent_once, graphs
 
 
@@ -209,8 +209,8 @@ def test_peeling_against_the_literal_one(graph):
 
 def test_peeling_in_batches(monkeypatch):
     """Many at a time is another order, but still one of all sources."""
-    monkeypatch.setattr("switchgnn.planner.sending.peel._MOST_BATCHES", 3)
-    monkeypatch.setattr("switchgnn.planner.sending.peel._LEAST_BATCHES", 3)
+    monkeypatch.setattr("switchgnn.planner.sending.cover._MOST_BATCHES", 3)
+    monkeypatch.setattr("switchgnn.planner.sending.cover._LEAST_BATCHES", 3)
     graph = graph_from_edges(
         *np.random.default_rng(0).integers(0, 60, (2, 200)), name="g", vertices=60, directed=False
     )

@@ -9,8 +9,8 @@ from switchgnn.planner import boundary_edges, build_plan, load_graph
 from switchgnn.planner.blocks.mlgp import mlgp
 from switchgnn.planner.plan.banks import BANKS_OF_SWITCHES
 from switchgnn.planner.sending.cover import cover_edges
+from switchgnn.planner.sending.order import WEIGHTS, Rates, exchange_seconds
 from switchgnn.planner.sending.packets import make_packets
-from switchgnn.planner.sending.quickest import WEIGHTS, Rates, exchange_seconds
 from switchgnn.planner.strategies import BLOCK_STRATEGIES
 from tests.planner.helpers import random_graph
 

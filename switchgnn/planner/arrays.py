@@ -5,10 +5,66 @@
 Sorts are counting sorts, each in O(rows + edges).
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, update_wrapper
+from pathlib import Path
+from typing import Generic, ParamSpec, TypeVar, cast
+
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.arrays.compiled import Compiled
+from switchgnn.base.files import reason_to_distrust
+
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
+
+# Of fewer numbers, Python has added up everything before numba is imported.
+_FEW = 1 << 15
+
+
+class Compiled(Generic[_Parameters, _Result]):
+    """A function of arrays and numbers that numba can compile.
+
+    Compiling takes seconds, once; numba keeps the machine code beside the source or in the
+    user's cache. Loading it takes most of a second, so small arrays are left to Python: the
+    results are the same.
+    """
+
+    def __init__(self, function: Callable[_Parameters, _Result]) -> None:
+        self.interpreted = function
+        update_wrapper(self, function)
+
+    @cached_property
+    def machine(self) -> Callable[_Parameters, _Result]:
+        """The compiled function."""
+        import numba  # noqa: PLC0415 - slow to import, and small graphs do without
+
+        try:
+            kept = numba.njit(cache=True)(self.interpreted)
+        except RuntimeError:  # neither the source's folder nor the user's cache can be written
+            kept = None
+        if kept is None or self._is_foreign(Path(str(kept.stats.cache_path))):
+            return cast("Callable[_Parameters, _Result]", numba.njit(self.interpreted))
+        return cast("Callable[_Parameters, _Result]", kept)
+
+    def _is_foreign(self, cache: Path) -> bool:
+        """Return whether others could have put code there, which numba would load and run.
+
+        Who can write beside the source can as well change the source.
+        """
+        if cache.parent == Path(self.interpreted.__code__.co_filename).parent:
+            return False
+        try:
+            return reason_to_distrust(cache) is not None
+        except OSError:
+            return True
+
+    def __call__(self, *args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
+        """Call it, compiled if the arrays are large."""
+        numbers = sum(arg.size for arg in args if isinstance(arg, np.ndarray))
+        return (self.machine if numbers > _FEW else self.interpreted)(*args, **kwargs)
+
 
 # A hash of an edge is below this.
 _HASHES = 2**31
@@ -305,3 +361,31 @@ def _distinct_by_table(keys: NDArray[np.integer], bound: int) -> NDArray[np.int6
     present = np.zeros(bound, dtype=np.bool_)
     present[keys] = True
     return np.flatnonzero(present)
+
+
+@dataclass(frozen=True, eq=False)
+class Incidence:
+    """A bipartite graph of sources and destinations, both numbered from 0.
+
+    Attributes:
+        source: int32[E].
+        destination: int32[E].
+        sources: their number, N.
+        destinations: their number, D.
+    """
+
+    source: NDArray[np.int32]
+    destination: NDArray[np.int32]
+    sources: int
+    destinations: int
+
+    @cached_property
+    def rows(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """(indptr int64[D + 1], indices int32[E]): the sources of each destination."""
+        indptr, order = sort_by_key(self.destination, self.destinations)
+        return indptr, self.source[order]
+
+    @cached_property
+    def degree(self) -> NDArray[np.int64]:
+        """int64[D], the sources of each destination."""
+        return np.diff(self.rows[0])

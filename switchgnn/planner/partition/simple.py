@@ -1,0 +1,205 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Partitions to compare with: by volume, at random, and in the order of the ids."""
+
+import io
+import warnings
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.base.arrays import ArrayKind, ArraysError, read_npy
+from switchgnn.base.files import read_regular_text
+from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner.partition.metis import partition_vertices
+from switchgnn.planner.partition.workers import check_workers, fill_empty
+
+
+def metis_volume(graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
+    """Partition by METIS with the communication volume as its objective.
+
+    The volume is the number of (vertex, other worker that it has a neighbour on): the copies that
+    host-based exchange sends of an undirected graph.
+
+    Args:
+        graph: the graph, with V vertices.
+        workers: their number.
+        seed: of METIS.
+
+    Returns:
+        int32[V], 0 <= worker < workers; every worker has a vertex.
+
+    Raises:
+        PlannerError: impossible numbers of workers.
+    """
+    check_workers(graph, workers)
+    source, destination = graph.edges()
+    part = partition_vertices(
+        source, destination, vertices=graph.vertices, parts=workers, seed=seed, volume=True
+    )
+    return fill_empty(part, workers, graph)
+
+
+def shuffled(graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
+    """Give every vertex to a random worker; the numbers of vertices differ by at most one.
+
+    Args:
+        graph: only the number of its vertices counts.
+        workers: their number.
+        seed: of the shuffling.
+
+    Returns:
+        int32[V], 0 <= worker < workers.
+
+    Raises:
+        PlannerError: impossible numbers of workers.
+    """
+    check_workers(graph, workers)
+    order = np.random.default_rng(seed).permutation(graph.vertices)
+    return (order % workers).astype(np.int32)
+
+
+def chunk(graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
+    """Cut the ids into runs of equal length; good where the ids of neighbours are close.
+
+    Args:
+        graph: only the number of its vertices counts.
+        workers: their number.
+        seed: without effect.
+
+    Returns:
+        int32[V], 0 <= worker < workers, ascending.
+
+    Raises:
+        PlannerError: impossible numbers of workers.
+    """
+    check_workers(graph, workers)
+    return (np.arange(graph.vertices) * workers // graph.vertices).astype(np.int32)
+
+
+# METIS runs so often in all; each run learns from the boundary of the best one.
+_RUNS = 5
+# A run is not taken if it makes the boundary larger than this share of METIS's own.
+MOST_BOUNDARY = 1.02
+
+
+def boundary_loads(graph: Graph, assignment: NDArray[np.int32], workers: int) -> NDArray[np.int64]:
+    """Count what each worker sends and receives at least: its remote sources and destinations.
+
+    Args:
+        graph: the graph, with V vertices.
+        assignment: int32[V], the worker of each vertex.
+        workers: their number.
+
+    Returns:
+        int64[workers]: its vertices with an edge to another worker, plus its vertices with an
+        edge from another worker.
+    """
+    sends, receives = _ends(graph, assignment)
+    return np.bincount(assignment[sends], minlength=workers) + np.bincount(
+        assignment[receives], minlength=workers
+    )
+
+
+def balanced_boundary(graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
+    """Run METIS again with weights until no worker has far more boundary vertices.
+
+    Each run weights the vertices by what they cost in the best partition so far: twice the
+    mean share of a boundary vertex if it sends and receives, once if it does one of both, and
+    a little to all, so that vertices stay balanced too. A run is taken if its largest load is
+    less and all loads together have not grown by more than MOST_BOUNDARY.
+
+    Args:
+        graph: directions count: a vertex may only send, or only receive.
+        workers: their number.
+        seed: of METIS; the run counts on from it.
+
+    Returns:
+        int32[V], 0 <= worker < workers; every worker has a vertex.
+    """
+    check_workers(graph, workers)
+    source, destination = graph.edges()
+    best: NDArray[np.int32] | None = None
+    limit = most = np.inf
+    weights: NDArray[np.int64] | None = None
+    for run in range(_RUNS):
+        part = partition_vertices(
+            source,
+            destination,
+            vertices=graph.vertices,
+            parts=workers,
+            seed=seed + run,
+            weights=weights,
+        )
+        part = fill_empty(part, workers, graph)
+        loads = boundary_loads(graph, part, workers)
+        if best is None or (loads.max() < most and loads.sum() <= limit):
+            best, most = part, float(loads.max())
+            limit = MOST_BOUNDARY * float(loads.sum()) if run == 0 else limit
+        weights = _weights(graph, best)
+    assert best is not None  # noqa: S101 - there is at least one run
+    return best
+
+
+def _weights(graph: Graph, assignment: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Return int64[V]: half of the sum for all alike, half for what they send and receive."""
+    sends, receives = _ends(graph, assignment)
+    load = sends.astype(np.int64) + receives
+    share = -(-graph.vertices // max(1, int(load.sum())))
+    return 1 + load * share
+
+
+def _ends(
+    graph: Graph, assignment: NDArray[np.int32]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return bool[V] twice: the vertices with an edge to, and with one from, another worker."""
+    source, destination = graph.edges()
+    crosses = assignment[source] != assignment[destination]
+    sends, receives = np.zeros((2, graph.vertices), dtype=np.bool_)
+    sends[source[crosses]] = True
+    receives[destination[crosses]] = True
+    return sends, receives
+
+
+_CONTENT = "one whole number per vertex"
+
+
+def load_assignment(path: Path | str) -> NDArray[np.int64]:
+    """Return the worker of each vertex, in the order of the ids, for `build_plan(assignment=...)`.
+
+    A file `.npy` holds an array of integers; any other file is text with one number per line,
+    as METIS writes its partitions; `#` starts a comment. `build_plan` checks that the numbers
+    fit the graph.
+
+    Raises:
+        PlannerError: the file cannot be read, or holds anything else.
+    """
+    path = Path(path)
+    return _array(path) if path.suffix == ".npy" else _lines(path)
+
+
+def _array(path: Path) -> NDArray[np.int64]:
+    try:
+        remedy = f"it must hold {_CONTENT}"
+        loaded = read_npy(path, ArrayKind(("i", "u")), remedy=remedy)
+    except ArraysError as error:
+        raise PlannerError(f"the assignment cannot be read: {error}") from error
+    return loaded.astype(np.int64)
+
+
+def _lines(path: Path) -> NDArray[np.int64]:
+    try:
+        text = io.StringIO(read_regular_text(path, "utf-8"))
+        # Older versions of NumPy would cut off a fraction, and only warn.
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", DeprecationWarning)
+            loaded = np.loadtxt(text, dtype=np.int64, ndmin=1, comments="#")
+    except OSError as error:
+        raise PlannerError(f"the assignment {path} cannot be read: {error}") from error
+    except ValueError as error:
+        raise PlannerError(f"the assignment {path} must hold {_CONTENT}: {error}") from error
+    if loaded.ndim != 1:
+        raise PlannerError(f"the assignment {path} must hold {_CONTENT}")
+    return loaded.astype(np.int64, copy=False)
