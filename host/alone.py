@@ -9,10 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.direct.copies import copies
 from switchgnn.host.direct.frames import GROUP
 from switchgnn.host.direct.framing import Framing
-from switchgnn.host.direct.partial import fewest_rows
+from switchgnn.host.direct.kinds import copies, fewest_rows
 from switchgnn.host.direct.schedule import EdgeChoice, count_rows
 from switchgnn.host.registry import HOST, HOST_PARTIAL
 from switchgnn.host.wire.header import BODY_AT

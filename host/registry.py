@@ -5,8 +5,8 @@
 A new transport is a module that opens it, and an entry here. Nothing else compares names.
 """
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
@@ -15,19 +15,76 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.direct.binned import open_binned, write_binned_schedules
-from switchgnn.host.direct.copies import write_copy_schedules
-from switchgnn.host.direct.partial import write_partial_schedules
+from switchgnn.host.direct.kinds import (
+    open_binned,
+    write_binned_schedules,
+    write_copy_schedules,
+    write_partial_schedules,
+)
 from switchgnn.host.direct.transport import open_direct
 from switchgnn.host.errors import TransportError
 from switchgnn.host.innetwork.strawman import open_strawman
-from switchgnn.host.local import open_local
-from switchgnn.host.mixed.schedules import write_left_schedules
-from switchgnn.host.mixed.transport import open_switch
-from switchgnn.host.transport import Transport, WorkerEnd
+from switchgnn.host.mixed import open_switch, write_left_schedules
+from switchgnn.host.transport import NO_TRAFFIC, Transport, WorkerEnd, check_rows
+from switchgnn.host.wire.link import Traffic
+from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.plan.manifest import STRAWMAN as STRAWMAN_BLOCKS
 from switchgnn.planner.plan.plan import Plan
+
+
+class LocalTransport:
+    """Sums over no remote neighbours: zeros.
+
+    Args:
+        vertices: how many vertices the worker holds.
+        workers: must be 1.
+
+    Raises:
+        TransportError: there are more workers.
+    """
+
+    def __init__(self, vertices: int, workers: int = 1) -> None:
+        if workers != 1:
+            raise TransportError(
+                f"The transport local is for one worker, but there are {workers}: "
+                "take host, host-partial or switch."
+            )
+        self._vertices = vertices
+
+    def aggregate(self, rows: NDArray[np.float32], direction: Direction) -> NDArray[np.float32]:
+        """Return float32[n, F] zeros; see ``Transport``."""
+        check_rows(rows, self._vertices, 0)
+        return np.zeros_like(rows)
+
+    def expected_traffic(self, _width: int, _direction: Direction) -> Traffic:
+        """Return no traffic."""
+        return NO_TRAFFIC
+
+    def attend(self, until: Callable[[], bool]) -> None:
+        """Do nothing: there is no other worker."""
+
+    def next_epoch(self) -> None:
+        """Do nothing: nothing is sampled."""
+
+    @property
+    def traffic(self) -> Traffic:
+        """None at all."""
+        return NO_TRAFFIC
+
+    def close(self) -> None:
+        """Do nothing: there is no other worker."""
+
+
+@contextmanager
+def open_local(end: WorkerEnd) -> Iterator[LocalTransport]:
+    """Open the transport `local`.
+
+    Raises:
+        TransportError: there are more workers.
+    """
+    yield LocalTransport(end.vertices, end.workers)
+
 
 Opener = Callable[[WorkerEnd], AbstractContextManager[Transport]]
 # Called with the graph, the worker of each vertex as int32[V], and one file per worker.

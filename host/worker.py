@@ -21,15 +21,27 @@ from switchgnn.base.tasks import EventWriter, Heartbeat, task_from_json, task_to
 from switchgnn.host.direct.framing import USUAL_MTU
 from switchgnn.host.innetwork.transport import InNetworkTransport, Listeners
 from switchgnn.host.metrics import WorkerView, serving_metrics, telling_metrics
-from switchgnn.host.mixed.transport import open_switch
+from switchgnn.host.mixed import open_switch
 from switchgnn.host.pace import Pace
 from switchgnn.host.transport import WorkerEnd
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import fragments_of
-from switchgnn.host.workload import features_of_round
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.plan.files import read_manifest
 from switchgnn.planner.plan.manifest import Manifest
+
+
+def features_of_round(features: NDArray[np.float32], index: int) -> NDArray[np.float32]:
+    """Return the features of the round with this index, from 0.
+
+    Args:
+        features: float32[n, F].
+        index: 0 gives the features themselves; later rounds shift the columns and
+            change scale and sign.
+    """
+    scale = np.float32((-1) ** index * (1 + index / 4))
+    return np.ascontiguousarray(np.roll(features, index, axis=1) * scale)
+
 
 _REPORT_INTERVAL = 0.1
 # The event that says that one more file is complete; after the last one comes ``finished``.

@@ -18,10 +18,10 @@ ALLOWED = {
     "host/worker.py": {"time"},  # a process of its own reports how long it took
     # A thread of its own tells how long a round was under way, and answers the others when its
     # caller has been busy with something else for long.
-    "host/direct/driver.py": {"threading", "time"},
-    "host/innetwork/incarnation.py": {"secrets"},  # for who is not given one
+    "host/direct/stream.py": {"threading", "time"},
+    "host/innetwork/endpoint.py": {"secrets"},  # for who is not given one
     "host/wire/batches.py": {"select"},  # waits for a socket, which is what it is for
-    "host/wire/bucket.py": {"time"},  # a limited link waits for its turn on the line
+    "host/wire/link.py": {"time"},  # a limited link waits for its turn on the line
     "host/wire/link.py": {"select"},  # as batches.py
     "host/wire/trickle.py": {"time"},  # lets frames gather at a socket
     "host/wire/recording.py": {"time"},  # a file for people says when a frame has passed

@@ -13,7 +13,7 @@ from bench.measure import Samples, alternate, repeat
 from bench.settings import Settings
 from switchgnn.host.direct.frames import GROUP
 from switchgnn.host.direct.framing import USUAL_MTU
-from switchgnn.host.direct.partial import fewest_rows
+from switchgnn.host.direct.kinds import fewest_rows
 from switchgnn.host.wire.header import BODY_AT
 from switchgnn.p4src import load_program
 from switchgnn.planner import Plan

@@ -13,8 +13,8 @@ from bench.machine import lacks
 from bench.measure import alternate
 from bench.settings import Settings
 from switchgnn.controller import star_network
+from switchgnn.host.innetwork.schedule import FeatureFrames
 from switchgnn.host.wire.addresses import Addresses
-from switchgnn.host.wire.frames import FeatureFrames
 from switchgnn.host.wire.header import LANES, fragment_words
 from switchgnn.host.wire.link import InterfaceLink, Link
 

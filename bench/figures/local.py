@@ -72,7 +72,7 @@ def _ours(data: "Dataset", *, precompute: bool) -> Callable[[], object]:
     """Return one epoch as `switchgnn train --transport local` runs it."""
     import torch  # noqa: PLC0415
 
-    from switchgnn.host.local import LocalTransport  # noqa: PLC0415
+    from switchgnn.host.registry import LocalTransport  # noqa: PLC0415
     from switchgnn.training import partition_dataset  # noqa: PLC0415
     from switchgnn.training.layers.models import ModelOptions, build_model  # noqa: PLC0415
     from switchgnn.training.layers.whole import distribute  # noqa: PLC0415

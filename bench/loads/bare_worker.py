@@ -9,9 +9,9 @@ set, takes sums the same way, and meets at the same barriers. It never looks for
 import sys
 
 from switchgnn.host.innetwork import block
+from switchgnn.host.innetwork.block import FeatureSender
 from switchgnn.host.innetwork.exchange import InNetworkExchange
-from switchgnn.host.innetwork.sender import FeatureSender
-from switchgnn.host.innetwork.sums.receiver import SumReceiver
+from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.host.worker import WorkerTask, run_worker
 
 COMMAND = (sys.executable, "-m", "bench.loads.bare_worker")

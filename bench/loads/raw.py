@@ -11,7 +11,7 @@ import numpy as np
 
 from bench.beds.bed import Bed
 from bench.errors import BenchError
-from switchgnn.host.wire.frames import FeatureFrames
+from switchgnn.host.innetwork.schedule import FeatureFrames
 from switchgnn.host.wire.header import HEADER_AT, Kind, fragment_words
 from switchgnn.host.wire.link import InterfaceLink, Link
 from switchgnn.planner import WorkerPart

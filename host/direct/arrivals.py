@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.direct.data_frames import join_rows
+from switchgnn.host.direct.exchange import DirectTally
 from switchgnn.host.direct.frames import (
     ALL_OF_A_GROUP,
     GROUP,
@@ -22,14 +22,13 @@ from switchgnn.host.direct.frames import (
     UNASKED,
     Envelopes,
     Packet,
+    join_rows,
 )
 from switchgnn.host.direct.framing import Runs
-from switchgnn.host.direct.tally import DirectTally
 from switchgnn.host.wire.batches import FrameBatch
 from switchgnn.host.wire.header import Header, Kind
 from switchgnn.host.wire.link import Link
-from switchgnn.host.wire.native.library import native_frames
-from switchgnn.host.wire.native.rows import RowArrays, RowSieve, RowSifter
+from switchgnn.host.wire.native import RowArrays, RowSieve, RowSifter, native_frames
 
 # How many rounds a worker is in at most, and how far it may be ahead of the others.
 MOST_OPEN = 2

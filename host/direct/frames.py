@@ -7,10 +7,17 @@ the fields mean here.
 """
 
 import zlib
+from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
 from switchgnn.base.network import Station
+from switchgnn.host.direct.framing import Runs
 from switchgnn.host.wire.addresses import ECN_CAPABLE, ipv4_envelope
+from switchgnn.host.wire.batches import FrameRows
 from switchgnn.host.wire.header import (
     BODY_AT,
     CHECKED_BYTES,
@@ -21,6 +28,7 @@ from switchgnn.host.wire.header import (
     VERSION,
     Header,
     Kind,
+    write_checksums,
 )
 
 # The other protocol number for experiments (RFC 3692).
@@ -142,3 +150,219 @@ class Envelopes:
         """Return a whole frame of 60 bytes."""
         to = pair_number(self._worker, peer)
         return self._control[peer] + header._replace(block_id=to).pack(b"")
+
+
+# As HEADER of switchgnn.host.wire.header.
+_HEADER = np.dtype(
+    [
+        *(("number", ">u4"), ("mark", ">u4"), ("pair", ">u2"), ("count", ">u2")),
+        *(("kind", "u1"), ("extension", "u1"), ("fragment", ">u2"), ("group", ">u2")),
+        *(("round", ">u4"), ("checksum", ">u4")),
+    ]
+)
+_MOST_COUNT = 0xFFFF
+_LANE_BYTES = 4
+
+
+@dataclass(frozen=True, eq=False)
+class SendOrder:
+    """Some frames of a round in the order in which they leave; arrays of length S.
+
+    Attributes:
+        peer: int64[S], who gets the frame.
+        number: int64[S], its number among those for that worker.
+        run_start: int64[N + 1], where the runs begin: frames of one group without a gap.
+    """
+
+    peer: NDArray[np.int64]
+    number: NDArray[np.int64]
+    run_start: NDArray[np.int64]
+
+
+def send_order(worker: int, out_indptr: NDArray[np.int64], frames: NDArray[np.int64]) -> SendOrder:
+    """Spread the groups of each receiver evenly over the time that the frames take.
+
+    So every receiver gets its frames at a constant rate from all senders, for any sizes of
+    the pairs, and no queue is filled by all senders at the same time. Workers begin with
+    different receivers.
+
+    Args:
+        worker: the sender.
+        out_indptr: int64[W + 1], the frames for each worker in the whole round.
+        frames: int64[S], ascending, which of them leave.
+
+    Returns:
+        The frames, in sending order.
+    """
+    workers = len(out_indptr) - 1
+    peer = np.searchsorted(out_indptr, frames, side="right") - 1
+    number = frames - out_indptr[peer]
+    turn = _turns(peer, number // GROUP, workers)
+    order = np.lexsort((number, (peer - worker) % workers, turn))
+    peer, number = peer[order], number[order]
+    starts = np.ones(len(peer), dtype=np.bool_)
+    starts[1:] = (number[1:] % GROUP == 0) | (np.diff(number) != 1) | (np.diff(peer) != 0)
+    return SendOrder(peer, number, np.append(np.flatnonzero(starts), len(peer)))
+
+
+def _turns(peer: NDArray[np.int64], group: NDArray[np.int64], workers: int) -> NDArray[np.float64]:
+    """Return float64[S] between 0 and 1: when the group of a frame is due; both ascend."""
+    first = np.ones(len(peer), dtype=np.bool_)
+    first[1:] = (np.diff(peer) != 0) | (np.diff(group) != 0)
+    groups = np.bincount(peer[first], minlength=workers)
+    before = np.cumsum(groups) - groups
+    rank = np.cumsum(first) - 1 - before[peer]
+    turns: NDArray[np.float64] = (rank + 0.5) / groups[peer]
+    return turns
+
+
+class Outgoing:
+    """The rows of one round for all other workers.
+
+    Args:
+        runs: how they are cut into frames.
+
+    Attributes:
+        runs: as given.
+        lanes: big-endian float32, the runs one behind the other, and a frame's length of zeros.
+        counts: int64[R], how many rows of vertices each row adds up.
+    """
+
+    def __init__(self, runs: Runs) -> None:
+        self.runs = runs
+        self.lanes = np.zeros(0, dtype=">f4")
+        self.counts = np.zeros(0, dtype=np.int64)
+        self._lacks: NDArray[np.int64] | None = None
+        self._left = runs.rows
+
+    def give(
+        self, places: NDArray[np.int64], rows: NDArray[np.float32], counts: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Take some rows, none of them twice.
+
+        Args:
+            places: int64[K], ascending, which of the round's rows.
+            rows: float32[K, F].
+            counts: int64[K], how many rows of vertices each of them adds up.
+
+        Returns:
+            int64[S], ascending: the frames of which this was the last part.
+        """
+        runs = self.runs
+        if not len(self.counts):
+            self.lanes = np.zeros(
+                runs.rows * runs.lanes + runs.payload_bytes // _LANE_BYTES, dtype=">f4"
+            )
+            self.counts = np.zeros(runs.rows, dtype=np.int64)
+        matrix = self.lanes[: runs.rows * runs.lanes].reshape(runs.rows, runs.lanes)
+        matrix[places, : rows.shape[1]] = rows
+        self.counts[places] = counts
+        everything = len(places) == runs.rows
+        self._left -= len(places)
+        return np.arange(runs.frames) if everything else self._completed(places)
+
+    def forget(self) -> None:
+        """Let go of the rows if all of them have been given."""
+        if not self._left:
+            self.lanes, self.counts = self.lanes[:0], self.counts[:0]
+
+    def _completed(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        if self._lacks is None:
+            self._lacks = self.runs.rows_of_frames()
+        first, count = self.runs.frames_of_rows(places)
+        before = np.cumsum(count) - count
+        parts = np.repeat(first - before, count) + np.arange(int(count.sum()))
+        frames, times = np.unique(parts, return_counts=True)
+        self._lacks[frames] -= times
+        whole: NDArray[np.int64] = frames[self._lacks[frames] == 0]
+        return whole
+
+
+def data_frames(
+    order: SendOrder,
+    outgoing: Outgoing,
+    *,
+    worker: int,
+    envelopes: Envelopes,
+    round_number: int,
+    mark: int,
+    asking: NDArray[np.bool_],
+) -> FrameRows:
+    """Pack the frames.
+
+    Args:
+        order: the frames.
+        outgoing: the rows that are in them.
+        worker: the sender.
+        envelopes: its envelopes.
+        round_number: the round.
+        mark: the mark of the schedule.
+        asking: bool[S], which frames want an acknowledgement.
+
+    Returns:
+        S frames, ready to leave.
+    """
+    runs, size = outgoing.runs, len(order.peer)
+    frames = np.zeros((size, BODY_AT + runs.payload_bytes), dtype=np.uint8)
+    if not size:
+        return FrameRows(frames)
+    begin, end = runs.span(order.peer, order.number)
+    body = end - begin
+    _write_envelopes(frames, order.peer, body, runs.payload_bytes, envelopes)
+    header = np.zeros(size, dtype=_HEADER)
+    header["number"] = order.number
+    header["mark"] = mark
+    header["pair"] = pair_number(worker, 0) + order.peer
+    header["kind"] = Kind.FEATURE
+    header["extension"] = VERSION << 4 | runs.framing.packed * PACKED << 1 | asking
+    if runs.framing.packed:
+        header["count"] = body // _LANE_BYTES
+    else:
+        fragments = runs.row_bytes // runs.payload_bytes
+        row = runs.indptr[order.peer] + order.number // fragments
+        header["count"] = np.minimum(outgoing.counts, _MOST_COUNT)[row]
+        header["fragment"] = order.number % fragments
+    header["group"] = (order.number // GROUP) & 0xFFFF
+    header["round"] = round_number
+    # Behind a frame that is shorter than others are bytes of another one, which do not leave.
+    windows = sliding_window_view(outgoing.lanes.view("u4"), runs.payload_bytes // _LANE_BYTES)
+    frames[:, BODY_AT:].view("u4")[...] = windows[begin // _LANE_BYTES]
+    frames[:, HEADER_AT:BODY_AT] = header.view(np.uint8).reshape(size, HEADER_BYTES)
+    sizes = (BODY_AT + body).astype(np.uint32)
+    write_checksums(frames, sizes)
+    return FrameRows(frames, sizes)
+
+
+def _write_envelopes(
+    frames: NDArray[np.uint8],
+    peer: NDArray[np.int64],
+    body: NDArray[np.int64],
+    payload_bytes: int,
+    envelopes: Envelopes,
+) -> None:
+    peers = range(int(peer.max()) + 1)
+    heads = np.frombuffer(
+        b"".join(envelopes.data(each, payload_bytes) for each in peers), dtype=np.uint8
+    )
+    frames[:, :HEADER_AT] = heads.reshape(len(peers), HEADER_AT)[peer]
+    # The last one for each worker.
+    for place in np.flatnonzero(body != payload_bytes).tolist():
+        head = envelopes.data(int(peer[place]), int(body[place]))
+        frames[place, :HEADER_AT] = np.frombuffer(head, dtype=np.uint8)
+
+
+def join_rows(
+    payloads: NDArray[np.uint8], rows: NDArray[np.int64], runs: Runs
+) -> NDArray[np.float32]:
+    """Return some rows of what has arrived.
+
+    Args:
+        payloads: uint8, the runs one behind the other.
+        rows: int64[R], which rows.
+        runs: how they were cut.
+
+    Returns:
+        float32[R, F].
+    """
+    lanes = payloads.view(">f4").reshape(-1, runs.lanes)
+    return lanes[rows, : runs.width].astype(np.float32)

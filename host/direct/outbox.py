@@ -21,16 +21,47 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.congestion import Congestion
-from switchgnn.host.direct.data_frames import SendOrder
-from switchgnn.host.direct.frames import ALL_OF_A_GROUP, GROUP, UNASKED, Envelopes, Packet
-from switchgnn.host.direct.tally import DirectTally
+from switchgnn.host.congestion import Congestion, RoundTrip
+from switchgnn.host.direct.exchange import DirectTally
+from switchgnn.host.direct.frames import (
+    ALL_OF_A_GROUP,
+    GROUP,
+    UNASKED,
+    Envelopes,
+    Packet,
+    SendOrder,
+)
 from switchgnn.host.pace import Pace
-from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.batches import FrameRows
-from switchgnn.host.wire.departures import Departures
 from switchgnn.host.wire.header import Header, Kind
 from switchgnn.host.wire.link import Link
+
+
+class Departures:
+    """Collects frames; those that lie one behind the other leave in one step."""
+
+    def __init__(self) -> None:
+        self._spans: list[tuple[FrameRows, int, int]] = []
+
+    def add(self, rows: FrameRows, place: int) -> None:
+        """Append a frame."""
+        if self._spans:
+            last, first, end = self._spans[-1]
+            if last is rows and end == place:
+                self._spans[-1] = (rows, first, end + 1)
+                return
+        self._spans.append((rows, place, place + 1))
+
+    def leave(self, link: Link) -> None:
+        """Send them all.
+
+        Raises:
+            LinkError: the link is gone.
+        """
+        for rows, first, end in self._spans:
+            link.send_rows(rows, first, end - first)
+        self._spans.clear()
+
 
 _BURST = 64
 # A network that is merely slow answers by then.
@@ -391,3 +422,36 @@ class Outbox:
         )
         self._link.send(self._envelopes.control(group.peer, header))
         self._tally.questions += 1
+
+
+def visit_order(edges: NDArray[np.integer], remote: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return int64[n], the rows of one worker in the order in which they are computed.
+
+    Args:
+        edges: integers[2, E], the edges among the rows; their direction does not matter.
+        remote: bool[n], which rows have a neighbour on another worker.
+    """
+    first_visits = _breadth_first(edges, len(remote))
+    later = ~remote[first_visits]
+    return first_visits[np.argsort(later, kind="stable")]
+
+
+def _breadth_first(edges: NDArray[np.integer], rows: int) -> NDArray[np.int64]:
+    """One component after another, each from its first row on."""
+    from scipy.sparse import csr_matrix  # noqa: PLC0415 - slow to import
+    from scipy.sparse.csgraph import (  # noqa: PLC0415
+        breadth_first_order,
+        connected_components,
+    )
+
+    matrix = csr_matrix((np.ones(edges.shape[1], dtype=np.int8), edges), shape=(rows, rows))
+    _, component = connected_components(matrix, directed=False)
+    _, roots = np.unique(component, return_index=True)
+    # A vertex before all roots: one search visits all components, each breadth first.
+    ends = np.concatenate([edges, np.stack([np.full(len(roots), rows), roots])], axis=1)
+    ones = np.ones(ends.shape[1], dtype=np.int8)
+    rooted = csr_matrix((ones, ends), shape=(rows + 1, rows + 1))
+    visits = breadth_first_order(rooted, rows, directed=False, return_predecessors=False)[1:]
+    first_row = roots[component[visits]]
+    in_order: NDArray[np.int64] = visits[np.argsort(first_row, kind="stable")].astype(np.int64)
+    return in_order

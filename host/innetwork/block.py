@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One fragment of one block: send the features, collect the sums."""
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -9,18 +10,199 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.host.innetwork.barrier import Barrier
-from switchgnn.host.innetwork.endpoint import Endpoint
+from switchgnn.host.innetwork.endpoint import Endpoint, Inbox, Packet
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
-from switchgnn.host.innetwork.inbox import Inbox, Packet
-from switchgnn.host.innetwork.opening import Opening
+from switchgnn.host.innetwork.receiver import FetchedFeatures, SumReceiver, sift
 from switchgnn.host.innetwork.schedule import BlockSchedule
-from switchgnn.host.innetwork.sender import FeatureSender
-from switchgnn.host.innetwork.sums.fetched import FetchedFeatures
-from switchgnn.host.innetwork.sums.receiver import SumReceiver
-from switchgnn.host.innetwork.sums.sieve import sift
-from switchgnn.host.wire.batches import FrameBatch
+from switchgnn.host.innetwork.transport import Opening
+from switchgnn.host.wire.batches import FrameBatch, FrameRows
 from switchgnn.host.wire.header import Kind, fragment_number
-from switchgnn.host.wire.native.sums import SumSieve
+from switchgnn.host.wire.native import SumSieve
+
+_BURST = 64
+# GROUPS_PER_WORKER of p4src/accepted.p4.
+_GROUPS_APART = 32
+
+
+class FeatureSender:
+    """One fragment of one block, on its way to the switch.
+
+    Args:
+        endpoint: this worker.
+        rows: what is sent, in groups of ``Pace.group_size``.
+    """
+
+    def __init__(self, endpoint: Endpoint, rows: FrameRows) -> None:
+        self._link = endpoint.link
+        self._rows = rows
+        self._total = rows.count
+        self._group_size = endpoint.pace.group_size
+        self._congestion = endpoint.congestion
+        self._round_trip = endpoint.round_trip
+        self._tally = endpoint.tally
+        groups = -(-self._total // self._group_size)
+        self._waiting = set(range(groups))
+        self._first_waiting = 0
+        self._asked_at = [0.0] * groups
+        self._attempts = [0] * groups
+        self._accepted = [0] * groups
+        self._sent = 0
+        self._confirmed = 0
+        self._nothing_late_before = 0.0
+        self._again: deque[int] = deque()
+        self._first_asked: dict[int, float] = {}
+        self._doubtful: dict[int, float] = {}
+        # The last question that was asked once and answered: earlier ones without an answer by
+        # then, or their answers, were lost.
+        self._answered = (0.0, -1)
+
+    @property
+    def done(self) -> bool:
+        """Whether the switch has let all features through."""
+        return not self._waiting
+
+    @property
+    def share(self) -> float:
+        """The share of the features that the switch has let through."""
+        return self._confirmed / max(1, self._total)
+
+    @property
+    def unconfirmed(self) -> int:
+        """Features that no acknowledgement has covered yet."""
+        return self._total - self._confirmed
+
+    def send_some(self, now: float) -> bool:
+        """Send what window and rate allow, a burst at most; tell whether more may go."""
+        allowed = self._congestion.allowance(self._sent - self._confirmed, now)
+        while self._again and allowed > -self._group_size:
+            # What is sent again is in flight already, so it may exceed the window.
+            place = self._again.popleft()
+            self._link.send(self._rows.frame(place))
+            self._note_if_asking(place, now)
+            self._tally.features_resent += 1
+            allowed -= 1
+        ready = max(0, min(allowed, self._furthest() - self._sent))
+        burst = min(ready, _BURST)
+        if burst:
+            self._link.send_rows(self._rows, self._sent, burst)
+            self._note_asked(self._sent, self._sent + burst, now)
+        self._sent += burst
+        self._tally.features_sent += burst
+        self._congestion.sent(burst)
+        # What the window has no room for waits for an acknowledgement.
+        return burst < ready
+
+    def take_ack(self, group: int, count: int, now: float) -> bool:
+        """Take an acknowledgement.
+
+        Args:
+            group: of which group.
+            count: how many of its features the switch has let through.
+            now: the time, in seconds of the endpoint's clock.
+
+        Returns:
+            Whether it is news.
+        """
+        if group not in self._waiting:
+            self._measure_doubtful(group)
+            return False
+        size = self._size(group)
+        if self._attempts[group] == 0:
+            self._measure(group, now)
+        if count < size:
+            self._repeat(group)
+            self._congestion.lost(now)
+            news = count > self._accepted[group]
+            self._accepted[group] = count
+            return news
+        if (first := self._first_asked.get(group, 0.0)) and (first, group) > self._answered:
+            self._doubtful[group] = now - first
+        self._round_trip.took(self._attempts[group] + 1)
+        self._waiting.discard(group)
+        self._confirmed += size
+        self._congestion.acknowledged(size)
+        return True
+
+    def repeat_what_is_late(self, now: float) -> None:
+        """Ask again about groups whose acknowledgement is overdue."""
+        if now < self._nothing_late_before:
+            return
+        # What is asked for from now on is not late earlier than this.
+        self._nothing_late_before = now + self._round_trip.timeout
+        for group in range(self._first(), len(self._accepted)):
+            if group not in self._waiting:
+                continue
+            last = group * self._group_size + self._size(group) - 1
+            if last >= self._sent:
+                return
+            due = self._asked_at[group] + self._round_trip.backed_off(self._attempts[group])
+            if now > due:
+                if self._attempts[group] == 0:
+                    self._first_asked[group] = self._asked_at[group]
+                self._attempts[group] += 1
+                self._asked_at[group] = now
+                self._link.send(self._rows.frame(last))
+                self._tally.probes += 1
+            else:
+                self._nothing_late_before = min(self._nothing_late_before, due)
+
+    def next_timer(self, now: float) -> float:
+        """Return the seconds until something is overdue."""
+        first = self._first()
+        if not self._waiting or self._asked_at[first] == 0.0:
+            return self._round_trip.timeout
+        due = self._asked_at[first] + self._round_trip.backed_off(self._attempts[first])
+        return max(0.0, due - now)
+
+    def _measure(self, group: int, now: float) -> None:
+        """Learn from the answer to a question that was asked once, whatever it says."""
+        asked_at = self._asked_at[group]
+        if asked_at:
+            self._round_trip.measured(now - asked_at)
+            self._answered = max(self._answered, (asked_at, group))
+
+    def _measure_doubtful(self, group: int) -> None:
+        """Learn from a second answer that the first one was not to the repetition.
+
+        Nothing had been lost: the round trip is longer than was believed, and without any
+        sample of a repeated question (Karn) that would never be known. TCP's D-SACK (RFC 3708).
+        Where a later question was answered before, it is the network that has doubled the answer.
+        """
+        seconds = self._doubtful.pop(group, None)
+        if seconds is not None:
+            self._round_trip.measured(seconds)
+
+    def _furthest(self) -> int:
+        # The switch tells the groups of a worker apart only so far.
+        return min(self._total, (self._first() + _GROUPS_APART) * self._group_size)
+
+    def _first(self) -> int:
+        """Return the first group that waits, if one does."""
+        while self._waiting and self._first_waiting not in self._waiting:
+            self._first_waiting += 1
+        return self._first_waiting
+
+    def _repeat(self, group: int) -> None:
+        self._attempts[group] += 1
+        first = group * self._group_size
+        places = range(first, first + self._size(group))
+        queued = set(self._again)
+        self._again.extend(place for place in places if place not in queued)
+
+    def _note_asked(self, first: int, end: int, now: float) -> None:
+        """Take note of the groups that end among these features, which have left."""
+        size = self._group_size
+        asked = range(first // size, end // size + (end == self._total and end % size > 0))
+        for group in asked:
+            self._asked_at[group] = now
+
+    def _note_if_asking(self, place: int, now: float) -> None:
+        if (place + 1) % self._group_size == 0 or place + 1 == self._total:
+            self._asked_at[place // self._group_size] = now
+
+    def _size(self, group: int) -> int:
+        return min(self._group_size, self._total - group * self._group_size)
+
 
 _NAMED_AT_MOST = 10
 # Called with the share of the fragment that is done, between 0 and 1.

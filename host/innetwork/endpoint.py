@@ -2,17 +2,84 @@
 # SPDX-License-Identifier: Apache-2.0
 """What all parts of one worker's exchange over the switch share."""
 
+import secrets
+from collections import deque
 from dataclasses import dataclass
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
-from switchgnn.host.congestion import Congestion
-from switchgnn.host.innetwork.incarnation import new_incarnation
-from switchgnn.host.innetwork.tally import InNetworkTally
+from switchgnn.host.congestion import Congestion, RoundTrip
+from switchgnn.host.innetwork.responder import Notifier, Responder
 from switchgnn.host.pace import Pace
-from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.addresses import Addresses
-from switchgnn.host.wire.header import SESSION_MASK, Header
+from switchgnn.host.wire.batches import FrameBatch
+from switchgnn.host.wire.header import SESSION_MASK, Header, Kind, unpack_header
 from switchgnn.host.wire.link import Link
+
+
+def new_incarnation() -> int:
+    """Draw a number of 32 bits that no other process draws."""
+    return secrets.randbits(32)
+
+
+@dataclass
+class InNetworkTally:
+    """Counters of one worker.
+
+    Attributes:
+        features_sent, sums_received: packets that count.
+        features_resent: features sent again because some of their group had not arrived.
+        probes: last features of a group sent again because no acknowledgement came.
+        recalls: sums asked for again.
+        sums_recalled: sums that came after a recall for them.
+        fetches: requests for a feature of another worker.
+        features_fetched: raw features that arrived.
+        features_served: raw features sent to others on request.
+        sums_made: sums that this worker added up itself.
+        overflows: features that found no slot in the strawman's switch, and were added here.
+        overflow_copies: of them, those that would have done if one had served all destinations
+            of this worker.
+        late: packets of an earlier round, block or fragment; ignored.
+        repeated: sums and features that had arrived already; ignored.
+        wrong: sums for no vertex of this worker, or with a wrong count; ignored.
+        malformed: frames that were no sound packets; ignored.
+        foreign: packets of another session; ignored.
+        barriers: barriers at which the worker had nothing to do but to wait.
+        early: exchanges whose features did not wait for the opening of their round.
+        void: rounds that were given up, as features had outgrown the scale of early ones.
+        barriers_repeated: `done`s sent again because no answer came.
+        heard: answers that were awaited: acknowledgements, and those of the barrier.
+        ignored: sound packets that say nothing here.
+        marked: packets with the ECN mark.
+        notices: how often the others were told of such packets.
+        noticed: NOTICEs that the switch passed on, this worker's own included.
+    """
+
+    features_sent: int = 0
+    sums_received: int = 0
+    features_resent: int = 0
+    probes: int = 0
+    recalls: int = 0
+    sums_recalled: int = 0
+    fetches: int = 0
+    features_fetched: int = 0
+    features_served: int = 0
+    sums_made: int = 0
+    overflows: int = 0
+    overflow_copies: int = 0
+    late: int = 0
+    repeated: int = 0
+    wrong: int = 0
+    malformed: int = 0
+    foreign: int = 0
+    barriers: int = 0
+    early: int = 0
+    void: int = 0
+    barriers_repeated: int = 0
+    heard: int = 0
+    ignored: int = 0
+    marked: int = 0
+    notices: int = 0
+    noticed: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,3 +162,79 @@ def new_endpoint(
         tally=InNetworkTally(),
         clock=clock,
     )
+
+
+_KEPT_AT_MOST = 1 << 17
+
+Packet = tuple[Header, memoryview]
+
+
+class Inbox:
+    """Receives sound packets from a link and keeps early ones.
+
+    Args:
+        endpoint: whose packets.
+        responder: answers fetches.
+        notifier: tells the others of marks, and hears of theirs.
+    """
+
+    def __init__(self, endpoint: Endpoint, responder: Responder, notifier: Notifier) -> None:
+        self._link = endpoint.link
+        self._session = endpoint.session & SESSION_MASK
+        self._tally = endpoint.tally
+        self._responder = responder
+        self._notifier = notifier
+        self._kept: deque[tuple[Header, bytes]] = deque(maxlen=_KEPT_AT_MOST)
+
+    def receive(self, seconds: float) -> Packet | None:
+        """Return the next packet, valid until the next call, or None after ``seconds``.
+
+        Of another session only WAITING is returned, which may say that there is a newer one.
+        """
+        while (frame := self._link.receive(seconds)) is not None:
+            packet = self.open(frame)
+            if packet is not None:
+                return packet
+            seconds = 0.0
+        return None
+
+    def receive_batch(self, seconds: float) -> FrameBatch | None:
+        """Return the next frames, valid until the next call, or None after ``seconds``.
+
+        What is not known to be a sound packet of this session is to be opened.
+        """
+        return self._link.receive_batch(seconds)
+
+    def open(self, frame: memoryview) -> Packet | None:
+        """Return the packet in a frame; None if there is none, or it is served already."""
+        header = unpack_header(frame)
+        if header is None:
+            self._tally.malformed += 1
+            return None
+        if header.session != self._session and header.kind is not Kind.WAITING:
+            self._tally.foreign += 1
+            return None
+        if header.ecn or header.kind is Kind.NOTICE:
+            self._heed(header)
+        if header.kind is Kind.FETCH:
+            self._responder.answer(header)
+            return None
+        return None if header.kind is Kind.NOTICE else (header, frame)
+
+    def _heed(self, header: Header) -> None:
+        if header.kind is Kind.NOTICE:
+            self._tally.noticed += 1
+            self._notifier.take(header)
+        if header.ecn:
+            self._tally.marked += 1
+            self._notifier.notify(header)
+
+    def keep(self, packet: Packet) -> None:
+        """Keep a packet that is not for now."""
+        self._kept.append((packet[0], bytes(packet[1])))
+
+    def take_kept(self) -> list[Packet]:
+        """Return the kept packets in the order of arrival, and forget them."""
+        packets = [(header, memoryview(frame)) for header, frame in self._kept]
+        self._kept.clear()
+        return packets

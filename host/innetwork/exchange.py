@@ -10,36 +10,162 @@ from numpy.typing import NDArray
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.host.errors import FeatureError
-from switchgnn.host.innetwork.barrier import NEXT_ROUND, Barrier, Following
+from switchgnn.host.innetwork.barrier import NEXT_ROUND, Barrier, Following, Largest
 from switchgnn.host.innetwork.block import BlockExchange, ShareListener
-from switchgnn.host.innetwork.endpoint import new_endpoint
-from switchgnn.host.innetwork.errors import PlanMismatchError, RoundMismatchError
-from switchgnn.host.innetwork.expected_traffic import expected_traffic
-from switchgnn.host.innetwork.fixed_point import FixedPoint, largest_magnitude, magnitude_from_bits
-from switchgnn.host.innetwork.foresight import ExchangeKind, Foreseen, Foresight
-from switchgnn.host.innetwork.inbox import Inbox
-from switchgnn.host.innetwork.notice import Notifier, features_per_sum
-from switchgnn.host.innetwork.opening import Opening
-from switchgnn.host.innetwork.responder import Fragments, Responder
-from switchgnn.host.innetwork.scales import Scales
+from switchgnn.host.innetwork.endpoint import Inbox, new_endpoint
+from switchgnn.host.innetwork.errors import MagnitudeError, PlanMismatchError, RoundMismatchError
+from switchgnn.host.innetwork.fixed_point import (
+    ExchangeKind,
+    FixedPoint,
+    Foreseen,
+    Foresight,
+    largest_magnitude,
+    magnitude_from_bits,
+)
+from switchgnn.host.innetwork.receiver import SumReceiver, sieves
+from switchgnn.host.innetwork.responder import Fragments, Notifier, Responder, features_per_sum
 from switchgnn.host.innetwork.schedule import block_schedules
-from switchgnn.host.innetwork.sums.receiver import SumReceiver
-from switchgnn.host.innetwork.sums.sieve import sieves
-from switchgnn.host.pace import Pace
-from switchgnn.host.waiting import Waiting
+from switchgnn.host.innetwork.transport import Opening
+from switchgnn.host.pace import Pace, Waiting
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import (
+    BARRIER_FRAME_BYTES,
+    BODY_AT,
     LAST_FRAGMENT,
     LAST_ROUND,
     OPENING_BLOCK,
+    feature_frame_bytes,
     fragment_number,
     fragment_words,
     lanes_of,
 )
 from switchgnn.host.wire.link import Link, Traffic
 from switchgnn.planner.direction import Direction
+from switchgnn.planner.lanes import fragment_lanes
 from switchgnn.planner.plan.manifest import Manifest
 from switchgnn.planner.plan.plan import WorkerPart
+
+
+def expected_traffic(
+    part: WorkerPart, blocks: range, width: int, group_size: int, *, lanes: int
+) -> Traffic:
+    """Count the frames of one exchange, from the plan alone.
+
+    Up: the features and partial sums, and one DONE per barrier. Down: the sums, one ACK per group
+    of features, and one ADVANCE per barrier. There is a barrier at the opening, and one behind each
+    fragment of each block, or one behind the opening where there is no block.
+
+    Args:
+        part: this worker's part of the plan.
+        blocks: numbers of the blocks of the direction.
+        width: elements of a feature.
+        group_size: features that are acknowledged together.
+        lanes: of the widest frame.
+
+    Returns:
+        Frames and bytes of this worker, up and down.
+    """
+    widths = fragment_lanes(width, lanes)
+    fragments = len(widths)
+    bytes_of_row = sum(map(feature_frame_bytes, widths))
+    inside = slice(blocks.start - 1, blocks.stop - 1)
+    sent = np.diff(part.send_indptr)[inside]
+    features = int(sent.sum())
+    acks = fragments * int((-(-sent // group_size)).sum())
+    sums = int(np.diff(part.receive_indptr)[inside].sum())
+    barriers = 1 + max(fragments * len(blocks), 1)
+    barrier_bytes = barriers * BARRIER_FRAME_BYTES
+    return Traffic(
+        frames_up=fragments * features + barriers,
+        bytes_up=features * bytes_of_row + barrier_bytes,
+        frames_down=fragments * sums + acks + barriers,
+        bytes_down=sums * bytes_of_row + acks * BODY_AT + barrier_bytes,
+    )
+
+
+# In steps of the fixed point: what is smaller is rounded to zero.
+_HALF_A_STEP = 0.5
+
+
+class Scales:
+    """Chooses scales, and refuses what this worker's features would not survive.
+
+    Args:
+        worker: this worker.
+        max_fan_in: of the plan.
+    """
+
+    def __init__(self, worker: int, max_fan_in: int) -> None:
+        self._worker = worker
+        self._max_fan_in = max_fan_in
+        self._peaks: dict[Direction, float] = {}
+
+    def check_own(self, direction: Direction, own: int) -> None:
+        """Take note of this worker's features, and refuse those whose sums would overflow.
+
+        Args:
+            direction: of the exchange.
+            own: float32 bits of the largest magnitude.
+
+        Raises:
+            FeatureError: they would.
+        """
+        magnitude = magnitude_from_bits(own)
+        try:
+            FixedPoint.for_exchange(self._max_fan_in, magnitude)
+        except FeatureError as error:
+            raise FeatureError(
+                f"Worker {self._worker} has features of up to {magnitude:g}. {error}"
+            ) from error
+        self._peaks[direction] = max(self._peaks.get(direction, 0.0), magnitude)
+
+    def choose(self, round_number: int, largest: Largest) -> FixedPoint:
+        """Choose the scale of a round by its largest feature.
+
+        Args:
+            round_number: the round.
+            largest: of the features of all workers.
+
+        Raises:
+            MagnitudeError: sums of such features would overflow.
+        """
+        fan_in, magnitude = self._max_fan_in, magnitude_from_bits(largest.bits)
+        try:
+            return FixedPoint.for_exchange(fan_in, magnitude)
+        except FeatureError as error:
+            raise MagnitudeError(
+                f"Round {round_number}: worker {largest.worker} reports features of up to "
+                f"{magnitude:g}, of which a sum of {fan_in} overflows float32; those of worker "
+                f"{self._worker} do not. If that worker is not broken, scale its features "
+                "down. If it reports less, the switch is broken."
+            ) from error
+
+    def check(
+        self, round_number: int, direction: Direction, largest: Largest, fixed_point: FixedPoint
+    ) -> None:
+        """Refuse a scale that is made for another worker's features alone.
+
+        Features may become small: gradients do. What counts are the largest of this worker so far.
+
+        Args:
+            round_number: the round.
+            direction: of the exchange.
+            largest: of the features of all workers.
+            fixed_point: the scale.
+
+        Raises:
+            MagnitudeError: all features of this worker would be rounded to zero.
+        """
+        magnitude = self._peaks[direction]
+        # Where all features are zero, there is no scale.
+        if magnitude and largest.bits and magnitude * fixed_point.scale < _HALF_A_STEP:
+            raise MagnitudeError(
+                f"Round {round_number}: worker {largest.worker} reports features of up to "
+                f"{magnitude_from_bits(largest.bits):g}. Beside them all features of worker "
+                f"{self._worker}, of up to {magnitude:g}, would be rounded to zero. If that "
+                "worker is not broken, scale its features down."
+            )
+
 
 BlockListener = Callable[[int, int, int], None]
 

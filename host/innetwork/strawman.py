@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.exchange import InNetworkExchange
+from switchgnn.host.innetwork.receiver import IN_DOUBT, Features, SumReceiver
 from switchgnn.host.innetwork.schedule import BlockSchedule
-from switchgnn.host.innetwork.sums.fetched import Features
-from switchgnn.host.innetwork.sums.receiver import IN_DOUBT, SumReceiver
 from switchgnn.host.innetwork.transport import InNetworkTransport, open_in_network
 from switchgnn.host.transport import WorkerEnd
 from switchgnn.host.wire.header import BODY_AT, Header, lanes_of

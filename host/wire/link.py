@@ -14,6 +14,7 @@ import math
 import select
 import socket
 import struct
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -28,11 +29,53 @@ from switchgnn.host.wire.batches import (
     PlainArriving,
     new_batch,
 )
-from switchgnn.host.wire.bucket import BURST_BYTES, TokenBucket
 from switchgnn.host.wire.header import ETHERTYPE_IPV4, PROTOCOL
-from switchgnn.host.wire.native.arriving import NativeArriving
-from switchgnn.host.wire.native.library import native_frames
+from switchgnn.host.wire.native import NativeArriving, native_frames
 from switchgnn.host.wire.trickle import Trickle
+
+# What a limited link sends at once after a pause: the burst of a link in Mininet.
+BURST_BYTES = 15 << 10
+
+
+class TokenBucket:
+    """Limits a rate: each byte takes a token, and tokens come at the rate.
+
+    Args:
+        rate: bytes per second.
+        burst: tokens that are kept while nothing is sent.
+        clock: tells the time in seconds.
+        sleep: waits for some seconds.
+    """
+
+    def __init__(
+        self,
+        rate: float,
+        burst: int = BURST_BYTES,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._rate, self._burst = rate, float(burst)
+        self._clock, self._sleep = clock, sleep
+        self._tokens, self._counted = self._burst, clock()
+
+    def take(self, size: int) -> None:
+        """Wait until there are tokens for a number of bytes, and take them.
+
+        Args:
+            size: bytes; beyond the burst, the bucket owes the rest.
+        """
+        needed = min(float(size), self._burst)
+        if (missing := needed - self._refilled()) > 0:
+            self._sleep(missing / self._rate)
+            self._refilled()
+        self._tokens -= size
+
+    def _refilled(self) -> float:
+        now = self._clock()
+        self._tokens = min(self._burst, self._tokens + (now - self._counted) * self._rate)
+        self._counted = now
+        return self._tokens
+
 
 _RECEIVE_BUFFER = 16 << 20
 # Bytes of the longest frame that a link carries.

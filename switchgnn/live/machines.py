@@ -15,7 +15,7 @@ from switchgnn.base.described import DescribedNetwork, SwitchTarget
 from switchgnn.base.metrics import MetricsError, ask_metrics
 from switchgnn.controller.target import client_of
 from switchgnn.controller.watch import WATCH_DEADLINE
-from switchgnn.host.told import told_values
+from switchgnn.host.metrics import told_values
 from switchgnn.live.gather import EVERY, Gathering
 from switchgnn.live.snapshot import CablePlace, Picture, SwitchPlace, WorkerPlace
 from switchgnn.live.switches import Switches

@@ -5,9 +5,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.direct.copies import copies
-from switchgnn.host.direct.data_frames import send_order
-from switchgnn.host.direct.frames import GROUP
+from switchgnn.host.direct.frames import GROUP, send_order
+from switchgnn.host.direct.kinds import copies
 from switchgnn.host.direct.outbox import asking_frames
 from switchgnn.host.direct.schedule import EdgeChoice, PairRows, count_rows
 from switchgnn.host.pace import Pace

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.files import reason_to_distrust
-from switchgnn.host.direct.copies import copies
-from switchgnn.host.direct.partial import fewest_rows
+from switchgnn.host.direct.kinds import copies, fewest_rows
 from switchgnn.host.direct.schedule import EdgeChoice, PairRows, count_rows
 from switchgnn.host.wire.header import LANES
 from switchgnn.p4src import load_program

@@ -18,7 +18,7 @@ from switchgnn.base.described import DescribedNetwork, interfaces, read_network
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.metrics import check_installed
 from switchgnn.host.metrics import serving_metrics
-from switchgnn.host.mixed.transport import open_switch
+from switchgnn.host.mixed import open_switch
 from switchgnn.host.pace import Pace
 from switchgnn.host.transport import Transport, WorkerEnd
 from switchgnn.host.wire.addresses import Addresses

@@ -13,8 +13,8 @@ from switchgnn.base.metrics import Histogram
 from switchgnn.controller import P4RuntimeClient, install, star_network
 from switchgnn.controller.cli import metrics as metrics_command
 from switchgnn.controller.metrics import SwitchMetrics
+from switchgnn.host.innetwork.endpoint import InNetworkTally
 from switchgnn.host.innetwork.exchange import Standing
-from switchgnn.host.innetwork.tally import InNetworkTally
 from switchgnn.host.metrics import WorkerView
 from switchgnn.host.wire.link import Traffic
 from switchgnn.p4src import load_program

@@ -13,7 +13,7 @@ import sys
 
 import pytest
 
-from switchgnn.host.wire.native.library import compile_for_hosts
+from switchgnn.host.wire.native import compile_for_hosts
 from switchgnn.p4src import load_program
 from switchgnn.planner.partition.ptscotch import ptscotch_missing
 from switchgnn.simulator.compile import compiled_models, what_is_missing

@@ -22,7 +22,7 @@ from switchgnn.base.described import network_text, read_network
 from switchgnn.base.metrics import ask_metrics
 from switchgnn.controller.metrics import SwitchMetrics
 from switchgnn.controller.target import client_of
-from switchgnn.host.told import told_values
+from switchgnn.host.metrics import told_values
 from switchgnn.training import load_dataset
 from tests.end_to_end.conftest import switchgnn
 from tests.end_to_end.test_live import showing

@@ -9,8 +9,8 @@ from dataclasses import fields
 import pytest
 
 from switchgnn.base.metrics import MetricKind
+from switchgnn.host.innetwork.endpoint import InNetworkTally
 from switchgnn.host.innetwork.exchange import Standing
-from switchgnn.host.innetwork.tally import InNetworkTally
 from switchgnn.host.metrics import (
     METRICS_EVENT,
     WorkerView,

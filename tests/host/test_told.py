@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from switchgnn.base.metrics import MetricsError, ask_metrics, serve_metrics
-from switchgnn.host.metrics import WorkerView, metric_values
-from switchgnn.host.told import told_values
+from switchgnn.host.metrics import WorkerView, metric_values, told_values
 from switchgnn.host.wire.faults import FaultCounts
 from switchgnn.host.wire.link import Traffic
 from tests.host.test_metrics import Exchange, view_of

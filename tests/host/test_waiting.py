@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-from switchgnn.host.waiting import Waiting
+from switchgnn.host.pace import Waiting
 from tests.support.hand_clock import HandClock
 
 

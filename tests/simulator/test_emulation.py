@@ -8,8 +8,7 @@ import pytest
 from switchgnn.commands.run.job import run_job
 from switchgnn.commands.run.options import RunOptions
 from switchgnn.host.direct import Framing, copy_schedules, partial_schedules
-from switchgnn.host.direct.copies import copies
-from switchgnn.host.direct.partial import fewest_rows
+from switchgnn.host.direct.kinds import copies, fewest_rows
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import Kind
 from switchgnn.p4src import load_program

@@ -7,8 +7,7 @@ from math import ceil
 import numpy as np
 import pytest
 
-from switchgnn.host.direct.copies import copies
-from switchgnn.host.direct.partial import fewest_rows, partial_schedules
+from switchgnn.host.direct.kinds import copies, fewest_rows, partial_schedules
 from switchgnn.host.direct.schedule import count_rows
 from switchgnn.planner import build_plan, load_graph
 from switchgnn.planner.direction import Direction

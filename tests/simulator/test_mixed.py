@@ -11,7 +11,7 @@ from math import ceil
 import numpy as np
 import pytest
 
-from switchgnn.host.mixed.schedules import left_schedules
+from switchgnn.host.mixed import left_schedules
 from switchgnn.host.wire.header import Kind
 from switchgnn.planner import build_plan, load_graph, write_plan
 from switchgnn.planner.costs.forecast import left_edges

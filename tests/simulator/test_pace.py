@@ -4,9 +4,8 @@
 
 import pytest
 
-from switchgnn.host import round_trip
-from switchgnn.host.congestion import Congestion
-from switchgnn.host.round_trip import RoundTrip
+from switchgnn.host import congestion as round_trip
+from switchgnn.host.congestion import Congestion, RoundTrip
 from switchgnn.host.wire.header import Kind
 from switchgnn.simulator import NetworkOptions, run_simulation
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from switchgnn.host.direct import copy_schedules, rows_per_pair
-from switchgnn.host.innetwork.expected_traffic import expected_traffic
+from switchgnn.host.innetwork.exchange import expected_traffic
 from switchgnn.host.wire.header import LANES, Kind
 from switchgnn.planner import Direction, build_plan, load_graph
 from switchgnn.planner.graphs.boundary import boundary_edges

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
-from switchgnn.host.innetwork.sums.receiver import SumReceiver
+from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.virtual.scenario.draw import Wish
 from switchgnn.virtual.scenario.files import read_scenario
 from switchgnn.virtual.soak import Soak

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from switchgnn.commands.soak.simulated import SimulatedOptions, soak_simulated
-from switchgnn.host.innetwork.sums.receiver import SumReceiver
+from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.virtual.checks.packets.barrier_waits import BarrierWaits
 from switchgnn.virtual.checks.sums_exact import SumsExact
 from switchgnn.virtual.parts.controller import VirtualController

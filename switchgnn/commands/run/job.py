@@ -36,9 +36,9 @@ from switchgnn.controller import (
     read_counters,
 )
 from switchgnn.host.metrics import metrics_place
-from switchgnn.host.mixed.schedules import write_left_schedules
+from switchgnn.host.mixed import write_left_schedules
 from switchgnn.host.wire.header import LANES, WIDEST
-from switchgnn.host.wire.native.library import compile_for_hosts
+from switchgnn.host.wire.native import compile_for_hosts
 from switchgnn.host.worker import WRITTEN, WorkerTask, steps_of
 from switchgnn.p4src import load_program
 from switchgnn.planner.chosen import build_chosen, choose_asked

@@ -16,7 +16,7 @@ from switchgnn.commands.shared.leaf_spine_report import LeafSpineReport, report_
 from switchgnn.commands.shared.workers import WorkerOutcome
 from switchgnn.host.alone import Exchanges, HostTraffic, host_traffic
 from switchgnn.host.registry import HOST, HOST_PARTIAL
-from switchgnn.host.wire.native.library import hosts_run_as
+from switchgnn.host.wire.native import hosts_run_as
 from switchgnn.p4src import Program
 from switchgnn.planner.chosen import strategy_names
 from switchgnn.planner.direction import Direction

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from switchgnn.base.arrays import read_npz
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.host.worker import WORKER_RESULT, result_file
-from switchgnn.host.workload import features_of_round
+from switchgnn.host.worker import WORKER_RESULT, features_of_round, result_file
 from switchgnn.planner.graphs.graph import Graph, reference_sums
 
 # A sum is kept as int32 and as float32.

@@ -30,7 +30,7 @@ from switchgnn.host.alone import Exchanges, host_traffic
 from switchgnn.host.direct.framing import USUAL_MTU, Framing
 from switchgnn.host.metrics import metrics_place
 from switchgnn.host.registry import SwitchProgram
-from switchgnn.host.wire.native.library import compile_for_hosts, hosts_run_as
+from switchgnn.host.wire.native import compile_for_hosts, hosts_run_as
 from switchgnn.planner.chosen import STRATEGY_NAMES, strategy_names
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges

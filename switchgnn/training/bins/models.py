@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch_geometric.nn.models.basic_gnn import BasicGNN
 
-from switchgnn.host.direct import visit_order
+from switchgnn.host.direct import outbox as visit_order
 from switchgnn.training.bins.options import pack_bins, vertices_per_bin
 from switchgnn.training.bins.rounds import BinnedSum, LayerRounds
 from switchgnn.training.errors import UnsupportedLayerError

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from switchgnn.host.direct import DirectTransport, Stream
-from switchgnn.host.direct.driver import Driver
+from switchgnn.host.direct.stream import Driver
 from switchgnn.planner.direction import Direction
 from switchgnn.training.bins.options import BinOptions
 from switchgnn.training.sums.ledger import Ledger

@@ -7,7 +7,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 
 from greenlet import greenlet
 
-from switchgnn.host.innetwork.foresight import Foresight
+from switchgnn.host.innetwork.fixed_point import Foresight
 from switchgnn.virtual.checks.check import Check
 from switchgnn.virtual.network.link import VirtualLink
 from switchgnn.virtual.parts.worker import Done

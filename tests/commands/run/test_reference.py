@@ -8,8 +8,7 @@ import pytest
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.commands.run import reference
 from switchgnn.commands.run.reference import Comparison
-from switchgnn.host.worker import result_file
-from switchgnn.host.workload import features_of_round
+from switchgnn.host.worker import features_of_round, result_file
 from switchgnn.planner.graphs.graph import graph_from_edges
 
 # Each vertex of worker 0 has one in-neighbour on worker 1, and the other way around.

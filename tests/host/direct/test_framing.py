@@ -18,8 +18,7 @@ from switchgnn.host.direct import (
     partial_schedules,
 )
 from switchgnn.host.direct.arrivals import Incoming
-from switchgnn.host.direct.data_frames import Outgoing, data_frames, send_order
-from switchgnn.host.direct.frames import Envelopes, unpack
+from switchgnn.host.direct.frames import Envelopes, Outgoing, data_frames, send_order, unpack
 from switchgnn.host.direct.framing import LARGEST_MTU, LEAST_MTU, Runs
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import KIND_AT, Header, Kind

@@ -9,8 +9,8 @@ import pytest
 
 from switchgnn.host.direct import Framing, copy_schedules, partial_schedules, rows_per_pair
 from switchgnn.host.errors import FeatureError, TransportError
-from switchgnn.host.local import LocalTransport
 from switchgnn.host.pace import Pace
+from switchgnn.host.registry import LocalTransport
 from switchgnn.host.wire.header import Kind
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges

@@ -5,8 +5,13 @@
 import numpy as np
 import pytest
 
-from switchgnn.host.innetwork.fixed_point import FixedPoint, largest_magnitude
-from switchgnn.host.innetwork.foresight import HEADROOM, ExchangeKind, Foresight
+from switchgnn.host.innetwork.fixed_point import (
+    HEADROOM,
+    ExchangeKind,
+    FixedPoint,
+    Foresight,
+    largest_magnitude,
+)
 from switchgnn.planner.direction import Direction
 
 FAN_IN = 7

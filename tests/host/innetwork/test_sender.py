@@ -5,10 +5,10 @@
 import numpy as np
 import pytest
 
+from switchgnn.host.innetwork.block import FeatureSender
 from switchgnn.host.innetwork.endpoint import new_endpoint
-from switchgnn.host.innetwork.sender import FeatureSender
+from switchgnn.host.innetwork.schedule import FeatureFrames
 from switchgnn.host.pace import Pace
-from switchgnn.host.wire.frames import FeatureFrames
 from switchgnn.host.wire.header import LANES, fragment_words
 from tests.host.addresses import ADDRESSES
 

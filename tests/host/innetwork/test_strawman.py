@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 import switchgnn.host.innetwork.strawman as strawman
-from switchgnn.host.innetwork.barrier import Barrier
+from switchgnn.host.innetwork.barrier import Barrier, Meeting
 from switchgnn.host.innetwork.endpoint import new_endpoint
 from switchgnn.host.innetwork.errors import PlanMismatchError
-from switchgnn.host.innetwork.meetings.meeting import Meeting
 from switchgnn.host.innetwork.strawman import PartReceiver, StrawmanExchange
 from switchgnn.host.wire.faults import Faults
 from switchgnn.host.wire.header import BODY_AT, Header, Kind, unpack_header

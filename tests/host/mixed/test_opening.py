@@ -7,11 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from switchgnn.host import mixed as transport
 from switchgnn.host.errors import LinkError, TransportError
 from switchgnn.host.innetwork.transport import InNetworkTransport
-from switchgnn.host.mixed import transport
-from switchgnn.host.mixed.schedules import left_schedules, write_left_schedules
-from switchgnn.host.mixed.transport import MixedTransport, open_switch
+from switchgnn.host.mixed import MixedTransport, left_schedules, open_switch, write_left_schedules
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import SWITCH, TRANSPORTS
 from switchgnn.host.transport import WorkerEnd

@@ -10,9 +10,9 @@ import threading
 import numpy as np
 import pytest
 
+from switchgnn.host.direct.outbox import Departures
 from switchgnn.host.wire import link
 from switchgnn.host.wire.batches import FrameRows
-from switchgnn.host.wire.departures import Departures
 from switchgnn.host.wire.faults import Faults, FaultyLink
 from switchgnn.host.wire.link import SocketLink, UdpLink
 from tests.support.speed import seconds_here

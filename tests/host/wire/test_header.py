@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 
-from switchgnn.host.wire.frames import FeatureFrames
+from switchgnn.host.innetwork.schedule import FeatureFrames
 from switchgnn.host.wire.header import (
     BODY_AT,
     FEATURE_FRAME_BYTES,

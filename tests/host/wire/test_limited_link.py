@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from switchgnn.host.errors import LinkError
 from switchgnn.host.wire.batches import FrameRows
-from switchgnn.host.wire.bucket import TokenBucket
-from switchgnn.host.wire.link import LimitedUdpLink, UdpLink, open_link
+from switchgnn.host.wire.link import LimitedUdpLink, TokenBucket, UdpLink, open_link
 from tests.support.speed import seconds_here
 
 RATE, BURST = 1000.0, 300

@@ -9,12 +9,12 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 
+from switchgnn.host.mixed import SplitLink
 from switchgnn.host.wire.batches import FrameRows
 from switchgnn.host.wire.faults import Faults, FaultyLink, open_worker_link
 from switchgnn.host.wire.header import ETHERNET_BYTES, ETHERTYPE_IPV4, PROTOCOL
 from switchgnn.host.wire.link import InterfaceLink, open_link
 from switchgnn.host.wire.recording import begin_recording
-from switchgnn.host.wire.split import SplitLink
 from switchgnn.topologies.free_ports import free_udp_addresses
 from tests.support.markers import needs_root
 from tests.support.networks import in_network, own_network
@@ -185,7 +185,7 @@ def test_faults_and_recordings_see_each_frame_once(tmp_path):
 
 def test_a_flood_is_lost_as_in_a_full_socket(ends, monkeypatch):
     split, _, far = ends
-    monkeypatch.setattr("switchgnn.host.wire.split._KEPT_AT_MOST", 100)
+    monkeypatch.setattr("switchgnn.host.mixed._KEPT_AT_MOST", 100)
     for number in range(400):
         far.send(frame(OTHER, number))
     assert all_of(split.first, "batches") == []

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchgnn.host.direct.data_frames import send_order
+from switchgnn.host.direct.frames import send_order
 from switchgnn.planner import Direction, build_plan, graph_from_edges
 from switchgnn.planner.costs import host_seconds as host_module
 from switchgnn.planner.costs import seconds as seconds_module

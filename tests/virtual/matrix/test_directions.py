@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix, save_npz
 
-from switchgnn.host.innetwork.foresight import Foresight
+from switchgnn.host.innetwork.fixed_point import Foresight
 from switchgnn.planner import BoundaryEdges
 from switchgnn.planner.direction import Direction
 from switchgnn.virtual.checks.packets import scales

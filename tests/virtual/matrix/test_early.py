@@ -8,7 +8,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from switchgnn.host.innetwork import foresight
+from switchgnn.host.innetwork import fixed_point as foresight
 from switchgnn.virtual.scenario.draw import Wish
 from switchgnn.virtual.scenario.scenario import Incident, IncidentKind, Rates
 from switchgnn.virtual.soak import Soak

@@ -144,11 +144,11 @@ def in_program(name, what, **options):
     return Planted(name, PROGRAM, what, in_program=change, **options)
 
 
-RECEIVER = "host/innetwork/sums/receiver.py"
-SENDER = "host/innetwork/sender.py"
+RECEIVER = "host/innetwork/receiver.py"
+SENDER = "host/innetwork/block.py"
 EXCHANGE = "host/innetwork/exchange.py"
 HOST_BARRIER = "host/innetwork/barrier.py"
-MEETING = "host/innetwork/meetings/meeting.py"
+MEETING = "host/innetwork/barrier.py"
 BLOCK = "host/innetwork/block.py"
 
 MISTAKES = (
@@ -295,7 +295,7 @@ MISTAKES = (
         "early_sums_kept_for_ever",
         HOST,
         "what came early is taken, and never forgotten",
-        "host/innetwork/inbox.py",
+        "host/innetwork/endpoint.py",
         "        self._kept.clear()\n",
         "",
     ),
@@ -312,7 +312,7 @@ MISTAKES = (
         "sessions_not_compared",
         HOST,
         "a worker takes what is of another session",
-        "host/innetwork/inbox.py",
+        "host/innetwork/endpoint.py",
         "        if header.session != self._session and",
         "        if header.session < 0 and",
     ),
@@ -354,7 +354,7 @@ MISTAKES = (
         "void_rounds_not_left",
         HOST,
         "features that came too early are waited for in a void round",
-        "host/innetwork/opening.py",
+        "host/innetwork/transport.py",
         "magnitude_from_bits(self.largest.bits) > self._capacity",
         "magnitude_from_bits(self.largest.bits) < 0",
     ),
@@ -411,7 +411,7 @@ MISTAKES = (
         "no_pulse",
         BARRIER,
         "the pulse of a worker never changes",
-        "host/innetwork/meetings/signs.py",
+        "host/innetwork/refusals.py",
         "self._bit, self._changed = not self._bit, now",
         "self._bit, self._changed = True, now",
     ),

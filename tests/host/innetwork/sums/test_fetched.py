@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from switchgnn.host.innetwork.endpoint import new_endpoint
+from switchgnn.host.innetwork.receiver import FetchedFeatures, SumReceiver
 from switchgnn.host.innetwork.schedule import block_schedules
-from switchgnn.host.innetwork.sums.fetched import FetchedFeatures
-from switchgnn.host.innetwork.sums.receiver import SumReceiver
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import LANES, Header, Kind, fragment_words, unpack_header
 from switchgnn.planner.build import build_plan

@@ -5,8 +5,8 @@
 import pytest
 
 from switchgnn.host.innetwork.endpoint import new_endpoint
+from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.host.innetwork.schedule import block_schedules
-from switchgnn.host.innetwork.sums.receiver import SumReceiver
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import FEATURE_FRAME_BYTES, Header, Kind, unpack_header
 from switchgnn.planner.build import build_plan

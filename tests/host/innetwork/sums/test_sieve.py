@@ -10,15 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from switchgnn.host.innetwork.barrier import Barrier
-from switchgnn.host.innetwork.block import BlockExchange, _Fragment
-from switchgnn.host.innetwork.endpoint import new_endpoint
-from switchgnn.host.innetwork.inbox import Inbox
-from switchgnn.host.innetwork.notice import Notifier
-from switchgnn.host.innetwork.responder import Responder
+from switchgnn.host.innetwork.block import BlockExchange, FeatureSender, _Fragment
+from switchgnn.host.innetwork.endpoint import Inbox, new_endpoint
+from switchgnn.host.innetwork.receiver import SumReceiver, sieves
+from switchgnn.host.innetwork.responder import Notifier, Responder
 from switchgnn.host.innetwork.schedule import block_schedules
-from switchgnn.host.innetwork.sender import FeatureSender
-from switchgnn.host.innetwork.sums.receiver import SumReceiver
-from switchgnn.host.innetwork.sums.sieve import sieves
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.batches import new_batch
 from switchgnn.host.wire.header import (
@@ -30,7 +26,7 @@ from switchgnn.host.wire.header import (
     Kind,
     fragment_words,
 )
-from switchgnn.host.wire.native.library import native_frames
+from switchgnn.host.wire.native import native_frames
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph
 from tests.host.addresses import ADDRESSES, SESSION

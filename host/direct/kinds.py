@@ -15,22 +15,64 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.network import Station
-from switchgnn.host.direct.copies import copies
 from switchgnn.host.direct.framing import Framing
-from switchgnn.host.direct.sampling import Sampling
+from switchgnn.host.direct.outbox import visit_order
 from switchgnn.host.direct.schedule import (
     DirectSchedule,
     check_workers,
     cut_schedules,
+    direct_schedules,
+    read_schedule,
+    write_schedule,
+    write_schedules,
 )
-from switchgnn.host.direct.schedule_files import read_schedule, write_schedule
-from switchgnn.host.direct.transport import DirectTransport, open_direct_link
-from switchgnn.host.direct.visit_order import visit_order
+from switchgnn.host.direct.transport import DirectTransport, Sampling, open_direct_link
 from switchgnn.host.pace import Pace
 from switchgnn.host.transport import WorkerEnd
 from switchgnn.host.wire.link import Link
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner.sending.between_hosts import fewest_rows
+
+
+def copies(boundary: BoundaryEdges) -> NDArray[np.bool_]:
+    """Choose a copy for every edge; return bool[E], see ``direct_schedules``."""
+    return np.ones(len(boundary), dtype=np.bool_)
+
+
+def copy_schedules(
+    graph: Graph, assignment: NDArray[np.int32], workers: int
+) -> tuple[DirectSchedule, ...]:
+    """Make the schedules of `host`: one copy per vertex and remote worker that needs it.
+
+    Args:
+        graph: with V vertices.
+        assignment: int32[V], the worker of each vertex.
+        workers: their number.
+
+    Returns:
+        One schedule per worker.
+
+    Raises:
+        ScheduleError: as ``direct_schedules``.
+    """
+    return direct_schedules(graph, assignment, workers, choose=copies)
+
+
+def write_copy_schedules(
+    graph: Graph, assignment: NDArray[np.int32], paths: Sequence[Path]
+) -> None:
+    """Write the schedules of `host`.
+
+    Args:
+        graph: with V vertices.
+        assignment: int32[V], the worker of each vertex.
+        paths: one file per worker.
+
+    Raises:
+        ScheduleError: as ``direct_schedules``, or a file cannot be written.
+    """
+    write_schedules(copy_schedules(graph, assignment, len(paths)), paths)
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,3 +230,41 @@ def _turns(
         edges = np.searchsorted(vertices, ends[:, home == worker])
         turn[vertices[visit_order(edges, remote[vertices])]] = np.arange(len(vertices))
     return turn
+
+
+__all__ = ["fewest_rows", "partial_schedules", "write_partial_schedules"]
+
+
+def partial_schedules(
+    graph: Graph, assignment: NDArray[np.int32], workers: int
+) -> tuple[DirectSchedule, ...]:
+    """Make the schedules of `host-partial`.
+
+    Args:
+        graph: with V vertices.
+        assignment: int32[V], the worker of each vertex.
+        workers: their number.
+
+    Returns:
+        One schedule per worker.
+
+    Raises:
+        ScheduleError: as ``direct_schedules``.
+    """
+    return direct_schedules(graph, assignment, workers, choose=fewest_rows)
+
+
+def write_partial_schedules(
+    graph: Graph, assignment: NDArray[np.int32], paths: Sequence[Path]
+) -> None:
+    """Write the schedules of `host-partial`.
+
+    Args:
+        graph: with V vertices.
+        assignment: int32[V], the worker of each vertex.
+        paths: one file per worker.
+
+    Raises:
+        ScheduleError: as ``direct_schedules``, or a file cannot be written.
+    """
+    write_schedules(partial_schedules(graph, assignment, len(paths)), paths)

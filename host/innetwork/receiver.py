@@ -19,6 +19,7 @@ own sum of all raw features: never a mixture (invariant 2).
 """
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -26,8 +27,34 @@ from numpy.typing import NDArray
 
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.schedule import BlockSchedule
-from switchgnn.host.innetwork.sums.fetched import Features
+from switchgnn.host.wire.batches import FrameBatch
 from switchgnn.host.wire.header import BODY_AT, Header, Kind, lanes_of, payload_bytes
+from switchgnn.host.wire.native import Sifted, SumSieve, native_frames
+
+# int32[32] by vertex.
+Features = dict[int, NDArray[np.int32]]
+
+
+class FetchedFeatures:
+    """What one worker has fetched in the round that is under way (paper, section 3.4)."""
+
+    def __init__(self) -> None:
+        self._round = 0
+        self._by_fragment: dict[int, Features] = {}
+
+    def of(self, round_number: int, fragment: int) -> Features:
+        """Return those of a fragment, to look at and to add to.
+
+        Those of other rounds are forgotten, so no more are held than one round has.
+
+        Args:
+            round_number: the round, from 1, growing.
+            fragment: the slice of the features, from 0.
+        """
+        if round_number != self._round:
+            self._round, self._by_fragment = round_number, {}
+        return self._by_fragment.setdefault(fragment, {})
+
 
 # For how many seconds a slot must have stood still before its features are fetched raw:
 # fetching gives the switch's work up, and a slow worker is no lost packet.
@@ -431,3 +458,19 @@ class SumReceiver:
             resend=resend,
         )
         self._endpoint.send(header)
+
+
+def sieves(schedules: Sequence[BlockSchedule]) -> tuple[SumSieve | None, ...]:
+    """Return a sieve for each block; None where there is no native code."""
+    frames = native_frames()
+    if frames is None:
+        return (None,) * len(schedules)
+    return tuple(
+        SumSieve(frames, each.receive_vertex, np.array(each.receive_count, dtype=np.uint32))
+        for each in schedules
+    )
+
+
+def sift(sieve: SumSieve | None, batch: FrameBatch) -> Sifted:
+    """Take what can be taken of a batch; without a sieve all of it is left."""
+    return sieve.sift(batch) if sieve else Sifted(0, (), range(batch.first, batch.count))

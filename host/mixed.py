@@ -1,0 +1,523 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Some sums from the switch, others from hosts, in one exchange over one link.
+
+Both parts run in one thread. Whenever the exchange over the switch waits for a frame, the exchange
+between the hosts goes on, so that rows travel while blocks wait at their barriers.
+"""
+
+import hashlib
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.base.clock import SYSTEM_CLOCK, Clock
+from switchgnn.host.direct.exchange import DirectTally
+from switchgnn.host.direct.frames import PROTOCOL as DIRECT_PROTOCOL
+from switchgnn.host.direct.framing import Framing
+from switchgnn.host.direct.kinds import (
+    BinnedSchedule,
+    fewest_rows,
+    read_binned_schedule,
+    write_binned_schedule,
+)
+from switchgnn.host.direct.schedule import DirectSchedule, check_workers, cut_schedules
+from switchgnn.host.direct.transport import DirectTransport
+from switchgnn.host.errors import TransportError
+from switchgnn.host.innetwork.exchange import FixedSums, InNetworkExchange
+from switchgnn.host.innetwork.fixed_point import FixedPoint
+from switchgnn.host.innetwork.transport import (
+    InNetworkTransport,
+    Listeners,
+    new_exchange,
+    open_in_network,
+)
+from switchgnn.host.transport import NO_TRAFFIC, WorkerEnd, add_traffic, check_rows
+from switchgnn.host.wire.batches import FrameBatch, FrameRows
+from switchgnn.host.wire.header import ETHERNET_BYTES, PROTOCOL, feature_frame_bytes
+from switchgnn.host.wire.link import Link, Traffic, check_packets_fit
+from switchgnn.planner.direction import Direction
+from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
+from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner.plan.files import read_manifest, read_worker_part
+from switchgnn.planner.plan.manifest import Manifest
+from switchgnn.planner.plan.plan import Plan, WorkerPart
+
+_PROTOCOL_AT = ETHERNET_BYTES + 9
+# As many as an exchange over the switch keeps; later ones are lost, as in a full socket.
+_KEPT_AT_MOST = 1 << 17
+# Seconds after which the second exchange has its turn, while frames of the first one never pause.
+_TURN = 0.001
+# For frames that were kept; it grows where that is not enough.
+_ROOM_BYTES, _ROOM_FRAMES = 1 << 20, 1 << 10
+
+Meanwhile = Callable[[], float]
+
+
+class SplitLink:
+    """Shares a link between two exchanges.
+
+    Args:
+        link: carries the frames of both; the caller closes it.
+        protocol: the IPv4 protocol of the second exchange. The first one gets everything else.
+        clock: what time it is where the link is.
+
+    Attributes:
+        first: the link of the first exchange.
+        second: that of the second one.
+    """
+
+    def __init__(self, link: Link, protocol: int, clock: Clock = SYSTEM_CLOCK) -> None:
+        self.first = PartLink(self, link, clock)
+        self.second = PartLink(self, link, clock)
+        self._link = link
+        self._protocol = protocol
+
+    def receive(self, part: "PartLink", seconds: float) -> None:
+        """Receive frames for both parts.
+
+        Args:
+            part: looks at its frames before anything else is received.
+            seconds: how long to wait for a frame at most.
+
+        Raises:
+            LinkError: the link is gone.
+        """
+        self.first.keep_what_is_left()
+        self.second.keep_what_is_left()
+        batch = self._link.receive_batch(seconds)
+        if batch is None:
+            return
+        of_second = self._of_second(batch)
+        for each, own in ((self.first, ~of_second), (self.second, of_second)):
+            places = batch.first + np.flatnonzero(own)
+            if len(places):
+                each.take(batch, places, now=each is part)
+
+    def _of_second(self, batch: FrameBatch) -> NDArray[np.bool_]:
+        """Return which of a batch's frames are the second part's."""
+        begins = batch.begins[batch.first : batch.count].astype(np.int64)
+        whole = batch.sizes[batch.first : batch.count] > _PROTOCOL_AT
+        protocol = batch.room[np.where(whole, begins + _PROTOCOL_AT, 0)]
+        own: NDArray[np.bool_] = whole & (protocol == self._protocol)
+        return own
+
+
+class PartLink(Link):
+    """What one exchange sees of a shared link: all that is sent, and its own frames that arrive.
+
+    Args:
+        split: receives for both.
+        link: sends.
+        clock: what time it is where the link is.
+
+    Attributes:
+        meanwhile: called while a frame is waited for; lets the other exchange go on, and returns
+            for how many seconds it has nothing to do unless a frame comes. None: nothing is done.
+    """
+
+    def __init__(self, split: SplitLink, link: Link, clock: Clock) -> None:
+        self.meanwhile: Meanwhile | None = None
+        self._split = split
+        self._link = link
+        self._clock = clock
+        self._next_turn = float("-inf")
+        # Frames to be handed out next: in the room of the link below, or in our own.
+        self._batch: FrameBatch | None = None
+        self._view: FrameBatch | None = None
+        self._own: FrameBatch | None = None
+        self._kept: deque[tuple[bytes, NDArray[np.uint32]]] = deque()
+        self._kept_frames = 0
+
+    @property
+    def name(self) -> str:
+        """What the link is attached to, for messages."""
+        return self._link.name
+
+    @property
+    def traffic(self) -> Traffic:
+        """What has passed the shared link, for both exchanges."""
+        return self._link.traffic
+
+    @property
+    def ready(self) -> bool:
+        """Whether a frame is here."""
+        return self._batch is not None or bool(self._kept)
+
+    def send(self, frame: bytes | memoryview) -> None:
+        """Send one frame; waits while the link is full.
+
+        Raises:
+            LinkError: the interface is gone or down.
+        """
+        self._link.send(frame)
+
+    def send_rows(self, rows: FrameRows, first: int, count: int) -> None:
+        """Send some frames in their order; waits while the link is full.
+
+        Args:
+            rows: the frames.
+            first: the first of them that leaves.
+            count: how many leave.
+
+        Raises:
+            LinkError: the interface is gone or down.
+        """
+        self._link.send_rows(rows, first, count)
+
+    def receive(self, seconds: float) -> memoryview | None:
+        """Return the next frame, valid until the next call, or None after ``seconds``.
+
+        Raises:
+            LinkError: the interface is gone or down.
+        """
+        batch = self._next(seconds)
+        if batch is None:
+            return None
+        batch.first += 1
+        if batch.first == batch.count:
+            self._batch = None
+        return batch.frame(batch.first - 1)
+
+    def receive_batch(self, seconds: float) -> FrameBatch | None:
+        """Return the next frames, valid until the next call, or None after ``seconds``.
+
+        Raises:
+            LinkError: the interface is gone or down.
+        """
+        batch, self._batch = self._next(seconds), None
+        return batch
+
+    def close(self) -> None:
+        """Do nothing: the shared link is not closed with one part of it."""
+
+    def take(self, batch: FrameBatch, places: NDArray[np.int64], *, now: bool) -> None:
+        """Take frames of a batch.
+
+        Args:
+            batch: what has come.
+            places: which of its frames are this part's.
+            now: whether they are handed out before the next batch comes; else they are copied.
+        """
+        if not now or self.ready:
+            self._keep(batch, places)
+            return
+        if self._view is None or self._view.room is not batch.room:
+            self._view = _empty(batch.room, len(batch.sizes))
+        view = self._view
+        view.begins[: len(places)] = batch.begins[places]
+        view.sizes[: len(places)] = batch.sizes[places]
+        view.first, view.count = 0, len(places)
+        self._batch = view
+
+    def keep_what_is_left(self) -> None:
+        """Copy the frames that are still to be handed out: the room that they are in is reused."""
+        if self._batch is None or self._batch is not self._view:
+            return
+        batch, self._batch = self._batch, None
+        self._keep(batch, np.arange(batch.first, batch.count))
+
+    def _keep(self, batch: FrameBatch, places: NDArray[np.int64]) -> None:
+        if self._kept_frames >= _KEPT_AT_MOST:
+            return
+        self._kept_frames += len(places)
+        frames = b"".join([batch.frame(place) for place in places.tolist()])
+        self._kept.append((frames, batch.sizes[places]))
+
+    def _next(self, seconds: float) -> FrameBatch | None:
+        """Return the batch that is handed out next, after waiting for it."""
+        if not self.ready:
+            self._wait(seconds)
+        if self._batch is None and self._kept:
+            self._batch = self._unpacked(*self._kept.popleft())
+        return self._batch
+
+    def _wait(self, seconds: float) -> None:
+        until = self._clock.now() + seconds
+        # What is here already comes before the other exchange has its turn.
+        pause = float("inf") if self.meanwhile is None else 0.0
+        while True:
+            left = until - self._clock.now()
+            self._split.receive(self, max(0.0, min(left, pause)))
+            now = self._clock.now()
+            idle = not self.ready and now < until
+            if self.meanwhile is not None and (idle or now >= self._next_turn):
+                pause = self.meanwhile()
+                self._next_turn = self._clock.now() + _TURN
+            if self.ready or now >= until:
+                return
+
+    def _unpacked(self, frames: bytes, sizes: NDArray[np.uint32]) -> FrameBatch:
+        """Return frames that were kept, as a batch."""
+        own = self._own
+        if own is None or len(own.room) < len(frames) or len(own.sizes) < len(sizes):
+            room = np.zeros(max(len(frames), _ROOM_BYTES), dtype=np.uint8)
+            own = self._own = _empty(room, max(len(sizes), _ROOM_FRAMES))
+        self._kept_frames -= len(sizes)
+        own.room[: len(frames)] = np.frombuffer(frames, dtype=np.uint8)
+        own.begins[: len(sizes)] = np.cumsum(sizes) - sizes
+        own.sizes[: len(sizes)] = sizes
+        own.first, own.count = 0, len(sizes)
+        return own
+
+
+def _empty(room: NDArray[np.uint8], frames: int) -> FrameBatch:
+    """Return a batch without frames that has a place for some."""
+    begins, sizes = np.zeros((2, frames), dtype=np.uint32)
+    return FrameBatch(room, begins, sizes)
+
+
+class MixedTransport(InNetworkTransport):
+    """Sums of a plan that leaves some destinations to the hosts.
+
+    A direction without blocks does not use the switch at all.
+
+    Args:
+        manifest: the plan's manifest.
+        exchange: this worker's exchange over the switch, on ``split.first``.
+        hosts: this worker's exchange with the other hosts, on ``split.second``.
+        split: shares the link between both.
+        link: that link, for its counters.
+    """
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        exchange: InNetworkExchange,
+        hosts: DirectTransport,
+        split: SplitLink,
+        link: Link,
+    ) -> None:
+        super().__init__(exchange, link)
+        self._manifest = manifest
+        self._hosts = hosts
+        self._arrivals = split.second
+        split.first.meanwhile = self._tend_hosts
+
+    @property
+    def hosts_tally(self) -> DirectTally:
+        """What was counted between the hosts so far."""
+        return self._hosts.tally
+
+    def aggregate(self, rows: NDArray[np.float32], direction: Direction) -> NDArray[np.float32]:
+        """Return float32[n, F]; see ``Transport``.
+
+        A sum of the switch is off by at most ``FixedPoint.error_bound()``; hosts add in float32.
+
+        Raises:
+            PlannerError: the plan was made without that direction.
+            HostError: either part cannot go on.
+        """
+        fixed, sums = self.aggregate_parts(rows, direction)
+        sums += fixed.decode()
+        return sums
+
+    def aggregate_parts(
+        self, rows: NDArray[np.float32], direction: Direction
+    ) -> tuple[FixedSums, NDArray[np.float32]]:
+        """Return the sums of both parts; see ``InNetworkTransport.aggregate_parts``."""
+        over_switch = self._uses_switch(direction)
+        check_rows(rows, self._hosts.vertices, self._hosts.worker)
+        everything = np.arange(len(rows))
+        stream = self._hosts.begin(rows.shape[1], direction)
+        stream.feed(everything, rows)
+        if over_switch:
+            fixed = self.exchange.aggregate_fixed(rows, direction)
+        else:
+            nothing = np.zeros(rows.shape, dtype=np.int32)
+            fixed = FixedSums(nothing, FixedPoint.for_exchange(1, 0.0))
+        self._hosts.wait_for(stream)
+        return fixed, stream.sums(everything)
+
+    def expected_traffic(self, width: int, direction: Direction) -> Traffic:
+        """Return what plan and schedule predict for one exchange."""
+        switch = NO_TRAFFIC
+        if self._uses_switch(direction):
+            switch = self.exchange.expected_traffic(width, direction)
+        return add_traffic(switch, self._hosts.expected_traffic(width, direction))
+
+    def attend(self, until: Callable[[], bool]) -> None:
+        """Answer other hosts, which may have missed our last acknowledgements.
+
+        Raises:
+            LinkError: the link is gone.
+        """
+        self._hosts.attend(until)
+
+    def next_epoch(self) -> None:
+        """Begin another epoch between the hosts; nothing is sampled."""
+        self._hosts.next_epoch()
+
+    def close(self) -> None:
+        """Take leave of the other hosts; takes two seconds at most."""
+        self._hosts.close()
+
+    def _uses_switch(self, direction: Direction) -> bool:
+        return len(self._manifest.direction(direction).block_numbers) > 0
+
+    def _tend_hosts(self) -> float:
+        """Let the hosts' part go on while the other one waits for a frame."""
+        pause = self._hosts.tend(arrived=self._arrivals.ready)
+        return 0.0 if self._arrivals.ready else pause
+
+
+@contextmanager
+def open_switch(end: WorkerEnd, listeners: Listeners | None = None) -> Iterator[InNetworkTransport]:
+    """Open the transport `switch`, with the hosts' part where the plan leaves them something.
+
+    Args:
+        end: the worker's end.
+        listeners: hear of the blocks of the switch; None: nobody does.
+
+    Yields:
+        The transport; its link is closed at the end.
+
+    Raises:
+        TransportError: the worker was not given a plan, or it needs a schedule and was not given
+            one of the same plan.
+        PlanError: the plan cannot be read.
+        PlanMismatchError: the plan is the strawman's.
+        ScheduleError: the schedule cannot be read.
+        LinkError: the link cannot be opened, or the frames are too long for it.
+    """
+    plan, listeners = end.plan_folder(), listeners or Listeners()
+    part = read_worker_part(plan, end.worker)
+    if not part.leaves_any:
+        with open_in_network(end, listeners=listeners) as transport:
+            yield transport
+        return
+    manifest = read_manifest(plan)
+    schedule = read_binned_schedule(end.schedule_file())
+    _check_schedule(part, schedule)
+    over_switch = feature_frame_bytes(manifest.lanes) - ETHERNET_BYTES
+    check_packets_fit(end.link, max(over_switch, Framing.parse(end.mtu).packet_bytes))
+    with end.open_link(PROTOCOL, DIRECT_PROTOCOL) as link:
+        yield mixed_transport(end, manifest, part, schedule, link, listeners=listeners)
+
+
+def mixed_transport(
+    end: WorkerEnd,
+    manifest: Manifest,
+    part: WorkerPart,
+    schedule: BinnedSchedule,
+    link: Link,
+    *,
+    listeners: Listeners,
+) -> MixedTransport:
+    """Put both parts of a worker on one link.
+
+    Args:
+        end: the worker's end.
+        manifest: the plan's manifest.
+        part: its part of the plan.
+        schedule: what it sends to other hosts, in both directions.
+        link: an open link for the frames of both; the caller closes it.
+        listeners: hear of the blocks of the switch.
+
+    Returns:
+        The transport.
+
+    Raises:
+        DirectError: stations for another number of workers, or an MTU out of range.
+        PlanMismatchError: the plan is the strawman's.
+    """
+    split = SplitLink(link, DIRECT_PROTOCOL, end.clock)
+    hosts = DirectTransport(
+        schedule.forward,
+        split.second,
+        end.stations,
+        pace=end.pace,
+        backward=schedule.backward,
+        framing=Framing.parse(end.mtu),
+        clock=end.clock,
+    )
+    exchange = new_exchange(end, manifest, part, split.first, listeners=listeners)
+    return MixedTransport(manifest, exchange, hosts, split, link)
+
+
+def _check_schedule(part: WorkerPart, schedule: BinnedSchedule) -> None:
+    """Refuse a schedule that makes other sums than the plan leaves to the hosts.
+
+    Raises:
+        TransportError: it does.
+    """
+    both: dict[Direction, DirectSchedule] = {
+        Direction.FORWARD: schedule.forward,
+        Direction.BACKWARD: schedule.backward,
+    }
+    for direction, own in both.items():
+        made = np.flatnonzero(own.add.sizes)
+        same = (own.worker, own.vertices.tolist()) == (part.worker, part.vertices.tolist())
+        if not same or not np.array_equal(made, part.left(direction)):
+            raise TransportError(
+                f"The schedule of worker {part.worker} does not make the {direction.value} sums "
+                "that its plan leaves to the hosts: write both again."
+            )
+
+
+def left_schedules(
+    graph: Graph,
+    assignment: NDArray[np.int32],
+    workers: int,
+    left: Mapping[Direction, NDArray[np.bool_]],
+) -> tuple[BinnedSchedule, ...]:
+    """Make the schedules of the destinations that are left to the hosts.
+
+    Each direction has copies or partial sums, whichever are fewer, as `host-partial` has.
+
+    Args:
+        graph: with V vertices.
+        assignment: int32[V], the worker of each vertex.
+        workers: their number.
+        left: by direction bool[V], the destinations.
+
+    Returns:
+        Both directions of each worker.
+
+    Raises:
+        ScheduleError: as ``direct_schedules``.
+    """
+    check_workers(graph, assignment, workers)
+    boundary = boundary_edges(graph, assignment)
+    cut = [
+        _cut(edges, left[direction], assignment, workers)
+        for direction, edges in (
+            (Direction.FORWARD, boundary),
+            (Direction.BACKWARD, boundary.transposed()),
+        )
+    ]
+    # Workers that differ in either direction must not take each other's rows.
+    both = hashlib.sha256(b"".join(parts[0].digest.tobytes() for parts in cut)).digest()
+    digest = np.frombuffer(both, dtype=np.uint8)
+    forward, backward = ([replace(part, digest=digest) for part in parts] for parts in cut)
+    return tuple(map(BinnedSchedule, forward, backward))
+
+
+def _cut(
+    boundary: BoundaryEdges, left: NDArray[np.bool_], assignment: NDArray[np.int32], workers: int
+) -> tuple[DirectSchedule, ...]:
+    edges = boundary.take(np.flatnonzero(left[boundary.destination]))
+    turn = np.zeros(len(assignment), dtype=np.int64)
+    return cut_schedules(edges, assignment, workers, by_copy=fewest_rows(edges), turn=turn)
+
+
+def write_left_schedules(graph: Graph, plan: Plan, paths: Sequence[Path]) -> None:
+    """Write what hosts send for the destinations that a plan leaves to them.
+
+    Args:
+        graph: what the plan is for.
+        plan: the plan.
+        paths: one file per worker; each has another one beside it for the way back.
+
+    Raises:
+        ScheduleError: as ``direct_schedules``, or a file cannot be written.
+    """
+    left = {direction: plan.left(direction) for direction in Direction}
+    schedules = left_schedules(graph, plan.assignment, plan.manifest.workers, left)
+    for schedule, path in zip(schedules, paths, strict=True):
+        write_binned_schedule(schedule, path)

@@ -1,0 +1,469 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The native code for frames, compiled once with the system's compiler.
+
+Without a compiler, or when ``SWITCHGNN_HOSTS`` is ``python``, Python does the same.
+"""
+
+import errno
+import os
+from collections.abc import Sequence
+from ctypes import CDLL, POINTER, Structure, addressof, c_int, c_int64, c_uint32, c_uint64, c_void_p
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.base.native import CompilerError, LibrarySource, compiled_library
+from switchgnn.host.errors import HostError
+from switchgnn.host.wire.batches import FrameBatch
+from switchgnn.host.wire.header import (
+    BODY_AT,
+    CHECKED_BYTES,
+    ETHERNET_BYTES,
+    FRAGMENT_BYTES,
+    HEADER_AT,
+    PROTOCOL,
+    VERSION,
+    Kind,
+    payload_bytes,
+    session_and_round,
+)
+
+VARIABLE = "SWITCHGNN_HOSTS"
+NATIVE, PYTHON = "native", "python"
+_SOURCES = Path(__file__).parent
+_HEADERS = ("arriving.h", "checksums.h", "rows.h", "sums.h")
+_INCLUDED = ("frames.h",)
+
+
+class NativeFramesError(HostError):
+    """The native code is asked for and cannot be had."""
+
+
+class Arrived(Structure):
+    """A batch, as struct Arrived of frames.h."""
+
+    _fields_ = (
+        ("room", c_void_p),
+        ("room_bytes", c_uint64),
+        ("begins", c_void_p),
+        ("sizes", c_void_p),
+    )
+
+    @classmethod
+    def of(cls, batch: FrameBatch) -> "Arrived":
+        """Return where the frames of a batch are."""
+        return cls(
+            batch.room.ctypes.data,
+            batch.room.nbytes,
+            batch.begins.ctypes.data,
+            batch.sizes.ctypes.data,
+        )
+
+
+class NativeFrames:
+    """The functions of the library."""
+
+    def __init__(self, path: Path) -> None:
+        library = CDLL(str(path))
+        self.write_checksums = library.write_checksums
+        self.write_checksums.argtypes = (c_void_p, c_uint64, c_uint64, c_void_p)
+        self.write_checksums.restype = None
+        self.sift_sums = library.sift_sums
+        self.sift_sums.argtypes = (c_void_p, c_void_p, c_uint32, c_uint32)
+        self.sift_sums.restype = None
+        self.sift_rows = library.sift_rows
+        self.sift_rows.argtypes = (
+            POINTER(c_void_p),
+            c_uint32,
+            c_void_p,
+            c_uint32,
+            c_uint32,
+            c_void_p,
+        )
+        self.sift_rows.restype = c_uint32
+        self.receive_frames = library.receive_frames
+        self.receive_frames.argtypes = (c_void_p, c_int, c_int64)
+        self.receive_frames.restype = c_int
+
+
+@cache
+def native_frames() -> NativeFrames | None:
+    """Return the native code, compiled if need be; None where Python does the work.
+
+    Raises:
+        NativeFramesError: ``SWITCHGNN_HOSTS`` is ``native``, and there is no compiler, or it fails.
+    """
+    wanted = os.environ.get(VARIABLE)
+    if wanted == PYTHON:
+        return None
+    try:
+        return NativeFrames(compiled_library(_source()))
+    except CompilerError as error:
+        if wanted == NATIVE:
+            raise NativeFramesError(f"{error}, or set {VARIABLE}={PYTHON}.") from error
+        return None
+
+
+def compile_for_hosts() -> None:
+    """Compile now what hosts will need, so that nothing that has a deadline waits for it.
+
+    Raises:
+        NativeFramesError: as ``native_frames``.
+    """
+    native_frames()
+
+
+def hosts_run_as() -> str:
+    """Return what hosts take frames apart with here: ``native`` or ``python``."""
+    return PYTHON if native_frames() is None else NATIVE
+
+
+def _source() -> LibrarySource:
+    """Return the C++ of the library: the numbers of the header, and the files that use them."""
+    numbers = {
+        "HEADER_AT": HEADER_AT,
+        "CHECKED_BYTES": CHECKED_BYTES,
+        "CHECKSUM_AT": HEADER_AT + CHECKED_BYTES,
+        "BODY_AT": BODY_AT,
+        "ETHERNET_BYTES": ETHERNET_BYTES,
+        "IPV4_LENGTH_AT": ETHERNET_BYTES + 2,
+        "FRAGMENT_BYTES": FRAGMENT_BYTES,
+        "VERSION": VERSION,
+        "PROTOCOL": PROTOCOL,
+        **{f"KIND_{kind.name}": int(kind) for kind in Kind},
+    }
+    defined = "".join(f"#define {name} {number}\n" for name, number in numbers.items())
+    return LibrarySource(
+        part="hosts",
+        name="frames",
+        who="The native code of hosts",
+        unit=defined + "".join(f'#include "{name}"\n' for name in _HEADERS),
+        folder=_SOURCES,
+        files=(*_HEADERS, *_INCLUDED),
+    )
+
+
+# What the kernel puts into one message at most (UDP_MAX_SEGMENTS of linux/udp.h).
+_FRAMES_OF_A_MESSAGE = 128
+_A_SECOND = 1e9
+# Nobody waits longer.
+_LONGEST = 3600.0
+
+
+class _Receiving(Structure):
+    _fields_ = (
+        ("room", c_void_p),
+        ("message_bytes", c_uint64),
+        ("messages", c_uint32),
+        ("most", c_uint32),
+        ("begins", c_void_p),
+        ("sizes", c_void_p),
+        ("count", c_uint32),
+        ("bytes", c_uint64),
+    )
+
+
+class NativeArriving:
+    """Room for what one system call receives; see ``Arriving``.
+
+    Args:
+        frames: the native code.
+        descriptor: of a socket that does not block.
+        messages: how many at most, up to 64.
+        longest: bytes of the longest message.
+        cut: whether messages may have many frames, which the kernel tells.
+    """
+
+    def __init__(
+        self, frames: NativeFrames, descriptor: int, messages: int, longest: int, *, cut: bool
+    ) -> None:
+        most = messages * _FRAMES_OF_A_MESSAGE if cut else messages
+        begins, sizes = np.zeros((2, most), dtype=np.uint32)
+        self.batch = FrameBatch(np.zeros(messages * longest, dtype=np.uint8), begins, sizes)
+        self._descriptor = descriptor
+        self._receive = frames.receive_frames
+        self._receiving = _Receiving(
+            room=self.batch.room.ctypes.data,
+            message_bytes=longest,
+            messages=messages,
+            most=most,
+            begins=begins.ctypes.data,
+            sizes=sizes.ctypes.data,
+        )
+        self._address = addressof(self._receiving)
+
+    def receive(self, seconds: float) -> int:
+        """Receive what is there, or wait for it; see ``Arriving``."""
+        nanoseconds = int(min(seconds, _LONGEST) * _A_SECOND)
+        failed = self._receive(self._address, self._descriptor, nanoseconds)
+        # Who is interrupted looks again, when signals have been handled.
+        while failed == errno.EINTR:
+            failed = self._receive(self._address, self._descriptor, nanoseconds)
+        batch, count = self.batch, self._receiving.count
+        batch.first, batch.count = 0, count
+        if failed:
+            raise OSError(failed, os.strerror(failed))
+        return self._receiving.bytes if count else -1
+
+
+class _SumSieve(Structure):
+    _fields_ = (
+        ("round", c_uint32),
+        ("block", c_uint32),
+        ("fragment", c_uint32),
+        ("body_bytes", c_uint32),
+        ("sums", c_uint32),
+        ("vertices", c_void_p),
+        ("places", c_void_p),
+        ("counts", c_void_p),
+        ("awaited", c_void_p),
+        ("payloads", c_void_p),
+        ("taken", c_uint32),
+        ("acknowledgements", c_uint32),
+        ("left", c_uint32),
+        ("groups", c_void_p),
+        ("accepted", c_void_p),
+        ("left_frames", c_void_p),
+    )
+
+
+class Sifted(NamedTuple):
+    """What a sieve has made of a batch.
+
+    Attributes:
+        taken: how many sums are in their places now.
+        acknowledged: for each sound acknowledgement without a mark, the group and how many of its
+            features the switch has.
+        left: the frames that somebody has to look at.
+    """
+
+    taken: int
+    acknowledged: Sequence[tuple[int, int]]
+    left: Sequence[int]
+
+
+class SumSieve:
+    """Takes the sums of a block out of batches.
+
+    Args:
+        frames: the native code.
+        vertices: uint32[Q], the vertices whose sums are awaited.
+        counts: uint32[Q], the contributions each sum must have.
+    """
+
+    def __init__(
+        self, frames: NativeFrames, vertices: NDArray[np.uint32], counts: NDArray[np.uint32]
+    ) -> None:
+        self._frames = frames
+        order = np.argsort(vertices, kind="stable")
+        self._places = order.astype(np.uint32)
+        self._vertices = np.ascontiguousarray(vertices[order], dtype=np.uint32)
+        self._counts = np.ascontiguousarray(counts[order], dtype=np.uint32)
+        self._sieve = _SumSieve(
+            sums=len(vertices),
+            vertices=self._vertices.ctypes.data,
+            places=self._places.ctypes.data,
+            counts=self._counts.ctypes.data,
+        )
+        self._address = addressof(self._sieve)
+        self._batch: FrameBatch | None = None
+
+    def open(
+        self,
+        session: int,
+        place: tuple[int, int, int],
+        awaited: NDArray[np.uint8],
+        payloads: NDArray[np.uint8],
+    ) -> None:
+        """Begin with a fragment.
+
+        Args:
+            session: what the frames must carry.
+            place: the round, the block and the word of the fragment.
+            awaited: uint8[Q], 1 for each sum that may be taken; 0 as soon as it was.
+            payloads: uint8[Q · 4 W], where they go.
+        """
+        round_number, block, fragment = place
+        self._sieve.round = session_and_round(session, round_number)
+        self._sieve.block, self._sieve.fragment = block, fragment
+        self._sieve.body_bytes = payload_bytes(fragment)
+        self._awaited, self._payloads = awaited, payloads
+        self._sieve.awaited = awaited.ctypes.data
+        self._sieve.payloads = payloads.ctypes.data
+
+    def sift(self, batch: FrameBatch) -> Sifted:
+        """Take what can be taken of a batch."""
+        if batch is not self._batch:
+            self._get_ready(batch)
+        sieve = self._sieve
+        self._frames.sift_sums(self._address, self._arrived, batch.first, batch.count)
+        number = sieve.acknowledgements
+        acknowledged = (
+            list(zip(self._groups[:number].tolist(), self._accepted[:number].tolist(), strict=True))
+            if number
+            else ()
+        )
+        return Sifted(
+            sieve.taken, acknowledged, self._left[: sieve.left].tolist() if sieve.left else ()
+        )
+
+    def _get_ready(self, batch: FrameBatch) -> None:
+        """Make room for what a batch can bring; links use the same one again and again."""
+        self._batch = batch
+        self._where = Arrived.of(batch)
+        self._arrived = addressof(self._where)
+        size = len(batch.sizes)
+        self._groups, self._accepted, self._left = np.zeros((3, size), dtype=np.uint32)
+        self._sieve.groups = self._groups.ctypes.data
+        self._sieve.accepted = self._accepted.ctypes.data
+        self._sieve.left_frames = self._left.ctypes.data
+
+
+@dataclass(frozen=True, eq=False)
+class RowArrays:
+    """Where the frames of a round go; W workers, N frames, R rows.
+
+    Attributes:
+        first: uint32[W], where the frames of each worker begin.
+        frames: uint32[W], how many each sends.
+        begin: uint64[W + 1], where the rows of each begin in ``payloads``.
+        seen: uint8[N], which frames are here.
+        payloads: uint8[B], the rows of all workers.
+        left_of_row: uint32[R], how many frames of each row are missing.
+        whole: uint8[R], which rows are here.
+    """
+
+    first: NDArray[np.uint32]
+    frames: NDArray[np.uint32]
+    begin: NDArray[np.uint64]
+    seen: NDArray[np.uint8]
+    payloads: NDArray[np.uint8]
+    left_of_row: NDArray[np.uint32]
+    whole: NDArray[np.uint8]
+
+
+class _RowSieve(Structure):
+    _fields_ = (
+        ("protocol", c_uint32),
+        ("group", c_uint32),
+        ("round", c_uint32),
+        ("mark", c_uint32),
+        ("receiver", c_uint32),
+        ("workers", c_uint32),
+        ("row_bytes", c_uint64),
+        ("payload_bytes", c_uint64),
+        ("first", c_void_p),
+        ("frames", c_void_p),
+        ("begin", c_void_p),
+        ("seen", c_void_p),
+        ("payloads", c_void_p),
+        ("left_of_row", c_void_p),
+        ("whole", c_void_p),
+        ("taken", c_uint32),
+        ("heard", c_void_p),
+        ("held", c_void_p),
+        ("held_count", c_uint32),
+    )
+
+
+class RowSieve:
+    """What is plainly right in a round.
+
+    Args:
+        arrays: where it goes.
+        row_bytes: of a row on the wire.
+        payload_bytes: of rows in a full frame.
+        receiver: this worker.
+        round_number: what the frames must carry,
+        mark: and that,
+        protocol: and the number of the protocol.
+        group: frames that are acknowledged together.
+
+    Attributes:
+        heard: uint8[W], of whom something was taken since this was set to 0.
+    """
+
+    def __init__(
+        self,
+        arrays: RowArrays,
+        *,
+        row_bytes: int,
+        payload_bytes: int,
+        receiver: int,
+        round_number: int,
+        mark: int,
+        protocol: int,
+        group: int,
+    ) -> None:
+        self._arrays = arrays
+        self.heard = np.zeros(len(arrays.first), dtype=np.uint8)
+        self._held = np.zeros(0, dtype=np.uint32)
+        self._sieve = _RowSieve(
+            protocol=protocol,
+            group=group,
+            round=round_number,
+            mark=mark,
+            receiver=receiver,
+            workers=len(arrays.first),
+            row_bytes=row_bytes,
+            payload_bytes=payload_bytes,
+            first=arrays.first.ctypes.data,
+            frames=arrays.frames.ctypes.data,
+            begin=arrays.begin.ctypes.data,
+            seen=arrays.seen.ctypes.data,
+            payloads=arrays.payloads.ctypes.data,
+            left_of_row=arrays.left_of_row.ctypes.data,
+            whole=arrays.whole.ctypes.data,
+            heard=self.heard.ctypes.data,
+        )
+
+    @property
+    def taken(self) -> int:
+        """How many frames of the last batch are in their places now."""
+        return int(self._sieve.taken)
+
+    def address(self, frames: int) -> int:
+        """Return where the native sieve is, which has room for a batch of that many frames."""
+        if len(self._held) < frames:
+            self._held = np.zeros(frames, dtype=np.uint32)
+            self._sieve.held = self._held.ctypes.data
+        return addressof(self._sieve)
+
+
+class RowSifter:
+    """Takes rows out of batches.
+
+    Args:
+        frames: the native code.
+    """
+
+    def __init__(self, frames: NativeFrames) -> None:
+        self._frames = frames
+        self._batch: FrameBatch | None = None
+
+    def sift(self, batch: FrameBatch, sieves: Sequence[RowSieve]) -> Sequence[int]:
+        """Take what can be taken of a batch.
+
+        Args:
+            batch: what has come.
+            sieves: of the rounds that are open.
+
+        Returns:
+            The frames that somebody has to look at.
+        """
+        if batch is not self._batch:
+            self._batch = batch
+            self._where = Arrived.of(batch)
+            self._arrived = addressof(self._where)
+            self._left = np.zeros(len(batch.sizes), dtype=np.uint32)
+            self._left_address = self._left.ctypes.data
+        addresses = (c_void_p * len(sieves))(*(sieve.address(len(batch.sizes)) for sieve in sieves))
+        left = self._frames.sift_rows(
+            addresses, len(sieves), self._arrived, batch.first, batch.count, self._left_address
+        )
+        return self._left[:left].tolist() if left else ()
