@@ -4,9 +4,9 @@
 
 from switchgnn.softswitch.native.ahead import Ahead
 from switchgnn.softswitch.native.backend import Backend
-from switchgnn.topologies.background import BackgroundTraffic
 from switchgnn.topologies.choice import (
     AUTO,
+    BackgroundTraffic,
     Choice,
     FabricKind,
     Limits,
@@ -17,8 +17,15 @@ from switchgnn.topologies.choice import (
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric, WireBytes, carried
 from switchgnn.topologies.free_ports import free_tcp_port
-from switchgnn.topologies.rpc_address import folder_for_sockets, socket_address
-from switchgnn.topologies.site import ETHERNET_MTU, LeafSpineSite, Site, Star, cable_name
+from switchgnn.topologies.site import (
+    ETHERNET_MTU,
+    LeafSpineSite,
+    Site,
+    Star,
+    cable_name,
+    folder_for_sockets,
+    socket_address,
+)
 from switchgnn.topologies.targets import Target, TlsFolder, compile_for
 
 __all__ = [

@@ -3,10 +3,13 @@
 """Chooses switch and fabric: the best that the machine has."""
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from types import TracebackType
 
+from switchgnn.base.machine import python_program
 from switchgnn.controller.controls.passage import DEFAULT_ECN_THRESHOLD
 from switchgnn.softswitch.native.backend import Backend
 from switchgnn.softswitch.traffic_manager import DEFAULT_DEPTH
@@ -14,6 +17,7 @@ from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric
 from switchgnn.topologies.loopback_fabric import LoopbackFabric
 from switchgnn.topologies.mininet_fabric import MininetFabric, mininet_missing
+from switchgnn.topologies.processes.child import Child
 from switchgnn.topologies.processes.nursery import Nursery
 from switchgnn.topologies.site import Site
 from switchgnn.topologies.targets import BMV2_PROGRAM, Target, bmv2_installed
@@ -188,3 +192,63 @@ def _why_target(asked: str, chosen: Target, fabric: FabricKind, no_bmv2: str | N
     if fabric is FabricKind.LOOPBACK:
         return "switch embedded: BMv2 cannot attach to loopback"
     return f"switch embedded: {no_bmv2 or '--backend is for it'}"
+
+
+_PROGRAM = python_program("switchgnn.topologies.tcp_flows")
+
+
+class BackgroundTraffic:
+    """Flows from each worker to the next, as long as the context lasts.
+
+    The plan must be installed: the switches forward by its tables.
+
+    Args:
+        fabric: running, with hosts that have a network of their own.
+        flows: from each worker to the next; 0 for none.
+    """
+
+    def __init__(self, fabric: Fabric, flows: int) -> None:
+        self._fabric = fabric
+        self._flows = flows
+        self._stack = ExitStack()
+        self._children: list[Child] = []
+
+    def __enter__(self) -> "BackgroundTraffic":
+        site = self._fabric.site
+        workers = site.workers
+        if self._flows and not self._fabric.workers_have_hosts:
+            raise FabricError("Background traffic needs hosts of their own: take --fabric mininet.")
+        with self._stack:
+            for worker in range(workers if self._flows else 0):
+                child = self._fabric.worker_child(worker, _PROGRAM, name="background")
+                self._children.append(self._stack.enter_context(child))
+            for child in self._children:
+                child.read_line()
+            for worker, child in enumerate(self._children):
+                for _ in range(self._flows):
+                    self._write(child, f"connect {site.station((worker + 1) % workers).ip}")
+                    child.read_line()
+            for child in self._children:
+                self._write(child, "fill")
+                child.read_line()
+            self._stack = self._stack.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+    def received_bytes(self) -> int:
+        """Return what all flows have brought so far."""
+        for child in self._children:
+            self._write(child, "count")
+        return sum(int(child.read_line()) for child in self._children)
+
+    @staticmethod
+    def _write(child: Child, line: str) -> None:
+        child.stdin.write(f"{line}\n")
+        child.stdin.flush()

@@ -2,17 +2,156 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every fabric offers: switches, a link for each worker, processes at its end."""
 
+import json
+import socket
+import struct
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from switchgnn.topologies.backlog import Backlog
-from switchgnn.topologies.faulty_cables import FaultyCables
+from switchgnn.base.machine import python_program
 from switchgnn.topologies.processes.child import Child, temporary_files_in
 from switchgnn.topologies.processes.nursery import Nursery
 from switchgnn.topologies.site import Site, Star
+
+
+class Backlog(NamedTuple):
+    """What waits at the two ends of a link; None where nobody can tell.
+
+    Attributes:
+        up: bytes at the upper end, a port of a switch.
+        down: bytes at the lower end, a worker or a port of a leaf.
+    """
+
+    up: int | None
+    down: int | None
+
+
+def udp_backlog() -> dict[str, int]:
+    """Return the bytes that wait at each UDP socket of this network namespace.
+
+    Returns:
+        By ``HOST:PORT``.
+    """
+    waiting = {}
+    # https://www.kernel.org/doc/html/latest/networking/proc_net_tcp.html; UDP's has these, too.
+    for line in Path("/proc/net/udp").read_text().splitlines()[1:]:
+        fields = line.split()
+        host, port = fields[1].split(":")
+        # The address is a number in the machine's own order.
+        name = socket.inet_ntoa(struct.pack("=I", int(host, 16)))
+        waiting[f"{name}:{int(port, 16)}"] = int(fields[4].partition(":")[2], 16)
+    return waiting
+
+
+def packet_backlog(process: int) -> Mapping[str, int]:
+    """Return the bytes that wait at the packet sockets of another network namespace.
+
+    Args:
+        process: one that is in it.
+
+    Returns:
+        By the name of the interface.
+    """
+    folder = Path(f"/proc/{process}/net")
+    names = {}
+    for line in (folder / "igmp").read_text().splitlines()[1:]:
+        # The groups of an interface are below it, indented.
+        if line[:1].isdigit():
+            index, name, *_ = line.split()
+            names[index] = name
+    waiting: dict[str, int] = {}
+    for line in (folder / "packet").read_text().splitlines()[1:]:
+        _, _, _, _, index, _, taken, *_ = line.split()
+        if index in names:
+            waiting[names[index]] = waiting.get(names[index], 0) + int(taken)
+    return waiting
+
+
+_PROGRAM = python_program("switchgnn.topologies.relay")
+
+
+class RelayedCable(NamedTuple):
+    """A cable that goes through the relay.
+
+    Attributes:
+        name: of the cable.
+        lower, upper: the relay's ends, as a switch's port takes them.
+    """
+
+    name: str
+    lower: str
+    upper: str
+
+
+class FaultyCables:
+    """The relay behind a set of cables, to be started once; ``stop`` is idempotent.
+
+    Args:
+        cables: all that it carries.
+        faults: what ``switchgnn run --faults`` takes.
+        folder: for its temporary files, and its log.
+        place: turns a command into one that runs where the ends of the cables are.
+        recordings: the file of each cable that keeps what passes, by its name; or none at all.
+        logs: another folder for its log.
+    """
+
+    def __init__(
+        self,
+        cables: Sequence[RelayedCable],
+        faults: str,
+        folder: Path,
+        *,
+        place: Callable[[Sequence[str]], list[str]] = list,
+        recordings: Mapping[str, Path] | None = None,
+        logs: Path | None = None,
+    ) -> None:
+        command = [*_PROGRAM, *(word for cable in cables for word in cable)]
+        self._child = Child(
+            "The relay between switches",
+            place(command),
+            (logs or folder) / "relay.log",
+            pipe=True,
+            environment=temporary_files_in(folder),
+        )
+        # Who looks on while a run goes on asks from a thread of its own.
+        self._asking = threading.Lock()
+        self._faults = faults
+        self._recordings = {name: str(path) for name, path in (recordings or {}).items()}
+
+    def start(self) -> None:
+        """Start the relay and wait until it carries frames.
+
+        Raises:
+            FabricError: it cannot open the ends of its cables.
+        """
+        self._child.start()
+        self._child.read_line()
+        if self._recordings:
+            self._ask(f"record {json.dumps(self._recordings)}")
+        self.disturb(self._faults)
+
+    def disturb(self, faults: str) -> None:
+        """Put these faults on all cables from now on, and count anew."""
+        self._ask(f"faults {faults}")
+
+    def counts(self) -> dict[str, dict[str, Any]]:
+        """Return for each cable the bytes ``up`` and ``down``, ``frames`` and ``faults`` by way."""
+        answer: dict[str, dict[str, Any]] = json.loads(self._ask("count"))
+        return answer
+
+    def stop(self) -> None:
+        """End the relay."""
+        self._child.stop()
+
+    def _ask(self, line: str) -> str:
+        with self._asking:
+            self._child.stdin.write(f"{line}\n")
+            self._child.stdin.flush()
+            return self._child.read_line()
 
 
 class WireBytes(NamedTuple):

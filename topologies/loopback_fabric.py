@@ -12,15 +12,19 @@ from switchgnn.base.described import (
     DescribedWorker,
     SwitchTarget,
 )
-from switchgnn.topologies.backlog import Backlog, udp_backlog
 from switchgnn.topologies.errors import FabricError
-from switchgnn.topologies.fabric import Fabric, WireBytes
-from switchgnn.topologies.faulty_cables import FaultyCables, RelayedCable
+from switchgnn.topologies.fabric import (
+    Backlog,
+    Fabric,
+    FaultyCables,
+    RelayedCable,
+    WireBytes,
+    udp_backlog,
+)
 from switchgnn.topologies.free_ports import free_udp_addresses
 from switchgnn.topologies.processes.child import Child
 from switchgnn.topologies.processes.nursery import Nursery
-from switchgnn.topologies.rpc_address import require_free
-from switchgnn.topologies.site import Site
+from switchgnn.topologies.site import Site, require_free
 from switchgnn.topologies.targets import Target, switch_child, wait_until_serving
 
 

@@ -2,29 +2,77 @@
 # SPDX-License-Identifier: Apache-2.0
 """A site in Mininet: each worker in a network namespace of its own."""
 
+import fcntl
 import functools
 import os
+import select
 import shutil
+import signal
 import socket
 import subprocess
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, nullcontext
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
+from mininet.node import Node
+
 from switchgnn.base.machine import how_to_install
 from switchgnn.controller.p4runtime.connection import socket_path
-from switchgnn.topologies.backlog import Backlog, packet_backlog
 from switchgnn.topologies.errors import FabricError
-from switchgnn.topologies.fabric import Fabric, WireBytes
-from switchgnn.topologies.faulty_cables import FaultyCables, RelayedCable
+from switchgnn.topologies.fabric import (
+    Backlog,
+    Fabric,
+    FaultyCables,
+    RelayedCable,
+    WireBytes,
+    packet_backlog,
+)
 from switchgnn.topologies.processes.child import Child
 from switchgnn.topologies.processes.nursery import Nursery
-from switchgnn.topologies.rpc_address import folder_for_sockets, require_free, socket_address
-from switchgnn.topologies.send_buffer import small_send_buffers
-from switchgnn.topologies.site import ETHERNET_MTU, Site
+from switchgnn.topologies.site import (
+    ETHERNET_MTU,
+    Site,
+    folder_for_sockets,
+    require_free,
+    socket_address,
+)
 from switchgnn.topologies.targets import Target, switch_child, wait_until_serving
 from switchgnn.topologies.tcp_door import TcpDoor
+
+_DEFAULT = Path("/proc/sys/net/core/wmem_default")
+# About seven full Ethernet frames with the kernel's bookkeeping.
+_SMALL_BYTES = 16384
+
+
+@contextmanager
+def small_send_buffers() -> Iterator[None]:
+    """Let sockets that are opened inside have small send buffers.
+
+    The kernel has one default for the whole machine and no way to set it for another
+    program: it is lowered for the moment in which the switch opens its ports. Several runs
+    take turns, or the second would take the first one's small default for the machine's.
+    """
+    with settled_default() as before:
+        _DEFAULT.write_text(str(_SMALL_BYTES))
+        try:
+            yield
+        finally:
+            _DEFAULT.write_text(before)
+
+
+@contextmanager
+def settled_default() -> Iterator[str]:
+    """Keep other runs from changing the default.
+
+    Yields:
+        What the file says.
+    """
+    with _DEFAULT.open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield file.read()
+
 
 _MNEXEC = "mnexec"
 _OFFLOADS = ("tx", "rx", "tso", "gso", "gro")
@@ -257,8 +305,6 @@ class MininetFabric(Fabric):
         from mininet.log import setLogLevel  # noqa: PLC0415
         from mininet.net import Mininet  # noqa: PLC0415
 
-        from switchgnn.topologies.mininet_host import MininetHost  # noqa: PLC0415
-
         setLogLevel("warning")
         # Who looks at the machine's processes and interfaces sees whose they are.
         tag = f"{os.getpid() % 0x10000:x}"
@@ -398,3 +444,80 @@ def _counted(namespace_pid: int) -> dict[str, WireBytes]:
             fields = numbers.split()
             counted[name.strip()] = WireBytes(int(fields[0]), int(fields[8]))
     return counted
+
+
+_ANSWER_SECONDS = 60.0
+_END_SECONDS = 5.0
+_LOOK_MILLISECONDS = 100.0
+
+
+class MininetHost(Node):  # type: ignore[misc]
+    """A shell in a network namespace of its own.
+
+    Mininet would wait forever for a shell that has ended: it keeps the other end of the shell's
+    terminal open itself.
+    """
+
+    shell: subprocess.Popen[bytes] | None
+
+    def startShell(self, mnopts: str | None = None) -> None:  # noqa: N802 - Mininet's name
+        """Start the shell and wait for its prompt.
+
+        Raises:
+            FabricError: the shell ended or did not answer.
+        """
+        try:
+            super().startShell(mnopts)
+        except BaseException:
+            # A table of Mininet's keeps the object, and so the namespace, until this process ends.
+            self.end()
+            raise
+
+    def read(self, size: int = 1024) -> str:
+        """Return what the shell prints; everything that Mininet waits for comes through here.
+
+        Raises:
+            FabricError: the shell ended or did not answer.
+        """
+        printed = select.poll()
+        printed.register(self.stdout, select.POLLIN)
+        deadline = time.monotonic() + _ANSWER_SECONDS
+        while not printed.poll(_LOOK_MILLISECONDS):
+            self.check()
+            if time.monotonic() > deadline:
+                raise FabricError(
+                    f"The shell of Mininet's host {self.name} has not answered for "
+                    f"{_ANSWER_SECONDS:g} s: run again."
+                )
+        text: str = super().read(size)
+        return text
+
+    def check(self) -> None:
+        """Check that the shell still runs.
+
+        Raises:
+            FabricError: it has ended.
+        """
+        ended = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        if self.shell is None or os.waitid(os.P_PID, self.shell.pid, ended) is not None:
+            raise FabricError(f"The shell of Mininet's host {self.name} has ended: run again.")
+
+    def end(self) -> None:
+        """Kill the shell with all that it runs; idempotent.
+
+        The namespace and its interfaces end with the last process in it.
+        """
+        shell, self.shell = self.shell, None
+        if shell is None:
+            return
+        with suppress(ProcessLookupError):
+            os.killpg(shell.pid, signal.SIGKILL)
+        # One that has just been started has no process group of its own yet.
+        shell.kill()
+        with suppress(subprocess.TimeoutExpired):
+            shell.wait(_END_SECONDS)
+        os.close(self.slave)
+        if self.stdin is None:
+            os.close(self.master)
+        else:
+            self.stdin.close()

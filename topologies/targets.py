@@ -21,7 +21,7 @@ from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.free_ports import free_tcp_port
 from switchgnn.topologies.processes.child import Child, temporary_files_in
 from switchgnn.topologies.processes.nursery import Nursery
-from switchgnn.topologies.rpc_address import answers
+from switchgnn.topologies.site import answers
 
 BMV2_PROGRAM = "simple_switch_grpc"
 _READY_SECONDS = 30.0

@@ -6,7 +6,7 @@ import pytest
 
 from switchgnn.base.network import star_network
 from switchgnn.topologies import FabricKind, Star, Target, build_fabric, socket_address
-from switchgnn.topologies.send_buffer import settled_default
+from switchgnn.topologies.mininet_fabric import settled_default
 from tests.end_to_end.conftest import run_json, switchgnn
 from tests.support.kept_logs import take_kept_logs
 from tests.support.markers import MININET_COMBINATIONS, full, needs_mininet, some_of

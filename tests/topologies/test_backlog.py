@@ -5,7 +5,7 @@
 import os
 import socket
 
-from switchgnn.topologies.backlog import packet_backlog, udp_backlog
+from switchgnn.topologies.fabric import packet_backlog, udp_backlog
 from tests.support.markers import needs_root
 
 

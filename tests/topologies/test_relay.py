@@ -10,7 +10,7 @@ import pytest
 from switchgnn.capture.files import CaptureFiles
 from switchgnn.host.wire.recording import begin_recording
 from switchgnn.topologies import FabricError
-from switchgnn.topologies.faulty_cables import FaultyCables, RelayedCable
+from switchgnn.topologies.fabric import FaultyCables, RelayedCable
 from switchgnn.topologies.free_ports import free_udp_addresses
 from tests.support.speed import seconds_here
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from switchgnn.topologies import send_buffer
+from switchgnn.topologies import mininet_fabric as send_buffer
 
 
 @pytest.mark.parametrize("error", [None, RuntimeError, KeyboardInterrupt])

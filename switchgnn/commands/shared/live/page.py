@@ -26,7 +26,7 @@ from switchgnn.live.snapshot import (
 )
 from switchgnn.live.switches import Switches
 from switchgnn.topologies import Target
-from switchgnn.topologies.backlog import Backlog
+from switchgnn.topologies.fabric import Backlog
 
 _INTERRUPTED = 130  # the exit code of Ctrl-C
 
