@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks to run in: a star or a leaf-spine, in Mininet or over loopback, with either switch."""
 
-from switchgnn.softswitch.native.ahead import Ahead
-from switchgnn.softswitch.native.backend import Backend
+from switchgnn.softswitch.native.build import Ahead, Backend
 from switchgnn.topologies.choice import (
     AUTO,
     BackgroundTraffic,

@@ -11,7 +11,7 @@ from types import TracebackType
 
 from switchgnn.base.machine import python_program
 from switchgnn.controller.controls.passage import DEFAULT_ECN_THRESHOLD
-from switchgnn.softswitch.native.backend import Backend
+from switchgnn.softswitch.native.build import Backend
 from switchgnn.softswitch.traffic_manager import DEFAULT_DEPTH
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric

@@ -16,7 +16,7 @@ from switchgnn.base.full_disk import writing
 from switchgnn.base.network import LeafSpineNetworks, Neighbour, Network, Station
 from switchgnn.controller.p4runtime.connection import MOST_BYTES, SCHEME, fits_socket, socket_path
 from switchgnn.host.wire.addresses import Addresses
-from switchgnn.softswitch.native.backend import Backend
+from switchgnn.softswitch.native.build import Backend
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.targets import Target, TlsFolder
 

@@ -13,9 +13,7 @@ from pathlib import Path
 from switchgnn.base.machine import python_program
 from switchgnn.base.native import find_compiler
 from switchgnn.controller.p4runtime.connection import check_tls_files, grpc_target
-from switchgnn.softswitch.native.ahead import Ahead, compile_ahead
-from switchgnn.softswitch.native.backend import Backend
-from switchgnn.softswitch.native.build import why_not_kept
+from switchgnn.softswitch.native.build import Ahead, Backend, compile_ahead, why_not_kept
 from switchgnn.softswitch.native.xdp import xdp_missing
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.free_ports import free_tcp_port

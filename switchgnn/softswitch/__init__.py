@@ -9,7 +9,7 @@ from switchgnn.softswitch.errors import (
     SoftSwitchError,
     UnsupportedProgramError,
 )
-from switchgnn.softswitch.native.backend import Backend
+from switchgnn.softswitch.native.build import Backend
 from switchgnn.softswitch.p4runtime.server import TlsFiles
 from switchgnn.softswitch.ports import EthernetSpec, UdpSpec, XdpSpec
 from switchgnn.softswitch.switch import SoftSwitch

@@ -5,7 +5,7 @@
 import logging
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableSequence, Sequence
 
 from switchgnn.softswitch.codegen.compiler import CompiledProgram, Functions
 from switchgnn.softswitch.hashing import ALGORITHMS
@@ -18,7 +18,6 @@ from switchgnn.softswitch.program import (
     Table,
     key_widths,
 )
-from switchgnn.softswitch.stateful import CounterCells, RegisterCells
 from switchgnn.softswitch.tables import (
     Batches,
     Entry,
@@ -36,6 +35,38 @@ from switchgnn.softswitch.tables import (
     Target,
     Ternary,
 )
+
+
+class RegisterCells:
+    """Cells of a register array; ``cells`` stays the same list object."""
+
+    def __init__(self, size: int, width: int) -> None:
+        self.size = size
+        self.width = width
+        self.cells: MutableSequence[int] = [0] * size
+
+    def image(self, number: int) -> Sequence[int]:
+        """Return a copy of the first cells as they are kept: it is equal while they are."""
+        return self.cells[:number]
+
+    def reset(self) -> None:
+        """Set every cell to zero."""
+        self.cells[:] = [0] * self.size
+
+
+class CounterCells:
+    """Packet and byte counts of an indirect counter array."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.packets: MutableSequence[int] = [0] * size
+        self.bytes: MutableSequence[int] = [0] * size
+
+    def reset(self) -> None:
+        """Set every count to zero."""
+        self.packets[:] = [0] * self.size
+        self.bytes[:] = [0] * self.size
+
 
 _LOG = logging.getLogger("softswitch.program")
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.p4src import Program, load_program
-from switchgnn.softswitch.native.backend import Backend
+from switchgnn.softswitch.native.build import Backend
 from switchgnn.virtual.parts.engines import Programs
 from switchgnn.virtual.run import Outcome, run_scenario
 from switchgnn.virtual.scenario.draw import Wish, draw_scenario

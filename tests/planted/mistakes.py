@@ -542,7 +542,7 @@ MISTAKES = (
         "checksums_believed",
         PTF,
         "the embedded switch finds every checksum right",
-        "switchgnn/softswitch/codegen/checksums.py",
+        "switchgnn/softswitch/codegen/compiler.py",
         '                ctx.line("_bad = 1")\n',
         '                ctx.line("_bad = 0")\n',
         (f"{PTF}::test_case[embedded-udp-checksum.EveryByteOfAFeatureIsChecked]",),

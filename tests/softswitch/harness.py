@@ -13,8 +13,7 @@ from google.protobuf import text_format
 
 from switchgnn.softswitch.codegen.compiler import compile_program
 from switchgnn.softswitch.forwarding import Forwarder, ForwardingCounts
-from switchgnn.softswitch.given_program import GivenProgram
-from switchgnn.softswitch.loader import load_program
+from switchgnn.softswitch.loader import GivenProgram, load_program
 from switchgnn.softswitch.native.engine import Attachment, NativeEngine, PortKind, load_native
 from switchgnn.softswitch.replication import ReplicationEngine
 from switchgnn.softswitch.state import PythonState, bind

@@ -14,12 +14,12 @@ from finsy.proto import p4r
 
 from switchgnn.softswitch import GrpcAddressError, SoftSwitch
 from switchgnn.softswitch.errors import RequestError
-from switchgnn.softswitch.p4runtime.arbitration import StreamClient
-from switchgnn.softswitch.p4runtime.call_limits import (
+from switchgnn.softswitch.p4runtime.arbitration import (
     READS,
     STREAMS,
     STREAMS_PER_CLIENT,
     ReadLimit,
+    StreamClient,
     StreamLimits,
     client_of,
 )

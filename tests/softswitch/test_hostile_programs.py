@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from switchgnn.softswitch.codegen import compiler, guard
+from switchgnn.softswitch.codegen import compiler
+from switchgnn.softswitch.codegen import compiler as guard
 from switchgnn.softswitch.codegen.compiler import compile_program
 from switchgnn.softswitch.errors import MalformedProgramError, UnsupportedProgramError
 from switchgnn.softswitch.loader import load_program

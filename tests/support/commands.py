@@ -26,7 +26,7 @@ from tests.support.speed import seconds_here
 
 _PRELOAD = (
     *(command.module for command in COMMANDS),
-    "switchgnn.softswitch.command",
+    "switchgnn.softswitch.daemon.command",
     "switchgnn.commands.worker.command",
 )
 _ROOT = Path(__file__).parent.parent.parent

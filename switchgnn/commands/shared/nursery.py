@@ -7,7 +7,7 @@ import importlib
 from switchgnn.topologies.processes.nursery import Nursery
 
 # What they import, so that it is there when they are forked.
-_MODULES = ("switchgnn.softswitch.command", "switchgnn.commands.worker.command")
+_MODULES = ("switchgnn.softswitch.daemon.command", "switchgnn.commands.worker.command")
 
 
 def fork_nursery() -> Nursery:

@@ -13,7 +13,7 @@ from switchgnn.base.options import with_groups
 from switchgnn.commands.switch.network import as_described
 from switchgnn.commands.switch.program import PRODUCT, find_program
 from switchgnn.controller.forgotten import forget_turn
-from switchgnn.softswitch.command import run_switch
+from switchgnn.softswitch.daemon.command import run_switch
 from switchgnn.softswitch.daemon.options import SwitchOptions
 from switchgnn.softswitch.daemon.serving import Beginning
 

@@ -3,23 +3,184 @@
 """Assembles the generated functions of a program into one Python module."""
 
 import ast
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
-from switchgnn.softswitch.codegen.checksums import write_updates, write_verification
-from switchgnn.softswitch.codegen.deparser import write_deparser
-from switchgnn.softswitch.codegen.function import EGRESS, INGRESS, FunctionContext
-from switchgnn.softswitch.codegen.guard import check_generated
-from switchgnn.softswitch.codegen.layout import Layout
-from switchgnn.softswitch.codegen.names import GlobalNames
+from switchgnn.softswitch.codegen.arithmetic import Term
+from switchgnn.softswitch.codegen.expressions import EGRESS, INGRESS, FunctionContext
+from switchgnn.softswitch.codegen.inputs import write_calculation
+from switchgnn.softswitch.codegen.layout import GlobalNames, Layout, SourceWriter
 from switchgnn.softswitch.codegen.parser import ParserWriter
 from switchgnn.softswitch.codegen.pipeline import PipelineWriter
-from switchgnn.softswitch.codegen.source import SourceWriter
 from switchgnn.softswitch.codegen.wire import HeaderCodec, header_codecs
 from switchgnn.softswitch.errors import MalformedProgramError, UnsupportedProgramError
-from switchgnn.softswitch.program import DROP_PORT, Program
+from switchgnn.softswitch.hashing import ALGORITHMS
+from switchgnn.softswitch.program import DROP_PORT, Checksum, Program
+
+
+def write_verification(ctx: FunctionContext) -> None:
+    """Set ``standard_metadata.checksum_error`` if any verified checksum is wrong."""
+    checksums = [c for c in ctx.layout.program.checksums if c.verify]
+    if not checksums:
+        return
+    ctx.line("_bad = 0")
+    for checksum in checksums:
+        ctx.at(f"checksum '{checksum.name}'")
+        header, field = checksum.target
+        conditions = [] if ctx.layout.program.headers[header].metadata else [_valid(ctx, header)]
+        with ctx.writer.block(f"if {_all(ctx, checksum, conditions)}:"):
+            write_calculation(ctx, checksum.calculation)
+            with ctx.writer.block(f"if {ctx.expressions.field(header, field).text} != _d:"):
+                ctx.line("_bad = 1")
+    ctx.set_standard("standard_metadata.checksum_error", "_bad")
+
+
+def write_updates(ctx: FunctionContext) -> None:
+    """Write every updated checksum into its field."""
+    for checksum in ctx.layout.program.checksums:
+        if not checksum.update:
+            continue
+        ctx.at(f"checksum '{checksum.name}'")
+        header, field = checksum.target
+        slot = ctx.layout.slot(header, field, ctx.expressions.where)
+        ctx.reads.add(slot.variable)  # the update is conditional: the old value can survive
+        with ctx.writer.block(f"if {_all(ctx, checksum, [])}:"):
+            write_calculation(ctx, checksum.calculation)
+            ctx.set_slot(slot, Term("_d", 0, None))
+
+
+def _valid(ctx: FunctionContext, header: str) -> str:
+    return ctx.expressions.valid(header).text
+
+
+def _all(ctx: FunctionContext, checksum: Checksum, conditions: list[str]) -> str:
+    if checksum.condition is not None:
+        conditions = [*conditions, ctx.term(checksum.condition).inner]
+    return " and ".join(conditions) or "True"
+
+
+_NODES = (
+    *(ast.Module, ast.FunctionDef, ast.arguments, ast.arg, ast.Return, ast.Assign, ast.AugAssign),
+    *(ast.Expr, ast.If, ast.While, ast.Break, ast.Continue, ast.Pass, ast.Load, ast.Store),
+    *(ast.Name, ast.Constant, ast.Tuple, ast.Subscript, ast.Slice, ast.Call, ast.Attribute),
+    *(ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.NamedExpr),
+    *(ast.operator, ast.unaryop, ast.boolop, ast.cmpop),
+)
+_METHOD = "to_bytes"
+# What the generators number: variables, arrays, tables, functions.
+_NUMBERED = re.compile(
+    r"(h\d+_\d+|(ok|next|vl|unpack|pack|keep|clone|reg|_k|_p)\d+|tbl\d+_(lookup|default)"
+    r"|ctr\d+_(packets|bytes))"
+)
+_CALLED = frozenset(("from_bytes", "len", "log_message", "max", "min", "randint", *ALGORITHMS))
+_FUNCTIONS = frozenset(("ingress", "egress", "reparse"))
+_VARIABLES = frozenset(
+    [
+        "after",
+        "cl",
+        "cs",
+        "data",
+        "deq_depth",
+        "enq_depth",
+        "enq_time",
+        "ex",
+        "itype",
+        "kept",
+        "n",
+        "now",
+        "original",
+        "out",
+        "perr",
+        "pl",
+        "port",
+        "pos",
+        "rc",
+        "rid",
+        "rs",
+        "state",
+        "tr",
+        "_a",
+        "_b",
+        "_bad",
+        "_c",
+        "_d",
+        "_e",
+        "_h",
+        "_i",
+        "_j",
+        "_jn",
+        "_l",
+        "_s",
+        "_sn",
+        "_v",
+        "_w",
+        "_x",
+    ]
+)
+_KNOWN = _CALLED | _FUNCTIONS | _VARIABLES
+
+
+def check_generated(tree: ast.Module) -> None:
+    """Check that every part of the code is one that the generators write.
+
+    Raises:
+        MalformedProgramError: one is not.
+    """
+    for node in ast.walk(tree):
+        if not _is_ours(node):
+            line = getattr(node, "lineno", 0)
+            raise MalformedProgramError(
+                f"The code for this program has a {type(node).__name__} in line {line} that no "
+                "program needs; nothing of it is run."
+            )
+
+
+def _is_ours(node: ast.AST) -> bool:
+    if not isinstance(node, _NODES):
+        return False
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, (ast.Name, ast.Attribute)) and not node.keywords
+    if isinstance(node, ast.FunctionDef) and node.decorator_list:
+        return False
+    return all(map(_is_known, _names(node)))
+
+
+def _names(node: ast.AST) -> list[str]:
+    """Return the names that stand in a node itself."""
+    match node:
+        case ast.Name(id=name) | ast.arg(arg=name) | ast.FunctionDef(name=name):
+            return [name]
+        case ast.Attribute(attr=name):
+            return [] if name == _METHOD else [f".{name}"]
+    return []
+
+
+def _is_known(name: str) -> bool:
+    return name in _KNOWN or _NUMBERED.fullmatch(name) is not None
+
+
+def write_deparser(ctx: FunctionContext, codecs: Mapping[str, HeaderCodec]) -> None:
+    """Assign the packet to ``out``: the valid headers in order, then the unparsed rest."""
+    first = True
+    for header in ctx.layout.program.deparse_order:
+        codec = codecs.get(header)
+        if codec is None:
+            continue
+        ctx.reads.update(codec.carried())
+        calls = list(codec.pack_calls())
+        if first:
+            call = calls.pop(0)
+            ctx.line(f"out = {call} if {ctx.expressions.valid(header).text} else b''")
+            first = False
+        if calls:
+            with ctx.writer.block(f"if {ctx.expressions.valid(header).text}:"):
+                for call in calls:
+                    ctx.line(f"out += {call}")
+    ctx.line("out = data[pos:]" if first else "if pos < len(data): out += data[pos:]")
+
 
 NEVER_TRUNCATED = 1 << 31
 

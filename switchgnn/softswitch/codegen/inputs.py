@@ -5,7 +5,7 @@
 from dataclasses import dataclass
 from itertools import groupby
 
-from switchgnn.softswitch.codegen.function import FunctionContext
+from switchgnn.softswitch.codegen.expressions import FunctionContext
 from switchgnn.softswitch.codegen.layout import Slot
 from switchgnn.softswitch.hashing import ALGORITHMS
 from switchgnn.softswitch.program import Json

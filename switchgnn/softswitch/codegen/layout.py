@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gives every field, validity bit and stack index a local variable of the generated code."""
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from switchgnn.softswitch.errors import UnsupportedProgramError
@@ -127,3 +129,73 @@ class Layout:
         return tuple(
             self._slots[header, field.name] for field in self.program.headers[header].fields
         )
+
+
+class GlobalNames:
+    """Short identifiers for the objects the generated functions use as globals."""
+
+    def __init__(self, program: Program) -> None:
+        self._registers = _numbered("reg", program.registers)
+        self._counters = _numbered("ctr", program.counters)
+        self._tables = _numbered("tbl", program.tables)
+        self._lists = {ident: number for number, ident in enumerate(program.field_lists)}
+
+    def register(self, name: str) -> str:
+        """Return the name of a register array's list of cells."""
+        return self._registers[name]
+
+    def packet_counts(self, name: str) -> str:
+        """Return the name of a counter array's list of packet counts."""
+        return self._counters[name] + "_packets"
+
+    def byte_counts(self, name: str) -> str:
+        """Return the name of a counter array's list of byte counts."""
+        return self._counters[name] + "_bytes"
+
+    def lookup(self, table: str) -> str:
+        """Return the name of the function from a table's key to an entry or None."""
+        return self._tables[table] + "_lookup"
+
+    def default(self, table: str) -> str:
+        """Return the name of the one-element list with a table's default entry."""
+        return self._tables[table] + "_default"
+
+    def keeper(self, field_list: int) -> str:
+        """Return the name of the function that keeps the fields of a list."""
+        return f"keep{self._lists[field_list]}"
+
+    def cloner(self, field_list: int) -> str:
+        """Return the name of the function that copies the fields of a list."""
+        return f"clone{self._lists[field_list]}"
+
+
+def _numbered(prefix: str, names: Iterable[str]) -> dict[str, str]:
+    return {name: f"{prefix}{number}" for number, name in enumerate(names)}
+
+
+class SourceWriter:
+    """A list of lines and the current block depth."""
+
+    def __init__(self, depth: int = 0) -> None:
+        self.lines: list[str] = []
+        self._depth = depth
+
+    def line(self, text: str) -> None:
+        """Append one line at the current depth."""
+        # One space per level is enough for Python, and keeps the source short.
+        self.lines.append(" " * self._depth + text)
+
+    @contextmanager
+    def block(self, header: str) -> Iterator[None]:
+        """Open a block such as ``if a:``; an empty block gets ``pass``."""
+        self.line(header)
+        self._depth += 1
+        before = len(self.lines)
+        yield
+        if len(self.lines) == before:
+            self.line("pass")
+        self._depth -= 1
+
+    def text(self) -> str:
+        """Return all lines, each ended by a newline."""
+        return "".join(line + "\n" for line in self.lines)

@@ -5,11 +5,11 @@
 from collections.abc import Callable, Mapping
 
 from switchgnn.softswitch.codegen import arithmetic
-from switchgnn.softswitch.codegen.function import FunctionContext
+from switchgnn.softswitch.codegen.arithmetic import Term, truth
+from switchgnn.softswitch.codegen.expressions import FunctionContext
 from switchgnn.softswitch.codegen.layout import Slot
 from switchgnn.softswitch.codegen.primitives import write_primitive
 from switchgnn.softswitch.codegen.structure import Structurer, join_points, write_graph
-from switchgnn.softswitch.codegen.terms import Term, truth
 from switchgnn.softswitch.codegen.wire import HeaderCodec
 from switchgnn.softswitch.program import Json, ParserState, Primitive, Transition
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import Protocol, TypeVar
 
-from switchgnn.softswitch.codegen.source import SourceWriter
+from switchgnn.softswitch.codegen.layout import SourceWriter
 from switchgnn.softswitch.errors import UnsupportedProgramError
 
 Node = TypeVar("Node")

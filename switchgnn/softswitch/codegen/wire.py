@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from struct import Struct
 
 from switchgnn.softswitch.codegen import arithmetic
+from switchgnn.softswitch.codegen.arithmetic import Term
 from switchgnn.softswitch.codegen.layout import Layout, Slot
-from switchgnn.softswitch.codegen.terms import Term
 from switchgnn.softswitch.errors import UnsupportedProgramError
 
 _NATIVE = {8: "B", 16: "H", 32: "I", 64: "Q"}

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from switchgnn.softswitch.native.backend import VARIABLE, Backend
+from switchgnn.softswitch.native.build import VARIABLE, Backend
 from switchgnn.softswitch.traffic_manager import DEFAULT_DEPTH
 
 

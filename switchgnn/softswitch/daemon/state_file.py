@@ -10,16 +10,27 @@ a controller.
 
 import hashlib
 import io
+import logging
 import os
 import stat
 import struct
+import threading
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from finsy.proto import p4r
+
 from switchgnn.base.files import open_regular
 from switchgnn.softswitch.errors import StateFileError
+from switchgnn.softswitch.p4runtime.device import Device, InstalledPipeline
+from switchgnn.softswitch.p4runtime.pipeline_config import PipelineConfigs
+from switchgnn.softswitch.p4runtime.schema import TableSchema
+from switchgnn.softswitch.p4runtime.table_entries import encode_default, encode_entries
+from switchgnn.softswitch.tables import Entry
 
 MAGIC = b"v1model-state 1\n"
 HEAD = struct.Struct(">16sQ32s")  # what it is, bytes behind the head, their SHA-256
@@ -187,3 +198,175 @@ def _messages(file: BinaryIO, size: int, path: Path) -> Iterator[bytes]:
         if len(message) != length:
             raise unusable(path, "it has become shorter meanwhile")
         yield message
+
+
+_ENTITIES_PER_RESPONSE = 1024
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A program, its entries, default actions, groups and sessions.
+
+    What packets have changed is not part of it: registers, and what was counted. Of a moment that
+    is over they would say what is no longer true, such as how far an exchange has come.
+
+    Attributes:
+        pipeline: the program.
+        entries: those of each table.
+        defaults: the default actions that are not the program's own.
+        replication: multicast groups and clone sessions.
+    """
+
+    pipeline: InstalledPipeline
+    entries: tuple[tuple[TableSchema, Iterable[Entry]], ...]
+    defaults: tuple[p4r.Entity, ...]
+    replication: tuple[p4r.Entity, ...]
+
+    def responses(self) -> Iterator[bytes]:
+        """Yield all of it as serialized ReadResponses, in pieces that fit a message."""
+        yield from _pieces((*self.defaults, *self.replication))
+        for schema, entries in self.entries:
+            yield from self._table(schema, entries)
+
+    def _table(self, schema: TableSchema, entries: Iterable[Entry]) -> Iterable[bytes]:
+        if self.pipeline.batches is not None:
+            answers = self.pipeline.batches.answers(schema.ident, entries, _ENTITIES_PER_RESPONSE)
+            if answers is not None:
+                return answers
+        return _pieces(encode_entries(schema, entries, False))
+
+
+def take_snapshot(device: Device, pipeline: InstalledPipeline) -> Snapshot:
+    """Copy what controllers have set, all of it between the same two packets.
+
+    Args:
+        device: the switch.
+        pipeline: the installed program.
+
+    Returns:
+        The copy.
+    """
+    return device.call(lambda: _copy(pipeline))
+
+
+def _copy(pipeline: InstalledPipeline) -> Snapshot:
+    tables = pipeline.state.tables
+    schemas = pipeline.schema.tables.values()
+    return Snapshot(
+        pipeline,
+        tuple((each, tables[each.name].snapshot()) for each in schemas if not each.constant),
+        tuple(
+            encode_default(each, tables[each.name].default[0])
+            for each in schemas
+            if tables[each.name].default[0][:2] != tables[each.name].initial_default[:2]
+        ),
+        (*map(_group, pipeline.groups.values()), *map(_session, pipeline.sessions.values())),
+    )
+
+
+def _group(group: p4r.MulticastGroupEntry) -> p4r.Entity:
+    entry = p4r.PacketReplicationEngineEntry(multicast_group_entry=group)
+    return p4r.Entity(packet_replication_engine_entry=entry)
+
+
+def _session(session: p4r.CloneSessionEntry) -> p4r.Entity:
+    entry = p4r.PacketReplicationEngineEntry(clone_session_entry=session)
+    return p4r.Entity(packet_replication_engine_entry=entry)
+
+
+def _pieces(entities: Iterable[p4r.Entity]) -> Iterator[bytes]:
+    piece: list[p4r.Entity] = []
+    for entity in entities:
+        piece.append(entity)
+        if len(piece) == _ENTITIES_PER_RESPONSE:
+            yield p4r.ReadResponse(entities=piece).SerializeToString()
+            piece = []
+    if piece:
+        yield p4r.ReadResponse(entities=piece).SerializeToString()
+
+
+_LOG = logging.getLogger("softswitch.state")
+# The longest part of the time that writing may take.
+_SHARE = 0.1
+
+
+class Keeper:
+    """Keeps the file up to date in a thread of its own.
+
+    Args:
+        path: of the file.
+        device: the switch.
+        configs: its programs.
+        changed: set by what changes the switch.
+        interval: seconds from a change to the file that has it, at least.
+
+    Raises:
+        StateFileError: no file can be written there.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        device: Device,
+        configs: PipelineConfigs,
+        changed: threading.Event,
+        interval: float,
+    ) -> None:
+        check_place(path)
+        self._path = path
+        self._device = device
+        self._configs = configs
+        self._changed = changed
+        self._interval = interval
+        self._stopping = threading.Event()
+        self._failed = False
+        self._thread = threading.Thread(target=self._run, name="softswitch-state", daemon=True)
+
+    def start(self) -> None:
+        """Begin to write what changes."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Write what is not written yet; nobody may change the switch any more.
+
+        Raises:
+            StateFileError: that failed.
+        """
+        left = self._changed.is_set()
+        self._stopping.set()
+        self._changed.set()
+        self._thread.join()
+        if left or self._failed:
+            self._write()
+
+    def _run(self) -> None:
+        while True:
+            self._changed.wait()
+            # The changes of an install come together.
+            if self._stopping.wait(self._interval):
+                return
+            self._changed.clear()
+            begin = time.monotonic()
+            try:
+                self._write()
+            except StateFileError as error:
+                self._tell(error)
+            else:
+                self._failed = False
+            took = time.monotonic() - begin
+            if self._stopping.wait(took * (1 / _SHARE - 1)):
+                return
+
+    def _tell(self, error: StateFileError) -> None:
+        if not self._failed:
+            _LOG.warning("%s", error)
+        self._failed = True
+        self._changed.set()
+
+    def _write(self) -> None:
+        pipeline = self._configs.current
+        if pipeline is None:
+            write_state(self._path, b"", ())
+            return
+        snapshot = take_snapshot(self._device, pipeline)
+        write_state(self._path, pipeline.config.SerializeToString(), snapshot.responses())

@@ -14,10 +14,9 @@ from struct import Struct
 from typing import NamedTuple
 
 from switchgnn.softswitch.forwarding import ForwardingCounts
-from switchgnn.softswitch.given_program import GivenProgram
+from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.native.build import compiled_library
-from switchgnn.softswitch.native.interface import TableShape, table_shapes
-from switchgnn.softswitch.native.library import Library, numbers
+from switchgnn.softswitch.native.library import Library, TableShape, numbers, table_shapes
 from switchgnn.softswitch.native.state import NativeState
 from switchgnn.softswitch.native.translation.program_source import program_source
 from switchgnn.softswitch.program import Program

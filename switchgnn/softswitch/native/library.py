@@ -3,7 +3,7 @@
 """The functions of a compiled program, as runtime/interface.h declares them."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from ctypes import (
     CDLL,
     POINTER,
@@ -17,9 +17,12 @@ from ctypes import (
     c_uint64,
     c_void_p,
 )
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from switchgnn.softswitch.program import Program, Table, key_width
 
 _REPLICAS = (c_uint64, POINTER(c_int32), POINTER(c_uint32), c_uint64)
 # The result and the arguments of each function, behind the switch itself.
@@ -167,3 +170,64 @@ class Switch:
 def numbers(kind: Any, values: Sequence[int]) -> Any:  # noqa: ANN401  ctypes arrays
     """Return an array of numbers for a call."""
     return (kind * len(values))(*values)
+
+
+@dataclass(frozen=True)
+class TableShape:
+    """How a table is laid out.
+
+    Attributes:
+        table: the table.
+        number: its number in the program.
+        widths: the bits of each field of its key.
+        key_words: the words of a key.
+        parameter_widths: the bits of each parameter, by the action's number in the table.
+    """
+
+    table: Table
+    number: int
+    widths: tuple[int, ...]
+    key_words: int
+    parameter_widths: tuple[tuple[int, ...], ...]
+
+    @property
+    def kind(self) -> str:
+        """``exact``, ``lpm`` or ``priority``."""
+        if self.table.match_type in {"exact", "lpm"}:
+            return self.table.match_type
+        return "priority"
+
+    def offsets(self, action: int) -> tuple[int, ...]:
+        """Return where each parameter of an action begins, in bytes."""
+        sizes = [byte_size(width) for width in self.parameter_widths[action]]
+        return tuple(sum(sizes[:index]) for index in range(len(sizes)))
+
+    @property
+    def entry_bytes(self) -> int:
+        """The bytes of the parameters of its longest action."""
+        return max((sum(map(byte_size, widths)) for widths in self.parameter_widths), default=0)
+
+    def shift(self, field: int) -> int:
+        """Return how many bits of the key are behind a field."""
+        return sum(self.widths[field + 1 :])
+
+
+def byte_size(width: int) -> int:
+    """Return the bytes of a number of a width in bits."""
+    return (width + 7) // 8
+
+
+def table_shapes(program: Program) -> Mapping[str, TableShape]:
+    """Return the shapes of all tables by their names."""
+    shapes = {}
+    for number, (name, table) in enumerate(program.tables.items()):
+        widths = tuple(key_width(program, field.target) for field in table.key)
+        parameters = tuple(program.actions[i].parameter_widths for i in table.actions.values())
+        words = max(1, -(-sum(widths) // 64))
+        shapes[name] = TableShape(table, number, widths, words, parameters)
+    return shapes
+
+
+def cell_bytes(width: int) -> int:
+    """Return the bytes of a register's cell: 1, 2, 4, or whole words."""
+    return next((size for size in (1, 2, 4) if width <= 8 * size), -(-width // 64) * 8)

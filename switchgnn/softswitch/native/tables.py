@@ -5,8 +5,7 @@
 from collections.abc import Iterable, Iterator
 from ctypes import c_uint64, string_at
 
-from switchgnn.softswitch.native.interface import TableShape, byte_size
-from switchgnn.softswitch.native.library import Switch
+from switchgnn.softswitch.native.library import Switch, TableShape, byte_size
 from switchgnn.softswitch.tables import (
     Entry,
     EntryKey,

@@ -7,17 +7,17 @@ from collections.abc import Iterator, Mapping
 from finsy.proto import p4d, p4r
 
 from switchgnn.softswitch.p4runtime.device import InstalledPipeline
-from switchgnn.softswitch.p4runtime.schema import Schema
-from switchgnn.softswitch.p4runtime.table_entries import absent, decode_matches, find_table
-from switchgnn.softswitch.p4runtime.values import (
+from switchgnn.softswitch.p4runtime.schema import (
     COUNT_MASK,
+    Schema,
     decode,
     decode_counts,
     encode,
     invalid,
     not_found,
 )
-from switchgnn.softswitch.stateful import CounterCells, RegisterCells
+from switchgnn.softswitch.p4runtime.table_entries import absent, decode_matches, find_table
+from switchgnn.softswitch.state import CounterCells, RegisterCells
 
 
 def _named(schema: Schema, names: Mapping[int, str], ident: int, kind: str) -> str:

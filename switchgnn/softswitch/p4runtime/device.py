@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 from finsy.proto import p4r
 
-from switchgnn.softswitch.given_program import GivenProgram
+from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.p4runtime.schema import Schema
 from switchgnn.softswitch.replication import ReplicationEngine
 from switchgnn.softswitch.state import ProgramState

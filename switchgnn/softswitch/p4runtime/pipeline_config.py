@@ -7,14 +7,49 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from finsy.proto import p4r
+from finsy.proto import p4i, p4r
 
 from switchgnn.softswitch.errors import MalformedProgramError, RequestError, SoftSwitchError
-from switchgnn.softswitch.given_program import GivenProgram
+from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.p4runtime.device import Device, InstalledPipeline
-from switchgnn.softswitch.p4runtime.entry_formats import entry_formats
-from switchgnn.softswitch.p4runtime.schema import Schema, build_schema
-from switchgnn.softswitch.p4runtime.values import invalid, precondition, unimplemented
+from switchgnn.softswitch.p4runtime.schema import (
+    Schema,
+    TableSchema,
+    build_schema,
+    invalid,
+    precondition,
+    unimplemented,
+)
+from switchgnn.softswitch.tables import ActionFormat, EntryFormat
+
+
+def entry_formats(schema: Schema) -> list[EntryFormat]:
+    """Return the formats of the tables whose fields are all exact."""
+    return [_format(table) for table in schema.tables.values() if _is_exact(table)]
+
+
+def _is_exact(table: TableSchema) -> bool:
+    return all(field.kind == p4i.MatchField.EXACT for field in table.fields)
+
+
+def _format(table: TableSchema) -> EntryFormat:
+    return EntryFormat(
+        table.name,
+        table.ident,
+        table.size,
+        not table.constant,
+        tuple((field.ident, field.width) for field in table.fields),
+        tuple(
+            ActionFormat(
+                action.ident,
+                action.number,
+                tuple((parameter.ident, parameter.width) for parameter in action.parameters),
+            )
+            for action in table.actions.values()
+            if action.for_entries
+        ),
+    )
+
 
 _Set = p4r.SetForwardingPipelineConfigRequest
 _Get = p4r.GetForwardingPipelineConfigRequest

@@ -14,9 +14,8 @@ from switchgnn.softswitch.p4runtime.arrays import (
     write_register,
 )
 from switchgnn.softswitch.p4runtime.device import Device, InstalledPipeline
-from switchgnn.softswitch.p4runtime.replication_entries import write_replication
-from switchgnn.softswitch.p4runtime.table_entries import find_table, write_entry
-from switchgnn.softswitch.p4runtime.values import invalid, unimplemented
+from switchgnn.softswitch.p4runtime.schema import invalid, unimplemented
+from switchgnn.softswitch.p4runtime.table_entries import find_table, write_entry, write_replication
 from switchgnn.softswitch.tables import Batch
 
 # Updates applied between two packets: a longer Write does not hold up forwarding. Those that are

@@ -4,7 +4,7 @@
 
 from collections.abc import Sequence
 
-from switchgnn.softswitch.stateful import RegisterCells
+from switchgnn.softswitch.state import RegisterCells
 from switchgnn.virtual.checks.check import SwitchCheck
 from switchgnn.virtual.parts.switch import VirtualSwitch
 from switchgnn.virtual.scene import Scene

@@ -8,8 +8,8 @@ from typing import Protocol
 from switchgnn.base.native import find_compiler
 from switchgnn.softswitch.codegen.compiler import CompiledProgram
 from switchgnn.softswitch.forwarding import Forwarder, ForwardingCounts, Sender
-from switchgnn.softswitch.given_program import GivenProgram
-from switchgnn.softswitch.native.backend import Backend
+from switchgnn.softswitch.loader import GivenProgram
+from switchgnn.softswitch.native.build import Backend
 from switchgnn.softswitch.native.engine import (
     Attachment,
     NativeEngine,

@@ -14,8 +14,7 @@ from switchgnn.commands.doctor.command import examine
 from switchgnn.commands.shared.sentences import ran_as
 from switchgnn.p4src import load_program
 from switchgnn.softswitch.errors import SoftSwitchError
-from switchgnn.softswitch.native.ahead import compile_ahead
-from switchgnn.softswitch.native.backend import VARIABLE, Backend, backend_here
+from switchgnn.softswitch.native.build import VARIABLE, Backend, backend_here, compile_ahead
 from tests.support.commands import forks_elsewhere, switchgnn
 from tests.support.markers import some_of
 from tests.support.native import needs_compiler

@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from switchgnn.softswitch.daemon.readiness import forget_ready, notify, ready
+from switchgnn.softswitch.daemon.serving import forget_ready, notify, ready
 from switchgnn.softswitch.errors import SoftSwitchError
 from tests.support.speed import seconds_here
 

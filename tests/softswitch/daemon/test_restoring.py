@@ -9,9 +9,8 @@ import pytest
 from finsy.proto import p4r
 
 from switchgnn.softswitch import Backend, SoftSwitch
-from switchgnn.softswitch.daemon.keeper import Keeper
-from switchgnn.softswitch.daemon.restoring import restore
-from switchgnn.softswitch.daemon.state_file import open_state, write_state
+from switchgnn.softswitch.daemon.serving import restore
+from switchgnn.softswitch.daemon.state_file import Keeper, open_state, write_state
 from switchgnn.softswitch.errors import StateFileError
 from tests.softswitch.harness import Controller, exact, insert, modify
 from tests.support.waiting import wait_until

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 
 import tests.support.fabrics
-from switchgnn.softswitch import Backend, SoftSwitch, given_program
+from switchgnn.softswitch import Backend, SoftSwitch
+from switchgnn.softswitch import loader as given_program
 from switchgnn.softswitch.codegen.compiler import compile_program
 from switchgnn.softswitch.ports import parse_port
 from switchgnn.topologies import loopback_fabric

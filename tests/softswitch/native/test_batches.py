@@ -18,12 +18,11 @@ from switchgnn.softswitch import Backend, SoftSwitch
 from switchgnn.softswitch.codegen.compiler import compile_program
 from switchgnn.softswitch.loader import load_program
 from switchgnn.softswitch.native import build
-from switchgnn.softswitch.native.batches import format_numbers
+from switchgnn.softswitch.native.state import format_numbers
 from switchgnn.softswitch.native.translation.program_source import program_source
-from switchgnn.softswitch.p4runtime.entry_formats import entry_formats
-from switchgnn.softswitch.p4runtime.pipeline_config import PipelineConfigs
-from switchgnn.softswitch.p4runtime.reading import read_entities
+from switchgnn.softswitch.p4runtime.pipeline_config import PipelineConfigs, entry_formats
 from switchgnn.softswitch.p4runtime.schema import build_schema
+from switchgnn.softswitch.p4runtime.service import read_entities
 from switchgnn.softswitch.p4runtime.writing import apply_updates, read_request
 from tests.softswitch.harness import PROGRAMS
 from tests.softswitch.native.requests import Requests

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from switchgnn.p4src import load_program
-from switchgnn.softswitch.given_program import GivenProgram
+from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.native.engine import native_library
 from tests.support.native import needs_compiler
 

@@ -8,12 +8,23 @@ can be, so that nothing overflows that does not overflow in Python.
 """
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeGuard
 
+from switchgnn.softswitch.codegen.layout import Layout, Slot
+from switchgnn.softswitch.codegen.wire import HeaderCodec
 from switchgnn.softswitch.errors import UnsupportedProgramError
 from switchgnn.softswitch.native.translation import operators
-from switchgnn.softswitch.native.translation.values import Value, constant, extended, made, reduced
+from switchgnn.softswitch.native.translation.operators import (
+    Value,
+    constant,
+    extended,
+    made,
+    reduced,
+    type_of,
+    variable,
+    words_for,
+)
 
 _OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "+",
@@ -284,3 +295,189 @@ _VALUES: dict[type[ast.expr], Callable[[Expressions, ast.expr, int | None], Valu
     ast.Subscript: Expressions._subscript,
     ast.Call: Expressions._call,
 }
+
+
+_BIG = 1 << 40
+# The other variables of the functions, and the numbers that they can be.
+_RANGES = {
+    "pos": (0, _BIG),
+    "pl": (-_BIG, _BIG),
+    "n": (0, 1 << 31),
+    "cs": (-1, 1 << 16),
+    "cl": (0, 1 << 32),
+    "rs": (0, 1 << 32),
+    "rc": (0, 1 << 32),
+    "tr": (-_BIG, _BIG),
+    "perr": (0, (1 << 32) - 1),
+    "ex": (0, 1),
+    "_bad": (0, 1),
+    "_h": (0, 1),
+    "_s": (0, 1 << 30),
+    "_j": (0, 1 << 30),
+    "_sn": (0, 1 << 30),
+    "_jn": (0, 1 << 30),
+    "_a": (-1, 1 << 30),
+    "itype": (0, 7),
+    "port": (0, 511),
+    "rid": (-1, (1 << 32) - 1),
+    "now": (0, 1 << 62),
+    "enq_time": (0, 1 << 62),
+    "enq_depth": (0, 1 << 40),
+    "deq_depth": (0, 1 << 40),
+}
+
+
+class Storage:
+    """The variables of a program: their types, and which hold bytes of the wire as they are.
+
+    Args:
+        layout: the variables.
+        codecs: how headers are read and written.
+    """
+
+    def __init__(self, layout: Layout, codecs: Mapping[str, HeaderCodec]) -> None:
+        self._ranges: dict[str, tuple[int, int]] = {}
+        self._slots: dict[str, Slot] = {}
+        self.raw: dict[str, int] = {}
+        program = layout.program
+        for name in program.headers:
+            self._ranges[layout.valid(name)] = (0, 1)
+            for slot in layout.fields(name):
+                self._ranges[slot.variable] = (slot.low, slot.high)
+                self._slots[slot.variable] = slot
+                if slot.length:
+                    self._ranges[slot.length] = (0, slot.width // 8)
+        for name in (*program.stacks, *program.union_stacks):
+            self._ranges[layout.next_index(name)] = (0, program.stack_size(name))
+        for codec in codecs.values():
+            for run in (run for part in codec.parts for run in part.runs):
+                if run.raw:
+                    self.raw[run.slots[0].variable] = run.width // 8
+
+    def slot(self, name: str) -> Slot | None:
+        """Return the slot of a field's variable, or None."""
+        return self._slots.get(name)
+
+    def range(self, name: str) -> tuple[int, int]:
+        """Return the numbers that a variable can be."""
+        return self._ranges.get(name) or _RANGES[name]
+
+    def type(self, name: str) -> str:
+        """Return the type of a variable."""
+        if name in self.raw:
+            return f"Raw<{self.raw[name]}>"
+        low, high = self.range(name)
+        return type_of(words_for(low, high), low < 0)
+
+
+class Body:
+    """One function in C++; what translates its statements shares it.
+
+    Args:
+        storage: the variables of the program.
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        self.lines: list[str] = []
+        self.storage = storage
+        self.expressions = Expressions(self._look_up, self.lines.append)
+
+    def line(self, text: str) -> None:
+        """Append a line."""
+        self.lines.append(text)
+
+    def _look_up(self, name: str) -> Value:
+        return variable(name, *self.storage.range(name))
+
+    def value(self, node: ast.expr) -> Value:
+        """Return an expression as a value."""
+        return self.expressions.value(node)
+
+    def name(self, name: str, value: Value) -> None:
+        """Compute a value here, and call it by a name from now on."""
+        self.expressions.named[name] = self.expressions.temporary(value)
+
+    def as_variable(self, value: Value, name: str) -> str:
+        """Return a value in the type of a variable."""
+        low, high = self.storage.range(name)
+        words = words_for(low, high)
+        text = extended(value, words)
+        return f"({type_of(words, True)})({text})" if low < 0 and words <= 2 else text
+
+
+def number(node: ast.expr) -> int:
+    """Return the number that an expression is.
+
+    Raises:
+        UnsupportedProgramError: it is none.
+    """
+    if not isinstance(node, ast.Constant) or not isinstance(node.value, int):
+        raise untranslatable(node)
+    return node.value
+
+
+# Where each part of what a function returns goes, and as what: `number`, `state`, or None for
+# nowhere.
+Places = Sequence[tuple[str, str | None]]
+
+
+class Results:
+    """What one function gives back.
+
+    Args:
+        body: the function.
+        places: where each part of what it returns goes.
+        messages: the messages for the log, to which this function's are appended.
+    """
+
+    def __init__(self, body: Body, places: Places, messages: list[str]) -> None:
+        self._body = body
+        self._places = places
+        self._messages = messages
+
+    def give_back(self, statement: ast.stmt) -> None:
+        """Translate a return."""
+        if not isinstance(statement, ast.Return):
+            raise untranslatable(statement)
+        if not isinstance(statement.value, ast.Tuple):
+            raise untranslatable(statement)
+        for (place, kind), node in zip(self._places, statement.value.elts, strict=True):
+            if kind == "state":
+                self._fill(place, node)
+            elif kind is not None:
+                self._body.line(f"{place} = {extended(self._body.value(node), 1)};")
+
+    def _fill(self, place: str, node: ast.expr) -> None:
+        if not isinstance(node, ast.Tuple):
+            raise untranslatable(node)
+        for element in node.elts:
+            if not isinstance(element, ast.Name):
+                raise untranslatable(element)
+            self._body.line(f"{place}.{element.id} = {element.id};")
+
+    def store_after(self, node: ast.expr) -> None:
+        """Keep the variables behind egress where a copy of the packet needs them."""
+        if not isinstance(node, ast.IfExp):
+            raise untranslatable(node)
+        self._body.line(f"if ({self._body.expressions.test(node.test)}) {{")
+        self._fill("after", node.body)
+        self._body.line("}")
+
+    def log(self, statement: ast.stmt) -> None:
+        """Translate a message to the log."""
+        if not isinstance(statement, ast.Expr):
+            raise untranslatable(statement)
+        call = statement.value
+        if not isinstance(call, ast.Call) or getattr(call.func, "id", "") != "log_message":
+            raise untranslatable(statement)
+        template, values = call.args
+        if not isinstance(template, ast.Constant) or not isinstance(values, ast.Tuple):
+            raise untranslatable(statement)
+        # Here is its number only; program_source.py has the text.
+        self._messages.append(str(template.value))
+        self._body.line("{ Told told;")
+        for node in values.elts:
+            value = self._body.value(node)
+            sign = "true" if value.signed else "false"
+            self._body.line(f"Told::add<{sign}>(told, ({value.type}){value.text});")
+        self._body.line(f"host.log({len(self._messages) - 1}, told); }}")

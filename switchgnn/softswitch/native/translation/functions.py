@@ -4,20 +4,333 @@
 
 import ast
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
-from switchgnn.softswitch.codegen.wire import HeaderCodec
-from switchgnn.softswitch.native.interface import TableShape
+from switchgnn.softswitch.codegen.wire import HeaderCodec, Part, Run, joined
+from switchgnn.softswitch.hashing import ALGORITHMS
+from switchgnn.softswitch.native.library import TableShape, byte_size, cell_bytes
 from switchgnn.softswitch.native.translation import operators
-from switchgnn.softswitch.native.translation.arrays import Arrays
-from switchgnn.softswitch.native.translation.body import Body
-from switchgnn.softswitch.native.translation.digests import Digests
-from switchgnn.softswitch.native.translation.expressions import untranslatable
-from switchgnn.softswitch.native.translation.headers import Headers
-from switchgnn.softswitch.native.translation.lookups import Lookups
-from switchgnn.softswitch.native.translation.results import Places, Results
-from switchgnn.softswitch.native.translation.storage import Storage
+from switchgnn.softswitch.native.translation.expressions import (
+    Body,
+    Places,
+    Results,
+    Storage,
+    number,
+    untranslatable,
+)
+from switchgnn.softswitch.native.translation.operators import Value, extended, made
 from switchgnn.softswitch.program import Program
+
+
+class Arrays:
+    """The registers and counters of a program, in one function.
+
+    Args:
+        body: the function.
+        program: the program.
+    """
+
+    def __init__(self, body: Body, program: Program) -> None:
+        self._body = body
+        self._registers = {f"reg{i}": r for i, r in enumerate(program.registers.values())}
+        body.expressions.subscript = self._read
+
+    def _read(self, array: str, index: Value) -> Value:
+        register = self._registers.get(array)
+        if register is None:
+            raise untranslatable(ast.Name(array))
+        size = cell_bytes(register.width)
+        text = f"load_here<{size}>({_cell(array, size, index)})"
+        return made(text, -(-size // 8), 0, (1 << register.width) - 1)
+
+    def write(self, target: ast.Subscript, node: ast.expr) -> None:
+        """Write a register's cell."""
+        if not isinstance(target.value, ast.Name):
+            raise untranslatable(target.value)
+        register = self._registers[target.value.id]
+        index, value = self._body.value(target.slice), self._body.value(node)
+        size = cell_bytes(register.width)
+        value = operators.cut(value, register.width)
+        words = -(-size // 8)
+        place = _cell(target.value.id, size, index)
+        self._body.line(f"store_here<{size}>({place}, {extended(value, words)});")
+
+    def count(self, target: ast.Subscript, node: ast.expr) -> None:
+        """Add to a counter; `_c` are the counters of an entry."""
+        if not isinstance(target.value, ast.Name):
+            raise untranslatable(target.value)
+        amount = extended(self._body.value(node), 1)
+        if target.value.id == "_c":
+            place = "bytes" if getattr(target.slice, "value", 0) else "packets"
+            self._body.line(f"_c->{place} += {amount};")
+            return
+        index = extended(self._body.value(target.slice), 1)
+        self._body.line(f"{target.value.id}[{index}] += {amount};")
+
+
+def _cell(array: str, size: int, index: Value) -> str:
+    return f"{array} + {size} * {extended(index, 1)}"
+
+
+_HASH_BITS = {"crc32": 32, "identity": 64}
+
+
+class Digests:
+    """The hashes and checksums of one function.
+
+    Args:
+        body: the function.
+    """
+
+    def __init__(self, body: Body) -> None:
+        self._body = body
+
+    def store(self, node: ast.expr) -> None:
+        """Translate an assignment to ``_d``."""
+        if isinstance(node, ast.Constant):
+            self._body.line("_d.clear();")
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+            if not isinstance(node.left, ast.BinOp):
+                raise untranslatable(node.left)
+            if isinstance(node.left.right, ast.BinOp):
+                self._append_varbit(node.right, node.left.right)
+            else:
+                self._append_pieces(node.right, number(node.left.right))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            self._finish_bits(node)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            algorithm = node.func.id
+            if algorithm not in ALGORITHMS:
+                raise untranslatable(node)
+            bits = _HASH_BITS.get(algorithm, 16)
+            text = f"hash_{algorithm}(_d.begin, _d.size())"
+            self._body.name("_d", made(text, 1, 0, (1 << bits) - 1))
+        else:
+            raise untranslatable(node)
+
+    def _append_varbit(self, node: ast.expr, bits: ast.BinOp) -> None:
+        count = extended(self._body.value(bits.right), 1)
+        self._body.line(f"_d.some({self._body.value(node).text}, {count});")
+
+    def _finish_bits(self, node: ast.Call) -> None:
+        if not isinstance(node.func, ast.Attribute):
+            raise untranslatable(node.func)
+        shifted = node.func.value
+        if not isinstance(shifted, ast.BinOp):
+            raise untranslatable(shifted)
+        if not isinstance(shifted.left, ast.Name) or shifted.left.id != "_d":
+            # All is known beforehand: nothing was put together bit by bit.
+            filled, total = number(shifted.right), number(node.args[0]) * 8
+            self._body.line("_d.clear();")
+            self._append_pieces(shifted.left, total - filled)
+        self._body.line("_d.finish();")
+
+    def _append_pieces(self, node: ast.expr, width: int) -> None:
+        """Append pieces that are joined by their places; the first one is on top."""
+        pieces = []
+        while isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+            pieces.append(node.right)
+            node = node.left
+        pieces.append(node)
+        end = width
+        for piece in reversed(pieces):
+            place, value = 0, piece
+            if isinstance(piece, ast.BinOp) and isinstance(piece.op, ast.LShift):
+                place, value = number(piece.right), piece.left
+            bits = end - place
+            end = place
+            if bits:
+                narrow = operators.cut(self._body.value(value), bits)
+                self._body.line(f"Bits::append<{bits}>(_d, {extended(narrow, -(-bits // 64))});")
+
+    def append_payload(self, node: ast.expr) -> None:
+        """Append what no header was made of."""
+        if not isinstance(node, ast.Subscript):
+            raise untranslatable(node)
+        if not isinstance(node.slice, ast.Slice):
+            raise untranslatable(node.slice)
+        limit = "" if node.slice.upper is None else "if (left > tr) left = tr; "
+        self._body.line(
+            f"{{ i64 left = size - (i64)pos; {limit}if (left > 0) _d.bytes(data + pos, left); }}"
+        )
+
+
+class Headers:
+    """The headers of a program, in one function.
+
+    Args:
+        body: the function.
+        codecs: how headers are read and written, by their names.
+    """
+
+    def __init__(self, body: Body, codecs: Mapping[str, HeaderCodec]) -> None:
+        self._body = body
+        parts = [part for codec in codecs.values() for part in codec.parts]
+        self._unpack = {part.unpack_name: part for part in parts}
+        self._pack = {part.pack_name: part for part in parts}
+
+    def unpack(self, call: ast.Call) -> None:
+        """Read a part of a header."""
+        if not isinstance(call.func, ast.Name):
+            raise untranslatable(call.func)
+        place = ast.unparse(call.args[1])
+        if place != "pos":
+            place = extended(self._body.value(call.args[1]), 1)
+        offset = 0
+        for run in self._unpack[call.func.id].runs:
+            size = run.width // 8
+            first = run.slots[0].variable
+            if run.raw:
+                self._body.line(f"memcpy(&{first}, data + {place} + {offset}, {size});")
+            else:
+                text = f"load_wire<{size}>(data + {place} + {offset})"
+                value = made(text, -(-size // 8), 0, (1 << run.width) - 1)
+                if len(run.slots) == 1 and run.native and not run.slots[0].signed:
+                    self._body.line(f"{first} = {self._body.as_variable(value, first)};")
+                else:
+                    # The statements behind this one make the fields of it.
+                    self._body.name(first, value)
+            offset += size
+
+    def store_out(self, node: ast.expr) -> None:
+        """Begin the packet that leaves, or say that none does."""
+        if isinstance(node, ast.Constant):
+            self._body.line("fate.out = -1;")
+            return
+        self._body.line("o = out;")
+        if isinstance(node, ast.IfExp):
+            self._body.line(f"if ({self._body.expressions.test(node.test)}) {{")
+            self.append(node.body)
+            self._body.line("}")
+        else:
+            self.append(node)
+
+    def append(self, node: ast.expr) -> None:
+        """Append a part of a header, or what no header was made of, to the packet that leaves."""
+        if isinstance(node, ast.Subscript):
+            rest = "memcpy(o, data + pos, size - pos); o += size - pos;"
+            self._body.line(f"if (pos < size) {{ {rest} }}")
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            self._pack_part(self._pack[node.func.id])
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            self._pack_varying(node.func.value, node.args[0])
+        else:
+            raise untranslatable(node)
+
+    def _pack_part(self, part: Part) -> None:
+        offset = 0
+        for run in part.runs:
+            size = run.width // 8
+            if run.raw:
+                self._body.line(f"memcpy(o + {offset}, &{run.slots[0].variable}, {size});")
+            else:
+                self._body.line(f"store_wire<{size}>(o + {offset}, {self._whole(run)});")
+            offset += size
+        self._body.line(f"o += {offset};")
+
+    def _pack_varying(self, whole: ast.expr, size: ast.expr) -> None:
+        count = self._body.value(size)
+        # No more bytes than the longest that the fields can be.
+        value = operators.cut(self._body.value(whole), 8 * count.high)
+        text = extended(value, -(-count.high // 8) or 1)
+        self._body.line(f"store_some(o, {text}, {extended(count, 1)});")
+        self._body.line(f"o += {extended(count, 1)};")
+
+    def _whole(self, run: Run) -> str:
+        value = self._body.value(ast.parse(joined(run.slots), mode="eval").body)
+        return extended(operators.cut(value, run.width), -(-run.width // 64))
+
+
+class Lookups:
+    """The tables of a program, in one function.
+
+    Args:
+        body: the function.
+        shapes: the tables.
+    """
+
+    def __init__(self, body: Body, shapes: Mapping[str, TableShape]) -> None:
+        self._body = body
+        self._shapes = {f"tbl{shape.number}": shape for shape in shapes.values()}
+        self._shape: TableShape | None = None
+        self._action: int | None = None
+
+    @contextmanager
+    def branch(self, test: ast.expr) -> Iterator[None]:
+        """Know in one branch of a condition which action it chooses.
+
+        Args:
+            test: the condition.
+
+        Yields:
+            While the statements of the branch are translated.
+        """
+        shape, action = self._shape, self._action
+        self._action = _action_of(test, action)
+        yield
+        self._shape, self._action = shape, action
+
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """Forget behind a statement what was looked up within it.
+
+        Yields:
+            While the statement is translated.
+        """
+        shape, action = self._shape, self._action
+        yield
+        self._shape, self._action = shape, action
+
+    def store_entry(self, node: ast.expr) -> None:
+        """Look up an entry, or take the default one."""
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+            name = node.value.id.removesuffix("_default")
+            self._shape = self._shapes[name]
+            self._body.line(f"_e = {name}.fallback;")
+            return
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+            raise untranslatable(node)
+        name = node.func.id.removesuffix("_lookup")
+        shape = self._shapes[name]
+        self._shape = shape
+        parts = node.args[0].elts if isinstance(node.args[0], ast.Tuple) else node.args
+        values = [self._body.value(part) for part in parts]
+        key = operators.concatenated(list(zip(values, shape.widths, strict=True)))
+        text = operators.full_words(key, shape.key_words)
+        self._body.line(f"_e = {name}.lookup({text});")
+
+    def store_counts(self, _node: ast.expr) -> None:
+        """Take the counters of the entry."""
+        self._body.line("_c = _e;")
+
+    def store_action(self, _node: ast.expr) -> None:
+        """Take the action of the entry."""
+        self._body.line("_a = _e->action;")
+
+    def parameters(self, names: Sequence[str]) -> None:
+        """Take the parameters of the action."""
+        if self._shape is None or self._action is None:
+            raise untranslatable(ast.Name(names[0]))
+        shape = self._shape
+        widths = shape.parameter_widths[self._action]
+        for name, width, offset in zip(names, widths, shape.offsets(self._action), strict=True):
+            size = byte_size(width)
+            text = f"load_here<{size}>(_e->data + {offset})"
+            self._body.name(name, made(text, -(-size // 8), 0, (1 << width) - 1))
+
+
+def _action_of(test: ast.expr, outer: int | None) -> int | None:
+    """Return the number of the action that a condition chooses, or what was known before."""
+    if (
+        isinstance(test, ast.Compare)
+        and isinstance(test.left, ast.Name)
+        and test.left.id == "_a"
+        and isinstance(test.ops[0], ast.Eq)
+    ):
+        return number(test.comparators[0])
+    return outer
+
 
 # Names of values that are computed once and not changed.
 _NAMED = re.compile(r"_[xilvb]|_k\d+")

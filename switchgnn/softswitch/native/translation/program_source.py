@@ -10,13 +10,11 @@ from dataclasses import dataclass
 
 from switchgnn.softswitch.codegen.compiler import CompiledProgram
 from switchgnn.softswitch.codegen.layout import Layout
-from switchgnn.softswitch.native.interface import TableShape, cell_bytes, table_shapes
+from switchgnn.softswitch.native.library import TableShape, cell_bytes, table_shapes
 from switchgnn.softswitch.native.translation import operators
-from switchgnn.softswitch.native.translation.expressions import untranslatable
+from switchgnn.softswitch.native.translation.expressions import Places, Storage, untranslatable
 from switchgnn.softswitch.native.translation.functions import FunctionTranslator
-from switchgnn.softswitch.native.translation.results import Places
-from switchgnn.softswitch.native.translation.storage import Storage
-from switchgnn.softswitch.native.translation.values import constant, type_of, variable
+from switchgnn.softswitch.native.translation.operators import constant, type_of, variable
 from switchgnn.softswitch.program import Program
 
 _VARIABLE = re.compile(r"h\d+_\d+|(ok|next|vl)\d+")

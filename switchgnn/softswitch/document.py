@@ -1,0 +1,489 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a program's JSON is made of."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any
+
+from msgspec import UNSET, Meta, MsgspecError, Struct, UnsetType, convert, json
+
+from switchgnn.softswitch.errors import MalformedProgramError
+
+MOST_BITS = 1 << 16  # of a field, a parameter or a constant
+MOST_CELLS = 1 << 26  # of an array
+LONGEST_NAME = 1024
+LONGEST_HEX = MOST_BITS // 4 + 3
+HEX = re.compile(r"-?(0[xX])?[0-9a-fA-F]+")
+
+Name = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
+Number = Annotated[int, Meta(ge=0, lt=1 << 32)]
+Bits = Annotated[int, Meta(ge=1, le=MOST_BITS)]
+Bytes = Annotated[int, Meta(ge=1, le=MOST_BITS // 8)]
+Cells = Annotated[int, Meta(ge=0, le=MOST_CELLS)]
+Hex = Annotated[str, Meta(pattern=rf"^{HEX.pattern}$", max_length=LONGEST_HEX)]
+FieldName = tuple[Name, Name]
+Node = Any  # an expression; see check_node
+
+
+class HeaderType(Struct):
+    """A kind of header; a field is its name, its bits (or ``*``), and whether it is signed.
+
+    The bytes of a header with a field of ``*`` bits are at most those of ``max_length``.
+    """
+
+    name: Name
+    fields: list[list[Name | int | bool]]
+    max_length: Bytes | None = None
+    length_exp: Node | None = None
+
+
+class Header(Struct):
+    """An instance of a kind of header."""
+
+    name: Name
+    id: Number
+    header_type: Name
+    metadata: bool = False
+
+
+class Stack(Struct):
+    """A header stack."""
+
+    name: Name
+    header_ids: list[Number]
+
+
+class UnionType(Struct):
+    """A kind of header union: the names of its members, and their types."""
+
+    name: Name
+    headers: list[tuple[Name, Name]]
+
+
+class Union(Struct):
+    """A header union."""
+
+    name: Name
+    id: Number
+    union_type: Name
+    header_ids: list[Number]
+
+
+class UnionStack(Struct):
+    """A stack of header unions."""
+
+    name: Name
+    union_type: Name
+    header_union_ids: list[Number]
+
+
+class Operation(Struct):
+    """An operation of an action or a parser state."""
+
+    op: Name
+    parameters: list[Node] | None = None
+
+
+class Case(Struct):
+    """A case of a parser state."""
+
+    next_state: Name | None
+    type: Name = "hexstr"
+    value: Hex | None = None
+    mask: Hex | None = None
+
+
+class State(Struct):
+    """A parser state."""
+
+    name: Name
+    parser_ops: list[Operation]
+    transition_key: list[Node]
+    transitions: list[Case]
+
+
+class Parser(Struct):
+    """A parser."""
+
+    init_state: Name | None
+    parse_states: list[State]
+
+
+class Deparser(Struct):
+    """The order in which headers are written."""
+
+    order: list[Name]
+
+
+class Parameter(Struct):
+    """A parameter of an action."""
+
+    name: Name
+    bitwidth: Bits
+
+
+class Action(Struct):
+    """An action."""
+
+    name: Name
+    id: Number
+    runtime_data: list[Parameter]
+    primitives: list[Operation]
+
+
+class Key(Struct):
+    """A part of a table's key; the target is a field."""
+
+    match_type: Name
+    target: FieldName
+    name: Name | None = None
+    mask: Hex | None = None
+
+
+class Default(Struct):
+    """A table's default entry."""
+
+    action_id: Number
+    action_const: bool = False
+    action_data: list[Hex] | None = None
+
+
+class Match(Struct):
+    """What an entry of the program wants of a part of the key."""
+
+    match_type: Name
+    key: Hex | bool | UnsetType = UNSET
+    mask: Hex | UnsetType = UNSET
+    start: Hex | UnsetType = UNSET
+    end: Hex | UnsetType = UNSET
+    prefix_length: Number | UnsetType = UNSET
+
+
+class Entry(Struct):
+    """An entry of the program."""
+
+    match_key: list[Match]
+    action_entry: Default
+    priority: Number | None = None
+
+
+class Table(Struct):
+    """A table."""
+
+    name: Name
+    match_type: Name
+    key: list[Key]
+    actions: list[Name]
+    action_ids: list[Number]
+    next_tables: dict[Name, Name | None]
+    max_size: Number
+    base_default_next: Name | None = None
+    default_entry: Default | None = None
+    entries: list[Entry] | None = None
+    with_counters: bool | None = None
+    type: Name = "simple"
+    support_timeout: bool | None = None
+
+
+class Conditional(Struct):
+    """A branch of a control."""
+
+    name: Name
+    expression: Node
+    true_next: Name | None
+    false_next: Name | None
+
+
+class Call(Struct):
+    """An action that a control calls without a table."""
+
+    name: Name
+    action_id: Number
+    next_node: Name | None
+
+
+class Pipeline(Struct):
+    """A control."""
+
+    name: Name
+    init_table: Name | None
+    tables: list[Table]
+    conditionals: list[Conditional]
+    action_calls: list[Call] = []
+    action_profiles: list[dict[str, Any]] = []
+
+
+class Register(Struct):
+    """A register array."""
+
+    name: Name
+    size: Cells
+    bitwidth: Bits
+
+
+class Counter(Struct):
+    """A counter array; a direct one has no size."""
+
+    name: Name
+    size: Cells | None = None
+    is_direct: bool = False
+    binding: Name | None = None
+
+
+class Calculation(Struct):
+    """A hash or checksum."""
+
+    name: Name
+    algo: Name
+    input: list[Node]
+
+
+class Checksum(Struct):
+    """A checksum that is verified or updated."""
+
+    name: Name
+    target: FieldName
+    calculation: Name
+    verify: bool = True
+    update: bool = True
+    if_cond: Node | None = None
+
+
+class FieldList(Struct):
+    """Fields that a packet keeps when it is seen again."""
+
+    id: Number
+    elements: list[Node]
+    name: Name | None = None
+
+
+class Document(Struct):
+    """A whole program."""
+
+    header_types: list[HeaderType]
+    headers: list[Header]
+    pipelines: list[Pipeline]
+    actions: list[Action]
+    deparsers: list[Deparser]
+    parsers: list[Parser] = []
+    header_stacks: list[Stack] = []
+    header_union_types: list[UnionType] = []
+    header_unions: list[Union] = []
+    header_union_stacks: list[UnionStack] = []
+    register_arrays: list[Register] = []
+    counter_arrays: list[Counter] = []
+    calculations: list[Calculation] = []
+    checksums: list[Checksum] = []
+    field_lists: list[FieldList] = []
+    errors: list[tuple[Name, Number]] = []
+    field_aliases: list[tuple[Name, FieldName]] = []
+    # What the switch refuses, by its name.
+    meter_arrays: list[dict[str, Any]] = []
+    learn_lists: list[dict[str, Any]] = []
+    extern_instances: list[dict[str, Any]] = []
+    parse_vsets: list[dict[str, Any]] = []
+
+
+_DEEPEST = 260  # a concatenation of 32 fields is nested 256 deep
+_LONGEST_TEXT = 1 << 12  # of a message to the log
+_LONGEST_SHOWN = 80
+
+
+def check_node(node: object, where: str, depth: int = 0) -> None:
+    """Check a value or an expression, and all that it is made of.
+
+    Args:
+        node: what JSON has.
+        where: the object of the program that it belongs to, for the error.
+        depth: how many expressions are around it.
+
+    Raises:
+        MalformedProgramError: a part is not what its type says, or it is nested too deeply.
+    """
+    if depth > _DEEPEST:
+        raise MalformedProgramError(f"An expression of {where} is nested too deeply.")
+    if not isinstance(node, dict):
+        raise malformed(node, where)
+    if "type" not in node:
+        _check_operation(node, where, depth)
+        return
+    kind = node["type"]
+    if not isinstance(kind, str):
+        raise malformed(node, where)
+    # What no rule is for is refused by the code generators, by its type alone.
+    rule = _RULES.get(kind)
+    if rule is not None and not rule(node.get("value"), where, depth):
+        raise malformed(node, where)
+    if "bitwidth" in node and not is_number(node["bitwidth"], MOST_BITS):
+        raise malformed(node, where)
+
+
+def _check_operation(node: dict[str, object], where: str, depth: int) -> None:
+    """Check an operator with its operands, or a call with its parameters."""
+    if not is_name(node.get("op")):
+        raise malformed(node, where)
+    parameters = node.get("parameters") or []
+    if not isinstance(parameters, list):
+        raise malformed(node, where)
+    operands = [node.get(name) for name in ("left", "right", "cond")]
+    for part in (*operands, *parameters):
+        # The number of a field stands as it is.
+        if part is not None and not is_number(part, MOST_BITS):
+            check_node(part, where, depth + 1)
+
+
+def malformed(node: object, where: str) -> MalformedProgramError:
+    """Return the error for a value that is none of a program, at an object of it."""
+    shown = repr(node)
+    shown = shown if len(shown) <= _LONGEST_SHOWN else f"{shown[:_LONGEST_SHOWN]}..."
+    return MalformedProgramError(f"{shown} of {where} is no value of a program.")
+
+
+def is_name(value: object) -> bool:
+    """Tell whether a value is a name."""
+    return isinstance(value, str) and 0 < len(value) <= LONGEST_NAME
+
+
+def is_number(value: object, most: int) -> bool:
+    """Tell whether a value is a whole number, 0 to a largest one."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most
+
+
+def _is_hex(value: object) -> bool:
+    return isinstance(value, str) and len(value) <= LONGEST_HEX and bool(HEX.fullmatch(value))
+
+
+def _is_reference(value: object) -> bool:
+    return isinstance(value, list) and len(value) == 2 and all(map(is_name, value))
+
+
+def _is_member_field(value: object) -> bool:
+    """Check a stack of unions, a member of the union, and a field of the member."""
+    return isinstance(value, list) and len(value) == 3 and all(map(is_name, value))
+
+
+def _is_window(value: object) -> bool:
+    return (
+        isinstance(value, list)
+        and len(value) == 2
+        and is_number(value[0], MOST_BITS)
+        and is_number(value[1], MOST_BITS)
+    )
+
+
+def _is_inner(value: object, where: str, depth: int) -> bool:
+    check_node(value, where, depth + 1)
+    return True
+
+
+def _are_inner(value: object, where: str, depth: int) -> bool:
+    if not isinstance(value, list):
+        return False
+    for node in value:
+        check_node(node, where, depth + 1)
+    return True
+
+
+def _plain(test: Callable[[object], bool]) -> Callable[[object, str, int], bool]:
+    return lambda value, _where, _depth: test(value)
+
+
+_NAMED = ("header", "header_stack", "register_array", "counter_array", "calculation", "regular")
+_RULES: dict[str, Callable[[object, str, int], bool]] = {
+    **{kind: _plain(is_name) for kind in (*_NAMED, "stack", "header_union")},
+    "header_union_stack": _plain(is_name),
+    "union_stack": _plain(_is_reference),
+    "union_stack_field": _plain(_is_member_field),
+    "string": _plain(lambda value: isinstance(value, str) and len(value) <= _LONGEST_TEXT),
+    "field": _plain(_is_reference),
+    "stack_field": _plain(_is_reference),
+    "hexstr": _plain(_is_hex),
+    "bool": _plain(lambda value: isinstance(value, bool)),
+    "local": _plain(lambda value: is_number(value, MOST_BITS)),
+    "runtime_data": _plain(lambda value: is_number(value, MOST_BITS)),
+    "lookahead": _plain(_is_window),
+    "payload": _plain(lambda value: value is None),
+    "expression": _is_inner,
+    "parameters_vector": _are_inner,
+}
+
+
+def read_document(config: bytes) -> dict[str, Any]:
+    """Return the JSON object of a program, held to its types.
+
+    Raises:
+        MalformedProgramError: it is not the JSON of a program, or something in it is of another
+            type or too large; the place is named.
+    """
+    try:
+        told = json.decode(config)
+    except MsgspecError as error:
+        raise MalformedProgramError(f"The program is not a JSON document: {error}.") from None
+    except RecursionError:
+        raise MalformedProgramError("The program's JSON is nested too deeply.") from None
+    if not isinstance(told, dict) or not {"headers", "pipelines"} <= told.keys():
+        raise MalformedProgramError(
+            "The program has no 'headers' and 'pipelines': compile it for the v1model architecture."
+        )
+    try:
+        document = convert(told, Document, strict=True)
+    except MsgspecError as error:
+        raise MalformedProgramError(f"The program's JSON is not of its types: {error}.") from error
+    for kind in document.header_types:
+        _check_fields(kind)
+    cells = sum(array.size for array in document.register_arrays)
+    cells += sum(array.size or 0 for array in document.counter_arrays)
+    if cells > MOST_CELLS:
+        raise MalformedProgramError(
+            f"The program's arrays have {cells:,} cells; {MOST_CELLS:,} are the most."
+        )
+    for nodes, where in _nodes(document):
+        for node in nodes:
+            check_node(node, where)
+    return told
+
+
+def _check_fields(kind: HeaderType) -> None:
+    for field in kind.fields:
+        _check_field(field, kind.name)
+    if sum(field[1] == "*" for field in kind.fields) > 1:
+        raise MalformedProgramError(f"Header type '{kind.name}' has two fields of any length.")
+    fixed = sum(field[1] for field in kind.fields if isinstance(field[1], int))
+    if kind.max_length is not None and 8 * kind.max_length < fixed:
+        raise MalformedProgramError(f"Header type '{kind.name}' is longer than its max_length.")
+
+
+def _check_field(field: list[Name | int | bool], kind: str) -> None:
+    """Check a name, a number of bits (``*``: any), and perhaps whether it is signed."""
+    if (
+        len(field) not in {2, 3}
+        or not is_name(field[0])
+        or not (field[1] == "*" or is_number(field[1], MOST_BITS))
+        or field[1] == 0
+        # p4c writes 0 for a bool.
+        or (len(field) == 3 and not (isinstance(field[2], int) and field[2] in {0, 1}))
+    ):
+        raise malformed(field, f"header type '{kind}'")
+
+
+def _nodes(document: Document) -> Iterator[tuple[list[Node], str]]:
+    """Yield the expressions of everything that has some."""
+    for parser in document.parsers:
+        for state in parser.parse_states:
+            where = f"parser state '{state.name}'"
+            yield state.transition_key, where
+            for operation in state.parser_ops:
+                yield operation.parameters or [], where
+    for action in document.actions:
+        for primitive in action.primitives:
+            yield primitive.parameters or [], f"action '{action.name}'"
+    for pipeline in document.pipelines:
+        for branch in pipeline.conditionals:
+            yield [branch.expression], f"condition '{branch.name}'"
+    for calculation in document.calculations:
+        yield calculation.input, f"calculation '{calculation.name}'"
+    for checksum in document.checksums:
+        yield [] if checksum.if_cond is None else [checksum.if_cond], f"checksum '{checksum.name}'"
+    for fields in document.field_lists:
+        yield fields.elements, f"field list {fields.id}"
