@@ -24,8 +24,8 @@ from switchgnn.planner.partition.shards import read_shard, write_shards
 from switchgnn.planner.partition.simple import load_assignment
 from switchgnn.planner.plan.files import read_assignment
 from switchgnn.training import load_dataset, load_files
-from switchgnn.training.data.dataset_file import read_dataset, write_dataset
-from switchgnn.training.partition_files import read_partition, write_partitions
+from switchgnn.training.data.dataset import read_dataset, write_dataset
+from switchgnn.training.partition import read_partition, write_partitions
 
 TRIES = 1_000 if os.environ.get("SWITCHGNN_LEVEL") == "all" else 40
 MOST_MEMORY = 64 << 20

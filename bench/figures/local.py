@@ -74,9 +74,12 @@ def _ours(data: "Dataset", *, precompute: bool) -> Callable[[], object]:
 
     from switchgnn.host.registry import LocalTransport  # noqa: PLC0415
     from switchgnn.training import partition_dataset  # noqa: PLC0415
-    from switchgnn.training.layers.models import ModelOptions, build_model  # noqa: PLC0415
-    from switchgnn.training.layers.whole import distribute  # noqa: PLC0415
-    from switchgnn.training.sums.remote_sum import RemoteSum  # noqa: PLC0415
+    from switchgnn.training.layers.models import (  # noqa: PLC0415
+        ModelOptions,
+        build_model,
+        distribute,
+    )
+    from switchgnn.training.sums import RemoteSum  # noqa: PLC0415
     from switchgnn.training.trainer import Trainer, TrainOptions  # noqa: PLC0415
 
     torch.manual_seed(0)

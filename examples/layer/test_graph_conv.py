@@ -12,8 +12,8 @@ nn = pytest.importorskip("torch_geometric.nn", reason="PyTorch Geometric is not 
 
 from switchgnn.training import load_dataset, partition_dataset  # noqa: E402
 from switchgnn.training.errors import UnsupportedLayerError  # noqa: E402
-from switchgnn.training.layers.whole import check_layers, distribute  # noqa: E402
-from switchgnn.training.sums.remote_sum import RemoteSum  # noqa: E402
+from switchgnn.training.layers.models import check_layers, distribute  # noqa: E402
+from switchgnn.training.sums import RemoteSum  # noqa: E402
 from tests.training.gathering import Gathering  # noqa: E402
 
 WORKERS = 2

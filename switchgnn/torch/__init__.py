@@ -6,8 +6,8 @@
 """
 
 from switchgnn.torch.errors import JobError
-from switchgnn.torch.job import Job, read_job, write_job
-from switchgnn.torch.join import join
-from switchgnn.torch.worker import Worker
+from switchgnn.training.job import Job, read_job, write_job
+from switchgnn.training.join import join
+from switchgnn.training.joined import Worker
 
 __all__ = ["Job", "JobError", "Worker", "join", "read_job", "write_job"]

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lets torchrun run the trainer."""
 
-from switchgnn.train.command import main
+from switchgnn.training.command import main
 
 if __name__ == "__main__":
     main()

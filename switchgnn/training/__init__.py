@@ -2,13 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training: data sets, and the part of them that each worker holds."""
 
-from switchgnn.training.data.dataset import UNLABELLED, Dataset, dataset_from_graph
-from switchgnn.training.data.files import load_files
+from switchgnn.training.data.dataset import (
+    UNLABELLED,
+    Dataset,
+    Split,
+    dataset_from_graph,
+    split_vertices,
+)
 from switchgnn.training.data.load import DATASETS, load_dataset
-from switchgnn.training.data.split import Split, split_vertices
+from switchgnn.training.data.read import load_files
 from switchgnn.training.errors import DatasetError
-from switchgnn.training.partition import Partition, partition_dataset
-from switchgnn.training.partition_files import read_partition, write_partitions
+from switchgnn.training.partition import (
+    Partition,
+    partition_dataset,
+    read_partition,
+    write_partitions,
+)
 
 __all__ = [
     "DATASETS",

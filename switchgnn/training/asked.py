@@ -16,7 +16,7 @@ import typer
 from switchgnn.base.machine import require_memory
 from switchgnn.base.options import MODEL, TRAINING
 from switchgnn.host.wire.header import WIDEST
-from switchgnn.training.device_name import DeviceName
+from switchgnn.training.device import DeviceName
 
 if TYPE_CHECKING:
     from switchgnn.training.layers.models import ModelOptions

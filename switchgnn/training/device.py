@@ -3,12 +3,19 @@
 """Which device a worker computes on."""
 
 import os
+from enum import Enum
 
 import torch
 from torch import nn
 
-from switchgnn.training.device_name import DeviceName
 from switchgnn.training.errors import TrainingError
+
+
+class DeviceName(str, Enum):
+    """Values of --device."""
+
+    CPU = "cpu"
+    CUDA = "cuda"
 
 
 def check_device(name: DeviceName) -> None:

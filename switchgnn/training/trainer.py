@@ -11,14 +11,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from switchgnn.training.bins.rounds import BinnedSum
+from switchgnn.training.bins import BinnedSum
 from switchgnn.training.checkpoint import Checkpoint, Progress, Trained
 from switchgnn.training.device import device_of
 from switchgnn.training.errors import TrainingError
 from switchgnn.training.gradients import Sums
 from switchgnn.training.layers.dropout import VertexDropout, begin_epoch
 from switchgnn.training.partition import Partition
-from switchgnn.training.sums.remote_sum import RemoteSum
+from switchgnn.training.sums import RemoteSum
 
 
 @dataclass(frozen=True)

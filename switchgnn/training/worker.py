@@ -2,30 +2,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains as one worker, however its part, its transport and the other workers were found."""
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 
 import torch
 from torch import nn
 
+from switchgnn.base.network import Station
+from switchgnn.base.tasks import FAILED, EventWriter, Heartbeat, task_from_json, task_to_json
 from switchgnn.host.direct import BinnedTransport
+from switchgnn.host.direct.framing import USUAL_MTU
 from switchgnn.host.innetwork.transport import InNetworkTransport
-from switchgnn.host.metrics import WorkerView
-from switchgnn.host.transport import Transport
-from switchgnn.training.bins.models import distribute_in_bins
-from switchgnn.training.bins.options import BinOptions
-from switchgnn.training.bins.rounds import BinnedSum
-from switchgnn.training.device import own_device
-from switchgnn.training.device_name import DeviceName
-from switchgnn.training.gradients import Sums
-from switchgnn.training.layers.models import ModelOptions, build_model
-from switchgnn.training.layers.own_code import own_code
-from switchgnn.training.layers.templates import templates_removed
-from switchgnn.training.layers.whole import distribute
-from switchgnn.training.partition import Partition
-from switchgnn.training.sums.ledger import Ledger
-from switchgnn.training.sums.remote_sum import RemoteSum
+from switchgnn.host.metrics import WorkerView, serving_metrics, telling_metrics
+from switchgnn.host.pace import Pace
+from switchgnn.host.registry import transport_kind
+from switchgnn.host.transport import Transport, WorkerEnd
+from switchgnn.host.wire.addresses import Addresses
+from switchgnn.training.bins import BinnedSum, BinOptions, distribute_in_bins
+from switchgnn.training.device import DeviceName, own_device
+from switchgnn.training.errors import ModelError, TrainingError
+from switchgnn.training.gradients import Sums, share_cores, together_in_file
+from switchgnn.training.layers.models import ModelOptions, build_model, distribute
+from switchgnn.training.layers.pyg_layers import own_code, templates_removed
+from switchgnn.training.partition import Partition, read_partition
+from switchgnn.training.sums import Ledger, RemoteSum
 from switchgnn.training.trainer import EpochReport, Trainer, TrainOptions
 
 EpochListener = Callable[[EpochReport], None]
@@ -130,4 +133,142 @@ def view_of(worker: int, transport: Transport, remote: RemoteSum | BinnedSum) ->
         exchange=transport.exchange,
         seconds=seconds,
         injected=transport.injected,
+    )
+
+
+@dataclass(frozen=True)
+class TrainTask:
+    """What one worker process does.
+
+    Attributes:
+        worker: its number.
+        partitions: the folder of all partitions.
+        transport: the name of a transport of ``switchgnn.host.registry``.
+        training: what to train, and how.
+        pace: the limits of sending and waiting.
+        link: ``eth:...`` or ``udp:...``.
+        addresses: the worker's addresses.
+        plan: the plan folder, for ``switch`` and ``strawman``.
+        session: the number of its install.
+        schedule: this worker's schedule, for ``host``, ``host-partial`` and ``g3``, and for plans
+            that leave destinations to the hosts.
+        stations: those of all workers, for the same transports.
+        sampling: the share of rows that are sent, for ``host``.
+        mtu: what frames between hosts carry, as ``--mtu`` takes it.
+        faults: what to inject on its link, as ``--faults`` takes it.
+        recording: the file that keeps what passes its link, or None.
+        meeting: a file through which the workers meet; None: there is only one.
+        metrics: ``ADDRESS:PORT`` where the worker serves them; empty: it does not.
+        tell_every: seconds between two events with its metrics; 0: it tells none.
+    """
+
+    worker: int
+    partitions: Path
+    transport: str
+    training: Training
+    pace: Pace
+    link: str
+    addresses: Addresses
+    plan: Path | None = None
+    session: int = 0
+    schedule: Path | None = None
+    stations: tuple[Station, ...] = ()
+    sampling: float = 1.0
+    mtu: str = str(USUAL_MTU)
+    faults: str = ""
+    recording: Path | None = None
+    meeting: Path | None = None
+    metrics: str = ""
+    tell_every: float = 0.0
+
+    def to_json(self) -> str:
+        """Return the task as one line of JSON."""
+        return task_to_json(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> "TrainTask":
+        """Read what :meth:`to_json` wrote.
+
+        Raises:
+            TaskError: no JSON; or a field is missing, unknown, or of another type.
+        """
+        return task_from_json(cls, text)
+
+
+def run_train_worker(task: TrainTask) -> None:
+    """Do the task: print one JSON line per epoch on standard output, and a last one.
+
+    Raises:
+        SwitchGNNError: whatever stops the training.
+    """
+    events = EventWriter(sys.stdout)
+    with Heartbeat(events):
+        try:
+            _train(task, events)
+        except ModelError as error:
+            # Before its end lets the others fail, who only miss this one.
+            events.write(FAILED, message=str(error), details=error.details)
+            raise
+
+
+def _train(task: TrainTask, events: EventWriter) -> None:
+    partition = read_partition(task.partitions, task.worker)
+    share_cores(partition.workers)
+    opened = transport_kind(task.transport).open(_end(task, partition))
+    with _together(task, partition.workers), opened as transport:
+
+        def tell(report: EpochReport) -> None:
+            traffic = transport.traffic._asdict()
+            events.write("epoch", **asdict(report), traffic=traffic, **_barriers(transport))
+
+        ledger = train_as_worker(
+            partition, transport, task.training, tell, seen=lambda view: _seen(task, events, view)
+        ).to_dict()
+        traffic = transport.traffic._asdict()
+        transport.close()
+    events.write("finished", traffic=traffic, **ledger, vertices=len(partition.vertices))
+
+
+def _barriers(transport: Transport) -> dict[str, int]:
+    """Return what an epoch's event says of barriers, so far; nothing where there are none."""
+    if not isinstance(transport, InNetworkTransport):
+        return {}
+    return {"barriers": transport.barriers, "void": transport.void}
+
+
+@contextmanager
+def _seen(task: TrainTask, events: EventWriter, view: WorkerView) -> Iterator[None]:
+    """Show a worker to Prometheus and to the parent process, as far as they want to know."""
+    with (
+        serving_metrics(task.metrics, view),
+        telling_metrics(events, task.tell_every, view),
+    ):
+        yield
+
+
+def _together(task: TrainTask, size: int) -> AbstractContextManager[None]:
+    if size == 1:
+        return nullcontext()
+    if task.meeting is None:
+        raise TrainingError(f"Worker {task.worker} was told of no file to meet the others in.")
+    return together_in_file(task.meeting, task.worker, size, task.pace)
+
+
+def _end(task: TrainTask, partition: Partition) -> WorkerEnd:
+    return WorkerEnd(
+        worker=task.worker,
+        workers=partition.workers,
+        vertices=len(partition.vertices),
+        pace=task.pace,
+        link=task.link,
+        faults=task.faults,
+        addresses=task.addresses,
+        stations=task.stations,
+        plan=task.plan,
+        session=task.session,
+        schedule=task.schedule,
+        sampling=task.sampling,
+        seed=task.training.options.seed,
+        mtu=task.mtu,
+        recording=task.recording,
     )

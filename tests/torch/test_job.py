@@ -16,9 +16,9 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.planner.chosen import Asked
 from switchgnn.planner.costs.seconds import Network
 from switchgnn.planner.plan.files import read_plan
-from switchgnn.torch.job import check_part, job_schedule, read_part
 from switchgnn.training import load_dataset
-from switchgnn.training.partition_files import partition_file, read_partition
+from switchgnn.training.job import check_part, job_schedule, read_part
+from switchgnn.training.partition import partition_file, read_partition
 
 
 def data_of(dataset):

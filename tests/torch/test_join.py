@@ -16,8 +16,8 @@ from switchgnn.base.described import SwitchTarget, network_text
 from switchgnn.base.network import NetworkError
 from switchgnn.controller.errors import PlanRefusedError, SwitchUnreachableError
 from switchgnn.planner.direction import Direction
-from switchgnn.torch.session import open_session
 from switchgnn.training import load_dataset
+from switchgnn.training.join import open_session
 from tests.network.usual import described_leaf_spine, described_star
 from tests.support.speed import seconds_here
 from tests.torch.machines import one_machine

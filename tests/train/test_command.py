@@ -10,8 +10,8 @@ pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
 
 import switchgnn.torch as sg
-from switchgnn.train.command import main
 from switchgnn.training import load_dataset
+from switchgnn.training.command import main
 from tests.support.gpu import cuda_missing
 from tests.torch.machines import one_machine
 

@@ -4,7 +4,7 @@
 
 import pytest
 
-from switchgnn.training.layers.templates import templates_removed
+from switchgnn.training.layers.pyg_layers import templates_removed
 
 
 @pytest.fixture(autouse=True)

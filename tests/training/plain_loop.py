@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional
 from torch_geometric.nn import models
 
-from switchgnn.training.layers.templates import templates_removed
+from switchgnn.training.layers.pyg_layers import templates_removed
 
 MODELS = {"gcn": models.GCN, "sage": models.GraphSAGE, "gin": models.GIN}
 

@@ -9,7 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
-from switchgnn.training import meeting  # noqa: E402
+from switchgnn.training import gradients as meeting  # noqa: E402
 from tests.support.speed import seconds_here  # noqa: E402
 
 
@@ -52,7 +52,7 @@ import torch
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.host.pace import Pace
 from switchgnn.training.gradients import Sums
-from switchgnn.training.meeting import together_in_file
+from switchgnn.training.gradients import together_in_file
 
 how, file, rank = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
 try:

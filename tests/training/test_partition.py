@@ -14,7 +14,7 @@ from switchgnn.training import (
     read_partition,
     write_partitions,
 )
-from switchgnn.training.partition_files import ARRAYS, SHARED
+from switchgnn.training.partition import ARRAYS, SHARED
 from tests.training.helpers import STEADY, assigned_datasets, one_sentence
 
 

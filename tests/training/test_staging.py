@@ -20,11 +20,13 @@ from switchgnn.host.transport import NO_TRAFFIC  # noqa: E402
 from switchgnn.planner.direction import Direction  # noqa: E402
 from switchgnn.training.data.load import load_dataset  # noqa: E402
 from switchgnn.training.gradients import Sums  # noqa: E402
-from switchgnn.training.layers.whole import distribute  # noqa: E402
+from switchgnn.training.layers.models import distribute  # noqa: E402
 from switchgnn.training.partition import partition_dataset  # noqa: E402
-from switchgnn.training.staging import Staging  # noqa: E402
-from switchgnn.training.sums.neighbours import LocalSum  # noqa: E402
-from switchgnn.training.sums.remote_sum import RemoteSum  # noqa: E402
+from switchgnn.training.sums import (
+    LocalSum,
+    RemoteSum,
+    Staging,
+)
 from tests.support.gpu import cuda_missing  # noqa: E402
 from tests.support.speed import seconds_here  # noqa: E402
 

@@ -15,12 +15,11 @@ from switchgnn.base.tasks import TaskError
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import G3
 from switchgnn.host.wire.addresses import Addresses
-from switchgnn.training.bins.options import BinOptions
-from switchgnn.training.device_name import DeviceName
+from switchgnn.training.bins import BinOptions
+from switchgnn.training.device import DeviceName
 from switchgnn.training.layers.models import ModelOptions
-from switchgnn.training.task import TrainTask
 from switchgnn.training.trainer import TrainOptions
-from switchgnn.training.worker import Training
+from switchgnn.training.worker import Training, TrainTask
 
 WORKER = Station("02:00:00:00:00:01", "10.0.0.1")
 TASK = TrainTask(

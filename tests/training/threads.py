@@ -8,10 +8,9 @@ import numpy as np
 import torch
 
 from switchgnn.training.gradients import Sums
-from switchgnn.training.layers.models import ModelOptions, build_model
-from switchgnn.training.layers.whole import distribute
+from switchgnn.training.layers.models import ModelOptions, build_model, distribute
 from switchgnn.training.partition import partition_dataset
-from switchgnn.training.sums.remote_sum import RemoteSum
+from switchgnn.training.sums import RemoteSum
 from switchgnn.training.trainer import Trainer, TrainOptions
 from tests.support.speed import seconds_here
 from tests.training.gathering import Gathering

@@ -16,7 +16,7 @@ from switchgnn.planner.costs.seconds import Network
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 
 if TYPE_CHECKING:
-    from switchgnn.torch.job import Job
+    from switchgnn.training.job import Job
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def write_job_of(
         SwitchGNNError: PyTorch is missing, or whatever stops planning or writing.
     """
     try:
-        job = importlib.import_module("switchgnn.torch.job")
+        job = importlib.import_module("switchgnn.training.job")
     except ImportError as error:
         raise SwitchGNNError(
             f"A job needs PyTorch and PyTorch Geometric, but {error.name} is missing: "

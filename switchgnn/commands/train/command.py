@@ -47,7 +47,7 @@ from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.presets import AUTO as PLAN_AUTO
 from switchgnn.planner.presets import PAPER, PRESETS
 from switchgnn.training.asked import AskedTraining
-from switchgnn.training.device_name import DeviceName
+from switchgnn.training.device import DeviceName
 
 if TYPE_CHECKING:
     from switchgnn.commands.train.job import TrainJob
@@ -142,9 +142,11 @@ def train(
     # What needs PyTorch; other commands do without it.
     from switchgnn.commands.train.job import SKEW, TrainJob, default_task  # noqa: PLC0415
     from switchgnn.commands.train.steps import run_training  # noqa: PLC0415
-    from switchgnn.training.layers.models import build_model  # noqa: PLC0415
-    from switchgnn.training.layers.templates import templates_removed  # noqa: PLC0415
-    from switchgnn.training.layers.whole import check_layers  # noqa: PLC0415
+    from switchgnn.training.layers.models import (
+        build_model,
+        check_layers,
+    )
+    from switchgnn.training.layers.pyg_layers import templates_removed  # noqa: PLC0415
     from switchgnn.training.worker import Training  # noqa: PLC0415
 
     place = find_metrics(metrics, workers)

@@ -22,7 +22,7 @@ from switchgnn.host.metrics import metrics_place
 from switchgnn.host.registry import SwitchProgram
 from switchgnn.topologies import BackgroundTraffic, Fabric, WireBytes, carried
 from switchgnn.topologies.processes.child import Child
-from switchgnn.training.task import TrainTask
+from switchgnn.training.worker import TrainTask
 
 StepListener = Callable[[str, int, int], None]
 

@@ -18,7 +18,7 @@ from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.presets import Choice, Situation
 from switchgnn.topologies import Backend
-from switchgnn.training.task import TrainTask
+from switchgnn.training.worker import TrainTask
 
 # By how many seconds workers may be apart. The command itself sees that a process has ended, or
 # does nothing any more.

@@ -28,7 +28,7 @@ def training_nursery() -> Nursery:
     """
     os.environ.update(ENVIRONMENT)
     try:
-        importlib.import_module("switchgnn.training.task")
+        importlib.import_module("switchgnn.training.worker")
     except ImportError as error:
         raise SwitchGNNError(
             f"Training needs PyTorch and PyTorch Geometric, but {error.name} is missing: "

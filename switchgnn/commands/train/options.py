@@ -17,7 +17,7 @@ from switchgnn.host.errors import TransportError
 from switchgnn.host.registry import AUTO, DEFAULT, G3, TRANSPORTS, TransportKind, transport_kind
 
 if TYPE_CHECKING:
-    from switchgnn.training.bins.options import BinOptions
+    from switchgnn.training.bins import BinOptions
     from switchgnn.training.data.dataset import Dataset
 
 _SAMPLED = " or ".join(each.name for each in TRANSPORTS if each.samples)
@@ -207,6 +207,6 @@ class TransportOptions:
 
     def bins(self) -> "BinOptions":
         """Return the size of bins and what overlaps."""
-        from switchgnn.training.bins.options import PIPELINES, BinOptions  # noqa: PLC0415
+        from switchgnn.training.bins import PIPELINES, BinOptions  # noqa: PLC0415
 
         return BinOptions(self.bin_memory, *PIPELINES[self.pipeline.value])

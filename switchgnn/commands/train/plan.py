@@ -25,7 +25,7 @@ from switchgnn.planner.presets import Choice as Strategies
 from switchgnn.planner.presets import choose as choose_strategies
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.layers.models import exchanged_widths
-from switchgnn.training.partition_files import write_partitions
+from switchgnn.training.partition import write_partitions
 
 
 @dataclass(frozen=True)

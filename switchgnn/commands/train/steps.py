@@ -38,7 +38,7 @@ from switchgnn.topologies import Ahead, build_fabric, choose, compile_for, folde
 from switchgnn.topologies.processes.child import temporary_files_in
 from switchgnn.topologies.processes.nursery import Nursery
 from switchgnn.training.data.dataset import Dataset
-from switchgnn.training.partition_files import write_partitions
+from switchgnn.training.partition import write_partitions
 
 _LOG = logging.getLogger(__name__)
 _NO_PLAN: dict[str, Any] = dict.fromkeys(STRATEGY_NAMES)

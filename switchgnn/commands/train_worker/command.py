@@ -23,6 +23,6 @@ def group() -> None:
 def train_worker() -> None:
     """Take a task as one line of JSON from standard input and do it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to stop
-    from switchgnn.training.task import TrainTask, run_train_worker  # noqa: PLC0415
+    from switchgnn.training.worker import TrainTask, run_train_worker  # noqa: PLC0415
 
     run_train_worker(TrainTask.from_json(sys.stdin.readline()))

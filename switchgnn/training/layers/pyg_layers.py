@@ -2,8 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The layers of PyG that are one sum over neighbours: GCNConv, SAGEConv and GINConv."""
 
-from collections.abc import Callable
+import tempfile
+import traceback
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -12,10 +17,77 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch_geometric.nn import GCNConv, GINConv, MessagePassing, SAGEConv
 
-from switchgnn.training.errors import UnsupportedLayerError
-from switchgnn.training.layers.anywhere import Anywhere
-from switchgnn.training.layers.summed import ALL_ROWS, SummedLayer
+from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.files import private_folder
+from switchgnn.training.errors import ModelError, UnsupportedLayerError
+from switchgnn.training.layers.models import Anywhere
 from switchgnn.training.partition import Partition
+
+ALL_ROWS = slice(None)
+
+
+class SummedLayer(ABC):
+    """A layer that is ``after(x, map(sum of before(x)))``, where ``map`` is linear.
+
+    Attributes:
+        loops: whether each vertex is a neighbour of itself, exactly once; otherwise the
+            self-loops of the input stay as they are.
+    """
+
+    loops: bool = False
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """The number of elements of an output."""
+
+    @property
+    def mapped_width(self) -> int | None:
+        """The number of elements of a row after ``map``; None: there is no map."""
+        return None
+
+    @property
+    def constant(self) -> bool:
+        """Whether ``before`` returns the same rows for the same inputs in every pass."""
+        return True
+
+    def before(self, inputs: Tensor, _span: slice = ALL_ROWS) -> Tensor:
+        """Return the rows that are summed, [k, F].
+
+        Args:
+            inputs: [k, F], the layer's inputs of a span of rows.
+            _span: the places of the k rows.
+        """
+        return inputs
+
+    def map(self, rows: Tensor) -> Tensor:
+        """Return the rows after the linear map, [k, mapped_width], without a bias."""
+        return rows
+
+    @abstractmethod
+    def after(self, inputs: Tensor, sums: Tensor, span: slice = ALL_ROWS) -> Tensor:
+        """Complete a layer.
+
+        Args:
+            inputs: [k, F], the layer's inputs of a span of rows.
+            sums: [k, mapped_width], the mapped sums over all neighbours.
+            span: the places of the k rows.
+
+        Returns:
+            The outputs, [k, width].
+        """
+
+    def sums_first(self, rows: Tensor) -> bool:
+        """Return whether fewer elements travel where rows [k, F] are summed before the map.
+
+        Rows that need a gradient travel back as well. Mapped rows always do in training,
+        because the weights of the map need one.
+        """
+        if self.mapped_width is None:
+            return True
+        passes = 1 + torch.is_grad_enabled()
+        return rows.shape[1] * (1 + rows.requires_grad) <= self.mapped_width * passes
+
 
 _SUMS = ("sum", "add")
 _Make = Callable[[Any, Partition, Tensor], SummedLayer]
@@ -221,3 +293,91 @@ _KINDS: tuple[tuple[Any, tuple[str, ...], _Make], ...] = (
     (SAGEConv, ("mean", *_SUMS), _SAGE.of),
     (GINConv, _SUMS, _GIN.of),
 )
+
+
+@contextmanager
+def templates_removed() -> Iterator[None]:
+    """Take away at the end whatever temporary files this process has made meanwhile.
+
+    No other thread may make any: the folder for them is the process's.
+    """
+    before = tempfile.tempdir
+    with private_folder("switchgnn-") as folder:
+        tempfile.tempdir = str(folder)
+        try:
+            yield
+        finally:
+            tempfile.tempdir = before
+
+
+# A traceback without an end would come from a recursion without one.
+_MOST_BYTES = 20_000
+
+
+@contextmanager
+def own_code(model: str) -> Iterator[None]:
+    """Tell of an exception of the user's model by its file, line and traceback.
+
+    What has not passed through the user's file stays as it is, and so do errors of ours, which
+    are no fault of the model.
+
+    Args:
+        model: ``FILE.py:NAME``, or the name of a model that comes along, which has no such file.
+
+    Raises:
+        ModelError: in place of an exception of the user's code.
+    """
+    file, colon, _ = model.rpartition(":")
+    try:
+        yield
+    except SwitchGNNError:
+        raise
+    except Exception as error:
+        if not colon or (begin := _first_in(file, error)) is None:
+            raise
+        raise _model_error(model, file, error, begin) from error
+
+
+def _first_in(file: str, error: Exception) -> TracebackType | None:
+    """Return the part of a traceback from the first frame of a file on; None: it has none."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename != file:
+        trace = trace.tb_next
+    return trace
+
+
+def _model_error(
+    model: str, file: str, error: Exception, begin: TracebackType | None
+) -> ModelError:
+    own = [frame for frame in traceback.extract_tb(begin) if frame.filename == file]
+    where = f", in line {own[-1].lineno} ({own[-1].name})" if own else ""
+    words = str(error).strip().partition("\n")[0].rstrip(".")
+    reason = f"{type(error).__name__}: {words}" if words else type(error).__name__
+    return ModelError(f"The model {model} failed{where}: {reason}.", _details(error, begin))
+
+
+def _details(error: Exception, begin: TracebackType | None) -> str:
+    """Return the traceback; nothing where no line of the user's is to blame."""
+    if begin is None and not isinstance(error, SyntaxError):
+        return ""
+    text = "".join(traceback.format_exception(type(error), error, begin, chain=False))
+    if len(text) > _MOST_BYTES:
+        half = _MOST_BYTES // 2
+        text = f"{text[:half]}\n[...]\n{text[-half:]}"
+    return text
+
+
+@contextmanager
+def made_by_user(model: str) -> Iterator[None]:
+    """As :func:`own_code`, where every exception is one of the user's file: it may not even load.
+
+    Raises:
+        ModelError: in place of an exception.
+    """
+    file = model.rpartition(":")[0]
+    try:
+        yield
+    except SwitchGNNError:
+        raise
+    except Exception as error:
+        raise _model_error(model, file, error, _first_in(file, error)) from error

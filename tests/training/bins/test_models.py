@@ -21,16 +21,22 @@ from switchgnn.host.direct import (  # noqa: E402
 )
 from switchgnn.host.pace import Pace  # noqa: E402
 from switchgnn.host.wire.header import KIND_AT, Kind  # noqa: E402
-from switchgnn.training.bins import rounds as bin_rounds  # noqa: E402
-from switchgnn.training.bins.models import distribute_in_bins  # noqa: E402
-from switchgnn.training.bins.options import PIPELINES, BinOptions  # noqa: E402
-from switchgnn.training.bins.rounds import BinnedSum  # noqa: E402
+from switchgnn.training import bins as bin_rounds  # noqa: E402
+from switchgnn.training.bins import (  # noqa: E402
+    PIPELINES,
+    BinnedSum,
+    BinOptions,
+    distribute_in_bins,
+)
 from switchgnn.training.data.load import load_dataset  # noqa: E402
 from switchgnn.training.errors import UnsupportedLayerError  # noqa: E402
-from switchgnn.training.layers.models import ModelOptions, build_model  # noqa: E402
-from switchgnn.training.layers.whole import distribute  # noqa: E402
+from switchgnn.training.layers.models import (  # noqa: E402
+    ModelOptions,
+    build_model,
+    distribute,
+)
 from switchgnn.training.partition import partition_dataset  # noqa: E402
-from switchgnn.training.sums.remote_sum import RemoteSum  # noqa: E402
+from switchgnn.training.sums import RemoteSum  # noqa: E402
 from switchgnn.training.trainer import Trainer, TrainOptions  # noqa: E402
 from tests.host.direct.crew import Hub, on_hub, together  # noqa: E402
 from tests.host.direct.streams import binned_on_hub  # noqa: E402

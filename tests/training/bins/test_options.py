@@ -14,8 +14,7 @@ pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installe
 
 from switchgnn.host.direct import binned_schedules
 from switchgnn.host.direct import outbox as visit_order
-from switchgnn.training.bins.models import local_order
-from switchgnn.training.bins.options import BinOptions, pack_bins, vertices_per_bin
+from switchgnn.training.bins import BinOptions, local_order, pack_bins, vertices_per_bin
 from switchgnn.training.data.load import load_dataset
 from switchgnn.training.errors import TrainingError
 from switchgnn.training.partition import partition_dataset

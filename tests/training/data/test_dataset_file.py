@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 
 from switchgnn.training import DatasetError, load_dataset
-from switchgnn.training.data.dataset_file import read_dataset, write_dataset
+from switchgnn.training.data.dataset import read_dataset, write_dataset
 from tests.training.helpers import STEADY, datasets, one_sentence
 
 

@@ -14,11 +14,11 @@ from switchgnn.planner.direction import Direction  # noqa: E402
 from switchgnn.training.layers.models import (  # noqa: E402
     ModelOptions,
     build_model,
+    distribute,
     exchanged_widths,
 )
-from switchgnn.training.layers.whole import distribute  # noqa: E402
 from switchgnn.training.partition import partition_dataset  # noqa: E402
-from switchgnn.training.sums.remote_sum import RemoteSum  # noqa: E402
+from switchgnn.training.sums import RemoteSum  # noqa: E402
 from tests.support.speed import seconds_here  # noqa: E402
 from tests.training.gathering import Gathering  # noqa: E402
 from tests.training.layers.test_layers import WIDE, make_data, whole_edges  # noqa: E402

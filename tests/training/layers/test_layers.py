@@ -14,9 +14,9 @@ from switchgnn.planner.direction import Direction  # noqa: E402
 from switchgnn.planner.graphs.graph import graph_from_edges  # noqa: E402
 from switchgnn.training.data.dataset import Dataset  # noqa: E402
 from switchgnn.training.errors import UnsupportedLayerError  # noqa: E402
-from switchgnn.training.layers.whole import check_layers, distribute  # noqa: E402
+from switchgnn.training.layers.models import check_layers, distribute  # noqa: E402
 from switchgnn.training.partition import partition_dataset  # noqa: E402
-from switchgnn.training.sums.remote_sum import RemoteSum  # noqa: E402
+from switchgnn.training.sums import RemoteSum  # noqa: E402
 from tests.support.speed import seconds_here  # noqa: E402
 from tests.training.gathering import Gathering  # noqa: E402
 

@@ -7,7 +7,7 @@ import pytest
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.training.errors import ModelError
 from switchgnn.training.layers.models import ModelOptions, build_model
-from switchgnn.training.layers.own_code import own_code
+from switchgnn.training.layers.pyg_layers import own_code
 
 MODEL = """
 import torch

@@ -16,7 +16,7 @@ import tempfile, sys
 from pathlib import Path
 from contextlib import nullcontext
 from switchgnn.training.layers.models import MODELS, ModelOptions, build_model
-from switchgnn.training.layers.templates import templates_removed
+from switchgnn.training.layers.pyg_layers import templates_removed
 
 with {around}():
     for name in MODELS:

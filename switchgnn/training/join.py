@@ -17,19 +17,48 @@ from torch.distributed.rendezvous import rendezvous
 from switchgnn.base.described import DescribedNetwork, interfaces, read_network
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.metrics import check_installed
+from switchgnn.controller.install import Share, install_each
+from switchgnn.controller.target import client_of, parts_for
 from switchgnn.host.metrics import serving_metrics
 from switchgnn.host.mixed import open_switch
 from switchgnn.host.pace import Pace
 from switchgnn.host.transport import Transport, WorkerEnd
 from switchgnn.host.wire.addresses import Addresses
+from switchgnn.p4src import load_program
 from switchgnn.torch.errors import JobError
-from switchgnn.torch.job import PLAN_FOLDER, Job, job_schedule, read_job, read_part
-from switchgnn.torch.session import open_session
-from switchgnn.torch.worker import Worker
-from switchgnn.training.meeting import collective, patience_of, share_cores, together
+from switchgnn.training.gradients import collective, patience_of, share_cores, together
+from switchgnn.training.job import PLAN_FOLDER, Job, job_schedule, read_job, read_part
+from switchgnn.training.joined import Worker
 from switchgnn.training.partition import Partition
-from switchgnn.training.sums.remote_sum import RemoteSum
+from switchgnn.training.sums import RemoteSum
 from switchgnn.training.worker import view_of
+
+
+def open_session(plan: Path, network: DescribedNetwork, *, election_id: int = 1) -> int:
+    """Bring all switches of a network to a plan, in a new session.
+
+    Switches that serve the plan already only get the session.
+
+    Args:
+        plan: its folder.
+        network: where the switches are.
+        election_id: of all controllers the one with the highest is obeyed.
+
+    Returns:
+        The number of the session, for the workers.
+
+    Raises:
+        PlannerError: no plan, or a damaged one.
+        ControllerError: a switch is not there, obeys another controller, or cannot take it.
+    """
+    parts = parts_for(plan, network)
+    with ExitStack() as stack:
+        clients = [client_of(switch, election_id=election_id) for switch in network.in_order]
+        for client in clients:
+            stack.callback(client.close)
+        shares = [Share(*part, client) for part, client in zip(parts, clients, strict=True)]
+        return install_each(shares, program=load_program(), new_session=True).session
+
 
 # Seconds for which workers may be apart: one may read a large part, or write a checkpoint.
 _SKEW = 180.0
