@@ -36,7 +36,7 @@ def run(settings: Settings) -> Iterator[Line]:
 
 
 def _compared(settings: Settings, graph: str) -> Line:
-    from switchgnn.commands.train.predict import predict_transport  # noqa: PLC0415
+    from switchgnn.commands.train.plan import predict_transport  # noqa: PLC0415
     from switchgnn.training import load_dataset  # noqa: PLC0415
 
     setting = Setting(

@@ -76,7 +76,7 @@ def _processors(settings: Settings, target: Target) -> Iterator[Line]:
 
 
 def _exchanges(settings: Settings, setting: Setting) -> Iterator[Line]:
-    from switchgnn.commands.train.predict import predict_transport  # noqa: PLC0415
+    from switchgnn.commands.train.plan import predict_transport  # noqa: PLC0415
     from switchgnn.training import load_dataset  # noqa: PLC0415
 
     job, data = job_of(setting, SWITCH.name), load_dataset(setting.graph)

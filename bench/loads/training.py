@@ -11,7 +11,7 @@ from bench.line import Goal, Line
 from bench.machine import lacks
 from bench.measure import Samples
 from bench.settings import Settings
-from switchgnn.commands.train.nursery import ENVIRONMENT
+from switchgnn.commands.train.steps import ENVIRONMENT
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import SWITCH
 from switchgnn.p4src import load_program

@@ -86,6 +86,6 @@ def test_what_is_copied_is_enough_for_an_installation(tmp_path):
     subprocess.run([sys.executable, "-c", HOOKS.format("wheel"), str(out)], cwd=tree, check=True)
     [wheel] = out.iterdir()
     names = set(zipfile.ZipFile(wheel).namelist())
-    assert "switchgnn/commands/switch/command.py" in names
+    assert "switchgnn/commands/switch.py" in names
     assert "switchgnn/p4src/compiled/switchgnn.json" in names
     assert any(name.startswith("switchgnn/softswitch/native/runtime/") for name in names)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from switchgnn.commands.switch.command import app
+from switchgnn.commands.switch import app
 from switchgnn.softswitch.ports import EthernetSpec, parse_port
 from switchgnn.topologies import Target, targets
 from switchgnn.topologies.targets import switch_command

@@ -14,7 +14,7 @@ from switchgnn.base.described import (
     read_network,
 )
 from switchgnn.base.network import NetworkError, star_network
-from switchgnn.network.draft import draft_star, place_worker
+from switchgnn.commands.network import draft_star, place_worker
 from tests.support.markers import needs_root
 from tests.support.networks import in_network, own_network
 

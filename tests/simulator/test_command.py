@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.machine import find_installation
 from switchgnn.commands.application import app
-from switchgnn.commands.doctor.command import examine
+from switchgnn.commands.doctor import examine
 from switchgnn.planner import build_plan, load_graph, write_plan
 from switchgnn.planner.partition.g3 import g3
 from switchgnn.simulator import compute_seconds
@@ -335,7 +335,7 @@ def test_doctor_names_what_simulations_need():
 
 
 def test_doctor_shows_the_command_that_mends(monkeypatch):
-    monkeypatch.setattr("switchgnn.commands.doctor.command._ns3", lambda: None)
+    monkeypatch.setattr("switchgnn.commands.doctor._ns3", lambda: None)
     shown = CliRunner().invoke(app, ["doctor"], env={"COLUMNS": "200"}).stdout
     assert f"  ns3: {find_installation().mend('simulate')}\n" in shown
 

@@ -5,8 +5,7 @@
 import numpy as np
 import pytest
 
-from switchgnn.commands.run.job import run_job
-from switchgnn.commands.run.options import RunOptions
+from switchgnn.commands.run.job import RunOptions, run_job
 from switchgnn.host.direct import Framing, copy_schedules, partial_schedules
 from switchgnn.host.direct.kinds import copies, fewest_rows
 from switchgnn.host.pace import Pace

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from switchgnn.commands.application import COMMANDS
-from switchgnn.commands.train.nursery import ENVIRONMENT
+from switchgnn.commands.train.steps import ENVIRONMENT
 from switchgnn.topologies.processes.nursery import Nursery
 from tests.support.leftovers import lasting
 from tests.support.speed import seconds_here
@@ -27,7 +27,7 @@ from tests.support.speed import seconds_here
 _PRELOAD = (
     *(command.module for command in COMMANDS),
     "switchgnn.softswitch.daemon.command",
-    "switchgnn.commands.worker.command",
+    "switchgnn.commands.worker",
 )
 _ROOT = Path(__file__).parent.parent.parent
 # What `switchgnn train` imports, if it is there.

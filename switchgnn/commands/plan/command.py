@@ -2,14 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """`switchgnn plan`: plan, report, and check plans."""
 
+import importlib
 import json
+import re
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from textwrap import wrap
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich import box
+from rich.table import Table
 
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.files import reason_to_distrust
+from switchgnn.base.machine import how_to_install
 from switchgnn.base.options import DATA, NETWORK, OUTPUT, PLAN, parse_bytes, with_groups
 from switchgnn.commands.plan.display import (
     COLUMNS,
@@ -27,25 +35,160 @@ from switchgnn.commands.plan.display import (
     within_switch,
 )
 from switchgnn.commands.plan.display import as_json as report_as_json
-from switchgnn.commands.plan.job import PlanOptions, PlanReport, make_plan, report_plan
-from switchgnn.commands.plan.memory import memory_table
-from switchgnn.commands.plan.outlook import LinkOptions
-from switchgnn.commands.plan.parts import write_job_of
+from switchgnn.commands.plan.job import LinkOptions, PlanOptions, PlanReport, make_plan, report_plan
 from switchgnn.commands.plan.plots import draw_plan_plots
-from switchgnn.commands.shared.console import plain_console
+from switchgnn.commands.shared.console import Steps, plain_console
+from switchgnn.commands.shared.options import (
+    PlanLeavesOption,
+    SlotsOption,
+    SpinesOption,
+    StrategyOption,
+    StrategyOptions,
+    SwitchOption,
+    TableMemoryOption,
+    find_plan_leaf_spine,
+)
 from switchgnn.commands.shared.outputs import check_outputs
-from switchgnn.commands.shared.steps import Steps
-from switchgnn.commands.shared.strategies import SlotsOption, StrategyOption, StrategyOptions
-from switchgnn.commands.shared.switch import SwitchOption, TableMemoryOption
-from switchgnn.commands.shared.topology import PlanLeavesOption, SpinesOption, find_plan_leaf_spine
+from switchgnn.controller.plan import Use
 from switchgnn.host.wire.header import WIDEST
 from switchgnn.planner.check.plan import check_plan, name_of_graph
+from switchgnn.planner.chosen import Asked
+from switchgnn.planner.costs.seconds import Network
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.bundled import is_bundled
 from switchgnn.planner.graphs.load import load_graph
+from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.plan.files import check_place, write_plan
 from switchgnn.planner.presets import PAPER, slots_of_memory
 from switchgnn.profiles import PlanMemory, find_profile
+
+if TYPE_CHECKING:
+    from switchgnn.training.job import Job
+
+
+@dataclass(frozen=True)
+class WrittenJob:
+    """What was written, to be told."""
+
+    job: "Job"
+
+    def as_json(self) -> str:
+        """Return it as JSON."""
+        return json.dumps(asdict(self.job))
+
+    def sentence(self, folder: Path) -> str:
+        """Return it in words."""
+        job = self.job
+        return (
+            f"Job: {folder}: {job.data} with {job.vertices:,} vertices, {job.edges:,} directed "
+            f"edges, {job.features} features and {job.classes} classes, for {job.workers} workers. "
+            "Copy it to each machine; a worker reads the plan and its own part."
+            f"{job.why and f' {job.why}'}"
+        )
+
+
+def write_job_of(
+    data: str,
+    workers: int,
+    out: Path,
+    *,
+    asked: Asked,
+    slots: int | None,
+    leaf_spine: LeafSpine | None,
+    seed: int,
+    network: Network,
+    width: int | None,
+) -> WrittenJob:
+    """Plan and write a job.
+
+    Args:
+        data: the name of a data set, or its file.
+        workers: their number.
+        out: the folder of the job.
+        asked: the strategies.
+        slots: the aggregators that a block may use; None: all of the program's.
+        leaf_spine: the leaves that the workers are attached to; None: a star.
+        seed: of the partition, the blocks and the order.
+        network: what exchanges are predicted on, for the strategy `auto`.
+        width: numbers of a row in them; None: as many as a frame usually has.
+
+    Returns:
+        What was written.
+
+    Raises:
+        SwitchGNNError: PyTorch is missing, or whatever stops planning or writing.
+    """
+    try:
+        job = importlib.import_module("switchgnn.training.job")
+    except ImportError as error:
+        raise SwitchGNNError(
+            f"A job needs PyTorch and PyTorch Geometric, but {error.name} is missing: "
+            f"{how_to_install('training')}."
+        ) from error
+    steps = Steps()
+    with steps:
+        steps.tell(f"load {data}")
+        return WrittenJob(
+            job.write_job(
+                data,
+                workers,
+                out,
+                asked=asked,
+                slots=slots,
+                leaves=leaf_spine.leaves if leaf_spine else 0,
+                spines=leaf_spine.spines if leaf_spine else 1,
+                seed=seed,
+                network=network,
+                **({} if width is None else {"width": width}),
+                progress=steps.tell,
+                writing=steps.finishing,
+            )
+        )
+
+
+_KILO, _MEGA = 1e3, 1e6
+# A plan has little to do with what is smaller: ports, addresses, barriers.
+_SHOWN_BYTES = 1_000
+
+
+def memory_table(memory: PlanMemory) -> Table:
+    """Return the large tables and registers, and the sums of all."""
+    title = f"memory of the {'fullest ' if memory.switches > 1 else ''}switch"
+    table = Table(title=title, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("", no_wrap=True)
+    for name in ("number", "room", "bits each", "size"):
+        table.add_column(name, justify="right")
+    for kind, uses, total in (
+        ("table", memory.tables, memory.table_bytes),
+        ("register", _banks_together(memory.registers), memory.register_bytes),
+    ):
+        for use in uses:
+            if use.bytes >= _SHOWN_BYTES or not use.fits:
+                table.add_row(
+                    f"{kind} {use.name}",
+                    f"{use.number:,}",
+                    "-" if use.room is None else f"{use.room:,}",
+                    f"{use.bits:,}",
+                    _size(use.bytes),
+                )
+        table.add_row(f"all {kind}s", "", "", "", _size(total))
+    return table
+
+
+def _banks_together(registers: Iterable[Use]) -> list[Use]:
+    """Return the registers of all banks that hold the same as one."""
+    found: dict[str, Use] = {}
+    for use in registers:
+        name = re.sub(r"^bank\d+\.", "banks.", use.name)
+        known = found.get(name, replace(use, name=name, number=0, room=0))
+        room = None if known.room is None or use.room is None else known.room + use.room
+        found[name] = replace(known, number=known.number + use.number, room=room)
+    return list(found.values())
+
+
+def _size(number: float) -> str:
+    return f"{number / _MEGA:,.2f} MB" if number >= _MEGA else f"{number / _KILO:,.2f} kB"
+
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 

@@ -9,8 +9,7 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
-from switchgnn.commands.plan.job import PlanReport
-from switchgnn.commands.plan.outlook import Outlook
+from switchgnn.commands.plan.job import Outlook, PlanReport
 from switchgnn.planner.chosen import strategy_names
 from switchgnn.planner.costs.flow import OWN
 from switchgnn.planner.costs.forecast import told_seconds

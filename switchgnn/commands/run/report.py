@@ -2,10 +2,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report of a run, for users and programs."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
-from switchgnn.commands.shared.leaf_spine_report import LeafSpineReport
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.commands.run.job import RunOptions
+from switchgnn.commands.run.reference import Verdict
+from switchgnn.commands.shared.leaf_spine import LeafSpineReport, report_leaf_spine
+from switchgnn.commands.shared.workers import WorkerOutcome
+from switchgnn.host.alone import Exchanges, HostTraffic, host_traffic
+from switchgnn.host.registry import HOST, HOST_PARTIAL
+from switchgnn.host.wire.native import hosts_run_as
+from switchgnn.p4src import Program
+from switchgnn.planner.chosen import strategy_names
+from switchgnn.planner.direction import Direction
+from switchgnn.planner.graphs.boundary import boundary_edges
+from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner.plan.files import read_assignment
+from switchgnn.planner.plan.leaf_spine import LeafSpineParts
+from switchgnn.planner.plan.manifest import Manifest
+from switchgnn.planner.presets import Choice as Strategies
+from switchgnn.topologies import Ahead, Choice, WireBytes
 
 
 @dataclass(frozen=True)
@@ -144,3 +165,212 @@ class RunReport:
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain data, for JSON."""
         return asdict(self)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Everything that is known before a packet is sent.
+
+    Attributes:
+        program: what the switches run.
+        graph: the graph, of n vertices.
+        features: float32[n, F], what is summed.
+        plan: the folder of the plan.
+        left: bool[n], the destinations that it leaves to the hosts; None: none.
+        strategies, manifest: those of the plan.
+        parts: those of the plan for leaves and spines; None for a star.
+        seconds: the time that planning took.
+    """
+
+    program: Program
+    graph: Graph
+    features: NDArray[np.float32]
+    plan: Path
+    left: NDArray[np.bool_] | None
+    strategies: Strategies
+    manifest: Manifest
+    parts: LeafSpineParts | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The results of the exchanges.
+
+    Attributes:
+        outcomes: the outcome of each worker.
+        wire, wires: the bytes of each worker, and who counted them.
+        counters, port_queue: by how much those of all switches together have grown.
+        releases: how often each worker has had a slot released.
+        background_bytes: bytes that background flows delivered.
+        entries, install_seconds: the size and the time of the installation.
+        partial_sums: partial sums that the spines have taken.
+        cables: bytes between switches, if they are counted.
+        cable_faults: frames that a fault was injected into between switches, by kind.
+    """
+
+    outcomes: list[WorkerOutcome]
+    wire: list[WireBytes]
+    wires: str
+    counters: dict[str, int]
+    port_queue: tuple[int, ...]
+    releases: tuple[int, ...]
+    background_bytes: int
+    entries: int
+    install_seconds: float
+    partial_sums: int
+    cables: WireBytes | None
+    cable_faults: dict[str, int]
+
+
+def make_report(
+    options: RunOptions,
+    choice: Choice,
+    ahead: Ahead | None,
+    prepared: Prepared,
+    measured: Measured,
+    verdict: Verdict,
+) -> RunReport:
+    """Compare what was measured with what was planned.
+
+    Args:
+        options: what was asked for.
+        choice: the target and the fabric.
+        ahead: what the switches run the program as; None for BMv2.
+        prepared: what was planned.
+        measured: the results of the exchanges.
+        verdict: the comparison of all rounds with the reference.
+
+    Returns:
+        The report.
+    """
+    forward = prepared.manifest.direction(Direction.FORWARD)
+    prediction = forward.prediction
+    exchanges = Exchanges(Direction.FORWARD, prepared.features.shape[1], options.rounds)
+    boundary = boundary_edges(prepared.graph, read_assignment(prepared.plan))
+    alone = host_traffic(boundary, options.workers, [exchanges], options.framing)
+    per_worker = _report_workers(measured, alone[HOST.name], alone[HOST_PARTIAL.name])
+    return RunReport(
+        target=choice.target.value,
+        backend=None if ahead is None else ahead.backend.value,
+        backend_reason=None if ahead is None else ahead.reason,
+        compile_seconds=None if ahead is None else ahead.seconds,
+        hosts=hosts_run_as(),
+        fabric=choice.fabric.value,
+        reason=choice.reason,
+        workers=options.workers,
+        graph=prepared.graph.name,
+        vertices=prepared.graph.vertices,
+        edges=len(prepared.graph.indices),
+        boundary_vertices=prediction.boundary_vertices,
+        features=prepared.features.shape[1],
+        rounds=options.rounds,
+        blocks=len(forward.block_numbers),
+        slots=options.slots,
+        lanes=prepared.manifest.lanes,
+        strategy=options.asked.preset,
+        why=tuple(prepared.strategies.because.values()),
+        **strategy_names(prepared.manifest),
+        exact=verdict.wrong_sums == 0,
+        wrong_sums=verdict.wrong_sums,
+        max_error=verdict.max_error,
+        error_bound=verdict.error_bound,
+        bytes_up=sum(report.bytes_up for report in per_worker),
+        bytes_down=sum(report.bytes_down for report in per_worker),
+        host_mtu=options.framing.told,
+        host_bytes_up=sum(report.host_bytes_up for report in per_worker),
+        host_bytes_down=sum(report.host_bytes_down for report in per_worker),
+        host_partial_bytes_up=sum(report.host_partial_bytes_up for report in per_worker),
+        host_partial_bytes_down=sum(report.host_partial_bytes_down for report in per_worker),
+        wires=measured.wires,
+        frames_up=sum(outcome.traffic["frames_up"] for outcome in measured.outcomes),
+        frames_down=sum(outcome.traffic["frames_down"] for outcome in measured.outcomes),
+        passes=measured.counters["passes"],
+        contributions=measured.counters["contributions"],
+        table_entries=measured.entries,
+        plan_seconds=prepared.seconds,
+        install_seconds=measured.install_seconds,
+        seconds=max(outcome.seconds for outcome in measured.outcomes),
+        marked=measured.counters["marked"],
+        port_queue=measured.port_queue,
+        background_bytes=measured.background_bytes,
+        faults_injected=_injected(measured),
+        repairs=_repairs(measured.outcomes),
+        per_worker=per_worker,
+        leaf_spine=_leaf_spine_report(prepared, measured, exchanges, alone),
+    )
+
+
+def _report_workers(
+    measured: Measured, copied: HostTraffic, partial: HostTraffic
+) -> tuple[WorkerReport, ...]:
+    return tuple(
+        WorkerReport(
+            worker=worker,
+            features_sent=outcome.tally["features_sent"],
+            sums_received=outcome.tally["sums_received"],
+            bytes_up=wire.up,
+            bytes_down=wire.down,
+            host_bytes_up=copied.up[worker],
+            host_bytes_down=copied.down[worker],
+            host_partial_bytes_up=partial.up[worker],
+            host_partial_bytes_down=partial.down[worker],
+            seconds=outcome.seconds,
+            releases=releases,
+            tally=outcome.tally,
+        )
+        for worker, (outcome, wire, releases) in enumerate(
+            zip(measured.outcomes, measured.wire, measured.releases, strict=True)
+        )
+    )
+
+
+def _leaf_spine_report(
+    prepared: Prepared,
+    measured: Measured,
+    exchanges: Exchanges,
+    alone: Mapping[str, HostTraffic],
+) -> LeafSpineReport | None:
+    if prepared.parts is None:
+        return None
+    return report_leaf_spine(
+        prepared.parts,
+        prepared.manifest,
+        [exchanges],
+        alone=alone,
+        partial_sums=measured.partial_sums,
+        cables=measured.cables,
+        faults_injected=measured.cable_faults,
+    )
+
+
+_REPAIRS = (
+    "features_resent",
+    "probes",
+    "recalls",
+    "sums_recalled",
+    "fetches",
+    "features_fetched",
+    "sums_made",
+    "late",
+    "repeated",
+    "wrong",
+    "malformed",
+    "barriers_repeated",
+    "marked",
+    "notices",
+)
+
+
+def _injected(measured: Measured) -> dict[str, int]:
+    """Return the faults on the links of workers and on cables between switches."""
+    total = dict(measured.cable_faults)
+    for outcome in measured.outcomes:
+        for counts in outcome.faults.values():
+            for name, number in counts.items():
+                total[name] = total.get(name, 0) + number
+    return total
+
+
+def _repairs(outcomes: list[WorkerOutcome]) -> dict[str, int]:
+    return {name: sum(outcome.tally[name] for outcome in outcomes) for name in _REPAIRS}

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starts one process per worker, follows their reports, and collects their sums."""
 
+import importlib
 import json
 import logging
 import os
@@ -19,6 +20,7 @@ from switchgnn.host.pace import Pace
 from switchgnn.host.worker import WorkerTask
 from switchgnn.topologies import Fabric
 from switchgnn.topologies.processes.child import Child, how_it_ended
+from switchgnn.topologies.processes.nursery import Nursery
 
 WORKER_COMMAND = python_program("switchgnn.commands", "worker")
 # Beyond the patience; it also is the time in which a worker starts.
@@ -265,3 +267,14 @@ def _traceback(child: Child) -> str:
     said = child.said()
     starts = [number for number, line in enumerate(said) if line.endswith(_TRACEBACK)]
     return "\n".join(said[starts[-1] :][-_MOST_LINES:]) if starts else ""
+
+
+# What they import, so that it is there when they are forked.
+_MODULES = ("switchgnn.softswitch.daemon.command", "switchgnn.commands.worker")
+
+
+def fork_nursery() -> Nursery:
+    """Return a nursery, not yet started, that is forked from this process with its modules."""
+    for name in _MODULES:
+        importlib.import_module(name)
+    return Nursery()

@@ -15,13 +15,11 @@ from rich.text import Text
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.options import OUTPUT, VIRTUAL_TIME, with_groups
-from switchgnn.commands.run.options import RunOptions
-from switchgnn.commands.shared.console import plain_console
-from switchgnn.commands.shared.logs import LogDirOption, VerboseOption, told_aloud
-from switchgnn.commands.shared.nursery import fork_nursery
-from switchgnn.commands.shared.outputs import check_outputs
-from switchgnn.commands.shared.sentences import counted, ran_as
-from switchgnn.commands.shared.topology import SiteOptions
+from switchgnn.commands.run.job import RunOptions
+from switchgnn.commands.shared.console import counted, plain_console, ran_as
+from switchgnn.commands.shared.options import SiteOptions
+from switchgnn.commands.shared.outputs import LogDirOption, VerboseOption, check_outputs, told_aloud
+from switchgnn.commands.shared.workers import fork_nursery
 from switchgnn.commands.soak.draw import summary_of
 from switchgnn.commands.soak.runs import Failure, SoakOptions, SoakReport
 from switchgnn.commands.soak.runs import soak as soak_runs

@@ -4,7 +4,7 @@
 
 import random
 
-from switchgnn.commands.run.options import RunOptions
+from switchgnn.commands.run.job import RunOptions
 from switchgnn.controller.controls.passage import DEFAULT_ECN_THRESHOLD
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.faults import DIRECTIONS

@@ -4,7 +4,7 @@
 
 from dataclasses import asdict
 
-from switchgnn.commands.run.options import RunOptions
+from switchgnn.commands.run.job import RunOptions
 from switchgnn.host.wire.faults import Faults
 from switchgnn.virtual.scenario.files import scenario_line
 from switchgnn.virtual.scenario.scenario import Rates, Scenario

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.commands.run.job import COMPARING, run_job
-from switchgnn.commands.run.options import RunOptions
+from switchgnn.commands.run.job import COMPARING, RunOptions, run_job
 from switchgnn.commands.run.report import RunReport
-from switchgnn.commands.shared.interruption import Interruption
+from switchgnn.commands.shared.console import Interruption
 from switchgnn.commands.soak.draw import command_of, draw_run
 from switchgnn.commands.soak.in_virtual_time import scenario_words
 from switchgnn.topologies import Backend, Choice, choose

@@ -15,9 +15,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from switchgnn.commands.shared.console import plain_console
-from switchgnn.commands.shared.interruption import Interruption
-from switchgnn.commands.shared.sentences import counted
+from switchgnn.commands.shared.console import Interruption, counted, plain_console
 from switchgnn.commands.soak.failure_files import FailureFiles, make_folder, write_failure
 from switchgnn.topologies import Backend
 from switchgnn.virtual.guide import Guide

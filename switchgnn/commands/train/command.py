@@ -3,42 +3,63 @@
 """`switchgnn train`: full-graph GNN training over the switch, or between hosts."""
 
 import json
-from contextlib import ExitStack
+import statistics
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich import box
+from rich.table import Table
 
 from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.full_disk import why_not_written
+from switchgnn.base.machine import how_to_install
 from switchgnn.base.options import DATA, OUTPUT, PLAN, with_groups
-from switchgnn.commands.metrics_option import MetricsOption, find_metrics
 from switchgnn.commands.shared.config_file import ConfigOption
-from switchgnn.commands.shared.console import plain_console
-from switchgnn.commands.shared.faults import FaultsOption
-from switchgnn.commands.shared.interruption import end_like_interrupted
-from switchgnn.commands.shared.leaf_spine_display import leaf_spine_table
-from switchgnn.commands.shared.live.options import LiveOptions
-from switchgnn.commands.shared.logs import LogDirOption, VerboseOption, told_aloud
-from switchgnn.commands.shared.outputs import check_outputs
-from switchgnn.commands.shared.recordings import PcapOption, Recordings, recordings_in
-from switchgnn.commands.shared.sentences import captured_line, ran_as, strategies_line
-from switchgnn.commands.shared.strategies import SlotsOption, StrategyOptions
-from switchgnn.commands.shared.topology import BandwidthOption, SiteOptions, WindowOption
+from switchgnn.commands.shared.console import (
+    captured_line,
+    end_like_interrupted,
+    plain_console,
+    ran_as,
+    strategies_line,
+)
+from switchgnn.commands.shared.leaf_spine import leaf_spine_table
+from switchgnn.commands.shared.live import LiveOptions
+from switchgnn.commands.shared.options import (
+    BandwidthOption,
+    FaultsOption,
+    MetricsOption,
+    SiteOptions,
+    SlotsOption,
+    StrategyOptions,
+    WindowOption,
+    find_metrics,
+)
+from switchgnn.commands.shared.outputs import (
+    LogDirOption,
+    PcapOption,
+    Recordings,
+    VerboseOption,
+    check_outputs,
+    recordings_in,
+    told_aloud,
+)
 from switchgnn.commands.train.display import (
     Epochs,
     closing_line,
     kept_line,
     links_table,
     transports_table,
+    verdict_lines,
 )
-from switchgnn.commands.train.events import TrainEvents
-from switchgnn.commands.train.interrupted import Reached
-from switchgnn.commands.train.nursery import training_nursery
-from switchgnn.commands.train.options import DataOptions, TransportOptions
+from switchgnn.commands.train.job import DataOptions, TransportOptions
 from switchgnn.commands.train.plots import draw_plots, require_matplotlib
 from switchgnn.commands.train.report import EpochListener, TrainReport
-from switchgnn.commands.train.verdict import verdict_lines
+from switchgnn.commands.train.steps import training_nursery
 from switchgnn.controller.controls.passage import DEFAULT_ECN_THRESHOLD
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import AUTO, G3, SWITCH, TransportKind
@@ -52,6 +73,190 @@ from switchgnn.training.device import DeviceName
 if TYPE_CHECKING:
     from switchgnn.commands.train.job import TrainJob
     from switchgnn.training.data.dataset import Dataset
+
+_INTERRUPTED = 130  # 128 and the number of SIGINT, as shells have it
+
+
+class Reached:
+    """Follows trainings, one after the other, and shows what was reached if one is interrupted.
+
+    Args:
+        reports: those of trainings that are done; it grows.
+        epochs: how many each is to have.
+        checkpoint: where they are saved, or None.
+        as_json: whether to print a line of JSON.
+    """
+
+    def __init__(
+        self,
+        reports: Sequence[TrainReport],
+        epochs: int,
+        checkpoint: Path | None,
+        *,
+        as_json: bool,
+    ) -> None:
+        self._reports = reports
+        self._epochs = epochs
+        self._checkpoint = checkpoint
+        self._as_json = as_json
+        self._transport = ""
+        self._events: list[dict[str, Any]] = []
+
+    def takes(self, transport: str) -> None:
+        """Name the transport that `auto` takes."""
+        self._transport = transport
+
+    @contextmanager
+    def over(self, transport: str) -> Iterator[None]:
+        """Follow the training over a transport.
+
+        Raises:
+            typer.Exit: with the exit code of Ctrl-C, in its place.
+        """
+        self._transport, self._events = transport, []
+        try:
+            yield
+        except KeyboardInterrupt:
+            self._show()
+            raise typer.Exit(_INTERRUPTED) from None
+
+    def epoch(self, event: dict[str, Any]) -> None:
+        """Take worker 0's event of an epoch."""
+        self._events.append(event)
+
+    def _show(self) -> None:
+        if self._as_json:
+            typer.echo(json.dumps(self._to_dict()))
+            return
+        console = plain_console(soft_wrap=True, highlight=False)
+        console.print(self._sentence())
+        if self._reports or self._events:
+            console.print(self._table())
+
+    def _sentence(self) -> str:
+        last = self._events[-1]["epoch"] if self._events else 0
+        words = f"Interrupted over {self._transport} after {last:,} of {self._epochs:,} epochs"
+        if self._checkpoint is not None and self._checkpoint.exists():
+            return f"{words}; the same command goes on from {self._checkpoint}."
+        return f"{words}."
+
+    def _table(self) -> Table:
+        table = Table(title="What was reached", box=box.SIMPLE_HEAD)
+        table.add_column("transport", no_wrap=True)
+        for name in ("epochs", "loss", "test", "ms per epoch"):
+            table.add_column(name, justify="right")
+        for report in self._reports:
+            table.add_row(*_row(report.transport, report.epochs))
+        if self._events:
+            table.add_row(*_row(self._transport, self._events))
+        return table
+
+    def _to_dict(self) -> dict[str, Any]:
+        return {
+            "event": "interrupted",
+            "transport": self._transport,
+            "epochs": len(self._events),
+            "losses": [event["loss"] for event in self._events],
+            "test_accuracy": _test_accuracy(self._events),
+        }
+
+
+def _row(transport: str, events: Sequence[dict[str, Any]]) -> list[str]:
+    test = _test_accuracy(events)
+    return [
+        transport,
+        f"{events[-1]['epoch']:,}" if events else "-",
+        f"{events[-1]['loss']:.4f}" if events else "-",
+        "-" if test is None else f"{test:.1%}",
+        f"{statistics.median(event['seconds'] for event in events) * 1000:.0f}" if events else "-",
+    ]
+
+
+def _test_accuracy(events: Sequence[dict[str, Any]]) -> float | None:
+    known = [event["accuracy"]["test"] for event in events if event["accuracy"]]
+    return known[-1] if known else None
+
+
+_TIMES = ("seconds", "exchange", "waiting", "all_reduce")
+_ACCURACIES = ("train", "validation", "test")
+
+
+class EventsError(SwitchGNNError):
+    """TensorBoard events could not be written."""
+
+
+class TrainEvents:
+    """Writes the epochs of one transport to FOLDER/TRANSPORT. Use it as a context manager.
+
+    Args:
+        folder: the folder for `tensorboard --logdir`.
+        transport: the name of the curve.
+
+    Raises:
+        EventsError: TensorBoard is missing, or the folder cannot be written.
+    """
+
+    def __init__(self, folder: Path, transport: str) -> None:
+        self._folder = folder
+        try:
+            from torch.utils.tensorboard import SummaryWriter  # noqa: PLC0415  slow, seldom used
+
+            with self._writing():
+                self._writer = SummaryWriter(str(folder / transport))
+        except ImportError as error:
+            raise EventsError(
+                f"TensorBoard events need tensorboard: {how_to_install('tensorboard')}, "
+                "or leave out --tensorboard."
+            ) from error
+
+    def __enter__(self) -> "TrainEvents":
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        try:
+            with self._writing():
+                # Closing alone does not tell what could not be written.
+                self._writer.flush()
+                self._writer.close()
+        except EventsError:
+            if error is None:
+                raise
+
+    def epoch(self, event: dict[str, Any]) -> None:
+        """Write worker 0's event of an epoch.
+
+        Raises:
+            EventsError: the events of earlier epochs could not be written.
+        """
+        with self._writing():
+            self._write_all(event)
+
+    def _write_all(self, event: dict[str, Any]) -> None:
+        self._write("loss", event["loss"], event)
+        for name in _TIMES:
+            self._write(f"seconds/{name}", event[name], event)
+        for name in _ACCURACIES:
+            if event["accuracy"] and event["accuracy"][name] is not None:
+                self._write(f"accuracy/{name}", event["accuracy"][name], event)
+        for name in ("bytes_up", "bytes_down"):
+            self._write(f"traffic/{name}", event["traffic"][name], event)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            why = why_not_written(error, self._folder)
+            raise EventsError(f"Cannot write events to {self._folder}: {why}.") from error
+
+    def _write(self, name: str, value: float, event: dict[str, Any]) -> None:
+        self._writer.add_scalar(name, value, event["epoch"])
+
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -236,7 +441,7 @@ def _decided(
 
     Nothing is predicted where options were given that only the switch uses.
     """
-    from switchgnn.commands.train.predict import resolved  # noqa: PLC0415
+    from switchgnn.commands.train.plan import resolved  # noqa: PLC0415
 
     predicted: dict[str, float] = {}
     if switch_only:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.commands.shared.leaf_spine_report import LeafSpineReport
+from switchgnn.commands.shared.leaf_spine import LeafSpineReport
 from switchgnn.host.wire.link import Traffic
 
 # Called with worker 0's event of an epoch.

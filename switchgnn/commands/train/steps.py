@@ -2,30 +2,35 @@
 # SPDX-License-Identifier: Apache-2.0
 """The steps of `switchgnn train`, one after another."""
 
+import importlib
 import logging
+import os
+from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.files import private_folder
-from switchgnn.commands.shared.leaf_spine_report import LeafSpineReport, report_leaf_spine
-from switchgnn.commands.shared.live.onlooker import NOBODY, Onlooker
-from switchgnn.commands.shared.logs import logged_steps, run_logs
-from switchgnn.commands.shared.site import faults_on_cables, make_site
-from switchgnn.commands.shared.workers import follow_workers
-from switchgnn.commands.train.exchange import (
-    Measured,
-    StepListener,
-    heard_by,
-    install_and_train,
+from switchgnn.base.machine import how_to_install, python_program
+from switchgnn.commands.shared.console import naming_who_releases
+from switchgnn.commands.shared.leaf_spine import (
+    LeafSpineReport,
+    all_cables,
+    partial_sums_taken,
+    report_leaf_spine,
 )
+from switchgnn.commands.shared.live import NOBODY, Onlooker, Running
+from switchgnn.commands.shared.outputs import log_install, logged_steps, run_logs
+from switchgnn.commands.shared.site import bank_slots_of, faults_on_cables, make_site, shares_of
+from switchgnn.commands.shared.workers import EventListener, follow_workers, fork_nursery
 from switchgnn.commands.train.job import TrainJob
-from switchgnn.commands.train.nursery import TRAIN_WORKER
-from switchgnn.commands.train.plan import Prepared, prepare_training
+from switchgnn.commands.train.plan import Prepared, prepare_training, schedule_file_of
 from switchgnn.commands.train.report import EpochListener, Recorder, TrainReport
+from switchgnn.controller import P4RuntimeClient, install_each, read_counters
 from switchgnn.host.alone import Exchanges, host_traffic
 from switchgnn.host.direct.framing import USUAL_MTU, Framing
 from switchgnn.host.metrics import metrics_place
@@ -34,11 +39,189 @@ from switchgnn.host.wire.native import compile_for_hosts, hosts_run_as
 from switchgnn.planner.chosen import STRATEGY_NAMES, strategy_names
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
-from switchgnn.topologies import Ahead, build_fabric, choose, compile_for, folder_for_sockets
-from switchgnn.topologies.processes.child import temporary_files_in
+from switchgnn.topologies import (
+    Ahead,
+    BackgroundTraffic,
+    Fabric,
+    WireBytes,
+    build_fabric,
+    carried,
+    choose,
+    compile_for,
+    folder_for_sockets,
+)
+from switchgnn.topologies.processes.child import Child, temporary_files_in
 from switchgnn.topologies.processes.nursery import Nursery
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.partition import write_partitions
+from switchgnn.training.worker import TrainTask
+
+# Threads of OpenMP that wait for each other would spin, and switch and workers share the cores.
+# https://gcc.gnu.org/onlinedocs/libgomp/OMP_005fWAIT_005fPOLICY.html
+ENVIRONMENT = {"OMP_WAIT_POLICY": "PASSIVE"}
+TRAIN_WORKER = python_program("switchgnn.commands", "train-worker")
+
+
+def training_nursery() -> Nursery:
+    """Import PyTorch; return a nursery, not yet started, that is forked from this process.
+
+    It must be started before PyTorch computes anything here: a process that is forked from one
+    with threads of OpenMP waits for them without end.
+    https://github.com/pytorch/pytorch/issues/17199
+
+    Raises:
+        SwitchGNNError: PyTorch or PyTorch Geometric is not installed.
+    """
+    os.environ.update(ENVIRONMENT)
+    try:
+        importlib.import_module("switchgnn.training.worker")
+    except ImportError as error:
+        raise SwitchGNNError(
+            f"Training needs PyTorch and PyTorch Geometric, but {error.name} is missing: "
+            f"{how_to_install('training')}."
+        ) from error
+    return fork_nursery()
+
+
+StepListener = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The events of the workers and the counts of the switches.
+
+    Attributes:
+        finished: the last event of each worker.
+        wires: what the interfaces of the workers counted, or None.
+        cables: what the interfaces between switches counted, or None.
+        partial_sums: partial sums that the spines have taken.
+        cable_faults: frames that a fault was injected into between switches, by kind.
+    """
+
+    finished: list[dict[str, Any]]
+    wires: list[WireBytes] | None
+    cables: WireBytes | None
+    partial_sums: int
+    cable_faults: dict[str, int]
+
+
+def install_and_train(
+    job: TrainJob,
+    fabric: Fabric,
+    prepared: Prepared,
+    recorder: Recorder,
+    step: StepListener,
+    *,
+    onlooker: Onlooker = NOBODY,
+) -> Measured:
+    """Install the plan of the fabric's folder, and let all workers train.
+
+    Args:
+        job: what to do.
+        fabric: the running fabric; its folder has what ``prepare_training`` wrote.
+        prepared: the same, as it is in memory.
+        recorder: takes the events of the workers.
+        step: called with (name of the step, done, total).
+        onlooker: hears of it.
+
+    Returns:
+        What was measured.
+
+    Raises:
+        SwitchGNNError: the installation or a worker failed.
+    """
+    with ExitStack() as stack:
+        clients = [
+            stack.enter_context(P4RuntimeClient(switch.grpc_address))
+            for switch in fabric.site.switches
+        ]
+        shares = shares_of(fabric.folder / "plan", prepared.parts, fabric.site, clients)
+        report = install_each(
+            shares,
+            program=job.program,
+            ecn_threshold=job.ecn_threshold,
+            new_session=True,
+            progress=lambda _address, done, total: step("installing", done, total),
+        )
+        log_install(report)
+        with BackgroundTraffic(fabric, job.background):
+            tasks = [
+                replace(
+                    _task(job, prepared, worker, fabric, report.session),
+                    tell_every=onlooker.tell_every,
+                )
+                for worker in range(job.workers)
+            ]
+            counters = [read_counters(client) for client in clients]
+            wires, cables = fabric.wire_bytes(), fabric.cable_bytes()
+            plain = job.transport.program is SwitchProgram.SWITCHGNN and job.transport.needs_plan
+            slots = bank_slots_of(shares) if plain else ()
+            with (
+                onlooker.over(Running(job.task.transport, fabric, bank_slots=slots)),
+                naming_who_releases(clients, job.leaf_spine, job.workers),
+            ):
+                listen = heard_by(recorder, onlooker)
+                step("training", 0, 0)
+                finished = follow_workers(_children(fabric), tasks, listen)
+            return Measured(
+                finished=finished,
+                wires=carried(wires, fabric.wire_bytes()),
+                cables=all_cables(cables, fabric.cable_bytes()),
+                partial_sums=partial_sums_taken(
+                    job.leaf_spine, counters, [read_counters(client) for client in clients]
+                ),
+                cable_faults=fabric.cable_injected(),
+            )
+
+
+def heard_by(recorder: Recorder, onlooker: Onlooker) -> EventListener:
+    """Return what hands the events of workers to both."""
+
+    def listen(worker: int, event: dict[str, Any]) -> None:
+        onlooker.event(worker, event)
+        recorder(worker, event)
+
+    return listen
+
+
+def _task(
+    job: TrainJob, prepared: Prepared, worker: int, fabric: Fabric, session: int
+) -> TrainTask:
+    site, folder = fabric.site, fabric.folder
+    return replace(
+        job.task,
+        worker=worker,
+        partitions=folder / "partitions",
+        link=fabric.worker_link(worker),
+        addresses=site.addresses(worker),
+        plan=folder / "plan" if job.transport.needs_plan else None,
+        session=session,
+        schedule=schedule_file_of(folder, worker) if prepared.scheduled else None,
+        stations=tuple(map(site.station, range(site.workers))),
+        recording=job.recordings.of_worker(worker),
+        meeting=folder / "meeting",
+        metrics=metrics_place(job.metrics, worker) if job.metrics else "",
+    )
+
+
+def _children(fabric: Fabric) -> list[Child]:
+    """Return each worker's process, with variables as torchrun sets them; they meet in a file."""
+    workers = fabric.site.workers
+    children: list[Child] = []
+    for worker in range(workers):
+        variables = {
+            "RANK": str(worker),
+            "WORLD_SIZE": str(workers),
+            "LOCAL_RANK": str(worker),
+        }
+        if fabric.workers_have_hosts:
+            # Without this, gloo takes the address of the machine's name.
+            variables["GLOO_SOCKET_IFNAME"] = fabric.worker_link(worker).removeprefix("eth:")
+        else:
+            variables["GLOO_SOCKET_IFNAME"] = "lo"
+        children.append(fabric.worker_child(worker, TRAIN_WORKER, environment=variables))
+    return children
+
 
 _LOG = logging.getLogger(__name__)
 _NO_PLAN: dict[str, Any] = dict.fromkeys(STRATEGY_NAMES)

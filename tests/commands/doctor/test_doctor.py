@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from switchgnn.base.machine import find_installation
 from switchgnn.commands.application import app
-from switchgnn.commands.doctor.command import examine
+from switchgnn.commands.doctor import examine
 
 ROOT = Path(__file__).parents[3]
 
@@ -121,7 +121,7 @@ def test_what_is_optional_is_looked_at():
 
 @pytest.mark.parametrize("reason", [None, "Mininet cannot build a network here (no)"])
 def test_the_test_of_a_run_is_that_of_the_doctor(monkeypatch, reason):
-    monkeypatch.setattr("switchgnn.commands.doctor.command.mininet_missing", lambda: reason)
+    monkeypatch.setattr("switchgnn.commands.doctor.mininet_missing", lambda: reason)
     found = {finding.name: finding for finding in examine()}["fabric mininet"]
     assert not found.required
     assert (found.found is None) == (reason is not None)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from switchgnn.base.described import interface_named
-from switchgnn.commands.doctor.network_findings import examine_network
+from switchgnn.commands.doctor import examine_network
 from switchgnn.controller import P4RuntimeClient
 from switchgnn.controller.p4runtime.client import program_cookie
 from switchgnn.p4src import load_strawman

@@ -7,8 +7,8 @@ from functools import partial
 import pytest
 from typer.testing import CliRunner
 
+from switchgnn.commands import figures
 from switchgnn.commands.application import app
-from switchgnn.commands.figures import command as figures
 from switchgnn.experiments import ExperimentError, cells_of, load_figures, run_points
 from switchgnn.experiments.runner import REFUSED
 from tests.experiments.fake_points import FakeCommand

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from switchgnn.base.described import Interface, read_network
 from switchgnn.base.network import NetworkError
-from switchgnn.commands.network import command
+from switchgnn.commands import network as command
 
 HERE = {
     name: Interface(name, f"52:54:00:00:00:0{number}", ip, 1500, up)

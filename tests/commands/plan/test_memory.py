@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from switchgnn.commands.application import app
-from switchgnn.commands.plan.memory import PlanMemory
+from switchgnn.commands.plan.command import PlanMemory
 from switchgnn.controller.plan import Use
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.plan.files import read_switch_part

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.commands.application import app
-from switchgnn.commands.shared.steps import Steps
+from switchgnn.commands.shared.console import Steps
 from switchgnn.planner import load_graph, read_manifest
 from switchgnn.planner.check.files import PlanCheckError
 from switchgnn.planner.check.plan import check_plan
@@ -238,7 +238,7 @@ def test_short_work_says_nothing(capsys):
 
 
 def test_long_work_says_each_step_once(capsys, monkeypatch):
-    monkeypatch.setattr("switchgnn.commands.shared.steps._QUIET_SECONDS", 0.0)
+    monkeypatch.setattr("switchgnn.commands.shared.console._QUIET_SECONDS", 0.0)
     with Steps() as steps:
         for step in ("one", "two"):
             deadline = time.monotonic() + seconds_here(10)

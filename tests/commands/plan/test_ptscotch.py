@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.commands.application import app
-from switchgnn.commands.doctor.command import examine
+from switchgnn.commands.doctor import examine
 from switchgnn.planner import build_plan, load_assignment, load_graph, read_manifest, write_plan
 from switchgnn.planner.check.plan import check_plan
 from switchgnn.planner.partition.ptscotch import ptscotch, ptscotch_missing

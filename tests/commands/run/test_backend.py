@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from switchgnn.base.native import find_compiler
 from switchgnn.commands.application import app
-from switchgnn.commands.doctor.command import examine
-from switchgnn.commands.shared.sentences import ran_as
+from switchgnn.commands.doctor import examine
+from switchgnn.commands.shared.console import ran_as
 from switchgnn.p4src import load_program
 from switchgnn.softswitch.errors import SoftSwitchError
 from switchgnn.softswitch.native.build import VARIABLE, Backend, backend_here, compile_ahead

@@ -10,7 +10,7 @@ from rich.table import Table
 from typer.testing import CliRunner
 
 from switchgnn.commands.application import app
-from switchgnn.commands.doctor.finding import Finding
+from switchgnn.commands.doctor import Finding
 from switchgnn.commands.shared.console import plain_console
 from tests.support.commands import switchgnn
 
@@ -37,7 +37,7 @@ def test_all_commands_print_with_it():
 
 def test_doctor_names_an_extra(monkeypatch):
     finding = Finding("mininet", "[use]", False, None, "pip install -e '.[mininet]'")
-    monkeypatch.setattr("switchgnn.commands.doctor.command.examine", lambda: [finding])
+    monkeypatch.setattr("switchgnn.commands.doctor.examine", lambda: [finding])
     said = CliRunner().invoke(app, ["doctor"]).output
     assert "pip install -e '.[mininet]'" in said
     assert "[use]" in said and "absent" in said

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from switchgnn.commands.shared.interruption import Interruption
+from switchgnn.commands.shared.console import Interruption
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
 

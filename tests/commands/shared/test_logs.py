@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.commands.shared.logs import logged_steps, run_logs, told_aloud
+from switchgnn.commands.shared.outputs import logged_steps, run_logs, told_aloud
 from tests.support.kept_logs import take_kept_logs
 
 LOG = logging.getLogger("switchgnn.some.part")

@@ -5,7 +5,7 @@
 import pytest
 
 from switchgnn.capture.files import CaptureFiles
-from switchgnn.commands.shared.recordings import RecordingsError, recordings_in
+from switchgnn.commands.shared.outputs import RecordingsError, recordings_in
 from switchgnn.host.wire.recording import Recording
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 

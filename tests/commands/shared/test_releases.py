@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from switchgnn.commands.shared import releases
-from switchgnn.commands.shared.releases import (
+from switchgnn.commands.shared import console as releases
+from switchgnn.commands.shared.console import (
     naming_who_releases,
     releases_between,
     too_many_releases,

@@ -8,7 +8,7 @@ import pytest
 
 from switchgnn.base.described import SwitchTarget, network_text
 from switchgnn.base.network import NetworkError
-from switchgnn.commands.switch.network import as_described
+from switchgnn.commands.switch import as_described
 from switchgnn.softswitch.daemon.options import SwitchOptions
 from tests.network.usual import described_leaf_spine, described_star
 

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from switchgnn.commands.errors import ProgramError
-from switchgnn.commands.switch.program import find_program
+from switchgnn.commands.switch import find_program
 from switchgnn.controller.p4runtime.client import program_cookie
 from switchgnn.p4src import load_program, load_strawman
 from switchgnn.p4src.program import SWITCHGNN

@@ -8,10 +8,9 @@ import pytest
 
 pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
 
-from switchgnn.commands.train import predict as module
+from switchgnn.commands.train import plan as module
 from switchgnn.commands.train.job import TrainJob, default_task
-from switchgnn.commands.train.plan import plan_of
-from switchgnn.commands.train.predict import predict_transport
+from switchgnn.commands.train.plan import plan_of, predict_transport
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH
 from switchgnn.planner.chosen import Asked

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from switchgnn.commands.train.verdict import verdict_lines
+from switchgnn.commands.train.display import verdict_lines
 from tests.commands.train.test_report import report
 
 

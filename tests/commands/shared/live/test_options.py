@@ -7,8 +7,7 @@ import pytest
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.machine import Installation
-from switchgnn.commands.shared.live.onlooker import NOBODY
-from switchgnn.commands.shared.live.options import LiveOptions
+from switchgnn.commands.shared.live import NOBODY, LiveOptions
 
 
 def test_nobody_wants_a_page():

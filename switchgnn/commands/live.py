@@ -12,8 +12,8 @@ from switchgnn.base.described import DescribedNetwork, read_network
 from switchgnn.base.interruptible import wait_for_interrupt
 from switchgnn.base.metrics import check_installed
 from switchgnn.base.options import OUTPUT
-from switchgnn.commands.shared.interruption import end_like_interrupted
-from switchgnn.commands.shared.live.options import check_page_installed, tell_address
+from switchgnn.commands.shared.console import end_like_interrupted
+from switchgnn.commands.shared.live import check_page_installed, tell_address
 from switchgnn.controller.counters import bank_slots
 from switchgnn.controller.target import parts_for
 

@@ -11,8 +11,7 @@ import typer
 from rich.table import Table
 
 from switchgnn.base.options import OUTPUT
-from switchgnn.commands.shared.console import plain_console
-from switchgnn.commands.shared.interruption import Interruption
+from switchgnn.commands.shared.console import Interruption, plain_console
 from switchgnn.commands.shared.outputs import check_outputs
 from switchgnn.experiments import (
     ExperimentError,

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from switchgnn.commands.shared.console import Steps
 from switchgnn.commands.shared.outputs import check_outputs
-from switchgnn.commands.shared.steps import Steps
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.partition.ptscotch import RANK_PROGRAM
 from switchgnn.planner.partition.shards import shard_file, write_shards

@@ -1,16 +1,19 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What commands tell of a run, handed on to the page that shows it."""
+"""The options that show a run in the browser, the same for all commands that have them."""
 
-from collections.abc import Iterator
+import importlib.util
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import typer
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.commands.shared.live.onlooker import Onlooker, Running
-from switchgnn.controller import P4RuntimeClient
+from switchgnn.base.machine import how_to_install
+from switchgnn.base.options import OUTPUT
+from switchgnn.controller import P4RuntimeClient, TlsOptions
 from switchgnn.controller.watch import WATCH_DEADLINE
 from switchgnn.host.metrics import METRICS_EVENT
 from switchgnn.live.gather import EVERY, LinkSeen
@@ -25,8 +28,147 @@ from switchgnn.live.snapshot import (
     WorkerPlace,
 )
 from switchgnn.live.switches import Switches
-from switchgnn.topologies import Target
+from switchgnn.topologies import Fabric, Target
 from switchgnn.topologies.fabric import Backlog
+
+
+@dataclass(frozen=True)
+class Running:
+    """A network at work.
+
+    Attributes:
+        transport: what carries the sums.
+        fabric: the network; the switches have their plan.
+        credentials: for the switches.
+        bank_slots: for each switch, how many slots of each bank its plan uses, at most; empty:
+            there is no plan.
+        steps: fragments of blocks that each worker has to do; 0: unknown.
+    """
+
+    transport: str
+    fabric: Fabric
+    credentials: TlsOptions | None = None
+    bank_slots: Sequence[int] = ()
+    steps: int = 0
+
+
+class Onlooker:
+    """Hears what a run does, and does nothing about it.
+
+    Attributes:
+        tell_every: seconds after which workers are to say how they are; 0: never.
+    """
+
+    tell_every = 0.0
+
+    def step(self, name: str) -> None:
+        """Hear what is being done."""
+
+    @contextmanager
+    def over(self, running: Running) -> Iterator[None]:
+        """Look at a network, as long as the block runs."""
+        yield
+
+    @contextmanager
+    def over_one_process(self, transport: str) -> Iterator[None]:
+        """Look at a process that needs no network, as long as the block runs."""
+        yield
+
+    def event(self, worker: int, event: dict[str, Any]) -> None:
+        """Hear what a worker says."""
+
+    def done(self, words: str, *, right: bool = True) -> None:
+        """Hear how it has ended."""
+
+
+NOBODY = Onlooker()
+
+
+_PACKAGES = ("starlette", "uvicorn")
+
+
+def check_page_installed(what: str) -> None:
+    """See to it that a page can be served, before anything else is begun.
+
+    Args:
+        what: wants it.
+
+    Raises:
+        SwitchGNNError: a package for it is missing.
+    """
+    missing = [name for name in _PACKAGES if importlib.util.find_spec(name) is None]
+    if missing:
+        raise SwitchGNNError(
+            f"{what} needs the package{'s' if len(missing) > 1 else ''} "
+            f"{' and '.join(missing)}: {how_to_install('live')}."
+        )
+
+
+def tell_address(address: str) -> None:
+    """Say where the page is."""
+    typer.echo(f"Live: {address}", err=True)
+
+
+@dataclass(frozen=True)
+class LiveOptions:
+    """The page that somebody wants, or does not."""
+
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live",
+            rich_help_panel=OUTPUT,
+            show_default=False,
+            help="Show the run as it goes, on a page for a browser on this machine.",
+        ),
+    ] = False
+    live_port: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=65_535,
+            metavar="PORT",
+            rich_help_panel=OUTPUT,
+            show_default="any that is free",
+            help="Of that page.",
+        ),
+    ] = None
+
+    def check(self) -> None:
+        """See to it that the page can be served, before anything else is begun.
+
+        Raises:
+            SwitchGNNError: a package for it is missing, or a port is asked for and no page.
+        """
+        if not self.live:
+            if self.live_port is not None:
+                raise SwitchGNNError("--live-port is the port of a page: add --live.")
+            return
+        check_page_installed("--live")
+
+    @contextmanager
+    def looked_at(self, title: str, *, epochs: int = 0) -> Iterator[Onlooker]:
+        """Serve the page if it is wanted, and say where it is, as long as the block runs.
+
+        Args:
+            title: what runs.
+            epochs: how many there are to be; 0: it is no training.
+
+        Yields:
+            What is to be told of the run.
+
+        Raises:
+            LiveError: nobody can listen there.
+        """
+        if not self.live:
+            yield NOBODY
+            return
+        # What needs packages that most runs do without.
+
+        with served(title, port=self.live_port or 0, epochs=epochs) as (onlooker, address):
+            tell_address(address)
+            yield onlooker
+
 
 _INTERRUPTED = 130  # the exit code of Ctrl-C
 

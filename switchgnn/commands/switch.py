@@ -1,0 +1,234 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""`switchgnn switch`: the embedded switch as a service."""
+
+import signal
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from finsy.proto import p4i, p4r
+from google.protobuf import text_format
+
+from switchgnn.base.described import DescribedNetwork, DescribedSwitch, SwitchTarget, read_network
+from switchgnn.base.files import read_regular, read_regular_text
+from switchgnn.base.network import NetworkError
+from switchgnn.base.options import with_groups
+from switchgnn.commands.errors import ProgramError
+from switchgnn.controller.p4runtime.client import program_cookie
+from switchgnn.controller.p4runtime.layout import parse_p4info
+from switchgnn.p4src import Program, load_program, load_strawman
+from switchgnn.softswitch.daemon.command import run_switch
+from switchgnn.softswitch.daemon.options import SwitchOptions
+from switchgnn.softswitch.daemon.serving import Beginning
+
+
+def as_described(options: SwitchOptions, path: Path, name: str | None) -> SwitchOptions:
+    """Return the options of a switch with the address, device id and ports that a file has.
+
+    Args:
+        options: what the file does not say.
+        path: the network file.
+        name: of the switch; None: the only one.
+
+    Returns:
+        All of them.
+
+    Raises:
+        NetworkError: the file cannot be used, has no such switch, or not enough of it; or what it
+            says is among the options.
+    """
+    if options.grpc is not None or options.port:
+        raise NetworkError("--network says where the switch is: leave out --grpc and --port.")
+    switch = _chosen(read_network(path), path, name)
+    if switch.target is not SwitchTarget.EMBEDDED:
+        raise NetworkError(
+            f"{path}: switch {switch.name} is a {switch.target.value}, which this command does "
+            "not run."
+        )
+    if not switch.ports:
+        raise NetworkError(
+            f"{path}: switch {switch.name} has no ports; write what is at each, as "
+            'ports = { "1" = "eth:enp1s0" }.'
+        )
+    ports = [f"{number}={what}" for number, what in switch.ports.items()]
+    return replace(options, grpc=switch.grpc, device_id=switch.device_id, port=ports)
+
+
+def _chosen(network: DescribedNetwork, path: Path, name: str | None) -> DescribedSwitch:
+    by_name = {switch.name: switch for switch in network.switches}
+    if name is None and len(by_name) == 1:
+        return network.switches[0]
+    found = by_name.get(name or "")
+    if found is None:
+        which = f"has no switch {name}" if name else "has several switches"
+        raise NetworkError(f"{path} {which}: --name is one of {', '.join(by_name)}.")
+    return found
+
+
+PRODUCT, STRAWMAN, NONE = "switchgnn", "strawman", "none"
+_P4INFO_SUFFIX = ".p4info.txtpb"
+
+
+def find_program(name: str, p4info: Path | None) -> p4r.ForwardingPipelineConfig | None:
+    """Return the program that is meant.
+
+    Args:
+        name: `switchgnn` or `strawman`, the product's; `none`; or the file of p4c's JSON.
+        p4info: the file of its P4Info (text); None: the one beside the JSON.
+
+    Returns:
+        What a controller would give to the switch; None for `none`.
+
+    Raises:
+        ProgramError: there is no such program.
+        StaleProgramError: the product's is not compiled, or older than its sources.
+    """
+    if name in (PRODUCT, STRAWMAN, NONE):
+        if p4info is not None:
+            raise ProgramError(f"--p4info goes with a file of one's own, and not with {name}.")
+        if name == NONE:
+            return None
+        return _of_the_product(load_program() if name == PRODUCT else load_strawman())
+    return _of_files(Path(name), p4info)
+
+
+def _of_the_product(program: Program) -> p4r.ForwardingPipelineConfig:
+    return p4r.ForwardingPipelineConfig(
+        p4info=parse_p4info(program.p4info),
+        p4_device_config=program.json,
+        # With it a controller sees that this is the program that it knows.
+        cookie=p4r.ForwardingPipelineConfig.Cookie(cookie=program_cookie(program)),
+    )
+
+
+def _of_files(document: Path, p4info: Path | None) -> p4r.ForwardingPipelineConfig:
+    described = p4info or document.with_name(f"{document.stem}{_P4INFO_SUFFIX}")
+    try:
+        config = read_regular(document)
+        text = read_regular_text(described, "utf-8")
+    except OSError as error:
+        missing = error.filename or document
+        raise ProgramError(
+            f"The P4 program {document} cannot be read: {missing}: {error.strerror or error}. Give "
+            f"the JSON that p4c makes for BMv2, with its P4Info in {described.name} beside it or "
+            f"with --p4info; or {PRODUCT}, {STRAWMAN} or {NONE}."
+        ) from None
+    except UnicodeDecodeError:
+        raise _no_p4info(described) from None
+    try:
+        return p4r.ForwardingPipelineConfig(
+            p4info=text_format.Parse(text, p4i.P4Info()), p4_device_config=config
+        )
+    except text_format.ParseError:
+        raise _no_p4info(described) from None
+
+
+def _no_p4info(path: Path) -> ProgramError:
+    return ProgramError(
+        f"{path} is no P4Info in protobuf's text format: compile the program with p4c's option "
+        "--p4runtime-files."
+    )
+
+
+_TABLE = "session"
+_ANY_TURN = "any_turn"
+
+
+def forget_turn(p4info: p4i.P4Info, entry: p4r.TableEntry) -> p4r.TableEntry:
+    """Return a default action that was kept over a restart, as a controller would write it then.
+
+    The registers say whose turn it is, and are lost. A controller that installs a plan on a switch
+    that was restarted says so with `any_turn`; without it the switch would refuse the workers of a
+    run that goes on.
+
+    Args:
+        p4info: of the program that the switch runs.
+        entry: a default action of any of its tables.
+
+    Returns:
+        A copy with `any_turn` if it is that of a session; otherwise the same.
+    """
+    called = entry.action.action
+    names = {
+        param.id: param.name
+        for action in p4info.actions
+        if action.preamble.id == called.action_id
+        for param in action.params
+    }
+    if _ANY_TURN not in names.values() or not any(
+        table.preamble.id == entry.table_id and table.preamble.alias == _TABLE
+        for table in p4info.tables
+    ):
+        return entry
+    copy = p4r.TableEntry()
+    copy.CopyFrom(entry)
+    for param in copy.action.action.params:
+        if names.get(param.param_id) == _ANY_TURN:
+            param.value = b"\x01"
+    return copy
+
+
+_PROGRAM, _NETWORK = "Program", "Network"
+_INTERRUPTED = 130  # 128 and the number of SIGINT, as shells have it
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command(epilog="Example: switchgnn switch --grpc unix:switch.sock --port 1=eth:enp1s0")
+@with_groups
+def switch(
+    options: SwitchOptions,
+    *,
+    network: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            rich_help_panel=_NETWORK,
+            show_default=False,
+            help="A network file, which says --grpc, --port and --device-id.",
+        ),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            rich_help_panel=_NETWORK,
+            show_default=False,
+            help="Of this switch in that file, if it has several.",
+        ),
+    ] = None,
+    program: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME|FILE",
+            rich_help_panel=_PROGRAM,
+            help="The P4 program to begin with: switchgnn, strawman, none until a controller "
+            "brings one, or the JSON that p4c makes for BMv2.",
+        ),
+    ] = PRODUCT,
+    p4info: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            rich_help_panel=_PROGRAM,
+            show_default="NAME.p4info.txtpb beside it",
+            help="P4Info (text) of a program in a file.",
+        ),
+    ] = None,
+) -> None:
+    """Run the embedded switch as a service.
+
+    It runs until SIGTERM or Ctrl-C. Controllers reach it over P4Runtime. With
+    --state it comes back with its tables when it is restarted.
+    """
+    if network is not None:
+        options = as_described(options, network, name)
+    elif name is not None:
+        raise NetworkError("--name is that of a switch in a network file: add --network.")
+    beginning = Beginning(
+        find_program(program, p4info), options.state, options.state_interval, forget_turn
+    )
+    if run_switch(options, beginning) is signal.SIGINT:
+        raise typer.Exit(_INTERRUPTED)
