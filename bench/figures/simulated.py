@@ -11,9 +11,9 @@ from bench.line import Goal, Line
 from bench.measure import Samples, repeat
 from bench.settings import Settings
 from switchgnn.base.native import find_compiler
-from switchgnn.virtual.scenario.draw import Wish
-from switchgnn.virtual.scenario.scenario import Rates, Scenario
-from switchgnn.virtual.soak import Soak
+from switchgnn.lab.virtual.scenario.draw import Wish
+from switchgnn.lab.virtual.scenario.scenario import Rates, Scenario
+from switchgnn.lab.virtual.soak import Soak
 
 NAME = "simulated"
 _GOAL = 1_000.0

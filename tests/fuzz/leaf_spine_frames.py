@@ -5,7 +5,7 @@
 from collections.abc import Sequence
 
 from switchgnn.host.wire.header import KIND_AT, Kind
-from switchgnn.virtual.network.fields import EXTENSION_AT, seal, write_header
+from switchgnn.lab.virtual.network import EXTENSION_AT, seal, write_header
 from tests.fuzz.frames import Generator
 from tests.fuzz.world import World
 

@@ -13,7 +13,7 @@ from scapy.packet import Packet, Raw
 
 from switchgnn.host.wire.header import PROTOCOL, Kind
 from switchgnn.host.wire.layers import Barrier, Fragment, SwitchGNN
-from switchgnn.virtual.network.fields import LANE_KINDS
+from switchgnn.lab.virtual.network import LANE_KINDS
 
 BROADCAST = "ff:ff:ff:ff:ff:ff"
 # Addresses that no kernel on the way answers for.

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from switchgnn.host.wire.header import FRAGMENT_BYTES, SESSION_MASK, BarrierBody, Header, Kind
+from switchgnn.lab.virtual.network import OFFSET_AT, VERSION_IHL_AT
 from switchgnn.p4src import load_program
 from switchgnn.topologies import Target
-from switchgnn.virtual.network.fields import OFFSET_AT, VERSION_IHL_AT
 from tests.fuzz.field import STRANGER, field, needs_bmv2
 from tests.fuzz.team import BRIEF, Team
 from tests.fuzz.world import WORKERS, make_world

@@ -13,8 +13,8 @@ from switchgnn.host.wire.header import (
     Kind,
     unpack_header,
 )
+from switchgnn.lab.virtual.network import body_bytes, body_end
 from switchgnn.p4src import load_program
-from switchgnn.virtual.network.fields import body_bytes, body_end
 from tests.fuzz.frames import Generator
 from tests.fuzz.world import SCALE, make_world
 

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from switchgnn.host.wire.header import LAST_ROUND, SESSION_MASK, Header, Kind
+from switchgnn.lab.virtual.mad.generator import ON_A_WIRE
 from switchgnn.p4src import load_program
 from switchgnn.topologies import Target
-from switchgnn.virtual.mad.generator import ON_A_WIRE
 from tests.fuzz.checks import check_the_counters
 from tests.fuzz.field import field, needs_bmv2
 from tests.fuzz.frames import IN_A_DATAGRAM, Generator

@@ -8,9 +8,9 @@ run, and every frame is counted under one outcome.
 
 import pytest
 
+from switchgnn.lab.virtual.mad.generator import ON_A_WIRE
 from switchgnn.p4src import load_program
 from switchgnn.topologies import Target
-from switchgnn.virtual.mad.generator import ON_A_WIRE
 from tests.fuzz.attacker import Attacker
 from tests.fuzz.checks import check_the_counters
 from tests.fuzz.field import STRANGER, field, needs_bmv2

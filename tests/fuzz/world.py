@@ -6,11 +6,11 @@ import os
 from dataclasses import dataclass
 
 from switchgnn.base.network import Network, star_network
+from switchgnn.lab.virtual.mad.mad_worker import Facts, facts_of
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.plan.plan import Plan
-from switchgnn.virtual.mad.facts import Facts, facts_of
 
 WORKERS = 3
 WIDTH = 33

@@ -4,8 +4,8 @@
 
 import pytest
 
-from switchgnn.virtual.scenario.draw import Wish
-from switchgnn.virtual.soak import Soak
+from switchgnn.lab.virtual.scenario.draw import Wish
+from switchgnn.lab.virtual.soak import Soak
 
 
 @pytest.fixture(scope="session")

@@ -14,9 +14,9 @@ from pathlib import Path
 from unittest import mock
 
 from switchgnn.host.innetwork.receiver import SumReceiver
-from switchgnn.virtual.scenario.draw import Wish
-from switchgnn.virtual.scenario.files import read_scenario
-from switchgnn.virtual.soak import Soak
+from switchgnn.lab.virtual.scenario.draw import Wish
+from switchgnn.lab.virtual.scenario.scenario import read_scenario
+from switchgnn.lab.virtual.soak import Soak
 
 
 @contextmanager

@@ -5,7 +5,7 @@
 import re
 from pathlib import Path
 
-from switchgnn.virtual.checks import all_checks
+from switchgnn.lab.virtual.checks import all_checks
 
 ROOT = Path(__file__).parents[2]
 CHECKS = Path(all_checks.__file__).parent

@@ -9,13 +9,13 @@ import pytest
 
 from switchgnn.commands.soak.simulated import SimulatedOptions, soak_simulated
 from switchgnn.host.innetwork.receiver import SumReceiver
-from switchgnn.virtual.checks.packets.barrier_waits import BarrierWaits
-from switchgnn.virtual.checks.sums_exact import SumsExact
-from switchgnn.virtual.parts.controller import VirtualController
-from switchgnn.virtual.scenario.scenario import Incident, IncidentKind, Rates, Scenario
-from switchgnn.virtual.shrink.search import Budget, shrink
-from switchgnn.virtual.subject import Subjects
-from switchgnn.virtual.timing.scheduler import Scheduler
+from switchgnn.lab.virtual.checks.barriers import BarrierWaits
+from switchgnn.lab.virtual.checks.outcomes import SumsExact
+from switchgnn.lab.virtual.parts.controller import VirtualController
+from switchgnn.lab.virtual.scenario.scenario import Incident, IncidentKind, Rates, Scenario
+from switchgnn.lab.virtual.shrink import Budget, shrink
+from switchgnn.lab.virtual.subject import Subjects
+from switchgnn.lab.virtual.timing import Scheduler
 
 BAD = Rates(loss=0.15)
 SMALL = Scenario(seed=5, graph="random:8:12:1", rounds=2, up=BAD, down=BAD)
@@ -48,7 +48,7 @@ def test_wherever_it_crashes_it_is_a_failure(star, monkeypatch, owner, name, who
 def test_the_place_in_the_package_is_said(star, monkeypatch):
     monkeypatch.setattr(BarrierWaits, "gave", crash)
     (violation,) = star.run(SMALL).violations[:1]
-    assert "in switchgnn/virtual/checks/packets/packet_check.py, line " in violation.what
+    assert "in switchgnn/lab/virtual/checks/packet.py, line " in violation.what
     assert violation.what.endswith(", _read")
 
 

@@ -8,14 +8,16 @@ from xml.etree import ElementTree
 
 import pytest
 
-from switchgnn.virtual.diagram.cut import cut
-from switchgnn.virtual.diagram.drawing import arrow_ends, draw
-from switchgnn.virtual.diagram.happenings import read_trace
-from switchgnn.virtual.diagram.rows import Across, Arrow, Gap, Mark, rows_of
-from switchgnn.virtual.diagram.svg import svg_of
-from switchgnn.virtual.diagram.text import text_of
-from switchgnn.virtual.scenario.files import read_scenario
-from switchgnn.virtual.scenario.scenario import Incident, IncidentKind, Rates, Scenario
+from switchgnn.lab.virtual.diagram.drawing import arrow_ends, cut, draw
+from switchgnn.lab.virtual.diagram.output import svg_of, text_of
+from switchgnn.lab.virtual.diagram.rows import Across, Arrow, Gap, Mark, read_trace, rows_of
+from switchgnn.lab.virtual.scenario.scenario import (
+    Incident,
+    IncidentKind,
+    Rates,
+    Scenario,
+    read_scenario,
+)
 from tests.virtual.mistaken import sums_that_are_recalled_are_wrong
 
 FOLDER = Path(__file__).parent / "diagrams"

@@ -12,9 +12,14 @@ import pytest
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.commands.soak.simulated import SimulatedOptions, soak_simulated
-from switchgnn.virtual.scenario.files import ScenarioError, read_scenario, scenario_text
-from switchgnn.virtual.scenario.scenario import Rates, Scenario
-from switchgnn.virtual.soak import Soak
+from switchgnn.lab.virtual.scenario.scenario import (
+    Rates,
+    Scenario,
+    ScenarioError,
+    read_scenario,
+    scenario_text,
+)
+from switchgnn.lab.virtual.soak import Soak
 from tests.support.commands import switchgnn
 from tests.virtual.mistaken import sums_that_are_recalled_are_wrong
 

@@ -15,15 +15,12 @@ import pytest
 from typer.testing import CliRunner
 
 from switchgnn.commands.application import app
-from switchgnn.virtual.coverage.buckets import bucket_of
-from switchgnn.virtual.guide import Guide
-from switchgnn.virtual.run import Outcome
-from switchgnn.virtual.scenario.change import changed
-from switchgnn.virtual.scenario.draw import Wish, draw_scenario
-from switchgnn.virtual.scenario.files import scenario_line, scenario_said
-from switchgnn.virtual.scenario.scenario import Rates, Scenario
-from switchgnn.virtual.scene import Violation
-from switchgnn.virtual.soak import Soak
+from switchgnn.lab.virtual.coverage import bucket_of
+from switchgnn.lab.virtual.run import Outcome
+from switchgnn.lab.virtual.scenario.draw import Wish, changed, draw_scenario
+from switchgnn.lab.virtual.scenario.scenario import Rates, Scenario, scenario_line, scenario_said
+from switchgnn.lab.virtual.scene import Violation
+from switchgnn.lab.virtual.soak import Guide, Soak
 from tests.support.speed import seconds_here
 
 WISH = Wish()

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from switchgnn.controller.p4runtime.wire import decode_rows
-from switchgnn.virtual.known_rows import KnownRows
+from switchgnn.lab.virtual.subject import KnownRows
 from tests.controller.p4runtime.test_wire import LAYOUT, random_rows, response
 
 

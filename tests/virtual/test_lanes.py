@@ -7,10 +7,10 @@ from collections import Counter
 import pytest
 
 from switchgnn.host.wire.header import fragment_words, lanes_of, payload_bytes
+from switchgnn.lab.virtual.network import body_bytes, words_of
+from switchgnn.lab.virtual.scenario.draw import Wish, draw_scenario
+from switchgnn.lab.virtual.scenario.scenario import Rates, Scenario
 from switchgnn.planner.lanes import LANES
-from switchgnn.virtual.network.fields import body_bytes, words_of
-from switchgnn.virtual.scenario.draw import Wish, draw_scenario
-from switchgnn.virtual.scenario.scenario import Rates, Scenario
 
 BAD = Rates(loss=0.1, duplicate=0.1, late=0.05, reorder=0.1, corrupt=0.05)
 

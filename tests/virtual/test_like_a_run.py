@@ -8,9 +8,8 @@ import pytest
 
 from switchgnn.commands.soak.draw import draw_run
 from switchgnn.commands.soak.in_virtual_time import scenario_words
+from switchgnn.lab.virtual.scenario.scenario import Rates, scenario_said
 from switchgnn.topologies import choose
-from switchgnn.virtual.scenario.files import scenario_said
-from switchgnn.virtual.scenario.scenario import Rates
 
 LOOPBACK = choose("embedded", "loopback")
 

@@ -8,18 +8,19 @@ from dataclasses import replace
 
 import pytest
 
-from switchgnn.virtual.jobs import DifferenceError
-from switchgnn.virtual.scenario.draw import Wish, draw_scenario
-from switchgnn.virtual.scenario.files import read_scenario, scenario_text
-from switchgnn.virtual.scenario.scenario import (
+from switchgnn.lab.virtual.jobs import DifferenceError
+from switchgnn.lab.virtual.scenario.draw import Wish, draw_scenario
+from switchgnn.lab.virtual.scenario.scenario import (
     Difference,
     DifferenceKind,
     Incident,
     IncidentKind,
     Scenario,
+    read_scenario,
+    scenario_text,
 )
-from switchgnn.virtual.shrink.reductions import fewer_differences, fewer_parts
-from switchgnn.virtual.soak import Soak
+from switchgnn.lab.virtual.shrink import fewer_differences, fewer_parts
+from switchgnn.lab.virtual.soak import Soak
 from tests.support.native import needs_compiler
 
 QUIET = Scenario(seed=1, graph="random:20:30:1", workers=3)

@@ -12,15 +12,17 @@ from dataclasses import replace
 
 import pytest
 
-from switchgnn.virtual.scenario.draw import Wish, draw_scenario
-from switchgnn.virtual.scenario.files import ScenarioError, read_scenario, scenario_text
-from switchgnn.virtual.scenario.scenario import (
+from switchgnn.lab.virtual.scenario.draw import Wish, draw_scenario
+from switchgnn.lab.virtual.scenario.scenario import (
     Fault,
     FaultKind,
     Incident,
     IncidentKind,
     Rates,
     Scenario,
+    ScenarioError,
+    read_scenario,
+    scenario_text,
 )
 from tests.support.native import needs_compiler
 from tests.support.speed import seconds_here

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.virtual.run import Outcome
-from switchgnn.virtual.scenario.scenario import (
+from switchgnn.lab.virtual.run import Outcome
+from switchgnn.lab.virtual.scenario.scenario import (
     Fault,
     FaultKind,
     Incident,
@@ -16,9 +16,8 @@ from switchgnn.virtual.scenario.scenario import (
     Rates,
     Scenario,
 )
-from switchgnn.virtual.scene import Violation
-from switchgnn.virtual.shrink.fewest import fewest
-from switchgnn.virtual.shrink.search import Budget, shrink
+from switchgnn.lab.virtual.scene import Violation
+from switchgnn.lab.virtual.shrink import Budget, fewest, shrink
 from tests.virtual.mistaken import sums_that_are_recalled_are_wrong
 
 NAME = "sums exact"

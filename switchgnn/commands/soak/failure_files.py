@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.virtual.diagram.drawing import draw
-from switchgnn.virtual.diagram.svg import svg_of
-from switchgnn.virtual.diagram.text import text_of
-from switchgnn.virtual.scenario.files import scenario_text
-from switchgnn.virtual.scenario.scenario import Scenario
-from switchgnn.virtual.shrink.search import Budget, Shrunk, shrink
-from switchgnn.virtual.soak import Soak
+from switchgnn.lab.virtual.diagram.drawing import draw
+from switchgnn.lab.virtual.diagram.output import svg_of, text_of
+from switchgnn.lab.virtual.scenario.scenario import Scenario, scenario_text
+from switchgnn.lab.virtual.shrink import Budget, Shrunk, shrink
+from switchgnn.lab.virtual.soak import Soak
 
 # Single faults of a scenario with thousands of them take about as many.
 _MOST_RUNS = 2_000

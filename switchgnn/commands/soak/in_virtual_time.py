@@ -6,8 +6,7 @@ from dataclasses import asdict
 
 from switchgnn.commands.run.job import RunOptions
 from switchgnn.host.wire.faults import Faults
-from switchgnn.virtual.scenario.files import scenario_line
-from switchgnn.virtual.scenario.scenario import Rates, Scenario
+from switchgnn.lab.virtual.scenario.scenario import Rates, Scenario, scenario_line
 
 # A link of which nothing is said by its name.
 _ANY = "w1000000"

@@ -17,12 +17,10 @@ from rich.text import Text
 
 from switchgnn.commands.shared.console import Interruption, counted, plain_console
 from switchgnn.commands.soak.failure_files import FailureFiles, make_folder, write_failure
+from switchgnn.lab.virtual.scenario.draw import Wish, draw_scenario
+from switchgnn.lab.virtual.scenario.scenario import Scenario, scenario_line, scenario_said
+from switchgnn.lab.virtual.soak import Guide, Soak, SoakFailure, SoakSums
 from switchgnn.topologies import Backend
-from switchgnn.virtual.guide import Guide
-from switchgnn.virtual.scenario.draw import Wish, draw_scenario
-from switchgnn.virtual.scenario.files import scenario_line, scenario_said
-from switchgnn.virtual.scenario.scenario import Scenario
-from switchgnn.virtual.soak import Soak, SoakFailure, SoakSums
 
 # For each failure that is made small.
 _SECONDS = 120.0

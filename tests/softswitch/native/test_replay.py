@@ -13,9 +13,9 @@ from dataclasses import replace
 
 import pytest
 
+from switchgnn.lab.virtual.network import FIELDS, seal
 from switchgnn.softswitch.native import build
 from switchgnn.topologies import Target
-from switchgnn.virtual.network.fields import FIELDS, seal
 from tests.softswitch.native.depth import changed
 from tests.softswitch.native.frames import number
 from tests.softswitch.native.recording import lines_reached, play, recorded

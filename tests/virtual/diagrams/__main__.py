@@ -4,12 +4,11 @@
 
 from pathlib import Path
 
-from switchgnn.virtual.diagram.drawing import draw
-from switchgnn.virtual.diagram.svg import svg_of
-from switchgnn.virtual.diagram.text import text_of
-from switchgnn.virtual.scenario.draw import Wish
-from switchgnn.virtual.scenario.files import read_scenario
-from switchgnn.virtual.soak import Soak
+from switchgnn.lab.virtual.diagram.drawing import draw
+from switchgnn.lab.virtual.diagram.output import svg_of, text_of
+from switchgnn.lab.virtual.scenario.draw import Wish
+from switchgnn.lab.virtual.scenario.scenario import read_scenario
+from switchgnn.lab.virtual.soak import Soak
 from tests.virtual.mistaken import sums_that_are_recalled_are_wrong
 
 RUN = Path(__file__).parent / "a_lost_sum.json"

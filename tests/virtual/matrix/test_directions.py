@@ -9,12 +9,12 @@ import pytest
 from scipy.sparse import csr_matrix, save_npz
 
 from switchgnn.host.innetwork.fixed_point import Foresight
+from switchgnn.lab.virtual.checks import features as scales
+from switchgnn.lab.virtual.scenario.draw import Wish
+from switchgnn.lab.virtual.scenario.scenario import Rates
+from switchgnn.lab.virtual.soak import Soak
 from switchgnn.planner import BoundaryEdges
 from switchgnn.planner.direction import Direction
-from switchgnn.virtual.checks.packets import scales
-from switchgnn.virtual.scenario.draw import Wish
-from switchgnn.virtual.scenario.scenario import Rates
-from switchgnn.virtual.soak import Soak
 from tests.virtual.matrix.scenes import STAR, on_each_topology
 from tests.virtual.matrix.test_faults import NO_FAULTS, check_rates
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from switchgnn.host.innetwork import fixed_point as foresight
-from switchgnn.virtual.scenario.draw import Wish
-from switchgnn.virtual.scenario.scenario import Incident, IncidentKind, Rates
-from switchgnn.virtual.soak import Soak
+from switchgnn.lab.virtual.scenario.draw import Wish
+from switchgnn.lab.virtual.scenario.scenario import Incident, IncidentKind, Rates
+from switchgnn.lab.virtual.soak import Soak
 from tests.support.seeds import seeds
 from tests.virtual.matrix.scenes import STAR, on_each_topology
 from tests.virtual.matrix.test_faults import NO_FAULTS, check_all_sums

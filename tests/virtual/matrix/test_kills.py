@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError, RoundMismatchError
-from switchgnn.virtual.checks.check import Check
-from switchgnn.virtual.scenario.scenario import Incident, IncidentKind, Rates
+from switchgnn.lab.virtual.checks.check import Check
+from switchgnn.lab.virtual.scenario.scenario import Incident, IncidentKind, Rates
 from tests.support.markers import covering
 from tests.support.seeds import seeds
 from tests.virtual.matrix.scenes import LEAF_SPINE, SCENES, STAR, on_each_topology

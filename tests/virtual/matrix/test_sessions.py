@@ -9,10 +9,10 @@ from unittest import mock
 import pytest
 
 from switchgnn.host.innetwork.errors import RoundMismatchError, SessionMismatchError
-from switchgnn.virtual.checks.check import Check
-from switchgnn.virtual.checks.right_party import RightParty
-from switchgnn.virtual.parts.controller import VirtualController
-from switchgnn.virtual.timing.scheduler import SECOND
+from switchgnn.lab.virtual.checks.check import Check
+from switchgnn.lab.virtual.checks.outcomes import RightParty
+from switchgnn.lab.virtual.parts.controller import VirtualController
+from switchgnn.lab.virtual.timing import SECOND
 from tests.virtual.matrix.scenes import on_each_topology
 from tests.virtual.matrix.test_faults import check_all_sums
 from tests.virtual.matrix.witness import watched

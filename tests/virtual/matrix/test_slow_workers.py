@@ -8,9 +8,9 @@ import pytest
 
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import KIND_AT, KIND_MASK, Kind
-from switchgnn.virtual.checks.check import Check
-from switchgnn.virtual.scenario.scenario import IncidentKind
-from switchgnn.virtual.timing.scheduler import SECOND
+from switchgnn.lab.virtual.checks.check import Check
+from switchgnn.lab.virtual.scenario.scenario import IncidentKind
+from switchgnn.lab.virtual.timing import SECOND
 from tests.support.markers import full
 from tests.support.seeds import seeds
 from tests.virtual.matrix.scenes import LEAF_SPINE, STAR, faults_on, on_each_topology

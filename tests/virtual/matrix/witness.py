@@ -6,9 +6,9 @@ from collections import Counter
 from dataclasses import asdict
 from unittest import mock
 
-from switchgnn.virtual.checks.all_checks import all_checks
-from switchgnn.virtual.checks.check import SwitchCheck
-from switchgnn.virtual.timing.scheduler import SECOND
+from switchgnn.lab.virtual.checks.all_checks import all_checks
+from switchgnn.lab.virtual.checks.check import SwitchCheck
+from switchgnn.lab.virtual.timing import SECOND
 
 
 class Witness(SwitchCheck):
@@ -76,7 +76,7 @@ def watched(soak, scenario, *, beside=(), leaves_out=()):
         kept = [check for check in all_checks() if not isinstance(check, leaves_out)]
         return [*kept, *beside, witness]
 
-    with mock.patch("switchgnn.virtual.run.all_checks", checks):
+    with mock.patch("switchgnn.lab.virtual.run.all_checks", checks):
         outcome = soak.run(scenario)
     assert outcome.violations == (), outcome.violations
     return outcome, witness

@@ -10,11 +10,10 @@ import json
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 
+from switchgnn.lab.virtual import subject
+from switchgnn.lab.virtual.scenario.draw import Wish
+from switchgnn.lab.virtual.soak import Guide, Soak
 from switchgnn.p4src import load_program
-from switchgnn.virtual import subject
-from switchgnn.virtual.guide import Guide
-from switchgnn.virtual.scenario.draw import Wish
-from switchgnn.virtual.soak import Soak
 from tests.end_to_end import test_planted_mistakes as in_plans
 from tests.planted.mistakes import MISTAKES as IN_THE_TREE
 from tests.ptf.switchgnn_ptf.mistakes import MISTAKES as IN_PROGRAMS

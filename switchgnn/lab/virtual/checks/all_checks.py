@@ -1,0 +1,82 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""All checks."""
+
+from switchgnn.lab.virtual.checks.barriers import (
+    BarrierWaits,
+    DoneIsDone,
+    OneProcess,
+    PulsesBeat,
+    PulsesPassedOn,
+    WorkersWait,
+)
+from switchgnn.lab.virtual.checks.check import Check
+from switchgnn.lab.virtual.checks.counters import (
+    FramesCounted,
+    MemoryBounded,
+    PartsAskedFor,
+    PartsMarked,
+    TagsGrow,
+    TalliesAddUp,
+    TurnsGrow,
+)
+from switchgnn.lab.virtual.checks.features import (
+    AcknowledgedArrived,
+    MagnitudesAgree,
+    MissingCounted,
+    SourcesOnce,
+    WindowHeld,
+)
+from switchgnn.lab.virtual.checks.outcomes import (
+    CalmIsQuiet,
+    DifferencesTold,
+    Ends,
+    NothingCrashes,
+    RightParty,
+    SumsExact,
+)
+from switchgnn.lab.virtual.checks.packet import PacketCheck, PacketReader
+from switchgnn.lab.virtual.checks.sums import (
+    FetchedSumsStay,
+    ResentRight,
+    SumsLeaveExact,
+    SumsLeaveOnce,
+)
+
+
+def all_checks() -> list[Check]:
+    """Return a new one of each."""
+    packets: list[PacketCheck] = [
+        SumsLeaveExact(),
+        BarrierWaits(),
+        SumsLeaveOnce(),
+        FetchedSumsStay(),
+        AcknowledgedArrived(),
+        DoneIsDone(),
+        WindowHeld(),
+        MagnitudesAgree(),
+        PulsesPassedOn(),
+        PulsesBeat(),
+        SourcesOnce(),
+        ResentRight(),
+        WorkersWait(),
+        MissingCounted(),
+        OneProcess(),
+    ]
+    return [
+        NothingCrashes(),
+        SumsExact(),
+        PartsMarked(),
+        PartsAskedFor(),
+        TagsGrow(),
+        TurnsGrow(),
+        FramesCounted(),
+        MemoryBounded(),
+        TalliesAddUp(),
+        CalmIsQuiet(),
+        *packets,
+        PacketReader(packets),
+        RightParty(),
+        DifferencesTold(),
+        Ends(),
+    ]

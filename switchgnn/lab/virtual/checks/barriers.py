@@ -1,0 +1,392 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Nobody is told to go on before all workers are done (invariant 5)."""
+
+from dataclasses import dataclass
+
+from switchgnn.host.wire.header import KIND_MASK, OPENING_BLOCK, Kind
+from switchgnn.lab.virtual.checks.features import Scales
+from switchgnn.lab.virtual.checks.packet import Packet, PacketCheck, envelope_of, kind_in, name_of
+from switchgnn.lab.virtual.network import words_of
+from switchgnn.lab.virtual.parts.switch import VirtualSwitch
+from switchgnn.lab.virtual.parts.worker import Done
+from switchgnn.lab.virtual.scene import Scene
+from switchgnn.lab.virtual.timing import SECOND
+
+Place = tuple[int, int, int]
+
+
+class BarrierWaits(PacketCheck):
+    """Compares each ADVANCE for a worker with the `done`s that have reached switches."""
+
+    takes = frozenset({Kind.DONE})
+    gives = frozenset({Kind.ADVANCE})
+
+    def begin(self, scene: Scene) -> None:
+        """Look at a scene from now on."""
+        super().begin(scene)
+        self._words = words_of(scene.scenario.width, scene.scenario.lanes)
+        self._blocks = scene.subject.plan.manifest.blocks
+
+    def session_begins(self) -> None:
+        """Forget what workers of the last session have said."""
+        workers = range(len(self.scene.workers))
+        self._latest: dict[int, Place] = dict.fromkeys(workers, (0, OPENING_BLOCK, 0))
+
+    def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+        """Remember how far a worker says that it is.
+
+        Args:
+            switch: where.
+            worker: whose port it comes through.
+            packet: it.
+        """
+        if packet.source == worker:
+            self._latest[worker] = max(packet.place, self._latest[worker])
+
+    def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+        """Compare an ADVANCE.
+
+        Args:
+            switch: where.
+            worker: whose port it leaves through.
+            packet: it.
+        """
+        place = packet.place
+        late = [
+            other
+            for other, latest in self._latest.items()
+            if latest < place and not self.opened_unheard(other, place)
+        ]
+        if late and not self._means_nothing(worker, place):
+            self.scene.violated(
+                "barrier waits",
+                f"switch {switch.name} says that all are done with {name_of(place)}, but workers "
+                f"{late} are not",
+            )
+
+    def _means_nothing(self, worker: int, place: Place) -> bool:
+        """Tell whether somebody mad may have a worker told that a place is over.
+
+        One that is earlier and never was a turn is confirmed to it, and by its leaf to others.
+        """
+        if not self.scene.misfits:
+            return False
+        never = place[2] not in (self._words if place[1] else (0,)) or place[1] > self._blocks
+        return never or self.scene.lawless or not self.scene.honest(worker)
+
+
+Where = tuple[int, tuple[int, int, int]]
+
+
+class DoneIsDone(PacketCheck):
+    """Compares each `done` with the acknowledgements before, group by group."""
+
+    takes = frozenset({Kind.DONE})
+    gives = frozenset({Kind.ACK, Kind.ADVANCE})
+
+    def begin(self, scene: Scene) -> None:
+        """Look at a scene from now on."""
+        super().begin(scene)
+        self._features = [
+            [0, *(part.send_indptr[1:] - part.send_indptr[:-1]).tolist()]
+            for part in scene.subject.plan.workers
+        ]
+        self._acknowledged: dict[Where, dict[int, int]] = {}
+
+    def session_begins(self) -> None:
+        """Forget the last session."""
+        self._acknowledged.clear()
+        if self.scene.job is not None:
+            self._scales = Scales(self.scene, self.scene.job)
+
+    def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+        """Note an acknowledgement, and heed which rounds are void.
+
+        Args:
+            switch: where.
+            worker: whose port it leaves through.
+            packet: it.
+        """
+        if packet.flags & KIND_MASK == Kind.ADVANCE:
+            self._scales.heed(packet)
+            return
+        groups = self._acknowledged.setdefault((worker, packet.place), {})
+        groups[packet.group] = max(packet.number, groups.get(packet.group, 0))
+
+    def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+        """Compare a `done`.
+
+        Args:
+            switch: where.
+            worker: whose port it comes through.
+            packet: it.
+        """
+        if packet.source != worker or packet.block >= len(self._features[worker]):
+            return
+        scaled = self._scales.of(packet.place[0])
+        if not self.scene.honest(worker) or (scaled is not None and scaled.void):
+            return
+        features = self._features[worker][packet.block]
+        groups = self._acknowledged.get((worker, packet.place), {})
+        if sum(groups.values()) < features:
+            self.scene.violated(
+                "done is done",
+                f"worker {worker} is done with {name_of(packet.place)}: {sum(groups.values())} of "
+                f"its {features} features are acknowledged",
+            )
+
+
+_WORKERS = slice(12, 28)
+# Copies that are late are fewer `done`s than that: who says them is alive.
+_PACKETS, _BEATS = 15, 15
+# Behind a silence of that many beats it may be another process.
+_SILENT = 5
+
+
+@dataclass
+class _Pulse:
+    """The last pulse of a worker, since when it is so, when it was said last, and how often."""
+
+    bit: int
+    since: int
+    last: int
+    packets: int = 1
+
+
+class PulsesBeat(PacketCheck):
+    """Looks for a worker that says the same pulse for long."""
+
+    takes = frozenset({Kind.DONE})
+
+    def session_begins(self) -> None:
+        """Forget the pulses of the last session."""
+        self._pulses: dict[int, _Pulse] = {}
+
+    def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+        """Compare a pulse with those before.
+
+        Args:
+            switch: where.
+            worker: whose port it comes through.
+            packet: it.
+        """
+        task = self.scene.workers[worker].task
+        if not self.scene.honest(worker) or task is None or task.stands_still:
+            # What still comes of one that has ended or stands still are the network's copies.
+            self._pulses.pop(worker, None)
+            return
+        job, now = self.scene.job, self.scene.scheduler.now
+        if job is None:
+            return
+        beat = int(job.pace.beat * SECOND)
+        bit = int.from_bytes(packet.body[_WORKERS], "big") >> worker & 1
+        pulse = self._pulses.get(worker)
+        if pulse is None or pulse.bit != bit or now - pulse.last > _SILENT * beat:
+            self._pulses[worker] = _Pulse(bit, now, now)
+            return
+        pulse.packets += 1
+        pulse.last = now
+        seconds = (now - pulse.since) / SECOND
+        if pulse.packets > _PACKETS and now - pulse.since > _BEATS * beat:
+            self.scene.violated(
+                "pulses beat",
+                f"worker {worker} has said the same pulse {pulse.packets} times in {seconds:g} s",
+            )
+
+
+_DONE_BYTES = 54
+_PULSES_PASSED_ON_WORKERS, _PULSES = slice(12, 28), slice(28, 44)
+
+
+class PulsesPassedOn(PacketCheck):
+    """Compares the pulses in each WAITING of a star's switch with those in the `done`s before."""
+
+    takes = frozenset({Kind.DONE})
+    gives = frozenset({Kind.WAITING, Kind.ADVANCE, Kind.ACK})
+
+    def begin(self, scene: Scene) -> None:
+        """Look at a scene from now on."""
+        super().begin(scene)
+        # A leaf tells what it has heard from above, and a queue what was so a while ago.
+        self._looks = not (scene.scenario.leaves or scene.scenario.queue_rate)
+        # Whether the switch has answered in this session since it was started.
+        self._answers = False
+        self._last: dict[int, bool] = {}
+        self._incarnations: dict[int, set[int]] = {}
+        site = scene.subject.site
+        self._envelopes = [
+            envelope_of(site.addresses(worker.number).frame(bytes(_DONE_BYTES)))
+            for worker in scene.workers
+        ]
+
+    def session_begins(self) -> None:
+        """Forget the workers of the last session."""
+        self._answers = False
+        self._last.clear()
+        self._incarnations.clear()
+
+    def ends(self, switch: VirtualSwitch) -> None:
+        """Forget what the switch forgets."""
+        self._answers = False
+        self._last.clear()
+
+    def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+        """Note a pulse.
+
+        Args:
+            switch: where.
+            worker: whose port it comes through.
+            packet: it.
+        """
+        self._incarnations.setdefault(worker, set()).add(packet.destination)
+        if not self._answers:
+            return
+        if packet.envelope != self._envelopes[worker]:
+            # Whether the switch takes what is corrupt in front of the header is not looked at.
+            self._last.pop(worker, None)
+        elif packet.source == worker:
+            pulses = int.from_bytes(packet.body[_PULSES_PASSED_ON_WORKERS], "big")
+            self._last[worker] = bool(pulses >> worker & 1)
+
+    def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+        """Compare the pulses of the others.
+
+        Args:
+            switch: where.
+            worker: whose port it leaves through.
+            packet: it.
+        """
+        self._answers = True
+        if not self._looks or kind_in(packet.frame) != Kind.WAITING or self.scene.lawless:
+            return
+        if not any(packet.body[_PULSES_PASSED_ON_WORKERS]):
+            # A refusal, as one who asks is done itself: no pulse is taken from what is refused.
+            if packet.number:
+                self._last.pop(worker, None)
+            return
+        pulses = int.from_bytes(packet.body[_PULSES], "big")
+        for other, pulse in self._last.items():
+            # Of two processes that are the same worker the switch refuses one.
+            alone = len(self._incarnations[other]) == 1
+            if not alone or other == worker or not self.scene.honest(other):
+                continue
+            if bool(pulses >> other & 1) is not pulse:
+                self.scene.violated(
+                    "pulses passed on",
+                    f"{switch.name} tells worker {worker} another pulse of worker {other} than it "
+                    "has heard",
+                )
+
+
+class WorkersWait(PacketCheck):
+    """Compares features and `done`s of each worker with the `done`s of the others."""
+
+    takes = frozenset({Kind.FEATURE, Kind.DONE})
+
+    def session_begins(self) -> None:
+        """Forget what was said in the last session."""
+        self._latest: dict[int, Place] = dict.fromkeys(range(len(self.scene.workers)), (0, 0, 0))
+        # By worker: the place of early features, and the `done` that has announced them.
+        self._early: dict[int, tuple[Place, Place]] = {}
+
+    def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+        """Compare what a worker sends with what it, and all others, were done with.
+
+        Args:
+            switch: where.
+            worker: whose port it comes through.
+            packet: it.
+        """
+        if packet.place <= self._latest[worker] or packet.resent:
+            return
+        place, before = packet.place, self._before(worker, packet)
+        behind = [
+            other
+            for other, latest in self._latest.items()
+            if latest < before and not self.opened_unheard(other, before)
+        ]
+        if behind and self.scene.honest(worker) and not self.scene.lawless:
+            self.scene.violated(
+                "workers wait",
+                f"worker {worker} is in {name_of(place)}, "
+                f"but workers {behind} are not done with what was before",
+            )
+        if packet.flags & KIND_MASK == Kind.DONE:
+            self._latest[worker] = place
+            if packet.echo:
+                self._early[worker] = (place[0] + 1, packet.number, packet.group), place
+
+    def _before(self, worker: int, packet: Packet) -> Place:
+        """Return the place that all must be done with before a worker sends a packet."""
+        before = self._latest[worker]
+        early, announced = self._early.get(worker, (None, before))
+        opening = packet.place[0], OPENING_BLOCK, 0
+        if packet.flags & KIND_MASK == Kind.FEATURE and packet.place == early and before == opening:
+            return announced
+        return before
+
+
+# A worker and a round.
+Where = tuple[int, int]
+
+
+class OneProcess(PacketCheck):
+    """Compares who has opened a round, as the switch knows, with who has its sums.
+
+    Sums that another process is given may be right, as its features may be those of the first one.
+    """
+
+    takes = frozenset({Kind.DONE})
+    gives = frozenset({Kind.ADVANCE})
+
+    def session_begins(self) -> None:
+        """Forget the last session."""
+        self._said: dict[Where, set[int]] = {}
+        self._known: dict[Where, int] = {}
+
+    def ends(self, switch: VirtualSwitch) -> None:
+        """Forget the processes that a switch forgets."""
+        if self.scene.job is None:
+            return
+        places = self.scene.subject.site.places
+        for known in (self._said, self._known):
+            for where in [each for each in known if places[each[0]][0] == switch.number]:
+                del known[where]
+
+    def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+        """Note which process opens a round.
+
+        Args:
+            switch: where.
+            worker: whose port it comes through.
+            packet: it.
+        """
+        if packet.block == OPENING_BLOCK and packet.source == worker:
+            where = worker, packet.place[0]
+            self._said.setdefault(where, set()).add(packet.destination)
+
+    def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+        """Note that all have opened a round; of two processes nobody knows which one has.
+
+        Args:
+            switch: where.
+            worker: whose port it leaves through.
+            packet: it.
+        """
+        where = worker, packet.place[0]
+        said = self._said.get(where, ())
+        if packet.block == OPENING_BLOCK and len(said) == 1:
+            (self._known[where],) = said
+
+    def done(self, done: Done) -> None:
+        """Compare the process that has the sums of a round."""
+        if not self.scene.honest(done.worker) or self.scene.lawless:
+            return
+        own = self.scene.workers[done.worker].incarnation
+        if self._known.get((done.worker, done.opened), own) != own:
+            self.scene.violated(
+                "one process",
+                f"another process of worker {done.worker} has the sums of round {done.round}, "
+                "which the one before it had opened together with all others",
+            )

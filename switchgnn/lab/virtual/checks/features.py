@@ -1,0 +1,474 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What each round of a session exchanges, and the magnitude of which its scale is made."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from switchgnn.host.innetwork.fixed_point import largest_magnitude, magnitude_from_bits
+from switchgnn.host.wire.header import Kind
+from switchgnn.lab.virtual.checks.packet import Packet, PacketCheck
+from switchgnn.lab.virtual.parts.switch import VirtualSwitch
+from switchgnn.lab.virtual.parts.worker import Job
+from switchgnn.lab.virtual.scene import Scene
+from switchgnn.planner.direction import Direction
+
+_LAST_ROUND = 0xFFFFFF
+_LARGEST_FLOAT = float(np.finfo(np.float32).max)
+
+
+def told_magnitude(packet: Packet) -> int | None:
+    """Return the largest magnitude that an ADVANCE has of its own round, as bits; None: of none."""
+    body = packet.body
+    newest = int.from_bytes(body[8:12], "big") & _LAST_ROUND
+    return int.from_bytes(body[:4], "big") if newest == packet.place[0] else None
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """What a round exchanges.
+
+    Attributes:
+        exchange: the place of the exchange among those of the session, from 0.
+        magnitude: of which the scale of its features is made.
+        void: whether some features do not fit that scale: the next round has them again.
+    """
+
+    exchange: int
+    magnitude: float
+    void: bool = False
+
+
+class Scales:
+    """What the rounds of a session exchange, and at which scale.
+
+    A round whose exchange was foreseen has a scale with headroom, as its features do not wait for
+    the largest magnitude; all others have the scale of the largest magnitude of the features, or
+    of what is told. A mad worker may report a larger one than it has, as it may lie about its
+    features.
+
+    Args:
+        scene: where it is exchanged.
+        job: what is exchanged.
+    """
+
+    def __init__(self, scene: Scene, job: Job) -> None:
+        self._scene = scene
+        self._job = job
+        self._largest = [largest_magnitude(features) for features, _ in job.rounds]
+        self._told: dict[int, int] = {}
+        self._rounds = list(self._scaled())
+
+    def heed(self, packet: Packet) -> None:
+        """Take an ADVANCE, which may tell another largest magnitude than the features have."""
+        place, told = packet.place[0], told_magnitude(packet)
+        if told is None or not self._scene.misfits or not 1 <= place <= len(self._rounds):
+            return
+        if told != self.largest(place):
+            self._told[place] = told
+            self._rounds = list(self._scaled())
+
+    def of(self, place: int) -> Scaled | None:
+        """Return what a round, from 1, exchanges; None where there is no such round."""
+        return self._rounds[place - 1] if 1 <= place <= len(self._rounds) else None
+
+    def of_exchange(self, exchange: int) -> Scaled:
+        """Return the round that brings the sums of an exchange, from 0."""
+        return next(each for each in self._rounds if each.exchange == exchange and not each.void)
+
+    def largest(self, place: int) -> int:
+        """Return the largest magnitude of a round, from 1, as bits."""
+        return self._told.get(place, self._largest[self._rounds[place - 1].exchange])
+
+    def _scaled(self) -> Iterator[Scaled]:
+        """Yield all rounds, in order."""
+        past: list[tuple[Direction, int]] = []
+        place = 1
+        for exchange, (_, direction) in enumerate(self._job.rounds):
+            largest = self._told.get(place, self._largest[exchange])
+            capacity = self._capacity(past, direction)
+            void = capacity is not None and magnitude_from_bits(largest) > capacity
+            if capacity is not None:
+                yield Scaled(exchange, capacity, void)
+                place += 1
+            if capacity is None or void:
+                largest = self._told.get(place, self._largest[exchange])
+                yield Scaled(exchange, magnitude_from_bits(largest))
+                place += 1
+            past.append((direction, largest))
+
+    def _capacity(self, past: list[tuple[Direction, int]], direction: Direction) -> float | None:
+        """Return how large features may be that do not wait; None where all of them wait."""
+        alike = foreseen(past)
+        manifest = self._job.plan.manifest
+        if not alike or alike[0][0] is not direction:
+            return None
+        if not manifest.direction(direction).block_numbers:
+            return None
+        capacity = 4.0 * max(magnitude_from_bits(largest) for _, largest in alike)
+        fits = 0.0 < capacity * max(1, manifest.max_fan_in) <= _LARGEST_FLOAT
+        return capacity if fits else None
+
+
+def foreseen(past: Sequence[tuple[Direction, int]]) -> list[tuple[Direction, int]]:
+    """Return the exchanges, of one direction, that the next one is expected to be like.
+
+    The longest end of all exchanges that has occurred before, and of several such the latest, was
+    followed by one of them; another is as far before that one, as the next one is behind it.
+
+    Args:
+        past: the direction of each exchange so far, and the bits of its largest magnitude.
+
+    Returns:
+        One or two of them; none where the last exchange is the first of its direction.
+    """
+    directions = [direction for direction, _ in past]
+    now = len(past)
+    longest, behind = 0, 0
+    for each in range(1, now):
+        common = 0
+        while common < each and directions[each - 1 - common] is directions[now - 1 - common]:
+            common += 1
+        if common and common >= longest:
+            longest, behind = common, each
+    if not longest:
+        return []
+    candidates = (behind, 2 * behind - now)
+    return [
+        past[each] for each in candidates if each >= 0 and directions[each] is directions[behind]
+    ]
+
+
+Group = tuple[int, tuple[int, int, int], int]
+
+
+class AcknowledgedArrived(PacketCheck):
+    """Compares the number in each ACK with the different features of the group."""
+
+    takes = frozenset({Kind.FEATURE})
+    gives = frozenset({Kind.ACK})
+
+    def begin(self, scene: Scene) -> None:
+        """Look at a scene from now on."""
+        super().begin(scene)
+        self._arrived: dict[int, dict[Group, set[int]]] = {
+            switch.number: {} for switch in scene.switches
+        }
+
+    def session_begins(self) -> None:
+        """Forget the features of the last session."""
+        for arrived in self._arrived.values():
+            arrived.clear()
+
+    def ends(self, switch: VirtualSwitch) -> None:
+        """Forget what the switch forgets."""
+        self._arrived[switch.number].clear()
+
+    def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+        """Note a feature.
+
+        Args:
+            switch: where.
+            worker: whose port it comes through.
+            packet: it.
+        """
+        if not packet.resent:
+            group = worker, packet.place, packet.group
+            self._arrived[switch.number].setdefault(group, set()).add(packet.source)
+
+    def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+        """Compare an ACK.
+
+        Args:
+            switch: where.
+            worker: whose port it leaves through.
+            packet: it.
+        """
+        group = worker, packet.place, packet.group
+        arrived = len(self._arrived[switch.number].get(group, ()))
+        if packet.number > arrived and self.scene.honest(worker):
+            self.scene.violated(
+                "acknowledged arrived",
+                f"{switch.name} acknowledges {packet.number} features of group {packet.group} of "
+                f"worker {worker} in round {packet.place[0]}, block {packet.block}: {arrived} have "
+                "arrived",
+            )
+
+
+_COUNT_BITS, _COUNT, _SESSION = 16, 0xFFFF, 64
+Sum = tuple[tuple[int, int, int], int]
+
+
+class MissingCounted(PacketCheck):
+    """Compares each MISSING with the slot, when the RECALL has come and now: counts only grow.
+
+    Only where a star's switch takes each packet through at once is the one that it says between
+    them, and only there a MISSING is an answer to the last RECALL. Frames may come together with
+    one that moves the slot on to a later place; what the slot had before that cannot be seen.
+    """
+
+    takes = frozenset({Kind.RECALL})
+    gives = frozenset({Kind.MISSING})
+
+    def begin(self, scene: Scene) -> None:
+        """Look at a scene from now on."""
+        super().begin(scene)
+        scenario = scene.scenario
+        self._orderly = not (scenario.leaves or scenario.turns or scenario.queue_rate)
+        plan = scene.subject.shares[0].plan.switch
+        names = zip(plan.result_block.tolist(), plan.result_vertex.tolist(), strict=True)
+        places = zip(plan.result_bank.tolist(), plan.result_slot.tolist(), strict=True)
+        self._slots = dict(zip(names, places, strict=True)) if self._orderly else {}
+        self._least: dict[Sum, int | None] = {}
+
+    def ends(self, switch: VirtualSwitch) -> None:
+        """Forget what the switch forgets."""
+        self._least.clear()
+
+    def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+        """Look at the slot that a RECALL asks for.
+
+        Args:
+            switch: where.
+            worker: whose port it comes through.
+            packet: it.
+        """
+        if self._orderly:
+            self._least[packet.place, packet.destination] = self._count(switch, packet)
+
+    def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+        """Compare a MISSING.
+
+        Args:
+            switch: where.
+            worker: whose port it leaves through.
+            packet: it.
+        """
+        key = packet.place, packet.destination
+        if key not in self._least:
+            return
+        least, now = self._least[key], self._count(switch, packet)
+        if least is not None and now is None:
+            return
+        least, most = least or 0, max(least or 0, now or 0)
+        if not least <= packet.number <= most:
+            self.scene.violated(
+                "missing counted",
+                f"{switch.name} says that the slot of vertex {packet.destination} in round "
+                f"{packet.place[0]}, block {packet.block} has {packet.number} contributions: it "
+                f"has {least}{f' to {most}' if most > least else ''}",
+            )
+
+    def _count(self, switch: VirtualSwitch, packet: Packet) -> int | None:
+        """Return a slot's contributions for this place; None once it serves a later one."""
+        slot = self._slots.get((packet.block, packet.destination))
+        job = self.scene.job
+        if slot is None or job is None or switch.engine is None:
+            return 0
+        registers = switch.engine.state.registers
+        state = registers[f"SwitchIngress.banks.bank{slot[0]}.state"].cells[slot[1]]
+        number, block, fragment = packet.place
+        here = job.session << _SESSION | number << 32 | block << 16 | fragment
+        tag = state >> _COUNT_BITS
+        if tag > here:
+            return None
+        return state & _COUNT if tag == here else 0
+
+
+_AGGREGATED = 0
+_OUTCOME = ".outcome"
+
+
+class SourcesOnce(PacketCheck):
+    """Compares how many features a switch has let through with the different ones that came."""
+
+    takes = takes_of_others = frozenset({Kind.FEATURE})
+
+    def begin(self, scene: Scene) -> None:
+        """Look at a scene from now on."""
+        super().begin(scene)
+        self._sources = {
+            source
+            for part in (subject.plan.switch for subject in scene.served)
+            for source in zip(part.source_vertex.tolist(), part.source_worker.tolist(), strict=True)
+        }
+        self._before = dict.fromkeys(range(len(scene.switches)), 0)
+        self._here: dict[int, set[tuple[int, int, int, int]]] = {
+            switch.number: set() for switch in scene.switches
+        }
+
+    def session_begins(self) -> None:
+        """Count the sources of a new session anew, besides those before."""
+        for switch, here in self._here.items():
+            self._before[switch] += len(here)
+            here.clear()
+
+    def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+        """Note a feature.
+
+        Args:
+            switch: where.
+            worker: whose port it comes through.
+            packet: it.
+        """
+        if not packet.resent and (packet.source, worker) in self._sources:
+            self._here[switch.number].add(
+                (packet.session_and_round, packet.block, packet.fragment, packet.source)
+            )
+
+    def took_of_another_session(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+        """Note a feature that a switch takes which has come back with another plan.
+
+        Args:
+            switch: where.
+            worker: whose port it comes through.
+            packet: it.
+        """
+        if self.scene.has_relapsed(switch.number):
+            self.took(switch, worker, packet)
+
+    def ends(self, switch: VirtualSwitch) -> None:
+        """Compare, and forget what the switch forgets."""
+        engine, here = switch.engine, self._here[switch.number]
+        most = self._before[switch.number] + len(here)
+        self._before[switch.number] = 0
+        here.clear()
+        # A spine adds what leaves send, which nobody looks at here.
+        if engine is None or switch.number >= (self.scene.scenario.leaves or 1):
+            return
+        counters = engine.state.counters.items()
+        counted = next(c for name, c in counters if name.endswith(_OUTCOME)).packets[_AGGREGATED]
+        if counted > most:
+            self.scene.violated(
+                "sources once",
+                f"{switch.name} has let {counted} features through, of {most} that came",
+            )
+
+    def conclude(self, *, in_time: bool) -> None:
+        """Compare for all switches.
+
+        Args:
+            in_time: whether all has ended by itself.
+        """
+        for switch in self.scene.switches:
+            self.ends(switch)
+
+
+Where = tuple[int, tuple[int, int, int]]
+_GROUPS_APART = 32
+
+
+class WindowHeld(PacketCheck):
+    """Compares the features that have arrived with the acknowledgements that have left.
+
+    A worker has sent at least the ones, and heard at most the others.
+    """
+
+    takes = frozenset({Kind.FEATURE})
+    gives = frozenset({Kind.ACK})
+
+    def begin(self, scene: Scene) -> None:
+        """Look at a scene from now on."""
+        super().begin(scene)
+        self.session_begins()
+
+    def session_begins(self) -> None:
+        """Forget the last session."""
+        self._arrived: dict[Where, set[int]] = {}
+        self._confirmed: dict[Where, dict[int, int]] = {}
+        self._furthest: dict[Where, int] = {}
+
+    def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+        """Note a feature, and look how many are in flight.
+
+        Args:
+            switch: where.
+            worker: whose port it comes through.
+            packet: it.
+        """
+        if packet.resent or not self.scene.honest(worker):
+            return
+        where = worker, packet.place
+        arrived = self._arrived.setdefault(where, set())
+        arrived.add(packet.source)
+        confirmed = self._confirmed.get(where, {})
+        window = self.scene.scenario.window
+        if len(arrived) > window and len(arrived) - sum(confirmed.values()) > window:
+            self.scene.violated(
+                "window held", f"worker {worker} has more than {window} features in flight"
+            )
+        if packet.group > self._furthest.get(where, _GROUPS_APART - 1):
+            self._furthest[where] = packet.group
+            if self.scene.job is None:
+                return
+            size = self.scene.job.pace.group_size
+            before = range(packet.group - _GROUPS_APART + 1)
+            if any(confirmed.get(group, 0) < size for group in before):
+                self.scene.violated(
+                    "window held",
+                    f"worker {worker} sends group {packet.group} before all of group "
+                    f"{packet.group - _GROUPS_APART} are acknowledged",
+                )
+
+    def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+        """Note an acknowledgement.
+
+        Args:
+            switch: where.
+            worker: whose port it leaves through.
+            packet: it.
+        """
+        groups = self._confirmed.setdefault((worker, packet.place), {})
+        groups[packet.group] = max(packet.number, groups.get(packet.group, 0))
+
+
+class MagnitudesAgree(PacketCheck):
+    """Compares each ADVANCE with the features of all workers."""
+
+    gives = frozenset({Kind.ADVANCE})
+
+    def begin(self, scene: Scene) -> None:
+        """Look at a scene from now on."""
+        super().begin(scene)
+        self._told: set[int] = set()
+
+    def session_begins(self) -> None:
+        """Find the largest magnitudes of the session's rounds."""
+        self._told.clear()
+        if self.scene.job is not None:
+            self._scales = Scales(self.scene, self.scene.job)
+
+    def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+        """Compare an ADVANCE that speaks of its own round.
+
+        Args:
+            switch: where.
+            worker: whose port it leaves through.
+            packet: it.
+        """
+        magnitude, place = told_magnitude(packet), packet.place[0]
+        scaled = self._scales.of(place)
+        if magnitude is None or scaled is None:
+            return
+        if place not in self._told and magnitude >= self._least(scaled.exchange):
+            # A mad worker says what it likes of its own features. All must hear the same.
+            self._scales.heed(packet)
+        self._told.add(place)
+        right = self._scales.largest(place)
+        if magnitude != right and not self.scene.lawless:
+            self.scene.violated(
+                "magnitudes agree",
+                f"{switch.name} tells worker {worker} that the largest magnitude of round {place} "
+                f"is {magnitude:#010x}, and not {right:#010x}",
+            )
+
+    def _least(self, exchange: int) -> int:
+        """Return the largest magnitude of an exchange that honest workers have."""
+        job, scene = self.scene.job, self.scene
+        honest = [worker for worker in range(len(scene.workers)) if scene.honest(worker)]
+        if job is None:
+            return 0
+        features = job.rounds[exchange][0]
+        return largest_magnitude(features[np.isin(scene.subject.plan.assignment, honest)])

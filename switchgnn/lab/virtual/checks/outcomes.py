@@ -1,0 +1,328 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""A worker gives up only when it has to, and names who is to blame."""
+
+import re
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.base.errors import SwitchGNNError
+from switchgnn.lab.virtual.checks.check import Check
+from switchgnn.lab.virtual.checks.features import Scales
+from switchgnn.lab.virtual.crash import CRASH, what_crashed
+from switchgnn.lab.virtual.parts.worker import Done, VirtualWorker
+from switchgnn.lab.virtual.scenario.scenario import Difference, DifferenceKind, IncidentKind
+from switchgnn.lab.virtual.timing import SECOND, HangError
+
+_NAMED = re.compile(
+    r"for workers? ([\d, ]+)|Workers? ([\d, ]+) did not answer|: worker (\d+) reports features"
+    r"|where worker (\d+) was the first|that worker (\d+) reported"
+    r"|, worker (\d+) goes on with another"
+)
+# What is said where a switch that was restarted has believed somebody who is mad: it may also have
+# let others go on, who then do not answer those that it has left behind.
+_BROKEN = re.compile(
+    "A worker or the switch is broken|different scales|in round"
+    "|has refused the largest magnitude|, worker .* goes on with another|did not answer"
+)
+# What is said of a switch that serves another plan, or where nothing comes through one.
+_SWITCH_OR_SILENT = re.compile(
+    "switch|Another process|without a sign of life|did not answer|without progress"
+)
+# Seconds that a switch takes to be found and installed again.
+_INSTALLED = 1.5
+# Seconds in which a worker gets on again when nothing is in its way any more.
+_RECOVERED = 2.0
+# The share of the patience for which a worker may stand still and not be given up.
+_STANDS = 0.4
+
+
+class RightParty(Check):
+    """Compares the errors of a session with what has happened in it."""
+
+    def session_begins(self) -> None:
+        """Remember what has happened before."""
+        self._known = len(self.scene.happened)
+        self._unwatched = self.scene.unwatched
+
+    def session_ends(self) -> None:
+        """Compare the errors of the workers."""
+        gone, excused = self._gone() | self.scene.misfits, self._excused()
+        happened = self.scene.happened[self._known :]
+        restarted = any(incident.restarts_switch for _, incident in happened)
+        ended = [(worker.task.ended_at, worker) for worker in self.scene.workers if worker.task]
+        for _, worker in sorted(ended, key=lambda each: (each[0], each[1].number)):
+            error = worker.task.error if worker.task else None
+            if error is not None and not excused and worker.number not in gone:
+                self._judge(worker, str(error), gone)
+            # Who is through has left, and says to a switch that was restarted no more that it was.
+            if error is not None or restarted:
+                gone = gone | {worker.number}
+
+    def _judge(self, worker: VirtualWorker, error: str, gone: set[int]) -> None:
+        if self._relapsed():
+            # Who has another switch in between hears of it only as the silence of others.
+            if not _SWITCH_OR_SILENT.search(error):
+                self.scene.violated(
+                    "right party", f"{worker.name} gives up, and blames no switch: {error}"
+                )
+            return
+        if not gone:
+            self.scene.violated("right party", f"{worker.name} gives up without need: {error}")
+            return
+        if self.scene.lawless and _BROKEN.search(error):
+            return
+        found = _NAMED.search(error)
+        words = next(filter(None, found.groups())) if found else ""
+        named = {int(number) for number in re.findall(r"\d+", words)}
+        if not named or not named - gone <= self._look_gone(gone, worker.number):
+            self.scene.violated(
+                "right party",
+                f"{worker.name} gives up, and blames another than workers {sorted(gone)}: {error}",
+            )
+
+    def _relapsed(self) -> bool:
+        """Tell whether a switch serves another plan in this session, which nobody takes from it.
+
+        Also one that has come back with it between its own install and that of the last switch.
+        """
+        return any(
+            incident.kind is IncidentKind.RELAPSE and time >= self.scene.controller.install_began
+            for time, incident in self.scene.happened
+        )
+
+    def _look_gone(self, gone: set[int], to: int) -> set[int]:
+        """Return who else looks gone to a worker: all behind another leaf that has a gap.
+
+        A leaf says nothing of its workers before all of them are done, and one that has just
+        ended may have been heard later than the others.
+        """
+        leaf = [place[0] for place in self.scene.subject.site.places]
+        gaps = {leaf[worker] for worker in gone} - {leaf[to]}
+        return {worker for worker in range(len(leaf)) if leaf[worker] in gaps}
+
+    def _gone(self) -> set[int]:
+        """Return the workers that were killed or restarted, or stood still for long."""
+        still: dict[int, float] = {}
+        for _, incident in self.scene.happened[self._known :]:
+            if incident.ends_worker:
+                still[int(incident.where[1:])] = float("inf")
+            elif incident.kind in (IncidentKind.STOP, IncidentKind.JUMP):
+                worker = int(incident.where[1:])
+                still[worker] = still.get(worker, 0.0) + incident.seconds
+        patience = self.scene.scenario.patience
+        return {worker for worker, seconds in still.items() if seconds > _STANDS * patience}
+
+    def _excused(self) -> bool:
+        """Tell whether lines and switches were away for so long that giving up is right."""
+        away, patience = 0.0, self.scene.scenario.patience
+        restarted = set()
+        before = self.scene.scheduler.now - int(patience * SECOND)
+        for place, (time, incident) in enumerate(self.scene.happened):
+            if place < self._known and time < before:
+                continue
+            if incident.ends_worker or incident.kind is IncidentKind.SPILL:
+                continue
+            if incident.restarts_switch or incident.kind is IncidentKind.RESTART:
+                restarted.add(incident.where == "controller")
+                away += _INSTALLED
+            away += min(incident.seconds, patience / 2)
+        # A controller that was away together with a switch does not know the session any more.
+        forgotten = len(restarted) > 1 or self.scene.unwatched > self._unwatched
+        return forgotten or away > patience - _RECOVERED
+
+
+# What the network loses is repaired without fetching, but for bad luck in a row.
+_FEW, _SHARE = 2, 0.25
+
+
+class CalmIsQuiet(Check):
+    """Counts the sums that workers have made themselves without incidents and full queues."""
+
+    def session_ends(self) -> None:
+        """Look at the tallies of all workers."""
+        scenario = self.scene.scenario
+        if scenario.incidents or scenario.differences or scenario.queue_rate:
+            return
+        tallies = [worker.exchange.tally for worker in self.scene.workers if worker.exchange]
+        made = sum(tally.sums_made for tally in tallies)
+        received = sum(tally.sums_received for tally in tallies)
+        if made > _FEW + _SHARE * (made + received):
+            self.scene.violated(
+                "calm is quiet",
+                f"of {made + received} sums workers have made {made} themselves, but no switch has "
+                "lost anything",
+            )
+
+
+_OTHER_PLAN = r"holds plan \w+, the switch serves plan \w+"
+_OTHER_BLOCK = "goes on with another block or fragment"
+# What somebody must be told of a difference, no matter who of them; the others miss somebody.
+_TOLD = {
+    DifferenceKind.SESSION: re.compile("takes part in session|this worker is in session"),
+    DifferenceKind.PLAN: re.compile(_OTHER_PLAN),
+    DifferenceKind.DIGEST: re.compile(_OTHER_PLAN),
+    DifferenceKind.MAGNITUDE: re.compile(
+        "reports features of up to|has features of up to|features must be finite"
+    ),
+    DifferenceKind.WIDTH: re.compile(_OTHER_BLOCK),
+    DifferenceKind.DIRECTION: re.compile(f"{_OTHER_BLOCK}|direction"),
+    DifferenceKind.VERSION: re.compile("no answer from the switch"),
+}
+
+
+class DifferencesTold(Check):
+    """Looks at how sessions end in which one worker differs."""
+
+    def done(self, done: Done) -> None:
+        """See that nobody has sums where somebody differs who has to be told."""
+        scenario = self.scene.scenario
+        if scenario.other_plan:
+            self._violated_by_controller(f"worker {done.worker} has sums")
+        for difference in scenario.differences:
+            if self._has_to_be_told(difference):
+                self._violated(difference, f"worker {done.worker} has sums")
+
+    def session_ends(self) -> None:
+        """Look who has ended with an error, and what it says."""
+        scenario = self.scene.scenario
+        if scenario.other_plan and not scenario.incidents:
+            self._look_at_the_plan()
+        for difference in scenario.differences if not scenario.incidents else ():
+            if difference.kind is DifferenceKind.ROUNDS:
+                self._look_for_the_missed(difference)
+            elif self._has_to_be_told(difference):
+                self._look_at_all(difference)
+
+    def _has_to_be_told(self, difference: Difference) -> bool:
+        """Tell whether nobody can exchange anything with one that differs so."""
+        kind = difference.kind
+        if kind is DifferenceKind.DIRECTION:
+            return self._directions_differ()
+        return kind is not DifferenceKind.ROUNDS
+
+    def _look_at_the_plan(self) -> None:
+        """See that each worker is told of the plan that the controller has installed."""
+        told = _TOLD[DifferenceKind.PLAN]
+        untold = [worker.name for worker in self.scene.workers if not told.search(_error(worker))]
+        if untold:
+            self._violated_by_controller(f"{', '.join(untold)} are not told so")
+
+    def _violated_by_controller(self, what: str) -> None:
+        self.scene.violated("differences told", f"the controller has another plan, and {what}")
+
+    def _directions_differ(self) -> bool:
+        """Tell whether another direction is another exchange: in undirected graphs it is not."""
+        subject = self.scene.subject
+        blocks = [subject.plan.manifest.direction(d).block_numbers for d in subject.directions]
+        return len(blocks) == 1 or blocks[0] != blocks[-1]
+
+    def _look_at_all(self, difference: Difference) -> None:
+        silent = [worker.name for worker in self.scene.workers if not _error(worker)]
+        if silent:
+            self._violated(difference, f"{', '.join(silent)} end without an error")
+        told = _TOLD[difference.kind]
+        if not any(told.search(_error(worker)) for worker in self.scene.workers):
+            self._violated(difference, "nobody is told so")
+
+    def _look_for_the_missed(self, difference: Difference) -> None:
+        """See that who exchanges more often than another misses it."""
+        for worker in self.scene.workers:
+            longer = (worker.number == difference.worker) is (difference.by > 0)
+            if longer and not _error(worker):
+                self._violated(difference, f"{worker.name} ends without an error")
+
+    def _violated(self, difference: Difference, what: str) -> None:
+        self.scene.violated(
+            "differences told",
+            f"worker {difference.worker} has another {difference.kind.value}, and {what}",
+        )
+
+
+def _error(worker: VirtualWorker) -> str:
+    """Return why a worker has given up; empty if it has not."""
+    error = worker.task.error if worker.task else None
+    return str(error) if error is not None else ""
+
+
+class Ends(Check):
+    """Notes who still runs when the time is over."""
+
+    def conclude(self, *, in_time: bool) -> None:
+        """See whether all has ended by itself."""
+        error = self.scene.controller.error
+        if error is not None:
+            self.scene.violated("ends", f"the controller has failed: {error!r}")
+        if in_time:
+            return
+        running = [
+            worker.name for worker in self.scene.workers if worker.task and not worker.task.ended
+        ]
+        seconds = self.scene.scheduler.seconds
+        who = f"{', '.join(running)} still run" if running else "no session is installed"
+        self.scene.violated("ends", f"after {seconds:,.0f} virtual seconds {who}")
+
+
+class NothingCrashes(Check):
+    """Looks at how workers have ended, and the controller."""
+
+    def session_ends(self) -> None:
+        """Look at the workers."""
+        for worker in self.scene.workers:
+            self._look(worker.name, worker.task.error if worker.task else None)
+
+    def conclude(self, *, in_time: bool) -> None:
+        """Look at all of them.
+
+        Args:
+            in_time: whether all has ended by itself.
+        """
+        self.session_ends()
+        self._look("the controller", self.scene.controller.error)
+
+    def _look(self, who: str, error: Exception | None) -> None:
+        # One that hangs is another failure, and an error for the user may be right.
+        if error is not None and not isinstance(error, SwitchGNNError | HangError):
+            self.scene.violated(CRASH, f"{who} ends with {what_crashed(error)}")
+
+
+class SumsExact(Check):
+    """Compares all sums with those of the oracle."""
+
+    def session_begins(self) -> None:
+        """Compute the right sums of the session's rounds."""
+        job, oracle = self.scene.job, self.scene.subject.oracle
+        self._rounds = job.rounds if job else ()
+        self._right = []
+        if job is None:
+            return
+        scales = Scales(self.scene, job)
+        for exchange, (features, direction) in enumerate(self._rounds):
+            fixed = oracle.fixed(features, scales.of_exchange(exchange).magnitude)
+            self._right.append(oracle.sums(fixed, direction))
+
+    def done(self, done: Done) -> None:
+        """Compare the sums of one exchange of one worker."""
+        if not self.scene.honest(done.worker):
+            return
+        vertices = self.scene.subject.plan.workers[done.worker].vertices
+        right = self._of(done)[vertices]
+        if not np.array_equal(right, done.values):
+            wrong = vertices[(right != done.values).any(axis=1)]
+            wrong = wrong[~np.isin(wrong, list(self.scene.spoilt))]
+            if not len(wrong):
+                return
+            self.scene.violated(
+                "sums exact",
+                f"session {done.session}, round {done.round}: worker {done.worker} has "
+                f"{len(wrong)} wrong sums, the first of vertex {wrong[0]}",
+            )
+
+    def _of(self, done: Done) -> NDArray[np.int64]:
+        """Return the right sums, at the scale that a mad worker may have changed."""
+        if not self.scene.spoilt:
+            return self._right[done.round - 1]
+        oracle = self.scene.subject.oracle
+        features, direction = self._rounds[done.round - 1]
+        return oracle.sums(oracle.fixed(features, done.magnitude), direction)

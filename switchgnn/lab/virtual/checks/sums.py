@@ -1,0 +1,249 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Every sum that leaves for a worker is exact: a slot counts each source once (invariant 1).
+
+A sum of another round, or a mixture, would be another number.
+"""
+
+from switchgnn.host.wire.header import KIND_MASK, Kind
+from switchgnn.lab.virtual.checks.features import Scaled, Scales
+from switchgnn.lab.virtual.checks.packet import Fragments, Packet, PacketCheck, kind_in, name_of
+from switchgnn.lab.virtual.parts.switch import VirtualSwitch
+from switchgnn.lab.virtual.parts.worker import Job
+from switchgnn.lab.virtual.scene import Scene
+
+
+class SumsLeaveExact(PacketCheck):
+    """Compares all SUMs of this session on their way to workers."""
+
+    gives = frozenset({Kind.SUM, Kind.ADVANCE})
+
+    def begin(self, scene: Scene) -> None:
+        """Look at a scene from now on."""
+        super().begin(scene)
+        self._right: dict[Scaled, bytes] = {}
+        self._fragments = Fragments(scene.scenario.width, scene.scenario.lanes)
+
+    def session_begins(self) -> None:
+        """Forget the sums of the last session."""
+        self._right.clear()
+        if self.scene.job is not None:
+            self._scales = Scales(self.scene, self.scene.job)
+
+    def _of(self, job: Job, scaled: Scaled) -> bytes:
+        """Return the right sums of a round, as they are on the wire."""
+        if scaled not in self._right:
+            subject = self.scene.subject
+            fixed = subject.oracle.fixed(job.rounds[scaled.exchange][0], scaled.magnitude)
+            self._right[scaled] = self._fragments.rows_of(subject.awaited.of(fixed))
+        return self._right[scaled]
+
+    def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+        """Compare a SUM, and heed of which scale those of a round are.
+
+        Args:
+            switch: where.
+            worker: whose port it leaves through.
+            packet: it.
+        """
+        if packet.flags & KIND_MASK == Kind.ADVANCE:
+            self._scales.heed(packet)
+            return
+        scaled, job = self._scales.of(packet.place[0]), self.scene.job
+        if scaled is None or job is None:
+            return
+        vertex = packet.destination
+        row = self.scene.subject.awaited.place.get((packet.block, vertex), 0)
+        right = self._fragments.holds(packet, self._of(job, scaled), row)
+        if not right and not self._spoilt(vertex):
+            self.scene.violated(
+                "sums leave exact",
+                f"switch {switch.name} sends a wrong sum of vertex {vertex}: "
+                f"{name_of(packet.place)}",
+            )
+
+    def _spoilt(self, vertex: int) -> bool:
+        """Tell whether a mad worker may have a sum changed: with its features, or the scale."""
+        return vertex in self.scene.spoilt or self.scene.lawless
+
+
+Sum = tuple[tuple[int, int, int], int]
+
+
+class FetchedSumsStay(PacketCheck):
+    """Remembers fetches, and looks for sums of which the slots should be released.
+
+    Only where a star's switch takes each packet through at once is the order of what leaves that
+    of what has come.
+    """
+
+    takes = frozenset({Kind.FETCH})
+    gives = frozenset({Kind.FETCH, Kind.SUM})
+
+    def begin(self, scene: Scene) -> None:
+        """Look at a scene from now on."""
+        super().begin(scene)
+        scenario = scene.scenario
+        self._orderly = not (scenario.leaves or scenario.turns or scenario.queue_rate)
+        self._asked: set[Sum] = set()
+        self._fetched: set[Sum] = set()
+
+    def session_begins(self) -> None:
+        """Forget the fetches of the last session."""
+        self._asked.clear()
+        self._fetched.clear()
+
+    def ends(self, switch: VirtualSwitch) -> None:
+        """Forget what the switch forgets."""
+        self.session_begins()
+
+    def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+        """Note a fetch that is asked for.
+
+        Args:
+            switch: where.
+            worker: whose port it comes through.
+            packet: it.
+        """
+        # Of what a mad worker fetches it is not known what the switch believes.
+        if self._orderly and self.scene.honest(worker):
+            self._asked.add((packet.place, packet.destination))
+
+    def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+        """Note a fetch that the switch passes on, and compare a SUM with those before.
+
+        What it refuses, as one that was restarted may, it has forgotten by the next packet.
+
+        Args:
+            switch: where.
+            worker: whose port it leaves through.
+            packet: it.
+        """
+        which = packet.place, packet.destination
+        if kind_in(packet.frame) == Kind.FETCH:
+            self._fetched |= self._asked & {which}
+        # One that was recalled may have been asked for just before.
+        elif not packet.on_request and which in self._fetched:
+            self.scene.violated(
+                "fetched sums stay",
+                f"the sum of vertex {packet.destination} in round {packet.place[0]}, block "
+                f"{packet.block} leaves for worker {worker}, which has fetched its features",
+            )
+
+
+class ResentRight(PacketCheck):
+    """Compares the raw features for workers with those of the round."""
+
+    gives = frozenset({Kind.FEATURE, Kind.ADVANCE})
+
+    def begin(self, scene: Scene) -> None:
+        """Look at a scene from now on."""
+        super().begin(scene)
+        self._rows: dict[Scaled, bytes] = {}
+        part = scene.subject.plan.switch
+        self._owner = dict(
+            zip(part.source_vertex.tolist(), part.source_worker.tolist(), strict=True)
+        )
+        self._fragments = Fragments(scene.scenario.width, scene.scenario.lanes)
+
+    def session_begins(self) -> None:
+        """Forget the features of the last session."""
+        self._rows.clear()
+        if self.scene.job is not None:
+            self._scales = Scales(self.scene, self.scene.job)
+
+    def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+        """Compare a raw feature, and heed of which scale those of a round are.
+
+        Args:
+            switch: where.
+            worker: whose port it leaves through.
+            packet: it.
+        """
+        if packet.flags & KIND_MASK == Kind.ADVANCE:
+            self._scales.heed(packet)
+            return
+        if not packet.resent:
+            return
+        place, source = packet.place, packet.source
+        right = self._fragments.holds(packet, self._of(place[0]), source)
+        assignment = self.scene.subject.plan.assignment
+        owner = assignment[packet.destination] if packet.destination < len(assignment) else None
+        # A mad worker lies about its own features; at which scale others have theirs is not known
+        # where it moves a barrier on.
+        believed = source in self._owner and not self.scene.honest(self._owner[source])
+        wrong = not (right or believed or self.scene.lawless)
+        if owner != worker or wrong:
+            what = "wrong" if owner == worker else "for another worker"
+            self.scene.violated(
+                "resent right",
+                f"the feature of vertex {source} in {name_of(place)} that leaves for worker "
+                f"{worker} is {what}",
+            )
+
+    def _of(self, place: int) -> bytes:
+        job, scaled = self.scene.job, self._scales.of(place)
+        if job is None or scaled is None:
+            return b""
+        if scaled not in self._rows:
+            features, _ = job.rounds[scaled.exchange]
+            fixed = self.scene.subject.oracle.fixed(features, scaled.magnitude)
+            self._rows[scaled] = self._fragments.rows_of(fixed)
+        return self._rows[scaled]
+
+
+class SumsLeaveOnce(PacketCheck):
+    """Compares the SUMs for workers with the plan, and with those before."""
+
+    gives = frozenset({Kind.SUM})
+
+    def begin(self, scene: Scene) -> None:
+        """Look at a scene from now on."""
+        super().begin(scene)
+        self._expected: dict[tuple[int, int], tuple[int, int]] = {}
+        for part in scene.subject.plan.workers:
+            rows = zip(part.receive_vertex.tolist(), part.receive_count.tolist(), strict=True)
+            ends = part.receive_indptr.tolist()
+            block = 1
+            for row, (vertex, count) in enumerate(rows):
+                while row >= ends[block]:
+                    block += 1
+                self._expected[block, vertex] = part.worker, count
+        # A leaf passes on what comes from above as often as the cable brings it.
+        self._once = not scene.scenario.leaves
+        self._left: set[tuple[tuple[int, int, int], int]] = set()
+
+    def session_begins(self) -> None:
+        """Forget the sums of the last session."""
+        self._left.clear()
+
+    def ends(self, switch: VirtualSwitch) -> None:
+        """Forget what the switch forgets."""
+        self._left.clear()
+
+    def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+        """Compare a SUM.
+
+        Args:
+            switch: where.
+            worker: whose port it leaves through.
+            packet: it.
+        """
+        vertex, place = packet.destination, packet.place
+        owner, count = self._expected.get((packet.block, vertex), (None, 0))
+        if owner != worker:
+            self._tell(packet, f"for worker {worker}")
+        elif packet.number != count:
+            self._tell(packet, f"with {packet.number} of {count} contributions")
+        elif self._once and not packet.on_request:
+            # Who is mad may ask for its sums so that the answers do not look like some.
+            if (place, vertex) in self._left and self.scene.honest(worker):
+                self._tell(packet, "again unasked")
+            self._left.add((place, vertex))
+
+    def _tell(self, packet: Packet, how: str) -> None:
+        self.scene.violated(
+            "sums leave once",
+            f"the sum of vertex {packet.destination} in round {packet.place[0]}, block "
+            f"{packet.block} leaves {how}",
+        )

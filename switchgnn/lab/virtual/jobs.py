@@ -1,0 +1,113 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What each worker of a scenario does: all the same, but for those that were started otherwise."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from switchgnn.base.errors import SwitchGNNError
+from switchgnn.host.wire.header import VERSION
+from switchgnn.lab.virtual.parts.worker import Job, Round
+from switchgnn.lab.virtual.scenario.scenario import Difference, DifferenceKind, Scenario
+from switchgnn.lab.virtual.subject import Subjects
+from switchgnn.planner.direction import Direction
+
+_VERSIONS = 16
+# A little less than the largest float32, as features are rounded.
+_LARGEST_SUM = 0.999 * float(np.finfo(np.float32).max)
+# What is in the columns that others do not have.
+_IN_MORE = 0.5
+
+
+class DifferenceError(SwitchGNNError):
+    """A scenario lets somebody differ who is not there, or in a way that cannot be."""
+
+
+class Jobs:
+    """Hands out jobs.
+
+    Args:
+        scenario: says who differs.
+        subjects: makes plans.
+
+    Raises:
+        DifferenceError: somebody differs who is not there, or twice.
+    """
+
+    def __init__(self, scenario: Scenario, subjects: Subjects) -> None:
+        self._scenario = scenario
+        self._subjects = subjects
+        self._differences = {each.worker: each for each in scenario.differences}
+        there = range(scenario.workers)
+        if len(self._differences) < len(scenario.differences) or any(
+            worker not in there for worker in self._differences
+        ):
+            raise DifferenceError(_not_so([each.worker for each in scenario.differences], there))
+
+    def of(self, worker: int, job: Job) -> Job:
+        """Return what a worker does where the others do a job."""
+        difference = self._differences.get(worker)
+        return job if difference is None else self._other(job, difference)
+
+    def _other(self, job: Job, difference: Difference) -> Job:
+        kind, by = difference.kind, difference.by
+        if kind is DifferenceKind.SESSION:
+            return replace(job, session=job.session + (by if job.session + by > 0 else 1))
+        if kind is DifferenceKind.PLAN:
+            more = replace(self._scenario, workers=self._scenario.workers + max(1, by))
+            return replace(job, plan=self._subjects.of(more).plan)
+        if kind is DifferenceKind.DIGEST:
+            return replace(job, plan=self._subjects.other_than(self._scenario).plan)
+        if kind is DifferenceKind.VERSION:
+            return replace(job, version=(VERSION + by) % _VERSIONS)
+        return replace(job, rounds=tuple(_other_rounds(job, kind, by)))
+
+
+def _not_so(workers: list[int], there: range) -> str:
+    """Return why these workers cannot differ."""
+    for worker in workers:
+        if worker not in there:
+            return (
+                f"Worker {worker} is to differ, and is not there: take one from 0 to {there[-1]}."
+            )
+    twice = next(worker for worker in workers if workers.count(worker) > 1)
+    return f"Worker {twice} is to differ twice: a worker differs in one way, so leave one out."
+
+
+def _other_rounds(job: Job, kind: DifferenceKind, by: int) -> Iterable[Round]:
+    if kind is DifferenceKind.ROUNDS:
+        return _as_many(job.rounds, max(0, len(job.rounds) + by))
+    if kind is DifferenceKind.MAGNITUDE:
+        most = _LARGEST_SUM / max(1, job.plan.manifest.max_fan_in)
+        return _enlarged(job.rounds, most * max(1, by))
+    return _otherwise(job, kind, by)
+
+
+def _enlarged(rounds: tuple[Round, ...], largest: float) -> Iterator[Round]:
+    """Yield rounds with features of up to about that magnitude."""
+    for features, direction in rounds:
+        own = float(np.abs(features).max(initial=np.float32(0)))
+        factor = np.float64(largest) / own if own else 1.0
+        with np.errstate(over="ignore"):
+            yield (features.astype(np.float64) * factor).astype(np.float32), direction
+
+
+def _as_many(rounds: tuple[Round, ...], number: int) -> tuple[Round, ...]:
+    return tuple(rounds[place % len(rounds)] for place in range(number))
+
+
+def _otherwise(job: Job, kind: DifferenceKind, by: int) -> Iterator[Round]:
+    """Yield rounds with more columns, or in the other direction."""
+    for features, direction in job.rounds:
+        if kind is DifferenceKind.WIDTH:
+            lanes = job.plan.manifest.lanes
+            rest = -features.shape[1] % lanes
+            more = np.full((len(features), rest + lanes * max(1, by)), _IN_MORE, dtype=np.float32)
+            more[:, :rest] = 0.0
+            yield np.hstack([features, more]), direction
+        elif direction is Direction.FORWARD:
+            yield features, Direction.BACKWARD
+        else:
+            yield features, Direction.FORWARD

@@ -1,0 +1,310 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Random and mutated frames, from a seed."""
+
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from switchgnn.host.wire.header import (
+    BODY_AT,
+    HEADER_AT,
+    LAST_ROUND,
+    VERSION,
+    Kind,
+    session_and_round,
+)
+from switchgnn.lab.virtual.mad.mad_worker import Facts
+from switchgnn.lab.virtual.network import (
+    CHECKSUM_AT,
+    ETHERTYPE_AT,
+    FIELDS,
+    LANE_KINDS,
+    LENGTH_AT,
+    OFFSET_AT,
+    PROTOCOL_AT,
+    ROUND_AT,
+    VERSION_IHL_AT,
+    body_end,
+    read_field,
+    seal,
+    write_header,
+)
+
+ON_A_WIRE = 1514
+_VLAN_ETHERTYPES = (b"\x81\0", b"\x88\xa8")
+_TAGGED_BYTES = 20
+# How often a frame that has passed is changed and sealed, or damaged; and its body beside a field.
+_DIFFERENT, _DAMAGED, _LIES = 0.7, 0.15, 0.3
+_ROUND = struct.Struct(">I")
+_BOUNDARIES = {
+    size: [0, 1, 2, half - 1, half, half + 1, top - 1, top]
+    for size in (1, 2, 4)
+    for half, top in [(1 << 8 * size - 1, (1 << 8 * size) - 1)]
+}
+
+
+@dataclass(frozen=True)
+class Shot:
+    """A frame, and how it is aimed when it is sent.
+
+    Attributes:
+        frame: the bytes.
+        ahead: how far its round is ahead of the one that runs then; None to leave it alone.
+    """
+
+    frame: bytes
+    ahead: int | None = None
+
+    def aim(self, session: int, round_number: int) -> bytes:
+        """Return the frame for the session and the round that run now."""
+        if self.ahead is None:
+            return self.frame
+        aimed = bytearray(self.frame)
+        ahead = (round_number + self.ahead) & LAST_ROUND
+        _ROUND.pack_into(aimed, ROUND_AT, session_and_round(session, ahead))
+        seal(aimed)
+        return bytes(aimed)
+
+
+class Generator:
+    """Draws shots.
+
+    Args:
+        facts: the plan that is attacked.
+        random: all draws follow from it.
+        templates: a frame of each kind from 0 to 15, with its body.
+        ordinary: frames of other protocols.
+        shortest, longest: what the wire carries; frames are padded or cut to it.
+    """
+
+    def __init__(
+        self,
+        facts: Facts,
+        random: Random,
+        *,
+        templates: Mapping[int, bytes],
+        ordinary: Sequence[bytes],
+        shortest: int = 0,
+        longest: int = ON_A_WIRE,
+    ) -> None:
+        self.random = random
+        self._facts = facts
+        self._shortest, self._longest = shortest, longest
+        self._templates = templates
+        self._ordinary = ordinary
+        self._sources = sorted(facts.counts)
+        self._sums = sorted(facts.sums)
+        self._vertices = sorted({*facts.owner, *(vertex for _, vertex in self._sums)})
+        self._mutations: list[Callable[[bytearray], None]] = [
+            self._change_fields,
+            self._flip_bits,
+            self._flip_bits_and_seal,
+            self._truncate,
+            self._pad,
+            self._change_ipv4,
+            self._insert_options,
+            self._change_ethertype,
+            self._change_protocol,
+            self._tag_for_a_vlan,
+            self._lengthen,
+            self._empty,
+        ]
+
+    def shot(self) -> Shot:
+        """Draw one."""
+        sort = self.random.random()
+        if sort < 0.45:
+            return Shot(bytes(self.packet()), self._ahead())
+        if sort < 0.55:
+            return Shot(self._fit(bytearray(self.random.choice(self._ordinary))))
+        frame = self.packet() if sort < 0.95 else bytearray(self.random.choice(self._ordinary))
+        mutate = self.random.choice(self._mutations)
+        mutate(frame)
+        sealed = mutate in (self._change_fields, self._pad)
+        return Shot(self._fit(frame), self._ahead() if sealed and len(frame) >= BODY_AT else None)
+
+    def shots(self, count: int) -> list[Shot]:
+        """Draw many."""
+        return [self.shot() for _ in range(count)]
+
+    def changed(self, frame: bytes) -> bytes:
+        """Return a frame that has passed as it was, a little different, or damaged."""
+        draw, changed = self.random, bytearray(frame)
+        sort = draw.random()
+        if sort < _DIFFERENT and len(frame) >= BODY_AT:
+            self._nudge(changed)
+        elif sort < _DIFFERENT + _DAMAGED and len(frame) > _TAGGED_BYTES:
+            draw.choice(self._mutations)(changed)
+        return self._fit(changed)
+
+    def ahead(self, done: bytes) -> bytes:
+        """Return a `done` that has passed for the place where its worker is not, or not yet."""
+        draw, frame = self.random, bytearray(done)
+        write_header(
+            frame,
+            round=read_field(frame, "round") + draw.choice((0, 0, 1, 1, 2)),
+            block_id=draw.randrange(self._facts.blocks + 1),
+            fragment=draw.choice(self._facts.words),
+        )
+        magnitude = draw.choice((0, 0, 0x3F800000, self._number(4)))
+        frame[BODY_AT : BODY_AT + 4] = magnitude.to_bytes(4, "big")
+        seal(frame)
+        return bytes(frame)
+
+    def _nudge(self, frame: bytearray) -> None:
+        """Change some of what a packet says, so that it may still be believed."""
+        draw = self.random
+        names = draw.sample(sorted(FIELDS), draw.choice((0, 1, 1, 1, 2, 3)))
+        for name in names:
+            old = read_field(frame, name)
+            step = draw.choice((1, 1, 1, -1, 2, 8))
+            numbers = [old + step, old + step, old ^ step, self._number(FIELDS[name][1])]
+            if name in ("src_id", "dst_id"):
+                numbers += [draw.choice(self._sources)[1], draw.choice(self._vertices)]
+            if name == "flags_kind":
+                numbers += [old & 0xF0 | draw.choice(list(Kind)), old ^ 0x10 << draw.randrange(4)]
+            write_header(frame, **{name: draw.choice(numbers)})
+        end = body_end(frame)
+        frame.extend(bytes(max(0, end - len(frame))))
+        if end > BODY_AT and (not names or draw.random() < _LIES):
+            at = draw.randrange(BODY_AT, end, 4)
+            frame[at : at + 4] = draw.choice((bytes(4), draw.randbytes(4), b"\x3f\x80\0\0"))
+        seal(frame)
+
+    def packet(self, kind: int | None = None) -> bytearray:
+        """Draw a sound packet; what it is about may exist or not."""
+        draw = self.random
+        if kind is None:
+            kind = draw.randrange(1, 1 + max(Kind)) if draw.random() < 0.95 else draw.randrange(16)
+        frame = bytearray(self._templates[kind])
+        write_header(frame, **self._numbers(kind))
+        if kind in LANE_KINDS:
+            frame[BODY_AT:] = draw.randbytes(body_end(frame) - BODY_AT)
+        elif kind in (Kind.DONE, Kind.ADVANCE):
+            self._fill_barrier(frame)
+        seal(frame)
+        return frame
+
+    def _numbers(self, kind: int) -> dict[str, int]:
+        draw, facts = self.random, self._facts
+        block, vertex = draw.choice(self._sources)
+        sum_block, destination = draw.choice(self._sums)
+        count = facts.counts[block, vertex]
+        if kind in (Kind.SUM, Kind.RECALL, Kind.FETCH, Kind.MISSING):
+            block = sum_block
+            count = facts.sums[block, destination][1] if kind == Kind.SUM else 0
+        if kind in (Kind.DONE, Kind.ADVANCE, Kind.WAITING):
+            vertex = draw.randrange(facts.workers)
+            block = draw.randrange(facts.blocks + 1)
+        numbers = {
+            "src_id": vertex,
+            "dst_id": destination,
+            "block_id": block,
+            "count": count,
+            "flags_kind": draw.choice((0, 0, 1, 4, 8, draw.randrange(16))) << 4 | kind,
+            "version_level_echo": VERSION << 4 | draw.randrange(2),
+            "fragment": draw.choice(facts.words) if block else 0,
+            "group": draw.randrange(4),
+            "round": draw.randrange(1, 100),
+        }
+        if draw.random() < 0.3:
+            name = draw.choice(("src_id", "dst_id", "block_id", "count", "fragment", "group"))
+            numbers[name] = self._number(FIELDS[name][1])
+        return numbers
+
+    def _fill_barrier(self, frame: bytearray) -> None:
+        draw = self.random
+        struct.pack_into(
+            ">IIIQQ",
+            frame,
+            BODY_AT,
+            draw.choice((0x3F800000, self._number(4))),
+            self._facts.plan_id if draw.random() < 0.8 else self._number(4),
+            draw.choice((1, draw.randrange(100), self._number(4))),
+            self._number(4),
+            draw.choice((7, self._number(4))),
+        )
+
+    def _number(self, size: int) -> int:
+        draw = self.random
+        if draw.random() < 0.5:
+            return draw.choice(_BOUNDARIES[size])
+        if draw.random() < 0.5:
+            return draw.choice(self._vertices) & 0xFF
+        return draw.getrandbits(8 * size)
+
+    def _ahead(self) -> int | None:
+        return self.random.choice((0, 0, 0, 0, 1, 1, -1, 2**23, None))
+
+    def _fit(self, frame: bytearray) -> bytes:
+        fitting = bytes(frame[: self._longest].ljust(self._shortest, b"\0"))
+        if self._shortest and fitting[ETHERTYPE_AT : ETHERTYPE_AT + 2] in _VLAN_ETHERTYPES:
+            # Linux drops a frame that ends within its VLAN tag before the switch sees it.
+            return fitting.ljust(_TAGGED_BYTES, b"\0")
+        return fitting
+
+    def _change_fields(self, frame: bytearray) -> None:
+        frame.extend(bytes(max(0, BODY_AT - len(frame))))
+        for name in self.random.sample(sorted(FIELDS), self.random.randint(1, 3)):
+            write_header(frame, **{name: self._number(FIELDS[name][1])})
+        end = body_end(frame)
+        frame.extend(bytes(max(0, end - len(frame))))
+        seal(frame)
+
+    def _flip_bits(self, frame: bytearray) -> None:
+        for _ in range(self.random.randint(1, 8)):
+            bit = self.random.randrange(8 * ETHERTYPE_AT, 8 * len(frame))
+            frame[bit // 8] ^= 1 << bit % 8
+
+    def _flip_bits_and_seal(self, frame: bytearray) -> None:
+        self._flip_bits(frame)
+        seal(frame)
+
+    def _truncate(self, frame: bytearray) -> None:
+        border = self.random.choice((14, HEADER_AT, CHECKSUM_AT, BODY_AT, len(frame)))
+        end = self.random.choice(
+            (border - 1, border, border + 1, self.random.randrange(len(frame)))
+        )
+        del frame[end:]
+
+    def _pad(self, frame: bytearray) -> None:
+        frame.extend(self.random.randbytes(self.random.choice((1, 3, 64, 1300))))
+        del frame[self._longest :]
+
+    def _change_ipv4(self, frame: bytearray) -> None:
+        frame.extend(bytes(max(0, HEADER_AT - len(frame))))
+        draw = self.random
+        what = draw.randrange(4)
+        if what == 0:
+            frame[VERSION_IHL_AT] = draw.getrandbits(8)
+        elif what == 1:
+            frame[LENGTH_AT : LENGTH_AT + 2] = draw.randbytes(2)
+        elif what == 2:
+            frame[OFFSET_AT : OFFSET_AT + 2] = draw.randbytes(2)
+        else:
+            frame[OFFSET_AT] = draw.choice((0x20, 0x40, 0x80, 0x01, 0x1F))
+            frame[OFFSET_AT + 1] = draw.choice((0, 1, 0xFF))
+
+    def _insert_options(self, frame: bytearray) -> None:
+        words = self.random.randint(1, 10)
+        frame[VERSION_IHL_AT] = 0x45 + words
+        frame[HEADER_AT:HEADER_AT] = self.random.randbytes(4 * words)
+
+    def _change_ethertype(self, frame: bytearray) -> None:
+        ethertype = self.random.choice((0, 0x05DC, 0x0806, 0x86DD, 0x8100, 0x88A8, 0x88CC, 0xFFFF))
+        frame[ETHERTYPE_AT : ETHERTYPE_AT + 2] = ethertype.to_bytes(2, "big")
+
+    def _change_protocol(self, frame: bytearray) -> None:
+        if len(frame) > PROTOCOL_AT:
+            frame[PROTOCOL_AT] = self.random.choice((0, 1, 6, 17, 41, 252, 254, 255))
+
+    def _tag_for_a_vlan(self, frame: bytearray) -> None:
+        frame[ETHERTYPE_AT:ETHERTYPE_AT] = b"\x81\0" + self.random.randbytes(2)
+
+    def _lengthen(self, frame: bytearray) -> None:
+        frame.extend(bytes(max(0, self._longest - len(frame))))
+
+    def _empty(self, frame: bytearray) -> None:
+        frame.clear()

@@ -1,0 +1,503 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""One direction of a line."""
+
+import math
+import zlib
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import accumulate
+from random import Random
+from typing import Protocol
+
+from switchgnn.host.errors import LinkError
+from switchgnn.host.wire.batches import FrameBatch, FrameRows, new_batch
+from switchgnn.host.wire.header import (
+    BODY_AT,
+    CHECKED_BYTES,
+    HEADER_AT,
+    KIND_AT,
+    KIND_MASK,
+    VERSION,
+    Kind,
+)
+from switchgnn.host.wire.link import Link, Traffic
+from switchgnn.lab.virtual.scenario.scenario import Fault, FaultKind, Rates, ScenarioError
+from switchgnn.lab.virtual.timing import SECOND, Scheduler, Task
+from switchgnn.lab.virtual.trace import Trace
+
+Deliver = Callable[[list[bytes]], None]
+_PASSED = "passed"
+_SILENT = "silence"
+
+
+@dataclass(frozen=True)
+class Ways:
+    """What all lines of a run share.
+
+    Attributes:
+        scheduler: brings frames to the other end.
+        trace: hears of each frame.
+        random: where delays are drawn from.
+        latency, jitter: nanoseconds of a way, and how much more it may be.
+        fates: frames by what became of them.
+        faults: what has happened to single frames.
+    """
+
+    scheduler: Scheduler
+    trace: Trace
+    random: Random
+    latency: int
+    jitter: int
+    fates: Counter[str]
+    faults: list[Fault]
+
+
+class Faults(Protocol):
+    """Says to which frames of a line something happens.
+
+    Attributes:
+        next: how many frames pass before the next one that something happens to.
+    """
+
+    next: int
+
+    def passed(self, frames: int) -> None:
+        """Take note of frames, fewer than ``next``, that nothing happens to."""
+
+    def fault(self, frame: bytes) -> Fault:
+        """Return what happens to the frame that is next, and go on behind it."""
+
+
+class Wire:
+    """Takes frames from one end to the other, in order but for those that something happens to.
+
+    Args:
+        name: the line and the direction, such as `w3.up`.
+        ways: what all lines share.
+        faults: what happens to frames.
+        deliver: takes those that arrive.
+    """
+
+    def __init__(self, name: str, ways: Ways, faults: Faults, deliver: Deliver) -> None:
+        self.name = name
+        self._ways = ways
+        self._faults = faults
+        self._deliver = deliver
+        self._last = 0
+        self._silent_until = 0
+        self._forgotten = 0
+
+    def silence(self, seconds: float) -> None:
+        """Lose everything for that long."""
+        until = self._ways.scheduler.now + int(seconds * SECOND)
+        self._silent_until = max(self._silent_until, until)
+
+    def forget_late(self) -> None:
+        """Lose what was to arrive later than what was sent with it."""
+        self._forgotten += 1
+
+    def send(self, frames: list[bytes]) -> None:
+        """Take frames that leave together."""
+        ways, trace = self._ways, self._ways.trace
+        now = ways.scheduler.now
+        if now < self._silent_until:
+            ways.fates[_SILENT] += len(frames)
+            for frame in frames:
+                trace.frame(self.name, _SILENT, 0, frame)
+            return
+        arrives = now + ways.latency + int(ways.jitter * ways.random.random())
+        # Frames do not overtake each other unless that is their fate.
+        self._last = arrives = max(arrives, self._last)
+        if self._faults.next < len(frames):
+            frames = self._disturbed(frames, arrives)
+        else:
+            self._faults.passed(len(frames))
+            self._pass(frames, arrives)
+        if frames:
+            ways.scheduler.at(arrives, self._deliver, frames)
+
+    def _pass(self, frames: list[bytes], arrives: int) -> list[bytes]:
+        """Take note that nothing happens to frames; return them."""
+        self._ways.fates[_PASSED] += len(frames)
+        for frame in frames:
+            self._ways.trace.frame(self.name, _PASSED, arrives, frame)
+        return frames
+
+    def _disturbed(self, frames: list[bytes], arrives: int) -> list[bytes]:
+        """Let happen what happens; return the frames that arrive in their order."""
+        in_order: list[bytes] = []
+        place = 0
+        while (until := place + self._faults.next) < len(frames):
+            in_order += self._pass(frames[place:until], arrives)
+            in_order += self._disturb(frames[until], arrives)
+            place = until + 1
+        self._faults.passed(len(frames) - place)
+        return in_order + self._pass(frames[place:], arrives)
+
+    def _disturb(self, frame: bytes, arrives: int) -> list[bytes]:
+        ways, fault = self._ways, self._faults.fault(frame)
+        kind = fault.kind
+        ways.fates[kind.value] += 1
+        ways.faults.append(fault)
+        in_order = []
+        if kind in (FaultKind.DUPLICATE, FaultKind.LATE):
+            in_order += self._pass([frame], arrives)
+        if kind is FaultKind.LOSS:
+            ways.trace.frame(self.name, kind.value, 0, frame)
+        elif kind is FaultKind.DUPLICATE:
+            ways.trace.frame(self.name, kind.value, arrives, frame)
+            in_order.append(frame)
+        elif kind is FaultKind.CORRUPT:
+            bits = ",".join(map(str, fault.bits))
+            ways.trace.frame(self.name, f"{kind.value}:{bits}", arrives, frame)
+            in_order.append(_changed(frame, fault.bits))
+        else:
+            later = arrives + fault.delay
+            ways.trace.frame(self.name, kind.value, later, frame)
+            ways.scheduler.at(later, self._arrive_late, self._forgotten, frame)
+        return in_order
+
+    def _arrive_late(self, forgotten: int, frame: bytes) -> None:
+        # Unless what was late then was lost since.
+        if forgotten == self._forgotten:
+            self._deliver([frame])
+
+
+def _changed(frame: bytes, bits: tuple[int, ...]) -> bytes:
+    changed = bytearray(frame)
+    for bit in bits:
+        if bit < 8 * len(changed):
+            changed[bit // 8] ^= 1 << bit % 8
+    return bytes(changed)
+
+
+ETHERTYPE_AT = 12
+VERSION_IHL_AT = 14
+LENGTH_AT = 16
+OFFSET_AT = 20
+PROTOCOL_AT = 23
+EXTENSION_AT = HEADER_AT + 13
+FRAGMENT_AT = HEADER_AT + 14
+ROUND_AT = HEADER_AT + 18
+CHECKSUM_AT = HEADER_AT + CHECKED_BYTES
+
+# Every header field by name: where it is, and its bytes.
+FIELDS = {
+    "src_id": (HEADER_AT, 4),
+    "dst_id": (HEADER_AT + 4, 4),
+    "block_id": (HEADER_AT + 8, 2),
+    "count": (HEADER_AT + 10, 2),
+    "flags_kind": (KIND_AT, 1),
+    "version_level_echo": (EXTENSION_AT, 1),
+    "fragment": (FRAGMENT_AT, 2),
+    "group": (HEADER_AT + 16, 2),
+    "round": (ROUND_AT, 4),
+}
+_WIDTH_BITS, _NARROWEST, _WIDEST_CODE = 3, 8, 5
+_NUMBER_BYTES = 4
+# By plain numbers: checks ask for each frame.
+LANE_KINDS = (int(Kind.FEATURE), int(Kind.SUM))
+_BODY_BYTES: dict[int, int] = {
+    Kind.DONE: 28,
+    Kind.ADVANCE: 28,
+    Kind.WAITING: 44,
+}
+
+
+def body_bytes(kind: int, word: int) -> int:
+    """Return how long a body is; kinds and widths that do not exist have none.
+
+    Args:
+        kind: of the packet.
+        word: the 16 bits of its fragment and its width.
+    """
+    if kind not in LANE_KINDS:
+        return _BODY_BYTES.get(kind, 0)
+    code = word & (1 << _WIDTH_BITS) - 1
+    return _NARROWEST * _NUMBER_BYTES << code if code <= _WIDEST_CODE else 0
+
+
+def body_end(frame: bytes | bytearray) -> int:
+    """Return where the body of a frame should end."""
+    return BODY_AT + body_bytes(frame[KIND_AT] & KIND_MASK, read_field(frame, "fragment"))
+
+
+def words_of(width: int, lanes: int) -> tuple[int, ...]:
+    """Return the words of the fragments of a row.
+
+    Args:
+        width: columns of the row.
+        lanes: of the widest frame.
+    """
+    sizes = [min(lanes, width - begin) for begin in range(0, width, lanes)]
+    codes = [max(0, (size - 1).bit_length() - _WIDTH_BITS) for size in sizes]
+    return tuple(number << _WIDTH_BITS | code for number, code in enumerate(codes))
+
+
+def number_of(word: int) -> int:
+    """Return the number of a fragment."""
+    return word >> _WIDTH_BITS
+
+
+def write_header(frame: bytearray, **values: int) -> None:
+    """Write header fields by name."""
+    for name, value in values.items():
+        at, size = FIELDS[name]
+        frame[at : at + size] = (value & ((1 << 8 * size) - 1)).to_bytes(size, "big")
+
+
+def read_field(frame: bytes | bytearray, name: str) -> int:
+    """Return the value of a header field."""
+    at, size = FIELDS[name]
+    return int.from_bytes(frame[at : at + size], "big")
+
+
+def seal(frame: bytearray) -> None:
+    """Make the CRC right, if the frame is long enough to have one."""
+    if len(frame) < BODY_AT:
+        return
+    end = body_end(frame)
+    checked = zlib.crc32(frame[HEADER_AT:CHECKSUM_AT])
+    frame[CHECKSUM_AT:BODY_AT] = zlib.crc32(frame[BODY_AT:end], checked).to_bytes(4, "big")
+
+
+_AT_ONCE = 64
+_LONGEST_FRAME = 2048
+
+
+class VirtualLink(Link):
+    """What a worker sends and receives through; who waits lets virtual time go on.
+
+    Args:
+        name: for messages.
+        task: the worker.
+        up: takes its frames.
+        random: where it is drawn from how long the worker takes to wake.
+        wakes: nanoseconds that it takes at most.
+    """
+
+    def __init__(self, name: str, task: Task, up: Wire, random: Random, wakes: int) -> None:
+        self._name = name
+        self._task = task
+        self._up = up
+        self._random = random
+        self._wakes = wakes
+        self._arrived: deque[bytes] = deque()
+        self._batch = new_batch(_AT_ONCE, _LONGEST_FRAME)
+        self._closed = False
+        self._frames_up = self._bytes_up = self._frames_down = self._bytes_down = 0
+
+    @property
+    def name(self) -> str:
+        """What the link is attached to, for messages."""
+        return self._name
+
+    @property
+    def traffic(self) -> Traffic:
+        """What has passed."""
+        return Traffic(self._frames_up, self._bytes_up, self._frames_down, self._bytes_down)
+
+    def arrive(self, frames: list[bytes]) -> None:
+        """Take frames for the worker."""
+        if self._closed:
+            return
+        self._arrived.extend(frames)
+        self._task.tell(int(self._wakes * self._random.random()))
+
+    def send(self, frame: bytes | memoryview) -> None:
+        """Send one frame."""
+        self._send([bytes(frame)])
+
+    def send_rows(self, rows: FrameRows, first: int, count: int) -> None:
+        """Send some frames in their order.
+
+        Args:
+            rows: the frames.
+            first: the first of them that leaves.
+            count: how many leave.
+
+        Raises:
+            LinkError: the link is closed.
+        """
+        self._send([bytes(rows.frame(place)) for place in range(first, first + count)])
+
+    def _send(self, frames: list[bytes]) -> None:
+        if self._closed:
+            raise LinkError(f"{self._name} is closed.")
+        self._frames_up += len(frames)
+        self._bytes_up += sum(map(len, frames))
+        self._up.send(frames)
+
+    def receive(self, seconds: float) -> memoryview | None:
+        """Return the next frame, or None after ``seconds``."""
+        if not self._wait(seconds):
+            return None
+        return memoryview(self._take())
+
+    def receive_batch(self, seconds: float) -> FrameBatch | None:
+        """Return the next frames, valid until the next call, or None after ``seconds``."""
+        if not self._wait(seconds):
+            return None
+        batch = self._batch
+        batch.first = batch.count = 0
+        while self._arrived and batch.count < _AT_ONCE:
+            batch.put(self._take())
+        return batch
+
+    def _take(self) -> bytes:
+        frame = self._arrived.popleft()
+        self._frames_down += 1
+        self._bytes_down += len(frame)
+        return frame
+
+    def _wait(self, seconds: float) -> bool:
+        if not self._arrived:
+            if seconds <= 0:
+                self._task.look()
+                return False
+            self._task.wait(seconds)
+        return bool(self._arrived)
+
+    def close(self) -> None:
+        """Receive nothing any more."""
+        self._closed = True
+        self._arrived.clear()
+
+
+_MOST_BITS = 3
+# Nanoseconds by which a frame may be late: from a window to a patience and more, in magnitudes.
+_REORDERED = (10_000, SECOND)
+_LATE = (1_000_000, 200 * SECOND)
+
+
+class Disturbance:
+    """Chooses the frames that something happens to, and what.
+
+    Args:
+        line: the line and the direction.
+        rates: probabilities.
+        random: where it is drawn from.
+
+    Attributes:
+        next: how many frames pass before the next one that something happens to.
+    """
+
+    def __init__(self, line: str, rates: Rates, random: Random) -> None:
+        self._line = line
+        self._random = random
+        self._kinds = list(FaultKind)
+        # Of each kind, with those before it.
+        self._chances = list(accumulate(getattr(rates, kind.value) for kind in FaultKind))
+        self._total = sum(getattr(rates, kind.value) for kind in FaultKind)
+        self._frames = 0
+        self.next = self._gap()
+
+    def _gap(self) -> int:
+        if self._total <= 0.0:
+            return 1 << 62
+        if self._total >= 1.0:
+            return 0
+        return int(math.log(1.0 - self._random.random()) / math.log(1.0 - self._total))
+
+    def passed(self, frames: int) -> None:
+        """Take note of frames, fewer than ``next``, that nothing happens to."""
+        self._frames += frames
+        self.next -= frames
+
+    def fault(self, frame: bytes) -> Fault:
+        """Return what happens to the frame that is next, and go on behind it."""
+        self._frames += self.next + 1
+        self.next = self._gap()
+        (kind,) = self._random.choices(self._kinds, cum_weights=self._chances)
+        delay = 0
+        bits: tuple[int, ...] = ()
+        if kind is FaultKind.LATE:
+            delay = self._delay(*_LATE)
+        elif kind is FaultKind.REORDER:
+            delay = self._delay(*_REORDERED)
+        elif kind is FaultKind.CORRUPT:
+            bits = self._bits(8 * len(frame))
+        return Fault(kind, self._line, self._frames, delay, bits)
+
+    def _delay(self, least: int, most: int) -> int:
+        return int(least * (most / least) ** self._random.random())
+
+    def _bits(self, among: int) -> tuple[int, ...]:
+        if not among:
+            return ()
+        number = self._random.randint(1, _MOST_BITS)
+        return tuple(self._random.randrange(among) for _ in range(number))
+
+
+_NEVER = 1 << 62
+
+
+class ToldFaults:
+    """Lets happen to each frame what a scenario says; `Disturbance` draws it.
+
+    Args:
+        faults: those of one line.
+
+    Attributes:
+        next: how many frames pass before the next one that something happens to.
+
+    Raises:
+        ScenarioError: a frame has two of them, or there is no such frame.
+    """
+
+    def __init__(self, faults: Iterable[Fault]) -> None:
+        self._left = sorted(faults, key=lambda fault: fault.frame, reverse=True)
+        frames = {fault.frame for fault in self._left}
+        if len(frames) < len(self._left) or min(frames, default=1) < 1:
+            raise ScenarioError(
+                f"Two faults of {self._left[0].line} are of one frame, or one is of a frame before "
+                "the first: give each a number of its own, from 1."
+            )
+        self._frames = 0
+        self.next = self._gap()
+
+    def _gap(self) -> int:
+        return self._left[-1].frame - self._frames - 1 if self._left else _NEVER
+
+    def passed(self, frames: int) -> None:
+        """Take note of frames, fewer than ``next``, that nothing happens to."""
+        self._frames += frames
+        self.next -= frames
+
+    def fault(self, _frame: bytes) -> Fault:
+        """Return what happens to the frame that is next, and go on behind it."""
+        fault = self._left.pop()
+        self._frames = fault.frame
+        self.next = self._gap()
+        return fault
+
+
+_SHIFT = 4
+
+
+class OtherVersionLink(VirtualLink):
+    """Writes another version into what leaves, and takes packets of that version only.
+
+    Attributes:
+        version: it.
+    """
+
+    version: int = VERSION
+
+    def arrive(self, frames: list[bytes]) -> None:
+        """Take frames for the worker."""
+        super().arrive([self._of(frame, VERSION) for frame in frames if self._is_known(frame)])
+
+    def _send(self, frames: list[bytes]) -> None:
+        super()._send([self._of(frame, self.version) for frame in frames])
+
+    def _is_known(self, frame: bytes) -> bool:
+        return len(frame) >= BODY_AT and frame[EXTENSION_AT] >> _SHIFT == self.version
+
+    def _of(self, frame: bytes, version: int) -> bytes:
+        changed = bytearray(frame)
+        changed[EXTENSION_AT] = version << _SHIFT | changed[EXTENSION_AT] & 0xF
+        seal(changed)
+        return bytes(changed)

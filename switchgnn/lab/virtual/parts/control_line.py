@@ -1,0 +1,318 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""P4Runtime without sockets: the calls of a client reach the service of a virtual switch."""
+
+from collections.abc import Callable, Iterator
+from queue import Empty
+from typing import Any, NoReturn, Protocol
+
+import grpc
+from finsy.proto import p4r, rpc_code
+
+from switchgnn.controller.errors import ControllerError, SwitchUnreachableError
+from switchgnn.controller.p4runtime.client import election_message
+from switchgnn.controller.p4runtime.rpc_errors import not_primary
+from switchgnn.lab.virtual.parts.switch import VirtualSwitch
+from switchgnn.lab.virtual.timing import SECOND, Scheduler, Task
+from switchgnn.softswitch.errors import RequestError
+from switchgnn.softswitch.p4runtime.arbitration import StreamClient
+from switchgnn.softswitch.p4runtime.service import P4RuntimeService
+
+# Nanoseconds of one way, and between two looks at a line that is cut.
+_WAY = 200_000
+_LOOK = 50_000_000
+
+
+class RpcError(grpc.RpcError):  # type: ignore[misc]  # gRPC has no types
+    """A call that failed, as gRPC raises it.
+
+    Args:
+        code: what kind of failure it is.
+        details: the reason.
+        trailing: what came behind the answer.
+    """
+
+    def __init__(self, code: grpc.StatusCode, details: str, trailing: Any = ()) -> None:  # noqa: ANN401
+        super().__init__(details)
+        self._code, self._details, self._trailing = code, details, trailing
+
+    def code(self) -> grpc.StatusCode:
+        """Return what kind of failure it is."""
+        return self._code
+
+    def details(self) -> str:
+        """Return the reason."""
+        return self._details
+
+    def trailing_metadata(self) -> Any:  # noqa: ANN401
+        """Return what came behind the answer."""
+        return self._trailing
+
+
+class _Context:
+    """What the service says of a call that it does not answer."""
+
+    def __init__(self) -> None:
+        self._trailing: Any = ()
+
+    def set_trailing_metadata(self, trailing: Any) -> None:  # noqa: ANN401
+        self._trailing = trailing
+
+    def abort(self, code: grpc.StatusCode, details: str) -> NoReturn:
+        raise RpcError(code, details, self._trailing)
+
+
+class ControlLine:
+    """The way from the controller to one switch.
+
+    Args:
+        switch: the switch.
+        scheduler: keeps the time.
+    """
+
+    def __init__(self, switch: VirtualSwitch, scheduler: Scheduler) -> None:
+        self.switch = switch
+        self._scheduler = scheduler
+        self._cut_until = 0
+        self._task: Task | None = None
+
+    def cut(self, seconds: float) -> None:
+        """Let no word pass for that long."""
+        self._cut_until = max(self._cut_until, self._scheduler.now + int(seconds * SECOND))
+
+    def hold(self, task: Task) -> None:
+        """Let this controller wait for what it asks from now on."""
+        self._task = task
+
+    def pass_word(self, until: int) -> bool:
+        """Wait until a word has passed, or until then; tell whether it has."""
+        task = self._task
+        if task is None:
+            raise RuntimeError("No controller holds the line.")
+        while self._cut_until > self._scheduler.now:
+            if self._scheduler.now >= until:
+                return False
+            task.sleep(min(_LOOK, self._cut_until - self._scheduler.now))
+        task.sleep(_WAY)
+        return True
+
+    def reach(self, seconds: float) -> P4RuntimeService:
+        """Wait for a switch that answers.
+
+        Raises:
+            RpcError: none does in that time.
+        """
+        end = self._scheduler.now + int(seconds * SECOND)
+        while True:
+            if not self.pass_word(end):
+                raise RpcError(grpc.StatusCode.DEADLINE_EXCEEDED, "the line is cut")
+            if self.switch.service is not None:
+                return self.switch.service
+            if self._scheduler.now >= end:
+                raise RpcError(grpc.StatusCode.DEADLINE_EXCEEDED, "nobody answers")
+            if self._task is not None:
+                self._task.sleep(_LOOK)
+
+
+class Way(Protocol):
+    """What leads to a switch."""
+
+    switch: VirtualSwitch
+
+    def pass_word(self, until: int) -> bool:
+        """Wait until a word has passed, or until then; tell whether it has."""
+
+    def reach(self, seconds: float) -> P4RuntimeService:
+        """Wait for a switch that answers."""
+
+
+class VirtualConnection:
+    """A connection to the service that a switch has now; it breaks when the switch ends.
+
+    Args:
+        line: the way to the switch.
+        scheduler: keeps the time.
+    """
+
+    def __init__(self, line: Way, scheduler: Scheduler) -> None:
+        self._line = line
+        self._scheduler = scheduler
+        self._service: P4RuntimeService | None = None
+
+    @property
+    def stub(self) -> "VirtualConnection":
+        """The calls of P4Runtime."""
+        return self
+
+    @property
+    def broken(self) -> bool:
+        """Whether the switch that was reached is gone."""
+        return self._service is not None and self._service is not self._line.switch.service
+
+    def Capabilities(  # noqa: N802
+        self,
+        request: p4r.CapabilitiesRequest,
+        timeout: float,
+        wait_for_ready: bool = False,
+    ) -> p4r.CapabilitiesResponse:
+        """Ask for the version; the first call reaches the switch.
+
+        Args:
+            request: the request.
+            timeout: seconds to wait for an answer.
+            wait_for_ready: whether to wait for a switch that is not there yet.
+
+        Returns:
+            The answer.
+        """
+        if self._service is None:
+            self._service = self._line.reach(timeout if wait_for_ready else 0.0)
+        answer: p4r.CapabilitiesResponse = self._call("Capabilities", request, timeout)
+        return answer
+
+    def SetForwardingPipelineConfig(  # noqa: N802
+        self, request: p4r.SetForwardingPipelineConfigRequest, timeout: float
+    ) -> p4r.SetForwardingPipelineConfigResponse:
+        """Load a program."""
+        answer: p4r.SetForwardingPipelineConfigResponse = self._call(
+            "SetForwardingPipelineConfig", request, timeout
+        )
+        return answer
+
+    def GetForwardingPipelineConfig(  # noqa: N802
+        self, request: p4r.GetForwardingPipelineConfigRequest, timeout: float
+    ) -> p4r.GetForwardingPipelineConfigResponse:
+        """Ask for the program."""
+        answer: p4r.GetForwardingPipelineConfigResponse = self._call(
+            "GetForwardingPipelineConfig", request, timeout
+        )
+        return answer
+
+    def write(self, request: bytes, timeout: float) -> "Finished":
+        """Do a Write; what it returns has the result already."""
+        try:
+            return Finished(self._call("Write", request, timeout), None)
+        except RpcError as error:
+            return Finished(None, error)
+
+    def read(self, request: bytes, timeout: float) -> Iterator[bytes]:
+        """Return the serialized answers to a serialized Read."""
+        asked = p4r.ReadRequest.FromString(request)
+        answers: list[bytes] = self._call("Read", asked, timeout, list)
+        return iter(answers)
+
+    def stream(self, device_id: int, election_id: int) -> "VirtualStream":
+        """Open the stream that makes a controller the primary."""
+        service = self._reached()
+        if not self._line.pass_word(self._scheduler.now):
+            raise SwitchUnreachableError(f"Switch {self._line.switch.name} cannot be reached.")
+        return VirtualStream(self, service, device_id, election_id)
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to disconnect."""
+
+    def _reached(self) -> P4RuntimeService:
+        if self._service is None or self.broken:
+            raise RpcError(grpc.StatusCode.UNAVAILABLE, "the connection is broken")
+        return self._service
+
+    def _call(
+        self,
+        name: str,
+        request: Any,  # noqa: ANN401
+        timeout: float,
+        take: Callable[[Any], Any] = lambda answer: answer,
+    ) -> Any:  # noqa: ANN401
+        end = self._scheduler.now + int(timeout * SECOND)
+        if not self._line.pass_word(end):
+            raise RpcError(grpc.StatusCode.DEADLINE_EXCEEDED, "no answer came")
+        answer = take(getattr(self._reached(), name)(request, _Context()))
+        if not self._line.pass_word(end):
+            raise RpcError(grpc.StatusCode.DEADLINE_EXCEEDED, "no answer came")
+        self._reached()
+        return answer
+
+
+class Finished:
+    """A call that is over; as a future of gRPC's.
+
+    Args:
+        answer: what came.
+        error: or why nothing did.
+    """
+
+    def __init__(self, answer: Any, error: RpcError | None) -> None:  # noqa: ANN401
+        self._answer, self._error = answer, error
+
+    def result(self) -> Any:  # noqa: ANN401
+        """Return what came, or raise why nothing did."""
+        if self._error is not None:
+            raise self._error
+        return self._answer
+
+    def exception(self) -> RpcError | None:
+        """Return why nothing came, if so."""
+        return self._error
+
+
+class VirtualStream:
+    """The stream of a controller, without threads.
+
+    Args:
+        connection: ends it when it breaks.
+        service: the service of the switch.
+        device_id: of the switch.
+        election_id: the controller with the highest one is the primary.
+    """
+
+    def __init__(
+        self,
+        connection: VirtualConnection,
+        service: P4RuntimeService,
+        device_id: int,
+        election_id: int,
+    ) -> None:
+        self._connection = connection
+        self._service = service
+        self._client = StreamClient()
+        self._closed = False
+        self._error: ControllerError | None = None
+        update = p4r.MasterArbitrationUpdate(
+            device_id=device_id, election_id=election_message(election_id)
+        )
+        try:
+            service.arbiter.update(self._client, update)
+        except RequestError as error:
+            self._error = not_primary("virtual", str(error))
+
+    def wait_primary(self, deadline: float) -> None:
+        """Look at the switch's answer, which is there already.
+
+        Raises:
+            ControllerError: another controller is the primary.
+        """
+        if self._error is not None:
+            raise self._error
+        try:
+            message = self._client.outbox.get_nowait()
+        except Empty:
+            message = None
+        if not isinstance(message, p4r.StreamMessageResponse):
+            raise SwitchUnreachableError(f"No answer within {deadline:g} s.")
+        status = message.arbitration.status
+        if status.code != rpc_code.OK:
+            raise not_primary("virtual", status.message)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the stream is still open."""
+        return not self._closed and not self._connection.broken
+
+    def wait_ended(self, deadline: float) -> bool:
+        """Tell whether the stream has ended; no time passes."""
+        return not self.alive
+
+    def close(self) -> None:
+        """End it."""
+        self._closed = True
+        self._service.arbiter.remove(self._client)

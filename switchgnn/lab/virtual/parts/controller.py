@@ -1,0 +1,230 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The controller in virtual time: it installs a plan, and watches that it stays."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future
+from typing import Any
+
+from switchgnn.controller import P4RuntimeClient
+from switchgnn.controller.errors import ControllerError
+from switchgnn.controller.install import Share, install_each
+from switchgnn.controller.watch import Watched, WatchEvent, WatchEventKind, watch
+from switchgnn.lab.virtual.parts.control_line import ControlLine, VirtualConnection
+from switchgnn.lab.virtual.subject import Subject
+from switchgnn.lab.virtual.timing import SECOND, Scheduler, Task, VirtualClock
+from switchgnn.lab.virtual.trace import Trace
+from switchgnn.p4src import Program
+
+# Seconds, as the command line has them.
+_DEADLINE = 1.0
+_AGAIN = 1.0
+_NAME = "controller"
+
+
+class InOrder(Executor):
+    """Does one thing after the other, at once."""
+
+    def __init__(self, _workers: int) -> None:
+        """Take any number of things."""
+
+    def submit(self, work: Callable[..., Any], /, *arguments: Any, **named: Any) -> "Future[Any]":  # noqa: ANN401
+        """Do it.
+
+        Args:
+            work: what is done.
+            arguments: its arguments.
+            named: those with names.
+
+        Returns:
+            What came of it.
+        """
+        future: Future[Any] = Future()
+        try:
+            future.set_result(work(*arguments, **named))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+class _Stop:
+    """Ends a watch; as ``threading.Event``."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._set = False
+
+    def is_set(self) -> bool:
+        return self._set
+
+    def wait(self, timeout: float) -> bool:
+        if not self._set:
+            self._task.wait(timeout)
+        return self._set
+
+    def set(self) -> None:
+        self._set = True
+        self._task.tell(0)
+
+
+class VirtualController:
+    """A controller process.
+
+    Args:
+        subject: what the switches serve.
+        lines: the ways to the switches.
+        program: what they run.
+        scheduler: keeps the time.
+        trace: hears what happens.
+
+    Attributes:
+        session: the one that was installed last; 0 before.
+        install_began: when the install of that one began, in nanoseconds.
+        watching: whether it knows a session to keep switches in.
+    """
+
+    def __init__(
+        self,
+        subject: Subject,
+        lines: Sequence[ControlLine],
+        program: Program,
+        scheduler: Scheduler,
+        trace: Trace,
+    ) -> None:
+        self.session = 0
+        self.install_began = 0
+        self.watching = False
+        self._subject = subject
+        self._lines = lines
+        self._program = program
+        self._scheduler = scheduler
+        self._trace = trace
+        self._clock = VirtualClock(scheduler)
+        self._task: Task | None = None
+        self._stop: _Stop | None = None
+        self._ready: Callable[[int], None] | None = None
+
+    def open_session(self, ready: Callable[[int], None]) -> None:
+        """Install the plan anew, say so, and keep it installed until `close_session`."""
+        self._ready = ready
+        # One that has come back since the last session was closed watches that one still.
+        self._leave()
+        self._begin()
+
+    def close_session(self) -> None:
+        """Stop watching; the switches keep what they have."""
+        self._leave()
+        self.watching = False
+
+    def _leave(self) -> None:
+        if self._stop is not None:
+            self._stop.set()
+        self._stop = None
+
+    def restart(self, seconds: float) -> None:
+        """End the process, and start it again that much later."""
+        if self._task is None or self._task.ended:
+            return
+        self._task.kill()
+        self.watching = False
+        self._trace.note(_NAME, "ends")
+        self._scheduler.after(int(seconds * SECOND), self._begin)
+
+    @property
+    def error(self) -> Exception | None:
+        """What has ended its process, if that was an error."""
+        return self._task.error if self._task is not None else None
+
+    def end(self) -> None:
+        """End the process for good."""
+        if self._task is not None:
+            self._task.kill()
+
+    def _begin(self) -> None:
+        if self._task is not None and not self._task.ended:
+            return
+        self._trace.note(_NAME, "starts")
+        self._task = Task(self._scheduler, _NAME, self._work)
+        self._task.start()
+
+    def _work(self, task: Task) -> None:
+        for line in self._lines:
+            line.hold(task)
+        while True:
+            if self._ready is not None:
+                self._install(task)
+            self._watch(task)
+            # The next session may have been asked for before this one was left.
+            if self._ready is None:
+                return
+
+    def _install(self, task: Task) -> None:
+        """Install under a new session, as often as it takes."""
+        while True:
+            clients, began = self._clients(), self._scheduler.now
+            try:
+                report = install_each(
+                    [
+                        Share(share.plan, share.network, client)
+                        for share, client in zip(self._subject.shares, clients, strict=True)
+                    ],
+                    program=self._program,
+                    desired=self._subject.desired,
+                    new_session=True,
+                    clock=self._clock,
+                    pool=InOrder,
+                )
+            except ControllerError as error:
+                self._trace.note(_NAME, f"cannot install: {type(error).__name__}")
+            else:
+                break
+            finally:
+                for client in clients:
+                    client.close()
+            task.sleep(int(_AGAIN * SECOND))
+        # The watch of the last session may have restored it meanwhile; nobody watches this one yet.
+        self.session, self.install_began, self.watching = report.session, began, False
+        self._trace.note(_NAME, f"has installed session {report.session}")
+        ready, self._ready = self._ready, None
+        if ready is not None:
+            ready(report.session)
+
+    def _watch(self, task: Task) -> None:
+        stop = self._stop = _Stop(task)
+        while not stop.is_set():
+            try:
+                watch(
+                    [
+                        Watched(share.plan, share.network, client)
+                        for share, client in zip(self._subject.shares, self._clients(), strict=True)
+                    ],
+                    program=self._program,
+                    desired=self._subject.desired,
+                    on_event=self._hear,
+                    stop=stop,
+                    clock=self._clock,
+                    pool=InOrder,
+                )
+            except ControllerError as error:
+                # A watch whose first install fails ends, and its user starts it again.
+                self._trace.note(_NAME, f"cannot watch: {type(error).__name__}")
+                stop.wait(_AGAIN)
+
+    def _hear(self, event: WatchEvent) -> None:
+        self.watching = self.watching or event.kind is WatchEventKind.INSTALLED
+        if event.kind is not WatchEventKind.COUNTED:
+            self._trace.note(_NAME, f"{event.kind.value} {event.address}")
+
+    def _clients(self) -> list[P4RuntimeClient]:
+        return [self._client(line) for line in self._lines]
+
+    def _client(self, line: ControlLine) -> P4RuntimeClient:
+        def connect(_address: str, _tls: object) -> VirtualConnection:
+            return VirtualConnection(line, self._scheduler)
+
+        return P4RuntimeClient(
+            line.switch.name,
+            deadline=_DEADLINE,
+            connect=connect,
+            decode=self._subject.answers.decode,
+        )

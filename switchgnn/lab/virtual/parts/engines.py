@@ -1,0 +1,266 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The embedded switch's engines, without threads and sockets."""
+
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+from switchgnn.base.native import find_compiler
+from switchgnn.lab.virtual.timing import SECOND, Scheduler
+from switchgnn.softswitch.codegen.compiler import CompiledProgram
+from switchgnn.softswitch.forwarding import Forwarder, ForwardingCounts, Sender
+from switchgnn.softswitch.loader import GivenProgram
+from switchgnn.softswitch.native.build import Backend
+from switchgnn.softswitch.native.engine import (
+    Attachment,
+    NativeEngine,
+    NativeProgram,
+    PortKind,
+    load_native,
+)
+from switchgnn.softswitch.replication import ReplicationEngine
+from switchgnn.softswitch.state import ProgramState, PythonState, bind
+from switchgnn.softswitch.traffic_manager import QueueSettings, TrafficManager
+
+_ALL = 1 << 30
+Sent = list[tuple[int, bytes]]
+
+
+class Engine(Protocol):
+    """A program with its state."""
+
+    @property
+    def state(self) -> ProgramState:
+        """What the program keeps."""
+
+    @property
+    def counts(self) -> ForwardingCounts:
+        """What has happened to packets."""
+
+    def take(self, port: int, frame: bytes, most: int) -> bool:
+        """Run a packet through the switch, and then those that go around.
+
+        Args:
+            port: where it has arrived.
+            frame: the packet.
+            most: how many that go around.
+
+        Returns:
+            Whether there are more of those.
+        """
+
+    def go_around(self, most: int) -> bool:
+        """Run packets that go around; tell whether there are more."""
+
+    def sent(self) -> Sent:
+        """Return what has left since the last call, with the ports."""
+
+    def tick(self) -> float:
+        """Let leave what may leave now; return when there is more, in seconds; 0: never."""
+
+    def spill(self) -> None:
+        """Lose all packets that wait or go around."""
+
+
+class Programs:
+    """What programs become; each is compiled once.
+
+    Args:
+        backend: which code.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        if backend is Backend.AUTO:
+            backend = Backend.PYTHON if find_compiler() is None else Backend.NATIVE
+        self._backend = backend
+        self._given: dict[bytes, GivenProgram] = {}
+        self._native: dict[bytes, NativeProgram] = {}
+
+    def give(self, document: bytes) -> GivenProgram:
+        """Return the program in a document of BMv2's."""
+        if document not in self._given:
+            self._given[document] = GivenProgram(document)
+        return self._given[document]
+
+    def engine(
+        self,
+        given: GivenProgram,
+        replication: ReplicationEngine,
+        *,
+        queues: QueueSettings,
+        ports: Iterable[int],
+        scheduler: Scheduler,
+    ) -> Engine:
+        """Return an engine with fresh state.
+
+        Args:
+            given: the program.
+            replication: the multicast groups.
+            queues: depth and speed of the ports.
+            ports: those that something is attached to.
+            scheduler: tells the time.
+
+        Returns:
+            The engine.
+        """
+        if self._backend is Backend.PYTHON:
+            return PythonEngine(given.compiled, replication, queues, ports, scheduler)
+        if given.document not in self._native:
+            self._native[given.document] = load_native(given)
+        native = self._native[given.document]
+        return NativeFrames(native, replication, queues, ports, scheduler)
+
+
+class NativeFrames:
+    """A native engine whose ports are captured.
+
+    Args:
+        native: the program.
+        replication: the multicast groups.
+        queues: depth and speed of the ports.
+        ports: those that something is attached to.
+        scheduler: tells the time.
+    """
+
+    def __init__(
+        self,
+        native: NativeProgram,
+        replication: ReplicationEngine,
+        queues: QueueSettings,
+        ports: Iterable[int],
+        scheduler: Scheduler,
+    ) -> None:
+        self._engine = NativeEngine(native, queues)
+        self._engine.publish(replication)
+        self._engine.attach(dict.fromkeys(ports, Attachment(PortKind.CAPTURED)))
+        self._limited = queues.limited
+        self._scheduler = scheduler
+        switch = self._engine.switch
+        self._take, self._tick = switch.bound("switch_take"), switch.bound("switch_tick")
+        switch.call("switch_clock", scheduler.now / SECOND)
+        self.go_around = self._engine.run_again
+        self.sent = self._engine.captured
+
+    @property
+    def state(self) -> ProgramState:
+        """What the program keeps."""
+        return self._engine.state
+
+    @property
+    def counts(self) -> ForwardingCounts:
+        """What has happened to packets."""
+        return self._engine.counts()
+
+    def take(self, port: int, frame: bytes, most: int) -> bool:
+        """Run a packet through the switch, and then those that go around.
+
+        Args:
+            port: where it has arrived.
+            frame: the packet.
+            most: how many that go around.
+
+        Returns:
+            Whether there are more of those.
+        """
+        return bool(self._take(port, frame, len(frame), most))
+
+    def tick(self) -> float:
+        """Let leave what may leave now; return when there is more, in seconds; 0: never."""
+        if not self._limited:
+            return 0.0
+        return max(0.0, float(self._tick(self._scheduler.now / SECOND)))
+
+    def spill(self) -> None:
+        """Lose all packets that wait or go around."""
+        self._engine.clear()
+
+
+class PythonEngine:
+    """The Python back end; as ``NativeFrames``.
+
+    Args:
+        compiled: the program.
+        replication: the multicast groups.
+        queues: depth and speed of the ports.
+        ports: those that something is attached to.
+        scheduler: tells the time.
+    """
+
+    def __init__(
+        self,
+        compiled: CompiledProgram,
+        replication: ReplicationEngine,
+        queues: QueueSettings,
+        ports: Iterable[int],
+        scheduler: Scheduler,
+    ) -> None:
+        attached = tuple(ports)
+        self._compiled = compiled
+        self._replication = replication
+        self._settings = queues
+        self._scheduler = scheduler
+        self._sent: Sent = []
+        self._senders: Mapping[int, Sender] = {port: self._sender(port) for port in attached}
+        self._state = PythonState(compiled.program)
+        self.counts = ForwardingCounts()
+        self._queues = TrafficManager(queues, attached)
+        self._forwarder = self._new_forwarder()
+
+    def _new_forwarder(self) -> Forwarder:
+        return Forwarder(
+            self._compiled,
+            bind(self._compiled, self._state),
+            replication=self._replication,
+            queues=self._queues,
+            senders=dict(self._senders),
+            counts=self.counts,
+            clock=lambda: self._scheduler.now / SECOND,
+        )
+
+    def _sender(self, port: int) -> Sender:
+        def send(frame: bytes) -> bool:
+            self._sent.append((port, frame))
+            return True
+
+        return send
+
+    @property
+    def state(self) -> ProgramState:
+        """What the program keeps."""
+        return self._state
+
+    def take(self, port: int, frame: bytes, most: int) -> bool:
+        """Run a packet through the switch, and then those that go around.
+
+        Args:
+            port: where it has arrived.
+            frame: the packet.
+            most: how many that go around.
+
+        Returns:
+            Whether there are more of those.
+        """
+        self._forwarder.receive(port, frame)
+        return self.go_around(most)
+
+    def go_around(self, most: int) -> bool:
+        """Run packets that go around; tell whether there are more."""
+        self._forwarder.run_again(most)
+        return self._forwarder.busy
+
+    def sent(self) -> Sent:
+        """Return what has left since the last call, with the ports."""
+        sent, self._sent = self._sent, []
+        return sent
+
+    def tick(self) -> float:
+        """Let leave what may leave now; return when there is more, in seconds; 0: never."""
+        if not self._settings.limited:
+            return 0.0
+        self._forwarder.drain()
+        return self._queues.next_time() or 0.0
+
+    def spill(self) -> None:
+        """Lose all packets that wait or go around."""
+        self._queues.clear()
+        self._forwarder = self._new_forwarder()

@@ -1,0 +1,256 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""A switch in virtual time: a real engine, and a real P4Runtime service in front of it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import Protocol, TypeVar
+
+from switchgnn.lab.virtual.network import Wire
+from switchgnn.lab.virtual.parts.engines import Engine, Programs, Sent
+from switchgnn.lab.virtual.timing import SECOND, Scheduler
+from switchgnn.lab.virtual.trace import Trace
+from switchgnn.softswitch.loader import GivenProgram
+from switchgnn.softswitch.p4runtime.service import P4RuntimeService
+from switchgnn.softswitch.replication import ReplicationEngine
+from switchgnn.softswitch.state import ProgramState
+from switchgnn.softswitch.traffic_manager import QueueSettings
+
+Result = TypeVar("Result")
+_ALL = 1 << 30
+# Nanoseconds of one turn of packets that go around.
+_TURN = 2_000
+_DEVICE = 0
+
+
+@dataclass(frozen=True)
+class SwitchSettings:
+    """What the switches of a run are like.
+
+    Attributes:
+        depth: packets that a port's queue holds.
+        rate: packets per second that a port sends; 0: no limit.
+        turns: how many packets that go around it takes before it looks for others; 0: all.
+    """
+
+    depth: int
+    rate: float
+    turns: int
+
+
+class Onlooker(Protocol):
+    """Sees what switches take and give."""
+
+    def taken(self, switch: "VirtualSwitch", port: int, frames: list[bytes]) -> None:
+        """Note frames that arrive at a port.
+
+        Args:
+            switch: where.
+            port: its port.
+            frames: all of them.
+        """
+
+    def ends(self, switch: "VirtualSwitch") -> None:
+        """Note that a switch is about to end, or to load another program."""
+
+    def given(self, switch: "VirtualSwitch", port: int, frames: list[bytes]) -> None:
+        """Note frames that leave through a port.
+
+        Args:
+            switch: where.
+            port: its port.
+            frames: all of them.
+        """
+
+
+class VirtualSwitch:
+    """A switch; `Device` of the P4Runtime service.
+
+    Args:
+        number: its number, leaves first.
+        programs: makes its engines.
+        settings: what it is like.
+        scheduler: keeps the time.
+        trace: hears of starts and ends.
+        random: what it draws from.
+
+    Attributes:
+        number, name: which it is.
+        wires: what leads away from its ports.
+        replication: the multicast groups.
+        service: its P4Runtime; None while it is off.
+        starts: how often it was started.
+        engine: what runs its program; None while it has none.
+        onlookers: those that see what it takes and gives.
+        lost: frames that came while it was off or had no program, since the last start.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        programs: Programs,
+        settings: SwitchSettings,
+        scheduler: Scheduler,
+        trace: Trace,
+        *,
+        random: Random,
+    ) -> None:
+        self.number = number
+        self.name = f"s{number}"
+        self.wires: dict[int, Wire] = {}
+        self.replication = ReplicationEngine()
+        self.service: P4RuntimeService | None = None
+        self.starts = 0
+        self.engine: Engine | None = None
+        self.lost = 0
+        self.onlookers: list[Onlooker] = []
+        self._programs = programs
+        self._settings = settings
+        self._scheduler = scheduler
+        self._trace = trace
+        self._turning = False
+        self._ticks_at = 0
+        self._tear: Callable[[], None] | None = None
+        self._random = random
+
+    def start(self) -> None:
+        """Start it without a program."""
+        self.starts += 1
+        self.lost = 0
+        self.engine = None
+        self.replication = ReplicationEngine()
+        self.service = P4RuntimeService(self, _DEVICE, None, self._programs.give)
+        self._trace.note(self.name, "starts")
+
+    def stop(self) -> None:
+        """End it as a power cut would."""
+        for onlooker in self.onlookers:
+            onlooker.ends(self)
+        self.service = self.engine = None
+        self._trace.note(self.name, "ends")
+
+    def restart(self, seconds: float, started: Callable[[], None] = lambda: None) -> None:
+        """End it, and start it again that much later.
+
+        Args:
+            seconds: for how long it is gone.
+            started: called when it is back.
+        """
+
+        def start() -> None:
+            self.start()
+            started()
+
+        if self.service is not None:
+            self.stop()
+            self._scheduler.after(int(seconds * SECOND), start)
+
+    def tear(self, seconds: float, torn: Callable[[], None]) -> None:
+        """Restart it as soon as frames leave through several ports: some have left, others not.
+
+        Args:
+            seconds: for how long it is gone.
+            torn: called when that happens.
+        """
+
+        def end() -> None:
+            torn()
+            self.restart(seconds)
+
+        self._tear = end
+
+    def spill(self) -> None:
+        """Lose what goes around in it."""
+        if self.engine is not None:
+            self.engine.spill()
+            self._trace.note(self.name, "spills")
+
+    def install(self, given: GivenProgram) -> ProgramState:
+        """Replace the running program, with fresh state."""
+        for onlooker in self.onlookers:
+            onlooker.ends(self)
+        rates = dict.fromkeys(self.wires, self._settings.rate) if self._settings.rate else {}
+        self.replication.reset()
+        self.engine = self._programs.engine(
+            given,
+            self.replication,
+            queues=QueueSettings(depth=self._settings.depth, port_rates=rates),
+            ports=self.wires,
+            scheduler=self._scheduler,
+        )
+        return self.engine.state
+
+    def call(self, function: Callable[[], Result]) -> Result:
+        """Run a function between two packets, as everything here does."""
+        return function()
+
+    def inject(self, port: int, frame: bytes) -> None:
+        """Process a frame as if it had arrived at a port."""
+        self.arrive(port, [frame])
+
+    def arrive(self, port: int, frames: list[bytes]) -> None:
+        """Take frames that arrive at a port."""
+        engine = self.engine
+        if engine is None:
+            self.lost += len(frames)
+            return
+        for onlooker in self.onlookers:
+            onlooker.taken(self, port, frames)
+        turns = self._settings.turns or _ALL
+        more = False
+        engine.tick()
+        for frame in frames:
+            more = engine.take(port, frame, turns)
+        self._give(engine.sent())
+        self._go_on(engine, more)
+
+    def _turn(self, engine: Engine) -> None:
+        """Take some of what goes around."""
+        self._turning = False
+        if engine is self.engine:
+            more = engine.go_around(self._settings.turns or _ALL)
+            self._give(engine.sent())
+            self._go_on(engine, more)
+
+    def _tick(self, engine: Engine) -> None:
+        self._ticks_at = 0
+        if engine is self.engine:
+            engine.tick()
+            more = engine.go_around(self._settings.turns or _ALL)
+            self._give(engine.sent())
+            self._go_on(engine, more)
+
+    def _go_on(self, engine: Engine, more: bool) -> None:
+        """See to it that what waits inside has its turn."""
+        if engine is not self.engine:
+            return
+        if more and not self._turning:
+            self._turning = True
+            self._scheduler.after(_TURN, self._turn, engine)
+        if self._settings.rate and not self._ticks_at:
+            again = engine.tick()
+            if again:
+                self._ticks_at = int(again * SECOND) + 1
+                self._scheduler.at(self._ticks_at, self._tick, engine)
+            self._give(engine.sent())
+
+    def _give(self, sent: Sent) -> None:
+        by_port: dict[int, list[bytes]] = {}
+        for port, frame in sent:
+            by_port.setdefault(port, []).append(frame)
+        end = self._tear if len(by_port) > 1 else None
+        if end is not None:
+            self._tear = None
+            by_port = self._some(by_port)
+        for port, frames in by_port.items():
+            for onlooker in self.onlookers:
+                onlooker.given(self, port, frames)
+            self.wires[port].send(frames)
+        if end is not None:
+            end()
+
+    def _some(self, by_port: dict[int, list[bytes]]) -> dict[int, list[bytes]]:
+        """Return what leaves through some of the ports."""
+        number = self._random.randrange(1, len(by_port))
+        return {port: by_port[port] for port in self._random.sample(list(by_port), number)}

@@ -1,0 +1,333 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""One scenario from its beginning to its end."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Collection
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+
+from switchgnn.base.errors import SwitchGNNError
+from switchgnn.host.pace import Pace
+from switchgnn.lab.virtual.checks.all_checks import all_checks
+from switchgnn.lab.virtual.coverage import States
+from switchgnn.lab.virtual.crash import CRASH, what_crashed
+from switchgnn.lab.virtual.jobs import Jobs
+from switchgnn.lab.virtual.parts.worker import Done, Job
+from switchgnn.lab.virtual.scenario.scenario import Fault, Incident, IncidentKind, Scenario
+from switchgnn.lab.virtual.scene import Made, Scene, Violation
+from switchgnn.lab.virtual.subject import Subjects
+from switchgnn.lab.virtual.timing import BEGIN
+
+_CONTROLLER = "controller"
+
+
+class IncidentError(SwitchGNNError):
+    """A scenario has something happen where nothing is."""
+
+
+def arrange(scene: Scene) -> None:
+    """See to it that all incidents of the scenario happen.
+
+    Raises:
+        IncidentError: one is to happen where nothing is.
+    """
+    for incident in scene.scenario.incidents:
+        check_place(incident, scene.scenario, scene.wires)
+        scene.scheduler.mark(incident.event, partial(_happen, scene, incident))
+
+
+def check_place(incident: Incident, scenario: Scenario, wires: Collection[str]) -> None:
+    """Check that what an incident names is there.
+
+    Args:
+        incident: the incident.
+        scenario: how many workers and switches there are.
+        wires: the names of all lines with their directions.
+
+    Raises:
+        IncidentError: it is not.
+    """
+    where, kind = incident.where, incident.kind
+    lines = [name.rpartition(".")[0] for name in wires]
+    known = {
+        IncidentKind.SILENCE: [*wires, *lines],
+        IncidentKind.STOP: [f"w{worker}" for worker in range(scenario.workers)],
+        IncidentKind.SPILL: [f"s{switch}" for switch in range(scenario.switches)],
+    }
+    known[IncidentKind.KILL] = known[IncidentKind.JUMP] = known[IncidentKind.STOP]
+    known[IncidentKind.MAD] = known[IncidentKind.STOP]
+    known[IncidentKind.TEAR] = known[IncidentKind.SPILL]
+    known[IncidentKind.PROGRAM] = known[IncidentKind.RELAPSE] = known[IncidentKind.SPILL]
+    known[IncidentKind.PARTITION] = known[IncidentKind.SPILL]
+    known[IncidentKind.RESTART] = [
+        *(*known[IncidentKind.SPILL], *known[IncidentKind.STOP], _CONTROLLER)
+    ]
+    if where not in known[kind]:
+        raise IncidentError(
+            f"A {kind.value} at {where!r}, which is not there: take one of "
+            f"{', '.join(dict.fromkeys(known[kind]))}."
+        )
+
+
+def _happen(scene: Scene, incident: Incident) -> None:
+    scene.trace.note(incident.where, f"{incident.kind.value} {incident.seconds:g}")
+    # A tear happens when frames leave next.
+    if incident.kind is not IncidentKind.TEAR:
+        _note(scene, incident)
+    if incident.kind is IncidentKind.SILENCE:
+        _be_silent(scene, incident)
+    elif incident.where == _CONTROLLER:
+        scene.controller.restart(incident.seconds)
+    elif incident.where.startswith("w"):
+        _happen_to_worker(scene, incident)
+    else:
+        _happen_to_switch(scene, incident)
+
+
+def _be_silent(scene: Scene, incident: Incident) -> None:
+    for name, wire in scene.wires.items():
+        if incident.where in (name, name.rpartition(".")[0]):
+            wire.silence(incident.seconds)
+
+
+def _happen_to_worker(scene: Scene, incident: Incident) -> None:
+    number, seconds = int(incident.where[1:]), incident.seconds
+    worker = scene.workers[number]
+    if incident.kind is IncidentKind.STOP:
+        worker.stand_still(seconds)
+    elif incident.kind is IncidentKind.KILL:
+        worker.kill()
+    elif incident.kind is IncidentKind.JUMP:
+        worker.clock.jump(seconds)
+    elif incident.kind is IncidentKind.MAD:
+        scene.go_mad(number, seconds)
+    else:
+        worker.restart(seconds)
+
+
+def _happen_to_switch(scene: Scene, incident: Incident) -> None:
+    number, seconds = int(incident.where[1:]), incident.seconds
+    switch = scene.switches[number]
+    if incident.kind is IncidentKind.SPILL:
+        switch.spill()
+    elif incident.kind is IncidentKind.PARTITION:
+        scene.lines[number].cut(seconds)
+    elif incident.kind is IncidentKind.PROGRAM:
+        scene.come_back_with_another_program(number, seconds)
+    elif incident.kind is IncidentKind.RELAPSE:
+        scene.come_back_with_another_plan(number, seconds)
+    elif incident.kind is IncidentKind.TEAR:
+        switch.tear(seconds, partial(_note, scene, incident))
+    else:
+        switch.restart(seconds)
+
+
+def _note(scene: Scene, incident: Incident) -> None:
+    """Take note of what happens now."""
+    scene.happened.append((scene.scheduler.now, incident))
+    if incident.restarts_switch:
+        scene.unwatched += not scene.controller.watching
+
+
+# Nanoseconds between two sessions, at most.
+_PAUSE = 50_000_000
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a scenario.
+
+    Attributes:
+        violations: what was not as it must be.
+        exchanges: those that all workers have done.
+        seconds: virtual time.
+        events: how many events there were.
+        frames: how many frames went over lines.
+        faults: what went wrong on purpose, by kind.
+        each_fault: what went wrong with single frames, in its order.
+        errors: how the workers ended that gave up.
+        states: what hosts and program have been through, in alphabetical order.
+        digest: SHA-256 of the trace.
+        trace: its lines, if they were wanted.
+    """
+
+    violations: tuple[Violation, ...]
+    exchanges: int
+    seconds: float
+    events: int
+    frames: int
+    faults: dict[str, int]
+    each_fault: tuple[Fault, ...]
+    errors: tuple[str, ...]
+    states: tuple[str, ...]
+    digest: str
+    trace: tuple[str, ...]
+
+
+def run_scenario(
+    scenario: Scenario, made: Made, subjects: Subjects, *, keeps_trace: bool = False
+) -> Outcome:
+    """Let a scenario happen.
+
+    Args:
+        scenario: all that it follows from.
+        made: what scenarios share.
+        subjects: knows what is exchanged.
+        keeps_trace: whether the lines of the trace are wanted.
+
+    Returns:
+        What came of it.
+
+    Raises:
+        SwitchGNNError: the scenario cannot be.
+    """
+    try:
+        subject, other = subjects.of(scenario), partial(subjects.other_than, scenario)
+        scene = Scene(scenario, subject, made, other, keeps_trace=keeps_trace)
+        run = _Run(scene, Jobs(scenario, subjects))
+    except SwitchGNNError:
+        raise
+    except Exception as error:  # before anything has happened
+        return _nothing_but(Violation(CRASH, what_crashed(error)))
+    return run.run()
+
+
+def _nothing_but(violation: Violation) -> Outcome:
+    """Return what comes of a scenario that crashes before anything has happened."""
+    line = f"{BEGIN} check {violation.name}: {violation.what}"
+    digest = hashlib.sha256(line.encode()).hexdigest()
+    return Outcome((violation,), 0, 0.0, 0, 0, {}, (), (), (), digest, (line,))
+
+
+class _Run:
+    """Drives the sessions of a scene."""
+
+    def __init__(self, scene: Scene, jobs: Jobs) -> None:
+        self._scene = scene
+        self._jobs = jobs
+        self._states = States()
+        self._checks = [*all_checks(), self._states]
+        self._random = scene.source("sessions")
+        self._session = 0
+        self._unwatched = 0
+        self._numbers: set[int] = set()
+        self._running = 0
+        self._finished = False
+        self._done_by: dict[tuple[int, int], int] = {}
+        self._errors: list[str] = []
+
+    def run(self) -> Outcome:
+        try:
+            self._happen()
+            self._clean_up()
+        except SwitchGNNError:
+            raise
+        except Exception as error:  # whatever a mistake may raise is what is looked for
+            self._scene.violated(CRASH, what_crashed(error))
+            with suppress(Exception):
+                self._clean_up()
+        return self._outcome()
+
+    def _happen(self) -> None:
+        scene = self._scene
+        for check in self._checks:
+            check.begin(scene)
+        arrange(scene)
+        for switch in scene.switches:
+            switch.start()
+        self._open_session()
+        in_time = scene.scheduler.run(longest(scene.scenario), lambda: self._finished)
+        for check in self._checks:
+            check.conclude(in_time=in_time)
+
+    def _clean_up(self) -> None:
+        for worker in self._scene.workers:
+            worker.kill()
+        self._scene.controller.end()
+
+    def _open_session(self) -> None:
+        self._session += 1
+        if self._scene.unwatched > self._unwatched:
+            # Nobody knows its number any more, so it may come again.
+            self._unwatched = self._scene.unwatched
+            self._forget_late()
+        self._scene.controller.open_session(self._begin_workers)
+
+    def _forget_late(self) -> None:
+        """Lose what is late of the sessions so far."""
+        for wire in self._scene.wires.values():
+            wire.forget_late()
+
+    def _begin_workers(self, session: int) -> None:
+        if session in self._numbers:
+            self._forget_late()
+        self._numbers.add(session)
+        scene = self._scene
+        scenario, subject = scene.scenario, scene.subject
+        directions = subject.directions
+        rounds = tuple(
+            (
+                subject.features(
+                    [scenario.seed, self._session, number], scenario.width, scenario.surges
+                ),
+                directions[number % len(directions)],
+            )
+            for number in range(scenario.rounds)
+        )
+        scene.job = Job(session, rounds, Pace(scenario.window, scenario.patience), subject.plan)
+        scene.session_begins()
+        for check in self._checks:
+            check.session_begins()
+        self._running = len(scene.workers)
+        for worker in scene.workers:
+            worker.begin(self._jobs.of(worker.number, scene.job), self._done, self._worker_ended)
+
+    def _done(self, done: Done) -> None:
+        key = (self._session, done.round)
+        self._done_by[key] = self._done_by.get(key, 0) + 1
+        for check in self._checks:
+            check.done(done)
+
+    def _worker_ended(self) -> None:
+        self._running -= 1
+        if self._running:
+            return
+        self._scene.session_ends()
+        for check in self._checks:
+            check.session_ends()
+        tasks = [worker.task for worker in self._scene.workers if worker.task is not None]
+        self._errors += [f"{task.name}: {task.error}" for task in tasks if task.error]
+        self._scene.controller.close_session()
+        if self._session == self._scene.scenario.sessions:
+            self._finished = True
+            return
+        pause = int(_PAUSE * self._random.random())
+        self._scene.scheduler.after(pause, self._open_session)
+
+    def _outcome(self) -> Outcome:
+        scene = self._scene
+        incidents = Counter(incident.kind.value for _, incident in scene.happened)
+        faults = {name: n for name, n in scene.fates.items() if name != "passed"}
+        return Outcome(
+            violations=tuple(scene.violations),
+            exchanges=sum(n == len(scene.workers) for n in self._done_by.values()),
+            seconds=scene.scheduler.seconds,
+            events=scene.scheduler.events,
+            frames=scene.fates.total(),
+            faults=dict(sorted({**faults, **incidents}.items())),
+            each_fault=tuple(scene.faults),
+            errors=tuple(self._errors),
+            states=tuple(sorted(self._states.met)),
+            digest=scene.trace.digest,
+            trace=tuple(scene.trace.lines),
+        )
+
+
+def longest(scenario: Scenario) -> float:
+    """Return the virtual seconds within which a scenario must end."""
+    waits = sum(incident.seconds for incident in scenario.incidents)
+    session = 10 * scenario.patience + 30.0 * scenario.rounds
+    return scenario.sessions * (session + waits) + 60.0

@@ -1,0 +1,364 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Draws scenarios: each follows from its seed and what is asked for."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from random import Random
+
+from switchgnn.lab.virtual.scenario.scenario import (
+    Difference,
+    DifferenceKind,
+    Incident,
+    IncidentKind,
+    Rates,
+    Scenario,
+)
+
+# How many scenarios have one, of 1.
+_MAD, _DIFFERENT = 1 / 15, 1 / 30
+# Of those that differ, how many times it is the controller, of 1.
+_CONTROLLER = 1 / 8
+# What else happens: its process is gone, or a switch forgets whose turn it is.
+_INSTALLED = 3.0
+_ALONE, _GONE, _RESTARTED = "alone", "gone", "restarted"
+
+
+def with_misfits(scenario: Scenario, *, always: bool = False) -> Scenario:
+    """Return a scenario, now and then with somebody who is mad or differs; its seed says when.
+
+    Args:
+        scenario: as it was drawn.
+        always: let somebody be mad or differ in any case.
+
+    Returns:
+        The scenario.
+    """
+    source = Random(f"misfits/{scenario.seed}")  # noqa: S311
+    chance = source.random() * (_MAD + _DIFFERENT if always else 1.0)
+    if chance < _MAD:
+        return _with_madness(scenario, source)
+    return _with_a_difference(scenario, source) if chance < _MAD + _DIFFERENT else scenario
+
+
+def _with_madness(scenario: Scenario, source: Random) -> Scenario:
+    worker = f"w{source.randrange(scenario.workers)}"
+    # Anywhere in a scenario of unknown length, as incidents are.
+    event = int(2 ** source.uniform(0.0, 9.0 + scenario.exchanges.bit_length()))
+    with_it = source.choice((_ALONE, _ALONE, _GONE, _RESTARTED))
+    incidents = [*scenario.incidents]
+    # A switch that restarts is found and installed again in about a second.
+    longest = _INSTALLED if with_it == _RESTARTED else 1.0
+    seconds = round(longest * source.random(), 3)
+    incidents.append(Incident(IncidentKind.MAD, worker, event, seconds))
+    if with_it == _GONE:
+        incidents.append(Incident(IncidentKind.KILL, worker, event))
+    elif with_it == _RESTARTED:
+        switch, before = f"s{source.randrange(scenario.switches)}", source.uniform(0.5, 1.0)
+        gone = round(source.random() / 4, 3)
+        incidents.append(Incident(IncidentKind.RESTART, switch, int(event * before), gone))
+    in_order = sorted(incidents, key=lambda incident: incident.event)
+    return replace(scenario, incidents=tuple(in_order))
+
+
+def _with_a_difference(scenario: Scenario, source: Random) -> Scenario:
+    """Let nothing else happen to the parts, so that it is known what must be said of it."""
+    if source.random() < _CONTROLLER:
+        return replace(scenario, incidents=(), other_plan=True)
+    worker, kind = source.randrange(scenario.workers), source.choice(list(DifferenceKind))
+    difference = Difference(worker, kind, source.choice((1, 1, 2, -1)))
+    if kind in (DifferenceKind.PLAN, DifferenceKind.DIGEST, DifferenceKind.WIDTH):
+        difference = replace(difference, by=1)
+    return replace(scenario, incidents=(), differences=(difference,))
+
+
+# As what a restart of a switch happens, and how often, of 1.
+_KINDS = {
+    IncidentKind.RESTART: 0.5,
+    IncidentKind.TEAR: 0.3,
+    IncidentKind.PROGRAM: 0.1,
+    IncidentKind.RELAPSE: 0.1,
+}
+
+
+def with_other_restarts(scenario: Scenario) -> Scenario:
+    """Return a scenario in which switches restart in different ways; its seed says in which."""
+    source = Random(f"restarts/{scenario.seed}")  # noqa: S311
+    incidents = tuple(_otherwise(each, source) for each in scenario.incidents)
+    return replace(scenario, incidents=incidents)
+
+
+def _otherwise(incident: Incident, source: Random) -> Incident:
+    if not incident.restarts_switch:
+        return incident
+    (kind,) = source.choices(list(_KINDS), list(_KINDS.values()))
+    return replace(incident, kind=kind)
+
+
+# How many scenarios are so, of 1.
+_SHARE = 1 / 10
+# Nearly every vertex has a neighbour on each of the others, and all their sums are in few blocks.
+_GRAPH, _GRAPHS, _SLOTS = "random:240:1600", 4, 256
+# Groups are half a window, and one that waits alone does not hold up the others.
+_WINDOWS = (2, 2, 4)
+# Each of these blocks has as many frames as ten others.
+_ROUNDS = 2
+
+
+def with_many_groups(scenario: Scenario) -> Scenario:
+    """Return a scenario, now and then with blocks of many small groups; its seed says when."""
+    source = Random(f"groups/{scenario.seed}")  # noqa: S311
+    if source.random() >= _SHARE:
+        return scenario
+    graph, window = f"{_GRAPH}:{source.randrange(_GRAPHS)}", source.choice(_WINDOWS)
+    return in_time(replace(scenario, graph=graph, slots=_SLOTS, window=window))
+
+
+def in_time(scenario: Scenario) -> Scenario:
+    """Return a scenario with few exchanges if each of them has very many frames."""
+    if not scenario.graph.startswith(_GRAPH):
+        return scenario
+    return replace(scenario, rounds=min(scenario.rounds, _ROUNDS), sessions=1)
+
+
+_SENDS = ("multicast", "cover")
+_DRAW_SLOTS = (8, 16, 32, 64, 256)
+_WIDTHS = (1, 32, 33, 64, 80)
+# The default most often; wide ones only with enough slots, as few slots make many blocks.
+_LANES = (32, 32, 32, 32, 8, 64, 256)
+_BANK_LANES, _LEAST_ROOM = 32, 8
+_SURGES = (0.0, 0.0, 0.0, 0.3)
+_DRAW_WINDOWS = (1, 2, 4, 8, 16, 16, 64)
+# How bad a direction may be, and how often it is so.
+_RATES = {"loss": 0.1, "duplicate": 0.1, "late": 0.05, "reorder": 0.05, "corrupt": 0.03}
+_NO_FAULT = 0.4
+_NO_RATES = 0.15
+# Plans are drawn from this many graphs of each shape, so that a soak plans seldom.
+_DRAW_GRAPHS = 4
+_SHAPES = ((20, 30), (60, 150), (120, 240), (240, 400))
+_LONG = 60.0
+# Where more lines are on the way, or there is less time, a worker may have bad luck too often in a
+# row, and gives up although nobody is to blame.
+_ON_CABLES, _PATIENCE, _IMPATIENT = 0.4, 20.0, 0.2
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What all scenarios of a soak have in common.
+
+    Attributes:
+        leaves, spines: no leaves: stars.
+        backend: as a scenario has it.
+        misfits: whether each has a worker that is mad, or differs from the others.
+    """
+
+    leaves: int = 0
+    spines: int = 0
+    backend: str = "auto"
+    misfits: bool = False
+
+
+def draw_scenario(seed: int, wish: Wish) -> Scenario:
+    """Return the scenario of a seed; the same seed and wish give the same one."""
+    source = Random(f"scenario/{seed}")  # noqa: S311
+    least = max(2, wish.leaves)
+    workers = source.randint(least, least + 3)
+    vertices, edges = source.choice(_SHAPES)
+    rounds = source.choice((1, 2, 4, 8))
+    sessions = source.choice((1, 1, 1, 2, 3))
+    patience = source.choice((_PATIENCE, _PATIENCE, 5.0))
+    share = (_ON_CABLES if wish.leaves else 1.0) * (1.0 if patience == _PATIENCE else _IMPATIENT)
+    calm = source.random() < _NO_RATES
+    scenario = Scenario(
+        seed=seed,
+        graph=f"random:{vertices}:{edges}:{source.randrange(_DRAW_GRAPHS)}",
+        workers=workers,
+        leaves=wish.leaves,
+        spines=wish.spines,
+        slots=source.choice(_DRAW_SLOTS),
+        send=source.choice(_SENDS),
+        directions=source.choice(("forward", "forward", "both")),
+        width=source.choice(_WIDTHS),
+        rounds=rounds,
+        sessions=sessions,
+        window=source.choice(_DRAW_WINDOWS),
+        patience=patience,
+        backend=wish.backend,
+        queue_depth=source.choice((64, 16, 4)),
+        queue_rate=source.choice((0.0, 0.0, 0.0, 200_000.0, 20_000.0)),
+        turns=source.choice((0, 0, 1, 3)),
+        latency=source.choice((5, 50, 50, 500, 5_000)),
+        jitter=source.choice((0, 20, 200, 2_000)),
+        up=Rates() if calm else _rates(source, share),
+        down=Rates() if calm else _rates(source, share),
+        cables=Rates() if calm or not wish.leaves else _rates(source, share),
+        incidents=_incidents(source, workers, wish, patience, rounds * sessions),
+    )
+    scenario = with_many_groups(_with_surges(_with_other_lanes(scenario)))
+    return with_other_restarts(with_misfits(scenario, always=wish.misfits))
+
+
+def _with_other_lanes(scenario: Scenario) -> Scenario:
+    """Return a scenario, now and then with frames of another width; its seed says when."""
+    source = Random(f"lanes/{scenario.seed}")  # noqa: S311
+    lanes = source.choice(_LANES)
+    if lanes == scenario.lanes or scenario.slots * _BANK_LANES < lanes * _LEAST_ROOM:
+        return scenario
+    width = source.choice((scenario.width, lanes, lanes + 1, 2 * lanes + 16))
+    return replace(scenario, lanes=lanes, width=width)
+
+
+def _with_surges(scenario: Scenario) -> Scenario:
+    """Return a scenario, now and then with features that outgrow earlier ones, as its seed says."""
+    source = Random(f"surges/{scenario.seed}")  # noqa: S311
+    return replace(scenario, surges=source.choice(_SURGES))
+
+
+def _rates(source: Random, share: float) -> Rates:
+    return Rates(
+        **{
+            each.name: 0.0
+            if source.random() < _NO_FAULT
+            else round(source.uniform(0.0, share * _RATES[each.name]), 4)
+            for each in fields(Rates)
+        }
+    )
+
+
+def _incidents(
+    source: Random, workers: int, wish: Wish, patience: float, exchanges: int
+) -> tuple[Incident, ...]:
+    """Draw a few: most scenarios have one at most, some have many."""
+    number = source.choice((0, 0, 1, 1, 1, 2, 3, 6))
+    drawn = [_incident(source, workers, wish, patience, exchanges) for _ in range(number)]
+    return tuple(sorted(drawn, key=lambda incident: incident.event))
+
+
+def _incident(
+    source: Random, workers: int, wish: Wish, patience: float, exchanges: int
+) -> Incident:
+    switches = wish.leaves + wish.spines if wish.leaves else 1
+    worker, switch = f"w{source.randrange(workers)}", f"s{source.randrange(switches)}"
+    lines = [f"w{number}" for number in range(workers)]
+    lines += [f"l{leaf}s{spine}" for leaf in range(wish.leaves) for spine in range(wish.spines)]
+    line = source.choice(lines) + source.choice(("", ".up", ".down"))
+    kind, where, most = source.choice(
+        (
+            (IncidentKind.SILENCE, line, patience / 10),
+            (IncidentKind.SILENCE, line, 0.05),
+            (IncidentKind.STOP, worker, patience / 4),
+            (IncidentKind.STOP, worker, _LONG),
+            (IncidentKind.KILL, worker, 0.0),
+            (IncidentKind.RESTART, switch, patience / 20),
+            (IncidentKind.RESTART, switch, patience / 20),
+            (IncidentKind.RESTART, "controller", patience / 10),
+            (IncidentKind.RESTART, worker, patience / 20),
+            (IncidentKind.PARTITION, switch, patience / 10),
+            (IncidentKind.SPILL, switch, 0.0),
+            (IncidentKind.SPILL, switch, 0.0),
+            (IncidentKind.JUMP, worker, patience / 10),
+        )
+    )
+    # Anywhere in a scenario of unknown length: the first events are as likely as all others.
+    event = int(2 ** source.uniform(0.0, 9.0 + exchanges.bit_length()))
+    return Incident(kind, where, event, round(most * source.random(), 3))
+
+
+# What may be taken from another scenario, each line together: rates and durations of incidents are
+# drawn for a patience, and incidents for a number of workers.
+_TOGETHER = (
+    ("graph",),
+    ("send",),
+    ("directions",),
+    ("lanes", "slots", "width"),
+    ("rounds", "surges"),
+    ("sessions",),
+    ("window",),
+    ("queue_depth", "queue_rate"),
+    ("turns",),
+    ("latency", "jitter"),
+    ("patience", "up", "down", "cables"),
+    ("workers", "incidents", "differences", "other_plan"),
+)
+_MOST_CHANGES = 3
+_MOST_INCIDENTS = 6
+
+
+def changed(scenario: Scenario, seed: int, wish: Wish) -> Scenario:
+    """Return a scenario like another one, of another seed and with up to three changes.
+
+    Nothing is in it that `draw_scenario` does not draw, too.
+
+    Args:
+        scenario: what it is like.
+        seed: its seed; the changes follow from it.
+        wish: what was drawn for.
+
+    Returns:
+        The scenario.
+    """
+    source = Random(f"change/{seed}")  # noqa: S311
+    fresh = draw_scenario(seed, wish)
+    like = replace(scenario, seed=seed)
+    for _ in range(source.randint(0, _MOST_CHANGES)):
+        change = source.choice(_CHANGES)
+        like = change(like, fresh, source)
+    # Where workers differ nothing else happens, so that it is known what must be said of it.
+    alone = like.differences or like.other_plan
+    return in_time(replace(like, incidents=()) if alone else like)
+
+
+def _take_some(scenario: Scenario, fresh: Scenario, source: Random) -> Scenario:
+    names = source.choice(_TOGETHER)
+    patience = (fresh if "patience" in names else scenario).patience
+    taken = replace(scenario, **{name: getattr(fresh, name) for name in names})
+    drawn_for = (fresh if "incidents" in names else scenario).patience
+    return replace(taken, incidents=_fit(taken.incidents, patience / drawn_for))
+
+
+def _another_time(scenario: Scenario, _fresh: Scenario, source: Random) -> Scenario:
+    """Let each incident happen up to twice as late or early."""
+    later = [
+        replace(incident, event=max(1, int(incident.event * 2 ** source.uniform(-1.0, 1.0))))
+        for incident in scenario.incidents
+    ]
+    return replace(scenario, incidents=_in_order(later))
+
+
+def _one_less(scenario: Scenario, _fresh: Scenario, source: Random) -> Scenario:
+    if not scenario.incidents:
+        return scenario
+    rest = list(scenario.incidents)
+    rest.pop(source.randrange(len(rest)))
+    return replace(scenario, incidents=tuple(rest))
+
+
+def _one_more(scenario: Scenario, fresh: Scenario, source: Random) -> Scenario:
+    """Take one incident of the other scenario, if its workers are there."""
+    if fresh.workers > scenario.workers or len(scenario.incidents) >= _MOST_INCIDENTS:
+        return scenario
+    more = _fit(fresh.incidents, scenario.patience / fresh.patience)
+    some = [source.choice(more)] if more else []
+    return replace(scenario, incidents=_in_order([*scenario.incidents, *some]))
+
+
+def _fit(incidents: tuple[Incident, ...], share: float) -> tuple[Incident, ...]:
+    """Shorten incidents for a patience that is shorter by a share."""
+    if share >= 1.0:
+        return incidents
+    return tuple(replace(each, seconds=round(each.seconds * share, 3)) for each in incidents)
+
+
+def _in_order(incidents: list[Incident]) -> tuple[Incident, ...]:
+    return tuple(sorted(incidents, key=lambda incident: incident.event))
+
+
+_Change = Callable[[Scenario, Scenario, Random], Scenario]
+_CHANGES: tuple[_Change, ...] = (
+    _take_some,
+    _take_some,
+    _take_some,
+    _another_time,
+    _one_more,
+    _one_less,
+)

@@ -1,0 +1,300 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""A scenario: what is exchanged, over what, and what goes wrong."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.files import read_bounded
+from switchgnn.base.records import RecordError, make_record
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Probabilities per frame, in one direction of a line.
+
+    Attributes:
+        loss: it is lost.
+        duplicate: it comes twice, one behind the other.
+        late: it comes once more, up to minutes later.
+        reorder: it comes later than others, up to a second.
+        corrupt: one to three of its bits are changed.
+    """
+
+    loss: float = 0.0
+    duplicate: float = 0.0
+    late: float = 0.0
+    reorder: float = 0.0
+    corrupt: float = 0.0
+
+
+class IncidentKind(str, Enum):
+    """What happens once."""
+
+    SILENCE = "silence"
+    STOP = "stop"
+    KILL = "kill"
+    RESTART = "restart"
+    TEAR = "tear"
+    PROGRAM = "program"
+    RELAPSE = "relapse"
+    PARTITION = "partition"
+    SPILL = "spill"
+    JUMP = "jump"
+    MAD = "mad"
+
+
+@dataclass(frozen=True)
+class Incident:
+    """Something that happens once.
+
+    Attributes:
+        kind: SILENCE: a line loses all frames. STOP: a worker stands still. KILL: a worker is
+            gone. RESTART: a switch, a worker or the controller is gone for a time and has
+            forgotten all when it is back. TEAR: a switch is restarted when frames leave it
+            through several ports next, and only some of them have left. PROGRAM: a switch is
+            restarted, and runs another program then. RELAPSE: a switch is restarted, and serves
+            another plan then, in a session that is over. PARTITION: no word passes between the
+            controller and a switch. SPILL: what goes around in a switch is lost. JUMP: the clock
+            of a worker goes on at once. MAD: a worker sends what it likes, beside what its process
+            sends, which may be gone.
+        where: a line like `w3`, `w3.up`, `l0s1.down`; a worker like `w3`; a switch like `s0`; or
+            `controller`.
+        event: behind how many events of the scenario.
+        seconds: for how long, or how far.
+    """
+
+    kind: IncidentKind
+    where: str
+    event: int
+    seconds: float = 0.0
+
+    @property
+    def ends_worker(self) -> bool:
+        """Whether it ends the process of a worker."""
+        restarted = self.kind is IncidentKind.RESTART and self.where.startswith("w")
+        return restarted or self.kind is IncidentKind.KILL
+
+    @property
+    def restarts_switch(self) -> bool:
+        """Whether a switch forgets all."""
+        restarted = self.kind is IncidentKind.RESTART and self.where.startswith("s")
+        return restarted or self.kind in _RESTARTS
+
+
+_RESTARTS = frozenset({IncidentKind.TEAR, IncidentKind.PROGRAM, IncidentKind.RELAPSE})
+
+
+class DifferenceKind(str, Enum):
+    """In what a worker differs from the others."""
+
+    SESSION = "session"
+    PLAN = "plan"
+    DIGEST = "digest"
+    MAGNITUDE = "magnitude"
+    WIDTH = "width"
+    DIRECTION = "direction"
+    ROUNDS = "rounds"
+    VERSION = "version"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A worker that was started otherwise than the others.
+
+    Attributes:
+        worker: its number.
+        kind: SESSION: it takes part in another session. PLAN: it has a plan for another number of
+            workers. DIGEST: it has a plan for the same workers, of another graph.
+            MAGNITUDE: its features are the largest of which no sum overflows float32, or larger.
+            WIDTH: its features have more columns, of whole fragments. DIRECTION: it exchanges in
+            the other direction. ROUNDS: it exchanges another number of times. VERSION: it speaks
+            another version of the protocol.
+        by: by how much, where that is a number.
+    """
+
+    worker: int
+    kind: DifferenceKind
+    by: int = 1
+
+
+class FaultKind(str, Enum):
+    """What happens to one frame; `Rates` tells what each means."""
+
+    LOSS = "loss"
+    DUPLICATE = "duplicate"
+    LATE = "late"
+    REORDER = "reorder"
+    CORRUPT = "corrupt"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something that happens to one frame.
+
+    Attributes:
+        kind: what it is.
+        line: the line and the direction, like `w3.up` or `l0s1.down`.
+        frame: which of the frames that it takes, from 1; those that a silence loses do not count.
+        delay: LATE, REORDER: by how many nanoseconds it comes later.
+        bits: CORRUPT: those that are changed, from the first one of the frame.
+    """
+
+    kind: FaultKind
+    line: str
+    frame: int
+    delay: int = 0
+    bits: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """All that a run follows from.
+
+    Attributes:
+        seed: of everything that is drawn while it runs.
+        graph: as `switchgnn plan` takes it.
+        workers: their number.
+        leaves, spines: switches; no leaves: a star around one switch.
+        slots, send, directions: options of the plan.
+        lanes: numbers of the widest frame, as a plan has them.
+        width: columns of the features.
+        rounds: exchanges of each session; if the plan has both directions, they take turns.
+        surges: the share of exchanges in which one vertex has much larger features than usual.
+        sessions: how often the plan is installed anew, with new workers.
+        window, patience: of the workers.
+        backend: `native`, `python`, or `auto`: native code where a compiler is there.
+        queue_depth, queue_rate: of the switches' ports, in packets and packets per second; no
+            rate: no limit.
+        turns: how many packets that go around a switch takes before it looks for others; 0: all.
+        latency, jitter: microseconds of a way over a line, and how much more it may be.
+        up, down: what happens to frames of workers and to frames for them.
+        cables: what happens between leaves and spines, in both directions.
+        faults: what happens to single frames, in place of rates.
+        incidents: what happens once, in the order of their events.
+        differences: workers that were started otherwise than the others, in all sessions.
+        other_plan: whether the controller installs a plan that no worker holds, in all sessions.
+    """
+
+    seed: int
+    graph: str = "random:60:150:1"
+    workers: int = 3
+    leaves: int = 0
+    spines: int = 0
+    slots: int = 64
+    send: str = "multicast"
+    directions: str = "forward"
+    lanes: int = 32
+    width: int = 32
+    rounds: int = 2
+    surges: float = 0.0
+    sessions: int = 1
+    window: int = 16
+    patience: float = 20.0
+    backend: str = "auto"
+    queue_depth: int = 64
+    queue_rate: float = 0.0
+    turns: int = 0
+    latency: int = 50
+    jitter: int = 20
+    up: Rates = Rates()
+    down: Rates = Rates()
+    cables: Rates = Rates()
+    faults: tuple[Fault, ...] = ()
+    incidents: tuple[Incident, ...] = ()
+    differences: tuple[Difference, ...] = ()
+    other_plan: bool = False
+
+    @property
+    def switches(self) -> int:
+        """How many switches there are; leaves come first."""
+        return self.leaves + self.spines if self.leaves else 1
+
+    @property
+    def exchanges(self) -> int:
+        """How many exchanges are to be done."""
+        return self.rounds * self.sessions
+
+
+_MOST_BYTES = 64 << 20
+
+
+class ScenarioError(SwitchGNNError):
+    """A file that holds no scenario."""
+
+
+def scenario_text(scenario: Scenario) -> str:
+    """Return a scenario as JSON, a line for each thing, without what has its default."""
+    fields_told = ",\n".join(
+        f"  {json.dumps(name)}: {_value_text(value)}" for name, value in _told(scenario).items()
+    )
+    return f"{{\n{fields_told}\n}}\n"
+
+
+def scenario_line(scenario: Scenario) -> str:
+    """Return a scenario as JSON in one line, for a command."""
+    return json.dumps(_told(scenario))
+
+
+def _told(record: Any) -> dict[str, Any]:  # noqa: ANN401 - any dataclass
+    """Return the fields of a dataclass that do not have their defaults, as plain data."""
+    return {
+        each.name: _plain(value)
+        for each in fields(record)
+        if (value := getattr(record, each.name)) != each.default
+    }
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - any field
+    if is_dataclass(value):
+        return _told(value)
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value.value if isinstance(value, Enum) else value
+
+
+def _value_text(value: Any) -> str:  # noqa: ANN401 - plain data
+    if not isinstance(value, list):
+        return json.dumps(value)
+    items = ",\n".join(f"    {json.dumps(item)}" for item in value)
+    return f"[\n{items}\n  ]"
+
+
+def scenario_said(said: str) -> Scenario:
+    """Return the scenario that a user has given: as JSON, or the name of its file.
+
+    Raises:
+        ScenarioError: it is none.
+    """
+    if said.lstrip().startswith("{"):
+        return _scenario("--scenario", lambda: msgspec.json.decode(said))
+    return read_scenario(Path(said))
+
+
+def read_scenario(path: Path) -> Scenario:
+    """Read a scenario from a file, TOML if its name ends in `.toml`, otherwise JSON.
+
+    Raises:
+        ScenarioError: the file cannot be read, or holds no scenario.
+    """
+    decode = msgspec.toml.decode if path.suffix == ".toml" else msgspec.json.decode
+    return _scenario(str(path), lambda: decode(read_bounded(path, _MOST_BYTES)))
+
+
+def _scenario(where: str, decode: Callable[[], Any]) -> Scenario:
+    try:
+        return make_record(Scenario, decode())
+    except RecursionError:
+        raise ScenarioError(f"{where} holds no scenario: it is nested too deeply.") from None
+    except (OSError, ImportError, msgspec.DecodeError, RecordError) as error:
+        raise ScenarioError(
+            f"{where} holds no scenario ({error}): write one as `switchgnn soak --simulated` "
+            "prints it with a failure."
+        ) from error

@@ -1,0 +1,259 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Scenarios one after another, and what they have found."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from random import Random
+from typing import Any
+
+from switchgnn.base.errors import SwitchGNNError
+from switchgnn.lab.virtual.coverage import Coverage
+from switchgnn.lab.virtual.parts.engines import Programs
+from switchgnn.lab.virtual.run import Outcome, run_scenario
+from switchgnn.lab.virtual.scenario.draw import Wish, changed, draw_scenario
+from switchgnn.lab.virtual.scenario.scenario import Scenario, ScenarioError
+from switchgnn.lab.virtual.scene import Made
+from switchgnn.lab.virtual.subject import Subjects
+from switchgnn.p4src import Program, load_program
+from switchgnn.softswitch.native.build import Backend
+
+EXACT, WRONG, FAILED = 0, 1, 2
+# After this number of failures a soak ends, because more would show nothing new.
+_MOST_FAILURES = 5
+SUMS_EXACT = "sums exact"
+
+
+@dataclass(frozen=True)
+class SoakFailure:
+    """A scenario in which something was not as it must be.
+
+    Attributes:
+        seed: of the scenario.
+        name: of the first invariant that did not hold; empty if the scenario could not be.
+        what: one sentence.
+        command: the command that replays it.
+        scenario: all that it follows from.
+    """
+
+    seed: int
+    name: str
+    what: str
+    command: str
+    scenario: Scenario
+
+    def to_dict(self) -> dict[str, str | int]:
+        """Return what a user wants to know of it; the command has the scenario."""
+        return {"seed": self.seed, "name": self.name, "what": self.what, "command": self.command}
+
+
+@dataclass
+class SoakSums:
+    """What all scenarios so far have come to.
+
+    Attributes:
+        scenarios, exchanges, events, frames: how many there were.
+        virtual_seconds: time that has passed in them.
+        gave_up: workers that ended with an error, as they have to at times.
+        faults: what went wrong on purpose, by kind.
+        failures: what was not as it must be.
+        states: what hosts and program have been through.
+    """
+
+    scenarios: int = 0
+    exchanges: int = 0
+    events: int = 0
+    frames: int = 0
+    virtual_seconds: float = 0.0
+    gave_up: int = 0
+    faults: Counter[str] = field(default_factory=Counter)
+    failures: list[SoakFailure] = field(default_factory=list)
+    states: set[str] = field(default_factory=set)
+    _digest: Any = field(default_factory=hashlib.sha256)
+
+    def add(self, outcome: Outcome) -> None:
+        """Add what came of a scenario."""
+        self.scenarios += 1
+        self.exchanges += outcome.exchanges
+        self.events += outcome.events
+        self.frames += outcome.frames
+        self.virtual_seconds += outcome.seconds
+        self.gave_up += len(outcome.errors)
+        self.faults.update(outcome.faults)
+        self.states.update(outcome.states)
+        self._digest.update(bytes.fromhex(outcome.digest))
+
+    @property
+    def trace_digest(self) -> str:
+        """SHA-256 of the digests of all traces."""
+        return str(self._digest.hexdigest())
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of the program; a wrong sum counts more than another failure."""
+        if any(failure.name == SUMS_EXACT for failure in self.failures):
+            return WRONG
+        return FAILED if self.failures else EXACT
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it as plain data, for JSON."""
+        return {
+            "scenarios": self.scenarios,
+            "exchanges": self.exchanges,
+            "events": self.events,
+            "frames": self.frames,
+            "virtual_seconds": round(self.virtual_seconds, 9),
+            "gave_up": self.gave_up,
+            "faults": dict(sorted(self.faults.items())),
+            "states": len(self.states),
+            "failures": [failure.to_dict() for failure in self.failures],
+            "trace_digest": self.trace_digest,
+        }
+
+
+def _backend(name: str) -> Backend:
+    """Return a back end by its name.
+
+    Raises:
+        ScenarioError: none has it.
+    """
+    try:
+        return Backend(name)
+    except ValueError:
+        known = " or ".join(backend.value for backend in Backend)
+        raise ScenarioError(f"There is no back end {name!r}: take {known}.") from None
+
+
+class Soak:
+    """Runs scenarios; what they share is made once.
+
+    Args:
+        wish: what they have in common.
+        program: what the switches run; None: the product's program.
+    """
+
+    def __init__(self, wish: Wish, program: Program | None = None) -> None:
+        self.wish = wish
+        self._program = program or load_program()
+        self._programs: dict[str, Programs] = {}
+        self._subjects = Subjects(self._program)
+
+    def run(self, scenario: Scenario, *, keeps_trace: bool = False) -> Outcome:
+        """Let one scenario happen.
+
+        Raises:
+            SwitchGNNError: it cannot be.
+        """
+        name = scenario.backend
+        if name not in self._programs:
+            self._programs[name] = Programs(_backend(name))
+        made = Made(self._program, self._programs[name])
+        return run_scenario(scenario, made, self._subjects, keeps_trace=keeps_trace)
+
+    def scenarios(self, seed: int) -> Iterator[Scenario]:
+        """Yield the scenarios of a seed and those that follow it, without end."""
+        return (draw_scenario(number, self.wish) for number in count(seed))
+
+    def many(
+        self,
+        scenarios: Iterator[Scenario],
+        command_of: Callable[[Scenario], str],
+        goes_on: Callable[[SoakSums], bool],
+        learn: Callable[[Scenario, Outcome], None] = lambda _scenario, _outcome: None,
+    ) -> SoakSums:
+        """Let scenarios happen, until too much has failed or it shall end.
+
+        Args:
+            scenarios: those that happen.
+            command_of: returns the command that replays a scenario.
+            goes_on: asked in front of each, with what all so far have come to.
+            learn: told what came of each before the next one is drawn.
+
+        Returns:
+            What they have come to.
+        """
+        sums = SoakSums()
+        for scenario in scenarios:
+            if not goes_on(sums) or len(sums.failures) >= _MOST_FAILURES:
+                break
+            try:
+                outcome = self.run(scenario)
+            except SwitchGNNError as error:
+                sums.failures.append(self._failure(scenario, "", str(error), command_of))
+                continue
+            sums.add(outcome)
+            learn(scenario, outcome)
+            if outcome.violations:
+                first = outcome.violations[0]
+                sums.failures.append(self._failure(scenario, first.name, first.what, command_of))
+        return sums
+
+    def _failure(
+        self, scenario: Scenario, name: str, what: str, command_of: Callable[[Scenario], str]
+    ) -> SoakFailure:
+        return SoakFailure(scenario.seed, name, what, command_of(scenario), scenario)
+
+
+# The share of scenarios that are changed ones, once there is something to change.
+_CHANGED = 0.5
+# For how many states the scenario is kept that has met it with the fewest frames.
+_MOST_KEPT = 128
+# What more than this share of all scenarios meet comes by itself.
+_COMMON = 0.1
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """A scenario that has met something rare, and what it takes."""
+
+    frames: int
+    scenario: Scenario
+
+
+class Guide:
+    """Draws the scenarios of a soak; they follow from its seed alone, as their outcomes do.
+
+    Args:
+        seed: of the first scenario; each of the others has the next one.
+        wish: what they have in common.
+
+    Attributes:
+        coverage: what those that have happened have met.
+    """
+
+    def __init__(self, seed: int, wish: Wish) -> None:
+        self.coverage = Coverage()
+        self._seed = seed
+        self._wish = wish
+        self._kept: dict[str, _Kept] = {}
+
+    def scenarios(self) -> Iterator[Scenario]:
+        """Yield scenarios without end; what came of one has to be learnt before the next one."""
+        return map(self._draw, count(self._seed))
+
+    def learn(self, scenario: Scenario, outcome: Outcome) -> None:
+        """Take note of what a scenario has met."""
+        self.coverage.add(outcome.states)
+        for state in outcome.states:
+            kept = self._kept.get(state)
+            if kept is None or outcome.frames < kept.frames:
+                self._kept[state] = _Kept(outcome.frames, scenario)
+        self._forget_common_ones()
+
+    def _forget_common_ones(self) -> None:
+        met = self.coverage.met
+        most = max(1.0, _COMMON * self.coverage.scenarios)
+        rare = sorted((state for state in self._kept if met[state] <= most), key=met.__getitem__)
+        self._kept = {state: self._kept[state] for state in rare[:_MOST_KEPT]}
+
+    def _draw(self, seed: int) -> Scenario:
+        source = Random(f"guide/{self._seed}/{seed}")  # noqa: S311
+        if not self._kept or source.random() >= _CHANGED:
+            return draw_scenario(seed, self._wish)
+        states = list(self._kept)
+        weights = [1.0 / self.coverage.met[state] for state in states]
+        (state,) = source.choices(states, weights)
+        return changed(self._kept[state].scenario, seed, self._wish)

@@ -1,0 +1,285 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a scenario exchanges: graph, plan, the place of each part, and the right sums."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.controller import (
+    Network,
+    leaf_spine_networks,
+    leaf_spine_switch_plan,
+    load_plan,
+    star_network,
+)
+from switchgnn.controller.install import DesiredStates
+from switchgnn.controller.p4runtime.layout import Table
+from switchgnn.controller.p4runtime.rows import Rows
+from switchgnn.controller.p4runtime.wire import decode_rows
+from switchgnn.controller.plan import SwitchPlan
+from switchgnn.lab.virtual.scenario.scenario import Scenario
+from switchgnn.p4src import Program
+from switchgnn.planner.build import build_plan
+from switchgnn.planner.direction import Direction
+from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner.graphs.load import load_graph
+from switchgnn.planner.partition.leaf_spine import even_leaf_spine
+from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
+from switchgnn.planner.plan.plan import Plan
+from switchgnn.topologies import LeafSpineSite, Site, Star, Target
+
+
+class KnownRows:
+    """Takes answers apart as the controller does, equal ones once.
+
+    The controller reads all back that it has written, and its watch looks once more, so most
+    answers of runs with one plan are equal.
+    """
+
+    def __init__(self) -> None:
+        self._rows: dict[tuple[int, bytes], Rows] = {}
+
+    def decode(self, table: Table, responses: Iterable[bytes]) -> Rows:
+        """Return the entries in serialized ReadResponses to a read of one table."""
+        answer = b"".join(responses)
+        rows = self._rows.get((table.id, answer))
+        # Another program may have another table of that number.
+        if rows is None or rows.table != table:
+            rows = self._rows[table.id, answer] = decode_rows(table, [answer])
+        return rows
+
+
+class Oracle:
+    """Adds up what is on other workers, with NumPy, as integers of a fixed scale.
+
+    It knows neither blocks nor packets: edges that cross, and the scale as docs/protocol.md has it.
+
+    Args:
+        graph: the graph.
+        assignment: int32[V], the worker of each vertex.
+        directions: those that are exchanged.
+
+    Attributes:
+        vertices: V.
+    """
+
+    def __init__(
+        self, graph: Graph, assignment: NDArray[np.int32], directions: Sequence[Direction]
+    ) -> None:
+        self.vertices = len(assignment)
+        source = np.repeat(np.arange(self.vertices), np.diff(graph.indptr))
+        target = np.asarray(graph.indices)
+        crossing = assignment[source] != assignment[target]
+        ends = {
+            Direction.FORWARD: (source[crossing], target[crossing]),
+            Direction.BACKWARD: (target[crossing], source[crossing]),
+        }
+        self._assignment = assignment
+        self._ends = {}
+        for direction in directions:
+            giver, taker = ends[direction]
+            order = np.argsort(taker, kind="stable")
+            takers, begins = np.unique(taker[order], return_index=True)
+            self._ends[direction] = (giver[order], takers, begins)
+        self._most = max(
+            (int(np.diff(np.append(b, len(g))).max(initial=0)) for g, _, b in self._ends.values()),
+            default=0,
+        )
+
+    def part_of(self, worker: int) -> set[int]:
+        """Return the vertices of whose sums features of a worker are a part, in any direction."""
+        vertices: set[int] = set()
+        for givers, takers, begins in self._ends.values():
+            if len(takers):
+                parts = np.logical_or.reduceat(self._assignment[givers] == worker, begins)
+                vertices.update(takers[parts].tolist())
+        return vertices
+
+    def fixed(
+        self, features: NDArray[np.float32], magnitude: float | None = None
+    ) -> NDArray[np.int64]:
+        """Return features as integers of the scale of their exchange.
+
+        Args:
+            features: float32[V, F].
+            magnitude: the largest one that workers have reported; None: that of the features.
+
+        Returns:
+            int64[V, F].
+        """
+        if magnitude is None:
+            magnitude = float(np.abs(features).max(initial=np.float32(0)))
+        most = max(1, self._most)
+        scale = (2.0**31 - most) / (most * magnitude) if magnitude else 1.0
+        # Where somebody mad has told a smaller one than there is, numbers may be without meaning.
+        with np.errstate(invalid="ignore", over="ignore"):
+            return np.rint(features.astype(np.float64) * scale).astype(np.int64)
+
+    def sums(self, fixed: NDArray[np.int64], direction: Direction) -> NDArray[np.int64]:
+        """Return int64[V, F], the sums of all vertices; 0 without remote neighbours."""
+        giver, takers, begins = self._ends[direction]
+        sums = np.zeros_like(fixed)
+        if len(takers):
+            sums[takers] = np.add.reduceat(fixed[giver], begins, axis=0)
+        return sums
+
+
+# One in each bank.
+_MORE_SLOTS = 8
+_SURGE = np.float32(16.0)
+
+
+@dataclass(frozen=True)
+class SwitchShare:
+    """What one switch serves."""
+
+    plan: SwitchPlan
+    network: Network
+
+
+class AwaitedSums:
+    """What each sum that the switches make adds up: one per block and destination.
+
+    Args:
+        plan: the plan.
+
+    Attributes:
+        place: of each (block, vertex) among the sums.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self.place: dict[tuple[int, int], int] = {}
+        neighbours, begins, total = [], [], 0
+        for part in plan.workers:
+            blocks = np.repeat(np.arange(1, len(part.receive_indptr)), np.diff(part.receive_indptr))
+            for block, vertex in zip(blocks.tolist(), part.receive_vertex.tolist(), strict=True):
+                self.place[block, vertex] = len(self.place)
+            neighbours.append(part.neighbour_vertex.astype(np.int64))
+            begins.append(part.neighbour_indptr[:-1] + total)
+            total += len(part.neighbour_vertex)
+        self._neighbours = np.concatenate(neighbours)
+        self._begins = np.concatenate(begins)
+
+    def of(self, fixed: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return int64[Q, F], all sums of one round."""
+        if not len(self._begins):
+            return fixed[:0]
+        sums: NDArray[np.int64] = np.add.reduceat(fixed[self._neighbours], self._begins, axis=0)
+        return sums
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """What is exchanged, and where.
+
+    Attributes:
+        plan: the plan.
+        shares: what each switch serves, leaves first.
+        site: ports, addresses and cables.
+        oracle: knows the right sums of vertices.
+        awaited: knows the right sums of blocks.
+        directions: those of the plan.
+        desired: what the switches shall hold.
+        answers: of the switches, as scenarios have had them.
+    """
+
+    plan: Plan
+    shares: tuple[SwitchShare, ...]
+    site: Site
+    oracle: Oracle
+    awaited: AwaitedSums
+    directions: tuple[Direction, ...]
+    desired: DesiredStates
+    answers: KnownRows
+
+    def features(self, seed: list[int], width: int, surges: float) -> NDArray[np.float32]:
+        """Draw the features of all vertices, of one vertex larger ones now and then.
+
+        Args:
+            seed: of the draw.
+            width: numbers of a feature.
+            surges: the probability that one vertex has larger ones.
+
+        Returns:
+            float32[V, width].
+        """
+        generator = np.random.default_rng(seed)
+        drawn = generator.standard_normal((self.oracle.vertices, width), dtype=np.float32)
+        if generator.random() < surges:
+            drawn[generator.integers(self.oracle.vertices)] *= _SURGE
+        return drawn
+
+
+class Subjects:
+    """Makes subjects, and keeps some: scenarios often share a plan.
+
+    Args:
+        program: what the switches run.
+        most: how many are kept.
+    """
+
+    def __init__(self, program: Program, most: int = 256) -> None:
+        self._program = program
+        self._most = most
+        self._known: dict[tuple[object, ...], Subject] = {}
+
+    def of(self, scenario: Scenario) -> Subject:
+        """Return what a scenario exchanges."""
+        s = scenario
+        key = (s.graph, s.workers, s.leaves, s.spines, s.slots, s.lanes, s.send, s.directions)
+        if key not in self._known:
+            if len(self._known) >= self._most:
+                self._known.pop(next(iter(self._known)))
+            self._known[key] = self._make(scenario)
+        return self._known[key]
+
+    def other_than(self, scenario: Scenario) -> Subject:
+        """Return what the same workers would exchange on another graph, in other blocks."""
+        shape, _, number = scenario.graph.rpartition(":")
+        graph = f"{shape}:{int(number) + 1}" if number.isdigit() else scenario.graph
+        return self.of(replace(scenario, graph=graph, slots=scenario.slots + _MORE_SLOTS))
+
+    def _make(self, scenario: Scenario) -> Subject:
+        graph = load_graph(scenario.graph)
+        plan = build_plan(
+            graph,
+            workers=scenario.workers,
+            slots=scenario.slots,
+            lanes=scenario.lanes,
+            program=self._program.digest,
+            send=scenario.send,
+            directions=scenario.directions,
+        )
+        both = scenario.directions != "forward"
+        directions = (Direction.FORWARD, Direction.BACKWARD) if both else (Direction.FORWARD,)
+        oracle = Oracle(graph, plan.assignment, directions)
+        if scenario.leaves:
+            shares, site = _leaf_spine(scenario, plan)
+        else:
+            network = star_network(scenario.workers)
+            switch_plan = load_plan((plan.manifest, plan.switch))
+            shares = (SwitchShare(switch_plan, network),)
+            site = Star(network, Target.EMBEDDED, "virtual")
+        return Subject(
+            plan,
+            shares,
+            site,
+            oracle,
+            AwaitedSums(plan),
+            directions,
+            DesiredStates(self._program),
+            KnownRows(),
+        )
+
+
+def _leaf_spine(scenario: Scenario, plan: Plan) -> tuple[tuple[SwitchShare, ...], Site]:
+    leaf_spine = even_leaf_spine(scenario.workers, scenario.leaves, scenario.spines)
+    parts = split_for_leaf_spine(plan, leaf_spine)
+    networks = leaf_spine_networks(leaf_spine.leaf_of_worker, leaf_spine.spines)
+    plans = [leaf_spine_switch_plan(plan.manifest, part) for part in parts.switches]
+    shares = tuple(map(SwitchShare, plans, networks.switches))
+    addresses = tuple(f"virtual-{number}" for number in range(len(shares)))
+    return shares, LeafSpineSite(networks, Target.EMBEDDED, addresses)
