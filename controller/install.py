@@ -168,7 +168,7 @@ class InstallReport:
 
 T = TypeVar("T")
 # Makes what works on a number of switches at once.
-Pool = Callable[[int], Executor]
+MakeExecutor = Callable[[int], Executor]
 
 
 def install(
@@ -272,7 +272,7 @@ def install_each(
     replace_others: bool = True,
     progress: Progress | None = None,
     clock: Clock = SYSTEM_CLOCK,
-    pool: Pool = ThreadPoolExecutor,
+    pool: MakeExecutor = ThreadPoolExecutor,
 ) -> InstallReport:
     """Install a part of a plan at each switch, as ``install`` does; all or none are changed.
 
@@ -349,7 +349,7 @@ class _SessionChoice:
 class _Team:
     """The switches of one install, on which a pool works at once."""
 
-    def __init__(self, targets: Sequence[Target], pool: Pool) -> None:
+    def __init__(self, targets: Sequence[Target], pool: MakeExecutor) -> None:
         self.targets = targets
         self._pool = pool
         self.cancel = threading.Event()

@@ -20,7 +20,13 @@ from switchgnn.controller.errors import (
     PlanRefusedError,
     SwitchUnreachableError,
 )
-from switchgnn.controller.install import DesiredStates, InstallReport, Pool, Share, install_each
+from switchgnn.controller.install import (
+    DesiredStates,
+    InstallReport,
+    MakeExecutor,
+    Share,
+    install_each,
+)
 from switchgnn.controller.p4runtime.client import P4RuntimeClient, program_cookie
 from switchgnn.controller.p4runtime.messages import read_default
 from switchgnn.controller.plan import (
@@ -93,7 +99,7 @@ def watch(
     interval: float = 1.0,
     patience: float | None = None,
     clock: Clock = SYSTEM_CLOCK,
-    pool: Pool = ThreadPoolExecutor,
+    pool: MakeExecutor = ThreadPoolExecutor,
 ) -> None:
     """Install a plan and keep it installed until ``stop`` is set.
 

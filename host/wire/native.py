@@ -35,7 +35,7 @@ from switchgnn.host.wire.header import (
 
 VARIABLE = "SWITCHGNN_HOSTS"
 NATIVE, PYTHON = "native", "python"
-_SOURCES = Path(__file__).parent
+_SOURCES = Path(__file__).parent / "native"
 _HEADERS = ("arriving.h", "checksums.h", "rows.h", "sums.h")
 _INCLUDED = ("frames.h",)
 

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch_geometric.nn.models.basic_gnn import BasicGNN
 
-from switchgnn.host.direct import DirectTransport, Stream
-from switchgnn.host.direct import outbox as visit_order
+from switchgnn.host.direct import DirectTransport, Stream, visit_order
 from switchgnn.host.direct.stream import Driver
 from switchgnn.planner.direction import Direction
 from switchgnn.training.errors import TrainingError, UnsupportedLayerError

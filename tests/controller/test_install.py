@@ -9,8 +9,7 @@ from finsy.proto import rpc_code
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from switchgnn.controller import P4RuntimeClient, install, load_plan, star_network
-from switchgnn.controller import install as clear
+from switchgnn.controller import P4RuntimeClient, clear, install, load_plan, star_network
 from switchgnn.controller.controls.passage import Session
 from switchgnn.controller.errors import (
     ControllerError,

@@ -6,8 +6,7 @@ import pytest
 from finsy.proto import rpc_code
 
 from switchgnn.base.network import star_network
-from switchgnn.controller import P4RuntimeClient, install, read_counters, show, show_entries
-from switchgnn.controller import install as clear
+from switchgnn.controller import P4RuntimeClient, clear, install, read_counters, show, show_entries
 from switchgnn.controller.controls.aggregation import Fanout
 from switchgnn.controller.controls.passage import Source
 from switchgnn.controller.errors import NotPrimaryError, WriteRefusedError

@@ -7,8 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from switchgnn.controller import Outcome, P4RuntimeClient, Watched, WatchEventKind, watch
-from switchgnn.controller import install as clear
+from switchgnn.controller import Outcome, P4RuntimeClient, Watched, WatchEventKind, clear, watch
 from switchgnn.controller.errors import SwitchUnreachableError, VerificationError
 from tests.controller.plans import make_plan
 from tests.support.speed import seconds_here

@@ -22,11 +22,7 @@ from switchgnn.training.data.load import load_dataset  # noqa: E402
 from switchgnn.training.gradients import Sums  # noqa: E402
 from switchgnn.training.layers.models import distribute  # noqa: E402
 from switchgnn.training.partition import partition_dataset  # noqa: E402
-from switchgnn.training.sums import (
-    LocalSum,
-    RemoteSum,
-    Staging,
-)
+from switchgnn.training.sums import LocalSum, RemoteSum, Staging  # noqa: E402
 from tests.support.gpu import cuda_missing  # noqa: E402
 from tests.support.speed import seconds_here  # noqa: E402
 

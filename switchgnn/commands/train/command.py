@@ -347,10 +347,7 @@ def train(
     # What needs PyTorch; other commands do without it.
     from switchgnn.commands.train.job import SKEW, TrainJob, default_task  # noqa: PLC0415
     from switchgnn.commands.train.steps import run_training  # noqa: PLC0415
-    from switchgnn.training.layers.models import (
-        build_model,
-        check_layers,
-    )
+    from switchgnn.training.layers.models import build_model, check_layers  # noqa: PLC0415
     from switchgnn.training.layers.pyg_layers import templates_removed  # noqa: PLC0415
     from switchgnn.training.worker import Training  # noqa: PLC0415
 

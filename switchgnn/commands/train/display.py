@@ -235,11 +235,11 @@ def verdict_lines(reports: Sequence[TrainReport]) -> list[str]:
     fastest = min(hosts, key=lambda report: report.epoch_seconds)
     leanest = min(hosts, key=lambda report: report.epoch_bytes)
     return [
-        f"Time of an epoch: switch {_verdict_ms(ours.epoch_seconds)}; {fastest.transport}, the fastest "
-        f"path between hosts, {_verdict_ms(fastest.epoch_seconds)}. "
+        f"Time of an epoch: switch {_milliseconds(ours.epoch_seconds)}; {fastest.transport}, "
+        f"the fastest path between hosts, {_milliseconds(fastest.epoch_seconds)}. "
         + _compared(ours.epoch_seconds, fastest.epoch_seconds, "time"),
-        f"Bytes of an epoch: switch {_verdict_mb(ours.epoch_bytes)}; {leanest.transport}, the leanest path "
-        f"between hosts, {_verdict_mb(leanest.epoch_bytes)}. "
+        f"Bytes of an epoch: switch {_megabytes(ours.epoch_bytes)}; {leanest.transport}, "
+        f"the leanest path between hosts, {_megabytes(leanest.epoch_bytes)}. "
         + _compared(ours.epoch_bytes, leanest.epoch_bytes, "bytes"),
         " ".join(_why(report) for report in (ours, fastest)),
     ]
@@ -259,7 +259,7 @@ def _why(report: TrainReport) -> str:
             f"Over {report.transport}, without a limit of links, an epoch takes "
             f"{report.epoch_frames:,.0f} frames of "
             f"{report.epoch_bytes / report.epoch_frames:,.0f} bytes, and workers wait "
-            f"{_verdict_ms(report.split['waiting'])} for exchanges."
+            f"{_milliseconds(report.split['waiting'])} for exchanges."
         )
     link = busiest_link(report)
     needed = link.size * 8 / (report.bandwidth * 1e6)
@@ -267,14 +267,14 @@ def _why(report: TrainReport) -> str:
     limit = "the network is the limit" if share >= _LIMITS else "the network is not the limit"
     return (
         f"The busiest link of {report.transport} (worker {link.worker}, {link.way}) needs "
-        f"{_verdict_ms(needed)} of an epoch for {_verdict_mb(link.size)} at {report.bandwidth:g} Mbit/s, "
-        f"{share:.0%}: {limit}."
+        f"{_milliseconds(needed)} of an epoch for {_megabytes(link.size)} at "
+        f"{report.bandwidth:g} Mbit/s, {share:.0%}: {limit}."
     )
 
 
-def _verdict_ms(seconds: float) -> str:
+def _milliseconds(seconds: float) -> str:
     return f"{seconds * 1000:,.0f} ms"
 
 
-def _verdict_mb(number: float) -> str:
+def _megabytes(number: float) -> str:
     return f"{number / 1e6:,.2f} MB"

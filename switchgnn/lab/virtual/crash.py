@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 
 CRASH = "crash"
-_PACKAGE = Path(__file__).parents[1]
+_PACKAGE = Path(__file__).parents[2]
 # Where an object was is different each time.
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")
 

@@ -280,9 +280,7 @@ def check_leaf_spine(plan: Plan, parts: LeafSpineParts) -> None:
     for leaf in parts.leaves:
         own = {each for each in wanted if leaf_of[owner[each[1]]] == leaf.number}
         require(made[leaf.number] == own, f"leaf {leaf.number} adds what its workers do not send")
-        _leaf_spine_check_sources(
-            leaf, {s: w for s, w in owner.items() if leaf_of[w] == leaf.number}
-        )
+        _check_leaf_sources(leaf, {s: w for s, w in owner.items() if leaf_of[w] == leaf.number})
     up = _partial_sums(parts)
     for spine in parts.spines:
         _check_spine(spine, {key: value for key, value in up.items() if key[0] == spine.number})
@@ -335,7 +333,7 @@ def _contributions(switch: SwitchPart) -> set[Contribution]:
     return set(found)
 
 
-def _leaf_spine_check_sources(leaf: LeafSpinePart, owner: dict[int, int]) -> None:
+def _check_leaf_sources(leaf: LeafSpinePart, owner: dict[int, int]) -> None:
     known = zip(leaf.switch.source_vertex.tolist(), leaf.switch.source_worker, strict=True)
     said = {source: leaf.below[neighbour] for source, neighbour in known}
     require(said == owner, f"leaf {leaf.number} does not know exactly what its workers send")

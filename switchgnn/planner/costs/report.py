@@ -326,7 +326,7 @@ def report_leaf_spine_direction(
         SINGLE: (sum(record.prediction.packets_up), sum(record.prediction.packets_down)),
         HOST: (copies, copies),
     }
-    ways = {name: _report_leaf_spine_load(up, down, frames) for name, (up, down) in packets.items()}
+    ways = {name: _busiest_load(up, down, frames) for name, (up, down) in packets.items()}
     # Each leaf reports each fragment of a block once, and the scale; the spine answers each.
     meetings = 1 + len(record.block_numbers) * frames.fragments
     control = 2 * meetings * leaf_spine.leaves * barrier_bytes
@@ -336,17 +336,17 @@ def report_leaf_spine_direction(
         packets_max=max(max(row) for row in (*said.partial_sums, *said.sums)),
         control_bytes=control,
         control_share=control / (control + data),
-        leaf_slots=tuple(_report_leaf_spine_slots_used(leaf, record) for leaf in parts.leaves),
-        spine_slots=tuple(_report_leaf_spine_slots_used(spine, record) for spine in parts.spines),
+        leaf_slots=tuple(_slots_of_switches(leaf, record) for leaf in parts.leaves),
+        spine_slots=tuple(_slots_of_switches(spine, record) for spine in parts.spines),
     )
 
 
-def _report_leaf_spine_load(up: int, down: int, frames: Frames) -> LeafSpineLoad:
+def _busiest_load(up: int, down: int, frames: Frames) -> LeafSpineLoad:
     weight = frames.feature_bytes
     return LeafSpineLoad(up, down, up * weight, down * weight)
 
 
-def _report_leaf_spine_slots_used(part: LeafSpinePart, record: DirectionRecord) -> int:
+def _slots_of_switches(part: LeafSpinePart, record: DirectionRecord) -> int:
     """Return the sums that a switch makes in the fullest block of a direction."""
     counts = np.bincount(part.switch.result_block, minlength=record.last_block + 1)
     return int(counts[record.first_block : record.last_block + 1].max(initial=0))

@@ -21,9 +21,6 @@ from switchgnn.planner.graphs.graph import (
 )
 from switchgnn.planner.graphs.npz_file import load_npz
 from switchgnn.planner.graphs.random_graph import PREFIX, load_random
-from switchgnn.training.data import load as load_ogb
-from switchgnn.training.data import load as load_pyg
-from switchgnn.training.data import load as planner_graphs
 from switchgnn.training.data.dataset import (
     Dataset,
     Split,
@@ -316,11 +313,11 @@ def load_dataset(
     """
     key = name.lower()
     if key.endswith(_ARCHIVE):
-        return planner_graphs.load_graph_file(Path(name), seed)
+        return load_graph_file(Path(name), seed)
     if key.startswith(PREFIX):
-        return planner_graphs.load_random_dataset(key, seed)
+        return load_random_dataset(key, seed)
     if key.startswith(DIGITS_PREFIX):
-        return planner_graphs.load_digits(key, seed)
+        return load_digits(key, seed)
     if key not in DATASETS:
         raise DatasetError(
             f"no data set {name}; there are {', '.join(DATASETS)}, digits:NEIGHBOURS, "
@@ -333,32 +330,32 @@ def load_dataset(
 
 
 def _digits(name: str, _root: Path, seed: int) -> Dataset:
-    return planner_graphs.load_digits(name, seed)
+    return load_digits(name, seed)
 
 
 def _karate(_name: str, _root: Path, seed: int) -> Dataset:
-    return planner_graphs.load_karate(seed)
+    return load_karate(seed)
 
 
 def _planetoid(name: str, root: Path, _seed: int) -> Dataset:
-    folder = planner_graphs.find_planetoid(name, root)
+    folder = find_planetoid(name, root)
     if folder is None:
-        load_pyg.download_planetoid(name, root)
+        download_planetoid(name, root)
         folder = root / name / "raw"
     # Downloaded files are read like a user's own, so both give the same data set.
-    return planner_graphs.read_planetoid(name, folder)
+    return read_planetoid(name, folder)
 
 
 def _reddit(_name: str, root: Path, _seed: int) -> Dataset:
-    return load_pyg.load_reddit(root)
+    return load_reddit(root)
 
 
 def _yelp(_name: str, root: Path, _seed: int) -> Dataset:
-    return load_pyg.load_yelp(root)
+    return load_yelp(root)
 
 
 def _products(_name: str, root: Path, _seed: int) -> Dataset:
-    return load_ogb.load_products(root)
+    return load_products(root)
 
 
 DATASETS: Mapping[str, _Loader] = {
@@ -367,5 +364,5 @@ DATASETS: Mapping[str, _Loader] = {
     **dict.fromkeys(PLANETOID, _planetoid),
     "reddit": _reddit,
     "yelp": _yelp,
-    load_ogb.NAME: _products,
+    NAME: _products,
 }

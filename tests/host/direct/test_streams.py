@@ -20,8 +20,8 @@ from switchgnn.host.direct import (
     copy_schedules,
     partial_schedules,
     rows_per_pair,
+    visit_order,
 )
-from switchgnn.host.direct import outbox as visit_order
 from switchgnn.host.direct.exchange import DirectExchange
 from switchgnn.host.errors import FeatureError
 from switchgnn.host.pace import Pace

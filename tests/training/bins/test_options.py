@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
 
-from switchgnn.host.direct import binned_schedules
-from switchgnn.host.direct import outbox as visit_order
+from switchgnn.host.direct import binned_schedules, visit_order
 from switchgnn.training.bins import BinOptions, local_order, pack_bins, vertices_per_bin
 from switchgnn.training.data.load import load_dataset
 from switchgnn.training.errors import TrainingError

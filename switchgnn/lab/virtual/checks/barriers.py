@@ -328,7 +328,7 @@ class WorkersWait(PacketCheck):
 
 
 # A worker and a round.
-Where = tuple[int, int]
+Turn = tuple[int, int]
 
 
 class OneProcess(PacketCheck):
@@ -342,8 +342,8 @@ class OneProcess(PacketCheck):
 
     def session_begins(self) -> None:
         """Forget the last session."""
-        self._said: dict[Where, set[int]] = {}
-        self._known: dict[Where, int] = {}
+        self._said: dict[Turn, set[int]] = {}
+        self._known: dict[Turn, int] = {}
 
     def ends(self, switch: VirtualSwitch) -> None:
         """Forget the processes that a switch forgets."""
