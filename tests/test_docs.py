@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from switchgnn.simulator.compile import what_is_missing
+from switchgnn.lab.simulator.compile import what_is_missing
 from tests.support.documents import ENVIRONMENT, run_command
 from tests.support.levels import tshark_missing
 

@@ -17,7 +17,7 @@ from switchgnn.planner import Plan, build_plan, load_graph
 from switchgnn.planner.costs.seconds import plan_seconds
 from switchgnn.planner.direction import Direction
 from switchgnn.profiles import find_profile
-from switchgnn.profiles.network import network_of
+from switchgnn.profiles.profile import network_of
 from switchgnn.topologies import Target
 
 _GRAPH, _WIDTH = "digits:80", 64

@@ -4,7 +4,7 @@
 
 import pytest
 
-from switchgnn.experiments import cells_of, load_figures
+from switchgnn.lab.experiments import cells_of, load_figures
 
 
 @pytest.mark.parametrize(("scale", "points"), [("small", 2 * 3), ("full", 3 * 3 * 5)])

@@ -6,8 +6,12 @@ import math
 import struct
 from typing import Any
 
+from scapy.layers.inet import IP
+from scapy.layers.l2 import Ether
+
 from switchgnn.capture.packet import Fields, Packet
-from switchgnn.host.wire.header import BarrierBody, Kind, Refusal
+from switchgnn.host.wire.header import ETHERNET_BYTES, HEADER_AT, BarrierBody, Kind, Refusal
+from switchgnn.host.wire.layers import BetweenHosts
 
 _BILLION = 1_000_000_000
 _WORKERS = 128
@@ -119,3 +123,13 @@ def _refusal(number: int) -> str:
         return Refusal(number).name.lower()
     except ValueError:
         return str(number)
+
+
+def details_of(packet: Packet) -> str:
+    """Return what Scapy shows of a packet."""
+    frame = packet.captured.frame
+    layers = Ether(frame)
+    if packet.direct and IP in layers and packet.fields is not None:
+        layers[IP].remove_payload()
+        layers[IP].add_payload(BetweenHosts(frame[HEADER_AT : ETHERNET_BYTES + layers[IP].len]))
+    return str(layers.show(dump=True)).rstrip()

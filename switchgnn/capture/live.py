@@ -10,8 +10,8 @@ import struct
 import time
 from collections.abc import Iterator
 
-from switchgnn.capture.captured import LONGEST_FRAME, Captured
 from switchgnn.capture.errors import CaptureError
+from switchgnn.capture.packet import LONGEST_FRAME, Captured
 from switchgnn.host.direct.frames import PROTOCOL as DIRECT_PROTOCOL
 from switchgnn.host.wire.header import PROTOCOL
 

@@ -7,11 +7,11 @@ One packet takes a few microseconds here, and a hundred times as long with the S
 """
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from switchgnn.capture.captured import Captured
-from switchgnn.capture.names import name_of
+from switchgnn.base.described import DescribedNetwork
+from switchgnn.base.network import Station, leaf_spine_networks, mac_number, star_network
 from switchgnn.host.direct.frames import PROTOCOL as DIRECT_PROTOCOL
 from switchgnn.host.direct.frames import data_bytes
 from switchgnn.host.wire.header import (
@@ -34,6 +34,72 @@ from switchgnn.host.wire.header import (
     payload_bytes,
     width_code,
 )
+
+# Of a frame; what tcpdump and Wireshark take.
+LONGEST_FRAME = 1 << 18
+ETHERNET = 1
+
+
+class Captured(NamedTuple):
+    """A frame, and when and where it was seen.
+
+    Attributes:
+        time: nanoseconds since 1970.
+        link: where; the name of an interface, or that of a file without its ending.
+        frame: its bytes, from the Ethernet header on, as far as they were captured.
+        size: bytes that it had.
+    """
+
+    time: int
+    link: str
+    frame: bytes
+    size: int
+
+
+_MOST = 128
+SWITCH = "switch"
+
+
+def usual_names() -> Mapping[bytes, str]:
+    """Return the names of all that runs of one machine may have, by address.
+
+    Workers are called as their links are: ``w3``; switches ``switch``, ``leaf-0`` and ``spine-1``.
+    """
+    return _by_address(_usual_stations())
+
+
+def names_in(network: DescribedNetwork) -> Mapping[bytes, str]:
+    """Return the names of workers and switches of a network file, by address."""
+    return _by_address(
+        [
+            *((switch.name, switch.station) for switch in network.switches),
+            *((f"w{number}", worker.station) for number, worker in enumerate(network.workers)),
+        ]
+    )
+
+
+def name_of(address: bytes, names: Mapping[bytes, str]) -> str:
+    """Return what has an address; the address itself where it is not known."""
+    return names.get(address) or address.hex(":")
+
+
+def _by_address(stations: Iterable[tuple[str, Station]]) -> Mapping[bytes, str]:
+    return {mac_number(station.mac).to_bytes(6, "big"): name for name, station in stations}
+
+
+def _usual_stations() -> Iterator[tuple[str, Station]]:
+    star = star_network(_MOST)
+    yield SWITCH, star.switch
+    for worker, neighbour in enumerate(star.neighbours):
+        yield f"w{worker}", neighbour.station
+    # One leaf has a link to each spine, and one spine to each leaf.
+    (spined,) = leaf_spine_networks([0], _MOST).leaves
+    for spine, neighbour in enumerate(spined.neighbours[1:]):
+        yield f"spine-{spine}", neighbour.station
+    (leaved,) = leaf_spine_networks(range(_MOST), 1).spines
+    for leaf, neighbour in enumerate(leaved.neighbours):
+        yield f"leaf-{leaf}", neighbour.station
+
 
 _IPV4 = b"\x08\x00"
 _PROTOCOL_AT = ETHERNET_BYTES + 9

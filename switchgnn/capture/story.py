@@ -1,15 +1,206 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A run's story in order: block by block, and told as soon as a block is over.
+"""What is told of one block of a round, or of a round between hosts."""
 
-However long a capture is, few blocks are open at a time, and a limited number of features is
-remembered.
-"""
-
+import re
+from collections import Counter
 from collections.abc import Iterator
+from typing import Any, NamedTuple
 
-from switchgnn.capture.chapter import Chapter, Place, place_of
-from switchgnn.capture.packet import Packet
+from switchgnn.capture.packet import KIND_NAMES, Fields, Packet
+from switchgnn.host.wire.header import OPENING_BLOCK, Kind
+
+_BILLION = 1_000_000_000
+_WORKER = re.compile(r"w\d+")
+_CABLE = re.compile(r"l\d+s\d+")
+# Of a hostile capture there may be as many addresses as packets.
+_MOST_PARTIES = 512
+_OTHERS = "others"
+# Besides kinds: a FEATURE that was sent before, and a raw one on request.
+AGAIN, RAW = "again", "raw"
+
+
+class Place(NamedTuple):
+    """What a chapter is about; between hosts there are no sessions and no blocks.
+
+    Attributes:
+        direct: packets between workers.
+        session, round, block: their numbers.
+    """
+
+    direct: bool
+    session: int
+    round: int
+    block: int
+
+    def words(self) -> str:
+        """Return it as words."""
+        if self.direct:
+            return f"round {self.round} between hosts"
+        what = "opening" if self.block == OPENING_BLOCK else f"block {self.block}"
+        return f"session {self.session}, round {self.round}, {what}"
+
+
+def place_of(packet: Packet, fields: Fields) -> Place:
+    """Return the chapter to which a packet belongs."""
+    if packet.direct:
+        return Place(True, 0, fields.session << 24 | fields.round, 0)
+    return Place(False, fields.session, fields.round, fields.block_id)
+
+
+class Chapter:
+    """Counts the packets of one place, by who has sent and got them.
+
+    Args:
+        place: what it is about.
+        begin: nanoseconds since 1970 of its first packet.
+    """
+
+    def __init__(self, place: Place, begin: int) -> None:
+        self.place = place
+        self._begin = self._end = begin
+        self._first: dict[str, int] = {}
+        self._last: dict[str, int] = {}
+        self._sent: dict[str, Counter[str]] = {}
+        self._got: dict[str, Counter[str]] = {}
+        self._fragments: set[int] = set()
+        self._seen: set[int] = set()
+        self._forgetful = False
+
+    @property
+    def remembered(self) -> int:
+        """How many features it remembers, to tell those that come again."""
+        return len(self._seen)
+
+    def forget(self) -> None:
+        """Remember no features any more; later ones are not looked at for repetitions."""
+        self._seen.clear()
+        self._forgetful = True
+
+    def note(self, packet: Packet, fields: Fields) -> None:
+        """Count a packet."""
+        time, kind = packet.captured.time, fields.kind_name
+        self._begin, self._end = min(self._begin, time), max(self._end, time)
+        self._first[kind] = min(self._first.get(kind, time), time)
+        self._last[kind] = max(self._last.get(kind, time), time)
+        if fields.kind in (Kind.FEATURE, Kind.SUM):
+            self._fragments.add(fields.fragment)
+        sends, gets = _ends_that_count(packet)
+        if sends:
+            self._count(self._sent, packet.sender, kind)
+            if fields.kind == Kind.FEATURE:
+                self._count_feature(packet, fields)
+        if gets:
+            self._count(self._got, packet.receiver, kind)
+
+    def _count(self, counts: dict[str, Counter[str]], party: str, what: str) -> None:
+        if party not in counts and len(counts) >= _MOST_PARTIES:
+            party = _OTHERS
+        counts.setdefault(party, Counter())[what] += 1
+
+    def _count_feature(self, packet: Packet, fields: Fields) -> None:
+        if fields.resend:
+            self._count(self._sent, packet.sender, RAW)
+            return
+        if self._forgetful:
+            return
+        # Between hosts, and from leaves to spines, numbers are those of one receiver.
+        feature = hash((fields.src_id, fields.fragment, packet.sender, packet.receiver))
+        if feature in self._seen:
+            self._count(self._sent, packet.sender, AGAIN)
+        else:
+            self._seen.add(feature)
+
+    def lines(self, begin: int) -> list[str]:
+        """Tell it in lines.
+
+        Args:
+            begin: nanoseconds since 1970, from which times are counted.
+        """
+        times = f"{_seconds(self._begin, begin)} to {_seconds(self._end, begin)} s"
+        title = f"{self.place.words()}: {times}"
+        if self._fragments:
+            title += f", {len(self._fragments)} fragment{'s' if len(self._fragments) > 1 else ''}"
+        told = [
+            f"{when} {kind} at {_seconds(moments[kind], begin)}"
+            for when, kind, moments in (
+                ("first", "feature", self._first),
+                ("last", "sum", self._last),
+                ("last", "advance", self._last),
+            )
+            if kind in moments
+        ]
+        lines = ["; ".join([title, *told])]
+        for party in self._parties():
+            sent, got = self._words(self._sent, party), self._words(self._got, party)
+            both = [words for words in (sent and f"sent {sent}", got and f"got {got}") if words]
+            lines.append(f"  {party} {'; '.join(both)}")
+        return lines
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data, for JSON; times are nanoseconds since 1970."""
+        return {
+            **self.place._asdict(),
+            "begin_ns": self._begin,
+            "end_ns": self._end,
+            "fragments": len(self._fragments),
+            "first_ns": dict(self._first),
+            "last_ns": dict(self._last),
+            "repetitions_known": not self._forgetful,
+            "parties": {
+                party: {
+                    "sent": dict(self._sent.get(party, {})),
+                    "got": dict(self._got.get(party, {})),
+                }
+                for party in self._parties()
+            },
+        }
+
+    def _parties(self) -> list[str]:
+        return sorted({*self._sent, *self._got}, key=_by_number)
+
+    def _words(self, counts: dict[str, Counter[str]], party: str) -> str:
+        words = []
+        here = counts.get(party, Counter())
+        for kind in KIND_NAMES.values():
+            if not here[kind]:
+                continue
+            word = f"{here[kind]:,} {kind}"
+            if kind == KIND_NAMES[Kind.FEATURE]:
+                notes = [f"{here[what]:,} {what}" for what in (AGAIN, RAW) if here[what]]
+                if self._forgetful and counts is self._sent:
+                    notes.append("repetitions not looked for")
+                word += f" ({', '.join(notes)})" if notes else ""
+            words.append(word)
+        return ", ".join(words)
+
+
+def _ends_that_count(packet: Packet) -> tuple[bool, bool]:
+    """Tell whether the packet counts for its sender, and for its receiver.
+
+    On the link of a worker only what this worker does counts, and between switches only what
+    these do, so that nothing counts twice where all links of a run are read together. Of a link
+    that may be any, workers count, and where there are none, both ends.
+    """
+    link, ends = packet.captured.link, (packet.sender, packet.receiver)
+    workers = [bool(_WORKER.fullmatch(end)) for end in ends]
+    if _WORKER.fullmatch(link):
+        counts = [end == link for end in ends]
+    elif _CABLE.fullmatch(link):
+        counts = [not worker for worker in workers] if not all(workers) else [False, False]
+    else:
+        counts = workers if any(workers) else [True, True]
+    return counts[0], counts[1]
+
+
+def _seconds(time: int, begin: int) -> str:
+    return f"{(time - begin) / _BILLION:.6f}"
+
+
+def _by_number(party: str) -> tuple[str, int, str]:
+    words = re.fullmatch(r"(\D*?)(\d{1,9})", party)
+    return (words[1], int(words[2]), party) if words else (party, 0, party)
+
 
 _MOST_OPEN = 4
 # About 25 MB.

@@ -15,16 +15,13 @@ import typer
 
 from switchgnn.base.described import read_network
 from switchgnn.base.options import OUTPUT, PACKETS
-from switchgnn.capture.captured import Captured
-from switchgnn.capture.chapter import Chapter
 from switchgnn.capture.errors import CaptureError, DamageError
 from switchgnn.capture.files import STANDARD_INPUT, CaptureFiles
 from switchgnn.capture.lines import line_of, object_of
 from switchgnn.capture.live import Interface, interfaces
-from switchgnn.capture.names import names_in, usual_names
-from switchgnn.capture.packet import Packet, decode
-from switchgnn.capture.story import Story
-from switchgnn.capture.wanted import Wanted
+from switchgnn.capture.packet import Captured, Packet, decode, names_in, usual_names
+from switchgnn.capture.source import Wanted
+from switchgnn.capture.story import Chapter, Story
 from switchgnn.commands.shared.console import end_like_interrupted
 from switchgnn.host.wire.header import Kind
 
@@ -138,7 +135,7 @@ class Telling:
         self._print(line_of(packet, self._begin or 0))
         if self._form.details:
             # Scapy takes half a second to begin, and is GPL-2.0: see the README.
-            from switchgnn.capture.details import details_of  # noqa: PLC0415
+            from switchgnn.capture.lines import details_of  # noqa: PLC0415
 
             self._print(details_of(packet))
 

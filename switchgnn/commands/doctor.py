@@ -36,9 +36,9 @@ from switchgnn.controller.p4runtime.client import program_cookie
 from switchgnn.controller.p4runtime.messages import read_default
 from switchgnn.controller.target import client_of
 from switchgnn.host.wire.header import FEATURE_FRAME_BYTES
+from switchgnn.lab.simulator.compile import find_wheel
 from switchgnn.p4src import load_program
 from switchgnn.planner.partition.ptscotch_library import load_ptscotch
-from switchgnn.simulator.wheel import find_wheel
 from switchgnn.topologies.mininet_fabric import mininet_missing
 from switchgnn.topologies.targets import backend_of_auto, xdp_ports
 

@@ -58,7 +58,7 @@ def live(
     slots = () if plan is None else _bank_slots(plan, described)
     # What needs packages that other commands do without.
     from switchgnn.live.machines import Machines  # noqa: PLC0415
-    from switchgnn.live.show import showing  # noqa: PLC0415
+    from switchgnn.live.server import showing  # noqa: PLC0415
     from switchgnn.live.snapshot import Ending, Outcome  # noqa: PLC0415
 
     end_like_interrupted()

@@ -5,12 +5,12 @@
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.controller.controls.passage import Outcome as FrameOutcome
 from switchgnn.controller.counters import SlotsInUse
 from switchgnn.controller.metrics import Reading
-from switchgnn.live.series import Series
 from switchgnn.live.snapshot import (
     Ending,
     Epoch,
@@ -23,6 +23,41 @@ from switchgnn.live.snapshot import (
     SwitchNow,
     WorkerNow,
 )
+
+_Value = TypeVar("_Value")
+
+
+class Series(Generic[_Value]):
+    """The values of a whole run, evenly thinned out when they become many.
+
+    Args:
+        most: how many are kept, two or more; the newest always is.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._kept: list[_Value] = []
+        self._newest: _Value | None = None
+        self._stride = 1
+        self._count = 0
+
+    def add(self, value: _Value) -> None:
+        """Add the next value."""
+        if self._count % self._stride == 0:
+            self._kept.append(value)
+            if len(self._kept) >= self._most:
+                self._kept = self._kept[::2]
+                self._stride *= 2
+        self._count += 1
+        self._newest = value
+
+    def values(self) -> tuple[_Value, ...]:
+        """Return what is kept, oldest first."""
+        newest = self._newest
+        if newest is None or self._kept[-1] is newest:
+            return tuple(self._kept)
+        return (*self._kept, newest)
+
 
 # Seconds between two looks.
 EVERY = 0.5

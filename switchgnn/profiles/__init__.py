@@ -2,10 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What switches have: profiles of some, and whether a plan fits one."""
 
-from switchgnn.profiles.errors import ProfileError
 from switchgnn.profiles.memory import PlanMemory, plan_memory
-from switchgnn.profiles.profile import UNLIMITED, SwitchProfile
-from switchgnn.profiles.read import find_profile, known_profiles
+from switchgnn.profiles.profile import (
+    UNLIMITED,
+    ProfileError,
+    SwitchProfile,
+    find_profile,
+    known_profiles,
+)
 
 __all__ = [
     "UNLIMITED",

@@ -12,11 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchgnn.capture.captured import LONGEST_FRAME
 from switchgnn.capture.errors import CaptureError, DamageError
-from switchgnn.capture.files import CaptureFiles
-from switchgnn.capture.pcap import is_pcap, read_pcap
-from switchgnn.capture.pcapng import read_pcapng
+from switchgnn.capture.files import CaptureFiles, is_pcap, read_pcap, read_pcapng
+from switchgnn.capture.packet import LONGEST_FRAME
 from switchgnn.capture.source import Source
 from tests.capture.drawn import feature
 from tests.capture.written import block, enhanced, interface, option, pcap, pcapng, section
@@ -211,7 +209,7 @@ def test_what_cannot_be_opened(tmp_path):
 MEMORY = """
 import sys
 from switchgnn.capture.files import CaptureFiles
-from switchgnn.capture.names import usual_names
+from switchgnn.capture.packet import usual_names
 from switchgnn.capture.packet import decode
 from switchgnn.capture.story import Story
 

@@ -10,10 +10,8 @@ from hypothesis import strategies as st
 from scapy.layers.l2 import Ether
 
 from switchgnn.base.network import leaf_spine_networks, mac_number, star_network
-from switchgnn.capture.captured import Captured
 from switchgnn.capture.lines import description, line_of, object_of, workers_of
-from switchgnn.capture.names import usual_names
-from switchgnn.capture.packet import KIND_NAMES, decode
+from switchgnn.capture.packet import KIND_NAMES, Captured, decode, usual_names
 from switchgnn.host.direct.frames import unpack
 from switchgnn.host.wire.header import (
     BODY_AT,

@@ -4,9 +4,7 @@
 
 import pytest
 
-from switchgnn.capture.captured import Captured
-from switchgnn.capture.names import usual_names
-from switchgnn.capture.packet import decode
+from switchgnn.capture.packet import Captured, decode, usual_names
 from switchgnn.capture.story import Story
 from switchgnn.host.direct.frames import PROTOCOL as DIRECT
 from switchgnn.host.wire.header import Header, Kind

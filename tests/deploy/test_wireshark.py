@@ -11,10 +11,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from switchgnn.capture.captured import Captured
 from switchgnn.capture.lines import description, workers_of
-from switchgnn.capture.names import usual_names
-from switchgnn.capture.packet import decode
+from switchgnn.capture.packet import Captured, decode, usual_names
 from switchgnn.host.direct.frames import PROTOCOL as DIRECT_PROTOCOL
 from switchgnn.host.wire.addresses import ipv4_envelope
 from switchgnn.host.wire.header import BODY_AT, PROTOCOL, BarrierBody, Header, Kind

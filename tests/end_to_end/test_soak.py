@@ -18,9 +18,9 @@ from typer.testing import CliRunner
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.commands.application import app
 from switchgnn.commands.run import job, reference
-from switchgnn.commands.soak.draw import draw_run
-from switchgnn.commands.soak.runs import SoakOptions, soak
 from switchgnn.host.wire.faults import FaultRates, Faults, worker_link
+from switchgnn.lab.commands.soak import draw_run
+from switchgnn.lab.commands.soak_runs import SoakOptions, soak
 from switchgnn.topologies import choose
 from tests.end_to_end.conftest import switchgnn
 from tests.support.commands import forks_elsewhere, nursery
@@ -136,7 +136,7 @@ def test_each_run_is_the_next_one_of_the_seed(monkeypatch):
         done.append(options)
         raise KeyboardInterrupt if len(done) == 3 else SwitchGNNError("Broken on purpose.")
 
-    monkeypatch.setattr("switchgnn.commands.soak.runs.run_job", note)
+    monkeypatch.setattr("switchgnn.lab.commands.soak_runs.run_job", note)
     report = soak(SoakOptions(1, "embedded", "loopback", 5), Deaf(), nursery())
     assert done == [draw_run(5, number, LOOPBACK) for number in range(3)]
     assert [failure.run for failure in report.failures] == [0, 1]
@@ -153,7 +153,7 @@ def test_a_signal_while_sums_are_compared_ends_the_soak_behind_the_run(monkeypat
         ran = {"backend": "python", "backend_reason": "", "compile_seconds": 0.0}
         return SimpleNamespace(rounds=1, frames_up=1, frames_down=1, **ran, **nothing)
 
-    monkeypatch.setattr("switchgnn.commands.soak.runs.run_job", compare)
+    monkeypatch.setattr("switchgnn.lab.commands.soak_runs.run_job", compare)
     report = soak(SoakOptions(0.02, "embedded", "loopback", 5), Deaf(), nursery())
     assert (len(done), report.runs, report.interrupted) == (1, 1, True)
 
@@ -164,8 +164,8 @@ def failure_of(monkeypatch, drawn):
     def fail(*_, **__):
         raise SwitchGNNError("Broken on purpose.")
 
-    monkeypatch.setattr("switchgnn.commands.soak.runs.draw_run", lambda *_: drawn)
-    monkeypatch.setattr("switchgnn.commands.soak.runs.run_job", fail)
+    monkeypatch.setattr("switchgnn.lab.commands.soak_runs.draw_run", lambda *_: drawn)
+    monkeypatch.setattr("switchgnn.lab.commands.soak_runs.run_job", fail)
     return soak(SoakOptions(0, "embedded", "loopback", 0), Deaf(), nursery()).failures[0]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from switchgnn.simulator.compile import what_is_missing
+from switchgnn.lab.simulator.compile import what_is_missing
 from tests.support.speed import seconds_here
 
 ROOT = Path(__file__).parent.parent.parent

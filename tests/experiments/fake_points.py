@@ -5,9 +5,9 @@
 import json
 import sys
 
-from switchgnn.experiments import Point
-from switchgnn.experiments.rows import RESULT_COLUMNS
-from switchgnn.experiments.runner import partition_file
+from switchgnn.lab.experiments import Point
+from switchgnn.lab.experiments.runner import partition_file
+from switchgnn.lab.experiments.table import RESULT_COLUMNS
 
 VERSIONS = {"code": "1"}
 

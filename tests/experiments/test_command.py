@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from switchgnn.commands.application import app
-from switchgnn.experiments import Store, run_points
-from switchgnn.simulator.compile import compiled_models, what_is_missing
+from switchgnn.lab.experiments import Store, run_points
+from switchgnn.lab.simulator.compile import compiled_models, what_is_missing
 from tests.experiments.fake_points import point
 from tests.support.speed import seconds_here
 

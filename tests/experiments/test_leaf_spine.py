@@ -7,11 +7,11 @@ import subprocess
 
 import pytest
 
-from switchgnn.experiments import ExperimentError, cells_of, load_figures
-from switchgnn.experiments.measures import value_of
-from switchgnn.experiments.rows import csv_text
-from switchgnn.experiments.runner import point_command
-from switchgnn.simulator.compile import what_is_missing
+from switchgnn.lab.experiments import ExperimentError, cells_of, load_figures
+from switchgnn.lab.experiments.measures import value_of
+from switchgnn.lab.experiments.runner import point_command
+from switchgnn.lab.experiments.table import csv_text
+from switchgnn.lab.simulator.compile import what_is_missing
 
 from .fake_points import point, result
 

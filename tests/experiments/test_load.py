@@ -6,16 +6,16 @@ import json
 
 import pytest
 
-from switchgnn.experiments import (
+from switchgnn.host.registry import HOST_PARTIAL
+from switchgnn.lab.experiments import (
     ExperimentError,
     cells_of,
     load_figures,
     parse_graphs,
     with_graphs,
 )
-from switchgnn.experiments.cells import select
-from switchgnn.experiments.load import known_figures
-from switchgnn.host.registry import HOST_PARTIAL
+from switchgnn.lab.experiments.description import known_figures
+from switchgnn.lab.experiments.table import select
 from switchgnn.profiles import find_profile
 
 # Figures whose graphs are not of the paper's sizes at any scale.

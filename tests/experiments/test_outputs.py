@@ -7,12 +7,11 @@ import json
 
 import pytest
 
-from switchgnn.experiments import Store, cells_of, load_figures, run_points, write_figures
-from switchgnn.experiments.draw import draw_figure
-from switchgnn.experiments.load import known_figures
-from switchgnn.experiments.measures import value_of
-from switchgnn.experiments.rows import RESULT_COLUMNS
-from switchgnn.experiments.table import rows_of
+from switchgnn.lab.experiments import Store, cells_of, load_figures, run_points, write_figures
+from switchgnn.lab.experiments.description import known_figures
+from switchgnn.lab.experiments.draw import draw_figure
+from switchgnn.lab.experiments.measures import value_of
+from switchgnn.lab.experiments.table import RESULT_COLUMNS, rows_of
 from tests.experiments.fake_points import VERSIONS, FakeCommand, result
 
 FIGURE = load_figures(["figure15"])[0]

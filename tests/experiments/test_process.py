@@ -8,13 +8,13 @@ from unittest.mock import Mock
 
 import pytest
 
-from switchgnn.experiments import cells_of, load_figures, process
-from switchgnn.experiments.cells import select
-from switchgnn.experiments.load import known_figures
-from switchgnn.experiments.runner import REFUSED, point_command
+from switchgnn.lab.experiments import cells_of, load_figures, process
+from switchgnn.lab.experiments.description import known_figures
+from switchgnn.lab.experiments.runner import REFUSED, point_command
+from switchgnn.lab.experiments.table import select
+from switchgnn.lab.simulator.errors import SimulationStoppedError
+from switchgnn.lab.simulator.within import check_fits
 from switchgnn.profiles import UNLIMITED
-from switchgnn.simulator.errors import SimulationStoppedError
-from switchgnn.simulator.within import check_fits
 from tests.experiments.fake_points import point
 from tests.support.markers import full, whole
 

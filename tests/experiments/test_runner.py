@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from switchgnn.experiments import ExperimentError, Store, run_points
-from switchgnn.experiments.point import Point
-from switchgnn.experiments.runner import REFUSED
+from switchgnn.lab.experiments import ExperimentError, Store, run_points
+from switchgnn.lab.experiments.point import Point
+from switchgnn.lab.experiments.runner import REFUSED
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.presets import PRESETS, Situation, choose
 from tests.experiments.fake_points import VERSIONS, FakeCommand, point, result

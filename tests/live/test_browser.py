@@ -22,8 +22,7 @@ pytest.importorskip("starlette")
 
 from switchgnn.live.feed import Feed
 from switchgnn.live.gather import Gathering
-from switchgnn.live.server import serve_page
-from switchgnn.live.show import Show
+from switchgnn.live.server import Show, serve_page
 
 # What nobody has told.
 DASH = "\N{EN DASH}"

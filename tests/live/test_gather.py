@@ -8,8 +8,7 @@ from itertools import pairwise
 import pytest
 
 from switchgnn.controller.counters import SlotsInUse
-from switchgnn.live.gather import EVERY, Gathering, LinkSeen
-from switchgnn.live.series import Series
+from switchgnn.live.gather import EVERY, Gathering, LinkSeen, Series
 from switchgnn.live.snapshot import Ending, Epoch, Outcome, QueueNow, State
 from tests.live.pictures import LEAF_SPINE, STAR, reading, values
 from tests.support.hand_clock import HandClock

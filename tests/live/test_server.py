@@ -15,9 +15,8 @@ pytest.importorskip("uvicorn")
 pytest.importorskip("starlette")
 
 from switchgnn.live import server
-from switchgnn.live.errors import LiveError
 from switchgnn.live.feed import MOST_READERS, Feed
-from switchgnn.live.server import serve_page
+from switchgnn.live.server import LiveError, serve_page
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
 

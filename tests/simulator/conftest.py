@@ -4,7 +4,7 @@
 
 import pytest
 
-from switchgnn.simulator.compile import compiled_models, what_is_missing
+from switchgnn.lab.simulator.compile import compiled_models, what_is_missing
 
 MISSING = what_is_missing()
 

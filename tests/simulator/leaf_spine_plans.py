@@ -5,8 +5,8 @@
 import numpy as np
 from hypothesis import strategies as st
 
+from switchgnn.lab.simulator import NetworkOptions
 from switchgnn.planner import build_plan
-from switchgnn.simulator import NetworkOptions
 
 PROGRAM = "0" * 64
 WORKERS = 7

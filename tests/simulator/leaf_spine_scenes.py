@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times and arrivals that the scenes over leaves and spines share."""
 
-from switchgnn.simulator import SPINE, LeafSpineOptions, NetworkOptions, run_simulation
+from switchgnn.lab.simulator import SPINE, LeafSpineOptions, NetworkOptions, run_simulation
 
 # At 100 Gbit/s a byte takes 80 ps.
 FEATURE, BARRIER, ACK, NOTICE = 188 * 80, 88 * 80, 60 * 80, 60 * 80

@@ -8,7 +8,7 @@ from itertools import chain
 import numpy as np
 
 from switchgnn.host.wire.header import Kind
-from switchgnn.simulator.exchange_setup import Setup
+from switchgnn.lab.simulator.setup import Setup
 
 LAST = 1 << 31
 FIRST_BLOCK = 1

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from switchgnn.host.wire.header import LANES
-from switchgnn.planner import build_plan, load_graph
-from switchgnn.simulator import (
+from switchgnn.lab.simulator import (
     FRAGMENT,
     NetworkOptions,
     SimulatorError,
@@ -18,7 +17,8 @@ from switchgnn.simulator import (
     plan_setup,
     run_simulation,
 )
-from switchgnn.simulator.background.flow_sizes import HADOOP
+from switchgnn.lab.simulator.simulation import HADOOP
+from switchgnn.planner import build_plan, load_graph
 
 from .scenes import Row, Sent, scene
 

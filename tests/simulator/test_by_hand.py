@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from switchgnn.host.wire.header import LANES, Kind
-from switchgnn.simulator import FRAGMENT, NetworkOptions, host_setup, run_simulation
+from switchgnn.lab.simulator import FRAGMENT, NetworkOptions, host_setup, run_simulation
 
 from .scenes import Row, Sent, acks_at_workers, arrivals, features_at_switch, scene, sums_at_workers
 

@@ -11,9 +11,9 @@ the same one: what the model calls z takes z + 1 steps on two links.
 import numpy as np
 import pytest
 
+from switchgnn.lab.simulator import NetworkOptions, run_simulation
 from switchgnn.planner import load_graph
 from switchgnn.planner.costs.flow import Arrivals, simulate_flow
-from switchgnn.simulator import NetworkOptions, run_simulation
 
 from .scenes import Row, Sent, features_at_switch, scene, sums_at_workers
 

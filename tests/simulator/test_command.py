@@ -12,9 +12,9 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.machine import find_installation
 from switchgnn.commands.application import app
 from switchgnn.commands.doctor import examine
+from switchgnn.lab.simulator import compute_seconds
 from switchgnn.planner import build_plan, load_graph, write_plan
 from switchgnn.planner.partition.g3 import g3
-from switchgnn.simulator import compute_seconds
 
 GRAPH = ["--graph", "karate", "--workers", "4"]
 # What the issue wants at least.

@@ -9,10 +9,9 @@ import sys
 import pytest
 
 from switchgnn.base.native import find_compiler
-from switchgnn.simulator import NetworkOptions, SimulatorError, run_simulation
-from switchgnn.simulator import compile as compiling
-from switchgnn.simulator.compile import MODELS, compiled_models
-from switchgnn.simulator.wheel import find_wheel
+from switchgnn.lab.simulator import NetworkOptions, SimulatorError, run_simulation
+from switchgnn.lab.simulator import compile as compiling
+from switchgnn.lab.simulator.compile import MODELS, compiled_models, find_wheel
 from tests.support.speed import seconds_here
 
 from .scenes import Row, Sent, scene
@@ -74,7 +73,7 @@ def test_several_processes_compile_once(monkeypatch, tmp_path):
     wrapper.chmod(0o755)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("CXX", str(wrapper))
-    code = "from switchgnn.simulator.compile import compiled_models; print(compiled_models())"
+    code = "from switchgnn.lab.simulator.compile import compiled_models; print(compiled_models())"
     started = [
         subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
         for _ in range(3)

@@ -10,14 +10,7 @@ from switchgnn.host.direct import Framing, copy_schedules, partial_schedules
 from switchgnn.host.direct.kinds import copies, fewest_rows
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import Kind
-from switchgnn.p4src import load_program
-from switchgnn.planner import build_plan, load_graph
-from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
-from switchgnn.planner.direction import Direction
-from switchgnn.planner.lanes import fragment_lanes
-from switchgnn.planner.partition.leaf_spine import even_leaf_spine
-from switchgnn.planner.presets import Situation
-from switchgnn.simulator import (
+from switchgnn.lab.simulator import (
     FRAGMENT,
     LeafSpineOptions,
     NetworkOptions,
@@ -25,7 +18,14 @@ from switchgnn.simulator import (
     plan_setup,
     run_simulation,
 )
-from switchgnn.simulator.host_setup import rows_of_plan
+from switchgnn.lab.simulator.setup import rows_of_plan
+from switchgnn.p4src import load_program
+from switchgnn.planner import build_plan, load_graph
+from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
+from switchgnn.planner.direction import Direction
+from switchgnn.planner.lanes import fragment_lanes
+from switchgnn.planner.partition.leaf_spine import even_leaf_spine
+from switchgnn.planner.presets import Situation
 from tests.host.direct.crew import Hub, exchange, on_hub, parts_of
 from tests.support.commands import nursery
 

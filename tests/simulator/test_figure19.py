@@ -7,8 +7,8 @@ from statistics import mean
 
 import pytest
 
+from switchgnn.lab.simulator import NetworkOptions, plan_setup, run_simulation
 from switchgnn.planner import build_plan, load_graph
-from switchgnn.simulator import NetworkOptions, plan_setup, run_simulation
 from tests.support.markers import full
 
 WORKERS = 8

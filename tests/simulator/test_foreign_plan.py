@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from switchgnn.lab.simulator import NetworkOptions
+from switchgnn.lab.simulator.errors import SimulatorError
+from switchgnn.lab.simulator.request import SimulateOptions
+from switchgnn.lab.simulator.subject import make_subject
 from switchgnn.p4src import load_program
 from switchgnn.planner import build_plan, load_graph, write_plan
 from switchgnn.planner.check.files import ForeignPlanError
 from switchgnn.planner.errors import PlannerError
-from switchgnn.simulator import NetworkOptions
-from switchgnn.simulator.errors import SimulatorError
-from switchgnn.simulator.request import SimulateOptions
-from switchgnn.simulator.subject import make_subject
 from tests.planner.forgery import content_of, write_content
 from tests.planner.helpers import random_graph
 

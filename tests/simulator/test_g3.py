@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from switchgnn.lab.simulator import bins_of, overlapped_seconds, request
 from switchgnn.planner.graphs.load import load_graph
-from switchgnn.simulator import bins_of, overlapped_seconds, request
 
 from .test_command import as_json
 

@@ -9,13 +9,13 @@ import pytest
 
 from switchgnn.host.direct.kinds import copies, fewest_rows, partial_schedules
 from switchgnn.host.direct.schedule import count_rows
+from switchgnn.lab.simulator import compute_seconds, subject
+from switchgnn.lab.simulator.setup import rows_of_plan
 from switchgnn.planner import build_plan, load_graph
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.plan.files import write_plan
 from switchgnn.planner.strategies import PARTITION_STRATEGIES
-from switchgnn.simulator import compute_seconds, subject
-from switchgnn.simulator.host_setup import rows_of_plan
 from tests.host.direct.crew import random_case
 from tests.host.direct.framings import sizes_of_frames
 from tests.host.direct.test_cover import smallest_cover

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from switchgnn.host.wire.header import Kind
+from switchgnn.lab.simulator import NetworkOptions, SimulatorError, plan_setup, run_simulation
 from switchgnn.planner import PlannerError, build_plan, load_graph
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.lanes import fragment_lanes
-from switchgnn.simulator import NetworkOptions, SimulatorError, plan_setup, run_simulation
 
 from .scenes import Row, Sent, features_at_switch, scene, sums_at_workers
 from .test_command import GRAPH, as_json

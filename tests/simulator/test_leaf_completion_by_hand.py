@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from switchgnn.host.wire.header import Kind
-from switchgnn.simulator import LEAF, SimulatorError
+from switchgnn.lab.simulator import LEAF, SimulatorError
 
 from .leaf_spine_scenes import (
     ACK,

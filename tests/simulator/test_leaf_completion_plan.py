@@ -8,14 +8,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from switchgnn.host.wire.header import Kind
-from switchgnn.planner import load_graph
-from switchgnn.simulator import (
+from switchgnn.lab.simulator import (
     LEAF,
     LeafSpineOptions,
     NetworkOptions,
     plan_setup,
     run_simulation,
 )
+from switchgnn.planner import load_graph
 
 from .leaf_spine_plans import (
     KINDS,

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from switchgnn.host.wire.header import LANES, Kind
-from switchgnn.simulator import (
+from switchgnn.lab.simulator import (
     FRAGMENT,
     LeafSpineOptions,
     NetworkOptions,

@@ -17,9 +17,7 @@ from hypothesis import strategies as st
 
 from switchgnn.host.direct import copy_schedules, rows_per_pair
 from switchgnn.host.wire.header import LANES, Kind
-from switchgnn.planner import Direction, PlannerError, load_graph
-from switchgnn.planner.plan.leaf_spine import predict_leaf_spine, split_for_leaf_spine
-from switchgnn.simulator import (
+from switchgnn.lab.simulator import (
     FRAGMENT,
     LeafSpineOptions,
     NetworkOptions,
@@ -28,6 +26,8 @@ from switchgnn.simulator import (
     plan_setup,
     run_simulation,
 )
+from switchgnn.planner import Direction, PlannerError, load_graph
+from switchgnn.planner.plan.leaf_spine import predict_leaf_spine, split_for_leaf_spine
 
 from .leaf_spine_plans import (
     KINDS,
@@ -162,7 +162,7 @@ def test_a_plan_may_be_shared_out_some_blocks_at_a_time(graph, entries, monkeypa
     plan, network = planned(graph, directions="both"), LeafSpineOptions(3, 2)
     at_once = plan_setup(plan, 1, leaf_spine=network).arrays
     # The package has a function of the name of the module.
-    module = import_module("switchgnn.simulator.plan_setup")
+    module = import_module("switchgnn.lab.simulator.plan_setup")
     monkeypatch.setattr(module, "_ENTRIES_SHARED", entries)
     in_groups = plan_setup(plan, 1, leaf_spine=network).arrays
     assert at_once.keys() == in_groups.keys()

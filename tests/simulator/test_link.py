@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from switchgnn.base.native import find_compiler
-from switchgnn.simulator.compile import MODELS
-from switchgnn.simulator.wheel import find_wheel
+from switchgnn.lab.simulator.compile import MODELS, find_wheel
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from switchgnn.host.wire.header import LANES, Kind
-from switchgnn.planner import Direction, build_plan, load_graph
-from switchgnn.simulator import (
+from switchgnn.lab.simulator import (
     FRAGMENT,
     NetworkOptions,
     SimulatorError,
@@ -18,6 +17,7 @@ from switchgnn.simulator import (
     plan_setup,
     run_simulation,
 )
+from switchgnn.planner import Direction, build_plan, load_graph
 
 from .scenes import Row, Sent, acks_at_workers, arrivals, scene, sums_at_workers
 

@@ -13,12 +13,7 @@ import pytest
 
 from switchgnn.host.mixed import left_schedules
 from switchgnn.host.wire.header import Kind
-from switchgnn.planner import build_plan, load_graph, write_plan
-from switchgnn.planner.costs.forecast import left_edges
-from switchgnn.planner.direction import Direction
-from switchgnn.planner.errors import PlannerError
-from switchgnn.planner.sending.between_hosts import fewest_rows, rows_between
-from switchgnn.simulator import (
+from switchgnn.lab.simulator import (
     NetworkOptions,
     SimulatorError,
     host_setup,
@@ -26,6 +21,11 @@ from switchgnn.simulator import (
     plan_setup,
     run_simulation,
 )
+from switchgnn.planner import build_plan, load_graph, write_plan
+from switchgnn.planner.costs.forecast import left_edges
+from switchgnn.planner.direction import Direction
+from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.sending.between_hosts import fewest_rows, rows_between
 from tests.host.direct.framings import sizes_of_frames
 
 from .scenes import Row, Sent, scene

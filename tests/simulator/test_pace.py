@@ -7,7 +7,7 @@ import pytest
 from switchgnn.host import congestion as round_trip
 from switchgnn.host.congestion import Congestion, RoundTrip
 from switchgnn.host.wire.header import Kind
-from switchgnn.simulator import NetworkOptions, run_simulation
+from switchgnn.lab.simulator import NetworkOptions, run_simulation
 
 from .scenes import Row, Sent, arrivals, scene
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from switchgnn.host.wire.header import Kind
-from switchgnn.planner import build_plan, load_graph
-from switchgnn.simulator import (
+from switchgnn.lab.simulator import (
     ETHERNET_MTU,
     FRAGMENT,
     LeafSpineOptions,
@@ -21,7 +20,8 @@ from switchgnn.simulator import (
     parse_mtu,
     run_simulation,
 )
-from switchgnn.simulator.packing import packing_of
+from switchgnn.lab.simulator.setup import packing_of
+from switchgnn.planner import build_plan, load_graph
 
 from .scenes import acks_at_workers, arrivals, features_at_switch
 

@@ -10,9 +10,7 @@ import pytest
 from switchgnn.host.direct import copy_schedules, rows_per_pair
 from switchgnn.host.innetwork.exchange import expected_traffic
 from switchgnn.host.wire.header import LANES, Kind
-from switchgnn.planner import Direction, build_plan, load_graph
-from switchgnn.planner.graphs.boundary import boundary_edges
-from switchgnn.simulator import (
+from switchgnn.lab.simulator import (
     FRAGMENT,
     NetworkOptions,
     SimulatorError,
@@ -22,6 +20,8 @@ from switchgnn.simulator import (
     plan_setup,
     run_simulation,
 )
+from switchgnn.planner import Direction, build_plan, load_graph
+from switchgnn.planner.graphs.boundary import boundary_edges
 
 from .scenes import Row, Sent, acks_at_workers, features_at_switch, scene
 

@@ -6,9 +6,9 @@ import shutil
 
 import pytest
 
+from switchgnn.lab.simulator import compile as compiling
+from switchgnn.lab.simulator import plan_setup
 from switchgnn.planner import build_plan, load_graph
-from switchgnn.simulator import compile as compiling
-from switchgnn.simulator import plan_setup
 from tests.support.markers import some_of
 
 from . import (

@@ -8,6 +8,13 @@ from functools import cache
 import numpy as np
 import pytest
 
+from switchgnn.lab.simulator import (
+    NetworkOptions,
+    host_setup,
+    mixed_setup,
+    plan_setup,
+    run_simulation,
+)
 from switchgnn.planner import Direction, build_plan, load_graph
 from switchgnn.planner.arrays import distinct_pairs
 from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
@@ -21,13 +28,6 @@ from switchgnn.planner.lanes import fragment_lanes, lanes_for
 from switchgnn.planner.partition.workers import partition_workers
 from switchgnn.planner.presets import Situation, slots_of_memory
 from switchgnn.planner.sending.between_hosts import fewest_rows, rows_between
-from switchgnn.simulator import (
-    NetworkOptions,
-    host_setup,
-    mixed_setup,
-    plan_setup,
-    run_simulation,
-)
 
 DIGITS, SOCIAL, RANDOM = "digits", "yelp-like:0.002:0", "random:2000:20000:1"
 MANY_BLOCKS, ONE_BLOCK = 64, 100_000

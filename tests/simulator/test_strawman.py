@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from switchgnn.host.wire.header import Kind
+from switchgnn.lab.simulator import NetworkOptions, plan_setup, run_simulation
+from switchgnn.lab.simulator.setup import Setup
 from switchgnn.planner import build_plan, load_graph
 from switchgnn.planner.costs.bounds import _play
-from switchgnn.simulator import NetworkOptions, plan_setup, run_simulation
-from switchgnn.simulator.exchange_setup import Setup
 
 from .scenes import features_at_switch
 

@@ -5,9 +5,9 @@
 import numpy as np
 import pytest
 
+from switchgnn.lab.simulator import SimulatorError
 from switchgnn.planner import build_plan, load_graph, write_plan
 from switchgnn.profiles import ProfileError, known_profiles
-from switchgnn.simulator import SimulatorError
 
 from .test_by_hand import ACK, DELAY, FEATURE, OPENING
 from .test_command import as_json, simulate

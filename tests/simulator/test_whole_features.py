@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from switchgnn.host.wire.header import Kind
+from switchgnn.lab.simulator import NetworkOptions, SimulatorError, plan_setup, run_simulation
 from switchgnn.planner import Direction, build_plan, load_graph
-from switchgnn.simulator import NetworkOptions, SimulatorError, plan_setup, run_simulation
 
 from .scenes import Row, Sent, arrivals, features_at_switch, scene, sums_at_workers
 from .test_by_hand import DELAY, FEATURE, OPENING, THERE

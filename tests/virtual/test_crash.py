@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from switchgnn.commands.soak.simulated import SimulatedOptions, soak_simulated
 from switchgnn.host.innetwork.receiver import SumReceiver
+from switchgnn.lab.commands.soak_simulated import SimulatedOptions, soak_simulated
 from switchgnn.lab.virtual.checks.barriers import BarrierWaits
 from switchgnn.lab.virtual.checks.outcomes import SumsExact
 from switchgnn.lab.virtual.parts.controller import VirtualController
@@ -100,7 +100,7 @@ def test_it_becomes_small(star, monkeypatch):
 @pytest.mark.parametrize(("owner", "name"), [(BarrierWaits, "gave"), (Subjects, "of")])
 def test_it_is_drawn(tmp_path, capsys, monkeypatch, owner, name):
     monkeypatch.setattr(owner, name, crash)
-    monkeypatch.setattr("switchgnn.commands.soak.failure_files._MOST_RUNS", 20)
+    monkeypatch.setattr("switchgnn.lab.commands.soak_simulated._MOST_RUNS", 20)
     options = SimulatedOptions(5, 1, 1.0, None, None, None, only=True, out=tmp_path)
     assert soak_simulated(options, as_json=True) == 2
     (failure,) = json.loads(capsys.readouterr().out)["failures"]

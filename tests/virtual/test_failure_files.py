@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.commands.soak.simulated import SimulatedOptions, soak_simulated
+from switchgnn.lab.commands.soak_simulated import SimulatedOptions, soak_simulated
 from switchgnn.lab.virtual.scenario.scenario import (
     Rates,
     Scenario,

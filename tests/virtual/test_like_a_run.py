@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from switchgnn.commands.soak.draw import draw_run
-from switchgnn.commands.soak.in_virtual_time import scenario_words
+from switchgnn.lab.commands.soak import draw_run
+from switchgnn.lab.commands.soak_runs import scenario_words
 from switchgnn.lab.virtual.scenario.scenario import Rates, scenario_said
 from switchgnn.topologies import choose
 

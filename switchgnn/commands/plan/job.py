@@ -60,8 +60,7 @@ from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.presets import PAPER, Choice, Situation, choose
 from switchgnn.planner.strategies import BLOCK_STRATEGIES
 from switchgnn.profiles import UNLIMITED, PlanMemory, SwitchProfile, plan_memory
-from switchgnn.profiles.network import network_of
-from switchgnn.profiles.profile import most_attached
+from switchgnn.profiles.profile import most_attached, network_of
 
 _DEFAULT = Network()
 _MEGA, _GIGA, _MICRO, _MILLI = 1e6, 1e9, 1e-6, 1e-3

@@ -17,7 +17,8 @@ from switchgnn.controller import P4RuntimeClient, TlsOptions
 from switchgnn.controller.watch import WATCH_DEADLINE
 from switchgnn.host.metrics import METRICS_EVENT
 from switchgnn.live.gather import EVERY, LinkSeen
-from switchgnn.live.show import Show, showing
+from switchgnn.live.machines import Switches
+from switchgnn.live.server import Show, showing
 from switchgnn.live.snapshot import (
     CablePlace,
     Ending,
@@ -27,7 +28,6 @@ from switchgnn.live.snapshot import (
     SwitchPlace,
     WorkerPlace,
 )
-from switchgnn.live.switches import Switches
 from switchgnn.topologies import Fabric, Target
 from switchgnn.topologies.fabric import Backlog
 

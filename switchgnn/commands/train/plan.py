@@ -32,7 +32,7 @@ from switchgnn.planner.presets import PAPER, Situation
 from switchgnn.planner.presets import Choice as Strategies
 from switchgnn.planner.presets import choose as choose_strategies
 from switchgnn.profiles import SwitchProfile, find_profile
-from switchgnn.profiles.network import network_of
+from switchgnn.profiles.profile import network_of
 from switchgnn.topologies import Target, choose
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.layers.models import exchanged_widths

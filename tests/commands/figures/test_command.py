@@ -7,10 +7,10 @@ from functools import partial
 import pytest
 from typer.testing import CliRunner
 
-from switchgnn.commands import figures
 from switchgnn.commands.application import app
-from switchgnn.experiments import ExperimentError, cells_of, load_figures, run_points
-from switchgnn.experiments.runner import REFUSED
+from switchgnn.lab.commands import figures
+from switchgnn.lab.experiments import ExperimentError, cells_of, load_figures, run_points
+from switchgnn.lab.experiments.runner import REFUSED
 from tests.experiments.fake_points import FakeCommand
 
 (EXAMPLE,) = load_figures(["example"])

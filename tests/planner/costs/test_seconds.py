@@ -14,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from switchgnn.host.direct.frames import send_order
+from switchgnn.lab.simulator.setup import packing_of
 from switchgnn.planner import Direction, build_plan, graph_from_edges
 from switchgnn.planner.costs import host_seconds as host_module
 from switchgnn.planner.costs import seconds as seconds_module
 from switchgnn.planner.costs.forecast import exchange_seconds
 from switchgnn.planner.costs.host_seconds import host_seconds
 from switchgnn.planner.costs.seconds import Network, drained, plan_seconds, served
-from switchgnn.simulator.packing import packing_of
 from tests.planner.helpers import STEADY
 
 # A byte takes a nanosecond on a link, and a link a microsecond: times below are nanoseconds.

@@ -1,0 +1,139 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""`switchgnn figures`: the paper's figures from simulations."""
+
+import os
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from switchgnn.base.options import OUTPUT
+from switchgnn.commands.shared.console import Interruption, plain_console
+from switchgnn.commands.shared.outputs import check_outputs
+from switchgnn.lab.experiments import (
+    ExperimentError,
+    Outcome,
+    Store,
+    cells_of,
+    current_versions,
+    load_figures,
+    parse_graphs,
+    run_points,
+    with_graphs,
+    write_figures,
+)
+from switchgnn.lab.experiments.draw import TABLE, check_matplotlib
+from switchgnn.lab.experiments.table import HEADINGS
+
+_INTERRUPTED = 130
+_RESULTS = Path("results/figures")
+
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command(epilog="Example: switchgnn figures figure15 --scale small --out figures")
+def figures(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="NAME",
+            show_default="all of the paper",
+            help="As figure15, or example, which is quick.",
+        ),
+    ] = None,
+    scale: Annotated[
+        str, typer.Option(metavar="NAME", help="small: minutes; full: the paper's sizes.")
+    ] = "small",
+    seeds: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", show_default="the scale's", help="Draws of graph and orders."
+        ),
+    ] = None,
+    graph: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=GRAPH",
+            show_default=False,
+            help="Your own in place of a generated one, as Reddit=reddit.npz; repeatable.",
+        ),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", show_default="one per core", help="Simulations at a time."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            rich_help_panel=OUTPUT,
+            show_default=f"{_RESULTS}/SCALE",
+            help="For all files.",
+        ),
+    ] = None,
+) -> None:
+    """Redraw the paper's figures from simulations.
+
+    Simulates each point, and writes CSV, pictures and a table. A point that has
+    a result of the same parameters and versions is not simulated again: after
+    Ctrl-C, or with more figures, the same command goes on.
+    """
+    check_outputs({"--out": out})
+    check_matplotlib()
+    described = with_graphs(load_figures(names or []), parse_graphs(graph or []))
+    chosen = [(figure, cells_of(figure, scale, seeds)) for figure in described]
+    folder = out or _RESULTS / scale
+    store = Store(folder, current_versions())
+    points = [cell.point for _, cells in chosen for cell in cells]
+    start = time.monotonic()
+    try:
+        with Interruption() as interruption, store.opened():
+            interruption.at_once()
+            outcome = run_points(points, store, jobs or os.cpu_count() or 1, _tell)
+    except KeyboardInterrupt:
+        _tell(f"Stopped. What is done is in {folder}; the same command goes on.")
+        raise typer.Exit(_INTERRUPTED) from None
+    found = {point: store.find(point) for point in dict.fromkeys(points)}
+    results = {point: result for point, result in found.items() if result is not None}
+    rows = write_figures(chosen, results, scale, folder)
+    _show(rows)
+    word = "figure" if len(chosen) == 1 else "figures"
+    plain_console(highlight=False, soft_wrap=True).print(
+        f"{len(chosen)} {word} of {len(found):,} points, {outcome.run - len(outcome.failed):,} of "
+        f"them simulated in {time.monotonic() - start:,.0f} s. CSV, pictures and {TABLE}: {folder}"
+    )
+    _refuse_failures(outcome)
+
+
+def _tell(line: str) -> None:
+    typer.echo(line, err=True)
+
+
+def _show(rows: list[list[str]]) -> None:
+    """Print the table; what it leaves out is in the file."""
+    columns = len(HEADINGS) - 2
+    table = Table(*HEADINGS[:columns])
+    for row in rows:
+        table.add_row(*row[:columns])
+    if rows:
+        plain_console(highlight=False).print(table)
+
+
+def _refuse_failures(outcome: Outcome) -> None:
+    if outcome.failed:
+        point, said = next(iter(outcome.failed.items()))
+        again = (
+            "The same command tries them again."
+            if outcome.failed.keys() - outcome.refused
+            else "Running the command again without a change gives the same result."
+        )
+        raise ExperimentError(
+            f"{len(outcome.failed):,} of {outcome.run + outcome.kept:,} points failed, and are "
+            f"missing from the figures; the first, {point}: {said} {again}"
+        )

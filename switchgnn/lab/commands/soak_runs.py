@@ -1,0 +1,289 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Runs with random faults, one after another, for as long as asked."""
+
+import shlex
+import time
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any, Protocol
+
+from switchgnn.base.errors import SwitchGNNError
+from switchgnn.commands.run.job import COMPARING, RunOptions, run_job
+from switchgnn.commands.run.report import RunReport
+from switchgnn.commands.shared.console import Interruption
+from switchgnn.host.wire.faults import Faults
+from switchgnn.lab.commands.soak import command_of, draw_run
+from switchgnn.lab.virtual.scenario.scenario import Rates, Scenario, scenario_line
+from switchgnn.topologies import Backend, Choice, choose
+from switchgnn.topologies.processes.nursery import Nursery
+
+# A link of which nothing is said by its name.
+_ANY = "w1000000"
+
+
+def scenario_words(run: RunOptions) -> list[str]:
+    """Return the command for the scenario that has the graph, plan and rates of a drawn run.
+
+    What goes wrong on single links alone is left out: a scenario has one rate for all of them.
+    """
+    faults, leaf_spine = Faults.parse(run.faults), run.leaf_spine
+    up, down = (Rates(**asdict(faults.of(_ANY, direction))) for direction in ("up", "down"))
+    scenario = Scenario(
+        seed=run.seed,
+        graph=run.graph,
+        workers=run.workers,
+        leaves=leaf_spine.leaves if leaf_spine else 0,
+        spines=leaf_spine.spines if leaf_spine else 0,
+        slots=run.slots,
+        send=str(run.asked.send),
+        width=run.features or 1,
+        rounds=run.rounds,
+        window=run.pace.window,
+        patience=run.pace.patience,
+        up=up,
+        down=down,
+        cables=up if leaf_spine else Rates(),
+    )
+    return ["switchgnn", "soak", "--simulated", "--scenario", scenario_line(scenario)]
+
+
+EXACT, WRONG, FAILED = 0, 1, 2
+# After this number of failures a soak ends, because more would show nothing new.
+_MOST_FAILURES = 5
+
+
+@dataclass(frozen=True)
+class SoakOptions:
+    """How long to run, on what, and which runs.
+
+    Attributes:
+        minutes: the time after which no run is begun; there is at least one run.
+        target, fabric: a choice or ``auto``.
+        seed: the seed that all runs follow from.
+        leaves_and_spines: their numbers; None: a star around one switch.
+        backend: what embedded switches run the program as; None: what the environment says.
+        log_dir: a folder for the logs of each run in one of its own; None: those
+            of runs that fail are kept in temporary ones.
+    """
+
+    minutes: float
+    target: str
+    fabric: str
+    seed: int
+    leaves_and_spines: tuple[int, int] | None = None
+    backend: Backend | None = None
+    log_dir: Path | None = None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run that was not exact, or could not be done.
+
+    Attributes:
+        run: its number, from 0.
+        reason: one sentence.
+        command: the command that repeats what was drawn; how packets meet is different each time.
+        simulated: the command for a scenario much like it in virtual time, where all repeats.
+    """
+
+    run: int
+    reason: str
+    command: str
+    simulated: str
+
+
+@dataclass(frozen=True)
+class SoakReport:
+    """A whole soak. Runs that failed or were interrupted count only as such.
+
+    Attributes:
+        target, fabric, reason: what was used and why.
+        backend: what the embedded switch ran the program as; None for BMv2, and where no run
+            came to its end.
+        backend_reason: why that is Python where native code might have been; None elsewhere.
+        compile_seconds: how long all compilations took; None where ``backend`` is.
+        seed: the seed that all runs follow from.
+        seconds: how long it took.
+        interrupted: whether it ended because it was asked to.
+        runs, rounds, packets: what was compared with the reference, and its frames.
+        wrong_sums: elements that differ from the reference.
+        faults_injected: frames that a fault was injected into, by kind.
+        repairs: how often the workers repaired or ignored something, by kind.
+        failures: the runs that failed.
+    """
+
+    target: str
+    fabric: str
+    reason: str
+    backend: str | None
+    backend_reason: str | None
+    compile_seconds: float | None
+    seed: int
+    seconds: float
+    interrupted: bool
+    runs: int
+    rounds: int
+    packets: int
+    wrong_sums: int
+    faults_injected: dict[str, int]
+    repairs: dict[str, int]
+    failures: tuple[Failure, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of the program; a wrong sum counts more than a failure."""
+        if self.wrong_sums:
+            return WRONG
+        return FAILED if self.failures else EXACT
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain data, for JSON."""
+        return asdict(self)
+
+
+class SoakListener(Protocol):
+    """Follows the progress of a soak."""
+
+    def begun(self, number: int, run: RunOptions) -> None:
+        """Note that a run begins."""
+
+    def step(self, step: str, done: float, total: int) -> None:
+        """Note that a step of the run begins or advances.
+
+        Args:
+            step: the name of the step.
+            done: the part that is done.
+            total: the whole, or 0 when it is unknown.
+        """
+
+    def ended(self, number: int, run: RunOptions, failure: Failure | None) -> None:
+        """Note that a run has ended.
+
+        Args:
+            number: the number of the run, from 0.
+            run: the run.
+            failure: why it failed, or None.
+        """
+
+
+@dataclass
+class _Sums:
+    """The totals of all runs so far."""
+
+    numbers: Counter[str] = field(default_factory=Counter)
+    injected: Counter[str] = field(default_factory=Counter)
+    repairs: Counter[str] = field(default_factory=Counter)
+    failures: list[Failure] = field(default_factory=list)
+    backend: str | None = None
+    backend_reason: str | None = None
+    compile_seconds: float | None = None
+
+    def add(self, report: RunReport) -> None:
+        self.backend = report.backend
+        self.backend_reason = report.backend_reason
+        if report.compile_seconds is not None:
+            self.compile_seconds = (self.compile_seconds or 0.0) + report.compile_seconds
+        self.numbers["runs"] += 1
+        self.numbers["rounds"] += report.rounds
+        self.numbers["packets"] += report.frames_up + report.frames_down
+        self.numbers["wrong_sums"] += report.wrong_sums
+        self.injected.update(report.faults_injected)
+        self.repairs.update(report.repairs)
+
+
+def soak(
+    options: SoakOptions, listener: SoakListener, nursery: Nursery | None = None
+) -> SoakReport:
+    """Run until the time is over, Ctrl-C comes, or too much has failed.
+
+    Args:
+        options: what to run, and for how long.
+        listener: is told of each run.
+        nursery: forks embedded switches and workers; None: they are started as any program.
+
+    Returns:
+        The report.
+
+    Raises:
+        SwitchGNNError: the machine lacks the switch or the fabric that was asked for.
+    """
+    choice = choose(options.target, options.fabric, options.backend)
+    sums = _Sums()
+    started = time.monotonic()
+    with Interruption() as interruption:
+        for number in count():
+            run = draw_run(options.seed, number, choice, options.leaves_and_spines, options.backend)
+            listener.begun(number, run)
+            try:
+                logs = None if options.log_dir is None else options.log_dir / f"run-{number}"
+                failure = _run_once(number, run, sums, listener, interruption, nursery, logs)
+            except KeyboardInterrupt:
+                break
+            listener.ended(number, run, failure)
+            over = time.monotonic() - started >= 60 * options.minutes
+            if over or interruption.came or len(sums.failures) >= _MOST_FAILURES:
+                break
+    return _report(options, choice, sums, time.monotonic() - started, interruption.came)
+
+
+def _run_once(
+    number: int,
+    run: RunOptions,
+    sums: _Sums,
+    listener: SoakListener,
+    interruption: Interruption,
+    nursery: Nursery | None,
+    logs: Path | None,
+) -> Failure | None:
+    def step(name: str, done: float, total: int) -> None:
+        if name == COMPARING:
+            interruption.later()
+        listener.step(name, done, total)
+
+    reason = ""
+    interruption.at_once()
+    try:
+        report = run_job(run, step, nursery=nursery, log_dir=logs)
+    except Exception as error:  # a soak has to find errors of every kind
+        if interruption.came:
+            # The run is not to blame: an interrupted Mininet fails while it cleans up.
+            raise KeyboardInterrupt from error
+        reason = str(error) if isinstance(error, SwitchGNNError) else repr(error)
+    else:
+        sums.add(report)
+        if not report.exact:
+            reason = f"{report.wrong_sums:,} sums differ from the reference."
+    finally:
+        interruption.later()
+    if not reason:
+        return None
+    commands = shlex.join(command_of(run)), shlex.join(scenario_words(run))
+    failure = Failure(number, reason, *commands)
+    sums.failures.append(failure)
+    return failure
+
+
+def _report(
+    options: SoakOptions, choice: Choice, sums: _Sums, seconds: float, interrupted: bool
+) -> SoakReport:
+    return SoakReport(
+        target=choice.target.value,
+        fabric=choice.fabric.value,
+        reason=choice.reason,
+        backend=sums.backend,
+        backend_reason=sums.backend_reason,
+        compile_seconds=sums.compile_seconds,
+        seed=options.seed,
+        seconds=seconds,
+        interrupted=interrupted,
+        runs=sums.numbers["runs"],
+        rounds=sums.numbers["rounds"],
+        packets=sums.numbers["packets"],
+        wrong_sums=sums.numbers["wrong_sums"],
+        faults_injected=dict(sums.injected),
+        repairs=dict(sums.repairs),
+        failures=tuple(sums.failures),
+    )

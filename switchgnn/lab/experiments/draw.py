@@ -1,0 +1,392 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The pictures of a figure, as the paper has them."""
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from switchgnn.base.files import whole_file
+from switchgnn.base.full_disk import why_not_written
+from switchgnn.base.machine import how_to_install
+from switchgnn.lab.experiments.description import FASTEST, ExperimentError, Figure, Panel, Series
+from switchgnn.lab.experiments.measures import (
+    EPOCH,
+    MEASURES,
+    OVER_TIME,
+    Result,
+    Spread,
+    bound_of,
+    spread_of,
+    total_throughput,
+    value_of,
+)
+from switchgnn.lab.experiments.point import Point
+from switchgnn.lab.experiments.table import (
+    WHERE,
+    Cell,
+    as_markdown,
+    ascending,
+    csv_text,
+    ratios_of,
+    rows_of,
+    select,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Picture
+
+_ACROSS = 3
+_PANEL_WIDTH = 4.0
+# For title and legend.
+_REST = 0.9
+_AXES = {
+    "workers": "number of workers",
+    "memory": "switch memory at the paper's scale",
+    "background": "background load",
+    "recirculation": "passes per second of the loop",
+    "graph": "",
+}
+_MARKERS = "os^Dv"
+# Ratios are coloured up to this many times more or less than 1.
+_MOST_TIMES = 4.0
+# From this share of the colour scale on, text on it is white.
+_DARK = 0.7
+Results = Mapping[Point, Result]
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """What a panel draws.
+
+    Attributes:
+        panel: its description.
+        series: those that it has, and their colours.
+        cells: those it is about.
+        results: of the points.
+    """
+
+    panel: Panel
+    series: Sequence[tuple[Series, str]]
+    cells: Sequence[Cell]
+    results: Results
+
+    def of(self, label: str, x: object) -> list[Result]:
+        """Return the results of a series there, one per seed."""
+        return [
+            self.results[cell.point]
+            for cell in self.cells
+            if cell.series == label
+            and getattr(cell, self.panel.x) == x
+            and cell.point in self.results
+        ]
+
+
+def draw_figure(figure: Figure, cells: Sequence[Cell], results: Results, remark: str) -> "Picture":
+    """Draw all panels, side by side.
+
+    Args:
+        figure: the description.
+        cells: all of the figure.
+        results: of the points that have one.
+        remark: below the title: at which scale this is.
+
+    Returns:
+        The picture.
+    """
+    from matplotlib.figure import Figure as Picture  # noqa: PLC0415  only who draws needs it
+
+    count = len(figure.panels)
+    # Four look better two by two.
+    columns = 2 if count == 4 else min(_ACROSS, count)
+    lines = math.ceil(count / columns)
+    size = max(_PANEL_WIDTH * columns, 6.0), figure.panel_height * lines + _REST
+    picture = Picture(figsize=size, layout="constrained")
+    picture.suptitle(f"{figure.title}\n{remark}", fontsize=10)
+    places = picture.subplots(lines, columns, squeeze=False)
+    colours = [(series, f"C{number}") for number, series in enumerate(figure.series)]
+    handles: dict[str, Any] = {}
+    for place, axes in enumerate(places.flat):
+        if place >= count:
+            axes.set_axis_off()
+            continue
+        panel = figure.panels[place]
+        shown = [each for each in colours if not panel.series or each[0].label in panel.series]
+        KINDS[panel.draw](axes, _Shown(panel, shown, select(cells, panel.where), results))
+        axes.set_title(_title(panel, cells), fontsize=10)
+        found, names = axes.get_legend_handles_labels()
+        handles |= dict(zip(names, found, strict=True))
+    labels = [series.label for series in figure.series if series.label in handles]
+    if labels:
+        picture.legend(
+            [handles[label] for label in labels],
+            labels,
+            loc="outside lower center",
+            ncols=_legend_columns(len(labels), columns * 2),
+            fontsize=9,
+        )
+    return picture
+
+
+def _legend_columns(labels: int, most: int) -> int:
+    """Lines of about the same length."""
+    lines = max(1, math.ceil(labels / most))
+    return max(1, math.ceil(labels / lines))
+
+
+def _title(panel: Panel, cells: Sequence[Cell]) -> str:
+    """`{workers}` in it stands for their number, where there is one."""
+    numbers = ascending("workers", select(cells, panel.where))
+    return panel.title.replace("{workers}", " or ".join(map(str, numbers)))
+
+
+def _bars(axes: "Axes", shown: _Shown) -> None:
+    from matplotlib.lines import Line2D  # noqa: PLC0415  only who draws needs it
+    from matplotlib.patches import Patch  # noqa: PLC0415
+
+    values = ascending(shown.panel.x, shown.cells)
+    width = 0.8 / max(1, len(shown.series))
+    epoch = shown.panel.y == EPOCH
+    for number, (series, colour) in enumerate(shown.series):
+        for place, x in enumerate(values):
+            found = shown.of(series.label, x)
+            if not found:
+                continue
+            spread = _spread(shown.panel.y, found)
+            at = place + (number - (len(shown.series) - 1) / 2) * width
+            label = series.label if place == 0 else None
+            lower = _spread("communication", found).mean if epoch else spread.mean
+            axes.bar(at, lower, width, color=colour, label=label)
+            if epoch:
+                above = spread.mean - lower
+                axes.bar(at, above, width, bottom=lower, color=colour, alpha=0.35, hatch="////")
+                bound = spread_of([bound_of(result) for result in found]).mean
+                axes.hlines(bound, at - width / 2, at + width / 2, color="black", linewidth=1)
+            if spread.least < spread.most:
+                ends = [[spread.mean - spread.least], [spread.most - spread.mean]]
+                axes.errorbar([at], [spread.mean], yerr=ends, color="black", capsize=2)
+    if epoch:
+        axes.add_artist(
+            axes.legend(
+                handles=[
+                    Patch(facecolor="lightgrey", hatch="////", label="computing (model)"),
+                    Line2D([], [], color="black", linewidth=1, label="busiest link alone"),
+                ],
+                fontsize=7,
+                loc="upper left",
+            )
+        )
+    axes.set_xticks(range(len(values)), [_word(value) for value in values])
+    _name_axes(axes, shown)
+
+
+def _lines(axes: "Axes", shown: _Shown) -> None:
+    values = ascending(shown.panel.x, shown.cells)
+    for number, (series, colour) in enumerate(shown.series):
+        found = [(place, shown.of(series.label, x)) for place, x in enumerate(values)]
+        known = [(place, _spread(shown.panel.y, each)) for place, each in found if each]
+        if not known:
+            continue
+        at = [place for place, _ in known]
+        axes.plot(
+            at,
+            [spread.mean for _, spread in known],
+            color=colour,
+            marker=_MARKERS[number % len(_MARKERS)],
+            # A line that lies on an earlier one leaves the rim of that one to be seen.
+            markersize=3 + 1.5 * (len(shown.series) - number),
+            label=series.label,
+        )
+        axes.fill_between(
+            at,
+            [spread.least for _, spread in known],
+            [spread.most for _, spread in known],
+            color=colour,
+            alpha=0.2,
+            linewidth=0,
+        )
+    axes.set_xticks(range(len(values)), [_word(value) for value in values])
+    _name_axes(axes, shown)
+
+
+def _time(axes: "Axes", shown: _Shown) -> None:
+    """One seed over time: the mean of several would be nobody's."""
+    name, curve = OVER_TIME[shown.panel.y]
+    for series, colour in shown.series:
+        found = [
+            shown.results[cell.point]
+            for cell in shown.cells
+            if cell.series == series.label and cell.point in shown.results
+        ]
+        if not found:
+            continue
+        axes.plot(*curve(found[0]), color=colour, label=series.label, linewidth=1.2)
+        if shown.panel.y == "throughput":
+            axes.plot(*total_throughput(found[0]), color=colour, linestyle=":", linewidth=1.2)
+    axes.set_xlabel("time (ms)")
+    axes.set_ylabel(name)
+    axes.set_xlim(left=0)
+    axes.set_ylim(bottom=0)
+
+
+def _ratios(axes: "Axes", shown: _Shown) -> None:
+    """Draw a heat map: rows are all that varies but `x`."""
+    columns = ascending(shown.panel.x, shown.cells)
+    numbers = _numbers_of_places(shown)
+    rows = list(dict.fromkeys(row for row, _ in numbers))
+    ratios = {place: ratios_of(each, FASTEST, shown.panel.of) for place, each in numbers.items()}
+    mean = {place: spread_of(each).mean for place, each in ratios.items() if each}
+    shades = {place: _shade(ratio) for place, ratio in mean.items()}
+    image = [[shades.get((row, x), math.nan) for x in columns] for row in rows]
+    axes.imshow(image, cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto")
+    for (row, x), ratio in mean.items():
+        colour = "white" if abs(shades[row, x]) > _DARK else "black"
+        at = columns.index(x), rows.index(row)
+        axes.text(*at, f"{ratio:.2f}", ha="center", va="center", color=colour, fontsize=7)
+    axes.set_xticks(range(len(columns)), [_word(value) for value in columns], fontsize=8)
+    axes.set_yticks(range(len(rows)), rows, fontsize=7)
+    above = sum(ratio > 1 for ratio in mean.values())
+    axes.set_xlabel(f"{_AXES[shown.panel.x]}\nabove 1 in {above} of {len(mean)}", fontsize=8)
+
+
+def _numbers_of_places(shown: _Shown) -> dict[tuple[str, object], dict[Cell, float]]:
+    """Return what is measured at each place: (row of a heat map, value of `x`)."""
+    panel, labels = shown.panel, {series.label for series, _ in shown.series}
+    others = [name for name in WHERE if name != panel.x and len(ascending(name, shown.cells)) > 1]
+    numbers: dict[tuple[str, object], dict[Cell, float]] = defaultdict(dict)
+    for cell in shown.cells:
+        row = ", ".join(_named(name, getattr(cell, name)) for name in others)
+        here = numbers[row, getattr(cell, panel.x)]
+        if cell.series in labels and cell.point in shown.results:
+            here[cell] = value_of(panel.y, shown.results[cell.point])
+    return numbers
+
+
+def _shade(ratio: float) -> float:
+    """From -1 to 1: as far from 0 as the ratio is from 1, in either direction."""
+    return max(-1.0, min(1.0, math.log(ratio, _MOST_TIMES))) if ratio > 0 else math.nan
+
+
+def _named(name: str, value: object) -> str:
+    """Return a coordinate of a cell with its unit."""
+    units = {"workers": " workers", "recirculation": " passes/s", "background": " background"}
+    return f"{_word(value)}{units.get(name, '')}"
+
+
+def _spread(measure: str, found: Sequence[Result]) -> Spread:
+    return spread_of([value_of(measure, result) for result in found])
+
+
+def _name_axes(axes: "Axes", shown: _Shown) -> None:
+    axes.set_xlabel(_AXES[shown.panel.x])
+    axes.set_ylabel(MEASURES[shown.panel.y].axis)
+    # Room for the legend of what is hatched.
+    room = 1.35 if shown.panel.y == EPOCH else 1.08
+    highest = max(0.0, float(axes.dataLim.y1))
+    axes.set_ylim(0, room * highest if highest else 1)
+    axes.grid(axis="y", linewidth=0.4)
+    axes.set_axisbelow(True)
+
+
+def _word(value: object) -> str:
+    if value is None:
+        return "no limit"
+    return f"{value:.2g}" if isinstance(value, float) else str(value)
+
+
+# The ways to draw a panel, as descriptions name them.
+KINDS: Mapping[str, Callable[["Axes", _Shown], None]] = {
+    "bars": _bars,
+    "lines": _lines,
+    "time": _time,
+    "ratios": _ratios,
+}
+
+
+_FORMATS = ("png", "svg")
+TABLE = "table.md"
+# A figure, and its cells.
+Drawn = tuple[Figure, Sequence[Cell]]
+
+
+def write_figures(
+    figures: Sequence[Drawn],
+    results: Mapping[Point, Result],
+    scale: str,
+    folder: Path,
+) -> list[list[str]]:
+    """Write CSV, pictures and table into the folder, and return the rows of the table.
+
+    Args:
+        figures: in the order of the table.
+        results: of the points that have one.
+        scale: what they were made at.
+        folder: there is one.
+
+    Returns:
+        The rows of the table, as HEADINGS.
+
+    Raises:
+        ExperimentError: matplotlib is missing, or the folder cannot be written.
+    """
+    try:
+        for figure, cells in figures:
+            _write(folder / f"{figure.name}.csv", csv_text(cells, results))
+            _draw(figure, cells, results, scale, folder)
+        rows = [row for figure, cells in figures for row in rows_of(figure, cells, results)]
+        _write(folder / TABLE, _page(figures, rows, scale))
+    except OSError as error:
+        why = why_not_written(error, folder)
+        raise ExperimentError(f"Cannot write figures to {folder}: {why}.") from error
+    return rows
+
+
+def _write(path: Path, text: str) -> None:
+    with whole_file(path) as file:
+        file.write(text.encode())
+
+
+def check_matplotlib() -> None:
+    """Raise ExperimentError if nothing can be drawn: before hours of work."""
+    try:
+        import matplotlib  # noqa: F401, PLC0415
+    except ImportError:
+        raise ExperimentError(f"Figures need matplotlib: {how_to_install('plots')}.") from None
+
+
+def _draw(
+    figure: Figure,
+    cells: Sequence[Cell],
+    results: Mapping[Point, Result],
+    scale: str,
+    folder: Path,
+) -> None:
+
+    seeds = len({cell.point.seed for cell in cells})
+    remark = f"scale {scale}, {seeds} seed{'s' if seeds > 1 else ''}"
+    picture = draw_figure(figure, cells, results, remark)
+    for ending in _FORMATS:
+        with whole_file(folder / f"{figure.name}.{ending}") as file:
+            picture.savefig(file, format=ending, dpi=130)
+
+
+def _page(figures: Sequence[Drawn], rows: list[list[str]], scale: str) -> str:
+    lines = [f"# Figures, scale {scale}\n"]
+    if scale != "full":
+        lines.append(
+            "Smaller graphs, fewer workers; the switch's memory and the delay of links shrink with "
+            "the graph. The order of the systems can be compared with the paper's, the numbers "
+            "cannot.\n"
+        )
+    lines += [f"- **{figure.name}**: {figure.paper}" for figure, _ in figures]
+    lines += [
+        "",
+        "An epoch is communication, which is simulated, and computing, which is a model: the two "
+        "columns say what a card of twice or half the speed would make of our number.\n",
+        as_markdown(rows),
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,182 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""One simulation: everything that its numbers depend on, but for the versions."""
+
+import hashlib
+import importlib.metadata
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import switchgnn
+from switchgnn.lab.simulator import ETHERNET_MTU, LEAF, SPINE
+from switchgnn.lab.simulator.compile import PACKAGE, compiled_models
+from switchgnn.lab.simulator.request import HOSTS_ALONE
+from switchgnn.lab.simulator.setup import Mtu
+from switchgnn.planner.presets import AUTO, BEST
+from switchgnn.profiles import UNLIMITED
+
+_DIGITS = 12
+# What has nothing to do with the plan.
+_NETWORK = (
+    "layers",
+    "features",
+    "bandwidth",
+    "delay",
+    "congestion_control",
+    "recirculation_rate",
+    "bin_size",
+    "window",
+    "leaves",
+    "spines",
+    "completion",
+    "background",
+    "buffer",
+    "mtu",
+    "table_memory",
+)
+# What of that a plan depends on where the switch has limits.
+_WEIGHED = ("bandwidth", "recirculation_rate", "table_memory", "leaves", "spines")
+# What the best plan depends on, whose blocks are for leaves and spines.
+_OVER = ("leaves", "spines", "completion")
+# What says who holds which vertex.
+_PARTITION = ("graph", "workers", "partition", "seed")
+# Of the presets and of the strawman.
+_METIS = "metis"
+
+
+@dataclass(frozen=True)
+class Point:
+    """What one process simulates.
+
+    Attributes:
+        graph: as load_graph takes it.
+        workers: their number.
+        system: one of SYSTEMS in `simulator/request.py`.
+        memory: bytes of the switch; None: it never overflows, or has no part in it.
+        order: a key of ORDER_STRATEGIES in place of the system's, or None.
+        seed: for partition, blocks, order and background.
+        layers: exchanges in an epoch.
+        features: width F.
+        bandwidth: Mbit/s.
+        delay: microseconds on each link.
+        congestion_control: hosts slow down when packets come marked.
+        recirculation_rate: passes per second of the switch's loop, or None for no limit.
+        window: features in flight at most, of each worker.
+        leaves, spines: of a leaf-spine; 0: a star.
+        completion: which switches of a leaf-spine complete sums, one of COMPLETIONS.
+        slot_features: numbers in a slot that holds a whole feature; None: it holds a fragment.
+        bin_size: vertices of a bin of G3, or None.
+        background: share of the links' rate that other flows take; `seed` draws them.
+        buffer: bytes of each queue of the switch, or None for no limit.
+        mtu: of the frames of hosts alone, see SimulateOptions; None where the switch adds.
+        switch: the name of a profile, for its banks and ports.
+        table_memory: the most bytes that the switch's tables may take, or None for no limit.
+    """
+
+    graph: str
+    workers: int
+    system: str
+    memory: int | None
+    order: str | None
+    seed: int
+    layers: int
+    features: int
+    bandwidth: float
+    delay: float
+    congestion_control: bool
+    recirculation_rate: float | None
+    window: int = 512
+    leaves: int = 0
+    spines: int = 0
+    completion: str = SPINE
+    slot_features: int | None = None
+    bin_size: int | None = None
+    background: float = 0.0
+    buffer: int | None = None
+    mtu: Mtu | None = None
+    switch: str = UNLIMITED.name
+    table_memory: int | None = None
+
+    @property
+    def name(self) -> str:
+        """Return the name of its result file: no two points have the same."""
+        graph = self.graph.replace(":", "-").replace("/", "-")
+        return f"{graph}-{self.workers}-{self.system}-{_digest(asdict(self))}"
+
+    @property
+    def plan_name(self) -> str:
+        """Return a name that points share if they are simulated with the same plan."""
+        # Within a switch a plan depends on what links and loop can carry, and tables can hold.
+        weighed = () if self.switch == UNLIMITED.name else _WEIGHED
+        over = _OVER if self.system in (BEST, AUTO) else ()
+        left_out = {*_NETWORK} - {*weighed, *over}
+        return _digest({name: it for name, it in asdict(self).items() if name not in left_out})
+
+    @property
+    def partition(self) -> str:
+        """Return a key of PARTITION_STRATEGIES."""
+        return HOSTS_ALONE.get(self.system, _METIS)
+
+    @property
+    def partition_name(self) -> str:
+        """Return a name that points share if workers hold the same vertices."""
+        return _digest({name: getattr(self, name) for name in _PARTITION})
+
+    def __str__(self) -> str:
+        """For people who wait for it."""
+        memory = "" if self.memory is None else f", {self.memory / 1e6:g} MB"
+        slot = "" if self.slot_features is None else f" of slots of {self.slot_features} numbers"
+        order = "" if self.order is None else f", order {self.order}"
+        loop = "" if self.recirculation_rate is None else f", {self.recirculation_rate:g} passes/s"
+        completed = " that complete sums" if self.completion == LEAF else ""
+        inside = f", {self.leaves} leaves{completed}" if self.leaves else ""
+        flows = f", background {self.background:g}" if self.background else ""
+        frames = "" if self.mtu in (None, ETHERNET_MTU) else f", MTU {self.mtu}"
+        blind = "" if self.congestion_control else ", no control"
+        switch = "" if self.switch == UNLIMITED.name else f", {self.switch}"
+        network = f"{memory}{slot}{order}{switch}{loop}{inside}{flows}{frames}{blind}"
+        return f"{self.graph}, {self.workers} workers, {self.system}{network}"
+
+
+def _digest(words: dict[str, object]) -> str:
+    return hashlib.sha256(json.dumps(words, sort_keys=True).encode()).hexdigest()[:_DIGITS]
+
+
+# A plan, and the time of an exchange, come of these.
+_PACKAGES = ("host", "p4src", "planner", "profiles", "simulator")
+_FILES = ("experiments/process.py",)
+_LIBRARIES = ("switchgnn", PACKAGE, "numpy", "pymetis", "mtkahypar")
+_VERSIONS_DIGITS = 16
+
+
+def current_versions() -> dict[str, str]:
+    """Return the versions of libraries, of the models as they are compiled, and of the code.
+
+    Raises:
+        SimulatorError: ns-3 or a compiler is missing.
+    """
+    models = compiled_models().name
+    libraries = {name: _version(name) for name in _LIBRARIES}
+    return {**libraries, "models": models, "code": _code()}
+
+
+def _version(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _code() -> str:
+    total = hashlib.sha256()
+    home = Path(switchgnn.__file__).parent
+    files = [home / name for name in _FILES]
+    for package in _PACKAGES:
+        files += sorted(
+            path for path in (home / package).rglob("*") if path.suffix in (".py", ".toml")
+        )
+    for path in files:
+        total.update(path.relative_to(home).as_posix().encode() + b"\0")
+        total.update(hashlib.sha256(path.read_bytes()).digest())
+    return total.hexdigest()[:_VERSIONS_DIGITS]

@@ -1,0 +1,52 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Plans in ns-3: packet by packet, at sizes that no emulation reaches.
+
+`plan_setup` and `host_setup` make arrays of a plan; `run_simulation` gives them to the models in
+`models/`, which are C++ and compiled against the `ns3` wheel when they are first needed.
+"""
+
+from switchgnn.lab.simulator.errors import SimulatorError
+from switchgnn.lab.simulator.job import COMPLETIONS, LEAF, SPINE, InsideLinks, LeafSpineOptions
+from switchgnn.lab.simulator.plan_setup import plan_setup
+from switchgnn.lab.simulator.request import BackgroundRun, NetworkOptions, compute_seconds
+from switchgnn.lab.simulator.setup import (
+    BIN_SIZE,
+    ETHERNET_MTU,
+    FRAGMENT,
+    Setup,
+    bins_of,
+    copies_of_edges,
+    copies_of_plan,
+    host_setup,
+    mixed_setup,
+    overlapped_seconds,
+    parse_mtu,
+)
+from switchgnn.lab.simulator.simulation import SimulationRun, run_simulation
+
+__all__ = [
+    "BIN_SIZE",
+    "COMPLETIONS",
+    "ETHERNET_MTU",
+    "FRAGMENT",
+    "LEAF",
+    "SPINE",
+    "BackgroundRun",
+    "InsideLinks",
+    "LeafSpineOptions",
+    "NetworkOptions",
+    "Setup",
+    "SimulationRun",
+    "SimulatorError",
+    "bins_of",
+    "compute_seconds",
+    "copies_of_edges",
+    "copies_of_plan",
+    "host_setup",
+    "mixed_setup",
+    "overlapped_seconds",
+    "parse_mtu",
+    "plan_setup",
+    "run_simulation",
+]

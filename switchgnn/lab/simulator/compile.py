@@ -1,0 +1,109 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The models, compiled against the headers of the `ns3` wheel when they are first needed."""
+
+import importlib.metadata
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from switchgnn.base.machine import how_to_install
+from switchgnn.base.native import (
+    CompilerError,
+    cache_folder,
+    compile_unit,
+    compiled_once,
+    needed_compiler,
+    sources_in,
+)
+from switchgnn.lab.simulator.errors import SimulatorError
+
+PACKAGE = "ns3"
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """An installed ns-3.
+
+    Attributes:
+        version: of the package.
+        include: the folder of the headers.
+        core: the library of the simulation core.
+    """
+
+    version: str
+    include: Path
+    core: Path
+
+
+def find_wheel() -> Wheel:
+    """Find ns-3.
+
+    Raises:
+        SimulatorError: it is not installed, or not as its wheel is.
+    """
+    try:
+        distribution = importlib.metadata.distribution(PACKAGE)
+    except importlib.metadata.PackageNotFoundError:
+        raise SimulatorError(
+            f"A simulation needs ns-3, which is not installed: {how_to_install('simulate')}."
+        ) from None
+    folder = Path(str(distribution.locate_file(PACKAGE)))
+    libraries = sorted(folder.glob("lib*/libns3*-core*.so"))
+    if not libraries or not (folder / "include").is_dir():
+        raise SimulatorError(
+            f"The package {PACKAGE} {distribution.version} in {folder} has no headers or no core "
+            f"library: install it as a wheel, {how_to_install('simulate')}."
+        )
+    return Wheel(distribution.version, folder / "include", libraries[0])
+
+
+MODELS = Path(__file__).parent / "models"
+# One translation unit: ns-3's headers take most of the time.
+_FLAGS = ("-std=c++20", "-O2", "-DNDEBUG", "-x", "c++")
+
+
+def compiled_models() -> Path:
+    """Return the program that runs the models, compiled if need be.
+
+    Raises:
+        SimulatorError: ns-3 or a compiler is missing, or it fails.
+    """
+    wheel, compiler = find_wheel(), _compiler()
+    folder = cache_folder("simulator")
+    # The place of the wheel is in the program, which looks for the library there.
+    made_of = (wheel.version, str(wheel.core), compiler, *_FLAGS, *sources_in(MODELS))
+    try:
+        return compiled_once(folder, "models", made_of, partial(_compile, wheel, compiler))
+    except OSError as error:
+        raise SimulatorError(f"Cannot keep the compiled models in {folder}: {error}.") from error
+
+
+def what_is_missing() -> str | None:
+    """Return in a sentence what a simulation needs and is not here; None if nothing is."""
+    try:
+        find_wheel()
+        _compiler()
+    except SimulatorError as error:
+        return str(error)
+    return None
+
+
+def _compiler() -> str:
+    try:
+        return needed_compiler("A simulation")
+    except CompilerError as error:
+        raise SimulatorError(f"{error}.") from error
+
+
+def _compile(wheel: Wheel, compiler: str, program: Path) -> None:
+    unit = "".join(
+        f'#include "{path.relative_to(MODELS)}"\n' for path in sorted(MODELS.rglob("*.cc"))
+    )
+    places = ("-isystem", str(wheel.include), "-I", str(MODELS))
+    library = ("-x", "none", str(wheel.core), f"-Wl,-rpath,{wheel.core.parent}")
+    command = (compiler, *_FLAGS, *places, "-", *library, "-o", str(program.absolute()))
+    try:
+        compile_unit(command, unit, f"the models against ns-3 {wheel.version}", MODELS)
+    except CompilerError as error:
+        raise SimulatorError(str(error)) from error

@@ -1,0 +1,311 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the models on a star or a leaf-spine, and reads what they measured."""
+
+import json
+import struct
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.base.files import private_folder
+from switchgnn.base.full_disk import writing
+from switchgnn.base.interruptible import interruptible
+from switchgnn.lab.simulator.compile import compiled_models
+from switchgnn.lab.simulator.errors import SimulationStoppedError
+from switchgnn.lab.simulator.job import SPINE, InsideLinks, LeafSpineOptions
+from switchgnn.lab.simulator.request import (
+    PICOSECONDS,
+    BackgroundRun,
+    NetworkOptions,
+    decode_background,
+)
+from switchgnn.lab.simulator.setup import Setup
+
+_MAGIC = b"SGNNSIM1"
+_ENTRY = struct.Struct("<40sQQQ")
+_ALIGNMENT = 64
+
+
+def write_array_file(arrays: Mapping[str, NDArray[Any]], path: Path) -> None:
+    """Write arrays of one dimension; their item types are known to the models.
+
+    Raises:
+        WriteError: the file cannot be written.
+    """
+    offset = _aligned(len(_MAGIC) + 8 + len(arrays) * _ENTRY.size)
+    entries = []
+    for name, array in arrays.items():
+        entries.append(_ENTRY.pack(name.encode(), array.itemsize, len(array), offset))
+        offset = _aligned(offset + array.nbytes)
+    with writing(path), path.open("wb") as file:
+        file.write(_MAGIC + len(arrays).to_bytes(8, "little") + b"".join(entries))
+        for array in arrays.values():
+            file.seek(_aligned(file.tell()))
+            np.ascontiguousarray(array).tofile(file)
+        # A last array without items leaves a hole behind the end.
+        file.truncate(max(offset, file.tell()))
+
+
+def _aligned(offset: int) -> int:
+    return -(-offset // _ALIGNMENT) * _ALIGNMENT
+
+
+# (bytes, per cent of the flows that have no more).
+HADOOP = (
+    (0, 0.0),
+    (100, 1.0),
+    (200, 2.0),
+    (300, 5.0),
+    (350, 15.0),
+    (400, 20.0),
+    (500, 30.0),
+    (600, 40.0),
+    (700, 50.0),
+    (1_000, 60.0),
+    (2_000, 67.0),
+    (7_000, 70.0),
+    (30_000, 72.0),
+    (50_000, 82.0),
+    (80_000, 87.0),
+    (120_000, 90.0),
+    (300_000, 95.0),
+    (1_000_000, 97.5),
+    (2_000_000, 99.0),
+    (10_000_000, 100.0),
+)
+_PER_CENT = 100
+
+
+def flow_size_arrays() -> dict[str, NDArray[np.float64]]:
+    """Return the points as `models/flow_sizes.h` reads them; shares from 0 to 1."""
+    size, share = np.array(HADOOP, dtype=np.float64).T
+    return {"flow_bytes": size.copy(), "flow_share": share / _PER_CENT}
+
+
+# What the models are told of leaves and spines where there are none.
+_STAR = {"leaves": 0, "spines": 0, "completion": SPINE}
+
+
+@dataclass(frozen=True)
+class Series:
+    """What was looked at at equal distances, from the start.
+
+    Attributes:
+        seconds: when.
+        queue_bytes: in all queues of the switch to workers, what is being sent included.
+        slots: that hold an unfinished sum; in a leaf-spine in the switch that has most.
+        sums: that have left for workers so far.
+        overflowed: features that have left without a slot so far.
+    """
+
+    seconds: tuple[float, ...]
+    queue_bytes: tuple[float, ...]
+    slots: tuple[int, ...]
+    sums: tuple[int, ...]
+    overflowed: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """A packet that has arrived; on request only.
+
+    Attributes:
+        picoseconds: when.
+        at_switch: at the switch, or else at the worker.
+        worker: at the other end of the link, or at this one. On a link between switches its
+            number in models/switches/leaf_spine.h, which is no worker's.
+        kind: `Kind` of host/wire/header.py.
+        id: FEATURE: its place among all packets. SUM, and FEATURE at a worker: the row.
+        count: contributions in it; see models/packet.h.
+    """
+
+    picoseconds: int
+    at_switch: bool
+    worker: int
+    kind: int
+    id: int
+    count: int
+
+
+@dataclass(frozen=True)
+class SimulationRun:
+    """What one exchange took; tuples have one number per worker.
+
+    Attributes:
+        finished: picoseconds until each worker was through.
+        frames_up, bytes_up, frames_down, bytes_down: on each link, by who sends.
+        features_up: frames of features, partial sums or copies that each worker sent.
+        features_down: frames of copies, or of features that found no slot, that it received.
+        feature_bytes_down: of these frames.
+        sums_down: sums that it received.
+        sum_bytes_down: of their frames.
+        notices: that it sent.
+        barriers: at which all workers waited for each other.
+        sums: that left the switch.
+        overflowed: contributions that found no slot.
+        passes: through the banks; with those that a sum that leaves makes necessary.
+        contributions: additions and overflows.
+        loop_passes: through the loop: passes but the first of each packet, and those of an
+            acknowledgement that had to wait for a sum to leave.
+        max_loop_queue: packets that waited for the loop, at most.
+        max_slots: slots that held an unfinished sum at once; in a leaf-spine in one switch.
+        max_queue_bytes: in all queues of all switches together, at most.
+        max_port_queue_bytes: in one of them.
+        marked: packets that found a longer queue than the threshold.
+        window_cuts: how often windows were narrowed.
+        lost: data packets that found a full queue.
+        recalled: questions of workers about what did not come.
+        sent_again: sums that the switch, and copies that hosts sent again.
+        repeated: data packets that came a second time.
+        events: of ns-3.
+        wall_seconds: that they took.
+        peak_memory_bytes: of the process.
+        series: over time.
+        trace: all arrivals, if they were asked for.
+        inside: links between leaves and spines; None in a star.
+        background: what became of its flows; no other number has a part of theirs, but for queues
+            and what the simulation took.
+    """
+
+    finished: tuple[int, ...]
+    frames_up: tuple[int, ...]
+    bytes_up: tuple[int, ...]
+    frames_down: tuple[int, ...]
+    bytes_down: tuple[int, ...]
+    features_up: tuple[int, ...]
+    features_down: tuple[int, ...]
+    feature_bytes_down: tuple[int, ...]
+    sums_down: tuple[int, ...]
+    sum_bytes_down: tuple[int, ...]
+    notices: tuple[int, ...]
+    barriers: int
+    sums: int
+    overflowed: int
+    passes: int
+    contributions: int
+    loop_passes: int
+    max_loop_queue: int
+    max_slots: int
+    max_queue_bytes: float
+    max_port_queue_bytes: float
+    marked: int
+    window_cuts: int
+    lost: int
+    recalled: int
+    sent_again: int
+    repeated: int
+    events: int
+    wall_seconds: float
+    peak_memory_bytes: int
+    series: Series
+    trace: tuple[Arrival, ...]
+    inside: InsideLinks | None
+    background: BackgroundRun | None = None
+
+    @property
+    def seconds(self) -> float:
+        """Return the time until the last worker was through."""
+        return max(self.finished) / PICOSECONDS
+
+
+def run_simulation(
+    setup: Setup,
+    options: NetworkOptions,
+    *,
+    leaf_spine: LeafSpineOptions | None = None,
+    opening: bool = False,
+    trace: bool = False,
+) -> SimulationRun:
+    """Simulate one exchange.
+
+    Args:
+        setup: who sends what, and what becomes of it.
+        options: links, switches and hosts.
+        leaf_spine: leaves and spines; None: a star.
+        opening: begin with a barrier, as the first exchange of a tensor does. Later ones are opened
+            by the last barrier of the exchange before.
+        trace: list all arrivals.
+
+    Returns:
+        What it took, and what was counted.
+
+    Raises:
+        SimulatorError: ns-3 or a compiler is missing, the network cannot be, or the simulation
+            ends early.
+    """
+    inside = _STAR if leaf_spine is None else leaf_spine.words(setup.workers)
+    program = compiled_models()
+    # The arrays may take hundreds of megabytes: Ctrl-C must not leave them.
+    with interruptible(), private_folder("switchgnn-") as folder:
+        path = folder / "arrays"
+        sizes = flow_size_arrays() if options.background_load else {}
+        write_array_file({**setup.arrays, **sizes}, path)
+        words = {
+            "arrays": path,
+            "workers": setup.workers,
+            "blocks": setup.blocks,
+            "fragments": setup.fragments,
+            "together": setup.together,
+            "fragment_bytes": ",".join(map(str, setup.fragment_bytes)),
+            "opening": int(opening),
+            "host_based": int(setup.host_based),
+            "packed_frame_bytes": setup.packed_frame_bytes,
+            "pools": ",".join(map(str, setup.pools)),
+            "trace": int(trace),
+            **inside,
+            **options.words(setup.data_frame_bytes),
+        }
+        result = subprocess.run(
+            [program, *(f"{name}={value}" for name, value in words.items())],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    if result.returncode != 0:
+        told = result.stderr.strip() or f"it ended with code {result.returncode}."
+        raise SimulationStoppedError(f"The simulation stopped: {told}")
+    return _decode(json.loads(result.stdout))
+
+
+def _decode(told: dict[str, Any]) -> SimulationRun:
+    series = Series(
+        seconds=tuple(at / PICOSECONDS for at in told["series_at"]),
+        queue_bytes=tuple(told["series_queue_bytes"]),
+        slots=tuple(told["series_slots"]),
+        sums=tuple(told["series_sums"]),
+        overflowed=tuple(told["series_overflowed"]),
+    )
+    columns = (told[f"trace_{name}"] for name in ("at", "at_switch", "worker", "kind", "id"))
+    trace = tuple(
+        Arrival(at, bool(at_switch), *rest)
+        for at, at_switch, *rest in zip(*columns, told["trace_count"], strict=True)
+    )
+    kept = {field.name for field in fields(SimulationRun)} - {
+        "series",
+        "trace",
+        "inside",
+        "background",
+    }
+    values = {name: told[name] for name in kept}
+    values |= {name: tuple(each) for name, each in values.items() if isinstance(each, list)}
+    return SimulationRun(
+        **values,
+        series=series,
+        trace=trace,
+        inside=_decode_inside(told),
+        background=decode_background(told.get("background")),
+    )
+
+
+def _decode_inside(told: dict[str, Any]) -> InsideLinks | None:
+    """Return the links between leaves and spines; a star has none."""
+    if not told["inside_bytes_up"]:
+        return None
+    names = [field.name for field in fields(InsideLinks)]
+    return InsideLinks(**{name: tuple(told[f"inside_{name}"]) for name in names})
