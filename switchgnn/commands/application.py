@@ -33,7 +33,7 @@ class Late:
     @property
     def module(self) -> str:
         """Where the command is."""
-        return self.elsewhere or f"switchgnn.commands.{self.name}.command"
+        return self.elsewhere or f"switchgnn.commands.{self.name}"
 
     def load(self) -> typer.Typer:
         """Import the command."""
@@ -64,15 +64,45 @@ _RUN, _PLAN, _SWITCHES, _HERE = "Run", "Plan and simulate", "Switches", "This ma
 
 # The list of commands. Each is a module with a `typer.Typer` named `app`.
 COMMANDS = (
-    Late("train", _RUN, "Train a GNN, its neighbour sums made in the switch or by hosts."),
-    Late("run", _RUN, "Exchange features through the switch and check every sum."),
-    Late("soak", _RUN, "Exchange over random graphs with random faults, again and again."),
+    Late(
+        "train",
+        _RUN,
+        "Train a GNN, its neighbour sums made in the switch or by hosts.",
+        "switchgnn.commands.train.command",
+    ),
+    Late(
+        "run",
+        _RUN,
+        "Exchange features through the switch and check every sum.",
+        "switchgnn.commands.run.command",
+    ),
+    Late(
+        "soak",
+        _RUN,
+        "Exchange over random graphs with random faults, again and again.",
+        "switchgnn.lab.commands.soak",
+    ),
     Late("live", _RUN, "Show a job on several machines in the browser."),
     Late("capture", _RUN, "Show packets: a line for each, or the story of a run."),
-    Late("plan", _PLAN, "Partition a graph, form blocks, and say what that costs."),
+    Late(
+        "plan",
+        _PLAN,
+        "Partition a graph, form blocks, and say what that costs.",
+        "switchgnn.commands.plan.command",
+    ),
     Late("shard", _PLAN, "Write a graph as shards, for `mpirun` elsewhere."),
-    Late("simulate", _PLAN, "Simulate one exchange of a layer in ns-3."),
-    Late("figures", _PLAN, "Redraw the paper's figures from simulations."),
+    Late(
+        "simulate",
+        _PLAN,
+        "Simulate one exchange of a layer in ns-3.",
+        "switchgnn.lab.commands.simulate",
+    ),
+    Late(
+        "figures",
+        _PLAN,
+        "Redraw the paper's figures from simulations.",
+        "switchgnn.lab.commands.figures",
+    ),
     Late(
         "controller",
         _SWITCHES,

@@ -36,7 +36,6 @@ from switchgnn.controller.p4runtime.client import program_cookie
 from switchgnn.controller.p4runtime.messages import read_default
 from switchgnn.controller.target import client_of
 from switchgnn.host.wire.header import FEATURE_FRAME_BYTES
-from switchgnn.lab.simulator.compile import find_wheel
 from switchgnn.p4src import load_program
 from switchgnn.planner.partition.ptscotch_library import load_ptscotch
 from switchgnn.topologies.mininet_fabric import mininet_missing
@@ -328,8 +327,8 @@ def _ptscotch() -> str | None:
 
 def _ns3() -> str | None:
     try:
-        return find_wheel().version
-    except SwitchGNNError:
+        return importlib.metadata.version("ns3")
+    except importlib.metadata.PackageNotFoundError:
         return None
 
 

@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What researchers run on top of the core: fault simulation, ns-3, figures. The core never imports it."""
+"""What researchers run on top of the core: faults in virtual time, ns-3, figures."""

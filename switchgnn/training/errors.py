@@ -32,3 +32,7 @@ class ModelError(TrainingError):
     def __init__(self, message: str, details: str) -> None:
         super().__init__(message)
         self.details = details
+
+
+class JobError(SwitchGNNError):
+    """A job that cannot be written, read or joined."""

@@ -32,9 +32,9 @@ from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.files import read_manifest, write_plan
 from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.presets import PAPER, Situation
-from switchgnn.torch.errors import JobError
 from switchgnn.training.data.dataset import Dataset, Split, dataset_from_graph
 from switchgnn.training.data.load import load_dataset
+from switchgnn.training.errors import JobError
 from switchgnn.training.partition import (
     SHARED_FILE,
     Partition,

@@ -25,7 +25,7 @@ from switchgnn.host.pace import Pace
 from switchgnn.host.transport import Transport, WorkerEnd
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.p4src import load_program
-from switchgnn.torch.errors import JobError
+from switchgnn.training.errors import JobError
 from switchgnn.training.gradients import collective, patience_of, share_cores, together
 from switchgnn.training.job import PLAN_FOLDER, Job, job_schedule, read_job, read_part
 from switchgnn.training.joined import Worker

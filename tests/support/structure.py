@@ -9,54 +9,36 @@ from pathlib import Path
 
 PACKAGE = "switchgnn"
 BENCH, TESTS = "bench", "tests"
-# The P4 program has one control per file, and its folder is their table of contents.
-P4 = "p4src"
-MOST_FILES = 20
-# What each part may import besides itself; files of `switchgnn/` itself are BASE.
-BASE = "switchgnn"
+# What each room may import besides itself; modules of `switchgnn/` itself are ROOT.
+ROOT, LAB = "switchgnn", "lab"
 PARTS: Mapping[str, frozenset[str]] = {
-    BASE: frozenset(),
-    "machine": frozenset({BASE}),
-    "options": frozenset({BASE}),
-    "softswitch": frozenset({BASE, "options"}),
-    "p4src": frozenset({BASE}),
-    "tasks": frozenset({BASE}),
-    "network": frozenset({BASE}),
-    "metrics": frozenset({BASE, "machine"}),
-    "planner": frozenset({BASE, "machine"}),
-    "controller": frozenset({BASE, "metrics", "network", "options", "planner", "p4src"}),
-    "host": frozenset({BASE, "metrics", "planner", "tasks"}),
-    "profiles": frozenset({BASE, "network", "planner", "controller", "p4src"}),
-    "topologies": frozenset(
-        {BASE, "machine", "network", "planner", "controller", "host", "softswitch"}
-    ),
-    "virtual": frozenset(
-        {BASE, "network", "planner", "controller", "host", "p4src", "softswitch", "topologies"}
-    ),
-    "training": frozenset({BASE, "machine", "options", "planner", "host", "tasks"}),
-    "torch": frozenset(
-        {
-            *(BASE, "metrics", "network", "planner", "controller", "host", "p4src", "tasks"),
-            "training",
-        }
-    ),
-    "train": frozenset({BASE, "metrics", "options", "host", "training", "torch"}),
-    "simulator": frozenset({BASE, "machine", "planner", "host", "p4src", "profiles"}),
-    "capture": frozenset({BASE, "network", "host"}),
-    "live": frozenset({BASE, "controller", "host", "metrics", "network"}),
-    "experiments": frozenset(
-        {BASE, "machine", "options", "planner", "host", "p4src", "profiles", "simulator"}
-    ),
+    ROOT: frozenset(),
+    "base": frozenset({ROOT}),
+    "softswitch": frozenset({"base"}),
+    "p4src": frozenset({"base"}),
+    "planner": frozenset({"base"}),
+    "controller": frozenset({"base", "planner", "p4src"}),
+    "host": frozenset({"base", "planner"}),
+    "profiles": frozenset({"base", "planner", "controller", "p4src"}),
+    "topologies": frozenset({"base", "planner", "controller", "host", "softswitch"}),
+    "training": frozenset({"base", "planner", "controller", "host", "p4src"}),
+    "torch": frozenset({"training"}),
+    "train": frozenset({"training"}),
+    "capture": frozenset({"base", "host"}),
+    "live": frozenset({"base", "controller", "host"}),
 }
-# These two stand above all parts; a benchmark uses the soft switch through topologies.
-_ALL = frozenset(PARTS) - {"softswitch"}
-ORDER = {**PARTS, "commands": frozenset(PARTS), BENCH: _ALL | {"commands"}}
+COMMANDS = "commands"
+# A benchmark uses the soft switch through topologies.
+_MOST = frozenset(PARTS) - {"softswitch"}
+ORDER = {
+    **PARTS,
+    COMMANDS: frozenset(PARTS),
+    LAB: frozenset(PARTS) | {COMMANDS},
+    BENCH: _MOST | {COMMANDS, LAB},
+}
 # A switch that knows nothing of SwitchGNN has little of ours.
-_FOR_A_SWITCH = (
-    *("errors", "native_cache", "native_compiler", "native_library", "regular_file", "udp_socket"),
-    "options.groups",
-)
-ONLY = {"softswitch": frozenset(f"{PACKAGE}.{name}" for name in _FOR_A_SWITCH)}
+_FOR_A_SWITCH = ("errors", "native", "files", "udp_socket", "options")
+ONLY = {"softswitch": frozenset(f"{PACKAGE}.base.{name}" for name in _FOR_A_SWITCH)}
 
 
 @dataclass(frozen=True)
@@ -189,7 +171,7 @@ def part_of(name: str) -> str:
     """The part that a module belongs to, as ORDER calls it."""
     steps = name.split(".")
     if name == f"{PACKAGE}.__main__":
-        return "commands"  # where Python wants it, but all it does is to run them
+        return COMMANDS  # where Python wants it, but all it does is to run them
     return steps[1] if steps[0] == PACKAGE and len(steps) > 1 and _is_part(steps) else steps[0]
 
 
@@ -208,20 +190,12 @@ def of_tests_or_bench(tree: Tree) -> list[str]:
     )
 
 
-def full_folders(root: Path, parts: Iterable[str]) -> list[str]:
-    """Folders with more files than a reader takes in at once."""
-    found = []
-    for part in parts:
-        folders = [root / part, *(path for path in (root / part).rglob("*") if path.is_dir())]
-        for folder in sorted(folders):
-            if folder.is_symlink() or folder.name == "__pycache__":
-                continue
-            files = sum(_is_read(path) for path in folder.iterdir())
-            if files > MOST_FILES:
-                found.append(f"{folder.relative_to(root)} has {files} files")
-    return found
+def sizes_amiss(root: Path, parts: Iterable[str], importers: Mapping[str, int]) -> list[str]:
+    """Files that are too long, and short modules that only one other module imports.
 
-
-def _is_read(path: Path) -> bool:
-    """Whether it is a file of this folder that somebody reads; `py.typed` is an empty mark."""
-    return path.is_file() and not path.is_symlink() and path.name != "py.typed"
+    Args:
+        root: of the checkout.
+        parts: its folders to look at.
+        importers: how many modules of the product import each module.
+    """
+    raise NotImplementedError

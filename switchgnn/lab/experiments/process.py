@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""One point in a process of its own: `... -m switchgnn.lab.experiments.process POINT PLAN PARTITION`.
+"""One point in a process of its own: `-m switchgnn.lab.experiments.process POINT PLAN PARTITION`.
 
 POINT is the point as JSON. PLAN is a folder, and PARTITION a file for load_assignment: with what
 their names say, or to write it to. What `switchgnn simulate --json` prints comes out; or a sentence

@@ -7,7 +7,13 @@
 """
 
 from switchgnn.lab.simulator.errors import SimulatorError
-from switchgnn.lab.simulator.job import COMPLETIONS, LEAF, SPINE, InsideLinks, LeafSpineOptions
+from switchgnn.lab.simulator.leaf_spine import (
+    COMPLETIONS,
+    LEAF,
+    SPINE,
+    InsideLinks,
+    LeafSpineOptions,
+)
 from switchgnn.lab.simulator.plan_setup import plan_setup
 from switchgnn.lab.simulator.request import BackgroundRun, NetworkOptions, compute_seconds
 from switchgnn.lab.simulator.setup import (

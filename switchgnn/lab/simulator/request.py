@@ -10,7 +10,7 @@ from typing import Any
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import FEATURE_FRAME_BYTES
 from switchgnn.lab.simulator.errors import SimulatorError
-from switchgnn.lab.simulator.job import LeafSpineOptions
+from switchgnn.lab.simulator.leaf_spine import LeafSpineOptions
 from switchgnn.lab.simulator.setup import ETHERNET_MTU, Mtu
 from switchgnn.planner.chosen import Asked
 from switchgnn.planner.plan.manifest import STRAWMAN

@@ -18,7 +18,7 @@ from switchgnn.base.full_disk import writing
 from switchgnn.base.interruptible import interruptible
 from switchgnn.lab.simulator.compile import compiled_models
 from switchgnn.lab.simulator.errors import SimulationStoppedError
-from switchgnn.lab.simulator.job import SPINE, InsideLinks, LeafSpineOptions
+from switchgnn.lab.simulator.leaf_spine import SPINE, InsideLinks, LeafSpineOptions
 from switchgnn.lab.simulator.request import (
     PICOSECONDS,
     BackgroundRun,

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from switchgnn.lab.simulator.errors import SimulatorError
-from switchgnn.lab.simulator.job import LEAF
+from switchgnn.lab.simulator.leaf_spine import LEAF
 from switchgnn.lab.simulator.request import SimulateOptions
 from switchgnn.lab.simulator.setup import ETHERNET_MTU
 from switchgnn.p4src import load_program, load_strawman

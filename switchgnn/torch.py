@@ -5,7 +5,7 @@
 ``write_job`` plans and divides a data set; each worker's process calls ``join``.
 """
 
-from switchgnn.torch.errors import JobError
+from switchgnn.training.errors import JobError
 from switchgnn.training.job import Job, read_job, write_job
 from switchgnn.training.join import join
 from switchgnn.training.joined import Worker
