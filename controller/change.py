@@ -13,12 +13,11 @@ from switchgnn.controller.p4runtime.messages import (
     DELETE,
     INSERT,
     MODIFY,
-    Groups,
-    State,
     default_update,
     group_update,
 )
 from switchgnn.controller.p4runtime.rows import RowsDifference, describe_key, difference
+from switchgnn.controller.p4runtime.state import Groups, State
 from switchgnn.controller.p4runtime.wire import Request, encode_difference, encode_messages
 
 

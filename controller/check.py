@@ -8,9 +8,10 @@ from switchgnn.base.network import Network
 from switchgnn.controller.controls.aggregation import FIRST_LOOP_PORT, Banks, Fanout, Pool, has_pool
 from switchgnn.controller.controls.passage import LAST_TAGS_REGISTER, Session
 from switchgnn.controller.errors import PlanRefusedError
+from switchgnn.controller.memory import memory_of
 from switchgnn.controller.p4runtime.layout import Array, Layout
 from switchgnn.controller.p4runtime.rows import Rows, require_unique
-from switchgnn.controller.plan import SwitchPlan, memory_of
+from switchgnn.controller.plan import SwitchPlan
 from switchgnn.p4src import Program
 
 

@@ -33,7 +33,7 @@ from switchgnn.controller.target import client_of, parts_for
 from switchgnn.controller.watch import WATCH_DEADLINE, Watched, WatchEvent, WatchEventKind
 from switchgnn.controller.watch import watch as keep_installed
 from switchgnn.p4src import Program, load_program, load_strawman
-from switchgnn.planner.check.files import trusted_plan
+from switchgnn.planner.check.foreign import trusted_plan
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.files import read_plan
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine

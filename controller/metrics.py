@@ -22,7 +22,7 @@ from switchgnn.controller.errors import (
 )
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.p4runtime.messages import (
+from switchgnn.controller.p4runtime.state import (
     keyed_tables,
     read_default,
     read_groups,

@@ -22,14 +22,14 @@ from switchgnn.controller.counters import Counters, read_counters
 from switchgnn.controller.errors import ControllerError
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.p4runtime.messages import (
+from switchgnn.controller.p4runtime.rows import Record, Rows
+from switchgnn.controller.p4runtime.state import (
     keyed_tables,
     read_default,
     read_groups,
     read_rows,
     table_entity,
 )
-from switchgnn.controller.p4runtime.rows import Record, Rows
 from switchgnn.controller.p4runtime.wire import count_entities
 
 

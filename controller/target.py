@@ -18,13 +18,14 @@ from switchgnn.controller.errors import (
     RollbackError,
     VerificationError,
 )
-from switchgnn.controller.install import SwitchReport
+from switchgnn.controller.memory import served_plan
 from switchgnn.controller.p4runtime.client import DEFAULT_DEADLINE, P4RuntimeClient, program_cookie
 from switchgnn.controller.p4runtime.connection import TlsOptions
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.p4runtime.messages import State, empty_state, read_groups, read_state
+from switchgnn.controller.p4runtime.state import State, empty_state, read_groups, read_state
 from switchgnn.controller.p4runtime.wire import Request
-from switchgnn.controller.plan import SwitchPlan, leaf_spine_switch_plan, load_plan, served_plan
+from switchgnn.controller.plan import SwitchPlan, leaf_spine_switch_plan, load_plan
+from switchgnn.controller.report import SwitchReport
 from switchgnn.p4src import Program
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.plan.files import read_plan

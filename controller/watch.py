@@ -20,21 +20,12 @@ from switchgnn.controller.errors import (
     PlanRefusedError,
     SwitchUnreachableError,
 )
-from switchgnn.controller.install import (
-    DesiredStates,
-    InstallReport,
-    MakeExecutor,
-    Share,
-    install_each,
-)
+from switchgnn.controller.install import DesiredStates, MakeExecutor, Share, install_each
+from switchgnn.controller.memory import refuse_other_plan, refuse_other_primary, served_plan
 from switchgnn.controller.p4runtime.client import P4RuntimeClient, program_cookie
-from switchgnn.controller.p4runtime.messages import read_default
-from switchgnn.controller.plan import (
-    SwitchPlan,
-    refuse_other_plan,
-    refuse_other_primary,
-    served_plan,
-)
+from switchgnn.controller.p4runtime.state import read_default
+from switchgnn.controller.plan import SwitchPlan
+from switchgnn.controller.report import InstallReport
 from switchgnn.p4src import Program
 
 # Waiting for a connection must not keep anybody from stopping.

@@ -9,95 +9,11 @@ instead. The window matters as much as the rate, because a software switch's que
 are short; the rate follows from it, so that a window does not leave as one burst.
 """
 
+from types import TracebackType
+
+from switchgnn.base.clock import Clock
 from switchgnn.host.pace import Pace
-
-_INITIAL = 0.05
-SHORTEST_TIMEOUT = 0.004
-LONGEST_TIMEOUT = 1.0
-# The weight of one question in how many times questions are asked until they are answered.
-_TRIES_WEIGHT = 0.25
-# On links that lose however much, questions are repeated no sooner.
-_MOST_OFTEN = 0.02
-# Questions that were answered back off only so far: 8 time-outs.
-_ATTEMPTS_WHEN_ANSWERED = 3
-
-
-class RoundTrip:
-    """Smoothed round-trip time of one worker, in seconds.
-
-    Args:
-        shortest: the least time-out.
-    """
-
-    def __init__(self, shortest: float = SHORTEST_TIMEOUT) -> None:
-        self._shortest = shortest
-        self._smoothed: float | None = None
-        self._deviation = 0.0
-        self._tries = 1.0
-
-    @property
-    def smoothed(self) -> float:
-        """The smoothed round trip; a guess before the first measurement."""
-        return _INITIAL if self._smoothed is None else self._smoothed
-
-    @property
-    def timeout(self) -> float:
-        """The seconds without an answer after which a question is repeated for the first time."""
-        if self._smoothed is None:
-            return max(_INITIAL, self._shortest)
-        return min(LONGEST_TIMEOUT, max(self._shortest, self._smoothed + 4 * self._deviation))
-
-    def longest(self, legs: int = 1) -> float:
-        """Return the longest time between two repetitions of a question, in seconds.
-
-        It is shorter the more often questions had to be asked lately, so that as many answers are
-        to be expected within a patience as where nothing is lost.
-
-        Args:
-            legs: how many questions an answer takes in a row, each of which may be lost.
-        """
-        return max(self.timeout, _MOST_OFTEN, LONGEST_TIMEOUT / self._tries**legs)
-
-    def took(self, tries: int) -> None:
-        """Take in how many times a question was asked until it was answered.
-
-        Only answers are counted: what is dead is asked less and less often.
-        """
-        self._tries += _TRIES_WEIGHT * (tries - self._tries)
-
-    def backed_off(self, attempts: int, *, bounded: bool = True, legs: int = 1) -> float:
-        """Double the time-out with each attempt, within bounds.
-
-        Args:
-            attempts: how many.
-            bounded: also from below; not where a packet came marked, see receiver.py.
-            legs: as ``longest`` takes it.
-
-        Returns:
-            The time-out in seconds.
-        """
-        timeout = self.timeout
-        if not bounded and self._smoothed is not None:
-            timeout = min(timeout, self._smoothed + 4 * self._deviation)
-        return float(min(self.longest(legs), timeout * 2 ** min(attempts, 10)))
-
-    def answered(self, attempts: int) -> int:
-        """Return the attempts to back off from after the answer "not yet".
-
-        Backing off is for a network that may be congested, and an answer shows that it is
-        not. The worker waits for another worker, and what that one sends next may be lost: the
-        next question finds that out.
-        """
-        return min(attempts, _ATTEMPTS_WHEN_ANSWERED)
-
-    def measured(self, seconds: float) -> None:
-        """Take in one round trip; never that of a question that was repeated (Karn)."""
-        if self._smoothed is None:
-            self._smoothed, self._deviation = seconds, seconds / 2
-            return
-        self._deviation += (abs(seconds - self._smoothed) - self._deviation) / 4
-        self._smoothed += (seconds - self._smoothed) / 8
-
+from switchgnn.host.round_trip import LONGEST_TIMEOUT, RoundTrip
 
 # In features. TCP grows by one segment of 1,448 bytes per round trip; a sender that grows
 # by one feature of 188 bytes starves beside it.
@@ -201,3 +117,42 @@ class Congestion:
         self._opening = False
         self.window = max(self._narrowest, self.window / 2)
         self._acknowledged, self._marked = 0, 0.0
+
+
+class Waiting:
+    """A stopwatch; a context manager around all that is waiting. Other threads may read it.
+
+    Args:
+        clock: what time it is where the link is.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        # Both change together, so that a reader never counts a time twice.
+        self._state: tuple[float, float | None] = (0.0, None)
+
+    @property
+    def seconds(self) -> float:
+        """All of it, with what is going on now."""
+        before, since = self._state
+        return before if since is None else before + max(0.0, self._clock.now() - since)
+
+    def start(self) -> None:
+        """Begin to wait, if that is not so already."""
+        if self._state[1] is None:
+            self._state = (self._state[0], self._clock.now())
+
+    def stop(self) -> None:
+        """Wait no longer."""
+        self._state = (self.seconds, None)
+
+    def __enter__(self) -> None:
+        self.start()
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        self.stop()

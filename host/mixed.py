@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
-from switchgnn.host.direct.exchange import DirectTally
 from switchgnn.host.direct.frames import PROTOCOL as DIRECT_PROTOCOL
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.kinds import (
@@ -27,6 +26,7 @@ from switchgnn.host.direct.kinds import (
     write_binned_schedule,
 )
 from switchgnn.host.direct.schedule import DirectSchedule, check_workers, cut_schedules
+from switchgnn.host.direct.tally import DirectTally
 from switchgnn.host.direct.transport import DirectTransport
 from switchgnn.host.errors import TransportError
 from switchgnn.host.innetwork.exchange import FixedSums, InNetworkExchange

@@ -14,8 +14,8 @@ import zlib
 import numpy as np
 import pytest
 
-from switchgnn.base.arrays import ArrayKind, ArraysError, read_npy, read_npz
-from switchgnn.base.zip_archive import PACKED, UnpackLimit
+from switchgnn.base.arrays import ArrayKind, ArraysError, read_npy
+from switchgnn.base.npz import PACKED, UnpackLimit, read_npz
 from tests.planner.helpers import one_sentence
 
 NUMBERS = ArrayKind(("i", "f"), (0, 1, 2))

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks to run in: a star or a leaf-spine, in Mininet or over loopback, with either switch."""
 
-from switchgnn.softswitch.native.build import Ahead, Backend
+from switchgnn.softswitch.native.build import Backend
+from switchgnn.softswitch.native.engine import Ahead
 from switchgnn.topologies.choice import (
     AUTO,
     BackgroundTraffic,
@@ -16,15 +17,8 @@ from switchgnn.topologies.choice import (
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric, WireBytes, carried
 from switchgnn.topologies.free_ports import free_tcp_port
-from switchgnn.topologies.site import (
-    ETHERNET_MTU,
-    LeafSpineSite,
-    Site,
-    Star,
-    cable_name,
-    folder_for_sockets,
-    socket_address,
-)
+from switchgnn.topologies.rpc_address import folder_for_sockets, socket_address
+from switchgnn.topologies.site import ETHERNET_MTU, LeafSpineSite, Site, Star, cable_name
 from switchgnn.topologies.targets import Target, TlsFolder, compile_for
 
 __all__ = [

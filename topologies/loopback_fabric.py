@@ -24,7 +24,8 @@ from switchgnn.topologies.fabric import (
 from switchgnn.topologies.free_ports import free_udp_addresses
 from switchgnn.topologies.processes.child import Child
 from switchgnn.topologies.processes.nursery import Nursery
-from switchgnn.topologies.site import Site, require_free
+from switchgnn.topologies.rpc_address import require_free
+from switchgnn.topologies.site import Site
 from switchgnn.topologies.targets import Target, switch_child, wait_until_serving
 
 

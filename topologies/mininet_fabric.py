@@ -31,13 +31,8 @@ from switchgnn.topologies.fabric import (
 )
 from switchgnn.topologies.processes.child import Child
 from switchgnn.topologies.processes.nursery import Nursery
-from switchgnn.topologies.site import (
-    ETHERNET_MTU,
-    Site,
-    folder_for_sockets,
-    require_free,
-    socket_address,
-)
+from switchgnn.topologies.rpc_address import folder_for_sockets, require_free, socket_address
+from switchgnn.topologies.site import ETHERNET_MTU, Site
 from switchgnn.topologies.targets import Target, switch_child, wait_until_serving
 from switchgnn.topologies.tcp_door import TcpDoor
 

@@ -2,22 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a fabric builds: switches, the cables between them, and the workers' places."""
 
-import os
-import socket
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
-from switchgnn.base.files import private_folder
-from switchgnn.base.full_disk import writing
 from switchgnn.base.network import LeafSpineNetworks, Neighbour, Network, Station
-from switchgnn.controller.p4runtime.connection import MOST_BYTES, SCHEME, fits_socket, socket_path
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.softswitch.native.build import Backend
-from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.targets import Target, TlsFolder
 
 # Bytes of the largest packet on an interface of which nobody says otherwise.
@@ -208,96 +199,3 @@ class LeafSpineSite(Site):
     def places(self) -> tuple[tuple[int, int], ...]:
         """As the networks have them."""
         return self.networks.place
-
-
-# As long as the name of any switch's socket.
-_LONGEST_NAME = "spine-999.sock"
-_SHORT_FOLDER = "/tmp"  # noqa: S108  a folder of our own is made in it
-_ANSWER_SECONDS = 0.2
-
-
-def socket_address(folder: Path, name: str = "switch") -> str:
-    """Return the address of a switch's socket in a folder.
-
-    Args:
-        folder: of the run, which nobody else may enter.
-        name: of the switch.
-
-    Returns:
-        ``unix:PATH``.
-
-    Raises:
-        FabricError: a socket cannot have such a long path.
-    """
-    path = folder.absolute() / f"{name}.sock"
-    if not fits_socket(path):
-        raise FabricError(
-            f"The path of a socket has at most {MOST_BYTES} bytes, and {path} is longer: choose a "
-            "shorter folder for temporary files (TMPDIR)."
-        )
-    return f"{SCHEME}{path}"
-
-
-@contextmanager
-def folder_for_sockets(folder: Path) -> Iterator[Path]:
-    """Yield the folder of a run, or a new one where its path is too long for sockets in it."""
-    if fits_socket(folder.absolute() / _LONGEST_NAME):
-        yield folder
-        return
-    with private_folder("switchgnn-", _SHORT_FOLDER) as short:
-        yield short
-
-
-def split_tcp(address: str) -> tuple[str, int]:
-    """Return host and port of ``HOST:PORT``."""
-    host, _, port = address.rpartition(":")
-    return host, int(port)
-
-
-def require_free(address: str) -> None:
-    """Check that nothing listens on the address yet.
-
-    Raises:
-        FabricError: something does; the switch would start and never be reached.
-        WriteError: there is no room for its socket.
-    """
-    if (path := socket_path(address)) is not None:
-        if answers(address):
-            raise FabricError(f"A switch serves at {path} already: end it first.")
-        _require_room(path)
-        return
-    host, port = split_tcp(address)
-    with socket.socket() as sock:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            sock.bind((host, port))
-        except OSError as error:
-            raise taken(address, error) from error
-
-
-def _require_room(path: Path) -> None:
-    """Make a socket for a moment: gRPC would not say why it cannot make the switch's."""
-    trial = path.with_suffix(".try")
-    with writing(trial), socket.socket(socket.AF_UNIX) as sock:
-        sock.bind(os.fspath(trial))
-        trial.unlink()
-
-
-def taken(address: str, error: OSError) -> FabricError:
-    """Return what to say of a TCP address at which nobody can listen."""
-    host, port = split_tcp(address)
-    return FabricError(
-        f"Port {port} on {host} is taken: {error.strerror}. "
-        "End the program that holds it, or choose another with --grpc-port."
-    )
-
-
-def answers(address: str) -> bool:
-    """Tell whether somebody listens on the address."""
-    path = socket_path(address)
-    family, where = (
-        (socket.AF_INET, split_tcp(address)) if path is None else (socket.AF_UNIX, os.fspath(path))
-    )
-    with socket.socket(family) as sock:
-        sock.settimeout(_ANSWER_SECONDS)
-        return sock.connect_ex(where) == 0

@@ -13,13 +13,14 @@ from pathlib import Path
 from switchgnn.base.machine import python_program
 from switchgnn.base.native import find_compiler
 from switchgnn.controller.p4runtime.connection import check_tls_files, grpc_target
-from switchgnn.softswitch.native.build import Ahead, Backend, compile_ahead, why_not_kept
+from switchgnn.softswitch.native.build import Backend, why_not_kept
+from switchgnn.softswitch.native.engine import Ahead, compile_ahead
 from switchgnn.softswitch.native.xdp import xdp_missing
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.free_ports import free_tcp_port
 from switchgnn.topologies.processes.child import Child, temporary_files_in
 from switchgnn.topologies.processes.nursery import Nursery
-from switchgnn.topologies.site import answers
+from switchgnn.topologies.rpc_address import answers
 
 BMV2_PROGRAM = "simple_switch_grpc"
 _READY_SECONDS = 30.0

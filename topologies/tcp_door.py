@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
-from switchgnn.topologies.site import split_tcp, taken
+from switchgnn.topologies.rpc_address import split_tcp, taken
 
 _CHUNK = 1 << 16
 Result = TypeVar("Result")

@@ -19,7 +19,8 @@ from switchgnn.controller.change import change_between
 from switchgnn.controller.controls.passage import DEFAULT_ECN_THRESHOLD, Session, SessionEntry
 from switchgnn.controller.install import desired_state, with_session
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.p4runtime.messages import default_update, empty_state
+from switchgnn.controller.p4runtime.messages import default_update
+from switchgnn.controller.p4runtime.state import empty_state
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.p4src import Program
 from switchgnn.planner import Graph, Plan, SwitchPart, write_plan

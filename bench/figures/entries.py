@@ -21,8 +21,9 @@ from switchgnn.base.native import find_compiler
 from switchgnn.controller import P4RuntimeClient, program_cookie
 from switchgnn.controller.controls.aggregation import FANOUT_ACTION
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.p4runtime.messages import INSERT, read_rows
+from switchgnn.controller.p4runtime.messages import INSERT
 from switchgnn.controller.p4runtime.rows import Rows, Value, make_rows
+from switchgnn.controller.p4runtime.state import read_rows
 from switchgnn.controller.p4runtime.wire import encode_rows
 from switchgnn.p4src import Program, load_program
 

@@ -20,6 +20,7 @@ from switchgnn.host.direct.kinds import (
     write_binned_schedule,
 )
 from switchgnn.host.direct.outbox import visit_order
+from switchgnn.host.direct.sampling import Sampling
 from switchgnn.host.direct.schedule import (
     DirectSchedule,
     read_schedule,
@@ -28,7 +29,7 @@ from switchgnn.host.direct.schedule import (
     write_schedule,
 )
 from switchgnn.host.direct.stream import Stream
-from switchgnn.host.direct.transport import DirectTransport, Sampling
+from switchgnn.host.direct.transport import DirectTransport
 
 __all__ = [
     "PROTOCOL",

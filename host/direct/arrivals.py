@@ -14,7 +14,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.direct.exchange import DirectTally
 from switchgnn.host.direct.frames import (
     ALL_OF_A_GROUP,
     GROUP,
@@ -25,6 +24,7 @@ from switchgnn.host.direct.frames import (
     join_rows,
 )
 from switchgnn.host.direct.framing import Runs
+from switchgnn.host.direct.tally import DirectTally
 from switchgnn.host.wire.batches import FrameBatch
 from switchgnn.host.wire.header import Header, Kind
 from switchgnn.host.wire.link import Link

@@ -4,14 +4,13 @@
 
 import queue
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Station
-from switchgnn.host.congestion import Congestion, RoundTrip
+from switchgnn.host.congestion import Congestion
 from switchgnn.host.direct.arrivals import MOST_OPEN, Arrivals, Incoming
 from switchgnn.host.direct.errors import SilentWorkerError
 from switchgnn.host.direct.frames import (
@@ -25,51 +24,12 @@ from switchgnn.host.direct.frames import (
 )
 from switchgnn.host.direct.framing import Framing, Runs
 from switchgnn.host.direct.outbox import Cargo, Outbox, asking_frames
+from switchgnn.host.direct.tally import DirectTally
 from switchgnn.host.errors import LinkError
 from switchgnn.host.pace import Pace
+from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.header import Header, Kind
 from switchgnn.host.wire.link import Link, Traffic
-
-
-@dataclass
-class DirectTally:
-    """Counters of one worker.
-
-    Attributes:
-        data_sent, data_received: data frames that count.
-        data_resent: data frames sent again because they had not arrived.
-        acks_sent, acks_received: acknowledgements.
-        questions: RECALLs, sent because no acknowledgement came in time.
-        farewells: DONEs sent.
-        repeated: data frames that had arrived already; ignored.
-        early: data frames of the next round; kept.
-        wrong: sound frames that do not fit; ignored.
-        foreign: data frames of another schedule, epoch or direction; ignored.
-        malformed: frames that were no sound frames for this worker; ignored.
-        marked: data frames that came marked by a queue.
-        slowed: acknowledgements that told of marks.
-    """
-
-    data_sent: int = 0
-    data_received: int = 0
-    data_resent: int = 0
-    acks_sent: int = 0
-    acks_received: int = 0
-    questions: int = 0
-    farewells: int = 0
-    repeated: int = 0
-    early: int = 0
-    wrong: int = 0
-    foreign: int = 0
-    malformed: int = 0
-    marked: int = 0
-    slowed: int = 0
-
-    @property
-    def control_sent(self) -> int:
-        """Frames of 60 bytes that were sent."""
-        return self.acks_sent + self.questions + self.farewells
-
 
 # How long a worker that leaves answers those that may have missed its last acknowledgement.
 _LINGER = 2.0

@@ -18,6 +18,7 @@ from switchgnn.base.network import Station
 from switchgnn.host.direct.framing import Runs
 from switchgnn.host.wire.addresses import ECN_CAPABLE, ipv4_envelope
 from switchgnn.host.wire.batches import FrameRows
+from switchgnn.host.wire.checksums import write_checksums
 from switchgnn.host.wire.header import (
     BODY_AT,
     CHECKED_BYTES,
@@ -28,7 +29,6 @@ from switchgnn.host.wire.header import (
     VERSION,
     Header,
     Kind,
-    write_checksums,
 )
 
 # The other protocol number for experiments (RFC 3692).

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from switchgnn.base.network import Station
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.outbox import visit_order
+from switchgnn.host.direct.sampling import Sampling
 from switchgnn.host.direct.schedule import (
     DirectSchedule,
     check_workers,
@@ -26,7 +27,7 @@ from switchgnn.host.direct.schedule import (
     write_schedule,
     write_schedules,
 )
-from switchgnn.host.direct.transport import DirectTransport, Sampling, open_direct_link
+from switchgnn.host.direct.transport import DirectTransport, open_direct_link
 from switchgnn.host.pace import Pace
 from switchgnn.host.transport import WorkerEnd
 from switchgnn.host.wire.link import Link

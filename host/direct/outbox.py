@@ -21,8 +21,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.congestion import Congestion, RoundTrip
-from switchgnn.host.direct.exchange import DirectTally
+from switchgnn.host.congestion import Congestion
 from switchgnn.host.direct.frames import (
     ALL_OF_A_GROUP,
     GROUP,
@@ -31,7 +30,9 @@ from switchgnn.host.direct.frames import (
     Packet,
     SendOrder,
 )
+from switchgnn.host.direct.tally import DirectTally
 from switchgnn.host.pace import Pace
+from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.batches import FrameRows
 from switchgnn.host.wire.header import Header, Kind
 from switchgnn.host.wire.link import Link

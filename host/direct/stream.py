@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.host.direct.exchange import DirectExchange, Round
+from switchgnn.host.direct.sampling import Sample
 from switchgnn.host.direct.schedule import RowSums
-from switchgnn.host.direct.transport import Sample
 from switchgnn.host.errors import FeatureError
 
 Waiter = Callable[[Callable[[], bool]], None]

@@ -5,7 +5,6 @@
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -14,101 +13,17 @@ from numpy.typing import NDArray
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Station
 from switchgnn.host.direct.errors import DirectError
-from switchgnn.host.direct.exchange import DirectExchange, DirectTally
+from switchgnn.host.direct.exchange import DirectExchange
 from switchgnn.host.direct.frames import PROTOCOL
 from switchgnn.host.direct.framing import Framing
+from switchgnn.host.direct.sampling import Sampling, sample_rows
 from switchgnn.host.direct.schedule import DirectSchedule, read_schedule
 from switchgnn.host.direct.stream import Driver, Side, Stream, Waiter, make_side
+from switchgnn.host.direct.tally import DirectTally
 from switchgnn.host.pace import Pace
 from switchgnn.host.transport import WorkerEnd, check_rows, traffic_since
 from switchgnn.host.wire.link import Link, Traffic, check_packets_fit
 from switchgnn.planner.direction import Direction
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """What is drawn.
-
-    Attributes:
-        rate: p, the fraction that travels; 1 is everything, and exact.
-        seed: the same for all workers.
-
-    Raises:
-        DirectError: a rate or a seed out of range.
-    """
-
-    rate: float = 1.0
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if not 0 < self.rate <= 1:
-            raise DirectError(f"The sampling rate must be above 0 and at most 1: {self.rate}.")
-        if self.seed < 0:
-            raise DirectError(f"The seed must not be negative: {self.seed}.")
-
-    def draw(self, epoch: int, sender: int, receiver: int, rows: int) -> NDArray[np.int64]:
-        """Return int64[k], ascending: which of the rows of a pair travel.
-
-        k is p times the rows, rounded, but at least 1: a pair that never sent anything would
-        make the sums wrong on average.
-
-        Args:
-            epoch: its number.
-            sender: the worker that sends the rows, forward.
-            receiver: the worker that gets them.
-            rows: how many rows the pair has.
-
-        Returns:
-            The places of the rows that travel, among those of the pair.
-        """
-        if self.rate == 1 or not rows:
-            return np.arange(rows)
-        kept = max(1, round(self.rate * rows))
-        generator = np.random.default_rng([self.seed, epoch, sender, receiver])
-        return np.sort(generator.choice(rows, kept, replace=False))
-
-
-@dataclass(frozen=True, eq=False)
-class Sample:
-    """The rows of one side of a worker that travel in an epoch.
-
-    Attributes:
-        place: int64[K], their places among all rows of that side.
-        indptr: int64[W + 1], those of each other worker.
-        scale: float32[K], by which their values are multiplied: n/k of their pair. With
-            BNS-GCN we take the fraction that is really drawn; it is p but for rounding.
-    """
-
-    place: NDArray[np.int64]
-    indptr: NDArray[np.int64]
-    scale: NDArray[np.float32]
-
-
-def sample_rows(
-    sampling: Sampling, epoch: int, worker: int, indptr: NDArray[np.int64], *, outgoing: bool
-) -> Sample:
-    """Draw the rows of one side.
-
-    Args:
-        sampling: what is drawn.
-        epoch: its number.
-        worker: whose side it is.
-        indptr: int64[W + 1], the rows of each other worker.
-        outgoing: whether the worker sends them, forward.
-
-    Returns:
-        What travels of them.
-    """
-    places, scales, sizes = [], [], []
-    for peer, rows in enumerate(np.diff(indptr).tolist()):
-        pair = (worker, peer) if outgoing else (peer, worker)
-        drawn = sampling.draw(epoch, *pair, rows)
-        places.append(indptr[peer] + drawn)
-        scales.append(np.full(len(drawn), rows / max(1, len(drawn)), dtype=np.float32))
-        sizes.append(len(drawn))
-    ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return Sample(np.concatenate(places).astype(np.int64), ends, np.concatenate(scales))
-
 
 _EXACT = Sampling()
 _USUAL = Framing()

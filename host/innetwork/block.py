@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.host.innetwork.barrier import Barrier
-from switchgnn.host.innetwork.endpoint import Endpoint, Inbox, Packet
+from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
+from switchgnn.host.innetwork.opening import Opening
 from switchgnn.host.innetwork.receiver import FetchedFeatures, SumReceiver, sift
+from switchgnn.host.innetwork.responder import Inbox, Packet
 from switchgnn.host.innetwork.schedule import BlockSchedule
-from switchgnn.host.innetwork.transport import Opening
 from switchgnn.host.wire.batches import FrameBatch, FrameRows
 from switchgnn.host.wire.header import Kind, fragment_number
 from switchgnn.host.wire.native import SumSieve

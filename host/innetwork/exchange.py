@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
+from switchgnn.host.congestion import Waiting
 from switchgnn.host.errors import FeatureError
 from switchgnn.host.innetwork.barrier import NEXT_ROUND, Barrier, Following, Largest
 from switchgnn.host.innetwork.block import BlockExchange, ShareListener
-from switchgnn.host.innetwork.endpoint import Inbox, new_endpoint
+from switchgnn.host.innetwork.endpoint import new_endpoint
 from switchgnn.host.innetwork.errors import MagnitudeError, PlanMismatchError, RoundMismatchError
 from switchgnn.host.innetwork.fixed_point import (
     ExchangeKind,
@@ -22,11 +23,17 @@ from switchgnn.host.innetwork.fixed_point import (
     largest_magnitude,
     magnitude_from_bits,
 )
+from switchgnn.host.innetwork.opening import Opening
 from switchgnn.host.innetwork.receiver import SumReceiver, sieves
-from switchgnn.host.innetwork.responder import Fragments, Notifier, Responder, features_per_sum
+from switchgnn.host.innetwork.responder import (
+    Fragments,
+    Inbox,
+    Notifier,
+    Responder,
+    features_per_sum,
+)
 from switchgnn.host.innetwork.schedule import block_schedules
-from switchgnn.host.innetwork.transport import Opening
-from switchgnn.host.pace import Pace, Waiting
+from switchgnn.host.pace import Pace
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import (
     BARRIER_FRAME_BYTES,

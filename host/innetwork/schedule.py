@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.batches import FrameRows
+from switchgnn.host.wire.checksums import write_checksums
 from switchgnn.host.wire.header import (
     BODY_AT,
     HEADER_AT,
@@ -16,7 +17,6 @@ from switchgnn.host.wire.header import (
     Kind,
     feature_frame_bytes,
     session_and_round,
-    write_checksums,
 )
 from switchgnn.planner.plan.plan import WorkerPart
 

@@ -12,10 +12,6 @@ import zlib
 from enum import IntEnum
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from switchgnn.host.wire.native import native_frames
 from switchgnn.planner.lanes import BANK_LANES, fragment_lanes
 from switchgnn.planner.lanes import LANES as PLANNED_LANES
 
@@ -265,29 +261,3 @@ _BODY_BYTES = {
     int(Kind.FETCH): 0,
     int(Kind.NOTICE): 0,
 }
-
-
-_CHECKSUM_AT = HEADER_AT + CHECKED_BYTES
-
-
-def write_checksums(frames: NDArray[np.uint8], sizes: NDArray[np.uint32] | None = None) -> None:
-    """Write the checksum of each frame over its header and its whole body.
-
-    Args:
-        frames: uint8[S, L], contiguous, whole frames but for their checksums.
-        sizes: uint32[S], how long each is; None: all have L bytes.
-    """
-    native = native_frames()
-    count, room = frames.shape
-    if native is not None:
-        ends = None if sizes is None else sizes.ctypes.data
-        native.write_checksums(frames.ctypes.data, room, count, ends)
-        return
-    lengths = [room] * count if sizes is None else sizes.tolist()
-    found = (_checksum(row[:end].data) for row, end in zip(frames, lengths, strict=True))
-    values = np.fromiter(found, dtype=">u4", count=count)
-    frames[:, _CHECKSUM_AT:BODY_AT] = values.view(np.uint8).reshape(-1, 4)
-
-
-def _checksum(frame: memoryview) -> int:
-    return zlib.crc32(frame[BODY_AT:], zlib.crc32(frame[HEADER_AT:_CHECKSUM_AT]))

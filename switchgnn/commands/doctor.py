@@ -33,7 +33,7 @@ from switchgnn.commands.shared.console import plain_console
 from switchgnn.controller.controls.passage import Session
 from switchgnn.controller.errors import ControllerError
 from switchgnn.controller.p4runtime.client import program_cookie
-from switchgnn.controller.p4runtime.messages import read_default
+from switchgnn.controller.p4runtime.state import read_default
 from switchgnn.controller.target import client_of
 from switchgnn.host.wire.header import FEATURE_FRAME_BYTES
 from switchgnn.p4src import load_program

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from switchgnn.planner.blocks.hypergraph import has_mtkahypar
 from switchgnn.planner.blocks.leaf_spine import name_over
-from switchgnn.planner.blocks.mlgp import has_mtkahypar
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.lanes import BANK_LANES, banks_of_slot
 from switchgnn.planner.partition.leaf_spine import LeafSpine
-from switchgnn.planner.partition.metis import metis_leaf_spine_name
+from switchgnn.planner.partition.metis_leaf_spine import metis_leaf_spine_name
 from switchgnn.planner.plan.banks import BANKS
 from switchgnn.planner.sending.order import Rates
 from switchgnn.planner.strategies import BLOCK_STRATEGIES

@@ -16,14 +16,15 @@ from numpy.typing import NDArray
 
 from switchgnn.planner.arrays import distinct_pairs
 from switchgnn.planner.blocks.destination import destination, destination_cover
+from switchgnn.planner.blocks.hypergraph import hypergraph, hypergraph_cover
 from switchgnn.planner.blocks.leaf_spine import find_blocks_over
-from switchgnn.planner.blocks.mlgp import hypergraph, hypergraph_cover, mlgp
+from switchgnn.planner.blocks.mlgp import mlgp
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.cdfgnn import find_cdfgnn
 from switchgnn.planner.partition.g3 import g3, g3_literal
-from switchgnn.planner.partition.metis import find_metis_leaf_spine
+from switchgnn.planner.partition.metis_leaf_spine import find_metis_leaf_spine
 from switchgnn.planner.partition.ptscotch import find_ptscotch
 from switchgnn.planner.partition.simple import balanced_boundary, chunk, metis_volume, shuffled
 from switchgnn.planner.partition.workers import partition_workers

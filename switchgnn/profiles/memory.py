@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from switchgnn.base.network import leaf_spine_networks, star_network
+from switchgnn.controller.memory import Use, memory_of
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.plan import SwitchPlan, Use, leaf_spine_switch_plan, memory_of
+from switchgnn.controller.plan import SwitchPlan, leaf_spine_switch_plan
 from switchgnn.p4src import Program
 from switchgnn.planner.plan.banks import BANKS
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts

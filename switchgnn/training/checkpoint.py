@@ -24,11 +24,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from switchgnn.base.arrays import ArrayKind, ArraysError, read_npz
+from switchgnn.base.arrays import ArrayKind, ArraysError
 from switchgnn.base.files import unfinished_file
 from switchgnn.base.full_disk import why_not_written
+from switchgnn.base.npz import UnpackLimit, read_npz
 from switchgnn.base.records import RecordError, make_record, parse_json
-from switchgnn.base.zip_archive import UnpackLimit
 from switchgnn.training.errors import TrainingError
 from switchgnn.training.gradients import Sums
 from switchgnn.training.partition import Partition

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.base.arrays import ArrayKind, ArraysError, read_npz
+from switchgnn.base.arrays import ArrayKind, ArraysError
 from switchgnn.base.files import read_bounded, replacing
 from switchgnn.base.full_disk import why_not_written
+from switchgnn.base.npz import read_npz
 from switchgnn.base.records import RecordError, parse_json
 from switchgnn.planner.partition.workers import check_assignment
 from switchgnn.training.data.dataset import MOST_CLASSES, UNLABELLED, Dataset

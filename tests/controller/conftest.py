@@ -15,7 +15,7 @@ from switchgnn.controller import P4RuntimeClient, star_network
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.p4src import load_program
 from switchgnn.topologies.free_ports import free_udp_addresses
-from switchgnn.topologies.site import socket_address
+from switchgnn.topologies.rpc_address import socket_address
 from switchgnn.topologies.targets import Target, switch_command
 from tests.controller.fake_server import FakeSwitch
 from tests.support.speed import seconds_here

@@ -4,7 +4,7 @@
 
 from switchgnn.controller import P4RuntimeClient
 from switchgnn.controller.change import change_between
-from switchgnn.controller.p4runtime.messages import read_state
+from switchgnn.controller.p4runtime.state import read_state
 from tests.support.speed import seconds_here
 
 

@@ -20,7 +20,7 @@ from switchgnn.controller.controls.passage import DEFAULT_ECN_THRESHOLD
 from switchgnn.controller.install import desired_state
 from switchgnn.controller.plan import load_plan
 from switchgnn.planner import build_plan, write_plan
-from switchgnn.planner.check.files import ForeignPlanError, trusted_plan
+from switchgnn.planner.check.foreign import ForeignPlanError, trusted_plan
 from tests.controller.plans import write_ring
 from tests.planner.alterations import ALTERATIONS
 from tests.planner.forgery import content_of, write_content

@@ -20,7 +20,8 @@ from switchgnn.controller.errors import (
     WriteRefusedError,
 )
 from switchgnn.controller.install import DesiredStates, Share, install_each
-from switchgnn.controller.p4runtime.messages import default_update, empty_state, read_default
+from switchgnn.controller.p4runtime.messages import default_update
+from switchgnn.controller.p4runtime.state import empty_state, read_default
 from tests.controller.fake_server import FakeSwitch
 from tests.controller.plans import make_plan, write_ring
 from tests.controller.states import observed, same

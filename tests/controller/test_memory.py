@@ -12,8 +12,9 @@ from switchgnn.controller.check import check_plan
 from switchgnn.controller.controls.aggregation import Fanout
 from switchgnn.controller.errors import PlanRefusedError
 from switchgnn.controller.install import Share, desired_state, install_each
+from switchgnn.controller.memory import memory_of
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.plan import SwitchPlan, leaf_spine_switch_plan, memory_of
+from switchgnn.controller.plan import SwitchPlan, leaf_spine_switch_plan
 from switchgnn.p4src import load_program, load_strawman
 from switchgnn.planner import build_plan, load_graph
 from switchgnn.planner.partition.leaf_spine import LeafSpine

@@ -10,13 +10,8 @@ from switchgnn.controller import P4RuntimeClient, clear, install, read_counters,
 from switchgnn.controller.controls.aggregation import Fanout
 from switchgnn.controller.controls.passage import Source
 from switchgnn.controller.errors import NotPrimaryError, WriteRefusedError
-from switchgnn.controller.p4runtime.messages import (
-    DELETE,
-    INSERT,
-    empty_state,
-    group_update,
-    row_update,
-)
+from switchgnn.controller.p4runtime.messages import DELETE, INSERT, group_update, row_update
+from switchgnn.controller.p4runtime.state import empty_state
 from tests.controller.plans import make_plan
 from tests.controller.states import observed, same
 

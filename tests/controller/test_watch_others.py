@@ -8,9 +8,9 @@ from finsy.proto import p4r
 from switchgnn.controller import P4RuntimeClient, WatchEventKind, clear, install, program_cookie
 from switchgnn.controller.controls.passage import Session, SessionEntry
 from switchgnn.controller.errors import NoPrimaryError, NotPrimaryError, OtherPlanError
+from switchgnn.controller.memory import served_plan
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.messages import default_update
-from switchgnn.controller.plan import served_plan
 from switchgnn.p4src import load_strawman
 from switchgnn.softswitch import Backend, SoftSwitch
 from tests.controller.plans import make_plan

@@ -17,7 +17,7 @@ from switchgnn.host.wire.native import compile_for_hosts
 from switchgnn.lab.simulator.compile import compiled_models, what_is_missing
 from switchgnn.p4src import load_program
 from switchgnn.planner.partition.ptscotch import ptscotch_missing
-from switchgnn.softswitch.native.build import compile_ahead
+from switchgnn.softswitch.native.engine import compile_ahead
 from tests.support.commands import switchgnn
 from tests.support.markers import COMBINATIONS, full, needs_disks, some_of, words_of
 from tests.support.small_disk import LEFT

@@ -15,7 +15,7 @@ from switchgnn.host.wire.header import BARRIER_FRAME_BYTES
 from switchgnn.planner.chosen import Asked
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
-from switchgnn.planner.partition.metis import metis_leaf_spine
+from switchgnn.planner.partition.metis_leaf_spine import metis_leaf_spine
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from tests.end_to_end.conftest import run_json, switchgnn
 from tests.support.commands import nursery

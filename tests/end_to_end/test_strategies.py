@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix, save_npz
 from switchgnn.controller import P4RuntimeClient, read_counters
 from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, BODY_AT, FEATURE_FRAME_BYTES
 from switchgnn.planner import Direction, load_graph
-from switchgnn.planner.blocks.mlgp import has_mtkahypar
+from switchgnn.planner.blocks.hypergraph import has_mtkahypar
 from switchgnn.planner.chosen import KNOWN, Asked, build_chosen, choose_asked
 from switchgnn.planner.presets import PRESETS, Situation
 from switchgnn.topologies import Target

@@ -14,7 +14,7 @@ from switchgnn.lab.experiments import (
     parse_graphs,
     with_graphs,
 )
-from switchgnn.lab.experiments.description import known_figures
+from switchgnn.lab.experiments.load import known_figures
 from switchgnn.lab.experiments.table import select
 from switchgnn.profiles import find_profile
 

@@ -8,8 +8,8 @@ import json
 import pytest
 
 from switchgnn.lab.experiments import Store, cells_of, load_figures, run_points, write_figures
-from switchgnn.lab.experiments.description import known_figures
 from switchgnn.lab.experiments.draw import draw_figure
+from switchgnn.lab.experiments.load import known_figures
 from switchgnn.lab.experiments.measures import value_of
 from switchgnn.lab.experiments.table import RESULT_COLUMNS, rows_of
 from tests.experiments.fake_points import VERSIONS, FakeCommand, result

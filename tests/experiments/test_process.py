@@ -9,7 +9,7 @@ from unittest.mock import Mock
 import pytest
 
 from switchgnn.lab.experiments import cells_of, load_figures, process
-from switchgnn.lab.experiments.description import known_figures
+from switchgnn.lab.experiments.load import known_figures
 from switchgnn.lab.experiments.runner import REFUSED, point_command
 from switchgnn.lab.experiments.table import select
 from switchgnn.lab.simulator.errors import SimulationStoppedError

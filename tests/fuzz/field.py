@@ -17,8 +17,9 @@ import pytest
 from switchgnn.base.network import mac_number
 from switchgnn.controller import P4RuntimeClient, install, read_counters
 from switchgnn.controller.controls.passage import FORWARD, Forward, Session
-from switchgnn.controller.p4runtime.messages import INSERT, default_update, read_default
+from switchgnn.controller.p4runtime.messages import INSERT, default_update
 from switchgnn.controller.p4runtime.rows import make_rows
+from switchgnn.controller.p4runtime.state import read_default
 from switchgnn.controller.p4runtime.wire import encode_rows
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.link import Link, SocketLink, open_link

@@ -5,13 +5,14 @@
 import numpy as np
 import pytest
 
-from switchgnn.host.congestion import RoundTrip
 from switchgnn.host.innetwork.barrier import NEXT_ROUND, Barrier
-from switchgnn.host.innetwork.endpoint import Inbox, new_endpoint
+from switchgnn.host.innetwork.endpoint import new_endpoint
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
 from switchgnn.host.innetwork.receiver import SumReceiver
+from switchgnn.host.innetwork.responder import Inbox
 from switchgnn.host.innetwork.schedule import block_schedules
 from switchgnn.host.pace import Pace
+from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.header import FRAGMENT_BYTES, BarrierBody, Header, Kind, unpack_header
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph

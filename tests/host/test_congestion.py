@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchgnn.host.congestion import Congestion, RoundTrip
+from switchgnn.host.congestion import Congestion
 from switchgnn.host.innetwork.endpoint import Endpoint, InNetworkTally
 from switchgnn.host.innetwork.responder import Notifier, features_per_sum
 from switchgnn.host.innetwork.schedule import block_schedules
 from switchgnn.host.pace import Pace
+from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.header import Header, Kind, unpack_header
 from switchgnn.planner import Direction, build_plan, load_graph
 from tests.host.addresses import ADDRESSES

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-from switchgnn.host.pace import Waiting
+from switchgnn.host.congestion import Waiting
 from tests.support.hand_clock import HandClock
 
 

@@ -21,7 +21,7 @@ import numpy as np
 import pymetis
 
 from switchgnn.planner import Graph, Plan, PlannerError, graph_from_edges, load_graph, write_plan
-from switchgnn.planner.blocks.mlgp import _library, _started
+from switchgnn.planner.blocks.hypergraph import _library, _started
 from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.partition.ptscotch import ptscotch_missing

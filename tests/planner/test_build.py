@@ -22,7 +22,7 @@ from switchgnn.planner import (
     reference_sums,
     strategies,
 )
-from switchgnn.planner.blocks.mlgp import has_mtkahypar
+from switchgnn.planner.blocks.hypergraph import has_mtkahypar
 from switchgnn.planner.plan import parts as parts_module
 from switchgnn.planner.plan.banks import SWITCH_ARRAYS, WORKER_ARRAYS
 from switchgnn.planner.plan.manifest import manifest_digest

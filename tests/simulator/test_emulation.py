@@ -5,7 +5,8 @@
 import numpy as np
 import pytest
 
-from switchgnn.commands.run.job import RunOptions, run_job
+from switchgnn.commands.run.job import run_job
+from switchgnn.commands.run.report import RunOptions
 from switchgnn.host.direct import Framing, copy_schedules, partial_schedules
 from switchgnn.host.direct.kinds import copies, fewest_rows
 from switchgnn.host.pace import Pace

@@ -5,7 +5,8 @@
 import pytest
 
 from switchgnn.host import congestion as round_trip
-from switchgnn.host.congestion import Congestion, RoundTrip
+from switchgnn.host.congestion import Congestion
+from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.header import Kind
 from switchgnn.lab.simulator import NetworkOptions, run_simulation
 

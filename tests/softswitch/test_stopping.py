@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from switchgnn.softswitch.daemon.command import STOP_SIGNALS, StopSignals
+from switchgnn.softswitch.daemon.serving import STOP_SIGNALS, StopSignals
 from tests.softswitch.harness import DEADLINE
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until

@@ -10,7 +10,7 @@ import pytest
 from switchgnn.controller import P4RuntimeClient, install, read_counters
 from switchgnn.controller.controls.aggregation import Pool
 from switchgnn.controller.errors import PlanRefusedError
-from switchgnn.controller.p4runtime.messages import read_default
+from switchgnn.controller.p4runtime.state import read_default
 from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.direction import Direction

@@ -10,7 +10,7 @@ import pytest
 
 from switchgnn.topologies import FabricError, folder_for_sockets, socket_address
 from switchgnn.topologies.free_ports import free_tcp_port
-from switchgnn.topologies.site import answers, require_free
+from switchgnn.topologies.rpc_address import answers, require_free
 from switchgnn.topologies.tcp_door import TcpDoor
 from tests.support.speed import seconds_here
 

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from switchgnn.lab.commands.soak import draw_run
-from switchgnn.lab.commands.soak_runs import scenario_words
+from switchgnn.lab.commands.soak_runs import draw_run, scenario_words
 from switchgnn.lab.virtual.scenario.scenario import Rates, scenario_said
 from switchgnn.topologies import choose
 

@@ -49,7 +49,7 @@ from switchgnn.commands.shared.options import (
     find_plan_leaf_spine,
 )
 from switchgnn.commands.shared.outputs import check_outputs
-from switchgnn.controller.plan import Use
+from switchgnn.controller.memory import Use
 from switchgnn.host.wire.header import WIDEST
 from switchgnn.planner.check.plan import check_plan, name_of_graph
 from switchgnn.planner.chosen import Asked

@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from switchgnn.base.files import private_folder
 from switchgnn.base.full_disk import writing
 from switchgnn.base.machine import require_memory
 from switchgnn.commands.run.reference import SUM_BYTES, Comparison
-from switchgnn.commands.run.report import Measured, Prepared, RunReport, make_report
+from switchgnn.commands.run.report import Measured, Prepared, RunOptions, RunReport, make_report
 from switchgnn.commands.shared.console import naming_who_releases, releases_between
 from switchgnn.commands.shared.leaf_spine import all_cables, partial_sums_taken
 from switchgnn.commands.shared.live import NOBODY, Onlooker, Running
@@ -38,24 +38,20 @@ from switchgnn.controller import (
     install_each,
     read_counters,
 )
-from switchgnn.host.direct.framing import Framing
 from switchgnn.host.metrics import metrics_place
 from switchgnn.host.mixed import write_left_schedules
-from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import LANES, WIDEST
 from switchgnn.host.wire.native import compile_for_hosts
 from switchgnn.host.worker import WRITTEN, WorkerTask, steps_of
 from switchgnn.p4src import load_program
-from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
+from switchgnn.planner.chosen import build_chosen, choose_asked
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.graphs.load import load_graph
-from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.plan.files import read_assignment, write_plan
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.presets import Situation
 from switchgnn.topologies import (
-    Backend,
     BackgroundTraffic,
     Fabric,
     TlsFolder,
@@ -67,60 +63,6 @@ from switchgnn.topologies import (
     folder_for_sockets,
 )
 from switchgnn.topologies.processes.nursery import Nursery
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """What to run.
-
-    Attributes:
-        graph: a built-in graph or a file.
-        workers: their number.
-        features: the width F, or None for the graph's own features.
-        rounds: the number of exchanges, each with other features.
-        slots: the aggregators that a block may use.
-        sockets: the folder for the switches' Unix sockets; None: the run's own.
-        leaf_spine: the leaves that the workers are attached to, and the spines; None: a star
-            around one switch.
-        target, fabric: a choice or ``auto``.
-        backend: what embedded switches run the program as; None: what the environment says.
-        bandwidth: Mbit/s per link, or None.
-        seed: the seed of the planner and of made-up features.
-        grpc_port: the TCP port of the switch's P4Runtime server; 0 for a Unix socket.
-        ecn_threshold: the queue length in packets from which packets are marked.
-        pace: the limits of sending and waiting.
-        background: TCP flows from each worker to the next, on the same links.
-        faults: what to inject on links and cables, as ``Faults.parse`` takes it.
-        tls: the folder with certificates for P4Runtime, or None for plain gRPC.
-        asked: the strategies to plan with.
-        pcap: the folder for a file of each link's packets, or None.
-        framing: of the exchanges between hosts that the report compares with.
-        metrics: the address and the port where worker 0 serves metrics; None: nobody does.
-    """
-
-    graph: str
-    workers: int
-    features: int | None
-    rounds: int
-    slots: int
-    target: str
-    fabric: str
-    bandwidth: float | None
-    seed: int
-    grpc_port: int
-    ecn_threshold: int
-    pace: Pace
-    background: int = 0
-    faults: str = ""
-    tls: Path | None = None
-    asked: Asked = field(default_factory=Asked)
-    leaf_spine: LeafSpine | None = None
-    sockets: Path | None = None
-    backend: Backend | None = None
-    pcap: Path | None = None
-    framing: Framing = field(default_factory=Framing)
-    metrics: tuple[str, int] | None = None
-
 
 # The last step; after it a run only cleans up.
 COMPARING = "comparing with the reference"

@@ -3,30 +3,90 @@
 """The report of a run, for users and programs."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.commands.run.job import RunOptions
 from switchgnn.commands.run.reference import Verdict
 from switchgnn.commands.shared.leaf_spine import LeafSpineReport, report_leaf_spine
 from switchgnn.commands.shared.workers import WorkerOutcome
 from switchgnn.host.alone import Exchanges, HostTraffic, host_traffic
+from switchgnn.host.direct.framing import Framing
+from switchgnn.host.pace import Pace
 from switchgnn.host.registry import HOST, HOST_PARTIAL
 from switchgnn.host.wire.native import hosts_run_as
 from switchgnn.p4src import Program
-from switchgnn.planner.chosen import strategy_names
+from switchgnn.planner.chosen import Asked, strategy_names
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.plan.files import read_assignment
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts
 from switchgnn.planner.plan.manifest import Manifest
 from switchgnn.planner.presets import Choice as Strategies
-from switchgnn.topologies import Ahead, Choice, WireBytes
+from switchgnn.topologies import (
+    Ahead,
+    Backend,
+    Choice,
+    WireBytes,
+)
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What to run.
+
+    Attributes:
+        graph: a built-in graph or a file.
+        workers: their number.
+        features: the width F, or None for the graph's own features.
+        rounds: the number of exchanges, each with other features.
+        slots: the aggregators that a block may use.
+        sockets: the folder for the switches' Unix sockets; None: the run's own.
+        leaf_spine: the leaves that the workers are attached to, and the spines; None: a star
+            around one switch.
+        target, fabric: a choice or ``auto``.
+        backend: what embedded switches run the program as; None: what the environment says.
+        bandwidth: Mbit/s per link, or None.
+        seed: the seed of the planner and of made-up features.
+        grpc_port: the TCP port of the switch's P4Runtime server; 0 for a Unix socket.
+        ecn_threshold: the queue length in packets from which packets are marked.
+        pace: the limits of sending and waiting.
+        background: TCP flows from each worker to the next, on the same links.
+        faults: what to inject on links and cables, as ``Faults.parse`` takes it.
+        tls: the folder with certificates for P4Runtime, or None for plain gRPC.
+        asked: the strategies to plan with.
+        pcap: the folder for a file of each link's packets, or None.
+        framing: of the exchanges between hosts that the report compares with.
+        metrics: the address and the port where worker 0 serves metrics; None: nobody does.
+    """
+
+    graph: str
+    workers: int
+    features: int | None
+    rounds: int
+    slots: int
+    target: str
+    fabric: str
+    bandwidth: float | None
+    seed: int
+    grpc_port: int
+    ecn_threshold: int
+    pace: Pace
+    background: int = 0
+    faults: str = ""
+    tls: Path | None = None
+    asked: Asked = field(default_factory=Asked)
+    leaf_spine: LeafSpine | None = None
+    sockets: Path | None = None
+    backend: Backend | None = None
+    pcap: Path | None = None
+    framing: Framing = field(default_factory=Framing)
+    metrics: tuple[str, int] | None = None
 
 
 @dataclass(frozen=True)

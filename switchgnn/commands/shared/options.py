@@ -21,7 +21,7 @@ from switchgnn.planner.chosen import KNOWN, Asked
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.lanes import AUTO, parse_lanes
 from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
-from switchgnn.planner.partition.metis import partition_for_leaf_spine
+from switchgnn.planner.partition.metis_leaf_spine import partition_for_leaf_spine
 from switchgnn.planner.presets import PAPER, PRESETS
 from switchgnn.profiles import known_profiles
 from switchgnn.topologies import Backend, Limits, choose, usual_limits

@@ -44,7 +44,7 @@ from switchgnn.p4src import load_program
 from switchgnn.planner.auto import AutoPlan, build_auto
 from switchgnn.planner.blocks.mlgp import MIN_SLOTS
 from switchgnn.planner.build import build_plan
-from switchgnn.planner.check.files import trusted_plan
+from switchgnn.planner.check.foreign import trusted_plan
 from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
 from switchgnn.planner.costs import forecast
 from switchgnn.planner.costs.forecast import left_edges

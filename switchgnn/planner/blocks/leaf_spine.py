@@ -24,7 +24,7 @@ from switchgnn.planner.blocks.destination import (
     number_sets,
     refine_for_cover,
 )
-from switchgnn.planner.blocks.mlgp import cut_by_mtkahypar
+from switchgnn.planner.blocks.hypergraph import cut_by_mtkahypar
 from switchgnn.planner.blocks.refine import count_sources, fit, gains_of, refinable
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges

@@ -7,10 +7,7 @@ The reader of plans (`files.py`) is not used, so that a mistake there cannot hid
 
 import hashlib
 import json
-import os
-import shutil
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,16 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.base.arrays import ArrayKind, ArraysError, read_npy, read_npz
+from switchgnn.base.arrays import ArrayKind, ArraysError, read_npy
 from switchgnn.base.files import (
-    open_regular,
-    private_folder,
     read_regular,
-    reason_to_distrust_place,
 )
-from switchgnn.planner.check.plan import check_plan
+from switchgnn.base.npz import read_npz
 from switchgnn.planner.errors import PlannerError
-from switchgnn.planner.plan.files import is_plan_file
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -207,82 +200,3 @@ def _assignment(data: bytes, folder: Path) -> NDArray[np.int32]:
         return read_npy(data, ArrayKind(("<i4",)), where=where, remedy=_REMEDY)
     except ArraysError as error:
         raise PlanCheckError(str(error)) from error
-
-
-# A file of terabytes costs nothing where it has no data in it.
-_MOST_BYTES = 4 << 30
-_CHUNK = 1 << 20
-
-
-class ForeignPlanError(PlannerError):
-    """A plan that others may have made does not do what it promises, or cannot be read."""
-
-
-@contextmanager
-def trusted_plan(
-    folder: Path, say: Callable[[str], None], *, check: bool | None = None
-) -> Iterator[Path]:
-    """Yield a folder with a plan that is one's own, or has been checked.
-
-    Args:
-        folder: of the plan.
-        say: called with a sentence if the plan is checked.
-        check: whether to check it; None: if others could have made or changed it.
-
-    Yields:
-        The folder itself, with no link in its path, or, while the block runs, a copy that nobody
-        can change any more.
-
-    Raises:
-        ForeignPlanError: the plan does not do what it promises, or has more than 4 GiB.
-        ForeignFolderError: there is no place for a copy that nobody else can change.
-        PlannerError: the folder cannot be read.
-    """
-    # Who may write to where a link is could lead it elsewhere when its plan has been looked at.
-    place = folder.resolve()
-    reason = _reason(place, check=check)
-    if reason is None:
-        yield place
-        return
-    say(f"Checking the plan {folder} first: {reason}.")
-    with private_folder("switchgnn-plan-") as copy:
-        _copy(folder, copy)
-        try:
-            check_plan(copy)
-        except PlanCheckError as error:
-            raise _refused(folder, str(error).replace(str(copy), str(folder))) from error
-        yield copy
-
-
-def _refused(folder: Path, problem: str) -> ForeignPlanError:
-    return ForeignPlanError(f"The plan {folder} is not used: {problem}. Make the plan again.")
-
-
-def _reason(place: Path, *, check: bool | None) -> str | None:
-    if check is not None:
-        return "that was asked for" if check else None
-    try:
-        return reason_to_distrust_place(place)
-    except (FileNotFoundError, NotADirectoryError):
-        # What reads the plan says what is missing.
-        return None
-    except OSError as error:
-        return f"whose it is cannot be seen ({error.strerror})"
-
-
-def _copy(folder: Path, copy: Path) -> None:
-    left = _MOST_BYTES
-    try:
-        for path in sorted(folder.iterdir()):
-            if not is_plan_file(path.name):
-                raise _refused(folder, f"{path.name!r} is no file of a plan")
-            with open_regular(path) as source, (copy / path.name).open("wb") as target:
-                left -= source.seek(0, os.SEEK_END)
-                source.seek(0)
-                if left < 0:
-                    raise _refused(folder, f"it has more than {_MOST_BYTES:,} bytes")
-                shutil.copyfileobj(source, target)
-    except OSError as error:
-        raise ForeignPlanError(
-            f"The plan {folder} cannot be read: {error.filename}: {error.strerror}."
-        ) from error

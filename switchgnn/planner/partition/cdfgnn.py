@@ -40,8 +40,9 @@ from numpy.typing import NDArray
 from switchgnn.planner.arrays import Compiled, sort_by_key
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner.partition.even_shares import MOST_SHARE
 from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
-from switchgnn.planner.partition.metis import MOST_SHARE, symmetric_rows
+from switchgnn.planner.partition.metis import symmetric_rows
 from switchgnn.planner.partition.workers import check_workers, fill_empty
 
 CDFGNN = "cdfgnn"

@@ -19,7 +19,7 @@ from switchgnn.base.files import whole_file
 from switchgnn.base.full_disk import why_not_written
 from switchgnn.base.machine import how_to_install
 from switchgnn.planner.errors import PlannerError
-from switchgnn.planner.partition.metis import even_shares
+from switchgnn.planner.partition.even_shares import even_shares
 from switchgnn.planner.partition.ptscotch_library import PTScotch, load_ptscotch
 from switchgnn.planner.partition.shards import Shard, read_shard
 from switchgnn.planner.partition.workers import MAX_WORKERS

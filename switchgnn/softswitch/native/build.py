@@ -2,14 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiles the C++ of a program with the system's compiler, once."""
 
-import logging
 import os
 import platform
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -21,13 +18,10 @@ from switchgnn.base.native import (
     cache_folder,
     compile_unit,
     compiled_once,
-    find_compiler,
     needed_compiler,
     sources_in,
 )
-from switchgnn.softswitch.errors import SoftSwitchError, UnsupportedProgramError
-from switchgnn.softswitch.loader import GivenProgram
-from switchgnn.softswitch.native.engine import native_library
+from switchgnn.softswitch.errors import SoftSwitchError
 
 RUNTIME = Path(__file__).parent / "runtime"
 SOFTSWITCH = Path(__file__).parent.parent
@@ -146,56 +140,3 @@ def backend_here(asked: Backend | None) -> Backend:
         raise SoftSwitchError(
             f"{VARIABLE} says '{said}', and there is no such back end: take one of {names}."
         ) from None
-
-
-_LOG = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Ahead:
-    """What switches will run a program as, and how long its compilation took.
-
-    Attributes:
-        backend: the code.
-        seconds: the time; next to nothing where an earlier run has compiled it.
-        reason: why it is Python where native code might have been; None elsewhere.
-    """
-
-    backend: Backend
-    seconds: float
-    reason: str | None = None
-
-
-def compile_ahead(config: bytes, asked: Backend | None = None) -> Ahead:
-    """Compile a program as the embedded switches will, and keep it for them.
-
-    Args:
-        config: the BMv2 JSON document.
-        asked: which code it is to become; None: what the environment says.
-
-    Returns:
-        What they will run, and the time.
-
-    Raises:
-        SoftSwitchError: the environment names no back end.
-        NoCompilerError: the back end has to be native, and there is no compiler.
-        UnsupportedProgramError: no switch runs the program.
-        MalformedProgramError: it is no program.
-    """
-    chosen = backend_here(asked)
-    begin = time.monotonic()
-    if chosen is Backend.PYTHON:
-        return Ahead(Backend.PYTHON, 0.0)
-    if chosen is Backend.AUTO and find_compiler() is None:
-        return Ahead(Backend.PYTHON, 0.0, "There is no C++ compiler")
-    given = GivenProgram(config)
-    try:
-        native_library(given)
-    except (NoCompilerError, UnsupportedProgramError) as error:
-        if chosen is Backend.NATIVE:
-            raise
-        given.check()
-        # A user who has a compiler would not guess why everything is slow.
-        _LOG.warning("The program runs as Python: %s", error)
-        return Ahead(Backend.PYTHON, time.monotonic() - begin, str(error))
-    return Ahead(Backend.NATIVE, time.monotonic() - begin)

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program in native code, with its state and what happens to its packets."""
 
+import logging
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,9 +15,18 @@ from pathlib import Path
 from struct import Struct
 from typing import NamedTuple
 
+from switchgnn.base.native import (
+    find_compiler,
+)
+from switchgnn.softswitch.errors import UnsupportedProgramError
 from switchgnn.softswitch.forwarding import ForwardingCounts
 from switchgnn.softswitch.loader import GivenProgram
-from switchgnn.softswitch.native.build import compiled_library
+from switchgnn.softswitch.native.build import (
+    Backend,
+    NoCompilerError,
+    backend_here,
+    compiled_library,
+)
 from switchgnn.softswitch.native.library import Library, TableShape, numbers, table_shapes
 from switchgnn.softswitch.native.state import NativeState
 from switchgnn.softswitch.native.translation.program_source import program_source
@@ -242,3 +253,56 @@ def _arrays(replicas: tuple[Replica, ...]) -> tuple[object, object, int]:
     ports = numbers(c_int32, [replica.port for replica in replicas])
     instances = numbers(c_uint32, [replica.instance for replica in replicas])
     return ports, instances, len(replicas)
+
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """What switches will run a program as, and how long its compilation took.
+
+    Attributes:
+        backend: the code.
+        seconds: the time; next to nothing where an earlier run has compiled it.
+        reason: why it is Python where native code might have been; None elsewhere.
+    """
+
+    backend: Backend
+    seconds: float
+    reason: str | None = None
+
+
+def compile_ahead(config: bytes, asked: Backend | None = None) -> Ahead:
+    """Compile a program as the embedded switches will, and keep it for them.
+
+    Args:
+        config: the BMv2 JSON document.
+        asked: which code it is to become; None: what the environment says.
+
+    Returns:
+        What they will run, and the time.
+
+    Raises:
+        SoftSwitchError: the environment names no back end.
+        NoCompilerError: the back end has to be native, and there is no compiler.
+        UnsupportedProgramError: no switch runs the program.
+        MalformedProgramError: it is no program.
+    """
+    chosen = backend_here(asked)
+    begin = time.monotonic()
+    if chosen is Backend.PYTHON:
+        return Ahead(Backend.PYTHON, 0.0)
+    if chosen is Backend.AUTO and find_compiler() is None:
+        return Ahead(Backend.PYTHON, 0.0, "There is no C++ compiler")
+    given = GivenProgram(config)
+    try:
+        native_library(given)
+    except (NoCompilerError, UnsupportedProgramError) as error:
+        if chosen is Backend.NATIVE:
+            raise
+        given.check()
+        # A user who has a compiler would not guess why everything is slow.
+        _LOG.warning("The program runs as Python: %s", error)
+        return Ahead(Backend.PYTHON, time.monotonic() - begin, str(error))
+    return Ahead(Backend.NATIVE, time.monotonic() - begin)

@@ -15,7 +15,26 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from switchgnn.training.layers.models import Anywhere
+
+class Anywhere:
+    """Tensors that do not change, made on the CPU and copied once to the device that asks.
+
+    A model may be moved before or after it is wrapped.
+
+    Args:
+        tensors: on the CPU.
+    """
+
+    def __init__(self, *tensors: Tensor) -> None:
+        self._tensors = tensors
+        self._there = tensors
+
+    def on(self, device: torch.device) -> tuple[Tensor, ...]:
+        """Return them on a device."""
+        if self._there[0].device != device:
+            self._there = tuple(each.to(device) for each in self._tensors)
+        return self._there
+
 
 _WEYL = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)

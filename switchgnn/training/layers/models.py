@@ -286,23 +286,3 @@ class _Whole:
                 f"{self._called} was given other edges than those of this worker's part: call the "
                 f"model with the part's {self._edges[1]:,} edges, as a tensor."
             )
-
-
-class Anywhere:
-    """Tensors that do not change, made on the CPU and copied once to the device that asks.
-
-    A model may be moved before or after it is wrapped.
-
-    Args:
-        tensors: on the CPU.
-    """
-
-    def __init__(self, *tensors: Tensor) -> None:
-        self._tensors = tensors
-        self._there = tensors
-
-    def on(self, device: torch.device) -> tuple[Tensor, ...]:
-        """Return them on a device."""
-        if self._there[0].device != device:
-            self._there = tuple(each.to(device) for each in self._tensors)
-        return self._there

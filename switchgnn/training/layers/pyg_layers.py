@@ -20,7 +20,7 @@ from torch_geometric.nn import GCNConv, GINConv, MessagePassing, SAGEConv
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.files import private_folder
 from switchgnn.training.errors import ModelError, UnsupportedLayerError
-from switchgnn.training.layers.models import Anywhere
+from switchgnn.training.layers.dropout import Anywhere
 from switchgnn.training.partition import Partition
 
 ALL_ROWS = slice(None)

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from switchgnn.commands.application import app
 from switchgnn.commands.plan.command import PlanMemory
-from switchgnn.controller.plan import Use
+from switchgnn.controller.memory import Use
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.plan.files import read_switch_part
 

@@ -14,7 +14,8 @@ from switchgnn.commands.doctor import examine
 from switchgnn.commands.shared.console import ran_as
 from switchgnn.p4src import load_program
 from switchgnn.softswitch.errors import SoftSwitchError
-from switchgnn.softswitch.native.build import VARIABLE, Backend, backend_here, compile_ahead
+from switchgnn.softswitch.native.build import VARIABLE, Backend, backend_here
+from switchgnn.softswitch.native.engine import compile_ahead
 from tests.support.commands import forks_elsewhere, switchgnn
 from tests.support.markers import some_of
 from tests.support.native import needs_compiler

@@ -19,7 +19,7 @@ from switchgnn.controller.controls.aggregation import (
 from switchgnn.controller.controls.passage import decode_default
 from switchgnn.controller.errors import PlanRefusedError
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.p4runtime.messages import read_default
+from switchgnn.controller.p4runtime.state import read_default
 from switchgnn.controller.plan import SwitchPlan
 from switchgnn.p4src import load_program, load_strawman
 from switchgnn.p4src.program import SOURCE_FOLDER

@@ -9,8 +9,8 @@ import pytest
 
 import switchgnn.host.direct.transport as host_based
 from switchgnn.host.direct import Stream, binned_schedules, copy_schedules, partial_schedules
+from switchgnn.host.direct.sampling import Sample
 from switchgnn.host.direct.schedule import RowSums
-from switchgnn.host.direct.transport import Sample
 from switchgnn.planner.direction import Direction
 from tests.host.direct.crew import exchange, on_hub, parts_of, random_case, wrong
 from tests.host.direct.streams import binned_on_hub, stream_all

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from switchgnn.base.network import Station
 from switchgnn.host.direct.arrivals import Arrivals, Incoming
-from switchgnn.host.direct.exchange import DirectTally
 from switchgnn.host.direct.frames import GROUP, Envelopes, Outgoing, data_frames, send_order, unpack
 from switchgnn.host.direct.framing import Framing, Runs
+from switchgnn.host.direct.tally import DirectTally
 from switchgnn.host.wire.batches import new_batch
 from switchgnn.host.wire.header import BODY_AT, HEADER_AT
 from tests.support.native import needs_compiler

@@ -9,9 +9,10 @@ from types import SimpleNamespace
 import pytest
 
 from switchgnn.host.innetwork.barrier import NEXT_ROUND, Barrier
-from switchgnn.host.innetwork.endpoint import Inbox, new_endpoint
+from switchgnn.host.innetwork.endpoint import new_endpoint
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
 from switchgnn.host.innetwork.refusals import Pulse, SignsOfLife
+from switchgnn.host.innetwork.responder import Inbox
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import BarrierBody, Header, Kind
 from switchgnn.planner.graphs.load import load_graph

@@ -18,7 +18,8 @@ from switchgnn.planner.blocks.destination import (
     number_ends,
     refine_for_cover,
 )
-from switchgnn.planner.blocks.mlgp import has_mtkahypar, hypergraph, hypergraph_cover, mlgp
+from switchgnn.planner.blocks.hypergraph import has_mtkahypar, hypergraph, hypergraph_cover
+from switchgnn.planner.blocks.mlgp import mlgp
 from switchgnn.planner.blocks.refine import count_pairs, fit, refine
 from switchgnn.planner.sending.cover import cover_edges, packets_up
 from tests.planner.helpers import STEADY, boundary_of, graphs, one_sentence, random_graph

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from switchgnn.base.zip_archive import UnpackLimit
+from switchgnn.base.npz import UnpackLimit
 from switchgnn.planner import PlannerError, load_graph
 from switchgnn.planner.graphs import bundled as load_bundled
 from switchgnn.planner.graphs.npz_file import load_npz

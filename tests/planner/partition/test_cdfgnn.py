@@ -22,7 +22,8 @@ from switchgnn.planner.partition.cdfgnn import (
     stream_vertices,
 )
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
-from switchgnn.planner.partition.metis import partition_for_leaf_spine, symmetric_rows
+from switchgnn.planner.partition.metis import symmetric_rows
+from switchgnn.planner.partition.metis_leaf_spine import partition_for_leaf_spine
 from tests.planner.helpers import (
     STEADY,
     boundary_of,

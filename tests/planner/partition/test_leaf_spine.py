@@ -15,7 +15,7 @@ from switchgnn.planner.check.switch import check_leaf_spine
 from switchgnn.planner.costs.report import Frames, report_leaf_spine_direction
 from switchgnn.planner.partition import metis as module
 from switchgnn.planner.partition.leaf_spine import crossing_copies, crossing_sums, even_leaf_spine
-from switchgnn.planner.partition.metis import metis_leaf_spine, partition_for_leaf_spine
+from switchgnn.planner.partition.metis_leaf_spine import metis_leaf_spine, partition_for_leaf_spine
 from switchgnn.planner.partition.workers import partition_workers
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.presets import Situation, choose

@@ -24,7 +24,7 @@ from switchgnn.planner import (
     write_plan,
 )
 from switchgnn.planner.check.plan import check_plan
-from switchgnn.planner.partition.metis import MOST_SHARE
+from switchgnn.planner.partition.even_shares import MOST_SHARE
 from switchgnn.planner.partition.ptscotch import (
     RANK_PROGRAM,
     ptscotch,

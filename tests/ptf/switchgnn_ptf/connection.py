@@ -8,7 +8,7 @@ import functools
 from ptf import testutils
 
 from switchgnn.controller import P4RuntimeClient, clear, program_cookie
-from switchgnn.controller.p4runtime.messages import read_groups
+from switchgnn.controller.p4runtime.state import read_groups
 from switchgnn.p4src import Program, load_program, load_strawman
 from tests.ptf.switchgnn_ptf.mistakes import with_mistake
 

@@ -16,10 +16,10 @@ from switchgnn.controller.p4runtime.messages import (
     INSERT,
     MODIFY,
     default_update,
-    read_default,
     row_update,
 )
 from switchgnn.controller.p4runtime.rows import make_rows
+from switchgnn.controller.p4runtime.state import read_default
 from switchgnn.host.wire.header import LANES
 from tests.ptf.switchgnn_ptf.packets import WIDTHS
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 
-from switchgnn.topologies.site import socket_address
+from switchgnn.topologies.rpc_address import socket_address
 from switchgnn.topologies.targets import switch_child, wait_until_serving
 from tests.ptf.switchgnn_ptf.cases import CASES, FOLDER, ROOT
 from tests.ptf.switchgnn_ptf.results import CaseResult, read_results

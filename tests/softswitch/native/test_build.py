@@ -13,7 +13,8 @@ from switchgnn.softswitch import loader as given_program
 from switchgnn.softswitch.errors import UnsupportedProgramError
 from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.native import build, engine
-from switchgnn.softswitch.native.build import Backend, compile_ahead
+from switchgnn.softswitch.native.build import Backend
+from switchgnn.softswitch.native.engine import compile_ahead
 from tests.softswitch.harness import config_bytes
 from tests.support.native import needs_compiler
 from tests.support.structure import read_tree

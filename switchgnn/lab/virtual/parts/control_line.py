@@ -10,7 +10,7 @@ import grpc
 from finsy.proto import p4r, rpc_code
 
 from switchgnn.controller.errors import ControllerError, SwitchUnreachableError
-from switchgnn.controller.p4runtime.client import election_message
+from switchgnn.controller.p4runtime.connection import election_message
 from switchgnn.controller.p4runtime.rpc_errors import not_primary
 from switchgnn.lab.virtual.parts.switch import VirtualSwitch
 from switchgnn.lab.virtual.timing import SECOND, Scheduler, Task

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from switchgnn.host.innetwork.barrier import Barrier
 from switchgnn.host.innetwork.block import BlockExchange, FeatureSender, _Fragment
-from switchgnn.host.innetwork.endpoint import Inbox, new_endpoint
+from switchgnn.host.innetwork.endpoint import new_endpoint
 from switchgnn.host.innetwork.receiver import SumReceiver, sieves
-from switchgnn.host.innetwork.responder import Notifier, Responder
+from switchgnn.host.innetwork.responder import Inbox, Notifier, Responder
 from switchgnn.host.innetwork.schedule import block_schedules
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.batches import new_batch
