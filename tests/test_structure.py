@@ -11,19 +11,22 @@ import pytest
 
 from tests.support.structure import (
     BENCH,
-    MOST_FILES,
+    FEWEST_LINES,
+    MOST_LINES,
     ORDER,
     PACKAGE,
+    Size,
     against_the_order,
     folder_circles,
-    full_folders,
+    misplaced_modules,
     module_circles,
     of_tests_or_bench,
     read_tree,
+    size_of,
 )
 
 ROOT = Path(__file__).parent.parent
-PARTS = (BENCH, "controller", "host", "topologies", PACKAGE)
+PRODUCT = ("controller", "host", "p4src", PACKAGE, "topologies")
 
 
 @pytest.fixture(scope="module")
@@ -33,10 +36,10 @@ def tree():
 
 def test_all_parts_are_read(tree):
     read = {name.split(".")[1] for name in tree.files if name.count(".") > 1}
-    assert set(ORDER) - {PACKAGE, BENCH} - read <= {"p4src"}
+    assert set(ORDER) - {PACKAGE, BENCH} - read <= {"p4src", "torch", "train"}
     assert f"{PACKAGE}.p4src.program" in tree.files
     assert tree.imports[f"{PACKAGE}.controller.plan"]
-    assert f"{PACKAGE}.errors" in tree.imports[f"{PACKAGE}.host.errors"]
+    assert f"{PACKAGE}.base.errors" in tree.imports[f"{PACKAGE}.host.errors"]
 
 
 def test_no_module_imports_itself_through_others(tree):
@@ -55,8 +58,8 @@ def test_nothing_imports_tests_and_the_product_no_benchmarks(tree):
     assert of_tests_or_bench(tree) == []
 
 
-def test_no_folder_is_too_full():
-    assert full_folders(ROOT, PARTS) == []
+def test_modules_hold_one_idea_each(tree):
+    assert misplaced_modules(tree) == []
 
 
 # A tree without any violation; `host` is linked into the package, as in the checkout.
@@ -91,7 +94,7 @@ def all_checks(tree, root):
         "folder": folder_circles(tree),
         "order": against_the_order(tree),
         "tests": of_tests_or_bench(tree),
-        "full": full_folders(root, ("host", "bench", PACKAGE)),
+        "modules": misplaced_modules(tree),
     }
 
 
@@ -182,10 +185,27 @@ def test_a_violation_is_found(tmp_path, file, text, found):
     assert {what: said for what, said in all_checks(tree, tmp_path).items() if said} == found
 
 
-def test_a_full_folder_is_found(tmp_path):
-    present = sum(name.count("/") == 1 and name.startswith("host") for name in CLEAN)
-    files = {f"host/file_{number}.py": "" for number in range(MOST_FILES - present)}
-    full = full_folders(tmp_path, ("host",)) if plant(tmp_path, files) else None
-    assert full == []
-    (tmp_path / "host" / "one_more.txt").touch()
-    assert full_folders(tmp_path, ("host",)) == [f"host has {MOST_FILES + 1} files"]
+@pytest.mark.parametrize(
+    ("lines", "importers", "found"),
+    [
+        (FEWEST_LINES - 1, 1, ["switchgnn.host.link has 59 lines and one importer"]),
+        (FEWEST_LINES, 1, []),
+        (FEWEST_LINES - 1, 2, []),
+        (MOST_LINES, 2, []),
+        (MOST_LINES + 1, 2, ["switchgnn.host.link has 601 lines"]),
+    ],
+)
+def test_a_misplaced_module_is_found(tmp_path, lines, importers, found):
+    long = "\n" * FEWEST_LINES
+    files = {name: text + long for name, text in CLEAN.items() if not name.endswith("__init__.py")}
+    files["host/link.py"] = "\n" * lines
+    for number in range(importers):
+        files[f"host/user_{number}.py"] = "import switchgnn.host.link" + long
+    assert misplaced_modules(plant(tmp_path, files)) == found
+
+
+def test_sizes_count_sources_once(tmp_path):
+    plant(tmp_path, {"p4src/ingress.p4": "1\n2\n", "p4src/compiled/a.py": "1\n"})
+    product = size_of(tmp_path, ("host", "p4src"))
+    assert product == Size(3, 4)
+    assert size_of(tmp_path, (PACKAGE,)) == Size(6, 5)

@@ -3,7 +3,7 @@
 """Trainings over several transports, in turn; PyTorch is imported when one begins."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from switchgnn.host.registry import SWITCH
 from switchgnn.p4src import load_program
 from switchgnn.planner import partition_workers
 from switchgnn.planner.graphs.boundary import boundary_edges
+from switchgnn.planner.presets import AUTO
 from switchgnn.topologies import FabricKind, Target, usual_limits
 from switchgnn.topologies.processes.nursery import Nursery
 
@@ -60,7 +61,7 @@ class Trainings:
     Args:
         settings: how often.
         setting: what is trained.
-        transports: over what.
+        transports: over what; one of them may be `auto`.
 
     Attributes:
         reports: those of each transport, by its name.
@@ -116,10 +117,25 @@ def _train(setting: Setting, data: "Dataset", transport: str) -> "TrainReport":
     from switchgnn.commands.train.steps import run_training  # noqa: PLC0415
 
     # A process of its own: PyTorch may have computed in this one.
+    job = auto_job(setting, data) if transport == AUTO else job_of(setting, transport)
     with Nursery([_STEPS], ENVIRONMENT) as nursery:
-        return run_training(
-            job_of(setting, transport), data, lambda *_: None, lambda _: None, nursery=nursery
-        )
+        return run_training(job, data, lambda *_: None, lambda _: None, nursery=nursery)
+
+
+def auto_job(setting: Setting, data: "Dataset") -> "TrainJob":
+    """Return what `train --transport auto` does, which may leave destinations to the hosts.
+
+    Args:
+        setting: what is trained, and where.
+        data: the same, loaded.
+    """
+    from switchgnn.commands.train.plan import predict_transport  # noqa: PLC0415
+    from switchgnn.planner.chosen import Asked  # noqa: PLC0415
+
+    job = replace(job_of(setting, SWITCH.name), asked=Asked(preset=AUTO))
+    found = predict_transport(job, data, lambda _: None)
+    task = replace(job.task, transport=found.chosen.name)
+    return replace(job, task=task, planned=found.planned)
 
 
 def job_of(setting: Setting, transport: str) -> "TrainJob":

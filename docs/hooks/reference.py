@@ -20,7 +20,7 @@ def module_page(root: Path, module: str) -> str:
 
     Args:
         root: of the repository.
-        module: the package; what it offers is in its ``__all__``.
+        module: the package or module; what it offers is in its ``__all__``.
     """
     folder = root.joinpath(*module.split("."))
     # A file takes the place of the function that has its name and is in it.
@@ -30,8 +30,9 @@ def module_page(root: Path, module: str) -> str:
 
 
 def offered(folder: Path) -> list[str]:
-    """Return the names in a package's ``__all__``; none, where it has no such list."""
-    tree = ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))
+    """Return the names in the ``__all__`` of a package or module; none without such a list."""
+    file = folder / "__init__.py" if folder.is_dir() else folder.with_suffix(".py")
+    tree = ast.parse(file.read_text(encoding="utf-8"))
     for node in tree.body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
             return [str(name) for name in ast.literal_eval(node.value)]

@@ -19,9 +19,10 @@ def listed(folder):
     return {page.removeprefix(f"{folder}/") for page in PAGES if page.startswith(f"{folder}/")}
 
 
-def public(folder):
-    """What a package says that it offers."""
-    for node in ast.parse((folder / "__init__.py").read_text()).body:
+def public(module):
+    """What a package or module says that it offers."""
+    file = module / "__init__.py" if module.is_dir() else module
+    for node in ast.parse(file.read_text()).body if file.exists() else ():
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
             return ast.literal_eval(node.value)
     return []
@@ -29,9 +30,10 @@ def public(folder):
 
 # The command line has pages of its own.
 PACKAGES = {
-    f"switchgnn.{folder.name}": public(folder)
-    for folder in (ROOT / "switchgnn").iterdir()
-    if folder.name != "commands" and (folder / "__init__.py").exists() and public(folder)
+    ".".join(module.relative_to(ROOT).with_suffix("").parts): public(module)
+    for folder in ("switchgnn", "switchgnn/lab")
+    for module in (ROOT / folder).iterdir()
+    if module.name not in ("__init__.py", "commands") and public(module)
 }
 
 

@@ -33,10 +33,29 @@ def error_names(files: Iterable[Path]) -> frozenset[str]:
     return frozenset(known)
 
 
-def incomplete(file: Path, errors: frozenset[str]) -> list[str]:
-    """Return what the docstrings of public functions and classes of a file leave out."""
+def offered(files: Iterable[Path]) -> frozenset[str]:
+    """Return the names in all lists ``__all__`` of these files: programs of users import them."""
+    return frozenset(
+        name
+        for file in files
+        for node in _parse(file).body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+        for name in ast.literal_eval(node.value)
+    )
+
+
+def incomplete(file: Path, errors: frozenset[str], public: frozenset[str]) -> list[str]:
+    """Return what the docstrings of public functions and classes of a file leave out.
+
+    Args:
+        file: Python source.
+        errors: names of errors that a docstring must mention.
+        public: names of the functions and classes that are public.
+    """
     found = []
     for name, node in _public(_parse(file)):
+        if name.partition(".")[0] not in public:
+            continue
         documented = ast.get_docstring(node) or ""
         missing = [
             section

@@ -3,12 +3,17 @@
 """Which module imports which, read from the files without running them."""
 
 import ast
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 PACKAGE = "switchgnn"
 BENCH, TESTS = "bench", "tests"
+# A longer module holds more than one idea; a shorter one belongs to its only importer.
+FEWEST_LINES, MOST_LINES = 60, 600
+# What somebody reads; of BMv2's JSON, plans and pictures nobody does.
+SOURCES = (".p4", ".py", ".h", ".cc", ".js", ".css", ".html", ".toml")
 # What each room may import besides itself; modules of `switchgnn/` itself are ROOT.
 ROOT, LAB = "switchgnn", "lab"
 PARTS: Mapping[str, frozenset[str]] = {
@@ -190,12 +195,47 @@ def of_tests_or_bench(tree: Tree) -> list[str]:
     )
 
 
-def sizes_amiss(root: Path, parts: Iterable[str], importers: Mapping[str, int]) -> list[str]:
-    """Files that are too long, and short modules that only one other module imports.
+def misplaced_modules(tree: Tree) -> list[str]:
+    """Modules that nobody reads in one piece, or that belong to the only one that imports them."""
+    importers = Counter(
+        other for name, others in tree.imports.items() if part_of(name) != BENCH for other in others
+    )
+    found = []
+    for name, file in tree.files.items():
+        lines = len(file.read_text(encoding="utf-8").splitlines())
+        if part_of(name) == BENCH or file.name in ("__init__.py", "__main__.py"):
+            continue
+        if lines > MOST_LINES:
+            found.append(f"{name} has {lines} lines")
+        elif lines < FEWEST_LINES and importers[name] == 1:
+            found.append(f"{name} has {lines} lines and one importer")
+    return sorted(found)
 
-    Args:
-        root: of the checkout.
-        parts: its folders to look at.
-        importers: how many modules of the product import each module.
-    """
-    raise NotImplementedError
+
+@dataclass(frozen=True)
+class Size:
+    """How much there is to read."""
+
+    files: int
+    lines: int
+
+
+def size_of(root: Path, parts: Iterable[str]) -> Size:
+    """Count files and lines of some folders or files of a checkout, without what is generated."""
+    files = [file for part in parts for file in _sources(root / part)]
+    return Size(len(files), sum(_lines(file) for file in files))
+
+
+def _sources(path: Path) -> Iterator[Path]:
+    if path.is_file():
+        yield path
+        return
+    for file in sorted(path.rglob("*")):
+        inside = file.relative_to(path).parts
+        linked = any((path / Path(*inside[:depth])).is_symlink() for depth in range(1, len(inside)))
+        if file.is_file() and file.suffix in SOURCES and "compiled" not in inside and not linked:
+            yield file
+
+
+def _lines(file: Path) -> int:
+    return len(file.read_text(encoding="utf-8").splitlines())

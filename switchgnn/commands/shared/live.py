@@ -4,7 +4,7 @@
 
 import importlib.util
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -13,23 +13,8 @@ import typer
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.machine import how_to_install
 from switchgnn.base.options import OUTPUT
-from switchgnn.controller import P4RuntimeClient, TlsOptions
-from switchgnn.controller.watch import WATCH_DEADLINE
-from switchgnn.host.metrics import METRICS_EVENT
-from switchgnn.live.gather import EVERY, LinkSeen
-from switchgnn.live.machines import Switches
-from switchgnn.live.server import Show, showing
-from switchgnn.live.snapshot import (
-    CablePlace,
-    Ending,
-    Epoch,
-    Outcome,
-    Picture,
-    SwitchPlace,
-    WorkerPlace,
-)
-from switchgnn.topologies import Fabric, Target
-from switchgnn.topologies.fabric import Backlog
+from switchgnn.controller import TlsOptions
+from switchgnn.topologies import Fabric
 
 
 @dataclass(frozen=True)
@@ -165,179 +150,8 @@ class LiveOptions:
             return
         # What needs packages that most runs do without.
 
+        from switchgnn.commands.shared.live_page import served  # noqa: PLC0415
+
         with served(title, port=self.live_port or 0, epochs=epochs) as (onlooker, address):
             tell_address(address)
             yield onlooker
-
-
-_INTERRUPTED = 130  # the exit code of Ctrl-C
-
-
-@contextmanager
-def served(title: str, *, port: int, epochs: int) -> Iterator[tuple[Onlooker, str]]:
-    """Serve a page, as long as the block runs; its last event says how the block has ended.
-
-    Args:
-        title: what runs.
-        port: 0: any that is free.
-        epochs: how many there are to be; 0: it is no training.
-
-    Yields:
-        What is to be told, and the address of the page.
-
-    Raises:
-        LiveError: nobody can listen there.
-    """
-    with showing(title, port=port, epochs=epochs) as (show, address):
-        try:
-            yield _PageOnlooker(show), address
-        except (KeyboardInterrupt, typer.Exit) as leaving:
-            if isinstance(leaving, typer.Exit) and leaving.exit_code != _INTERRUPTED:
-                raise
-            show.gathering.end(Ending(Outcome.INTERRUPTED, "Interrupted."))
-            raise
-        except SwitchGNNError as error:
-            show.gathering.end(Ending(Outcome.FAILED, str(error)))
-            raise
-        except Exception as error:
-            show.gathering.end(Ending(Outcome.FAILED, f"{type(error).__name__}: {error}"))
-            raise
-        finally:
-            # Who leaves by another way, as a command that exits, has done what it was to do.
-            show.gathering.end(Ending(Outcome.DONE, "Done."))
-
-
-class _PageOnlooker(Onlooker):
-    """Hears for a page."""
-
-    tell_every = EVERY
-
-    def __init__(self, show: Show) -> None:
-        self._show = show
-
-    def step(self, name: str) -> None:
-        """Show what is being done."""
-        if self._show.gathering.step(name):
-            self._show.publish()
-
-    @contextmanager
-    def over(self, running: Running) -> Iterator[None]:
-        """Look at a network, as long as the block runs."""
-        gathering = self._show.gathering
-        gathering.begin(_picture(running))
-        with ExitStack() as stack:
-            look = _Look(self._show, running)
-            stack.callback(look.close)
-            stack.enter_context(self._show.looking(look))
-            yield
-            gathering.finish()
-
-    @contextmanager
-    def over_one_process(self, transport: str) -> Iterator[None]:
-        """Look at a process that needs no network, as long as the block runs."""
-        self._show.gathering.begin(Picture(transport, "one process", "no switch", (), (), ()))
-        with self._show.looking(lambda: None):
-            yield
-
-    def event(self, worker: int, event: dict[str, Any]) -> None:
-        """Take the metrics of a worker, and worker 0's epochs."""
-        if event["event"] == METRICS_EVENT:
-            self._show.gathering.worker(worker, event["values"])
-        elif event["event"] == "epoch" and worker == 0:
-            accuracy = event["accuracy"] or {}
-            self._show.gathering.epoch(
-                Epoch(event["epoch"], event["loss"], accuracy.get("validation"))
-            )
-
-    def done(self, words: str, *, right: bool = True) -> None:
-        """Show how it has ended."""
-        self._show.gathering.end(Ending(Outcome.DONE if right else Outcome.WRONG, words))
-
-
-def _picture(running: Running) -> Picture:
-    site = running.fabric.site
-    upper = {cable.upper.switch for cable in site.cables}
-    target = "BMv2" if site.target is Target.BMV2 else "the embedded switch"
-    return Picture(
-        transport=running.transport,
-        ran_on="Mininet" if running.fabric.workers_have_hosts else "loopback",
-        target=target,
-        workers=tuple(
-            WorkerPlace(switch, site.port(worker)) for worker, (switch, _) in enumerate(site.places)
-        ),
-        switches=tuple(
-            SwitchPlace(switch.name, int(place in upper))
-            for place, switch in enumerate(site.switches)
-        ),
-        cables=tuple(
-            CablePlace(cable.name, cable.lower.switch, cable.upper.switch) for cable in site.cables
-        ),
-        steps=running.steps,
-        no_slots=f"not told by {target}",
-    )
-
-
-class _Look:
-    """Reads what switches and the links between them say."""
-
-    def __init__(self, show: Show, running: Running) -> None:
-        self._show = show
-        self._fabric = running.fabric
-        told = running.fabric.site.target is not Target.BMV2
-        clients = [
-            P4RuntimeClient(
-                switch.grpc_address,
-                tls=running.credentials,
-                primary=False,
-                deadline=WATCH_DEADLINE,
-            )
-            for switch in running.fabric.site.switches
-        ]
-        # BMv2 would only refuse it.
-        self._switches = Switches(clients, running.bank_slots if told else ())
-
-    def __call__(self) -> None:
-        self._show.gathering.switches(*self._switches.read())
-        self._show.gathering.links(*self._links())
-
-    def close(self) -> None:
-        """Disconnect."""
-        self._switches.close()
-
-    def _links(self) -> tuple[list[LinkSeen], list[LinkSeen]]:
-        site = self._fabric.site
-        links = site.workers + len(site.cables)
-        try:
-            waiting = self._fabric.backlogs() or [Backlog(None, None)] * links
-            cables = self._cables()
-        except (OSError, SwitchGNNError):
-            # The network is being taken down.
-            waiting = [Backlog(None, None)] * links
-            cables = [LinkSeen() for _ in site.cables]
-        return (
-            [
-                LinkSeen(waiting_up=each.up, waiting_down=each.down)
-                for each in waiting[: site.workers]
-            ],
-            [
-                LinkSeen(cable.bytes_up, cable.bytes_down, cable.lost, each.up, each.down)
-                for cable, each in zip(cables, waiting[site.workers :], strict=True)
-            ],
-        )
-
-    def _cables(self) -> list[LinkSeen]:
-        cables = self._fabric.site.cables
-        if self._fabric.relay is not None:
-            counts = self._fabric.relay.counts()
-            return [
-                LinkSeen(
-                    counts[cable.name]["up"],
-                    counts[cable.name]["down"],
-                    sum(way["lost"] for way in counts[cable.name]["faults"].values()),
-                )
-                for cable in cables
-            ]
-        counted = self._fabric.cable_bytes()
-        if counted is None:
-            return [LinkSeen() for _ in cables]
-        return [LinkSeen(each.up, each.down) for each in counted]

@@ -27,8 +27,8 @@ RUNTIME = Path(__file__).parent / "runtime"
 SOFTSWITCH = Path(__file__).parent.parent
 # All that has a say in what becomes of a program's document.
 TRANSLATOR = (
-    *("document/*.py", "loader.py", "refusal.py", "program.py", "given_program.py", "codegen/*.py"),
-    *("errors.py", "hashing.py", "native/interface.py", "native/translation/*.py"),
+    *("document.py", "loader.py", "program.py", "codegen/*.py", "errors.py", "hashing.py"),
+    *("native/library.py", "native/translation/*.py"),
 )
 _FLAGS = ("-std=c++17", "-O2", "-ftree-vectorize", "-march=native", "-fPIC", "-shared", "-w")
 _CACHE = "softswitch"

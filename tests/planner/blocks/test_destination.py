@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from switchgnn.planner import PlannerError, graph_from_edges
 from switchgnn.planner.blocks import destination as blocks_destination
-from switchgnn.planner.blocks import mlgp as blocks_hypergraph
+from switchgnn.planner.blocks import hypergraph as blocks_hypergraph
 from switchgnn.planner.blocks.destination import (
     destination,
     destination_blocks,

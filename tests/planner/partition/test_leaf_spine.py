@@ -13,7 +13,7 @@ from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, FEATURE_FRAME_BYTES
 from switchgnn.planner import Direction, PlannerError, build_plan, graph_from_edges, load_graph
 from switchgnn.planner.check.switch import check_leaf_spine
 from switchgnn.planner.costs.report import Frames, report_leaf_spine_direction
-from switchgnn.planner.partition import metis as module
+from switchgnn.planner.partition import metis_leaf_spine as module
 from switchgnn.planner.partition.leaf_spine import crossing_copies, crossing_sums, even_leaf_spine
 from switchgnn.planner.partition.metis_leaf_spine import metis_leaf_spine, partition_for_leaf_spine
 from switchgnn.planner.partition.workers import partition_workers
