@@ -12,6 +12,7 @@ import pytest
 from tests.support.docstrings import error_names, incomplete, offered, strange_words
 
 ROOT = Path(__file__).parent.parent
+BENCH = ROOT / "bench"
 FOLDERS = ("bench", "controller", "host", "p4src", "switchgnn", "topologies")
 FILES = sorted(file for folder in FOLDERS for file in (ROOT / folder).rglob("*.py"))
 
@@ -21,7 +22,12 @@ def test_docstrings_have_their_sections():
     assert "PlannerError" in errors
     public = offered(FILES)
     assert {"build_plan", "join"} < public
-    assert [line for file in FILES for line in incomplete(file, errors, public)] == []
+    assert [
+        line
+        for file in FILES
+        if BENCH not in file.parents
+        for line in incomplete(file, errors, public)
+    ] == []
 
 
 def test_docstrings_and_comments_are_in_plain_words():
@@ -141,4 +147,4 @@ def test_what_is_missing_is_found(tmp_path, old, new, found):
 def test_options_of_a_command_describe_themselves(tmp_path):
     text = '__all__ = ["run"]\n\n\ndef run(a: int, b: int, c: int) -> None:\n    """Run."""\n'
     assert judge(tmp_path, text) == ["run has no Args:"]
-    assert judge(tmp_path, text, "command.py") == []
+    assert judge(tmp_path, text.replace("def", "@app.command()\ndef")) == []

@@ -94,7 +94,6 @@ def all_checks(tree, root):
         "folder": folder_circles(tree),
         "order": against_the_order(tree),
         "tests": of_tests_or_bench(tree),
-        "modules": misplaced_modules(tree),
     }
 
 
@@ -135,10 +134,10 @@ def test_a_clean_tree_is_clean(tmp_path):
         ),
         (
             "switchgnn/base/errors.py",
-            "from .planner.cut import metis",
+            "from ..planner.cut import metis",
             {
                 "module": ["modules: switchgnn.base.errors - switchgnn.planner.cut.metis"],
-                "folder": ["switchgnn: errors - planner"],
+                "folder": ["switchgnn: base - planner"],
                 "order": ["switchgnn.base.errors imports switchgnn.planner.cut.metis"],
             },
         ),
@@ -208,4 +207,4 @@ def test_sizes_count_sources_once(tmp_path):
     plant(tmp_path, {"p4src/ingress.p4": "1\n2\n", "p4src/compiled/a.py": "1\n"})
     product = size_of(tmp_path, ("host", "p4src"))
     assert product == Size(3, 4)
-    assert size_of(tmp_path, (PACKAGE,)) == Size(6, 5)
+    assert size_of(tmp_path, (PACKAGE,)) == Size(7, 5)

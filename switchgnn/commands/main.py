@@ -136,14 +136,10 @@ def _printable(text: str) -> str:
 
 def _application() -> "typer.Typer":
     # Many worker processes start at a time; the imports here load only what each one needs.
-    if sys.argv[1:2] == ["worker"]:
-        from switchgnn.commands.worker import app as worker_app  # noqa: PLC0415
+    if sys.argv[1:2] in (["worker"], ["train-worker"]):
+        from switchgnn.commands.worker import app as workers  # noqa: PLC0415
 
-        return worker_app
-    if sys.argv[1:2] == ["train-worker"]:
-        from switchgnn.commands.train_worker import app as train_worker_app  # noqa: PLC0415
-
-        return train_worker_app
+        return workers
     from switchgnn.commands.application import app  # noqa: PLC0415
 
     return app

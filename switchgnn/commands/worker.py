@@ -1,28 +1,35 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""`switchgnn worker`: one worker process, started by `switchgnn run`."""
+"""`switchgnn worker` and `switchgnn train-worker`: processes that `run` and `train` start.
+
+Each imports only what it needs, as many start at once.
+"""
 
 import signal
 import sys
 
 import typer
 
-from switchgnn.host.worker import WorkerTask, run_worker
-
-app = typer.Typer(
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-
-@app.callback()
-def group() -> None:
-    """Make `worker` a subcommand, although it is the only one here."""
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command()
 def worker() -> None:
     """Take a task as one line of JSON from standard input and do it."""
+    from switchgnn.host.worker import WorkerTask, run_worker  # noqa: PLC0415
+
+    run_worker(WorkerTask.from_json(_task()))
+
+
+@app.command()
+def train_worker() -> None:
+    """Take a task as one line of JSON from standard input and do it."""
+    line = _task()
+    from switchgnn.training.worker import TrainTask, run_train_worker  # noqa: PLC0415
+
+    run_train_worker(TrainTask.from_json(line))
+
+
+def _task() -> str:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to stop
-    run_worker(WorkerTask.from_json(sys.stdin.readline()))
+    return sys.stdin.readline()

@@ -9,8 +9,7 @@ import pytest
 
 from switchgnn.softswitch import Backend, EthernetSpec, QueueSettings, SoftSwitch
 from switchgnn.softswitch.errors import PortError
-from switchgnn.softswitch.ports import SocketPort
-from switchgnn.softswitch.ports.interface import find_interface
+from switchgnn.softswitch.ports import SocketPort, find_interface
 from tests.softswitch.harness import config_bytes
 from tests.softswitch.namespace import make_wire, needs_shaping, network_namespace, shape
 from tests.softswitch.test_pressure import order, queue_depth

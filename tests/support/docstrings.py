@@ -10,8 +10,7 @@ from pathlib import Path
 
 # A docstring must say what each argument is where there are more than this.
 FEW_ARGUMENTS = 2
-# Options of a command carry their own help, and the docstring is the help of the command.
-COMMAND_FILES = ("command.py", "commands.py", "__main__.py")
+COMMANDS = re.compile(r"\.(command|callback)\(")
 ERROR = "SwitchGNNError"
 WORDS = re.compile(r"\b(whoever|so many)\b", re.IGNORECASE)
 _NOTHING = ("None", "Never", "NoReturn")
@@ -59,7 +58,7 @@ def incomplete(file: Path, errors: frozenset[str], public: frozenset[str]) -> li
         documented = ast.get_docstring(node) or ""
         missing = [
             section
-            for section in _needed(node, errors, commands=file.name in COMMAND_FILES)
+            for section in _needed(node, errors)
             if not any(f"{word}:" in documented.splitlines() for word in section.split("/"))
         ]
         found += [f"{file}:{node.lineno}: {name} has no {section}:" for section in missing]
@@ -76,12 +75,12 @@ def _public(tree: ast.Module) -> Iterator[tuple[str, Function | ast.ClassDef]]:
                         yield f"{node.name}.{method.name}", method
 
 
-def _needed(node: Function | ast.ClassDef, errors: frozenset[str], *, commands: bool) -> list[str]:
+def _needed(node: Function | ast.ClassDef, errors: frozenset[str]) -> list[str]:
     """Return the sections that the docstring must have."""
     if isinstance(node, ast.ClassDef):
         made = [it for it in node.body if isinstance(it, Function) and it.name == "__init__"]
         return ["Args"] if any(_arguments(it) > FEW_ARGUMENTS for it in made) else []
-    if commands or _arguments(node) <= FEW_ARGUMENTS:
+    if _is_command(node) or _arguments(node) <= FEW_ARGUMENTS:
         return []
     needed = ["Args"]
     if node.returns is None or ast.unparse(node.returns) not in _NOTHING:
@@ -89,6 +88,11 @@ def _needed(node: Function | ast.ClassDef, errors: frozenset[str], *, commands: 
     if errors.intersection(_raised(node)):
         needed.append("Raises")
     return needed
+
+
+def _is_command(node: Function) -> bool:
+    """Whether its docstring is the help of a command, whose options have help of their own."""
+    return any(COMMANDS.search(ast.unparse(each)) for each in node.decorator_list)
 
 
 def _arguments(node: Function) -> int:

@@ -21,7 +21,7 @@ from switchgnn.commands.run.reference import SUM_BYTES, Comparison
 from switchgnn.commands.run.report import Measured, Prepared, RunOptions, RunReport, make_report
 from switchgnn.commands.shared.console import naming_who_releases, releases_between
 from switchgnn.commands.shared.leaf_spine import all_cables, partial_sums_taken
-from switchgnn.commands.shared.live import NOBODY, Onlooker, Running
+from switchgnn.commands.shared.onlooker import NOBODY, Onlooker, Running
 from switchgnn.commands.shared.outputs import (
     Recordings,
     log_install,

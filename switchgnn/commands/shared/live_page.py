@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.commands.shared.live import Onlooker, Running
+from switchgnn.commands.shared.onlooker import Onlooker, Running
 from switchgnn.controller import P4RuntimeClient
 from switchgnn.controller.watch import WATCH_DEADLINE
 from switchgnn.host.metrics import METRICS_EVENT

@@ -270,7 +270,7 @@ def _traceback(child: Child) -> str:
 
 
 # What they import, so that it is there when they are forked.
-_MODULES = ("switchgnn.softswitch.daemon.command", "switchgnn.commands.worker")
+_MODULES = ("switchgnn.softswitch.daemon.command", "switchgnn.host.worker")
 
 
 def fork_nursery() -> Nursery:

@@ -23,7 +23,7 @@ from switchgnn.commands.shared.leaf_spine import (
     partial_sums_taken,
     report_leaf_spine,
 )
-from switchgnn.commands.shared.live import NOBODY, Onlooker, Running
+from switchgnn.commands.shared.onlooker import NOBODY, Onlooker, Running
 from switchgnn.commands.shared.outputs import log_install, logged_steps, run_logs
 from switchgnn.commands.shared.site import bank_slots_of, faults_on_cables, make_site, shares_of
 from switchgnn.commands.shared.workers import EventListener, follow_workers, fork_nursery

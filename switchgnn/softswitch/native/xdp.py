@@ -22,9 +22,14 @@ from typing import Any
 from switchgnn.base.native import CompilerError, LibrarySource, compiled_library, find_compiler
 from switchgnn.softswitch.errors import PortError
 from switchgnn.softswitch.native.build import RUNTIME
-from switchgnn.softswitch.ports import XdpSpec
-from switchgnn.softswitch.ports.interface import Interface, find_interface
-from switchgnn.softswitch.ports.sockets import ETHERNET_OVERHEAD_BYTES, packet_socket, promiscuous
+from switchgnn.softswitch.ports import (
+    ETHERNET_OVERHEAD_BYTES,
+    Interface,
+    XdpSpec,
+    find_interface,
+    packet_socket,
+    promiscuous,
+)
 
 _FAMILY = 44
 # The kernel keeps so much free in front of a frame: XDP_PACKET_HEADROOM of linux/bpf.h.

@@ -7,7 +7,8 @@ import pytest
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.machine import Installation
-from switchgnn.commands.shared.live import NOBODY, LiveOptions
+from switchgnn.commands.shared.live import LiveOptions
+from switchgnn.commands.shared.onlooker import NOBODY
 
 
 def test_nobody_wants_a_page():
