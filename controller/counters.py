@@ -136,7 +136,7 @@ def _read_cells(
 
 # The switch copies each cell by itself, between two turns of forwarding.
 _MOST_CELLS = 256
-# The low bits of a state are a count, those above the tag of a block; see aggregator.p4.
+# The low bits of a state are a count, those above the tag of a block; see banks.p4.
 _COUNT_BITS = 16
 
 

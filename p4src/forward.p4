@@ -23,7 +23,7 @@ control Forward(in headers_t hdr,
         standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
     }
 
-    // All but the port that the frame came from, with a switch above among them.
+    // All ports but the ingress port, including those to a switch above.
     action flood_stations() {
         meta.outcome = FLOODED;
         meta.flood = 1;

@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What follows a pass of a packet that adds to slots: the rest of the banks, the next
-// hop, or the end. Chooses between the result port, a loop port, and the group of both.
+// Where a packet goes after a pass: Loop for packets that add to slots, Answer for others.
 // Must be applied after Banks and Result.
 #ifndef _LOOP_
 #define _LOOP_
@@ -10,7 +9,10 @@
 #include "headers.p4"
 #include "metadata.p4"
 #include "sizes.p4"
+#include "payload.p4"
 
+// The rest of the banks, the next hop, or the end. Chooses between the result port, a loop
+// port, and the group of both.
 control Loop(in headers_t hdr,
              inout metadata_t meta,
              inout standard_metadata_t standard_metadata) {
@@ -28,7 +30,7 @@ control Loop(in headers_t hdr,
         meta.loop.next_bank = 0;
     }
 
-    // An acknowledgement must wait for the next pass when a sum leaves in this.
+    // When a sum leaves in this pass, the acknowledgement waits for the next one.
     action finish() {
         meta.loop.finished = 1;
         again = meta.send_sum & hdr.switchgnn.echo;
@@ -56,6 +58,70 @@ control Loop(in headers_t hdr,
             standard_metadata.egress_spec = FIRST_LOOP_PORT + lane;
         } else if (meta.send_ack == 1) {
             standard_metadata.egress_spec = meta.loop.port;
+        }
+    }
+}
+
+// A repeated feature is acknowledged again; a recall gets the sum, or else MISSING with the
+// count of the slot; a MISSING from above gets this switch's part of the sum.
+control Answer(inout headers_t hdr,
+               inout metadata_t meta,
+               inout standard_metadata_t standard_metadata) {
+    NoPayload() no_payload;
+
+    action acknowledge() {
+        meta.send_ack = 1;
+        standard_metadata.egress_spec = meta.loop.port;
+    }
+
+    action send_again() {
+        standard_metadata.egress_spec = meta.result_port;
+    }
+
+    action send_missing() {
+        meta.send_missing = 1;
+        standard_metadata.egress_spec = meta.loop.port;
+    }
+
+    // Asks the other leaves for their parts.
+    action recall_parts() {
+        standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
+    }
+
+    // The part goes up. The MISSING goes around the loop, and from there down like the
+    // acknowledgement of a feature.
+    action send_part() {
+        standard_metadata.mcast_grp = meta.result_group
+            + (bit<16>) hdr.switchgnn.src_id[LOOP_LANE_BITS - 1:0];
+        meta.loop.pass_number = 1;
+        meta.loop.finished = 1;
+        meta.loop.port = meta.destination_port;
+    }
+
+    // The MISSING alone; Passage has set its port.
+    action send_missing_down() {
+        meta.send_ack = 1;
+    }
+
+    apply {
+        if (meta.outcome == DUPLICATE && hdr.switchgnn.echo == 1) {
+            acknowledge();
+        } else if (meta.outcome == RECALLED) {
+            if (meta.send_sum == 1) {
+                send_again();
+            } else if (meta.from_above == 0) {
+                send_missing();
+                if (meta.leaves_below == 1 && hdr.switchgnn.resend == 1) {
+                    recall_parts();
+                }
+            }
+        } else if (meta.look_again == 1) {
+            if (meta.send_sum == 1) {
+                send_part();
+                no_payload.apply(hdr);
+            } else {
+                send_missing_down();
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Where a complete sum goes: the destination vertex, the port of its worker,
+// The way of a complete sum: the destination vertex, the port of its worker,
 // and the first of the groups {that port, a loop port}, one per loop port. A
 // leaf's part of a sum goes to a spine, as the feature of a partial sum.
 #ifndef _RESULT_
@@ -27,7 +27,7 @@ control Result(in headers_t hdr, inout metadata_t meta) {
         meta.send_sum = 1;
     }
 
-    // Complete sums for which no entry says where they go.
+    // Complete sums without an entry.
     counter(1, CounterType.packets) unrouted;
 
     action no_result() {

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the product's banks are measured against: one slot per pass and one register of
-// 32 bits per lane, the way in-network aggregation is usually written. Only bank 0 of a
+// The baseline of the product's banks: one slot per pass and one register of
+// 32 bits per lane, the usual form of in-network aggregation. Only bank 0 of a
 // fanout entry is used, and it has the memory of all banks.
 #ifndef _BANKS_
 #define _BANKS_

@@ -96,7 +96,7 @@ def test_the_products_banks_never_overflow(client, network, program):
 
 
 def test_the_numbers_are_those_of_the_sources():
-    text = (SOURCE_FOLDER / "strawman" / "pooled_aggregator.p4").read_text()
+    text = (SOURCE_FOLDER / "strawman" / "banks.p4").read_text()
     assert re.search(r"SLOT_OVERFLOWED = SLOT_EVENTS;", text)
     assert len(SlotEvent) == OVERFLOWED_CELL
     assert LAYOUT.counter("bank0.events").size == len(SlotEvent) + 1

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""turn.p4: what is for a later tag than the next one is refused, whatever it is."""
+"""barrier.p4: what is for a later tag than the next one is refused, whatever it is."""
 
 import itertools
 from typing import Any
@@ -9,7 +9,7 @@ from scapy.packet import Packet
 
 from switchgnn.controller import Outcome
 from switchgnn.host.wire.header import NOBODY, Kind, Refusal
-from tests.ptf.cases.tier import answer_from_above, report
+from tests.ptf.cases.session import answer_from_above, report
 from tests.ptf.switchgnn_ptf.barrier_test import BarrierTest
 from tests.ptf.switchgnn_ptf.leaf_spine_test import ABOVE, LeafTest
 from tests.ptf.switchgnn_ptf.packets import (
