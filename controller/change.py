@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from finsy.proto import p4r
 
-from switchgnn.controller.controls.passage import Session
+from switchgnn.controller.controls.session import Session
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.messages import (
     DELETE,

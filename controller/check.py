@@ -5,8 +5,11 @@
 import numpy as np
 
 from switchgnn.base.network import Network
-from switchgnn.controller.controls.aggregation import FIRST_LOOP_PORT, Banks, Fanout, Pool, has_pool
-from switchgnn.controller.controls.passage import LAST_TAGS_REGISTER, Session
+from switchgnn.controller.controls.banks import Banks, Pool, has_pool
+from switchgnn.controller.controls.claim import LAST_TAGS_REGISTER
+from switchgnn.controller.controls.fanout import Fanout
+from switchgnn.controller.controls.loop import FIRST_LOOP_PORT
+from switchgnn.controller.controls.session import Session
 from switchgnn.controller.errors import PlanRefusedError
 from switchgnn.controller.memory import memory_of
 from switchgnn.controller.p4runtime.layout import Array, Layout

@@ -19,7 +19,7 @@ from switchgnn.base.described import DescribedNetwork, read_network
 from switchgnn.base.interruptible import wait_for_interrupt
 from switchgnn.base.network import Network, leaf_spine_networks, star_network
 from switchgnn.base.options import with_groups
-from switchgnn.controller.controls.passage import DEFAULT_ECN_THRESHOLD
+from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.controller.errors import ControllerError
 from switchgnn.controller.install import Share, install_each
 from switchgnn.controller.install import clear as clear_switch

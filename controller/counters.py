@@ -7,9 +7,9 @@ from dataclasses import dataclass, fields
 
 from finsy.proto import p4r
 
-from switchgnn.controller.controls.aggregation import PASSES_COUNTER, BankEvents, Banks, Passes
-from switchgnn.controller.controls.passage import COUNTER as OUTCOME_COUNTER
-from switchgnn.controller.controls.passage import Outcome, decode_outcomes
+from switchgnn.controller.controls.banks import PASSES_COUNTER, BankEvents, Banks, Passes
+from switchgnn.controller.controls.outcome import COUNTER as OUTCOME_COUNTER
+from switchgnn.controller.controls.outcome import Outcome, decode_outcomes
 from switchgnn.controller.errors import ControllerError, SwitchUnreachableError
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
 from switchgnn.controller.p4runtime.layout import Array, Layout

@@ -13,26 +13,14 @@ from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Network
 from switchgnn.controller.change import ChangeCounts, change_between
 from switchgnn.controller.check import check_plan, check_rows
-from switchgnn.controller.controls.aggregation import (
-    Destination,
-    Fanout,
-    Loop,
-    Partial,
-    Pool,
-    Result,
-    has_pool,
-)
-from switchgnn.controller.controls.passage import (
-    DEFAULT_ECN_THRESHOLD,
-    Congestion,
-    Departure,
-    Forward,
-    Session,
-    SessionEntry,
-    Source,
-    Tier,
-    Worker,
-)
+from switchgnn.controller.controls.banks import Pool, has_pool
+from switchgnn.controller.controls.claim import Destination, Partial, Source
+from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD, Congestion
+from switchgnn.controller.controls.departure import Departure
+from switchgnn.controller.controls.fanout import Fanout
+from switchgnn.controller.controls.forward import Forward
+from switchgnn.controller.controls.loop import Loop, Result
+from switchgnn.controller.controls.session import Session, SessionEntry, Tier, Worker
 from switchgnn.controller.errors import (
     ControllerError,
     InstallCancelledError,

@@ -6,15 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from switchgnn.base.network import Network
-from switchgnn.controller.controls.aggregation import Destination, Fanout, Partial, Result
-from switchgnn.controller.controls.passage import (
-    LAST_TAGS_REGISTER,
-    Departure,
-    Forward,
-    Session,
-    Source,
-    Worker,
-)
+from switchgnn.controller.controls.claim import LAST_TAGS_REGISTER, Destination, Partial, Source
+from switchgnn.controller.controls.departure import Departure
+from switchgnn.controller.controls.fanout import Fanout
+from switchgnn.controller.controls.forward import Forward
+from switchgnn.controller.controls.loop import Result
+from switchgnn.controller.controls.session import Session, Worker
 from switchgnn.controller.errors import (
     NoPrimaryError,
     OtherPlanError,

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.metrics import Histogram, Metric, MetricKind
-from switchgnn.controller.controls.passage import Congestion, Session, SessionEntry
+from switchgnn.controller.controls.congestion import Congestion
+from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.counters import Counters, read_counters
 from switchgnn.controller.errors import (
     ControllerError,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from switchgnn.base.network import Network
 from switchgnn.planner.plan.files import read_manifest, read_switch_part
 from switchgnn.planner.plan.leaf_spine import LeafSpinePart
 from switchgnn.planner.plan.plan import SwitchPart
@@ -85,6 +86,10 @@ class SwitchPlan:
     def neighbours(self) -> int:
         """How many neighbours the switch has; those above come last."""
         return len(self.below) + self.above
+
+    def ports(self, network: Network) -> list[int]:
+        """Return the port of each neighbour."""
+        return [each.port for each in network.neighbours[: self.neighbours]]
 
     @property
     def number(self) -> int:

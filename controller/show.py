@@ -8,16 +8,13 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.table import Table
 
-from switchgnn.controller.controls.aggregation import Destination, Fanout, Partial, Result
-from switchgnn.controller.controls.passage import (
-    Congestion,
-    Departure,
-    Forward,
-    Session,
-    SessionEntry,
-    Source,
-    Worker,
-)
+from switchgnn.controller.controls.claim import Destination, Partial, Source
+from switchgnn.controller.controls.congestion import Congestion
+from switchgnn.controller.controls.departure import Departure
+from switchgnn.controller.controls.fanout import Fanout
+from switchgnn.controller.controls.forward import Forward
+from switchgnn.controller.controls.loop import Result
+from switchgnn.controller.controls.session import Session, SessionEntry, Worker
 from switchgnn.controller.counters import Counters, read_counters
 from switchgnn.controller.errors import ControllerError
 from switchgnn.controller.p4runtime.client import P4RuntimeClient

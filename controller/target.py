@@ -10,7 +10,7 @@ from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.described import DescribedNetwork, DescribedSwitch, networks_of
 from switchgnn.base.network import Network
 from switchgnn.controller.change import Change, change_between, group_updates
-from switchgnn.controller.controls.passage import Session, SessionEntry
+from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.errors import (
     ControllerError,
     InstallCancelledError,

@@ -11,7 +11,8 @@ from typing import Protocol
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Network
-from switchgnn.controller.controls.passage import DEFAULT_ECN_THRESHOLD, Session
+from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
+from switchgnn.controller.controls.session import Session
 from switchgnn.controller.counters import read_totals
 from switchgnn.controller.errors import (
     ControllerError,

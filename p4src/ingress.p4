@@ -22,7 +22,6 @@
 #include "seen.p4"
 #include "outcome.p4"
 #include "payload.p4"
-#include "result.p4"
 #include "loop.p4"
 
 control SwitchIngress(inout headers_t hdr,

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Where a packet goes after a pass: Loop for packets that add to slots, Answer for others.
-// Must be applied after Banks and Result.
+// Where a packet goes after a pass. Result routes a complete sum; then Loop applies to packets that
+// add to slots, Answer to others. Must be applied after Banks.
 #ifndef _LOOP_
 #define _LOOP_
 
@@ -10,6 +10,54 @@
 #include "metadata.p4"
 #include "sizes.p4"
 #include "payload.p4"
+
+// The way of a complete sum: the destination vertex, the port of its worker, and the first of
+// the groups {that port, a loop port}, one per loop port. A leaf's part of a sum goes to a
+// spine, as the feature of a partial sum.
+control Result(in headers_t hdr, inout metadata_t meta) {
+    action set_result(vertex_t vertex, port_t port, bit<16> group) {
+        meta.destination = vertex;
+        meta.result_port = port;
+        meta.result_group = group;
+        meta.send_sum = 1;
+    }
+
+    action set_partial(vertex_t vertex, vertex_t source, port_t port, bit<16> group) {
+        meta.destination = vertex;
+        meta.partial = source;
+        meta.result_port = port;
+        meta.result_group = group;
+        meta.send_sum = 1;
+    }
+
+    // Complete sums without an entry.
+    counter(1, CounterType.packets) unrouted;
+
+    action no_result() {
+        unrouted.count(0);
+    }
+
+    table result {
+        key = {
+            hdr.switchgnn.block_id: exact @name("block_id");
+            meta.bank:              exact @name("bank");
+            meta.slot:              exact @name("slot");
+        }
+        actions = {
+            set_result;
+            set_partial;
+            @defaultonly no_result;
+        }
+        const default_action = no_result;
+        size = MAX_RESULTS;
+    }
+
+    apply {
+        if (meta.completed == 1) {
+            result.apply();
+        }
+    }
+}
 
 // The rest of the banks, the next hop, or the end. Chooses between the result port, a loop
 // port, and the group of both.

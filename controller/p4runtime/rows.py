@@ -95,6 +95,22 @@ def make_rows(table: Table, action_name: str, values: Mapping[str, Value], count
     return Rows(table, data)
 
 
+def encode_default(table: Table, action: str, values: Mapping[str, int]) -> bytes:
+    """Return a default action, the bytes of its id and parameters as in a row of the table.
+
+    Raises:
+        PlanRefusedError: a number does not fit its parameter.
+    """
+    return make_rows(table, action, values, 1).data.tobytes()
+
+
+def decode_default(table: Table, action: str, default: bytes) -> dict[str, int]:
+    """Return the parameters by name in the bytes of ``encode_default``."""
+    rows = Rows(table, np.frombuffer(default, np.uint8).reshape(1, -1))
+    columns = rows.param_columns(table.action(action))
+    return {name: int(column[0]) for name, column in columns.items()}
+
+
 def concatenate(table: Table, *parts: Rows) -> Rows:
     """Return all entries of ``parts``."""
     return Rows(table, np.concatenate([part.data for part in parts]))

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 from switchgnn.controller import install, read_counters
-from switchgnn.controller.controls.aggregation import (
+from switchgnn.controller.controls.banks import (
     OVERFLOWED_CELL,
     POOL_ACTION,
     Pool,
     SlotEvent,
     has_pool,
 )
-from switchgnn.controller.controls.passage import decode_default
 from switchgnn.controller.errors import PlanRefusedError
 from switchgnn.controller.p4runtime.layout import Layout
+from switchgnn.controller.p4runtime.rows import decode_default
 from switchgnn.controller.p4runtime.state import read_default
 from switchgnn.controller.plan import SwitchPlan
 from switchgnn.p4src import load_program, load_strawman

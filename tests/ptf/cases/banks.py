@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 
 from switchgnn.controller import Outcome
-from switchgnn.controller.controls.aggregation import Banks
+from switchgnn.controller.controls.banks import Banks
 from switchgnn.host.wire.header import LANES
 from tests.ptf.switchgnn_ptf.entries import BANKS
 from tests.ptf.switchgnn_ptf.packets import PARTIAL, feature, sum_of, sum_to

@@ -5,7 +5,7 @@
 from scapy.packet import Packet
 
 from switchgnn.controller import Outcome
-from switchgnn.controller.controls.aggregation import ALL_STATIONS_GROUP
+from switchgnn.controller.controls.loop import ALL_STATIONS_GROUP
 from switchgnn.host.wire.header import SESSION_MASK, Kind
 from tests.ptf.switchgnn_ptf.leaf_spine_test import ABOVE, ELSEWHERE, LEAF, LeafTest
 from tests.ptf.switchgnn_ptf.packets import (
