@@ -80,22 +80,7 @@ class Switches:
         ]
 
     def parts(self, folder: Path, leaves: int, spines: int) -> list[tuple[SwitchPlan, Network]]:
-        """Return what each serves of a plan, and what is around it.
-
-        Args:
-            folder: of the plan.
-            leaves: how many switches, the first ones, are leaves, where ``addresses`` counts;
-                0: each is a star.
-            spines: how many, the others, are spines.
-
-        Returns:
-            A part and a network for each, in the order of ``clients``.
-
-        Raises:
-            PlannerError: the folder holds no plan, or a damaged one.
-            ControllerError: there are not as many switches as leaves and spines, or the plan is
-                for others than the network has.
-        """
+        """Return what each serves of a plan, and what is around it."""
         if self.network is None:
             return parts_by_number(folder, len(self.addresses), leaves, spines)
         return parts_for(folder, self.network)
@@ -104,22 +89,7 @@ class Switches:
 def parts_by_number(
     folder: Path, switches: int, leaves: int, spines: int
 ) -> list[tuple[SwitchPlan, Network]]:
-    """Return what each of some switches serves of a plan, and what is around it.
-
-    Args:
-        folder: of the plan.
-        switches: their number.
-        leaves: how many of them, the first ones, are leaves, with the usual addresses and the
-            workers divided evenly; 0: each is a star.
-        spines: how many, the others, are spines.
-
-    Returns:
-        A part and a network for each.
-
-    Raises:
-        PlannerError: the folder holds no plan, or a damaged one.
-        ControllerError: there are not as many switches as leaves and spines.
-    """
+    """Return what each of some switches serves of a plan, and what is around it."""
     if not leaves:
         plan = load_plan(folder)
         return [(plan, star_network(plan.manifest.workers))] * switches
@@ -218,19 +188,7 @@ class Access:
         election_id: int | None = None,
         deadline: float = DEFAULT_DEADLINE,
     ) -> Switches:
-        """Return the switches that are meant.
-
-        Args:
-            address: of each, where no network file says it.
-            election_id: with which to be obeyed; None: they are only read.
-            deadline: seconds to wait for an answer.
-
-        Returns:
-            What has a client for each of them.
-
-        Raises:
-            NetworkError: the network file cannot be used.
-        """
+        """Return the switches that are meant."""
         if self.network is not None and address:
             raise typer.BadParameter("--network says where the switches are: leave out --address")
         return Switches(

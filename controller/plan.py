@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the switch has to know of a plan."""
+"""The parts of a plan that a switch needs."""
 
 from dataclasses import dataclass
 from pathlib import Path

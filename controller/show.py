@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a switch holds, for people."""
+"""The contents of a switch, for people."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -49,13 +49,9 @@ class SwitchState:
     """A summary of one switch.
 
     Attributes:
-        address: of the switch.
-        cookie: marks the program that it runs.
-        session: the install that it serves.
+        cookie: marks its program.
         ecn_threshold: in packets.
-        tables: how full each is.
         groups: number of multicast groups.
-        counters: what it has counted.
     """
 
     address: str
@@ -168,13 +164,7 @@ def print_state(console: Console, state: SwitchState) -> None:
 
 
 def print_records(console: Console, records: list[Record], title: str) -> None:
-    """Print table entries, one per line.
-
-    Args:
-        console: where to print.
-        records: all with the same names.
-        title: above them.
-    """
+    """Print table entries, one per line."""
     table = Table(title=title)
     for name in records[0] if records else ():
         table.add_column(name, justify="right")

@@ -36,14 +36,7 @@ Progress = Callable[[str, int, int], None]
 
 
 class Target:
-    """A switch and what the install has found and done there.
-
-    Args:
-        client: the connection to it.
-        program: what it shall run.
-        layout: tables of that program.
-        clock: what its report tells the time by.
-    """
+    """A switch, and the state of an install there."""
 
     def __init__(
         self,
@@ -69,7 +62,7 @@ class Target:
         return session.decode(self._before.defaults[session.table.name])
 
     def look(self) -> None:
-        """Read what the switch has, without changing it."""
+        """Read the switch, without changing it."""
         self._cookie = self.client.get_pipeline_cookie()
         self._runs_program = self._cookie == program_cookie(self._program)
         if self._runs_program:
@@ -83,12 +76,9 @@ class Target:
         return 0 if self._cookie is None else served_plan(self.client)
 
     def load(self, *, anew: bool = False) -> None:
-        """Load the program if the switch does not run it, or in any case.
-
-        What the switch had before cannot be restored then: "before" is empty.
-        """
-        # A switch without a session was cleared, or an install failed: nobody
-        # knows which sessions its registers are from, and loading empties them.
+        """Load the program unless it runs; then what was there cannot be restored."""
+        # A switch without a session was cleared, or an install failed: the sessions in its
+        # registers are unknown, and loading empties them.
         if self._runs_program and self.session.session and not anew:
             return
         self._touched = self._pushed = True
@@ -98,8 +88,8 @@ class Target:
         self._runs_program = True
 
     def _delete_groups(self) -> None:
-        # BMv2 keeps its groups when a program is loaded, but P4Runtime forgets them:
-        # a group that is inserted again would then send every copy twice.
+        # BMv2 keeps its groups when a program is loaded, but P4Runtime forgets them: a group
+        # inserted again would send every copy twice.
         if self._cookie is None:
             return
         updates = list(group_updates(read_groups(self.client), {}))
@@ -140,7 +130,7 @@ class Target:
         )
 
     def go_back(self) -> None:
-        """Restore what the switch had before; does nothing when it was not touched.
+        """Restore the switch; does nothing when it was not touched.
 
         Raises:
             RollbackError: that failed as well.
@@ -183,7 +173,7 @@ def _teller(address: str, total: int, progress: Progress | None) -> Callable[[in
 
     def tell(count: int) -> None:
         nonlocal done
-        # Closing the session is one more update than those that differ.
+        # Closing the session is one update more.
         done = min(done + count, total)
         if progress is not None:
             progress(address, done, total)
@@ -205,17 +195,7 @@ def client_of(
     primary: bool = True,
     deadline: float = DEFAULT_DEADLINE,
 ) -> P4RuntimeClient:
-    """Return a client of a switch, not opened yet.
-
-    Args:
-        switch: which one.
-        election_id: of all controllers the one with the highest is obeyed.
-        primary: whether it wants to be obeyed; otherwise it only reads.
-        deadline: seconds to wait for an answer.
-
-    Returns:
-        The client; open it before use.
-    """
+    """Return a client of a switch, not opened yet."""
     files = switch.tls
     tls = None if files is None else TlsOptions(files.root, files.certificate, files.key)
     return P4RuntimeClient(
@@ -224,16 +204,7 @@ def client_of(
 
 
 def parts_for(plan: Path, network: DescribedNetwork) -> list[tuple[SwitchPlan, Network]]:
-    """Return what each switch of a network serves of a plan, and what is around it.
-
-    Args:
-        plan: its folder.
-        network: the switches, in the order of ``network.in_order``.
-
-    Raises:
-        PlannerError: the folder holds no plan, or a damaged one.
-        PlanRefusedError: the plan is for another number of workers.
-    """
+    """Return what each switch of a network serves of a plan, and what is around it."""
     loaded = load_plan(plan)
     wanted, there = loaded.manifest.workers, len(network.workers)
     if wanted != there:

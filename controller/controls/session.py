@@ -78,9 +78,6 @@ class Session:
             plan: what the switch serves.
             largest_feature: the largest magnitude that a worker may report; None: any of which
                 no sum overflows float32.
-
-        Returns:
-            The entry.
         """
         most = float(np.finfo(np.float32).max) / plan.manifest.max_fan_in
         most = most if largest_feature is None else min(largest_feature, most)
