@@ -34,7 +34,7 @@ from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.state import State, empty_state, read_state
 from switchgnn.controller.plan import PlanSource, SwitchPlan, load_plan
 from switchgnn.controller.report import InstallReport
-from switchgnn.controller.target import Progress, Target
+from switchgnn.controller.target import Progress, SwitchInstall
 from switchgnn.p4src import Program
 
 
@@ -202,13 +202,13 @@ def install_each(
     states = [desired.of(share) for share in shares]
     with ExitStack() as stack:
         clients = [_client(stack, share.switch) for share in shares]
-        team = _Team([Target(client, program, layout, clock) for client in clients], pool)
+        team = _Team([SwitchInstall(client, program, layout, clock) for client in clients], pool)
         table = Session(layout)
         try:
-            team.each(Target.look)
+            team.each(SwitchInstall.look)
             if not replace_others:
                 _refuse_other_plans(team, shares)
-            team.each(Target.load)
+            team.each(SwitchInstall.load)
             entries = _session_entries(
                 team,
                 table,
@@ -229,7 +229,7 @@ def install_each(
 
 
 def _refuse_other_plans(team: "_Team", shares: Sequence[Share]) -> None:
-    served = team.each(Target.served_plan)
+    served = team.each(SwitchInstall.served_plan)
     for share, target, number in zip(shares, team.targets, served, strict=True):
         refuse_other_plan(target.client.address, number, share.plan.number)
 
@@ -246,12 +246,12 @@ class _SessionChoice:
 class _Team:
     """The switches of one install, which an executor handles concurrently."""
 
-    def __init__(self, targets: Sequence[Target], pool: MakeExecutor) -> None:
+    def __init__(self, targets: Sequence[SwitchInstall], pool: MakeExecutor) -> None:
         self.targets = targets
         self._pool = pool
         self.cancel = threading.Event()
 
-    def each(self, step: Callable[[Target], T]) -> list[T]:
+    def each(self, step: Callable[[SwitchInstall], T]) -> list[T]:
         """Do a step on all switches; the first failure stops the others."""
         with self._pool(len(self.targets)) as pool:
             futures = [pool.submit(self._step, step, target) for target in self.targets]
@@ -270,7 +270,7 @@ class _Team:
         """Restore all switches."""
         failed: list[RollbackError] = []
 
-        def restore(target: Target) -> None:
+        def restore(target: SwitchInstall) -> None:
             try:
                 target.go_back()
             except RollbackError as error:
@@ -281,7 +281,7 @@ class _Team:
         if failed:
             raise RollbackError(" ".join(str(error) for error in failed)) from failed[0]
 
-    def _step(self, step: Callable[[Target], T], target: Target) -> T:
+    def _step(self, step: Callable[[SwitchInstall], T], target: SwitchInstall) -> T:
         try:
             return step(target)
         except BaseException:

@@ -30,12 +30,13 @@ from switchgnn.p4src import Program
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.plan.files import read_plan
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
+from switchgnn.planner.plan.plan import Plan
 
 Progress = Callable[[str, int, int], None]
 """Called with a switch's address, the updates written so far, and all of them."""
 
 
-class Target:
+class SwitchInstall:
     """A switch, and the state of an install there."""
 
     def __init__(
@@ -212,8 +213,11 @@ def parts_for(plan: Path, network: DescribedNetwork) -> list[tuple[SwitchPlan, N
     networks = networks_of(network)
     if not network.cables:
         return [(loaded, networks[0])]
-    whole = read_plan(plan)
     leaf_spine = LeafSpine(network.leaf_of_worker, len(network.spines))
-    parts = split_for_leaf_spine(whole, leaf_spine)
-    plans = [leaf_spine_switch_plan(whole.manifest, part) for part in parts.switches]
-    return list(zip(plans, networks, strict=True))
+    return list(zip(leaf_spine_plans(read_plan(plan), leaf_spine), networks, strict=True))
+
+
+def leaf_spine_plans(plan: Plan, leaf_spine: LeafSpine) -> list[SwitchPlan]:
+    """Return the plan of each switch, leaves first."""
+    parts = split_for_leaf_spine(plan, leaf_spine)
+    return [leaf_spine_switch_plan(plan.manifest, part) for part in parts.switches]

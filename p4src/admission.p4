@@ -10,7 +10,6 @@
 #ifndef _ADMISSION_
 #define _ADMISSION_
 
-#include "headers.p4"
 #include "metadata.p4"
 
 control Admission(in headers_t hdr,

@@ -8,10 +8,7 @@
 #ifndef _BANKS_
 #define _BANKS_
 
-#include "headers.p4"
 #include "metadata.p4"
-#include "sizes.p4"
-#include "slots.p4"
 
 const addition_t NO_ADDITION = 0;
 const addition_t ADD = 1;

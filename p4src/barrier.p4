@@ -5,13 +5,11 @@
 #ifndef _BARRIER_
 #define _BARRIER_
 
-#include "headers.p4"
 #include "metadata.p4"
-#include "sizes.p4"
 
-// Only the tag after the last barrier that all have passed has its turn. A packet with a later
-// one would take slots away from the current block, and only comes from a faulty worker: it is
-// refused. (Invariant 3 keeps out earlier ones.)
+// Only the tag after the last complete barrier has its turn. A packet with a later one, which only
+// a faulty worker sends, would take slots from the current block: it is refused. (Invariant 3
+// keeps out earlier ones.)
 //
 // Features may be one step ahead of the barrier: those of a round's first block may arrive while
 // the round is being opened. So there are two tags: that of the barrier, and the latest one that
@@ -22,9 +20,8 @@
 // neither the width of features nor the number of blocks. Barrier requires all workers to agree,
 // and writes the tag with the last `done`; a leaf writes it when the switch above confirms.
 //
-// A restarted switch does not know whose turn it is, nor does a spine that no
-// barrier passes. The controller sets `any_turn` there, and until a barrier is complete such a
-// switch accepts every tag.
+// A restarted switch does not know whose turn it is, nor does a spine that no barrier passes. The
+// controller sets `any_turn` there: until a barrier is complete, every tag is accepted.
 // Must be applied on the first pass only, after Session and Worker.
 control Turn(in headers_t hdr, inout metadata_t meta)
             (register<tag_t> turn, register<tag_t> early) {
@@ -146,9 +143,8 @@ control Pulse(in headers_t hdr, inout metadata_t meta) {
 // Block 0 of a round is its opening. Its `done`s carry each worker's largest magnitude and
 // its `advance` the maximum (Opening). A refused `done` gets WAITING, with the reason in Count.
 //
-// A leaf never decides that all are done: when its own workers are, it reports to the
-// spine, as a worker does, and again whenever one of them asks again. The spine answers, and the
-// leaf passes the answer on to its workers.
+// A leaf never decides that all are done: when its own workers are, it reports to the spine as a
+// worker does, again whenever one of them asks again, and passes the answer on to its workers.
 control Barrier(inout headers_t hdr,
                 inout metadata_t meta,
                 inout standard_metadata_t standard_metadata)

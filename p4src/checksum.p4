@@ -6,7 +6,6 @@
 #ifndef _CHECKSUM_
 #define _CHECKSUM_
 
-#include "headers.p4"
 #include "metadata.p4"
 
 #define SWITCHGNN_FIELDS                                                    \

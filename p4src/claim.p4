@@ -1,16 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Checks that a packet may touch what it names: the vertices are known, and the sender
-// owns them (invariant 6). Packets that add nothing to slots, because they pass between a worker
-// and a switch above or recover a sum, are sent on their way.
+// Checks that a packet may touch what it names: the vertices are known, and the sender owns them
+// (invariant 6). Packets that pass to or from a switch above or recover a sum are sent on.
 // Must be applied once per packet, on its first pass, after Worker and Tier.
 #ifndef _CLAIM_
 #define _CLAIM_
 
-#include "headers.p4"
 #include "metadata.p4"
-#include "sizes.p4"
 #include "recovery.p4"
 
 // The port and the slot of a destination vertex.

@@ -5,9 +5,7 @@
 #ifndef _CONGESTION_
 #define _CONGESTION_
 
-#include "headers.p4"
 #include "metadata.p4"
-#include "sizes.p4"
 
 const bit<2> ECN_NOT_CAPABLE = 0;
 const bit<2> ECN_CONGESTION_EXPERIENCED = 3;

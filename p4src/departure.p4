@@ -7,9 +7,7 @@
 #ifndef _DEPARTURE_
 #define _DEPARTURE_
 
-#include "headers.p4"
 #include "metadata.p4"
-#include "sizes.p4"
 #include "payload.p4"
 
 control Departure(inout headers_t hdr, inout metadata_t meta, in port_t egress_port) {

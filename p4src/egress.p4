@@ -5,9 +5,7 @@
 #ifndef _EGRESS_
 #define _EGRESS_
 
-#include "headers.p4"
 #include "metadata.p4"
-#include "sizes.p4"
 #include "congestion.p4"
 #include "departure.p4"
 

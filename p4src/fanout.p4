@@ -5,9 +5,7 @@
 #ifndef _FANOUT_
 #define _FANOUT_
 
-#include "headers.p4"
 #include "metadata.p4"
-#include "sizes.p4"
 
 // The slots of a source's feature: for each hop of the loop at most one (slot, expected
 // count) per bank.

@@ -5,9 +5,7 @@
 #ifndef _FORWARD_
 #define _FORWARD_
 
-#include "headers.p4"
 #include "metadata.p4"
-#include "sizes.p4"
 
 control Forward(in headers_t hdr,
                 inout metadata_t meta,

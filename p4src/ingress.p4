@@ -1,16 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The way of a frame through the switch: `apply` is the table of contents. The file of a control
-// has its name or that of the control it belongs to; its tables are filled by the class in the
-// file of the same name in controller/controls/.
+// The way of a frame through the switch: `apply` is the table of contents. A control's tables are
+// filled by the class in the file of the same name in controller/controls/.
 //
 // All state is in ingress: BMv2 runs it in one thread, egress in four, and ignores @atomic.
 // https://github.com/p4lang/behavioral-model/blob/main/docs/simple_switch.md
 #ifndef _INGRESS_
 #define _INGRESS_
 
-#include "headers.p4"
 #include "metadata.p4"
 #include "session.p4"
 #include "admission.p4"

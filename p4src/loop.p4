@@ -6,9 +6,7 @@
 #ifndef _LOOP_
 #define _LOOP_
 
-#include "headers.p4"
 #include "metadata.p4"
-#include "sizes.p4"
 #include "payload.p4"
 
 // The way of a complete sum: the destination vertex, the port of its worker, and the first of

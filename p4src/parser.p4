@@ -6,7 +6,6 @@
 #ifndef _PARSER_
 #define _PARSER_
 
-#include "headers.p4"
 #include "metadata.p4"
 
 parser SwitchParser(packet_in packet,

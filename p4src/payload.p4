@@ -6,7 +6,6 @@
 #ifndef _PAYLOAD_
 #define _PAYLOAD_
 
-#include "headers.p4"
 #include "metadata.p4"
 
 // The lanes for the first bank, padded with 0 where the frame is narrower.

@@ -13,7 +13,6 @@
 #ifndef _RECOVERY_
 #define _RECOVERY_
 
-#include "headers.p4"
 #include "metadata.p4"
 #include "payload.p4"
 

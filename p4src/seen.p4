@@ -6,9 +6,7 @@
 #ifndef _SEEN_
 #define _SEEN_
 
-#include "headers.p4"
 #include "metadata.p4"
-#include "sizes.p4"
 
 // Accepts each source once per (round, block, fragment), whatever the network repeats or
 // reorders (invariants 1 and 3). The tags of a source only grow, so the last one suffices.

@@ -6,9 +6,7 @@
 #ifndef _SESSION_
 #define _SESSION_
 
-#include "headers.p4"
 #include "metadata.p4"
-#include "sizes.p4"
 
 // Each install has a higher session number, which makes everything older in the registers
 // stale: P4Runtime cannot clear registers on BMv2.

@@ -31,8 +31,7 @@ const bit<32> MAX_PORTS = 256;
 const bit<32> MAX_STATIONS = 1024;
 
 // Virtual ports: packets sent there are recirculated. BMv2 gives each port an egress queue of
-// 64 packets, so one port would lose every longer burst: the load is spread over
-// 2^LOOP_LANE_BITS.
+// 64 packets, so one port would lose longer bursts: there are 2^LOOP_LANE_BITS.
 // https://github.com/p4lang/behavioral-model/blob/main/docs/simple_switch.md
 const bit<9> FIRST_LOOP_PORT = 256;
 #define LOOP_LANE_BITS 5

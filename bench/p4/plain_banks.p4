@@ -7,10 +7,7 @@
 #ifndef _BANKS_
 #define _BANKS_
 
-#include "../../p4src/headers.p4"
 #include "../../p4src/metadata.p4"
-#include "../../p4src/slots.p4"
-#include "../../p4src/sizes.p4"
 
 #define EACH_LANE(DO) \
     DO(0)  DO(1)  DO(2)  DO(3)  DO(4)  DO(5)  DO(6)  DO(7)  \

@@ -313,9 +313,7 @@ def _read(path: Path | None) -> bytes | None:
     try:
         return read_regular(path)
     except OSError as error:
-        raise ControllerError(
-            f"Cannot read the TLS file {path}: {error.strerror}: give the path of a PEM file."
-        ) from error
+        raise _unreadable(path, error) from error
 
 
 def _close(channel: Any) -> None:  # noqa: ANN401
@@ -344,11 +342,9 @@ def check_tls_files(root: Path | None, certificate: Path | None, key: Path | Non
     _context(root, certificate, key)
 
 
-def check_handshake(
-    address: str, root: Path | None, certificate: Path | None, key: Path | None
-) -> None:
+def check_handshake(address: str, tls: TlsOptions) -> None:
     """Check that a switch and its controller accept each other's certificates, if it answers."""
-    context = _context(root, certificate, key)
+    context = _context(tls.root_certificate, tls.certificate, tls.key)
     if socket_path(address) is not None:
         return
     host, _, port = address.rpartition(":")
@@ -376,7 +372,7 @@ def check_handshake(
     except OSError:
         return
     if not taken:
-        own = "no certificate" if certificate is None else f"the certificate {certificate}"
+        own = f"the certificate {tls.certificate}" if tls.certificate else "no certificate"
         raise SwitchUnreachableError(
             f"The switch at {address} ends the connection: it does not believe a controller with "
             f"{own}. Give one of the authority that the switch trusts, which has not expired."

@@ -7,10 +7,7 @@
 #ifndef _BANKS_
 #define _BANKS_
 
-#include "../headers.p4"
 #include "../metadata.p4"
-#include "../slots.p4"
-#include "../sizes.p4"
 
 // The slots of each bank that may be handed out: the strawman's memory.
 struct limits_t {

@@ -464,3 +464,21 @@ class NothingElseComesDown(LeafTest):
         with self.counted(Outcome.UNKNOWN_KIND, 2):
             self.send(ABOVE, feature(101, random_lanes(1), port=ABOVE))
             self.send(ABOVE, done(0, block=1, port=ABOVE))
+
+
+class ReleasesAreCountedForEachWorker(SwitchTest):
+    """Released slots are counted by worker; a refused fetch is not."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, PAIR, worker=2)
+        self.add_destination(901, worker=1, slot=8, expected=1)
+        before = self.counters().releases
+        with self.counted({Outcome.FETCHED: 3, Outcome.WRONG_PORT: 1}, released={0: 3}):
+            self.send(3, fetch(101, 900, port=3), fetch(102, 900, port=3))
+            self.send(2, fetch(101, 901, port=2), fetch(101, 900, port=2))
+            for port in (1, 2, 1):
+                self.receive(port)
+        after = self.counters().releases
+        grown = [late - early for early, late in zip(before, after, strict=True)]
+        self.assertEqual([0, 1, 2], grown[:3])
+        self.assertEqual([0] * len(grown[3:]), grown[3:])
