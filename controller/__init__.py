@@ -9,7 +9,7 @@ from switchgnn.base.network import (
     leaf_spine_networks,
     star_network,
 )
-from switchgnn.controller.controls.passage import Outcome
+from switchgnn.controller.controls.outcome import Outcome
 from switchgnn.controller.counters import Counters, read_counters
 from switchgnn.controller.errors import ControllerError
 from switchgnn.controller.install import Share, clear, install, install_each

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What makes one state of a switch into another, and in which order it is written."""
+"""The difference between two states of a switch, and the order in which it is written."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from finsy.proto import p4r
 
-from switchgnn.controller.controls.passage import Session
+from switchgnn.controller.controls.session import Session
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.messages import (
     DELETE,
@@ -37,7 +37,7 @@ class ChangeCounts:
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """What makes ``before`` into ``after``."""
+    """The updates from ``before`` to ``after``."""
 
     layout: Layout
     before: State
@@ -48,7 +48,7 @@ class Change:
 
     @property
     def counts(self) -> ChangeCounts:
-        """How much changes."""
+        """The size of the change."""
         kinds = [update.type for update in self.groups]
         return ChangeCounts(
             inserted=kinds.count(INSERT) + sum(len(table.insert) for table in self.tables),
@@ -61,10 +61,8 @@ class Change:
     def requests(self) -> Iterator[Request]:
         """Yield the write requests.
 
-        While entries and groups change, the switch says that it serves no plan:
-        workers wait instead of working with half a plan, and a controller that
-        dies half-way leaves a switch that the next install does not take for
-        finished. The session comes last.
+        While entries and groups change, the switch serves no plan: workers wait, and the next
+        install repairs a switch whose controller died half-way. The session comes last.
         """
         session = Session(self.layout)
         name = session.table.name
@@ -83,7 +81,7 @@ class Change:
             yield from encode_messages([self._default_update(name)])
 
     def first_difference(self) -> str:
-        """Return one thing that differs, in words; empty when nothing does."""
+        """Describe one difference; empty when there is none."""
         for table in self.tables:
             kinds = (("too much", table.delete), ("other", table.modify), ("missing", table.insert))
             for words, rows in kinds:
@@ -99,16 +97,7 @@ class Change:
 
 
 def change_between(layout: Layout, before: State, after: State) -> Change:
-    """Return what makes one state of a switch into another.
-
-    Args:
-        layout: of the P4 program.
-        before: what the switch has.
-        after: what it shall have.
-
-    Returns:
-        What to write, table by table.
-    """
+    """Return the updates between two states of a switch, table by table."""
     return Change(
         layout=layout,
         before=before,
@@ -122,7 +111,7 @@ def change_between(layout: Layout, before: State, after: State) -> Change:
 
 
 def group_updates(before: Groups, after: Groups) -> Iterator[p4r.Update]:
-    """Yield what makes the multicast groups ``before`` into ``after``."""
+    """Yield the updates from the multicast groups ``before`` to ``after``."""
     for group in sorted(before.keys() - after.keys()):
         yield group_update(DELETE, group, ())
     for group, ports in sorted(after.items()):

@@ -1,12 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a plan fits a P4 program and a network, before anything is sent."""
+"""Check that a plan fits a P4 program and a network, before anything is sent."""
 
 import numpy as np
 
 from switchgnn.base.network import Network
-from switchgnn.controller.controls.aggregation import FIRST_LOOP_PORT, Banks, Fanout, Pool, has_pool
-from switchgnn.controller.controls.passage import LAST_TAGS_REGISTER, Session
+from switchgnn.controller.controls.banks import Banks, Pool, has_pool
+from switchgnn.controller.controls.claim import LAST_TAGS_REGISTER
+from switchgnn.controller.controls.fanout import Fanout
+from switchgnn.controller.controls.loop import FIRST_LOOP_PORT
+from switchgnn.controller.controls.session import Session
 from switchgnn.controller.errors import PlanRefusedError
 from switchgnn.controller.memory import memory_of
 from switchgnn.controller.p4runtime.layout import Array, Layout
@@ -16,18 +19,7 @@ from switchgnn.p4src import Program
 
 
 def check_plan(plan: SwitchPlan, program: Program, layout: Layout, network: Network) -> None:
-    """Refuse a plan that cannot work.
-
-    Args:
-        plan: the part of a plan that the switch is to get.
-        program: the P4 program that the switch runs.
-        layout: tables and registers of that program.
-        network: where the workers are.
-
-    Raises:
-        PlanRefusedError: it is for another program, or too large for this one or
-            for the network.
-    """
+    """Refuse a plan for another program, or too large for this one or for the network."""
     if plan.manifest.strawman != has_pool(layout):
         kinds = ("a plan with a slot for each destination", "the strawman's plan")
         raise PlanRefusedError(
@@ -48,11 +40,7 @@ def check_plan(plan: SwitchPlan, program: Program, layout: Layout, network: Netw
 
 
 def check_rows(rows: Rows) -> None:
-    """Refuse entries that do not fit their table.
-
-    Raises:
-        PlanRefusedError: too many, or one of them twice.
-    """
+    """Refuse entries that exceed their table, or are there twice."""
     _check_table(rows.table.name, len(rows), rows.table.size)
     require_unique(rows)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -19,24 +19,23 @@ from switchgnn.base.described import DescribedNetwork, read_network
 from switchgnn.base.interruptible import wait_for_interrupt
 from switchgnn.base.network import Network, leaf_spine_networks, star_network
 from switchgnn.base.options import with_groups
-from switchgnn.controller.controls.passage import DEFAULT_ECN_THRESHOLD
+from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.controller.errors import ControllerError
 from switchgnn.controller.install import Share, install_each
 from switchgnn.controller.install import clear as clear_switch
 from switchgnn.controller.p4runtime.client import DEFAULT_DEADLINE, P4RuntimeClient
 from switchgnn.controller.p4runtime.connection import TlsOptions
-from switchgnn.controller.plan import SwitchPlan, leaf_spine_switch_plan, load_plan
+from switchgnn.controller.plan import SwitchPlan, load_plan
 from switchgnn.controller.show import print_records, print_state, show_entries
 from switchgnn.controller.show import show as show_switch
 from switchgnn.controller.target import Progress as Teller
-from switchgnn.controller.target import client_of, parts_for
+from switchgnn.controller.target import client_of, leaf_spine_plans, parts_for
 from switchgnn.controller.watch import WATCH_DEADLINE, Watched, WatchEvent, WatchEventKind
 from switchgnn.controller.watch import watch as keep_installed
 from switchgnn.p4src import Program, load_program, load_strawman
 from switchgnn.planner.check.foreign import trusted_plan
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.files import read_plan
-from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 
 DEFAULT_ADDRESS = "127.0.0.1:9559"
 
@@ -80,22 +79,7 @@ class Switches:
         ]
 
     def parts(self, folder: Path, leaves: int, spines: int) -> list[tuple[SwitchPlan, Network]]:
-        """Return what each serves of a plan, and what is around it.
-
-        Args:
-            folder: of the plan.
-            leaves: how many switches, the first ones, are leaves, where ``addresses`` counts;
-                0: each is a star.
-            spines: how many, the others, are spines.
-
-        Returns:
-            A part and a network for each, in the order of ``clients``.
-
-        Raises:
-            PlannerError: the folder holds no plan, or a damaged one.
-            ControllerError: there are not as many switches as leaves and spines, or the plan is
-                for others than the network has.
-        """
+        """Return what each serves of a plan, and what is around it."""
         if self.network is None:
             return parts_by_number(folder, len(self.addresses), leaves, spines)
         return parts_for(folder, self.network)
@@ -104,22 +88,7 @@ class Switches:
 def parts_by_number(
     folder: Path, switches: int, leaves: int, spines: int
 ) -> list[tuple[SwitchPlan, Network]]:
-    """Return what each of some switches serves of a plan, and what is around it.
-
-    Args:
-        folder: of the plan.
-        switches: their number.
-        leaves: how many of them, the first ones, are leaves, with the usual addresses and the
-            workers divided evenly; 0: each is a star.
-        spines: how many, the others, are spines.
-
-    Returns:
-        A part and a network for each.
-
-    Raises:
-        PlannerError: the folder holds no plan, or a damaged one.
-        ControllerError: there are not as many switches as leaves and spines.
-    """
+    """Return what each of some switches serves of a plan, and what is around it."""
     if not leaves:
         plan = load_plan(folder)
         return [(plan, star_network(plan.manifest.workers))] * switches
@@ -130,41 +99,36 @@ def parts_by_number(
         )
     whole = read_plan(folder)
     leaf_spine = even_leaf_spine(whole.manifest.workers, leaves, spines)
-    parts = split_for_leaf_spine(whole, leaf_spine)
     networks = leaf_spine_networks(leaf_spine.leaf_of_worker, spines).switches
-    plans = [leaf_spine_switch_plan(whole.manifest, part) for part in parts.switches]
-    return list(zip(plans, networks, strict=True))
+    return list(zip(leaf_spine_plans(whole, leaf_spine), networks, strict=True))
 
 
 SWITCHES, PLAN, OUTPUT = "Switches", "Plan", "Output"
 _TLS = "TLS"
+
+
+def _option(panel: str, text: str, *names: str, **more: Any) -> Any:  # noqa: ANN401
+    return typer.Option(*names, rich_help_panel=panel, help=text, **more)
+
 
 PlanFolder = Annotated[
     Path, typer.Argument(metavar="PLAN", help="Folder of the plan.", show_default=False)
 ]
 Addresses = Annotated[
     list[str] | None,
-    typer.Option(
+    _option(
+        SWITCHES,
+        "Of a switch, unix:PATH or HOST:PORT; repeatable.",
         "--address",
         metavar="ADDRESS",
-        rich_help_panel=SWITCHES,
         show_default=DEFAULT_ADDRESS,
-        help="Of a switch, unix:PATH or HOST:PORT; repeatable.",
     ),
 ]
 ElectionId = Annotated[
-    int,
-    typer.Option(
-        metavar="N", rich_help_panel=SWITCHES, help="The controller with the highest is obeyed."
-    ),
+    int, _option(SWITCHES, "The controller with the highest is obeyed.", metavar="N")
 ]
-Deadline = Annotated[
-    float,
-    typer.Option(
-        min=0.1, metavar="SECONDS", rich_help_panel=SWITCHES, help="To wait for an answer."
-    ),
-]
-AsJson = Annotated[bool, typer.Option("--json", rich_help_panel=OUTPUT, help="Print JSON.")]
+Deadline = Annotated[float, _option(SWITCHES, "To wait for an answer.", min=0.1, metavar="SECONDS")]
+AsJson = Annotated[bool, _option(OUTPUT, "Print JSON.", "--json")]
 
 
 @dataclass(frozen=True)
@@ -173,42 +137,27 @@ class Access:
 
     network: Annotated[
         Path | None,
-        typer.Option(
+        _option(
+            SWITCHES,
+            "A network file, which says all of this in place of the other options.",
             metavar="FILE",
-            rich_help_panel=SWITCHES,
             show_default=False,
-            help="A network file, which says all of this in place of the other options.",
         ),
     ] = None
-    device_id: Annotated[
-        int, typer.Option(metavar="N", rich_help_panel=SWITCHES, help="The switches' device id.")
-    ] = 0
+    device_id: Annotated[int, _option(SWITCHES, "The switches' device id.", metavar="N")] = 0
     tls_root: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            rich_help_panel=_TLS,
-            show_default=False,
-            help="Certificate (PEM) to trust; turns TLS on.",
+        _option(
+            _TLS, "Certificate (PEM) to trust; turns TLS on.", metavar="FILE", show_default=False
         ),
     ] = None
     tls_certificate: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            rich_help_panel=_TLS,
-            show_default=False,
-            help="This controller's certificate (PEM).",
-        ),
+        _option(_TLS, "This controller's certificate (PEM).", metavar="FILE", show_default=False),
     ] = None
     tls_key: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            rich_help_panel=_TLS,
-            show_default=False,
-            help="Key (PEM) of that certificate.",
-        ),
+        _option(_TLS, "Key (PEM) of that certificate.", metavar="FILE", show_default=False),
     ] = None
 
     def switches(
@@ -218,19 +167,7 @@ class Access:
         election_id: int | None = None,
         deadline: float = DEFAULT_DEADLINE,
     ) -> Switches:
-        """Return the switches that are meant.
-
-        Args:
-            address: of each, where no network file says it.
-            election_id: with which to be obeyed; None: they are only read.
-            deadline: seconds to wait for an answer.
-
-        Returns:
-            What has a client for each of them.
-
-        Raises:
-            NetworkError: the network file cannot be used.
-        """
+        """Return the switches that are meant."""
         if self.network is not None and address:
             raise typer.BadParameter("--network says where the switches are: leave out --address")
         return Switches(
@@ -253,48 +190,37 @@ class Installed:
 
     leaves: Annotated[
         int,
-        typer.Option(
+        _option(
+            SWITCHES,
+            "How many of the switches, the first ones, are leaves; 0: none.",
             min=0,
             metavar="N",
-            rich_help_panel=SWITCHES,
-            help="How many of the switches, the first ones, are leaves; 0: none.",
         ),
     ] = 0
     spines: Annotated[
         int,
-        typer.Option(
-            min=1,
-            metavar="N",
-            rich_help_panel=SWITCHES,
-            help="How many, the others, are spines; with --leaves.",
-        ),
+        _option(SWITCHES, "How many, the others, are spines; with --leaves.", min=1, metavar="N"),
     ] = 1
     ecn_threshold: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            metavar="N",
-            rich_help_panel=PLAN,
-            help="Packets in a queue from which on they are marked.",
-        ),
+        int, _option(PLAN, "Packets in a queue from which on they are marked.", min=0, metavar="N")
     ] = DEFAULT_ECN_THRESHOLD
     largest_feature: Annotated[
         float | None,
-        typer.Option(
+        _option(
+            PLAN,
+            "The largest magnitude that a worker may report.",
             min=0.0,
             metavar="NUMBER",
-            rich_help_panel=PLAN,
             show_default="any of which no sum overflows float32",
-            help="The largest magnitude that a worker may report.",
         ),
     ] = None
     check: Annotated[
         bool | None,
-        typer.Option(
+        _option(
+            PLAN,
+            "Check the plan before it is installed.",
             "--check/--no-check",
-            rich_help_panel=PLAN,
             show_default="if others may have changed it",
-            help="Check the plan before it is installed.",
         ),
     ] = None
 
@@ -319,8 +245,7 @@ def install(
     installed: Installed,
     election_id: ElectionId = 1,
     new_session: Annotated[
-        bool,
-        typer.Option("--new-session", rich_help_panel=PLAN, help="For workers that start anew."),
+        bool, _option(PLAN, "For workers that start anew.", "--new-session")
     ] = False,
     as_json: AsJson = False,
     deadline: Deadline = DEFAULT_DEADLINE,
@@ -359,17 +284,9 @@ def show(
     access: Access,
     entries: Annotated[
         str | None,
-        typer.Option(
-            metavar="TABLE",
-            rich_help_panel=OUTPUT,
-            show_default=False,
-            help="Print this table's entries instead.",
-        ),
+        _option(OUTPUT, "Print this table's entries instead.", metavar="TABLE", show_default=False),
     ] = None,
-    limit: Annotated[
-        int,
-        typer.Option(min=1, metavar="N", rich_help_panel=OUTPUT, help="The most entries to print."),
-    ] = 100,
+    limit: Annotated[int, _option(OUTPUT, "The most entries to print.", min=1, metavar="N")] = 100,
     as_json: AsJson = False,
     deadline: Deadline = DEFAULT_DEADLINE,
 ) -> None:
@@ -422,8 +339,7 @@ def watch(
     installed: Installed,
     election_id: ElectionId = 1,
     interval: Annotated[
-        float,
-        typer.Option(min=0.1, metavar="SECONDS", rich_help_panel=SWITCHES, help="Between looks."),
+        float, _option(SWITCHES, "Between looks.", min=0.1, metavar="SECONDS")
     ] = 1.0,
 ) -> None:
     """Keep a plan installed, also when switches restart, until Ctrl-C.
@@ -461,26 +377,16 @@ def metrics(
     access: Access,
     port: Annotated[
         int,
-        typer.Option(
-            min=0,
-            max=65535,
-            metavar="PORT",
-            rich_help_panel=OUTPUT,
-            help="Where Prometheus asks; 0: any that is free.",
+        _option(
+            OUTPUT, "Where Prometheus asks; 0: any that is free.", min=0, max=65535, metavar="PORT"
         ),
     ] = 9560,
     listen: Annotated[
-        str,
-        typer.Option(metavar="IP", rich_help_panel=OUTPUT, help="The address to listen on."),
+        str, _option(OUTPUT, "The address to listen on.", metavar="IP")
     ] = "127.0.0.1",
     interval: Annotated[
         float,
-        typer.Option(
-            min=0.0,
-            metavar="SECONDS",
-            rich_help_panel=SWITCHES,
-            help="In which a switch is read once at most.",
-        ),
+        _option(SWITCHES, "In which a switch is read once at most.", min=0.0, metavar="SECONDS"),
     ] = 1.0,
     deadline: Deadline = 1.0,
 ) -> None:

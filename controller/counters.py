@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a switch has counted since its program was loaded."""
+"""The counters of a switch since its program was loaded."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from finsy.proto import p4r
 
-from switchgnn.controller.controls.aggregation import PASSES_COUNTER, BankEvents, Banks, Passes
-from switchgnn.controller.controls.passage import COUNTER as OUTCOME_COUNTER
-from switchgnn.controller.controls.passage import Outcome, decode_outcomes
+from switchgnn.controller.controls.banks import PASSES_COUNTER, BankEvents, Banks, Passes
+from switchgnn.controller.controls.outcome import COUNTER as OUTCOME_COUNTER
+from switchgnn.controller.controls.outcome import Outcome, decode_outcomes
 from switchgnn.controller.errors import ControllerError, SwitchUnreachableError
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
 from switchgnn.controller.p4runtime.layout import Array, Layout
@@ -23,13 +23,12 @@ RELEASES_COUNTER = "releases"
 
 @dataclass(frozen=True)
 class Totals:
-    """What one switch has counted, for all workers together.
+    """The counters of one switch that do not distinguish workers.
 
     Attributes:
-        outcomes: frames by what became of them.
-        passes: passes and contributions.
+        outcomes: frames by their outcome.
         banks: events in the slots of each bank.
-        unrouted: complete sums that no result entry was for.
+        unrouted: complete sums without a result entry.
         marked: packets that were marked for congestion.
     """
 
@@ -60,9 +59,9 @@ class Counters(Totals):
     """All counters of one switch.
 
     Attributes:
-        releases: how often each worker has had a slot released; on a spine each leaf.
-        port_queue: packets by the length of the queue that they found at their port, in
-            packets; the last also counts what is longer.
+        releases: released slots by worker; on a spine, by leaf.
+        port_queue: packets by the length, in packets, of the queue that they found at their
+            port; the last cell includes all longer queues.
     """
 
     releases: tuple[int, ...]
@@ -70,12 +69,7 @@ class Counters(Totals):
 
 
 def read_totals(client: P4RuntimeClient) -> Totals:
-    """Return a switch's totals: a few dozen cells, so it may be asked often.
-
-    Raises:
-        OtherProgramError: the switch runs a program without them.
-        PipelineMissingError: it runs none.
-    """
+    """Return a switch's totals, a few dozen cells: cheap enough to read often."""
     layout = client.get_layout()
     return _totals(layout, _read_cells(client, layout, _names_of_totals(layout)))
 
@@ -124,7 +118,7 @@ def _read_cells(
 ) -> dict[str, list[int]]:
     arrays: list[Array] = [layout.counter(name) for name in names]
     cells = {array.id: [0] * array.size for array in arrays}
-    # One request for all, so that they are of nearly one moment.
+    # One request for all, so that they are nearly simultaneous.
     queries = [p4r.Entity(counter_entry=p4r.CounterEntry(counter_id=array.id)) for array in arrays]
     for entity in client.read(queries):
         entry = entity.counter_entry
@@ -134,20 +128,19 @@ def _read_cells(
     return {array.name: cells[array.id] for array in arrays}
 
 
-# The switch copies each cell by itself, between two turns of forwarding.
+# The switch copies each cell separately, between two turns of forwarding.
 _MOST_CELLS = 256
-# The low bits of a state are a count, those above the tag of a block; see aggregator.p4.
+# The low bits of a state are a count, the others the tag of a block; see banks.p4.
 _COUNT_BITS = 16
 
 
 @dataclass(frozen=True)
 class SlotsInUse:
-    """Slots of one switch, at one moment.
+    """A sample of one switch's slots.
 
     Attributes:
-        used: hold contributions to the newest block of those that were looked at, also if
-            their sums are complete.
-        seen: that were looked at, evenly spread.
+        used: slots of the sample with contributions to its newest block, complete or not.
+        seen: slots of the sample, evenly spread.
         slots: that the plan may use.
     """
 
@@ -162,16 +155,7 @@ def bank_slots(switch: SwitchPart) -> int:
 
 
 def read_slots_in_use(client: P4RuntimeClient, slots_per_bank: int) -> SlotsInUse | None:
-    """Return how many slots are in use; None where the switch does not say.
-
-    Args:
-        client: may be one that only reads.
-        slots_per_bank: how many of each bank the plan uses.
-
-    Raises:
-        SwitchUnreachableError: the switch does not answer.
-        PipelineMissingError: it runs no program.
-    """
+    """Return how many slots are in use; None where the switch cannot be read."""
     layout = client.get_layout()
     banks = [
         array

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What can go wrong between a controller and its switches."""
+"""Errors between a controller and its switches."""
 
 from dataclasses import dataclass
 

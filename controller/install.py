@@ -13,26 +13,14 @@ from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Network
 from switchgnn.controller.change import ChangeCounts, change_between
 from switchgnn.controller.check import check_plan, check_rows
-from switchgnn.controller.controls.aggregation import (
-    Destination,
-    Fanout,
-    Loop,
-    Partial,
-    Pool,
-    Result,
-    has_pool,
-)
-from switchgnn.controller.controls.passage import (
-    DEFAULT_ECN_THRESHOLD,
-    Congestion,
-    Departure,
-    Forward,
-    Session,
-    SessionEntry,
-    Source,
-    Tier,
-    Worker,
-)
+from switchgnn.controller.controls.banks import Pool, has_pool
+from switchgnn.controller.controls.claim import Destination, Partial, Source
+from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD, Congestion
+from switchgnn.controller.controls.departure import Departure
+from switchgnn.controller.controls.fanout import Fanout
+from switchgnn.controller.controls.forward import Forward
+from switchgnn.controller.controls.loop import Loop, Result
+from switchgnn.controller.controls.session import Session, SessionEntry, Tier, Worker
 from switchgnn.controller.errors import (
     ControllerError,
     InstallCancelledError,
@@ -46,25 +34,12 @@ from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.state import State, empty_state, read_state
 from switchgnn.controller.plan import PlanSource, SwitchPlan, load_plan
 from switchgnn.controller.report import InstallReport
-from switchgnn.controller.target import Progress, Target
+from switchgnn.controller.target import Progress, SwitchInstall
 from switchgnn.p4src import Program
 
 
 def desired_state(plan: SwitchPlan, layout: Layout, network: Network, ecn_threshold: int) -> State:
-    """Say what a switch shall hold for a plan, without a session yet.
-
-    Args:
-        plan: the part of the plan for this switch.
-        layout: of the P4 program.
-        network: where the workers are.
-        ecn_threshold: queue length, in packets, from which on packets are marked.
-
-    Returns:
-        The entries, default actions and multicast groups.
-
-    Raises:
-        PlanRefusedError: entries that do not fit their table.
-    """
+    """Return a switch's contents for a plan, without a session; the threshold is in packets."""
     tables = (
         Worker(layout).rows(plan, network),
         Forward(layout).rows(plan, network),
@@ -94,21 +69,12 @@ def desired_state(plan: SwitchPlan, layout: Layout, network: Network, ecn_thresh
 
 
 def with_session(state: State, session: Session, entry: SessionEntry) -> State:
-    """Add a session to a state.
-
-    Args:
-        state: what a switch shall hold.
-        session: the control that encodes it.
-        entry: the session.
-
-    Returns:
-        The state with the session's default action.
-    """
+    """Return the state with a session."""
     return replace(state, defaults={**state.defaults, session.table.name: session.encode(entry)})
 
 
 T = TypeVar("T")
-# Makes what works on a number of switches at once.
+# Makes an executor for a number of switches.
 MakeExecutor = Callable[[int], Executor]
 
 
@@ -123,10 +89,10 @@ def install(
     largest_feature: float | None = None,
     progress: Progress | None = None,
 ) -> InstallReport:
-    """Bring switches to a plan; what they have already is not written again.
+    """Bring switches to a plan, writing only what differs.
 
-    After a failure every switch has what it had before. A switch that ran
-    another program, or none, is left with the program and no entries.
+    After a failure every switch is as before; one that ran another program, or none, is left
+    with the program and no entries.
 
     Args:
         plan: a plan's folder, or its manifest and switch part.
@@ -134,8 +100,8 @@ def install(
         network: where the workers are.
         program: what the switches shall run.
         ecn_threshold: queue length, in packets, from which on packets are marked.
-        new_session: take a new session number even if the plan is there
-            already: workers that start anew need one.
+        new_session: take a new session number even if the plan is installed: restarted
+            workers need one.
         largest_feature: the largest magnitude of a feature that a worker may report; None: any
             of which no sum overflows float32.
         progress: called with an address, updates written, and all updates.
@@ -175,12 +141,7 @@ class Share:
 
 
 class DesiredStates:
-    """What switches shall hold for their shares, without a session yet; found once for each.
-
-    Args:
-        program: what the switches shall run.
-        ecn_threshold: queue length, in packets, from which on packets are marked.
-    """
+    """What switches shall hold for their shares, without a session yet; found once for each."""
 
     def __init__(self, program: Program, ecn_threshold: int = DEFAULT_ECN_THRESHOLD) -> None:
         self._program = program
@@ -188,11 +149,7 @@ class DesiredStates:
         self._known: dict[tuple[SwitchPlan, Network], State] = {}
 
     def of(self, share: Share) -> State:
-        """Check a share and return its state; switches with the same one have one state.
-
-        Raises:
-            PlanRefusedError: the plan does not fit the program or the network.
-        """
+        """Check a share and return its state; switches with the same one have one state."""
         key = share.plan, share.network
         if key not in self._known:
             layout = Layout.from_text(self._program.p4info)
@@ -221,23 +178,22 @@ def install_each(
         shares: one per switch, all of the same plan.
         program: what the switches shall run.
         ecn_threshold: queue length, in packets, from which on packets are marked.
-        desired: knows the threshold and what the switches shall hold, for who installs more than
-            once; None: that is found now.
-        new_session: take a new session number even if the plan is there already.
-        session: the number that workers of this plan are in; a switch that was restarted gets
-            it again. None: what the switches say.
+        desired: the states from an earlier install, with their threshold; None: found now.
+        new_session: take a new session number even if the plan is installed.
+        session: the session of this plan's workers, which a restarted switch gets again; None:
+            that of the switches.
         largest_feature: as ``install`` takes it.
         replace_others: whether to replace another plan that a switch serves.
         progress: called with an address, updates written, and all updates.
-        clock: what the report tells the time by.
-        pool: makes what works on all switches at once.
+        clock: of the report.
+        pool: makes the executor for all switches.
 
     Returns:
         What was written to each switch, and how long it took.
 
     Raises:
         PlanRefusedError: as ``install``, like the other errors.
-        OtherPlanError: a switch serves another plan, which shall stay; nothing was written.
+        OtherPlanError: a switch serves another plan, to be kept; nothing was written.
     """
     layout = Layout.from_text(program.p4info)
     if not shares:
@@ -246,13 +202,13 @@ def install_each(
     states = [desired.of(share) for share in shares]
     with ExitStack() as stack:
         clients = [_client(stack, share.switch) for share in shares]
-        team = _Team([Target(client, program, layout, clock) for client in clients], pool)
+        team = _Team([SwitchInstall(client, program, layout, clock) for client in clients], pool)
         table = Session(layout)
         try:
-            team.each(Target.look)
+            team.each(SwitchInstall.look)
             if not replace_others:
                 _refuse_other_plans(team, shares)
-            team.each(Target.load)
+            team.each(SwitchInstall.load)
             entries = _session_entries(
                 team,
                 table,
@@ -273,14 +229,14 @@ def install_each(
 
 
 def _refuse_other_plans(team: "_Team", shares: Sequence[Share]) -> None:
-    served = team.each(Target.served_plan)
+    served = team.each(SwitchInstall.served_plan)
     for share, target, number in zip(shares, team.targets, served, strict=True):
         refuse_other_plan(target.client.address, number, share.plan.number)
 
 
 @dataclass(frozen=True)
 class _SessionChoice:
-    """What an install says of its session; see ``install_each``."""
+    """The options of an install for its session; see ``install_each``."""
 
     new_session: bool
     session: int | None
@@ -288,14 +244,14 @@ class _SessionChoice:
 
 
 class _Team:
-    """The switches of one install, on which a pool works at once."""
+    """The switches of one install, which an executor handles concurrently."""
 
-    def __init__(self, targets: Sequence[Target], pool: MakeExecutor) -> None:
+    def __init__(self, targets: Sequence[SwitchInstall], pool: MakeExecutor) -> None:
         self.targets = targets
         self._pool = pool
         self.cancel = threading.Event()
 
-    def each(self, step: Callable[[Target], T]) -> list[T]:
+    def each(self, step: Callable[[SwitchInstall], T]) -> list[T]:
         """Do a step on all switches; the first failure stops the others."""
         with self._pool(len(self.targets)) as pool:
             futures = [pool.submit(self._step, step, target) for target in self.targets]
@@ -306,19 +262,15 @@ class _Team:
                 raise
         errors = [error for future in futures if (error := future.exception()) is not None]
         if errors:
-            # Those that were stopped know nothing of the reason.
+            # The others were only cancelled.
             raise next((e for e in errors if not isinstance(e, InstallCancelledError)), errors[0])
         return [future.result() for future in futures]
 
     def go_back(self) -> None:
-        """Restore all switches.
-
-        Raises:
-            RollbackError: at least one could not be restored.
-        """
+        """Restore all switches."""
         failed: list[RollbackError] = []
 
-        def restore(target: Target) -> None:
+        def restore(target: SwitchInstall) -> None:
             try:
                 target.go_back()
             except RollbackError as error:
@@ -329,7 +281,7 @@ class _Team:
         if failed:
             raise RollbackError(" ".join(str(error) for error in failed)) from failed[0]
 
-    def _step(self, step: Callable[[Target], T], target: Target) -> T:
+    def _step(self, step: Callable[[SwitchInstall], T], target: SwitchInstall) -> T:
         try:
             return step(target)
         except BaseException:
@@ -355,11 +307,10 @@ def _session_entries(
     plans: Sequence[SwitchPlan],
     choice: _SessionChoice,
 ) -> list[SessionEntry]:
-    """Choose the session, the same for all switches, and return each one's entry.
+    """Choose one session for all switches, and return each one's entry.
 
-    It is the one that the plan has already, unless there shall be another: a switch that was
-    restarted joins it, as its registers hold nothing of it, not even whose turn it is. Otherwise it
-    is newer than all.
+    The plan keeps its session unless a new one is wanted. A restarted switch joins it, but has
+    lost whose turn it is. A new session is newer than all.
     """
     present = [target.session for target in team.targets]
 
@@ -381,7 +332,7 @@ def _session_entries(
         ]
     number = max(entry.session for entry in present) + 1
     if number > session.max_session:
-        # Loading the program anew empties the registers that hold old numbers.
+        # Loading the program empties the registers with old numbers.
         team.each(lambda target: target.load(anew=True))
         number = 1
     return entries(number)
@@ -390,7 +341,7 @@ def _session_entries(
 def _served(
     present: Sequence[SessionEntry], entries: Callable[[int], list[SessionEntry]]
 ) -> int | None:
-    """Return the session in which a switch serves its plan already; None if none does."""
+    """Return the session in which a switch already serves its plan, or None."""
     for place, here in enumerate(present):
         own = entries(here.session)[place]
         if here.session and here == replace(own, any_turn=here.any_turn):
@@ -399,10 +350,10 @@ def _served(
 
 
 def clear(client: P4RuntimeClient) -> ChangeCounts:
-    """Remove all entries and groups, restore the default actions, and verify; tell how much.
+    """Remove all entries and groups, restore the default actions, verify, and count.
 
-    The registers keep what they hold, and the session number that would tell
-    is gone: the next install loads the program anew.
+    The registers keep their contents, but their session is forgotten: the next install loads
+    the program again.
 
     Raises:
         PipelineMissingError: the switch runs no program.

@@ -1,20 +1,17 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a plan takes of a switch's memory: entries of tables, cells of registers."""
+"""The memory that a plan needs on a switch, and refusing switches that others use."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from switchgnn.base.network import Network
-from switchgnn.controller.controls.aggregation import Destination, Fanout, Partial, Result
-from switchgnn.controller.controls.passage import (
-    LAST_TAGS_REGISTER,
-    Departure,
-    Forward,
-    Session,
-    Source,
-    Worker,
-)
+from switchgnn.controller.controls.claim import LAST_TAGS_REGISTER, Destination, Partial, Source
+from switchgnn.controller.controls.departure import Departure
+from switchgnn.controller.controls.fanout import Fanout
+from switchgnn.controller.controls.forward import Forward
+from switchgnn.controller.controls.loop import Result
+from switchgnn.controller.controls.session import Session, Worker
 from switchgnn.controller.errors import (
     NoPrimaryError,
     OtherPlanError,
@@ -26,26 +23,20 @@ from switchgnn.controller.p4runtime.state import read_default
 from switchgnn.controller.plan import SwitchPlan
 
 _BITS = 8
-
-
-# Registers of a bank that have a cell for each of its slots.
+# Registers with a cell per slot, and those of the strawman with one per destination.
 _BY_SLOT = (".value", ".state", ".free_slots")
-
-
-# Those of the strawman that have one for each destination.
 _BY_DESTINATION = ".destinations"
 
 
 @dataclass(frozen=True)
 class Use:
-    """What a plan takes of one table or register.
+    """The use of one table or register.
 
     Attributes:
-        name: of the table or register.
         number: entries, or cells.
-        room: how many the switch has; None: any number.
-        bits: of one: of a table's entry its key and the parameters of its widest action. What
-            hardware needs on top, for hashing and for an action's number, is left out.
+        room: entries or cells of the switch; None: any number.
+        bits: of an entry (its key and the parameters of its widest action, without the
+            hardware's overhead for hashing and action numbers) or of a cell.
     """
 
     name: str
@@ -55,52 +46,40 @@ class Use:
 
     @property
     def bytes(self) -> int:
-        """Of all of them, each in whole bytes."""
+        """Bytes of all, each in whole bytes."""
         return self.number * -(-self.bits // _BITS)
 
     @property
     def fits(self) -> bool:
-        """Whether the switch has as many."""
+        """Whether the switch has enough."""
         return self.room is None or self.number <= self.room
 
 
 @dataclass(frozen=True)
 class MemoryUse:
-    """What a plan takes of one switch.
-
-    Attributes:
-        tables: those that a plan or a network fills, the largest first.
-        registers: all of them, the largest first.
-    """
+    """The use of one switch: tables that are filled and all registers, the largest first."""
 
     tables: tuple[Use, ...]
     registers: tuple[Use, ...]
 
     @property
     def table_bytes(self) -> int:
-        """Of all entries together."""
+        """Bytes of all entries."""
         return sum(table.bytes for table in self.tables)
 
     @property
     def register_bytes(self) -> int:
-        """Of all cells together."""
+        """Bytes of all cells."""
         return sum(register.bytes for register in self.registers)
 
 
 def memory_of(
     plan: SwitchPlan, layout: Layout, network: Network, banks: int | None = None
 ) -> MemoryUse:
-    """Count what a plan takes of a switch, without making its entries.
+    """Count the entries and cells that a plan needs, without making its entries.
 
-    Args:
-        plan: the part of the plan for this switch.
-        layout: of the P4 program.
-        network: what is around the switch.
-        banks: of a switch that adds to fewer slots in a pass than the program: an entry of its
-            fanout has the parameters of these alone. None: of the program.
-
-    Returns:
-        The tables and registers.
+    ``banks``: of a switch that adds to fewer slots per pass than the program; its fanout entries
+    have the parameters of these alone.
     """
     worker, forward, departure = Worker(layout), Forward(layout), Departure(layout)
     fanout, source = Fanout(layout), Source(layout)
@@ -123,7 +102,7 @@ def memory_of(
 
 
 def _of_banks(program: int, banks: int | None) -> frozenset[str]:
-    """Return the parameters of the banks that the program has and the switch has not."""
+    """Return the parameters of the banks that the switch lacks."""
     missing = range(program if banks is None else banks, program)
     return frozenset(f"{kind}{bank}" for kind in ("slot", "expected") for bank in missing)
 
@@ -145,7 +124,7 @@ def _cells(register: Array, plan: SwitchPlan) -> int:
     if register.name.endswith(_BY_DESTINATION):
         slots = plan.switch.result_slot
         return int(slots.max()) + 1 if len(slots) else 0
-    # All others are there whatever the plan is.
+    # The others do not depend on the plan.
     return register.size
 
 
@@ -153,37 +132,24 @@ def _largest_first(uses: Iterable[Use]) -> tuple[Use, ...]:
     return tuple(sorted(uses, key=lambda use: (-use.bytes, use.name)))
 
 
-# P4Runtime never makes a controller with this one the primary: it may only look.
+# P4Runtime never makes a controller with this election id the primary.
 _LOOKING_ON = 0
 
 
 def served_plan(client: P4RuntimeClient) -> int:
-    """Return the number of the plan that a switch serves, whatever program it runs; 0: none.
-
-    Args:
-        client: an open one.
-    """
+    """Return the number of the plan that an open switch serves, under any program; 0: none."""
     if client.get_pipeline_cookie() is None:
         return 0
     try:
         session = Session(client.read_layout())
         return session.decode(read_default(client, session.table)).plan
     except (OtherProgramError, TypeError):
-        # No program of ours, or one of a version that told its session otherwise.
+        # Another program, or a version with another session entry.
         return 0
 
 
 def refuse_other_plan(address: str, served: int, own: int) -> None:
-    """Refuse a switch that serves a plan which is not ours.
-
-    Args:
-        address: of the switch.
-        served: the number of the plan that it serves; 0: none.
-        own: the number of ours.
-
-    Raises:
-        OtherPlanError: it serves another plan.
-    """
+    """Refuse a switch that serves another plan than ``own``; 0: none."""
     if served not in (0, own):
         raise OtherPlanError(
             f"Switch {address} serves plan {served:08x}, which somebody else has installed, and "
@@ -193,14 +159,7 @@ def refuse_other_plan(address: str, served: int, own: int) -> None:
 
 
 def refuse_other_primary(client: P4RuntimeClient) -> None:
-    """Refuse a switch that has a primary controller, even if ours would take its place.
-
-    Args:
-        client: one that is not open yet.
-
-    Raises:
-        NotPrimaryError: it has one.
-    """
+    """Refuse a switch that has a primary controller, even one that ours would outrank."""
     try:
         with client.with_election_id(_LOOKING_ON):
             # Some switches make us the primary where there is no other.

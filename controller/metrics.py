@@ -1,9 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What switches hold and have counted, for Prometheus.
-
-They are only read, so this needs nobody's permission, and a controller works beside it.
-"""
+"""Prometheus metrics of switches, which are only read: another controller may be the primary."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -13,7 +10,8 @@ from dataclasses import dataclass, field
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.metrics import Histogram, Metric, MetricKind
-from switchgnn.controller.controls.passage import Congestion, Session, SessionEntry
+from switchgnn.controller.controls.congestion import Congestion
+from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.counters import Counters, read_counters
 from switchgnn.controller.errors import (
     ControllerError,
@@ -35,15 +33,13 @@ _SWITCH = ("switch",)
 
 @dataclass(frozen=True)
 class Reading:
-    """What one switch has said.
+    """One reading of a switch.
 
     Attributes:
-        session: the install that it serves.
         ecn_threshold: in packets.
-        counters: what it has counted.
         tables: entries and size of each table, by its name.
         groups: number of multicast groups.
-        seconds: how long it took to say.
+        seconds: that reading took.
     """
 
     session: SessionEntry
@@ -56,7 +52,7 @@ class Reading:
 
 @dataclass
 class _Watched:
-    """One switch. Tables are counted when it serves another install: that takes reading them."""
+    """One switch. Tables are counted, which reads them whole, only after a new install."""
 
     client: P4RuntimeClient
     clock: Clock
@@ -68,14 +64,14 @@ class _Watched:
     _groups: int = 0
 
     def read(self) -> None:
-        """Ask the switch; whatever it answers, or does not, is no error here."""
+        """Read the switch; failures only make it ``down``."""
         self.reading = None
         begin = self.clock.now()
         try:
             self.client.open()
             cookie = self.client.get_pipeline_cookie()
             if cookie is None or (self._counted or (cookie,))[0] != cookie:
-                # A switch that was restarted may run another program, or none.
+                # A restarted switch may run another program, or none.
                 self.client.layout = None
             self.up = True
             self.reading = self._read(cookie or 0, begin)
@@ -117,13 +113,9 @@ class _Watched:
 
 
 class SwitchMetrics:
-    """Reads switches when somebody asks, once in an interval at most.
+    """Reads switches on demand, at most once per ``interval`` seconds.
 
-    Args:
-        clients: to read only; they are opened when they are needed, again when a switch is back.
-        interval: seconds; who asks earlier hears the same again.
-        clock: what time it is.
-        with_tables: whether to count the entries of tables, which takes reading them all.
+    ``with_tables`` False: does not count entries, which reads whole tables.
     """
 
     def __init__(
@@ -141,19 +133,19 @@ class SwitchMetrics:
         self._read_at = float("-inf")
 
     def collect(self) -> list[Metric]:
-        """Return what is known now."""
+        """Return the metrics."""
         with self._lock:
             self._read()
             return list(self._metrics())
 
     def readings(self) -> list[Reading | None]:
-        """Return what each switch says now; None for one that does not answer."""
+        """Return each switch's reading; None for one that does not answer."""
         with self._lock:
             self._read()
             return [switch.reading for switch in self._switches]
 
     def up(self) -> list[bool]:
-        """Tell of each switch whether it answered when it was read, also without a program."""
+        """Tell for each switch whether it answered its last read, even without a program."""
         with self._lock:
             return [switch.up for switch in self._switches]
 
@@ -314,7 +306,7 @@ def _of_counters(read: _Read) -> Iterator[Metric]:
 
 
 def _queue(packets: Sequence[int]) -> Histogram:
-    """Return the lengths in buckets of powers of two; the last cell has all that are longer."""
+    """Return the lengths in buckets of powers of two; the last cell includes longer ones."""
     bounds = [0]
     while bounds[-1] < len(packets) - 2:
         bounds.append(max(1, 2 * bounds[-1]))

@@ -1,50 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the switch has to know of a plan."""
+"""The parts of a plan that a switch needs."""
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
+from switchgnn.base.network import Network
 from switchgnn.planner.plan.files import read_manifest, read_switch_part
 from switchgnn.planner.plan.leaf_spine import LeafSpinePart
+from switchgnn.planner.plan.manifest import Manifest
 from switchgnn.planner.plan.plan import SwitchPart
-
-
-class PlanManifest(Protocol):
-    """The part of a plan's manifest that the controller reads."""
-
-    @property
-    def workers(self) -> int:
-        """Number of workers."""
-
-    @property
-    def program(self) -> str:
-        """Digest (hex) of the P4 program that the plan is for."""
-
-    @property
-    def digest(self) -> str:
-        """Digest (hex) of the plan."""
-
-    @property
-    def slots(self) -> int:
-        """Slots of all banks that the plan may use."""
-
-    @property
-    def slots_per_bank(self) -> int:
-        """Slots of each bank that the plan may use."""
-
-    @property
-    def lanes(self) -> int:
-        """Numbers of the widest frame."""
-
-    @property
-    def max_fan_in(self) -> int:
-        """The most remote neighbours that any vertex sums."""
-
-    @property
-    def strawman(self) -> bool:
-        """Whether destinations compete for the slots, in place of each having one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +22,7 @@ class SwitchPlan:
         part: what it has to know as a leaf or a spine; None in a star.
     """
 
-    manifest: PlanManifest
+    manifest: Manifest
     switch: SwitchPart
     part: LeafSpinePart | None = None
 
@@ -86,18 +51,22 @@ class SwitchPlan:
         """How many neighbours the switch has; those above come last."""
         return len(self.below) + self.above
 
+    def ports(self, network: Network) -> list[int]:
+        """Return the port of each neighbour."""
+        return [each.port for each in network.neighbours[: self.neighbours]]
+
     @property
     def number(self) -> int:
         """The first 32 bits of the plan's digest, by which switch and workers know it."""
         return int(self.manifest.digest[:8], 16)
 
 
-def leaf_spine_switch_plan(manifest: PlanManifest, part: LeafSpinePart) -> SwitchPlan:
+def leaf_spine_switch_plan(manifest: Manifest, part: LeafSpinePart) -> SwitchPlan:
     """Return the plan of one switch of a leaf-spine."""
     return SwitchPlan(manifest, part.switch, part)
 
 
-PlanSource = str | Path | SwitchPlan | tuple[PlanManifest, SwitchPart]
+PlanSource = str | Path | SwitchPlan | tuple[Manifest, SwitchPart]
 
 
 def load_plan(source: PlanSource) -> SwitchPlan:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What an install did."""
+"""The report of an install."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

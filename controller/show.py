@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a switch holds, for people."""
+"""The contents of a switch, for people."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -8,16 +8,13 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.table import Table
 
-from switchgnn.controller.controls.aggregation import Destination, Fanout, Partial, Result
-from switchgnn.controller.controls.passage import (
-    Congestion,
-    Departure,
-    Forward,
-    Session,
-    SessionEntry,
-    Source,
-    Worker,
-)
+from switchgnn.controller.controls.claim import Destination, Partial, Source
+from switchgnn.controller.controls.congestion import Congestion
+from switchgnn.controller.controls.departure import Departure
+from switchgnn.controller.controls.fanout import Fanout
+from switchgnn.controller.controls.forward import Forward
+from switchgnn.controller.controls.loop import Result
+from switchgnn.controller.controls.session import Session, SessionEntry, Worker
 from switchgnn.controller.counters import Counters, read_counters
 from switchgnn.controller.errors import ControllerError
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
@@ -52,13 +49,9 @@ class SwitchState:
     """A summary of one switch.
 
     Attributes:
-        address: of the switch.
-        cookie: marks the program that it runs.
-        session: the install that it serves.
+        cookie: marks its program.
         ecn_threshold: in packets.
-        tables: how full each is.
         groups: number of multicast groups.
-        counters: what it has counted.
     """
 
     address: str
@@ -171,13 +164,7 @@ def print_state(console: Console, state: SwitchState) -> None:
 
 
 def print_records(console: Console, records: list[Record], title: str) -> None:
-    """Print table entries, one per line.
-
-    Args:
-        console: where to print.
-        records: all with the same names.
-        title: above them.
-    """
+    """Print table entries, one per line."""
     table = Table(title=title)
     for name in records[0] if records else ():
         table.add_column(name, justify="right")

@@ -10,7 +10,7 @@ from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.described import DescribedNetwork, DescribedSwitch, networks_of
 from switchgnn.base.network import Network
 from switchgnn.controller.change import Change, change_between, group_updates
-from switchgnn.controller.controls.passage import Session, SessionEntry
+from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.errors import (
     ControllerError,
     InstallCancelledError,
@@ -30,20 +30,14 @@ from switchgnn.p4src import Program
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.plan.files import read_plan
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
+from switchgnn.planner.plan.plan import Plan
 
 Progress = Callable[[str, int, int], None]
 """Called with a switch's address, the updates written so far, and all of them."""
 
 
-class Target:
-    """A switch and what the install has found and done there.
-
-    Args:
-        client: the connection to it.
-        program: what it shall run.
-        layout: tables of that program.
-        clock: what its report tells the time by.
-    """
+class SwitchInstall:
+    """A switch, and the state of an install there."""
 
     def __init__(
         self,
@@ -69,7 +63,7 @@ class Target:
         return session.decode(self._before.defaults[session.table.name])
 
     def look(self) -> None:
-        """Read what the switch has, without changing it."""
+        """Read the switch, without changing it."""
         self._cookie = self.client.get_pipeline_cookie()
         self._runs_program = self._cookie == program_cookie(self._program)
         if self._runs_program:
@@ -83,12 +77,9 @@ class Target:
         return 0 if self._cookie is None else served_plan(self.client)
 
     def load(self, *, anew: bool = False) -> None:
-        """Load the program if the switch does not run it, or in any case.
-
-        What the switch had before cannot be restored then: "before" is empty.
-        """
-        # A switch without a session was cleared, or an install failed: nobody
-        # knows which sessions its registers are from, and loading empties them.
+        """Load the program unless it runs; then what was there cannot be restored."""
+        # A switch without a session was cleared, or an install failed: the sessions in its
+        # registers are unknown, and loading empties them.
         if self._runs_program and self.session.session and not anew:
             return
         self._touched = self._pushed = True
@@ -98,8 +89,8 @@ class Target:
         self._runs_program = True
 
     def _delete_groups(self) -> None:
-        # BMv2 keeps its groups when a program is loaded, but P4Runtime forgets them:
-        # a group that is inserted again would then send every copy twice.
+        # BMv2 keeps its groups when a program is loaded, but P4Runtime forgets them: a group
+        # inserted again would send every copy twice.
         if self._cookie is None:
             return
         updates = list(group_updates(read_groups(self.client), {}))
@@ -140,7 +131,7 @@ class Target:
         )
 
     def go_back(self) -> None:
-        """Restore what the switch had before; does nothing when it was not touched.
+        """Restore the switch; does nothing when it was not touched.
 
         Raises:
             RollbackError: that failed as well.
@@ -183,7 +174,7 @@ def _teller(address: str, total: int, progress: Progress | None) -> Callable[[in
 
     def tell(count: int) -> None:
         nonlocal done
-        # Closing the session is one more update than those that differ.
+        # Closing the session is one update more.
         done = min(done + count, total)
         if progress is not None:
             progress(address, done, total)
@@ -205,17 +196,7 @@ def client_of(
     primary: bool = True,
     deadline: float = DEFAULT_DEADLINE,
 ) -> P4RuntimeClient:
-    """Return a client of a switch, not opened yet.
-
-    Args:
-        switch: which one.
-        election_id: of all controllers the one with the highest is obeyed.
-        primary: whether it wants to be obeyed; otherwise it only reads.
-        deadline: seconds to wait for an answer.
-
-    Returns:
-        The client; open it before use.
-    """
+    """Return a client of a switch, not opened yet."""
     files = switch.tls
     tls = None if files is None else TlsOptions(files.root, files.certificate, files.key)
     return P4RuntimeClient(
@@ -224,16 +205,7 @@ def client_of(
 
 
 def parts_for(plan: Path, network: DescribedNetwork) -> list[tuple[SwitchPlan, Network]]:
-    """Return what each switch of a network serves of a plan, and what is around it.
-
-    Args:
-        plan: its folder.
-        network: the switches, in the order of ``network.in_order``.
-
-    Raises:
-        PlannerError: the folder holds no plan, or a damaged one.
-        PlanRefusedError: the plan is for another number of workers.
-    """
+    """Return what each switch of a network serves of a plan, and what is around it."""
     loaded = load_plan(plan)
     wanted, there = loaded.manifest.workers, len(network.workers)
     if wanted != there:
@@ -241,8 +213,11 @@ def parts_for(plan: Path, network: DescribedNetwork) -> list[tuple[SwitchPlan, N
     networks = networks_of(network)
     if not network.cables:
         return [(loaded, networks[0])]
-    whole = read_plan(plan)
     leaf_spine = LeafSpine(network.leaf_of_worker, len(network.spines))
-    parts = split_for_leaf_spine(whole, leaf_spine)
-    plans = [leaf_spine_switch_plan(whole.manifest, part) for part in parts.switches]
-    return list(zip(plans, networks, strict=True))
+    return list(zip(leaf_spine_plans(read_plan(plan), leaf_spine), networks, strict=True))
+
+
+def leaf_spine_plans(plan: Plan, leaf_spine: LeafSpine) -> list[SwitchPlan]:
+    """Return the plan of each switch, leaves first."""
+    parts = split_for_leaf_spine(plan, leaf_spine)
+    return [leaf_spine_switch_plan(plan.manifest, part) for part in parts.switches]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps switches at a plan: a switch that restarts gets it again, but not one with another plan."""
+"""Keeps a plan installed on switches that restart, except those with another plan."""
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +11,8 @@ from typing import Protocol
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Network
-from switchgnn.controller.controls.passage import DEFAULT_ECN_THRESHOLD, Session
+from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
+from switchgnn.controller.controls.session import Session
 from switchgnn.controller.counters import read_totals
 from switchgnn.controller.errors import (
     ControllerError,
@@ -28,19 +29,19 @@ from switchgnn.controller.plan import SwitchPlan
 from switchgnn.controller.report import InstallReport
 from switchgnn.p4src import Program
 
-# Waiting for a connection must not keep anybody from stopping.
+# Short, so that a watch can be stopped while it waits for a connection.
 WATCH_DEADLINE = 1.0  # seconds, of clients that watch
 _LOWEST_ELECTION_ID = 1
 
 
 class Stop(Protocol):
-    """What ends a watch; a ``threading.Event`` is one."""
+    """Ends a watch; a ``threading.Event`` is one."""
 
     def is_set(self) -> bool:
         """Tell whether to end."""
 
     def wait(self, timeout: float) -> bool:
-        """Wait no longer than that, in seconds; tell whether to end."""
+        """Wait at most ``timeout`` seconds; tell whether to end."""
 
 
 class WatchEventKind(Enum):
@@ -54,13 +55,11 @@ class WatchEventKind(Enum):
 
 @dataclass(frozen=True)
 class WatchEvent:
-    """Something that happened to a watched switch.
+    """An event at a watched switch.
 
     Attributes:
-        kind: what.
-        address: of the switch.
-        message: the same in words.
-        counters: for COUNTED, by how much each counter that moved has grown.
+        message: a sentence.
+        counters: for COUNTED, the growth of each counter that moved.
     """
 
     kind: WatchEventKind
@@ -94,8 +93,8 @@ def watch(
 ) -> None:
     """Install a plan and keep it installed until ``stop`` is set.
 
-    A switch that somebody else uses is left as it is: one that has a primary controller already,
-    such as a run at work, and one that serves another plan, also if that is installed later.
+    Switches with another primary controller, such as a run, or with another plan, even one
+    installed later, are left alone.
 
     Args:
         shares: what each switch serves, all of the same plan; the clients are closed at the end.
@@ -139,7 +138,7 @@ def watch(
     )
     try:
         for client in clients:
-            # With the lowest election id nobody's place is taken, so nobody has to be asked.
+            # The lowest election id displaces no other controller.
             if client.election_id > _LOWEST_ELECTION_ID:
                 refuse_other_primary(client)
         watcher.run()
@@ -185,14 +184,14 @@ class _Watcher:
 
     def _install(self) -> None:
         report = self.bring(self._session)
-        # Its workers are in that session, and a switch that restarts must come back to it.
+        # Its workers are in that session: a restarted switch must return to it.
         self._session = report.session
         for client, sentence in zip(self.clients, report.sentences(), strict=True):
             self._start_counting(client)
             self._tell(WatchEventKind.INSTALLED, client, sentence)
 
     def _start_counting(self, client: P4RuntimeClient) -> None:
-        # A switch that restarts again right now began at zero, too.
+        # Without a reading, it has restarted again and counts from zero.
         self._counted.pop(client.address, None)
         with suppress(ControllerError):
             self._counted[client.address] = read_totals(client).named()
@@ -239,11 +238,7 @@ class _Watcher:
                 client.open()
 
     def _look_on(self) -> None:
-        """Look what switches serve that another controller has taken over.
-
-        Raises:
-            OtherPlanError: that is another plan.
-        """
+        """Check which plan switches serve that another controller has taken over."""
         for client in self.clients:
             with suppress(SwitchUnreachableError), client.observer() as observer:
                 refuse_other_plan(client.address, served_plan(observer), self.plan.number)

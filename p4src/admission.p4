@@ -1,17 +1,15 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a port may bring in: whole frames with a right checksum, and of our own kinds
-// only those that workers send, or a switch above. A packet of our protocol in a
-// fragment, with options or behind a VLAN tag, which a host's kernel takes off, would be
-// forwarded like ordinary traffic, and a host might believe that the switch sent it.
-// What is of another session is left over from an install before this one, or comes from
-// a worker that does not know of this one; Barrier tells the worker.
+// A port may bring in whole frames with a right checksum, and of our own kinds only those that
+// workers send, or a switch above. A packet of our protocol in a fragment, with options or
+// after a VLAN tag, which a host's kernel removes, would be forwarded like ordinary traffic, and a
+// host might take it for one of the switch. A packet of another session is left over from an
+// earlier install, or its worker does not know of this one yet; Barrier answers the latter.
 // Must be applied on the first pass only, after Session and Worker.
 #ifndef _ADMISSION_
 #define _ADMISSION_
 
-#include "headers.p4"
 #include "metadata.p4"
 
 control Admission(in headers_t hdr,
@@ -44,7 +42,7 @@ control Admission(in headers_t hdr,
                 meta.outcome = UNKNOWN_KIND;
             }
             if (meta.outcome == AGGREGATED && hdr.switchgnn.kind != kind_t.DONE
-                    && hdr.switchgnn.session != meta.loop.session[7:0]) {
+                    && OTHER_SESSION(hdr, meta)) {
                 meta.outcome = WRONG_SESSION;
             }
         }

@@ -1,31 +1,127 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// All banks, each touched at most once per pass. A slot of 64, 128 or 256 lanes has two, four or
-// eight banks side by side: its state is in the first one, and the others do as that one does. The
-// first slot that completes ends the pass: its sum leaves, and the loop goes on behind it.
+// The aggregator memory: eight banks of slots, each bank touched at most once per pass.
+//
+// A slot of 64, 128 or 256 lanes has two, four or eight banks side by side: its state is in
+// the first one, and the others follow its decision.
 #ifndef _BANKS_
 #define _BANKS_
 
-#include "headers.p4"
 #include "metadata.p4"
-#include "sizes.p4"
-#include "aggregator.p4"
-#include "lanes.p4"
 
-// The bank begins a slot.
+const addition_t NO_ADDITION = 0;
+const addition_t ADD = 1;
+const addition_t OVERWRITE = 2;
+
+// The states of the slots of one bank: the tag of the block that a slot serves, and its number
+// of contributions. The first contribution under a newer tag overwrites, so no slot is ever
+// cleared (invariant 4); one under an older tag changes nothing (invariant 3).
+control Aggregator(in headers_t hdr,
+                   inout metadata_t meta,
+                   in slot_t slot,
+                   in count_t expected)
+                  (bit<4> bank) {
+    register<bit<96>>(SLOTS_PER_BANK) state;  // tag ++ count
+    counter(SLOT_EVENTS, CounterType.packets) events;
+
+    bit<96> content;
+
+    action look() {
+        meta.index = (bit<32>) slot;
+        state.read(content, meta.index);
+        meta.contributions = meta.contributions + 1;
+    }
+
+    // The count saturates, so that a released slot stays released.
+    action add() {
+        meta.addition = ADD;
+        meta.sum.count = content[15:0] |+| hdr.switchgnn.count;
+        state.write(meta.index, meta.tag ++ meta.sum.count);
+    }
+
+    action overwrite() {
+        meta.addition = OVERWRITE;
+        meta.sum.count = hdr.switchgnn.count;
+        state.write(meta.index, meta.tag ++ hdr.switchgnn.count);
+    }
+
+    action leave_alone() {
+        meta.addition = NO_ADDITION;
+    }
+
+    apply {
+        if (expected != 0 && meta.loop.next_bank <= bank && meta.completed == 0) {
+            look();
+            if (content > meta.newest) {
+                leave_alone();
+                events.count(SLOT_STALE);
+            } else {
+                if (content >= meta.oldest) {
+                    add();
+                } else {
+                    overwrite();
+                }
+                if (meta.sum.count == expected) {
+                    events.count(SLOT_COMPLETED);
+                    meta.completed = 1;
+                    meta.bank = bank;
+                    meta.slot = slot;
+                } else if (meta.sum.count > expected) {
+                    if (meta.sum.count == RELEASED) {
+                        events.count(SLOT_RELEASED);
+                    } else {
+                        events.count(SLOT_OVERFULL);
+                    }
+                }
+            }
+        } else {
+            leave_alone();
+        }
+    }
+}
+
+// The lanes of one bank; Aggregator has chosen the addition.
+control Lanes(in addition_t addition, in bit<32> index, in lanes_t chunk, inout lanes_t sum) {
+    register<lanes_t>(SLOTS_PER_BANK) value;
+
+    // Read, added and written through one variable: p4c would otherwise repeat the whole sum
+    // in the write, and BMv2 would compute it twice.
+    action add() {
+        value.read(sum, index);
+        sum = PACKED_ADD(sum, chunk);
+        value.write(index, sum);
+    }
+
+    action overwrite() {
+        sum = chunk;
+        value.write(index, chunk);
+    }
+
+    apply {
+        if (addition == ADD) {
+            add();
+        } else {
+            overwrite();
+        }
+    }
+}
+
+// The bank holds the beginning of a slot.
 #define BEGIN(b) \
     bank##b.apply(hdr, meta, meta.slots.slot##b, meta.slots.expected##b); \
     if (meta.addition != NO_ADDITION) { \
         lanes##b.apply(meta.addition, meta.index, meta.first, meta.sum.lanes.chunk0); \
     }
-// The bank goes on with chunk c of the slot before it, if the frame has that many.
+// The bank holds chunk c of a slot that begins in an earlier bank.
 #define GO_ON(b, c) \
     if (meta.addition != NO_ADDITION && hdr.chunk##c.isValid()) { \
         lanes##b.apply(meta.addition, meta.index, hdr.chunk##c.lanes, \
                        meta.sum.lanes.chunk##c); \
     }
 
+// The first slot that completes ends the pass: its sum leaves, and the loop resumes with the
+// next bank.
 control Banks(in headers_t hdr, inout metadata_t meta) {
     Aggregator(0) bank0;
     Aggregator(1) bank1;

@@ -1,37 +1,150 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The block barrier. Workers report `done`; the switch keeps one bit for each
-// and multicasts `advance` when the last comes in. Bits, not a count: a `done`
-// that the network repeats changes nothing. One for another tag than that whose turn it is
-// (Turn) is answered, if all have passed it, or else refused. Only a switch that does not know whose
-// turn it is takes it: there a `done` for a later block than the one being collected proves
-// that the earlier one is complete, so a switch that was restarted finds its place by
-// itself (invariant 5).
-//
-// In a new session the first `done` says which round is opened, as rounds may begin with any number
-// from 1.
-// A worker that then opens another one is refused, and hears who was the first.
-//
-// The last `done` of a round may let features of the next one's first block in at once, with Echo: then
-// the opening is collected while they come (Turn).
-//
-// Block 0 of a round is its opening. Its `done`s carry each worker's largest magnitude and
-// its `advance` the maximum (Opening). What is refused gets WAITING, with the reason in
-// Count.
-//
-// A leaf never says of its own accord that all are done: when its own workers are,
-// it reports so to the spine, as a worker does, and once more whenever one of them
-// asks again. The spine answers, and the leaf tells its workers.
+// The block barrier, and the tags that may pass: Turn for every packet, Barrier for each `done`.
 #ifndef _BARRIER_
 #define _BARRIER_
 
-#include "headers.p4"
 #include "metadata.p4"
-#include "incarnation.p4"
-#include "opening.p4"
-#include "pulse.p4"
 
+// Only the tag after the last complete barrier has its turn. A packet with a later one, which only
+// a faulty worker sends, would take slots from the current block: it is refused. (Invariant 3
+// keeps out earlier ones.)
+//
+// Features may be one step ahead of the barrier: those of a round's first block may arrive while
+// the round is being opened. So there are two tags: that of the barrier, and the latest one that
+// features may have.
+//
+// The workers choose the tag that follows a barrier: each `done` carries its block and fragment in
+// Count and Feature_group, block 0 for the opening of the next round. The switch knows
+// neither the width of features nor the number of blocks. Barrier requires all workers to agree,
+// and writes the tag with the last `done`; a leaf writes it when the switch above confirms.
+//
+// A restarted switch does not know whose turn it is, nor does a spine that no barrier passes. The
+// controller sets `any_turn` there: until a barrier is complete, every tag is accepted.
+// Must be applied on the first pass only, after Session and Worker.
+control Turn(in headers_t hdr, inout metadata_t meta)
+            (register<tag_t> turn, register<tag_t> early) {
+    apply {
+        turn.read(meta.turn, 0);
+        early.read(meta.early, 0);
+        meta.turn_known = SESSION_OF(meta.turn) == meta.loop.session ? 1w1 : 1w0;
+        if (meta.turn_known == 0) {
+            meta.turn = meta.loop.session ++ (meta.any_turn == 1 ? 64w0xffffffffffffffff : 64w0);
+            meta.early = meta.turn;
+        }
+        if (!hdr.barrier.isValid() && hdr.switchgnn.kind != kind_t.NOTICE
+                && meta.from_above == 0 && meta.tag > meta.early) {
+            meta.outcome = WRONG_TURN;
+        }
+    }
+}
+
+// A process that restarts in the middle of a session would get the sums of its predecessor: the
+// switch has seen its sources under these tags. So each process draws a number, its incarnation, and
+// sends it in every `done`. A new one may only join where a later round is opened. The last
+// `done` of a round may announce features of the next one (Echo), which then is the latest round of
+// the process.
+// Must be applied to a `done` of a worker, after Session and Worker, not to one of a leaf.
+control Incarnation(in headers_t hdr, inout metadata_t meta) {
+    // session ++ round ++ number, of the latest round of the worker.
+    register<bit<80>>(MAX_WORKERS) incarnation;
+
+    bit<80> known;
+    round_t until;
+
+    apply {
+        until = ROUND_OF(meta.tag) + (round_t) hdr.switchgnn.echo;
+        incarnation.read(known, (bit<32>) meta.worker);
+        if (SESSION_OF(known) == meta.loop.session && known[31:0] != hdr.switchgnn.dst_id
+                && (hdr.switchgnn.block_id != 0 || ROUND_OF(meta.tag) <= ROUND_OF(known))) {
+            meta.outcome = WRONG_INCARNATION;
+        } else if (until > ROUND_OF(known)) {
+            incarnation.write((bit<32>) meta.worker, until ++ hdr.switchgnn.dst_id);
+        }
+    }
+}
+
+// The largest magnitude of the newest round, and its worker. All scales follow from it: the bits of
+// non-negative float32 numbers compare like integers.
+//
+// It may grow until all workers have opened the round, and not afterwards: workers with different
+// maxima would use different scales. Every `done` of a later block carries the magnitude that
+// its worker knows. A switch that was restarted during an opening learns it from
+// there; otherwise it must be the same. A leaf asks the switch above, which knows all workers.
+// Must be applied to an admitted `done`, after Session and Worker.
+control Opening(in headers_t hdr, inout metadata_t meta, in bit<1> closed) {
+    register<round_t>(1) opened;
+    register<bit<64>>(1) largest;  // magnitude ++ worker
+
+    action learn() {
+        meta.opening = ROUND_OF(meta.tag);
+        meta.largest = hdr.barrier.magnitude ++ meta.reporter;
+        opened.write(0, meta.opening);
+        largest.write(0, meta.largest);
+    }
+
+    apply {
+        // A leaf names the worker with the largest magnitude.
+        meta.reporter = meta.leaves_below == 1
+            ? hdr.switchgnn.dst_id : (bit<32>) meta.worker;
+        opened.read(meta.opening, 0);
+        largest.read(meta.largest, 0);
+        if (hdr.barrier.magnitude > meta.magnitude_limit) {
+            meta.outcome = WRONG_MAGNITUDE;
+        } else if (ROUND_OF(meta.tag) > meta.opening) {
+            learn();
+        } else if (ROUND_OF(meta.tag) == meta.opening) {
+            if (closed == 0 || (hdr.switchgnn.block_id != 0 && meta.above_port != 0)) {
+                if (hdr.barrier.magnitude > meta.largest[63:32]) {
+                    learn();
+                }
+            } else if (hdr.switchgnn.block_id != 0
+                       && hdr.barrier.magnitude != meta.largest[63:32]) {
+                meta.outcome = WRONG_MAGNITUDE;
+            }
+        }
+    }
+}
+
+// Signs of life. Each worker flips a bit, its pulse, every second and sends it in every `done`; in
+// the middle of a block it repeats its last `done`. The switch keeps the latest bits and
+// sends them to waiting workers: a worker whose bit changes is alive, however slow it is. The
+// worker owns the clock; the switch compares nothing. A leaf reports the pulses of all its workers.
+// Must be applied to an admitted `done`, after Worker.
+control Pulse(in headers_t hdr, inout metadata_t meta) {
+    register<worker_set_t>(1) pulses;
+
+    action keep() {
+        pulses.read(meta.pulses, 0);
+        meta.pulses = (meta.pulses & ~meta.worker_bit)
+            | (hdr.barrier.workers & meta.worker_bit);
+        pulses.write(0, meta.pulses);
+    }
+
+    apply {
+        keep();
+    }
+}
+
+// Workers report `done`; the switch keeps one bit for each and multicasts `advance` with the
+// last one. Bits, not a count: a repeated `done` changes nothing. A `done` for an earlier tag than
+// the current one (Turn) is answered, one for a later tag refused. Only a switch
+// that does not know whose turn it is accepts it: there a `done` for a later block than the
+// one being collected proves that the earlier one is complete, so a restarted switch finds its
+// place by itself (invariant 5).
+//
+// In a new session the first `done` chooses the round, as rounds may begin with any number
+// from 1. A worker that then opens another one is refused, and the answer names the first worker.
+//
+// The last `done` of a round may admit features of the next round's first block at once, with
+// Echo: the opening is then collected while they arrive (Turn).
+//
+// Block 0 of a round is its opening. Its `done`s carry each worker's largest magnitude and
+// its `advance` the maximum (Opening). A refused `done` gets WAITING, with the reason in Count.
+//
+// A leaf never decides that all are done: when its own workers are, it reports to the spine as a
+// worker does, again whenever one of them asks again, and passes the answer on to its workers.
 control Barrier(inout headers_t hdr,
                 inout metadata_t meta,
                 inout standard_metadata_t standard_metadata)
@@ -42,12 +155,12 @@ control Barrier(inout headers_t hdr,
 
     register<tag_t>(1) collected_tag;
     register<worker_set_t>(1) collected;
-    // What comes next ++ the worker that has said so first.
+    // What comes next ++ the first worker to choose it.
     register<bit<65>>(1) following;
 
     tag_t tag;
     bit<65> first;
-    bit<33> next;  // whether it is of the next round, while that is opened ++ block ++ fragment
+    bit<33> next;  // features of the next round come early ++ block ++ fragment
     tag_t following_tag;
     worker_set_t held;
     worker_set_t before;
@@ -70,7 +183,7 @@ control Barrier(inout headers_t hdr,
         standard_metadata.egress_spec = standard_metadata.ingress_port;
     }
 
-    // It says who is done, and the pulses of those that are not.
+    // With the workers that are done, and the pulses of all.
     action wait() {
         answer(kind_t.WAITING);
         hdr.waiting.setValid();
@@ -85,18 +198,18 @@ control Barrier(inout headers_t hdr,
         hdr.switchgnn.count = refusal;
     }
 
-    // The maximum of another round than this tag's is not for it.
+    // With the maximum of the tag's own round only.
     action report() {
-        hdr.switchgnn.dst_id = meta.tag[79:32] == meta.opening
+        hdr.switchgnn.dst_id = ROUND_OF(meta.tag) == meta.opening
             ? meta.largest[31:0] : hdr.switchgnn.src_id;
         hdr.switchgnn.src_id = meta.switch_number;
-        hdr.barrier.magnitude = meta.tag[79:32] == meta.opening
+        hdr.barrier.magnitude = ROUND_OF(meta.tag) == meta.opening
             ? meta.largest[63:32] : hdr.barrier.magnitude;
         hdr.barrier.workers = meta.pulses;
         standard_metadata.egress_spec = meta.above_port;
     }
 
-    // All are done with this one.
+    // All are done with this tag.
     action repeat() {
         before = meta.members;
         after = meta.members;
@@ -123,17 +236,17 @@ control Barrier(inout headers_t hdr,
             ? (meta.tag < meta.turn ? 1w1 : 1w0)
             : (meta.tag < tag ? 1w1 : 1w0);
         closed = meta.turn_known == 1
-            ? (meta.turn > meta.tag[79:32] ++ 32w0 ? 1w1 : 1w0)
-            : (tag > meta.tag[79:32] ++ 32w0
-               || (tag == meta.tag[79:32] ++ 32w0 && held == meta.members) ? 1w1 : 1w0);
+            ? (meta.turn > OPENING_OF(meta.tag) ? 1w1 : 1w0)
+            : (tag > OPENING_OF(meta.tag)
+               || (tag == OPENING_OF(meta.tag) && held == meta.members) ? 1w1 : 1w0);
         opens = meta.turn_known == 0 && meta.tag[31:0] == 0
-            && (tag == meta.tag || tag[79:64] != meta.tag[79:64]) ? 1w1 : 1w0;
+            && (tag == meta.tag || SESSION_OF(tag) != SESSION_OF(meta.tag)) ? 1w1 : 1w0;
     }
 
     action next_turn() {
         following_tag = meta.tag[79:56]
             ++ (meta.tag[55:32] + (next[32:32] == 1 || next[31:16] == 0 ? 24w1 : 24w0)) ++ next[31:0];
-        turn.write(0, next[32:32] == 1 ? following_tag[79:32] ++ 32w0 : following_tag);
+        turn.write(0, next[32:32] == 1 ? OPENING_OF(following_tag) : following_tag);
         early.write(0, following_tag);
     }
 
@@ -151,23 +264,23 @@ control Barrier(inout headers_t hdr,
                 next = first[64:32];
                 next_turn();
             }
-        } else if (meta.is_worker == 0 || hdr.switchgnn.src_id != (bit<32>) meta.worker) {
+        } else if (!SPEAKS_FOR_ITSELF(hdr, meta)) {
             meta.outcome = WRONG_PORT;
         } else if (hdr.barrier.plan != meta.plan) {
             meta.outcome = WRONG_PLAN;
-        } else if (hdr.switchgnn.session != meta.loop.session[7:0]) {
+        } else if (OTHER_SESSION(hdr, meta)) {
             meta.outcome = WRONG_SESSION;
-        } else if (meta.tag[63:32] == 0 || (meta.tag > meta.turn && opens == 0)) {
+        } else if (NUMBER_OF(meta.tag) == 0 || (meta.tag > meta.turn && opens == 0)) {
             meta.outcome = WRONG_TURN;
-            // Who was the first is of interest where the first round is being opened. Before anybody
-            // has said anything in a session there is no round.
-            if (meta.turn_known == 0 && tag[79:64] == meta.tag[79:64]) {
+            // While the first round is being opened, the answer names the first worker. Before the
+            // first `done` of a session there is no round.
+            if (meta.turn_known == 0 && SESSION_OF(tag) == SESSION_OF(meta.tag)) {
                 meta.turn = tag;
             } else {
                 first = (bit<65>) NOBODY;
                 meta.turn = meta.turn_known == 1 ? meta.turn : meta.loop.session ++ 64w0;
             }
-            meta.opening = meta.turn[79:32];
+            meta.opening = ROUND_OF(meta.turn);
         } else if (meta.leaves_below == 0) {
             incarnation.apply(hdr, meta);
         }

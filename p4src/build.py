@@ -26,15 +26,6 @@ def compile_program(files: ProgramFiles = SWITCHGNN, *, one_line: bool = False) 
     """Compile a program into the folder of its compilation.
 
     Nothing in the result depends on where the sources are.
-
-    Args:
-        files: the sources, and where the compilation goes.
-        one_line: put all JSON into one line, which is half the size: for programs
-            whose differences nobody reads.
-
-    Raises:
-        CompileError: p4c is not on the PATH, or it printed an error or a warning.
-        StaleProgramError: a source does not exist.
     """
     if shutil.which(COMPILER) is None:
         raise CompileError(
@@ -71,11 +62,7 @@ def compile_program(files: ProgramFiles = SWITCHGNN, *, one_line: bool = False) 
 
 
 def compile_strawman(folder: Path = STRAWMAN.compiled) -> None:
-    """Compile the strawman's program into ``folder``.
-
-    Raises:
-        CompileError: as ``compile_program``.
-    """
+    """Compile the strawman's program into ``folder``."""
     # The differences to read are the product's.
     compile_program(replace(STRAWMAN, compiled=folder), one_line=True)
 

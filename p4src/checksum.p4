@@ -1,13 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A CRC over header and payload, so that a corrupted packet is dropped and
-// never summed. It is checked when a packet comes from a port and made anew
-// when one leaves; inside the loop it is left alone.
+// A CRC over header and payload, so that a corrupted packet is dropped and never summed. It is
+// verified when a packet arrives at a port and computed when one leaves, not inside the loop.
 #ifndef _CHECKSUM_
 #define _CHECKSUM_
 
-#include "headers.p4"
 #include "metadata.p4"
 
 #define SWITCHGNN_FIELDS                                                    \
@@ -29,39 +27,29 @@
 #define CHUNKS_8 \
     CHUNKS_4, hdr.chunk4.lanes, hdr.chunk5.lanes, hdr.chunk6.lanes, hdr.chunk7.lanes
 
-#define WITHOUT_BODY \
-    (!hdr.lanes8.isValid() && !hdr.lanes16.isValid() && !hdr.chunk0.isValid() \
-     && !hdr.barrier.isValid())
+// DO(condition, fields) for each kind of body.
+#define EACH_BODY(DO) \
+    DO(hdr.lanes8.isValid(), SWITCHGNN_FIELDS, hdr.lanes8.lanes) \
+    DO(hdr.lanes16.isValid(), SWITCHGNN_FIELDS, hdr.lanes16.lanes) \
+    DO(hdr.chunk0.isValid() && !hdr.chunk1.isValid(), SWITCHGNN_FIELDS, CHUNKS_1) \
+    DO(hdr.chunk1.isValid() && !hdr.chunk2.isValid(), SWITCHGNN_FIELDS, CHUNKS_2) \
+    DO(hdr.chunk3.isValid() && !hdr.chunk4.isValid(), SWITCHGNN_FIELDS, CHUNKS_4) \
+    DO(hdr.chunk7.isValid(), SWITCHGNN_FIELDS, CHUNKS_8) \
+    DO(hdr.barrier.isValid() && !hdr.waiting.isValid(), SWITCHGNN_FIELDS, BARRIER_FIELDS) \
+    DO(hdr.waiting.isValid(), SWITCHGNN_FIELDS, BARRIER_FIELDS, hdr.waiting.pulses) \
+    DO(hdr.switchgnn.isValid() && !hdr.lanes8.isValid() && !hdr.lanes16.isValid() \
+       && !hdr.chunk0.isValid() && !hdr.barrier.isValid(), SWITCHGNN_FIELDS)
+
+#define VERIFY(condition, ...) \
+    verify_checksum(meta.loop.pass_number == 0 && condition, { __VA_ARGS__ }, \
+                    hdr.switchgnn.checksum, HashAlgorithm.crc32);
+#define UPDATE(condition, ...) \
+    update_checksum(meta.seal == 1 && condition, { __VA_ARGS__ }, \
+                    hdr.switchgnn.checksum, HashAlgorithm.crc32);
 
 control VerifyChecksums(inout headers_t hdr, inout metadata_t meta) {
     apply {
-        verify_checksum(meta.loop.pass_number == 0 && hdr.lanes8.isValid(),
-            { SWITCHGNN_FIELDS, hdr.lanes8.lanes },
-            hdr.switchgnn.checksum, HashAlgorithm.crc32);
-        verify_checksum(meta.loop.pass_number == 0 && hdr.lanes16.isValid(),
-            { SWITCHGNN_FIELDS, hdr.lanes16.lanes },
-            hdr.switchgnn.checksum, HashAlgorithm.crc32);
-        verify_checksum(meta.loop.pass_number == 0 && hdr.chunk0.isValid() && !hdr.chunk1.isValid(),
-            { SWITCHGNN_FIELDS, CHUNKS_1 },
-            hdr.switchgnn.checksum, HashAlgorithm.crc32);
-        verify_checksum(meta.loop.pass_number == 0 && hdr.chunk1.isValid() && !hdr.chunk2.isValid(),
-            { SWITCHGNN_FIELDS, CHUNKS_2 },
-            hdr.switchgnn.checksum, HashAlgorithm.crc32);
-        verify_checksum(meta.loop.pass_number == 0 && hdr.chunk3.isValid() && !hdr.chunk4.isValid(),
-            { SWITCHGNN_FIELDS, CHUNKS_4 },
-            hdr.switchgnn.checksum, HashAlgorithm.crc32);
-        verify_checksum(meta.loop.pass_number == 0 && hdr.chunk7.isValid(),
-            { SWITCHGNN_FIELDS, CHUNKS_8 },
-            hdr.switchgnn.checksum, HashAlgorithm.crc32);
-        verify_checksum(hdr.barrier.isValid() && !hdr.waiting.isValid(),
-            { SWITCHGNN_FIELDS, BARRIER_FIELDS },
-            hdr.switchgnn.checksum, HashAlgorithm.crc32);
-        verify_checksum(hdr.waiting.isValid(),
-            { SWITCHGNN_FIELDS, BARRIER_FIELDS, hdr.waiting.pulses },
-            hdr.switchgnn.checksum, HashAlgorithm.crc32);
-        verify_checksum(hdr.switchgnn.isValid() && WITHOUT_BODY,
-            { SWITCHGNN_FIELDS },
-            hdr.switchgnn.checksum, HashAlgorithm.crc32);
+        EACH_BODY(VERIFY)
     }
 }
 
@@ -73,33 +61,7 @@ control ComputeChecksums(inout headers_t hdr, inout metadata_t meta) {
               hdr.ipv4.frag_offset, hdr.ipv4.ttl, hdr.ipv4.protocol,
               hdr.ipv4.src_addr, hdr.ipv4.dst_addr },
             hdr.ipv4.hdr_checksum, HashAlgorithm.csum16);
-        update_checksum(meta.seal == 1 && hdr.lanes8.isValid(),
-            { SWITCHGNN_FIELDS, hdr.lanes8.lanes },
-            hdr.switchgnn.checksum, HashAlgorithm.crc32);
-        update_checksum(meta.seal == 1 && hdr.lanes16.isValid(),
-            { SWITCHGNN_FIELDS, hdr.lanes16.lanes },
-            hdr.switchgnn.checksum, HashAlgorithm.crc32);
-        update_checksum(meta.seal == 1 && hdr.chunk0.isValid() && !hdr.chunk1.isValid(),
-            { SWITCHGNN_FIELDS, CHUNKS_1 },
-            hdr.switchgnn.checksum, HashAlgorithm.crc32);
-        update_checksum(meta.seal == 1 && hdr.chunk1.isValid() && !hdr.chunk2.isValid(),
-            { SWITCHGNN_FIELDS, CHUNKS_2 },
-            hdr.switchgnn.checksum, HashAlgorithm.crc32);
-        update_checksum(meta.seal == 1 && hdr.chunk3.isValid() && !hdr.chunk4.isValid(),
-            { SWITCHGNN_FIELDS, CHUNKS_4 },
-            hdr.switchgnn.checksum, HashAlgorithm.crc32);
-        update_checksum(meta.seal == 1 && hdr.chunk7.isValid(),
-            { SWITCHGNN_FIELDS, CHUNKS_8 },
-            hdr.switchgnn.checksum, HashAlgorithm.crc32);
-        update_checksum(meta.seal == 1 && hdr.barrier.isValid() && !hdr.waiting.isValid(),
-            { SWITCHGNN_FIELDS, BARRIER_FIELDS },
-            hdr.switchgnn.checksum, HashAlgorithm.crc32);
-        update_checksum(meta.seal == 1 && hdr.waiting.isValid(),
-            { SWITCHGNN_FIELDS, BARRIER_FIELDS, hdr.waiting.pulses },
-            hdr.switchgnn.checksum, HashAlgorithm.crc32);
-        update_checksum(meta.seal == 1 && WITHOUT_BODY,
-            { SWITCHGNN_FIELDS },
-            hdr.switchgnn.checksum, HashAlgorithm.crc32);
+        EACH_BODY(UPDATE)
     }
 }
 

@@ -1,22 +1,164 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Whether a packet may touch what it names: the vertices must be known, and its sender
-// must be the one who may speak for them. What may not be added to slots, because it
-// is between a worker and a switch above or is there to recover a sum, gets its own way.
+// Checks that a packet may touch what it names: the vertices are known, and the sender owns them
+// (invariant 6). Packets that pass to or from a switch above or recover a sum are sent on.
 // Must be applied once per packet, on its first pass, after Worker and Tier.
 #ifndef _CLAIM_
 #define _CLAIM_
 
-#include "headers.p4"
 #include "metadata.p4"
-#include "sizes.p4"
-#include "destination.p4"
-#include "source.p4"
-#include "ownership.p4"
-#include "partial.p4"
-#include "passage.p4"
 #include "recovery.p4"
+
+// The port and the slot of a destination vertex.
+control Destination(in headers_t hdr, inout metadata_t meta) {
+    action set_destination(port_t port, bit<4> bank, slot_t slot, count_t expected) {
+        meta.destination_port = port;
+        meta.destination_bank = bank;
+        meta.destination_slot = slot;
+        meta.destination_expected = expected;
+    }
+
+    // The sum is completed above; the slot here holds a part, or expected is 0.
+    action set_distant(port_t port, bit<4> bank, slot_t slot, count_t expected, port_t above) {
+        meta.destination_port = port;
+        meta.destination_bank = bank;
+        meta.destination_slot = slot;
+        meta.destination_expected = expected;
+        meta.destination_above = above;
+    }
+
+    action unknown_destination() {
+        meta.outcome = UNKNOWN_VERTEX;
+    }
+
+    table destination {
+        key = {
+            hdr.switchgnn.block_id: exact @name("block_id");
+            hdr.switchgnn.dst_id:   exact @name("dst_id");
+        }
+        actions = {
+            set_destination;
+            set_distant;
+            @defaultonly unknown_destination;
+        }
+        const default_action = unknown_destination;
+        size = MAX_RESULTS;
+    }
+
+    apply {
+        destination.apply();
+    }
+}
+
+// The port of a source vertex.
+control Source(in headers_t hdr, inout metadata_t meta) {
+    // index: of the source in the register of Seen.
+    action set_source(port_t port, bit<32> index) {
+        meta.source_port = port;
+        meta.source_index = index;
+    }
+
+    action unknown_vertex() {
+        meta.outcome = UNKNOWN_VERTEX;
+    }
+
+    table source {
+        key = {
+            hdr.switchgnn.src_id: exact @name("src_id");
+        }
+        actions = {
+            set_source;
+            @defaultonly unknown_vertex;
+        }
+        const default_action = unknown_vertex;
+        size = MAX_SOURCES;
+    }
+
+    apply {
+        source.apply();
+    }
+}
+
+// A feature speaks for its source, a recall or a fetch for its destination.
+control Ownership(in headers_t hdr, inout metadata_t meta) {
+    apply {
+        if (hdr.switchgnn.kind == kind_t.FEATURE) {
+            if (meta.source_port != meta.loop.port) {
+                meta.outcome = WRONG_PORT;
+            }
+        } else if (meta.destination_port != meta.loop.port) {
+            meta.outcome = WRONG_PORT;
+        }
+    }
+}
+
+// A partial sum goes into the slot of the destination that it names. The destination must
+// expect partial sums of the sender. A count above the expected one would complete or release
+// the slot for all. The switch does not know how many rows were added up.
+control Partial(in headers_t hdr, inout metadata_t meta) {
+    // One bit per worker; on a spine, for each worker below a leaf that sends a part.
+    action set_senders(worker_set_t senders) {
+        meta.partial_senders = senders;
+    }
+
+    action no_senders() {
+        meta.partial_senders = 0;
+    }
+
+    table partial {
+        key = {
+            hdr.switchgnn.block_id: exact @name("block_id");
+            hdr.switchgnn.dst_id:   exact @name("dst_id");
+        }
+        actions = {
+            set_senders;
+            @defaultonly no_senders;
+        }
+        const default_action = no_senders;
+        size = MAX_RESULTS;
+    }
+
+    apply {
+        partial.apply();
+        if ((meta.partial_senders & meta.worker_bit) == 0) {
+            meta.outcome = WRONG_PORT;
+        } else if (hdr.switchgnn.count == 0
+                   || hdr.switchgnn.count > meta.destination_expected) {
+            meta.outcome = WRONG_COUNT;
+        }
+    }
+}
+
+// Between a worker and a switch above: a recall or a fetch of a sum that is completed above
+// goes up, and the answers come down. A switch above has checked the owner.
+//
+// A MISSING from above reports an incomplete sum. With `resend`, this switch's part may have
+// been lost on its way: its slot is looked at as by a recall, and a complete part goes up once
+// more while the MISSING goes down.
+control Passage(inout headers_t hdr,
+                inout metadata_t meta,
+                inout standard_metadata_t standard_metadata) {
+    action pass_on(port_t port) {
+        meta.outcome = PASSED_ON;
+        standard_metadata.egress_spec = port;
+    }
+
+    apply {
+        if (meta.from_above == 0) {
+            if (meta.destination_above != 0 && hdr.switchgnn.kind != kind_t.FEATURE) {
+                pass_on(meta.destination_above);
+            }
+        } else if (hdr.switchgnn.kind == kind_t.FETCH) {
+            pass_on(meta.source_port);
+        } else if (hdr.switchgnn.kind == kind_t.SUM) {
+            pass_on(meta.destination_port);
+        } else if (hdr.switchgnn.kind == kind_t.MISSING) {
+            pass_on(meta.destination_port);
+            meta.look_again = hdr.switchgnn.resend;
+        }
+    }
+}
 
 control Claim(inout headers_t hdr,
               inout metadata_t meta,
@@ -28,13 +170,12 @@ control Claim(inout headers_t hdr,
     Passage()     passage;
     Recovery()    recovery;
 
-    // How often each worker has had a slot released: who does it all the time is known.
+    // Released slots per worker, to identify workers that release too often.
     counter(MAX_WORKERS, CounterType.packets) releases;
 
     apply {
         // A vertex's feature names no destination. That of a fetch from above is not here.
-        if ((hdr.switchgnn.kind != kind_t.FEATURE || hdr.switchgnn.resend == 1
-                    || IS_PARTIAL(hdr.switchgnn.src_id))
+        if (!IS_PLAIN_FEATURE(hdr.switchgnn)
                 && (hdr.switchgnn.kind != kind_t.FETCH || meta.from_above == 0)) {
             destination.apply(hdr, meta);
         }
@@ -43,7 +184,6 @@ control Claim(inout headers_t hdr,
                 || (hdr.switchgnn.kind == kind_t.FETCH && meta.destination_above == 0)) {
             source.apply(hdr, meta);
         }
-        // A switch above has checked what it sends.
         if (meta.outcome == AGGREGATED && meta.from_above == 0) {
             ownership.apply(hdr, meta);
             if (meta.outcome == AGGREGATED && hdr.switchgnn.kind == kind_t.FETCH) {
@@ -56,9 +196,9 @@ control Claim(inout headers_t hdr,
         if (meta.outcome == AGGREGATED) {
             passage.apply(hdr, meta, standard_metadata);
         }
-        if ((meta.outcome == AGGREGATED
-                && (hdr.switchgnn.kind != kind_t.FEATURE || hdr.switchgnn.resend == 1))
-                || meta.look_again == 1) {
+        if (meta.look_again == 1
+                || (meta.outcome == AGGREGATED
+                    && (hdr.switchgnn.kind != kind_t.FEATURE || hdr.switchgnn.resend == 1))) {
             recovery.apply(hdr, meta, standard_metadata);
         }
     }

@@ -1,22 +1,20 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Explicit congestion notification: a packet that found its egress queue longer
-// than the threshold is marked, in the SwitchGNN header and, where the sender
-// supports it, in the IPv4 header. The queues that packets find are counted by
-// their length, in packets, except on the virtual ports of the loop.
+// Explicit congestion notification, from the marked packet to the senders.
 #ifndef _CONGESTION_
 #define _CONGESTION_
 
-#include "headers.p4"
 #include "metadata.p4"
-#include "sizes.p4"
 
 const bit<2> ECN_NOT_CAPABLE = 0;
 const bit<2> ECN_CONGESTION_EXPERIENCED = 3;
-// The last cell also counts what is longer; BMv2's queues hold 64 packets.
+// The last cell includes all longer queues; BMv2's queues hold 64 packets.
 const bit<32> QUEUE_LENGTHS = 65;
 
+// A packet that found its egress queue longer than the threshold is marked in the SwitchGNN
+// header and, where the sender supports it, in the IPv4 header. Packets are also counted by the
+// length of the queue they found, except on the virtual ports of the loop.
 control Congestion(inout headers_t hdr,
                    inout metadata_t meta,
                    in standard_metadata_t standard_metadata) {
@@ -26,7 +24,7 @@ control Congestion(inout headers_t hdr,
     counter(QUEUE_LENGTHS, CounterType.packets) port_queue;
     bit<32> found;
 
-    // threshold is in packets.
+    // threshold: in packets.
     action set_threshold(bit<19> threshold) {
         limit = threshold;
     }
@@ -52,6 +50,31 @@ control Congestion(inout headers_t hdr,
                 hdr.ipv4.ecn = ECN_CONGESTION_EXPERIENCED;
                 meta.update_ipv4 = 1;
                 marked.count(0);
+            }
+        }
+    }
+}
+
+// A worker that receives marked packets cannot shorten its queue by sending less: the queue holds
+// sums of the others' features. So it notifies the switch, which notifies all workers, like a
+// congestion notification packet of DCQCN (Zhu et al., SIGCOMM 2015, section 3.1).
+control Notice(inout headers_t hdr,
+               inout metadata_t meta,
+               inout standard_metadata_t standard_metadata) {
+    apply {
+        if (meta.from_above == 1) {
+            meta.outcome = PASSED_ON;
+            standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
+        } else if (!SPEAKS_FOR_ITSELF(hdr, meta)) {
+            meta.outcome = WRONG_PORT;
+        } else {
+            meta.outcome = NOTICED;
+            if (meta.above_port == 0) {
+                standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
+            } else {
+                // It comes back from above, for all workers.
+                hdr.switchgnn.src_id = meta.switch_number;
+                standard_metadata.egress_spec = meta.above_port;
             }
         }
     }

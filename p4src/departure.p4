@@ -1,15 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What leaves on a port: a sum, an acknowledgement or another answer, or a packet that
-// is passed on as it came, addressed to the worker or the switch behind the port.
-// Must not be applied to the copy that goes around the loop, which stays as it came.
+// A packet that leaves on a port: a sum, an acknowledgement or another answer, or a packet
+// passed on unchanged, addressed to the worker or the switch at the port.
+// Must not be applied to the copy that goes around the loop, which stays unchanged.
 #ifndef _DEPARTURE_
 #define _DEPARTURE_
 
-#include "headers.p4"
 #include "metadata.p4"
-#include "sizes.p4"
 #include "payload.p4"
 
 control Departure(inout headers_t hdr, inout metadata_t meta, in port_t egress_port) {
@@ -43,8 +41,8 @@ control Departure(inout headers_t hdr, inout metadata_t meta, in port_t egress_p
         meta.seal = 1;
     }
 
-    // A feature to the switch above, and `is_fetch` stays if it was asked for. Only leaves make one,
-    // of what workers send, so Level does not follow from what a packet says of itself.
+    // A feature to the switch above; `is_fetch` stays if it was asked for. Only leaves send it,
+    // so its level is 1, whatever the packet that completed it claims.
     action make_partial() {
         hdr.switchgnn.kind = kind_t.FEATURE;
         hdr.switchgnn.src_id = meta.partial;
@@ -62,7 +60,7 @@ control Departure(inout headers_t hdr, inout metadata_t meta, in port_t egress_p
         hdr.switchgnn.count = meta.loop.accepted;
     }
 
-    // Recovery has set a count for the slot, which is not for the receiver.
+    // Recovery has set a count for the slot, not for the receiver.
     action make_fetch() {
         hdr.switchgnn.count = 0;
     }
@@ -72,7 +70,7 @@ control Departure(inout headers_t hdr, inout metadata_t meta, in port_t egress_p
         hdr.switchgnn.count = meta.loop.accepted;
     }
 
-    // A leaf that did not ask is asked for its part.
+    // To a leaf other than the one that asked.
     action make_recall() {
         hdr.switchgnn.count = 0;
     }

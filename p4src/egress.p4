@@ -1,13 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What happens to each copy of a packet that leaves on a port.
+// The way of each copy of a packet that leaves on a port.
 #ifndef _EGRESS_
 #define _EGRESS_
 
-#include "headers.p4"
 #include "metadata.p4"
-#include "sizes.p4"
 #include "congestion.p4"
 #include "departure.p4"
 

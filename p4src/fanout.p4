@@ -1,18 +1,17 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Into which slots a source's feature goes: for each hop of the loop at most
-// one (slot, expected count) per bank. A partial sum needs no entry, see Partial.
+// The slots that a packet adds to.
 #ifndef _FANOUT_
 #define _FANOUT_
 
-#include "headers.p4"
 #include "metadata.p4"
-#include "sizes.p4"
 
+// The slots of a source's feature: for each hop of the loop at most one (slot, expected
+// count) per bank.
 control Fanout(in headers_t hdr, inout metadata_t meta) {
-    // last_bank is the highest bank that the entry uses; last_hop says that no
-    // entry with a higher hop follows. expected 0: the bank is not used.
+    // last_hop: no entry with a higher hop follows.
+    // last_bank: the highest bank that the entry uses. expected 0: the bank is not used.
     action set_slots(bit<1> last_hop, bit<4> last_bank,
                      slot_t slot0, count_t expected0,
                      slot_t slot1, count_t expected1,
@@ -53,6 +52,41 @@ control Fanout(in headers_t hdr, inout metadata_t meta) {
             if (hdr.switchgnn.count != 1) {
                 meta.outcome = WRONG_COUNT;
             }
+        }
+    }
+}
+
+// The slot of a packet that names its destination: a recall, a fetch, a MISSING from above,
+// or a partial sum. Must be applied after Destination.
+#define OWN_SLOT(b) \
+    meta.slots.slot##b = meta.destination_slot; \
+    meta.slots.expected##b = meta.destination_expected;
+
+control OwnSlot(inout metadata_t meta) {
+    action no_slots() {
+        meta.slots = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+        meta.last_bank = meta.destination_bank;
+        meta.last_hop = 1;
+    }
+
+    apply {
+        no_slots();
+        if (meta.destination_bank == 0) {
+            OWN_SLOT(0)
+        } else if (meta.destination_bank == 1) {
+            OWN_SLOT(1)
+        } else if (meta.destination_bank == 2) {
+            OWN_SLOT(2)
+        } else if (meta.destination_bank == 3) {
+            OWN_SLOT(3)
+        } else if (meta.destination_bank == 4) {
+            OWN_SLOT(4)
+        } else if (meta.destination_bank == 5) {
+            OWN_SLOT(5)
+        } else if (meta.destination_bank == 6) {
+            OWN_SLOT(6)
+        } else {
+            OWN_SLOT(7)
         }
     }
 }

@@ -5,9 +5,7 @@
 #ifndef _FORWARD_
 #define _FORWARD_
 
-#include "headers.p4"
 #include "metadata.p4"
-#include "sizes.p4"
 
 control Forward(in headers_t hdr,
                 inout metadata_t meta,
@@ -23,7 +21,7 @@ control Forward(in headers_t hdr,
         standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
     }
 
-    // All but the port that the frame came from, with a switch above among them.
+    // All ports but the ingress port, including those to a switch above.
     action flood_stations() {
         meta.outcome = FLOODED;
         meta.flood = 1;

@@ -18,6 +18,11 @@ typedef bit<1024> lanes_t;  // of one bank
 typedef bit<3>    width_t;
 // session ++ round ++ block ++ fragment ++ width: one number that only grows.
 typedef bit<80>   tag_t;
+typedef bit<48>   round_t;  // session ++ round
+#define SESSION_OF(tag) tag[79:64]
+#define ROUND_OF(tag)   tag[79:32]
+#define NUMBER_OF(tag)  tag[63:32]  // the round alone
+#define OPENING_OF(tag) (tag[79:32] ++ 32w0)  // the tag of block 0 of the same round
 
 const bit<16> ETHERTYPE_IPV4         = 0x0800;
 const bit<16> ETHERTYPE_VLAN         = 0x8100;
@@ -28,8 +33,7 @@ const bit<4>  SWITCHGNN_VERSION  = 3;
 // The bits of the largest finite float32; above it are infinity, NaN, and negatives.
 const bit<32> LARGEST_FLOAT      = 0x7f7fffff;
 
-// How many lanes a frame carries: 8 << width. 32 lanes are those of one bank; more are in as many
-// banks side by side.
+// A frame carries 8 << width lanes. A bank holds 32; more take several banks side by side.
 const width_t LANES_8 = 0;
 const width_t LANES_16 = 1;
 const width_t LANES_32 = 2;
@@ -41,29 +45,32 @@ const width_t LANES_256 = 5;
 const bit<16> BARE_LENGTH = 20 + 26;
 const bit<16> WAITING_LENGTH = 20 + 26 + 28 + 16;
 
-// Ids of sources from 2^31 on are partial sums; a feature of one names its destination.
+// Source ids from 2^31 on are partial sums; a feature of one names its destination.
 #define IS_PARTIAL(id) (id[31:31] == 1)
+// A feature of a vertex, on its way into slots.
+#define IS_PLAIN_FEATURE(header) \
+    (header.kind == kind_t.FEATURE && header.resend == 0 && !IS_PARTIAL(header.src_id))
 
-// What Count of a WAITING says: why a `done` is not taken.
+// Count of a WAITING: why the switch refuses a `done`.
 const count_t REFUSAL_NONE        = 0;
 const count_t REFUSAL_INCARNATION = 1;
 const count_t REFUSAL_MAGNITUDE   = 2;
 const count_t REFUSAL_TURN        = 3;
 const count_t REFUSAL_NEXT        = 4;
-// Of a refusal that is nobody's fault.
+// The culprit of a refusal that has none.
 const bit<32> NOBODY = 0xffffffff;
 
 enum bit<4> kind_t {
     FEATURE = 1,  // upwards: a feature, or a partial sum of Count of them
     SUM     = 2,  // switch to worker: a complete sum of Count contributions
-    DONE    = 3,  // worker to switch: I have all sums of this block; leaf to spine: so have mine
+    DONE    = 3,  // worker to switch: it has all sums of this block; leaf to spine: its workers have
     ADVANCE = 4,  // switch to worker: all workers are done with this block
-    WAITING = 5,  // switch to worker: not all are; the header says who is
+    WAITING = 5,  // switch to worker: not all are; the header has those that are
     ACK     = 6,  // switch to worker: this feature has been through all its slots
-    RECALL  = 7,  // worker to switch: send me the sum of my vertex again; spine to leaf: its part
+    RECALL  = 7,  // worker to switch: repeat the sum of this vertex; spine to leaf: its part
     MISSING = 8,  // switch to worker: that sum is not complete
-    FETCH   = 9,  // worker to worker: send me your feature for the sum of my vertex
-    NOTICE  = 10  // worker to all workers: packets come to me marked, send more slowly
+    FETCH   = 9,  // worker to worker: send the feature for the sum of this vertex
+    NOTICE  = 10  // worker to all workers: packets arrive marked, send more slowly
 }
 
 header ethernet_t {
@@ -106,13 +113,12 @@ header switchgnn_t {
     bit<13>  fragment;
     width_t  width;
     bit<16>  feature_group;  // features that are acknowledged together
-    session_t session;       // the lower bits of the number of the install
+    session_t session;       // the lower bits of the install's number
     bit<24>  round;
     bit<32>  checksum;
 }
 
-// What follows the SwitchGNN header in FEATURE and SUM: the lanes of each bank, or fewer than one
-// bank has.
+// Follow the SwitchGNN header in FEATURE and SUM: one chunk per bank, or less than a bank has.
 header lanes8_t {
     bit<256> lanes;
 }
@@ -129,8 +135,8 @@ header chunk_t {
 header barrier_t {
     bit<32>      magnitude;  // float32 bits; the largest of the round
     bit<32>      plan;       // the first 32 bits of the plan's digest
-    bit<32>      round;      // the round that the switch stands in
-    worker_set_t workers;    // who is done, one bit per worker; in a DONE: the sender's pulse
+    bit<32>      round;      // the switch's current round
+    worker_set_t workers;    // those that are done; in a DONE: the sender's pulse
 }
 
 // Follows barrier_t in WAITING.
@@ -138,7 +144,7 @@ header waiting_t {
     worker_set_t pulses;     // the latest of each worker
 }
 
-// As many lanes as a packet may have, by banks.
+// The lanes of the widest packet, by banks.
 struct chunks_t {
     lanes_t chunk0;
     lanes_t chunk1;

@@ -1,36 +1,26 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What happens to a frame in the switch: `apply` is the table of contents. Each
-// control is in the file of its name, and the class that fills its tables is in the
-// file of the same name in controller/controls/.
+// The way of a frame through the switch: `apply` is the table of contents. A control's tables are
+// filled by the class in the file of the same name in controller/controls/.
 //
-// All state is in ingress: BMv2 runs it in one thread, egress in four, and
-// ignores @atomic.
+// All state is in ingress: BMv2 runs it in one thread, egress in four, and ignores @atomic.
 // https://github.com/p4lang/behavioral-model/blob/main/docs/simple_switch.md
 #ifndef _INGRESS_
 #define _INGRESS_
 
-#include "headers.p4"
 #include "metadata.p4"
 #include "session.p4"
-#include "tier.p4"
-#include "worker.p4"
 #include "admission.p4"
 #include "forward.p4"
-#include "turn.p4"
 #include "barrier.p4"
-#include "notice.p4"
+#include "congestion.p4"
 #include "claim.p4"
 #include "fanout.p4"
-#include "own_slot.p4"
 #include "seen.p4"
-#include "accepted.p4"
 #include "outcome.p4"
 #include "payload.p4"
-#include "result.p4"
 #include "loop.p4"
-#include "answer.p4"
 
 control SwitchIngress(inout headers_t hdr,
                       inout metadata_t meta,
@@ -58,8 +48,8 @@ control SwitchIngress(inout headers_t hdr,
     Loop()      loop;
     Answer()    answer;
 
-    // mark_to_drop comes first: it also clears mcast_grp, and whatever sets
-    // mcast_grp or egress_spec after it revives the packet.
+    // mark_to_drop comes first: it also clears mcast_grp. A control that sets mcast_grp or
+    // egress_spec later revives the packet.
     action arrive() {
         mark_to_drop(standard_metadata);
         meta.outcome = AGGREGATED;
@@ -69,43 +59,45 @@ control SwitchIngress(inout headers_t hdr,
         meta.loop.port = standard_metadata.ingress_port;
     }
 
-    // One number that only grows, whatever the workers do.
+    // Grows monotonically, whatever the workers do.
     action make_tag() {
         meta.tag = meta.loop.session ++ 8w0 ++ hdr.switchgnn.round
             ++ hdr.switchgnn.block_id ++ hdr.switchgnn.fragment ++ hdr.switchgnn.width;
     }
 
-    // A packet stays AGGREGATED until a control finds another outcome for it.
+    // A packet stays AGGREGATED until a control finds another outcome.
     apply {
         arrive();
         if (meta.loop.pass_number == 0) {
             session.apply(meta);
+        }
+        make_tag();
+        if (meta.loop.pass_number == 0) {
             tier.apply(meta);
             remember_port();
             worker.apply(meta, standard_metadata.ingress_port);
             admission.apply(hdr, meta, standard_metadata);
-        }
-        make_tag();
-        if (meta.loop.pass_number == 0 && meta.outcome == AGGREGATED
-                && hdr.switchgnn.isValid()) {
-            turn.apply(hdr, meta);
-        }
-        if (meta.loop.pass_number == 0 && meta.outcome == AGGREGATED) {
-            if (!hdr.switchgnn.isValid()) {
-                forward.apply(hdr, meta, standard_metadata);
-            } else if (hdr.barrier.isValid()) {
-                barrier.apply(hdr, meta, standard_metadata);
-            } else if (hdr.switchgnn.kind == kind_t.NOTICE) {
-                notice.apply(hdr, meta, standard_metadata);
-            } else {
-                claim.apply(hdr, meta, standard_metadata);
+            if (meta.outcome == AGGREGATED) {
+                if (!hdr.switchgnn.isValid()) {
+                    forward.apply(hdr, meta, standard_metadata);
+                } else {
+                    turn.apply(hdr, meta);
+                    if (meta.outcome == AGGREGATED) {
+                        if (hdr.barrier.isValid()) {
+                            barrier.apply(hdr, meta, standard_metadata);
+                        } else if (hdr.switchgnn.kind == kind_t.NOTICE) {
+                            notice.apply(hdr, meta, standard_metadata);
+                        } else {
+                            claim.apply(hdr, meta, standard_metadata);
+                        }
+                    }
+                }
             }
         }
         if (meta.loop.finished == 0) {
             if (meta.outcome == AGGREGATED && !IS_PARTIAL(hdr.switchgnn.src_id)) {
                 fanout.apply(hdr, meta);
-            } else if (meta.outcome == AGGREGATED || meta.outcome == RECALLED
-                       || meta.outcome == FETCHED || meta.look_again == 1) {
+            } else if (meta.outcome == AGGREGATED || meta.touches_slot == 1) {
                 own_slot.apply(meta);
             }
         }
@@ -117,8 +109,7 @@ control SwitchIngress(inout headers_t hdr,
             outcome.apply(meta.outcome);
         }
         if (meta.loop.finished == 0
-                && (meta.outcome == AGGREGATED || meta.outcome == RECALLED
-                    || meta.outcome == FETCHED || meta.look_again == 1)) {
+                && (meta.outcome == AGGREGATED || meta.touches_slot == 1)) {
             first_chunk.apply(hdr, meta);
             banks.apply(hdr, meta);
             result.apply(hdr, meta);

@@ -1,16 +1,64 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What follows a pass of a packet that adds to slots: the rest of the banks, the next
-// hop, or the end. Chooses between the result port, a loop port, and the group of both.
-// Must be applied after Banks and Result.
+// Where a packet goes after a pass. Result routes a complete sum; then Loop applies to packets that
+// add to slots, Answer to others. Must be applied after Banks.
 #ifndef _LOOP_
 #define _LOOP_
 
-#include "headers.p4"
 #include "metadata.p4"
-#include "sizes.p4"
+#include "payload.p4"
 
+// The way of a complete sum: the destination vertex, the port of its worker, and the first of
+// the groups {that port, a loop port}, one per loop port. A leaf's part of a sum goes to a
+// spine, as the feature of a partial sum.
+control Result(in headers_t hdr, inout metadata_t meta) {
+    action set_result(vertex_t vertex, port_t port, bit<16> group) {
+        meta.destination = vertex;
+        meta.result_port = port;
+        meta.result_group = group;
+        meta.send_sum = 1;
+    }
+
+    action set_partial(vertex_t vertex, vertex_t source, port_t port, bit<16> group) {
+        meta.destination = vertex;
+        meta.partial = source;
+        meta.result_port = port;
+        meta.result_group = group;
+        meta.send_sum = 1;
+    }
+
+    // Complete sums without an entry.
+    counter(1, CounterType.packets) unrouted;
+
+    action no_result() {
+        unrouted.count(0);
+    }
+
+    table result {
+        key = {
+            hdr.switchgnn.block_id: exact @name("block_id");
+            meta.bank:              exact @name("bank");
+            meta.slot:              exact @name("slot");
+        }
+        actions = {
+            set_result;
+            set_partial;
+            @defaultonly no_result;
+        }
+        const default_action = no_result;
+        size = MAX_RESULTS;
+    }
+
+    apply {
+        if (meta.completed == 1) {
+            result.apply();
+        }
+    }
+}
+
+// The rest of the banks, the next hop, or the end. Chooses between the result port, a loop
+// port, and the group of both.
 control Loop(in headers_t hdr,
              inout metadata_t meta,
              inout standard_metadata_t standard_metadata) {
@@ -28,7 +76,7 @@ control Loop(in headers_t hdr,
         meta.loop.next_bank = 0;
     }
 
-    // An acknowledgement must wait for the next pass when a sum leaves in this.
+    // When a sum leaves in this pass, the acknowledgement waits for the next one.
     action finish() {
         meta.loop.finished = 1;
         again = meta.send_sum & hdr.switchgnn.echo;
@@ -56,6 +104,70 @@ control Loop(in headers_t hdr,
             standard_metadata.egress_spec = FIRST_LOOP_PORT + lane;
         } else if (meta.send_ack == 1) {
             standard_metadata.egress_spec = meta.loop.port;
+        }
+    }
+}
+
+// A repeated feature is acknowledged again; a recall gets the sum, or else MISSING with the
+// count of the slot; a MISSING from above gets this switch's part of the sum.
+control Answer(inout headers_t hdr,
+               inout metadata_t meta,
+               inout standard_metadata_t standard_metadata) {
+    NoPayload() no_payload;
+
+    action acknowledge() {
+        meta.send_ack = 1;
+        standard_metadata.egress_spec = meta.loop.port;
+    }
+
+    action send_again() {
+        standard_metadata.egress_spec = meta.result_port;
+    }
+
+    action send_missing() {
+        meta.send_missing = 1;
+        standard_metadata.egress_spec = meta.loop.port;
+    }
+
+    // Asks the other leaves for their parts.
+    action recall_parts() {
+        standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
+    }
+
+    // The part goes up. The MISSING goes around the loop, and from there down like the
+    // acknowledgement of a feature.
+    action send_part() {
+        standard_metadata.mcast_grp = meta.result_group
+            + (bit<16>) hdr.switchgnn.src_id[LOOP_LANE_BITS - 1:0];
+        meta.loop.pass_number = 1;
+        meta.loop.finished = 1;
+        meta.loop.port = meta.destination_port;
+    }
+
+    // The MISSING alone; Passage has set its port.
+    action send_missing_down() {
+        meta.send_ack = 1;
+    }
+
+    apply {
+        if (meta.outcome == DUPLICATE && hdr.switchgnn.echo == 1) {
+            acknowledge();
+        } else if (meta.outcome == RECALLED) {
+            if (meta.send_sum == 1) {
+                send_again();
+            } else if (meta.from_above == 0) {
+                send_missing();
+                if (meta.leaves_below == 1 && hdr.switchgnn.resend == 1) {
+                    recall_parts();
+                }
+            }
+        } else if (meta.look_again == 1) {
+            if (meta.send_sum == 1) {
+                send_part();
+                no_payload.apply(hdr);
+            } else {
+                send_missing_down();
+            }
         }
     }
 }

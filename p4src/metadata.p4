@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the controls know of the packet that they have before them. Each part is named
-// after the control that sets it. The main file includes its own `sum_t` before this.
+// What the controls know of the current packet; each part is named after the control that sets
+// it. The main file includes its own `sum_t` before this.
 #ifndef _METADATA_
 #define _METADATA_
 
@@ -10,7 +10,7 @@
 #include "outcome.p4"
 #include "slots.p4"
 
-// Where a packet is in its way through its slots; kept when it recirculates.
+// The progress of a packet through its slots; kept when it recirculates.
 struct loop_t {
     @field_list(1) bit<16> pass_number;
     @field_list(1) bit<16> session;
@@ -22,6 +22,10 @@ struct loop_t {
     @field_list(1) count_t accepted;
 }
 
+#define SPEAKS_FOR_ITSELF(hdr, meta) \
+    (meta.is_worker == 1 && hdr.switchgnn.src_id == (bit<32>) meta.worker)
+#define OTHER_SESSION(hdr, meta) (hdr.switchgnn.session != meta.loop.session[7:0])
+
 struct metadata_t {
     loop_t       loop;
     outcome_t    outcome;
@@ -32,8 +36,8 @@ struct metadata_t {
     bit<1>       any_turn;
     // Tier
     port_t       above_port;     // to the switch above that collects the barrier; 0: none
-    bit<32>      switch_number;  // what this switch is called there
-    worker_set_t elsewhere;      // workers that are behind other switches only
+    bit<32>      switch_number;  // the id of this switch there
+    worker_set_t elsewhere;      // workers below other switches only
     bit<1>       leaves_below;   // whether the neighbours below are switches
     // Worker
     bit<1>       from_above;
@@ -47,9 +51,9 @@ struct metadata_t {
     tag_t        early;       // the latest tag that features may have
     bit<1>       turn_known;  // whether a barrier of this session is complete
     // Opening
-    bit<48>      opening;  // session ++ round of the newest one
-    bit<64>      largest;  // its largest magnitude ++ the worker that has it
-    bit<32>      reporter; // whose magnitude the packet carries
+    round_t      opening;  // the newest round
+    bit<64>      largest;  // its largest magnitude ++ the worker of that
+    bit<32>      reporter; // the worker of the packet's magnitude
     // Pulse
     worker_set_t pulses;   // the latest of each worker
     // Source
@@ -64,7 +68,9 @@ struct metadata_t {
     // Partial
     worker_set_t partial_senders;
     // Passage
-    bit<1>       look_again;  // at the slot here, whose part may have been lost above
+    bit<1>       look_again;  // the part in the slot here may have been lost on its way up
+    // Recovery
+    bit<1>       touches_slot;  // without adding to it
     // Fanout
     slots_t      slots;
     bit<4>       last_bank;
@@ -85,8 +91,8 @@ struct metadata_t {
     vertex_t     destination;
     port_t       result_port;
     bit<16>      result_group;
-    vertex_t     partial;  // the id under which the sum goes up as a partial one; 0: it is complete
-    // What leaves, decided in ingress and written in egress.
+    vertex_t     partial;  // the id of the partial sum that goes up; 0: the sum is complete
+    // The packet that leaves; decided in ingress, written in egress.
     bit<1>       send_sum;
     bit<1>       send_ack;
     bit<1>       send_missing;

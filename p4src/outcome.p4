@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What became of a frame that a port received. Every frame is counted under exactly
-// one outcome, on its first pass.
+// The fate of a frame that a port received. Every frame is counted under exactly one
+// outcome, on its first pass.
 #ifndef _OUTCOME_
 #define _OUTCOME_
 

@@ -1,12 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Frames that are not SwitchGNN's are parsed no further than needed to forward
-// and mark them. A packet that has been through the loop is parsed again.
+// Other protocols are parsed only as far as needed to forward and mark their frames. A packet is
+// parsed again after each turn through the loop.
 #ifndef _PARSER_
 #define _PARSER_
 
-#include "headers.p4"
 #include "metadata.p4"
 
 parser SwitchParser(packet_in packet,

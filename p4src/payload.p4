@@ -1,15 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The body of a packet with lanes. It has as many as Width says, in a header for each bank that
-// they are added to, or in one for less than a bank.
+// The body of a packet with lanes: one header per bank that they are added to, or one for
+// less than a bank, as Width specifies.
 #ifndef _PAYLOAD_
 #define _PAYLOAD_
 
-#include "headers.p4"
 #include "metadata.p4"
 
-// The lanes for the first bank; those that a narrow frame does not have are 0.
+// The lanes for the first bank, padded with 0 where the frame is narrower.
 control FirstChunk(in headers_t hdr, inout metadata_t meta) {
     action widen8() {
         meta.first = hdr.lanes8.lanes ++ 768w0;
@@ -34,7 +33,7 @@ control FirstChunk(in headers_t hdr, inout metadata_t meta) {
     }
 }
 
-// Makes the body: that of a sum, or of a contribution of zeros.
+// Makes the body of a sum, or of a contribution of zeros.
 control Payload(inout headers_t hdr, in chunks_t lanes) {
     action make8() {
         hdr.lanes8.setValid();
@@ -100,7 +99,7 @@ control Payload(inout headers_t hdr, in chunks_t lanes) {
     }
 }
 
-// Takes the body away.
+// Removes the body.
 control NoPayload(inout headers_t hdr) {
     action strip() {
         hdr.lanes8.setInvalid();

@@ -57,20 +57,13 @@ class ProgramFiles:
         """Return the main file and every file that it includes, directly or not, each once.
 
         Files in angle brackets are the compiler's own and are left out.
-
-        Raises:
-            StaleProgramError: a file that is included does not exist.
         """
         found: list[Path] = []
         _add_with_included(self.main.resolve(), found)
         return tuple(found)
 
     def digest(self) -> str:
-        """Return the SHA-256 (hex) over the names and contents of all sources.
-
-        Raises:
-            StaleProgramError: a source does not exist.
-        """
+        """Return the SHA-256 (hex) over the names and contents of all sources."""
         total = hashlib.sha256()
         for path in self.sources():
             total.update(path.name.encode() + b"\0")

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How a worker gets a sum that does not come. A recall asks the switch for it once more
-// and adds nothing; with `resend` it asks for the partial sums of the leaves as well. A
-// fetch asks the owner of a feature for it, and releases the slot: from now on the worker
-// sums this vertex itself, and nothing that still arrives in the slot can complete it, so
-// no sum follows a fetch. The owner's answer, a feature with `resend`, bypasses the slots.
+// How a worker gets a sum that does not come. A recall asks the switch to send it again and adds
+// nothing; with `resend`, it asks for the partial sums of the leaves as well. A fetch asks the
+// owner for a feature and releases the slot: the worker now sums this vertex itself, the slot
+// can no longer complete, and so no sum follows a fetch. The owner's answer, a feature with
+// `resend`, bypasses the slots.
 //
 // A recall and a fetch touch their slot as a contribution of zero lanes, with a count of 0
 // or of RELEASED.
@@ -13,7 +13,6 @@
 #ifndef _RECOVERY_
 #define _RECOVERY_
 
-#include "headers.p4"
 #include "metadata.p4"
 #include "payload.p4"
 
@@ -29,6 +28,7 @@ control Recovery(inout headers_t hdr,
     }
 
     action touch(count_t count) {
+        meta.touches_slot = 1;
         hdr.switchgnn.count = count;
     }
 
@@ -38,7 +38,7 @@ control Recovery(inout headers_t hdr,
 
     apply {
         if (hdr.switchgnn.kind == kind_t.FEATURE) {
-            // To its worker, to the leaf of its worker, or to a switch above.
+            // To its worker, the worker's leaf, or a switch above.
             relay_to(meta.destination_port, RESENT);
         } else {
             if (hdr.switchgnn.kind == kind_t.FETCH) {

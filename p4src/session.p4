@@ -1,20 +1,20 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Which install this switch serves. A new install takes a higher session
-// number, which makes all that earlier installs left in the registers old:
-// P4Runtime cannot clear registers on BMv2.
+// What the controller has set: the install that the switch serves, its place among
+// several switches, and the worker of each port.
 #ifndef _SESSION_
 #define _SESSION_
 
-#include "headers.p4"
 #include "metadata.p4"
 
+// Each install has a higher session number, which makes everything older in the registers
+// stale: P4Runtime cannot clear registers on BMv2.
 control Session(inout metadata_t meta) {
-    // members has one bit for every worker of the plan.
-    // magnitude_limit is the largest magnitude, as float32 bits, that a worker may report.
-    // width is that of the slots: no frame may be wider.
-    // any_turn says that this switch may have been in the session already, and forgotten it.
+    // members: one bit for every worker of the plan.
+    // magnitude_limit: the largest magnitude, as float32 bits, that a worker may report.
+    // width: of the slots; no frame may be wider.
+    // any_turn: the switch may have lost its state in the middle of this session.
     action set_session(bit<16> session, bit<32> plan, worker_set_t members,
                        bit<32> magnitude_limit, width_t width, bit<1> any_turn) {
         meta.loop.session = session;
@@ -33,6 +33,65 @@ control Session(inout metadata_t meta) {
 
     apply {
         session.apply();
+    }
+}
+
+// A leaf has workers below and spines above. A spine has leaves below and treats them as
+// workers that send partial sums. The default is a single switch.
+control Tier(inout metadata_t meta) {
+    // above: the port to the switch that collects the barrier of all.
+    // number: the id of this switch there.
+    action set_tier(port_t above, bit<32> number, worker_set_t elsewhere, bit<1> leaves) {
+        meta.above_port = above;
+        meta.switch_number = number;
+        meta.elsewhere = elsewhere;
+        meta.leaves_below = leaves;
+    }
+
+    table tier {
+        actions = { set_tier; }
+        default_action = set_tier(0, 0, 0, 0);
+        size = 1;
+    }
+
+    apply {
+        tier.apply();
+    }
+}
+
+// The sender that a packet names is compared with this (invariant 6: a worker speaks for
+// itself only). A leaf below a spine has the bits of all its workers.
+control Worker(inout metadata_t meta, in port_t ingress_port) {
+    action set_worker(worker_t worker, worker_set_t worker_bit) {
+        meta.is_worker = 1;
+        meta.worker = worker;
+        meta.worker_bit = worker_bit;
+    }
+
+    action set_above() {
+        meta.is_worker = 0;
+        meta.from_above = 1;
+    }
+
+    action no_worker() {
+        meta.is_worker = 0;
+    }
+
+    table worker {
+        key = {
+            ingress_port: exact @name("port");
+        }
+        actions = {
+            set_worker;
+            set_above;
+            @defaultonly no_worker;
+        }
+        const default_action = no_worker;
+        size = MAX_PORTS;
+    }
+
+    apply {
+        worker.apply();
     }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Sizes and fixed numbers of the program. Every table and register takes its
-// size from here; the Python side reads them back from the compiled program.
+// Sizes and fixed numbers of the program. Every table and register takes its size from
+// here; the Python side reads them from the compiled program.
 #ifndef _SIZES_
 #define _SIZES_
 
@@ -15,8 +15,8 @@ const bit<32> SLOT_MEMORY_BYTES = 10485760;
 // the paper recirculates for. Eight banks are eight additions per pass.
 const bit<32> BANKS = 8;
 const bit<32> SLOTS_PER_BANK = SLOT_MEMORY_BYTES / 128 / BANKS;
-// Of a slot's number in its bank: enough, and no more, as each entry has it eight times.
-// A main file may have more.
+// Bits of a slot's number in its bank; no more than needed, as each entry has eight of them.
+// A main file may define more.
 #ifndef SLOT_BITS
 #define SLOT_BITS 14
 #endif
@@ -30,14 +30,13 @@ const bit<32> MAX_WORKERS = 128;
 const bit<32> MAX_PORTS = 256;
 const bit<32> MAX_STATIONS = 1024;
 
-// Virtual ports that nothing is attached to. What is sent there is
-// recirculated. BMv2 gives each port an egress queue of 64 packets, so one
-// port would lose every longer burst: the load is spread over 2^LOOP_LANE_BITS.
+// Virtual ports: packets sent there are recirculated. BMv2 gives each port an egress queue of
+// 64 packets, so one port would lose longer bursts: there are 2^LOOP_LANE_BITS.
 // https://github.com/p4lang/behavioral-model/blob/main/docs/simple_switch.md
 const bit<9> FIRST_LOOP_PORT = 256;
 #define LOOP_LANE_BITS 5
 
-// The neighbours below, and all of which one hears a broadcast.
+// The neighbours below, and those that a broadcast reaches.
 const bit<16> ALL_WORKERS_GROUP = 1;
 const bit<16> ALL_STATIONS_GROUP = 2;
 

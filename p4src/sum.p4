@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A sum that leaves: what the banks know of it, and the packet that carries it.
+// A sum that leaves: its contents, and the packet that carries it.
 #ifndef _SUM_
 #define _SUM_
 

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // SwitchGNN for v1model: the main file of the product's program. The strawman and the
-// benchmark's program are main files like this one with a sum and banks of their own
-// (strawman/strawman.p4, ../bench/p4/plain.p4). The files below are shared, and
-// name `sum_t`, `Sum` and `Banks` without including them.
+// benchmark's baseline (strawman/strawman.p4, ../bench/p4/plain.p4) are main files with a sum or
+// banks of their own. The other files are shared and use `sum_t`, `Sum` and `Banks` without
+// including them.
 #include <core.p4>
 #include <v1model.p4>
 

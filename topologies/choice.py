@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 
 from switchgnn.base.machine import python_program
-from switchgnn.controller.controls.passage import DEFAULT_ECN_THRESHOLD
+from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.softswitch.native.build import Backend
 from switchgnn.softswitch.traffic_manager import DEFAULT_DEPTH
 from switchgnn.topologies.errors import FabricError

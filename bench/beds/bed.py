@@ -16,7 +16,8 @@ from switchgnn.controller import (
     star_network,
 )
 from switchgnn.controller.change import change_between
-from switchgnn.controller.controls.passage import DEFAULT_ECN_THRESHOLD, Session, SessionEntry
+from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
+from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.install import desired_state, with_session
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.messages import default_update

@@ -15,7 +15,7 @@ from bench.measure import Samples
 from bench.settings import Settings
 from switchgnn.commands.run import RunOptions, run_job
 from switchgnn.commands.shared.site import address_in
-from switchgnn.controller.controls.passage import DEFAULT_ECN_THRESHOLD
+from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.host.pace import Pace
 from switchgnn.p4src import load_program
 from switchgnn.topologies import FabricKind, Target

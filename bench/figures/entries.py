@@ -19,7 +19,7 @@ from bench.settings import Settings
 from switchgnn.base.machine import python_program
 from switchgnn.base.native import find_compiler
 from switchgnn.controller import P4RuntimeClient, program_cookie
-from switchgnn.controller.controls.aggregation import FANOUT_ACTION
+from switchgnn.controller.controls.fanout import FANOUT_ACTION
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.messages import INSERT
 from switchgnn.controller.p4runtime.rows import Rows, Value, make_rows

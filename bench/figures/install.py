@@ -17,7 +17,7 @@ from bench.machine import lacks
 from bench.measure import alternate, repeat
 from bench.settings import Settings
 from switchgnn.controller import P4RuntimeClient, SwitchPlan, install, program_cookie, star_network
-from switchgnn.controller.controls.aggregation import Fanout
+from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.messages import INSERT
 from switchgnn.controller.p4runtime.wire import encode_rows

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the product is measured against: its program with other banks.
-// ../../p4src/switchgnn.p4 is the product's main file.
+// The baseline of figure `banks`: the product's program (../../p4src/switchgnn.p4) with other
+// banks.
 #include <core.p4>
 #include <v1model.p4>
 

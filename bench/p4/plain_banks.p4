@@ -1,16 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the product's banks are measured against: one slot per pass and one register of
-// 32 bits per lane, the way in-network aggregation is usually written. Only bank 0 of a
+// The baseline of the product's banks: one slot per pass and one register of
+// 32 bits per lane, the usual form of in-network aggregation. Only bank 0 of a
 // fanout entry is used, and it has the memory of all banks.
 #ifndef _BANKS_
 #define _BANKS_
 
-#include "../../p4src/headers.p4"
 #include "../../p4src/metadata.p4"
-#include "../../p4src/slots.p4"
-#include "../../p4src/sizes.p4"
 
 #define EACH_LANE(DO) \
     DO(0)  DO(1)  DO(2)  DO(3)  DO(4)  DO(5)  DO(6)  DO(7)  \

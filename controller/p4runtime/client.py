@@ -315,8 +315,8 @@ class P4RuntimeClient:
             ) from error
 
     def _check_certificates(self) -> None:
-        if (tls := self._tls) is not None:
-            check_handshake(self.address, tls.root_certificate, tls.certificate, tls.key)
+        if self._tls is not None:
+            check_handshake(self.address, self._tls)
 
     def _finish(
         self,

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""How a client reaches a switch: over gRPC, unless it is given another way."""
+"""Connections to a switch: over gRPC by default."""
 
 import errno
 import os
@@ -28,10 +28,8 @@ from switchgnn.controller.p4runtime.rpc_errors import (
     not_primary,
 )
 
-# How long a switch may take to end the stream from its side.
+# For the switch to end the stream.
 _PARTING_SECONDS = 2.0
-
-
 _Reply = p4r.MasterArbitrationUpdate | ControllerError
 
 
@@ -57,16 +55,9 @@ class Stream(Protocol):
 
 
 class Arbitration:
-    """An open stream; a thread of its own reads it.
+    """An open stream, read by its own thread until ``close`` or until the switch goes away.
 
-    The stream stays open until ``close`` or until the switch goes away: a
-    switch makes another controller the primary when it ends.
-
-    Args:
-        open_stream: opens the stream of P4Runtime with an iterator of requests.
-        address: of the switch, for errors.
-        device_id: of the switch.
-        election_id: the controller with the highest one is the primary.
+    When it ends, the switch makes another controller the primary.
     """
 
     def __init__(
@@ -87,13 +78,7 @@ class Arbitration:
         self._reader.start()
 
     def wait_primary(self, deadline: float) -> None:
-        """Wait for the switch's answer, at most ``deadline`` seconds.
-
-        Raises:
-            NotPrimaryError: another controller is the primary.
-            NoPrimaryError: none is, because there was one with a higher election id.
-            SwitchUnreachableError: no answer, or the stream broke.
-        """
+        """Wait for the switch's answer, at most ``deadline`` seconds."""
         try:
             reply = self._replies.get(timeout=deadline)
         except queue.Empty:
@@ -120,8 +105,7 @@ class Arbitration:
     def close(self) -> None:
         """End the stream, if possible so that the switch knows before this returns.
 
-        Cancelling alone would return at once, and the next controller would
-        still find this one to be the primary.
+        After a mere cancellation the next controller would still find this one the primary.
         """
         self._requests.put(None)
         self._reader.join(_PARTING_SECONDS)
@@ -173,11 +157,7 @@ def socket_path(address: str) -> Path | None:
 
 
 def grpc_target(address: str) -> str:
-    """Return what gRPC takes for the address: a URI, in which a path is quoted.
-
-    Raises:
-        ControllerError: no socket can have this path.
-    """
+    """Return gRPC's URI for an address, with its path quoted."""
     path = socket_path(address)
     if path is None:
         return address
@@ -194,20 +174,14 @@ def fits_socket(path: Path) -> bool:
 
 
 def check_owner(address: str) -> None:
-    """Check that a socket is that of this user, or of root.
-
-    In a folder where others may make sockets, one of them could stand there in a switch's place.
-
-    Raises:
-        ControllerError: it is somebody else's.
-    """
+    """Check that a socket belongs to this user or root, not to another in a shared folder."""
     path = socket_path(address)
     if path is None:
         return
     try:
         owner = path.stat().st_uid
     except OSError:
-        return  # That there is none is found when it is connected to.
+        return  # Connecting reports a missing socket.
     if owner not in (os.geteuid(), 0):
         raise ControllerError(
             f"The socket {path} is not connected to: it belongs to user {user_name(owner)}. Be "
@@ -216,7 +190,7 @@ def check_owner(address: str) -> None:
 
 
 def advice(address: str) -> str:
-    """Return what to do about a switch that does not answer."""
+    """Return the remedy for a switch that does not answer."""
     path = socket_path(address)
     usual = "start it, or give the address of its P4Runtime server (HOST:PORT or unix:PATH)"
     if path is None:
@@ -232,7 +206,7 @@ _CLOSING_SECONDS = 2.0
 _CHANNEL_OPTIONS = (
     ("grpc.max_send_message_length", -1),
     ("grpc.max_receive_message_length", -1),
-    # A restarted switch is found within a second.
+    # Find a restarted switch within a second.
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1000),
@@ -295,12 +269,7 @@ Connect = Callable[[str, TlsOptions | None], Connection]
 
 
 class GrpcConnection:
-    """A gRPC channel.
-
-    Args:
-        address: of the P4Runtime server, ``HOST:PORT`` or ``unix:PATH``.
-        tls: None for an unencrypted connection.
-    """
+    """A gRPC channel."""
 
     def __init__(self, address: str, tls: TlsOptions | None) -> None:
         self._address = address
@@ -344,16 +313,14 @@ def _read(path: Path | None) -> bytes | None:
     try:
         return read_regular(path)
     except OSError as error:
-        raise ControllerError(
-            f"Cannot read the TLS file {path}: {error.strerror}: give the path of a PEM file."
-        ) from error
+        raise _unreadable(path, error) from error
 
 
 def _close(channel: Any) -> None:  # noqa: ANN401
-    """Close a channel, unless it cannot be: then it ends with the process.
+    """Close a channel within a time limit; otherwise it ends with the process.
 
-    gRPC waits for all calls to end. One that Ctrl-C has interrupted at its very beginning never
-    does, because nothing reads its events
+    gRPC waits for all calls to end. A call that Ctrl-C interrupted at its beginning never ends,
+    because nothing reads its events
     (https://github.com/grpc/grpc/blob/master/src/python/grpcio/grpc/_cython/_cygrpc/channel.pyx.pxi).
     """
     closing = threading.Thread(target=channel.close, name="closing a channel", daemon=True)
@@ -362,41 +329,22 @@ def _close(channel: Any) -> None:  # noqa: ANN401
 
 
 _SECONDS = 2.0
-# What a client of HTTP/2 begins with, and settings without any (RFC 9113, 3.4): a server that takes
-# the client's certificate answers, and one that does not says so now.
+# HTTP/2's connection preface with empty settings (RFC 9113, 3.4): the server answers if it accepts
+# the client's certificate, and ends the connection otherwise.
 _GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
 
 
 def check_tls_files(root: Path | None, certificate: Path | None, key: Path | None) -> None:
-    """Check that files are what they are given for.
+    """Check that PEM files are readable, and the key that of the certificate.
 
-    Args:
-        root: certificates of authorities (PEM), or None for the system's.
-        certificate: one's own, or None; it is not looked at without its key.
-        key: the private key of ``certificate``.
-
-    Raises:
-        ControllerError: one cannot be read, is something else, or the key is not the certificate's.
+    ``root`` None: the system's authorities. A certificate without a key is not checked.
     """
     _context(root, certificate, key)
 
 
-def check_handshake(
-    address: str, root: Path | None, certificate: Path | None, key: Path | None
-) -> None:
-    """Check that a switch and its controller believe each other; return where nobody answers.
-
-    Args:
-        address: where the switch serves P4Runtime.
-        root: certificates of authorities (PEM), or None for the system's.
-        certificate: the controller's own, or None.
-        key: the private key of ``certificate``.
-
-    Raises:
-        ControllerError: the files are not in order.
-        SwitchUnreachableError: one does not believe the other.
-    """
-    context = _context(root, certificate, key)
+def check_handshake(address: str, tls: TlsOptions) -> None:
+    """Check that a switch and its controller accept each other's certificates, if it answers."""
+    context = _context(tls.root_certificate, tls.certificate, tls.key)
     if socket_path(address) is not None:
         return
     host, _, port = address.rpartition(":")
@@ -414,7 +362,7 @@ def check_handshake(
             "switch one for this address, of the authority that the controller trusts."
         ) from error
     except (ssl.SSLEOFError, ssl.SSLZeroReturnError):
-        # It ends, or has not begun yet.
+        # The switch ends, or has not started yet.
         return
     except ssl.SSLError as error:
         raise SwitchUnreachableError(
@@ -424,7 +372,7 @@ def check_handshake(
     except OSError:
         return
     if not taken:
-        own = "no certificate" if certificate is None else f"the certificate {certificate}"
+        own = f"the certificate {tls.certificate}" if tls.certificate else "no certificate"
         raise SwitchUnreachableError(
             f"The switch at {address} ends the connection: it does not believe a controller with "
             f"{own}. Give one of the authority that the switch trusts, which has not expired."
@@ -432,7 +380,7 @@ def check_handshake(
 
 
 def _is_taken(wrapped: ssl.SSLSocket) -> bool:
-    """Tell whether a server goes on when it has seen the client's certificate, or has none yet."""
+    """Tell whether a server continues after the client's certificate, or has no answer yet."""
     try:
         wrapped.sendall(_GREETING)
         return wrapped.recv(1) != b""
@@ -444,7 +392,7 @@ def _is_taken(wrapped: ssl.SSLSocket) -> bool:
 
 def _context(root: Path | None, certificate: Path | None, key: Path | None) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    # How strong keys have to be is for gRPC to say.
+    # gRPC decides on the strength of keys.
     context.set_ciphers("DEFAULT:@SECLEVEL=0")
     context.set_alpn_protocols(["h2"])
     try:
@@ -461,7 +409,7 @@ def _context(root: Path | None, certificate: Path | None, key: Path | None) -> s
         raise _unreadable(root, error) from error
     if certificate is not None and key is not None:
         try:
-            # A key with a password would be asked for at the terminal.
+            # Without a password OpenSSL would ask at the terminal.
             context.load_cert_chain(certificate, key, password="")
         except ssl.SSLError as error:
             raise ControllerError(

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The tables, actions, counters and registers of a P4 program, as P4Info tells them.
+"""The tables, actions, counters and registers in the P4Info of a program.
 
 A table entry is kept as one row of bytes of fixed width: the key, the action's
 id, and the parameters of the action, each value big-endian and padded to its
@@ -57,8 +57,8 @@ class Table:
     """A table with exact keys only.
 
     Attributes:
-        default: the default action a fresh switch has: its id and the bytes of
-            its parameters; None when the program fixes it for good.
+        default: the initial default action, its id and the bytes of its parameters; None if
+            it is const.
     """
 
     id: int
@@ -80,11 +80,7 @@ class Table:
         return self.key_width + ACTION_ID_BYTES + widest
 
     def action(self, name: str) -> Action:
-        """Return the action called ``name``.
-
-        Raises:
-            OtherProgramError: the table has none of that name.
-        """
+        """Return the action called ``name``."""
         for action in self.actions:
             if action.name == name:
                 return action
@@ -100,7 +96,7 @@ class Table:
 
 @lru_cache(maxsize=4)
 def parse_p4info(text: str) -> p4i.P4Info:
-    """Return P4Info in text format as a message, which nobody may change: it is read once."""
+    """Return P4Info in text format as a message, which is cached: do not change it."""
     return text_format.Parse(text, p4i.P4Info())
 
 
@@ -110,7 +106,7 @@ class Array:
 
     Attributes:
         size: its cells.
-        bits: of a cell of a register; 0 for a counter, which is as wide as the switch has it.
+        bits: of a cell of a register; 0 for a counter, whose width the switch chooses.
     """
 
     id: int
@@ -121,7 +117,7 @@ class Array:
 
 @dataclass(frozen=True)
 class Layout:
-    """All that the controller has to know of a P4 program."""
+    """The parts of a P4 program that the controller uses, by name."""
 
     tables: Mapping[str, Table]
     counters: Mapping[str, Array]
@@ -130,12 +126,12 @@ class Layout:
     @staticmethod
     @lru_cache(maxsize=4)
     def from_text(p4info: str) -> "Layout":
-        """Return the layout that P4Info in text format describes; one text is read once."""
+        """Return the layout of P4Info in text format."""
         return Layout.from_message(parse_p4info(p4info))
 
     @staticmethod
     def from_message(info: p4i.P4Info) -> "Layout":
-        """Return the layout that a P4Info message describes."""
+        """Return the layout of a P4Info message."""
         actions = {action.preamble.id: _action(action) for action in info.actions}
         tables = [_table(table, actions) for table in info.tables]
         return Layout(
@@ -145,11 +141,7 @@ class Layout:
         )
 
     def table(self, name: str) -> Table:
-        """Return the table called ``name``.
-
-        Raises:
-            OtherProgramError: the program has none of that name.
-        """
+        """Return the table called ``name``."""
         if name not in self.tables:
             raise OtherProgramError(
                 f"The P4 program has no table {name}, only {', '.join(sorted(self.tables))}."
@@ -164,11 +156,7 @@ class Layout:
         return None
 
     def counter(self, name: str) -> Array:
-        """Return the counter called ``name``.
-
-        Raises:
-            OtherProgramError: the program has none of that name.
-        """
+        """Return the counter called ``name``."""
         if name not in self.counters:
             raise OtherProgramError(f"The P4 program has no counter {name}.")
         return self.counters[name]

@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows, default actions and multicast groups as P4Runtime messages, one at a time.
 
-The plain path: every table entry that is not written by the thousand goes
-through here, and ``wire`` is tested against it.
+The plain path for single entries; ``wire`` is tested against it.
 """
 
 from collections.abc import Iterable
@@ -20,16 +19,7 @@ DELETE = p4r.Update.DELETE
 
 
 def row_update(kind: "p4r.Update.Type.ValueType", table: Table, row: Bytes) -> p4r.Update:
-    """Make the update for one row; a deletion carries the key only.
-
-    Args:
-        kind: insert, modify or delete.
-        table: whose row it is.
-        row: the bytes of the row.
-
-    Returns:
-        The message.
-    """
+    """Make the update for one row; a deletion carries the key only."""
     entry = p4r.TableEntry(table_id=table.id)
     raw = row.tobytes()
     for field in table.keys:
@@ -49,16 +39,7 @@ def default_update(table: Table, default: bytes) -> p4r.Update:
 
 
 def group_update(kind: "p4r.Update.Type.ValueType", group: int, ports: Iterable[int]) -> p4r.Update:
-    """Make the update for one multicast group.
-
-    Args:
-        kind: insert, modify or delete.
-        group: its id.
-        ports: who gets a copy.
-
-    Returns:
-        The message.
-    """
+    """Make the update for one multicast group."""
     entity = p4r.Entity()
     entry = entity.packet_replication_engine_entry.multicast_group_entry
     entry.multicast_group_id = group
@@ -69,7 +50,7 @@ def group_update(kind: "p4r.Update.Type.ValueType", group: int, ports: Iterable[
 
 
 def parse_rows(table: Table, entries: Iterable[p4r.TableEntry]) -> Rows:
-    """Return table entries as rows, however the switch spelled its numbers."""
+    """Return table entries as rows, with or without leading zeros in their numbers."""
     rows = [_row(table, entry) for entry in entries]
     if not rows:
         return no_rows(table)
@@ -95,7 +76,7 @@ def parse_group(entry: p4r.MulticastGroupEntry) -> tuple[int, tuple[int, ...]]:
 
 
 def describe_entity(entity: p4r.Entity, layout: Layout | None) -> str:
-    """Return which entry a message is about: its table or group, and its key."""
+    """Name the table or group of a message, and its key."""
     if entity.HasField("packet_replication_engine_entry"):
         entry = entity.packet_replication_engine_entry
         return f"multicast group {entry.multicast_group_entry.multicast_group_id}"

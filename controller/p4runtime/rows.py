@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Table entries as a matrix of bytes, one row each, and what differs between two of them."""
+"""Table entries as a matrix of bytes, one row each, and the difference of two."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from switchgnn.controller.p4runtime.layout import ACTION_ID_BYTES, Action, Field
 
 Bytes = NDArray[np.uint8]
 Numbers = NDArray[np.integer]
-# A matrix: the big-endian bytes of numbers that no machine word holds, one row each.
+# A matrix: the big-endian bytes of numbers wider than a machine word, one row each.
 Value = int | list[int] | Numbers
 Column = NDArray[np.uint64] | list[int]
 
@@ -67,20 +67,9 @@ def no_rows(table: Table) -> Rows:
 
 
 def make_rows(table: Table, action_name: str, values: Mapping[str, Value], count: int) -> Rows:
-    """Make `count` entries with one action.
+    """Make ``count`` entries with one action.
 
-    Args:
-        table: whose entries they are.
-        action_name: its action.
-        values: for every key field and every parameter an array of ``count``
-            numbers, or one number for all.
-        count: number of entries.
-
-    Returns:
-        The rows, in the order of the arrays.
-
-    Raises:
-        PlanRefusedError: a number does not fit its field.
+    ``values`` has an array of ``count`` numbers, or one number for all, per key and parameter.
     """
     action = table.action(action_name)
     data = np.zeros((count, table.row_width), np.uint8)
@@ -95,17 +84,25 @@ def make_rows(table: Table, action_name: str, values: Mapping[str, Value], count
     return Rows(table, data)
 
 
+def encode_default(table: Table, action: str, values: Mapping[str, int]) -> bytes:
+    """Return a default action, the bytes of its id and parameters as in a row of the table."""
+    return make_rows(table, action, values, 1).data.tobytes()
+
+
+def decode_default(table: Table, action: str, default: bytes) -> dict[str, int]:
+    """Return the parameters by name in the bytes of ``encode_default``."""
+    rows = Rows(table, np.frombuffer(default, np.uint8).reshape(1, -1))
+    columns = rows.param_columns(table.action(action))
+    return {name: int(column[0]) for name, column in columns.items()}
+
+
 def concatenate(table: Table, *parts: Rows) -> Rows:
     """Return all entries of ``parts``."""
     return Rows(table, np.concatenate([part.data for part in parts]))
 
 
 def require_unique(rows: Rows) -> None:
-    """Refuse rows that name an entry twice.
-
-    Raises:
-        PlanRefusedError: two rows have the same key.
-    """
+    """Refuse rows that name an entry twice."""
     keys, counts = np.unique(rows.keys, return_counts=True)
     if len(keys) == len(rows):
         return
@@ -124,7 +121,7 @@ def describe_key(rows: Rows) -> str:
 
 @dataclass(frozen=True)
 class RowsDifference:
-    """What makes one table's entries into others: delete, then modify, then insert."""
+    """The updates from one table's entries to others: delete, then modify, then insert."""
 
     delete: Rows
     modify: Rows
@@ -135,7 +132,7 @@ class RowsDifference:
 
 
 def difference(present: Rows, desired: Rows) -> RowsDifference:
-    """Return what makes ``present`` into ``desired``; keys are unique in each."""
+    """Return the updates from ``present`` to ``desired``; keys are unique in each."""
     _, here, there = np.intersect1d(
         present.keys, desired.keys, assume_unique=True, return_indices=True
     )

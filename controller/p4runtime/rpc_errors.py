@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""gRPC's errors as sentences: which switch, which entry, why, and what to do."""
+"""gRPC errors as sentences with the switch, the entry, the reason and the remedy."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -51,12 +51,7 @@ _OTHER_MEANING = ("it was refused", "The log of the switch may say more.")
 
 @contextmanager
 def explained(address: str, doing: str) -> Iterator[None]:
-    """Turn gRPC errors inside the block into ControllerErrors.
-
-    Args:
-        address: of the switch.
-        doing: what fails, such as "reading table fanout".
-    """
+    """Turn gRPC errors inside the block into ControllerErrors; ``doing`` as "being read"."""
     try:
         yield
     except grpc.RpcError as error:
@@ -64,16 +59,7 @@ def explained(address: str, doing: str) -> Iterator[None]:
 
 
 def explain(address: str, doing: str, error: Any) -> ControllerError:  # noqa: ANN401
-    """Explain a gRPC error that is not about single updates.
-
-    Args:
-        address: of the switch.
-        doing: what failed, such as "reading table fanout".
-        error: what gRPC raised.
-
-    Returns:
-        The error to raise in its place.
-    """
+    """Explain a gRPC error that is not about single updates."""
     code, words = error.code(), error.details() or "no reason given"
     if code is grpc.StatusCode.UNAVAILABLE:
         return SwitchUnreachableError(
@@ -121,17 +107,7 @@ def explain_write(
     error: Any,  # noqa: ANN401
     layout: Layout | None,
 ) -> ControllerError:
-    """Explain why a write request failed, wholly or in part.
-
-    Args:
-        address: of the switch.
-        request: what was to be written.
-        error: what gRPC raised.
-        layout: names tables and actions; None: they are not known yet.
-
-    Returns:
-        The error to raise in its place.
-    """
+    """Explain why a write request failed, wholly or in part."""
     failures = _failures(request, error, layout)
     if failures:
         return _refused(address, len(request.updates), failures)

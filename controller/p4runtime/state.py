@@ -32,7 +32,7 @@ class State:
 
 
 def empty_state(layout: Layout) -> State:
-    """Return what a switch holds that has just loaded its program."""
+    """Return the contents of a switch that has just loaded its program."""
     return State(
         rows={table.name: no_rows(table) for table in keyed_tables(layout)},
         defaults={
@@ -50,11 +50,7 @@ def keyed_tables(layout: Layout) -> list[Table]:
 
 
 def read_state(client: P4RuntimeClient, layout: Layout) -> State:
-    """Return what a switch holds.
-
-    Raises:
-        ReadRefusedError: the switch refuses.
-    """
+    """Return the contents of a switch."""
     return State(
         rows={table.name: read_rows(client, table) for table in keyed_tables(layout)},
         defaults={
@@ -71,7 +67,7 @@ def read_rows(client: P4RuntimeClient, table: Table) -> Rows:
 
 
 def table_entity(table: Table) -> p4r.Entity:
-    """Return what to read for all entries of a table."""
+    """Return the query for all entries of a table."""
     return p4r.Entity(table_entry=p4r.TableEntry(table_id=table.id))
 
 

@@ -2,16 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write requests made as bytes, thousands of entries at a time.
 
-A fanout entry is a message of three match fields and nineteen parameters:
-building it attribute by attribute takes Python longer than the switch needs to
-store it. But all entries of one action look the same on the wire as long as
-each value keeps its full width, which P4Runtime allows: only the bytes of the
-values differ. So the message of an entry without values is made once, by
-protobuf itself (the template), and then copied for all entries, with the
-columns of values pasted over it.
-
-Where the values are in the template is not computed but found: the template is
-made once more, in which each byte of a value is another number.
+A fanout entry is a message of three match fields and nineteen parameters, which Python builds
+more slowly than the switch stores it. But all entries of one action differ only in the bytes
+of their values if each value keeps its full width, as P4Runtime allows. So protobuf makes one
+message without values (the template), which is copied for all entries, with the columns of
+values pasted over it. The places of the values are found by encoding the template once more
+with a different number in each byte.
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,7 +23,7 @@ from switchgnn.controller.p4runtime.rows import Bytes, Rows, RowsDifference, con
 
 # Requests stay far below gRPC's usual limit of 4 MB.
 BATCH = 4000
-# The number of bytes that differ from each other and from 0.
+# Distinct bytes other than 0.
 _MARKS = 255
 
 
@@ -70,16 +66,7 @@ def encode_messages(updates: list[p4r.Update], batch: int = BATCH) -> Iterator[R
 def encode_rows(
     kind: "p4r.Update.Type.ValueType", rows: Rows, batch: int = BATCH
 ) -> Iterator[Request]:
-    """Encode updates of rows as requests.
-
-    Args:
-        kind: insert, modify or delete.
-        rows: of one table.
-        batch: the most updates of a request.
-
-    Yields:
-        Requests, by action.
-    """
+    """Yield requests of at most ``batch`` updates of rows, by action."""
     for part in _by_action(rows):
         template: _Template | None = None
         for start in range(0, len(part), batch):
@@ -109,7 +96,7 @@ def _encode(template: _Template, data: Bytes) -> Request:
 
 def _template(kind: "p4r.Update.Type.ValueType", rows: Rows, example: Bytes) -> _Template:
     table = rows.table
-    # The action's id is not a value: it chooses the template.
+    # The action's id chooses the template.
     action_start, action_end = table.key_width, table.key_width + ACTION_ID_BYTES
     blank = example.copy()
     blank[:action_start] = 0
@@ -134,7 +121,7 @@ def _find(
     message: Bytes,
     columns: NDArray[np.intp],
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return where columns of a row are in its message, and which of them are there.
+    """Return the places of columns in a message, and those columns.
 
     A deletion has no parameters, and a narrow action ends early.
     """
@@ -168,14 +155,14 @@ _PARAM_VALUE = 3 * 8 + 2
 
 # Lengths and ids below this take one byte.
 _ONE_BYTE = 0x80
-# No position is looked at further in front of the buffer or behind it than one step reaches.
+# The reach of one step outside the buffer.
 _MARGIN = 256
-# Responses are taken apart together up to this size: each step has its price.
+# Responses are decoded together up to this size, to amortize the steps.
 _TOGETHER_BYTES = 1 << 20
 _WORD = 8
-# As many entries are parsed sooner than the steps of a walk take, whatever their number.
+# Up to this number, parsing single entries beats a walk.
 _FEW = 16
-# The words whose last bytes, as many as the index says, are all ones.
+# Words with all ones in their last n bytes, n the index.
 _LAST_BYTES = np.array([(1 << 8 * count) - 1 for count in range(_WORD + 1)], np.uint64)
 
 
@@ -229,10 +216,9 @@ def _places(table: Table, response: bytes) -> NDArray[np.intp]:
 
 
 def _places_by_table(table: Table, response: bytes, length_bytes: int) -> NDArray[np.intp] | None:
-    """Return where entities are whose lengths have that many bytes; None if there are others.
+    """Return the places of entities if all lengths have that many bytes; else None.
 
-    The table's id is looked for, and what is found are the entities if one ends where the next
-    one starts.
+    Looks for the table's id, and checks that each entity ends where the next one starts.
     """
     needle = bytes([_TABLE_ID]) + _varint(table.id)
     buffer = np.frombuffer(response, np.uint8)
@@ -318,7 +304,7 @@ class _Walk:
         self._advance(1)
 
     def _advance(self, by: int | NDArray[np.intp]) -> None:
-        # Entities that have left the walk must not lead out of the buffer.
+        # Unsound entities must not leave the buffer.
         self._at = np.minimum(self._at + by, len(self._buffer) - _MARGIN)
 
     def _constant(self, expected: bytes) -> None:
@@ -343,7 +329,7 @@ class _Walk:
     def _value(self, field: Field, start: int, tags: tuple[int, int, int | None, int]) -> None:
         """Walk over a match field or a parameter, and keep its value."""
         outer, number, inner, value = tags
-        # Each length counts what is behind it in the header, and the value.
+        # Each length counts the rest of the header, and the value.
         header = [outer, 0, number, field.id, *([] if inner is None else [inner, 0]), value, 0]
         lengths = [place for place in range(1, len(header), 2) if place != 3]
         for place in lengths:
@@ -363,7 +349,7 @@ class _Walk:
         self._keep(field, start, taken)
 
     def _keep(self, field: Field, start: int, length: NDArray[np.intp]) -> None:
-        """Copy values that end here: they are right-aligned."""
+        """Copy right-aligned values that end here."""
         after = start + field.offset + field.width
         for back in range(0, field.width, _WORD):
             count = min(_WORD, field.width - back)

@@ -4,9 +4,9 @@
 
 from finsy.proto import p4r
 
-from switchgnn.controller.controls.passage import decode_default, encode_default
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
 from switchgnn.controller.p4runtime.layout import Layout, Table
+from switchgnn.controller.p4runtime.rows import decode_default, encode_default
 
 ACTION = "set_watch"
 COUNTER = "watched"

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A sum that leaves, in place of ../sum.p4. It says whose features are in it, as the
-// destination's worker has to add those that found no slot; these leave as they came.
+// A sum that leaves, instead of ../sum.p4. It names the features in it, as the destination's
+// worker must add those that found no slot; these leave unchanged.
 #ifndef _SUM_
 #define _SUM_
 
@@ -24,7 +24,7 @@ control Sum(inout headers_t hdr, in sum_t sum, in vertex_t destination) {
         hdr.switchgnn.echo = 0;
     }
 
-    // Still a feature, and its source's.
+    // Still a feature of its source.
     action make_overflow() {
         hdr.switchgnn.dst_id = destination;
         hdr.switchgnn.echo = 0;

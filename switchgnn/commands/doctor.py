@@ -30,7 +30,7 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.machine import find_installation
 from switchgnn.base.native import find_compiler
 from switchgnn.commands.shared.console import plain_console
-from switchgnn.controller.controls.passage import Session
+from switchgnn.controller.controls.session import Session
 from switchgnn.controller.errors import ControllerError
 from switchgnn.controller.p4runtime.client import program_cookie
 from switchgnn.controller.p4runtime.state import read_default

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
-from switchgnn.controller.controls.passage import Outcome as FrameOutcome
+from switchgnn.controller.controls.outcome import Outcome as FrameOutcome
 from switchgnn.controller.counters import SlotsInUse
 from switchgnn.controller.metrics import Reading
 from switchgnn.live.snapshot import (

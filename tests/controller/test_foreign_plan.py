@@ -16,7 +16,7 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.files import ForeignFolderError, reason_to_distrust
 from switchgnn.controller.check import check_plan as check_fit
 from switchgnn.controller.cli import app
-from switchgnn.controller.controls.passage import DEFAULT_ECN_THRESHOLD
+from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.controller.install import desired_state
 from switchgnn.controller.plan import load_plan
 from switchgnn.planner import build_plan, write_plan

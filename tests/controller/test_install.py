@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from switchgnn.controller import P4RuntimeClient, clear, install, load_plan, star_network
-from switchgnn.controller.controls.passage import Session
+from switchgnn.controller.controls.session import Session
 from switchgnn.controller.errors import (
     ControllerError,
     PlanRefusedError,

@@ -16,17 +16,18 @@ from switchgnn.controller import (
     show_entries,
 )
 from switchgnn.controller.cli import app
-from switchgnn.controller.controls.aggregation import (
+from switchgnn.controller.controls.claim import Destination, Partial, Source
+from switchgnn.controller.controls.departure import Departure
+from switchgnn.controller.controls.fanout import Fanout
+from switchgnn.controller.controls.forward import Forward
+from switchgnn.controller.controls.loop import (
     ALL_STATIONS_GROUP,
     ALL_WORKERS_GROUP,
-    Destination,
-    Fanout,
     Loop,
-    Partial,
     Result,
     result_group,
 )
-from switchgnn.controller.controls.passage import Departure, Forward, Session, Source, Tier, Worker
+from switchgnn.controller.controls.session import Session, Tier, Worker
 from switchgnn.controller.errors import WriteRefusedError
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph

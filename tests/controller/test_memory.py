@@ -9,7 +9,7 @@ import pytest
 
 from switchgnn.base.network import leaf_spine_networks, star_network
 from switchgnn.controller.check import check_plan
-from switchgnn.controller.controls.aggregation import Fanout
+from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.errors import PlanRefusedError
 from switchgnn.controller.install import Share, desired_state, install_each
 from switchgnn.controller.memory import memory_of

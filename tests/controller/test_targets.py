@@ -7,8 +7,8 @@ from finsy.proto import rpc_code
 
 from switchgnn.base.network import star_network
 from switchgnn.controller import P4RuntimeClient, clear, install, read_counters, show, show_entries
-from switchgnn.controller.controls.aggregation import Fanout
-from switchgnn.controller.controls.passage import Source
+from switchgnn.controller.controls.claim import Source
+from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.errors import NotPrimaryError, WriteRefusedError
 from switchgnn.controller.p4runtime.messages import DELETE, INSERT, group_update, row_update
 from switchgnn.controller.p4runtime.state import empty_state

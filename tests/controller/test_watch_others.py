@@ -6,7 +6,7 @@ import pytest
 from finsy.proto import p4r
 
 from switchgnn.controller import P4RuntimeClient, WatchEventKind, clear, install, program_cookie
-from switchgnn.controller.controls.passage import Session, SessionEntry
+from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.errors import NoPrimaryError, NotPrimaryError, OtherPlanError
 from switchgnn.controller.memory import served_plan
 from switchgnn.controller.p4runtime.layout import Layout

@@ -13,7 +13,7 @@ from scapy.layers.l2 import ARP, Ether
 
 from switchgnn.base.network import star_network
 from switchgnn.controller import install, read_counters
-from switchgnn.controller.controls.passage import Outcome
+from switchgnn.controller.controls.outcome import Outcome
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
 from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan

@@ -16,7 +16,8 @@ import pytest
 
 from switchgnn.base.network import mac_number
 from switchgnn.controller import P4RuntimeClient, install, read_counters
-from switchgnn.controller.controls.passage import FORWARD, Forward, Session
+from switchgnn.controller.controls.forward import FORWARD, Forward
+from switchgnn.controller.controls.session import Session
 from switchgnn.controller.p4runtime.messages import INSERT, default_update
 from switchgnn.controller.p4runtime.rows import make_rows
 from switchgnn.controller.p4runtime.state import read_default

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from switchgnn.controller import P4RuntimeClient
-from switchgnn.controller.controls.passage import ABOVE, Worker
+from switchgnn.controller.controls.session import ABOVE, Worker
 from switchgnn.controller.p4runtime.messages import MODIFY
 from switchgnn.controller.p4runtime.rows import make_rows
 from switchgnn.controller.p4runtime.wire import encode_rows

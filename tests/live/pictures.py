@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks that are only told of, and what their workers and switches say."""
 
-from switchgnn.controller.controls.aggregation import BankEvents, Passes
-from switchgnn.controller.controls.passage import Outcome, SessionEntry
+from switchgnn.controller.controls.banks import BankEvents, Passes
+from switchgnn.controller.controls.outcome import Outcome
+from switchgnn.controller.controls.session import SessionEntry
 from switchgnn.controller.counters import Counters
 from switchgnn.controller.metrics import Reading
 from switchgnn.live.snapshot import CablePlace, Picture, SwitchPlace, WorkerPlace

@@ -4,7 +4,7 @@
 
 import re
 
-from switchgnn.controller.controls.passage import Outcome
+from switchgnn.controller.controls.outcome import Outcome
 from switchgnn.host.wire import header
 from switchgnn.p4src.program import SOURCE_FOLDER
 

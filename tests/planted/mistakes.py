@@ -687,7 +687,7 @@ MISTAKES = (
         "some_slots_unused",
         "tests/strawman",
         "slots that cannot be divided among the banks are not handed out",
-        "controller/controls/aggregation.py",
+        "controller/controls/banks.py",
         "slots // banks + (bank < slots % banks)",
         "slots // banks",
         (f"{STRAWMAN}::test_the_limit_is_the_plans[embedded]",),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from switchgnn.controller.controls.aggregation import Banks
+from switchgnn.controller.controls.banks import Banks
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.p4src import load_program
 from switchgnn.planner.presets import SLOT_BYTES

@@ -20,7 +20,7 @@ from switchgnn.controller import (
     show,
     watch,
 )
-from switchgnn.controller.controls.passage import Session
+from switchgnn.controller.controls.session import Session
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.messages import parse_default
 from switchgnn.p4src import load_program

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from switchgnn.controller import P4RuntimeClient, install, read_counters
-from switchgnn.controller.controls.aggregation import Pool
+from switchgnn.controller.controls.banks import Pool
 from switchgnn.controller.errors import PlanRefusedError
 from switchgnn.controller.p4runtime.state import read_default
 from switchgnn.p4src import load_program

@@ -60,7 +60,7 @@ from switchgnn.commands.train.job import DataOptions, TransportOptions
 from switchgnn.commands.train.plots import draw_plots, require_matplotlib
 from switchgnn.commands.train.report import EpochListener, TrainReport
 from switchgnn.commands.train.steps import training_nursery
-from switchgnn.controller.controls.passage import DEFAULT_ECN_THRESHOLD
+from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import AUTO, G3, SWITCH, TransportKind
 from switchgnn.p4src import load_program

@@ -15,7 +15,7 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.commands.run.job import COMPARING, run_job
 from switchgnn.commands.run.report import RunOptions, RunReport
 from switchgnn.commands.shared.console import Interruption
-from switchgnn.controller.controls.passage import DEFAULT_ECN_THRESHOLD
+from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.faults import DIRECTIONS, Faults
 from switchgnn.lab.virtual.scenario.scenario import Rates, Scenario, scenario_line

@@ -81,7 +81,7 @@ def plan_setup(
 
 
 def _pools(slots: int, banks: int) -> tuple[int, ...]:
-    """Return the slots of each bank, as controller/controls/aggregation.py splits them."""
+    """Return the slots of each bank, as controller/controls/banks.py splits them."""
     return tuple(slots // banks + (bank < slots % banks) for bank in range(banks))
 
 

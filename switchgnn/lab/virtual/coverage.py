@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields
 
-from switchgnn.controller.controls.passage import Outcome
+from switchgnn.controller.controls.outcome import Outcome
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import Kind
 from switchgnn.lab.virtual.checks.check import SwitchCheck

@@ -5,9 +5,9 @@
 import re
 
 from switchgnn.controller import Outcome
-from switchgnn.controller.controls import aggregation as loop
-from switchgnn.controller.controls.aggregation import Banks, SlotEvent
-from switchgnn.controller.controls.passage import COUNTER
+from switchgnn.controller.controls import loop
+from switchgnn.controller.controls.banks import Banks, SlotEvent
+from switchgnn.controller.controls.outcome import COUNTER
 from switchgnn.p4src.program import SOURCE_FOLDER
 
 

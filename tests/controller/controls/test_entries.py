@@ -10,16 +10,13 @@ import pytest
 
 from switchgnn.base.network import Station, mac_number
 from switchgnn.controller import Neighbour, Network, star_network
-from switchgnn.controller.controls.aggregation import Destination, Fanout, Loop, Partial, Result
-from switchgnn.controller.controls.passage import (
-    Congestion,
-    Departure,
-    Forward,
-    Session,
-    SessionEntry,
-    Source,
-    Worker,
-)
+from switchgnn.controller.controls.claim import Destination, Partial, Source
+from switchgnn.controller.controls.congestion import Congestion
+from switchgnn.controller.controls.departure import Departure
+from switchgnn.controller.controls.fanout import Fanout
+from switchgnn.controller.controls.forward import Forward
+from switchgnn.controller.controls.loop import Loop, Result
+from switchgnn.controller.controls.session import Session, SessionEntry, Worker
 from tests.controller.plans import make_plan
 
 PLAN = make_plan(workers=3)

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 from switchgnn.controller import install, read_counters
-from switchgnn.controller.controls.aggregation import (
+from switchgnn.controller.controls.banks import (
     OVERFLOWED_CELL,
     POOL_ACTION,
     Pool,
     SlotEvent,
     has_pool,
 )
-from switchgnn.controller.controls.passage import decode_default
 from switchgnn.controller.errors import PlanRefusedError
 from switchgnn.controller.p4runtime.layout import Layout
+from switchgnn.controller.p4runtime.rows import decode_default
 from switchgnn.controller.p4runtime.state import read_default
 from switchgnn.controller.plan import SwitchPlan
 from switchgnn.p4src import load_program, load_strawman
@@ -96,7 +96,7 @@ def test_the_products_banks_never_overflow(client, network, program):
 
 
 def test_the_numbers_are_those_of_the_sources():
-    text = (SOURCE_FOLDER / "strawman" / "pooled_aggregator.p4").read_text()
+    text = (SOURCE_FOLDER / "strawman" / "banks.p4").read_text()
     assert re.search(r"SLOT_OVERFLOWED = SLOT_EVENTS;", text)
     assert len(SlotEvent) == OVERFLOWED_CELL
     assert LAYOUT.counter("bank0.events").size == len(SlotEvent) + 1

@@ -14,7 +14,7 @@ from finsy.proto import rpc_code
 
 from switchgnn.base.network import star_network
 from switchgnn.controller import P4RuntimeClient, TlsOptions, install
-from switchgnn.controller.controls.passage import Source
+from switchgnn.controller.controls.claim import Source
 from switchgnn.controller.errors import (
     ControllerError,
     NotPrimaryError,

@@ -1,12 +1,23 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""banks.p4: all banks in one pass, each touched at most once."""
+"""banks.p4: all banks in one pass, and the contributions of a slot."""
+
+import itertools
+
+import numpy as np
 
 from switchgnn.controller import Outcome
+from switchgnn.controller.controls.banks import Banks
+from switchgnn.host.wire.header import LANES
 from tests.ptf.switchgnn_ptf.entries import BANKS
+from tests.ptf.switchgnn_ptf.packets import PARTIAL, feature, sum_of, sum_to
 from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
 SOURCES = {101: 0, 102: 1}
+CORNERS = np.array(
+    [0, 1, -1, 2, -2, 2**31 - 1, -(2**31), -(2**31) + 1, 0x55555555, -0x55555556, 0xFFFF, -0x10000],
+    np.int32,
+)
 
 
 class EveryBankSums(SwitchTest):
@@ -116,3 +127,179 @@ class StaleBankDoesNotStopTheWay(SwitchTest):
             sent = [self.send_feature(source, worker=own) for source, own in SOURCES.items()]
             self.expect_sum(910, sent, worker=0)
             self.expect_sum(912, sent, worker=2)
+
+
+class SumOfTwo(SwitchTest):
+    """Two features of random int32 lanes leave as one sum."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, SOURCES)
+        with self.counted(Outcome.AGGREGATED, 2, passes={1: 2}, completed={0: 1}):
+            self.check_sum(900, SOURCES)
+
+
+class SumOfOne(SwitchTest):
+    """A destination with one neighbour gets the feature itself, as a sum of one."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, {101: 0})
+        with self.counted(Outcome.AGGREGATED, 1, passes={1: 1}, completed={0: 1}):
+            self.check_sum(900, {101: 0})
+
+
+class EveryLaneWraps(SwitchTest):
+    """Every pair of corner values in every lane, beside every other: NumPy's int32 sum."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, SOURCES)
+        pairs = list(itertools.product(CORNERS, repeat=2))
+        rounds = -(-len(pairs) // LANES)
+        pairs += pairs[: rounds * LANES - len(pairs)]
+        lanes = np.array(pairs, np.int32).reshape(rounds, LANES, 2)
+        with self.counted(Outcome.AGGREGATED, 4 * rounds, completed={0: 2 * rounds}):
+            for number, part in enumerate(np.concatenate([lanes, lanes[:, ::-1]])):
+                self._check(number, part[:, 0], part[:, 1])
+
+    def _check(self, fragment: int, first: np.ndarray, second: np.ndarray) -> None:
+        last = feature(102, second, port=2, fragment=fragment)
+        self.send(1, feature(101, first, port=1, fragment=fragment))
+        self.send(2, last)
+        total = sum_of([first, second])
+        self.expect(3, sum_to(3, 900, total, count=2, completed_by=last))
+
+
+class ManyContributionsWrap(SwitchTest):
+    """Forty random contributions to one slot, in a shuffled order."""
+
+    def runTest(self) -> None:
+        sources = {vertex: vertex % 3 for vertex in range(200, 240)}
+        order = np.random.default_rng(5).permutation(list(sources)).tolist()
+        self.add_sum(900, sources)
+        with self.counted(Outcome.AGGREGATED, 40, passes={1: 40}, completed={0: 1}):
+            self.check_sum(900, {source: sources[source] for source in order})
+
+
+class AnyOrderGivesTheSameSum(SwitchTest):
+    """The network may reorder the sources as it likes."""
+
+    def runTest(self) -> None:
+        sources = {101: 0, 102: 1, 103: 2}
+        self.add_sum(900, sources)
+        for number, order in enumerate(itertools.permutations(sources)):
+            with self.counted(Outcome.AGGREGATED, 3, completed={0: 1}):
+                self.check_sum(900, {s: sources[s] for s in order}, fragment=number)
+
+
+class FirstAndLastSlot(SwitchTest):
+    """The whole bank can be used."""
+
+    def runTest(self) -> None:
+        last = Banks(self.client.get_layout()).slots_per_bank - 1
+        self.add_sum(900, SOURCES, slot=0, block=1)
+        self.add_sum(901, SOURCES, slot=last, block=2, known=True)
+        with self.counted(Outcome.AGGREGATED, 4, completed={0: 2}):
+            self.check_sum(900, SOURCES, block=1)
+            self.check_sum(901, SOURCES, block=2)
+
+
+class SlotIsReusedWithoutClearing(SwitchTest):
+    """Next fragment, block and round overwrite the slot, complete or not (invariant 4)."""
+
+    def runTest(self) -> None:
+        for block in (1, 2):
+            self.add_sum(900 + block, SOURCES, slot=7, block=block, known=block == 2)
+        tags = [(1, 1, 0), (1, 1, 2), (1, 2, 0), (2, 1, 0), (2, 2, 4), (3, 1, 0)]
+        for round_, block, fragment in tags:
+            tag = {"round_": round_, "block": block}
+            with self.counted(Outcome.AGGREGATED, 2, passes={1: 2}, completed={0: 1}):
+                self.check_sum(900 + block, SOURCES, fragment=fragment, **tag)
+            # Half a sum, which nobody finishes.
+            with self.counted(Outcome.AGGREGATED, passes={1: 1}, completed={}):
+                self.send_feature(101, worker=0, fragment=fragment + 1, **tag)
+
+
+class StaleContributionChangesNothing(SwitchTest):
+    """A source that is behind reaches a slot that belongs to a newer tag (invariant 3)."""
+
+    def runTest(self) -> None:
+        newest = {"round_": 5, "block": 2, "fragment": 3}
+        older = ({"round_": 4}, {"block": 1}, {"fragment": 2}, {"round_": 4, "block": 3})
+        latecomers = {201 + number: change for number, change in enumerate(older)}
+        for block in (1, 2, 3):
+            self.add_sum(900 + block, SOURCES, slot=7, block=block, known=block != 1)
+        for source, change in latecomers.items():
+            self.add_source(source, worker=2)
+            block = change.get("block", 2)
+            self.entries.add_fanout(block=block, source=source, slots={0: (7, 2)})
+        with self.counted(Outcome.AGGREGATED, passes={1: 1}, completed={}):
+            first = self.send_feature(101, worker=0, **newest)
+        with self.counted(Outcome.AGGREGATED, 4, passes={1: 4}, completed={}, stale={0: 4}):
+            for source, change in latecomers.items():
+                self.send_feature(source, worker=2, **{**newest, **change})
+        with self.counted(Outcome.AGGREGATED, passes={1: 1}, completed={0: 1}):
+            self.expect_sum(902, [first, self.send_feature(102, worker=1, **newest)])
+
+
+class StaleAfterCompletion(SwitchTest):
+    """A slot that has completed still knows its tag."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, SOURCES)
+        self.add_source(103, worker=2)
+        self.entries.add_fanout(block=1, source=103, slots={0: (7, 1)})
+        with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
+            self.check_sum(900, SOURCES, round_=2)
+        with self.counted(Outcome.AGGREGATED, passes={1: 1}, completed={}, stale={0: 1}):
+            self.send_feature(103, worker=2, round_=1)
+
+
+class TooManyContributionsAreCounted(SwitchTest):
+    """A plan that promises too few: the extra contribution sends nothing, the next tag works."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, SOURCES)
+        self.add_source(103, worker=2)
+        self.entries.add_fanout(block=1, source=103, slots={0: (7, 2)})
+        with self.counted(Outcome.AGGREGATED, 3, completed={0: 1}, overfull={0: 1}):
+            self.check_sum(900, SOURCES)
+            self.send_feature(103, worker=2)
+        with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
+            self.check_sum(900, SOURCES, round_=2)
+
+
+class TooManyTest(SwitchTest):
+    """In block 2 each worker has a partial sum for vertex 901, which has the slot of 900."""
+
+    def add_partial_sums(self, *, expected: int, workers: list[int]) -> None:
+        """Make the partial sums of these workers known."""
+        for worker in workers:
+            self.add_source(PARTIAL + worker, worker=worker)
+        place = {"slot": 7, "block": 2, "expected": expected}
+        self.add_destination(901, worker=2, senders=workers, **place)
+
+
+class PartialSumThatIsTooLarge(TooManyTest):
+    """A slot that jumps over its expected count never completes, and says so."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, {101: 0})
+        self.add_partial_sums(expected=3, workers=[0, 1])
+        with self.counted(Outcome.AGGREGATED, 2, completed={}, overfull={0: 1}):
+            for worker in (0, 1):
+                self.send_feature(PARTIAL + worker, worker=worker, block=2, Dst_id=901, count=2)
+
+
+class CountsSaturate(TooManyTest):
+    """Counts that add up to more than 16 bits do not start again and hit what is expected."""
+
+    def runTest(self) -> None:
+        expected, counts = 50_000, (40_000, 40_000, 35_536)
+        self.assertEqual(expected, sum(counts) - 2**16)
+        self.add_sum(900, {101: 0})
+        self.add_partial_sums(expected=expected, workers=[0, 1, 2])
+        with self.counted(Outcome.AGGREGATED, 3, completed={}, released={0: 2}):
+            for worker, count in enumerate(counts):
+                fields = {"block": 2, "Dst_id": 901, "count": count}
+                self.send_feature(PARTIAL + worker, worker=worker, **fields)
+        with self.counted(Outcome.AGGREGATED, completed={0: 1}):
+            self.check_sum(900, {101: 0}, round_=2)

@@ -1,11 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""barrier.p4: all workers, or none, go on to the next block (invariant 5)."""
+"""barrier.p4: all workers or none go on (invariant 5); turn.py has the tags that may pass."""
+
+import itertools
+from typing import Any
 
 from switchgnn.controller import Outcome
-from switchgnn.host.wire.header import LAST_FRAGMENT, Kind
+from switchgnn.host.wire.header import LAST_FRAGMENT, Kind, Refusal
 from tests.ptf.switchgnn_ptf.barrier_test import BarrierTest
+from tests.ptf.switchgnn_ptf.leaf_spine_test import ABOVE, ELSEWHERE, LEAF, LeafTest
 from tests.ptf.switchgnn_ptf.packets import (
+    NETWORK,
     NEXT_ROUND,
     PLAN,
     STRANGER_PORT,
@@ -13,9 +18,16 @@ from tests.ptf.switchgnn_ptf.packets import (
     barrier_answer,
     done,
     feature,
+    port_of,
     random_lanes,
+    relayed,
+    resigned,
+    station,
 )
-from tests.ptf.switchgnn_ptf.switch_test import MEMBERS
+from tests.ptf.switchgnn_ptf.switch_test import MEMBERS, SwitchTest
+
+# What a broken or mad worker may say; a sound one sets its own bit or none.
+ALL = 2**128 - 1
 
 
 class LastDoneAdvancesAll(BarrierTest):
@@ -192,3 +204,334 @@ class RestartLosesHalfASum(BarrierTest):
         self.add_sum(900, sources)
         with self.counted(Outcome.AGGREGATED, 2, passes={1: 2}, completed={0: 1}):
             self.check_sum(900, sources)
+
+
+class IncarnationTest(BarrierTest):
+    """Workers that have opened round 1, each in its process number 5."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        for worker in WORKERS:
+            self.report(worker, block=0, incarnation=5)
+        for to in map(port_of, WORKERS):
+            self.receive(to)
+
+
+class AnotherProcessIsRefused(IncarnationTest):
+    """Where a worker has been, and until a later round; then the one before it is."""
+
+    def runTest(self) -> None:
+        for block, incarnation in ((0, 6), (1, 6), (0, 0)):
+            with self.counted(Outcome.WRONG_INCARNATION):
+                packet = self.report(1, block=block, incarnation=incarnation)
+                self.expect_refusal(packet, Refusal.INCARNATION, largest=0, round_=None)
+        last = {"block": 1, "incarnation": 5, "following": NEXT_ROUND}
+        self.collect(1, 0, **last)
+        self.complete(2, **last)
+        self.collect(1, block=0, round_=2, incarnation=6)
+        with self.counted(Outcome.WRONG_INCARNATION):
+            packet = self.report(1, block=1, incarnation=5)
+            self.expect_refusal(packet, Refusal.INCARNATION, largest=0, round_=None)
+        # A new session knows nobody.
+        self.serve(session=self.session + 1)
+        self.collect(1, block=0, incarnation=5)
+
+
+class WhoMaySendEarlyHasBeenInTheRound(IncarnationTest):
+    """When a second process opens the round the switch may have features of the first one."""
+
+    def runTest(self) -> None:
+        last = {"block": 1, "incarnation": 5, "following": (1, 0), "early": True}
+        self.collect(1, 0, **last)
+        self.complete(2, **last)
+        with self.counted(Outcome.WRONG_INCARNATION):
+            packet = self.report(1, block=0, round_=2, incarnation=6)
+            self.expect_refusal(packet, Refusal.INCARNATION, largest=0, round_=None)
+        self.collect(1, block=0, round_=2, incarnation=5)
+
+
+class MagnitudeIsTheLargest(BarrierTest):
+    """Whoever has the largest, first, middle or last: all learn it."""
+
+    def runTest(self) -> None:
+        for round_, values in enumerate(((30, 20, 10), (5, 7, 6), (1, 2, 3), (0, 0, 0)), 1):
+            opening = {"block": 0, "round_": round_, "following": NEXT_ROUND}
+            self.collect(0, magnitude=values[0], **opening)
+            self.collect(1, magnitude=values[1], **opening)
+            with self.counted(Outcome.DONE_COLLECTED):
+                packet = self.report(2, magnitude=values[2], **opening)
+                largest = {"magnitude": max(values), "largest": values.index(max(values))}
+                self.expect_advance(packet, round_=round_, **largest)
+
+
+class MagnitudesCompareLikeFloats(BarrierTest):
+    """From the smallest float32 to the largest."""
+
+    def runTest(self) -> None:
+        bits = [0x00000001, 0x00800000, 0x3F800000, 0x7F7FFFFF]
+        for round_, (low, high) in enumerate(itertools.pairwise(bits), 1):
+            opening = {"block": 0, "round_": round_, "following": NEXT_ROUND}
+            self.collect(0, magnitude=high, **opening)
+            self.collect(1, magnitude=low, **opening)
+            with self.counted(Outcome.DONE_COLLECTED):
+                packet = self.report(2, magnitude=0, **opening)
+                self.expect_advance(packet, round_=round_, magnitude=high)
+
+
+class RepeatedOpeningKeepsTheMagnitude(BarrierTest):
+    """Repeated, late and smaller openings of a round do not change its magnitude."""
+
+    def runTest(self) -> None:
+        largest = {"magnitude": 50}
+        self.collect(0, block=0, magnitude=50)
+        self.ask(0, Kind.WAITING, workers=0b001, answer=largest, block=0, magnitude=50)
+        self.collect(1, block=0, magnitude=20)
+        self.ask(1, Kind.WAITING, workers=0b011, answer=largest, block=0, magnitude=20)
+        with self.counted(Outcome.DONE_COLLECTED):
+            self.expect_advance(self.report(2, block=0, magnitude=30), **largest)
+        self.ask(1, Kind.ADVANCE, workers=MEMBERS, answer=largest, block=0, magnitude=20)
+        self.collect(0, block=1, magnitude=50)
+        self.ask(2, Kind.ADVANCE, workers=MEMBERS, answer=largest, block=0, magnitude=30)
+        self.ask(0, Kind.WAITING, workers=0b001, answer=largest, block=1, magnitude=50)
+
+
+class MagnitudeEndsWithItsRound(BarrierTest):
+    """A large magnitude does not leak into the next round, and a late one not into it either."""
+
+    def runTest(self) -> None:
+        self.open(magnitude=50, following=NEXT_ROUND)
+        self.collect(0, block=0, round_=2, magnitude=3)
+        late = {"round_": 2, "magnitude": 3}
+        self.ask(1, Kind.ADVANCE, workers=MEMBERS, answer=late, block=0, magnitude=50)
+        self.collect(1, block=0, round_=2, magnitude=2)
+        with self.counted(Outcome.DONE_COLLECTED):
+            packet = self.report(2, block=0, round_=2, magnitude=1)
+            self.expect_advance(packet, round_=2, magnitude=3)
+
+
+class LaterBlocksTeachTheMagnitude(BarrierTest):
+    """The first DONE of a round of which the switch knows nothing says its magnitude."""
+
+    def runTest(self) -> None:
+        self.collect(0, 1, block=1, round_=2, magnitude=5)
+        self.complete(2, block=1, round_=2, magnitude=5)
+
+
+class LaterBlocksKeepTheMagnitude(BarrierTest):
+    """Another magnitude than that of the opening is refused, and its worker is not counted."""
+
+    def runTest(self) -> None:
+        self.open(magnitude=4)
+        self.collect(0, block=1, magnitude=4)
+        for magnitude in (3, 5, 99):
+            with self.counted(Outcome.WRONG_MAGNITUDE):
+                packet = self.report(1, block=1, magnitude=magnitude)
+                self.expect_refusal(packet, Refusal.MAGNITUDE, magnitude=4, largest=1)
+        self.collect(1, block=1, magnitude=4)
+        self.complete(2, block=1, magnitude=4)
+
+
+class OpeningIsClosedWhenAllHaveHeard(BarrierTest):
+    """Who opens the round again with more gets the magnitude that the others have."""
+
+    def runTest(self) -> None:
+        self.open(magnitude=4)
+        known = {"magnitude": 4}
+        self.ask(1, Kind.ADVANCE, workers=MEMBERS, answer=known, block=0, magnitude=99)
+        self.collect(0, block=1, magnitude=4)
+        self.ask(1, Kind.ADVANCE, workers=MEMBERS, answer=known, block=0, magnitude=99)
+        self.collect(1, block=1, magnitude=4)
+        self.complete(2, block=1, magnitude=4)
+
+
+class MagnitudeHasALimit(BarrierTest):
+    """What is installed with the plan; nobody else hears of what is above it."""
+
+    def runTest(self) -> None:
+        self.serve(magnitude_limit=100)
+        self.collect(0, block=0, magnitude=100)
+        with self.counted(Outcome.WRONG_MAGNITUDE):
+            packet = self.report(1, block=0, magnitude=101)
+            self.expect_refusal(packet, Refusal.MAGNITUDE, magnitude=100, largest=1)
+        self.collect(1, block=0, magnitude=99)
+        self.complete(2, block=0, magnitude=100)
+
+
+class RestartKeepsTheMagnitude(BarrierTest):
+    """Who asks for the opening after a restart must not be told another magnitude."""
+
+    def runTest(self) -> None:
+        self.collect(0, block=0, magnitude=30)
+        self.collect(1, block=0, magnitude=10)
+        with self.counted(Outcome.DONE_COLLECTED):
+            self.expect_advance(self.report(2, block=0, magnitude=20), magnitude=30)
+        # Say that worker 2 did not get this ADVANCE, and has no part in block 1.
+        self.collect(0, block=1, magnitude=30)
+        self.restart()
+        self.collect(0, block=1, magnitude=30)
+        agreed = {"magnitude": 30}
+        self.ask(2, Kind.ADVANCE, workers=MEMBERS, answer=agreed, block=0, magnitude=20)
+        self.ask(0, Kind.WAITING, workers=0b001, answer=agreed, block=1, magnitude=30)
+
+
+class RestartBeforeAllHaveHeard(BarrierTest):
+    """Who did not hear says its own magnitude first; who did then teaches the right one."""
+
+    def runTest(self) -> None:
+        self.collect(0, block=0, magnitude=30)
+        self.collect(1, block=0, magnitude=10)
+        with self.counted(Outcome.DONE_COLLECTED):
+            self.expect_advance(self.report(2, block=0, magnitude=20), magnitude=30)
+        self.restart()
+        self.collect(2, block=0, magnitude=20)
+        self.collect(0, block=1, magnitude=30)
+        agreed = {"magnitude": 30}
+        self.ask(2, Kind.ADVANCE, workers=MEMBERS, answer=agreed, block=0, magnitude=20)
+        self.collect(1, block=1, magnitude=30)
+        self.complete(2, block=1, magnitude=30)
+
+
+class PulseTest(BarrierTest):
+    """Cases in which worker 0 waits for the others in block 1."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.open()
+        self.collect(0, block=1)
+
+    def expect_pulses(self, pulses: int, workers: int = 0b001) -> None:
+        """Worker 0 asks, and is told these pulses; its own is 0."""
+        self.ask(0, Kind.WAITING, workers=workers, answer={"pulses": pulses}, block=1)
+
+    def busy(self, worker: int, pulse: int, **fields: Any) -> None:
+        """Repeat the `done` of the last barrier, as a worker does that is busy with a block."""
+        place = {"block": 0, **fields}
+        self.ask(worker, Kind.ADVANCE, workers=MEMBERS, pulse=pulse << worker, **place)
+
+    def rest(self) -> None:
+        """Leave no pulse to the next case: there is no restart between them."""
+        for worker in (1, 2):
+            self.busy(worker, 0)
+        self.expect_pulses(0)
+
+
+class EachChangeIsSeen(PulseTest):
+    """The latest pulse of each worker, however often it was said."""
+
+    def runTest(self) -> None:
+        self.expect_pulses(0)
+        for worker, pulse, known in ((1, 1, 0b010), (2, 1, 0b110), (1, 0, 0b100), (1, 0, 0b100)):
+            self.busy(worker, pulse)
+            self.expect_pulses(known)
+            self.expect_pulses(known)
+        self.rest()
+
+
+class WhoIsDoneSaysItToo(PulseTest):
+    """Every `done` has a pulse: the first of a block, and those that are repeated."""
+
+    def runTest(self) -> None:
+        self.collect(1, block=1, pulse=0b010)
+        self.expect_pulses(0b010, workers=0b011)
+        own = {"answer": {"pulses": 0b011}, "pulse": 0b001}
+        self.ask(0, Kind.WAITING, workers=0b011, block=1, **own)
+        self.rest_of_the_block()
+
+    def rest_of_the_block(self) -> None:
+        self.ask(1, Kind.WAITING, workers=0b011, answer={"pulses": 0b001}, block=1)
+        self.expect_pulses(0, workers=0b011)
+
+
+class OnlyItsOwn(PulseTest):
+    """A worker has its own pulse and no other's, whatever it says (invariant 6)."""
+
+    def runTest(self) -> None:
+        self.ask(1, Kind.ADVANCE, workers=MEMBERS, pulse=ALL, block=0)
+        self.expect_pulses(0b010)
+        self.busy(2, 1)
+        self.ask(1, Kind.ADVANCE, workers=MEMBERS, pulse=0, block=0)
+        self.expect_pulses(0b100)
+        self.rest()
+
+
+class WhatIsRefusedIsNoSign(PulseTest):
+    """Another port, plan, session, process or magnitude; and a refusal tells no pulses."""
+
+    def runTest(self) -> None:
+        with self.counted(Outcome.WRONG_PORT, 2):
+            self.send(3, done(1, block=0, pulse=0b010))
+            self.send(STRANGER_PORT, done(1, block=0, pulse=0b010, port=STRANGER_PORT))
+        self.expect_pulses(0)
+        with self.counted(Outcome.WRONG_PLAN):
+            packet = self.report(1, block=0, plan=PLAN + 1, pulse=0b010)
+            self.expect(2, barrier_answer(Kind.WAITING, packet, to=2, workers=0, round_=0))
+        with self.counted(Outcome.WRONG_INCARNATION):
+            packet = self.report(1, block=0, incarnation=7, pulse=0b010)
+            refusal = Refusal.INCARNATION
+            body = {"workers": 0, "round_": 0, "largest": 0, "refusal": refusal}
+            self.expect(2, barrier_answer(Kind.WAITING, packet, to=2, **body))
+        with self.counted(Outcome.WRONG_MAGNITUDE):
+            packet = self.report(1, block=1, magnitude=9, pulse=0b010)
+            self.expect_refusal(packet, Refusal.MAGNITUDE, largest=1)
+        self.expect_pulses(0)
+
+
+class LeafReportsThePulsesOfItsWorkers(LeafTest):
+    """Also while one of them is busy: its last `done` goes up, and with it all pulses."""
+
+    def runTest(self) -> None:
+        with self.counted(Outcome.DONE_COLLECTED, 3):
+            for worker in (0, 1, 2):
+                asked = done(worker, block=0)
+                self.send(port_of(worker), asked)
+            self.expect(ABOVE, relayed(resigned(asked, Src_id=LEAF, Dst_id=0), to=ABOVE))
+        for worker in (0, 1):
+            with self.counted(Outcome.DONE_COLLECTED):
+                asked = done(worker, block=1, pulse=1 << worker)
+                self.send(port_of(worker), asked)
+        known = {"workers": 0b011 | ELSEWHERE, "pulses": 0b011}
+        with self.counted(Outcome.DONE_REPEATED):
+            self.send(2, asked)
+            self.expect(2, barrier_answer(Kind.WAITING, asked, to=2, **known))
+        for pulse, pulses in ((0b100, 0b111), (0, 0b011)):
+            busy = done(2, block=0, pulse=pulse)
+            with self.counted(Outcome.DONE_REPEATED):
+                self.send(3, busy)
+                reported = resigned(busy, Src_id=LEAF, Dst_id=0)
+                reported["Barrier"].workers = pulses
+                self.expect(ABOVE, relayed(reported, to=ABOVE))
+        with self.counted(Outcome.DONE_REPEATED, 2):
+            for worker in (0, 1):
+                rests = done(worker, block=0)
+                self.send(port_of(worker), rests)
+                reported = resigned(rests, Src_id=LEAF, Dst_id=0)
+                reported["Barrier"].workers = 0b10 if worker == 0 else 0
+                self.expect(ABOVE, relayed(reported, to=ABOVE))
+
+
+class SpineKnowsThePulsesOfWorkers(SwitchTest):
+    """A leaf brings those of all workers behind it, and of no others."""
+
+    def runTest(self) -> None:
+        self.entries.remove()
+        for port in (1, 2, 3, 4):
+            self.entries.add_station(mac=station(port).mac, port=port)
+        for leaf in (0, 1):
+            self.entries.add_leaf(port=leaf + 1, leaf=leaf, members=0b11 << 2 * leaf)
+            self.entries.add_departure(port=leaf + 1, network=NETWORK)
+        self.entries.add_group(1, [1, 2])
+        self.entries.set_tier(leaves=1)
+        self.session += 1
+        self.entries.set_session(session=self.session, plan=PLAN, members=0b1111)
+        waits = done(0, block=1)
+        with self.counted(Outcome.DONE_COLLECTED):
+            self.send(1, waits)
+        for said, pulses in ((0b1000, 0b1000), (ALL, 0b1100), (0b0100, 0b0100), (0, 0)):
+            busy = done(1, block=0, pulse=said)
+            with self.counted(Outcome.DONE_REPEATED):
+                self.send(2, busy)
+                self.expect(2, barrier_answer(Kind.ADVANCE, busy, to=2, workers=0b1111))
+            with self.counted(Outcome.DONE_REPEATED):
+                self.send(1, waits)
+                known = {"workers": 0b0011, "pulses": pulses}
+                self.expect(1, barrier_answer(Kind.WAITING, waits, to=1, **known))

@@ -1,10 +1,34 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""claim.p4: which of the vertices that a packet names must be known."""
+"""claim.p4: the vertices that a packet may name, and the way of packets that add nothing."""
 
 from switchgnn.controller import Outcome
-from tests.ptf.switchgnn_ptf.packets import feature, fetch, random_lanes
-from tests.ptf.switchgnn_ptf.recovery_test import SOURCES, SumTest
+from switchgnn.host.wire.header import Kind
+from tests.ptf.switchgnn_ptf.leaf_spine_test import ABOVE, LeafTest, from_above, sum_from_above
+from tests.ptf.switchgnn_ptf.packets import (
+    PARTIAL,
+    PORTS,
+    RELEASED,
+    STRANGER_PORT,
+    ack_of,
+    done,
+    feature,
+    fetch,
+    port_of,
+    random_lanes,
+    recall,
+    relayed,
+    relayed_fetch,
+    sum_of,
+    sum_to,
+)
+from tests.ptf.switchgnn_ptf.recovery_test import SOURCES, RecoveryTest, SumTest
+from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
+
+PAIR = {101: 0, 102: 1}
+OWNER = 3  # the port of the destination's worker
+OTHERS = [port for port in PORTS if port != OWNER]
+QUIET = {"passes": {}, "completed": {}}
 
 
 class OrdinaryFeatureNeedsNoDestination(SumTest):
@@ -43,3 +67,418 @@ class UnknownSourceIsNotResent(SumTest):
         with self.counted(Outcome.UNKNOWN_VERTEX):
             self.send(1, feature(109, random_lanes(1), port=1, Resend=1, Dst_id=900))
         self.check_resent(101, 900, worker=0, owner=2)
+
+
+class UnknownDestinationIsRefused(RecoveryTest):
+    """A vertex without an entry cannot be recalled, fetched for, or sent to; 900 can."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, PAIR)
+        with self.counted(Outcome.UNKNOWN_VERTEX, 3):
+            self.send(3, recall(901, port=3), fetch(101, 901, port=3))
+            self.send_feature(101, worker=0, Resend=1, Dst_id=901, Echo=1)
+        self.check_missing(900, count=0)
+        self.check_resent(101, 900, worker=0, owner=2)
+        self.check_fetch(101, 900, owner=0)
+
+
+class DestinationOfAnotherBlock(RecoveryTest):
+    """A destination is one of its block: in another it is unknown."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, PAIR)
+        with self.counted(Outcome.UNKNOWN_VERTEX, 3):
+            self.send(3, recall(900, port=3, block=2), fetch(101, 900, port=3, block=2))
+            self.send_feature(101, worker=0, block=2, Resend=1, Dst_id=900)
+        with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
+            self.check_sum(900, PAIR)
+
+
+class PlaceDependsOnBlockAndVertex(RecoveryTest):
+    """The same vertex has another slot in another block; its neighbour has another worker."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, PAIR, slot=7, bank=0, block=1)
+        self.add_sum(900, PAIR, slot=8, bank=3, block=2, known=True)
+        self.add_source(103, worker=1)
+        self.entries.add_fanout(block=1, source=103, slots={5: (7, 2)})
+        self.add_destination(901, worker=0, slot=7, bank=5, expected=2)
+        with self.counted(Outcome.AGGREGATED, 4, completed={0: 1}):
+            first = [self.send_feature(s, worker=own) for s, own in PAIR.items()]
+            self.expect_sum(900, first)
+            self.send_feature(103, worker=1)
+            self.send_feature(101, worker=0, block=2)
+        self.check_recalled(900, first)
+        self.check_missing(901, count=1, worker=0)
+        self.check_missing(900, count=1, block=2)
+
+
+class UnknownVertexIsDropped(SwitchTest):
+    """A vertex without an entry changes nothing, and is not acknowledged."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, PAIR)
+        self.entries.add_fanout(block=1, source=103, slots={0: (7, 2)})
+        with self.counted(Outcome.UNKNOWN_VERTEX, 2, passes={}):
+            self.send_feature(103, worker=0)
+            self.send_feature(103, worker=0, round_=2, Echo=1)
+        with self.counted(Outcome.AGGREGATED, 2):
+            self.check_sum(900, PAIR)
+
+
+class SourcesBehindOnePort(SwitchTest):
+    """Many vertices of one worker, and of several, keep their own place in Seen."""
+
+    def runTest(self) -> None:
+        sources = {101: 0, 103: 0, 0: 0, 2**31 - 1: 1}
+        self.add_sum(900, sources)
+        with self.counted({Outcome.AGGREGATED: 4, Outcome.DUPLICATE: 4}, completed={0: 1}):
+            self.check_sum(900, sources)
+            for source, worker in sources.items():
+                self.send_feature(source, worker=worker)
+
+
+class ForeignVertexIsDropped(SwitchTest):
+    """A vertex of another worker changes nothing; its owner is still heard afterwards."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, PAIR)
+        with self.counted(Outcome.WRONG_PORT, 3, passes={}):
+            for source, port in ((101, 2), (102, 1), (101, 3)):
+                self.send(port, feature(source, random_lanes(port), port=port, Echo=1))
+        with self.counted(Outcome.AGGREGATED, 2):
+            self.check_sum(900, PAIR)
+
+
+class AddressesAreNotBelieved(SwitchTest):
+    """Whose frame it is, the port says: a forged Ethernet or IPv4 source helps nobody."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, PAIR)
+        with self.counted(Outcome.WRONG_PORT, passes={}):
+            self.send(2, feature(101, random_lanes(1), port=1))
+        with self.counted(Outcome.AGGREGATED, 2):
+            self.check_sum(900, PAIR)
+
+
+class ForeignSumIsNotRecalled(RecoveryTest):
+    """Neither a source's worker nor a stranger is told anything of another worker's sum."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, PAIR)
+        with self.counted(Outcome.AGGREGATED):
+            sent = [self.send_feature(101, worker=0)]
+        self._try()
+        self.check_missing(900, count=1)
+        with self.counted(Outcome.AGGREGATED):
+            sent.append(self.send_feature(102, worker=1))
+            self.expect_sum(900, sent)
+        self._try()
+        self.check_recalled(900, sent)
+
+    def _try(self) -> None:
+        with self.counted(Outcome.WRONG_PORT, len(OTHERS), completed={}):
+            for port in OTHERS:
+                self.send(port, recall(900, port=port))
+
+
+class ForeignRecallOfANewTag(RecoveryTest):
+    """Another worker's recall does not take a slot over for a newer tag, either."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, PAIR)
+        with self.counted(Outcome.AGGREGATED):
+            sent = [self.send_feature(101, worker=0)]
+        with self.counted(Outcome.WRONG_PORT, len(OTHERS)):
+            for port in OTHERS:
+                self.send(port, recall(900, port=port, round_=2))
+        with self.counted(Outcome.AGGREGATED, completed={0: 1}):
+            sent.append(self.send_feature(102, worker=1))
+            self.expect_sum(900, sent)
+
+
+class ForeignSumIsNotFetched(RecoveryTest):
+    """Nobody but its worker releases a slot, or gets at the features of its sum."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, PAIR)
+        with self.counted(Outcome.AGGREGATED):
+            sent = [self.send_feature(101, worker=0)]
+        with self.counted(Outcome.WRONG_PORT, 2 * len(OTHERS)):
+            for port in OTHERS:
+                for source in PAIR:
+                    self.send(port, fetch(source, 900, port=port))
+        with self.counted(Outcome.AGGREGATED, completed={0: 1}):
+            sent.append(self.send_feature(102, worker=1))
+            self.expect_sum(900, sent)
+        self.check_fetch(102, 900, owner=1)
+
+
+class ForeignFeatureIsNotResent(RecoveryTest):
+    """A resent feature comes from its source's port; the destination's helps nobody."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, PAIR)
+        lanes = random_lanes(1)
+        with self.counted(Outcome.WRONG_PORT, 3):
+            for port in (2, OWNER, STRANGER_PORT):
+                self.send(port, feature(101, lanes, port=port, Resend=1, Dst_id=900))
+        self.check_resent(101, 900, worker=0, owner=2)
+        with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
+            self.check_sum(900, PAIR)
+
+
+class RecoveryDoesNotBelieveAddresses(RecoveryTest):
+    """A recall or fetch under the owner's addresses, from another port, is refused."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, PAIR)
+        with self.counted(Outcome.WRONG_PORT, 2):
+            self.send(1, recall(900, port=OWNER), fetch(101, 900, port=OWNER))
+        self.check_missing(900, count=0)
+        with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
+            self.check_sum(900, PAIR)
+
+
+class PartialSumsCountAsMany(SwitchTest):
+    """A partial sum of three and a raw feature complete a slot that expects four."""
+
+    def runTest(self) -> None:
+        self.add_source(PARTIAL, worker=0)
+        self.add_source(102, worker=1)
+        self.entries.add_fanout(block=1, source=102, slots={0: (7, 4)})
+        self.add_destination(900, worker=2, slot=7, expected=4, senders=[0])
+        lanes = [random_lanes(1), random_lanes(2)]
+        last = feature(102, lanes[1], port=port_of(1))
+        with self.counted(Outcome.AGGREGATED, 2, passes={1: 2}, completed={0: 1}):
+            self.send(1, feature(PARTIAL, lanes[0], port=1, count=3, Dst_id=900))
+            self.send(2, last)
+            self.expect(3, sum_to(3, 900, sum_of(lanes), count=4, completed_by=last))
+
+
+class LargestPartialSum(SwitchTest):
+    """One partial sum of 65,534 contributions completes a slot by itself."""
+
+    def runTest(self) -> None:
+        largest = RELEASED - 1
+        self.add_source(PARTIAL, worker=0)
+        self.add_destination(900, worker=2, slot=7, expected=largest, senders=[0])
+        with self.counted(Outcome.AGGREGATED, completed={0: 1}):
+            packet, lanes = self.send_feature(PARTIAL, worker=0, count=largest, Dst_id=900)
+            self.expect(3, sum_to(3, 900, lanes, count=largest, completed_by=packet))
+
+
+class ImpossibleCountIsDropped(RecoveryTest):
+    """Nothing, more than the whole sum, and the count that releases a slot are not remembered."""
+
+    def runTest(self) -> None:
+        self.add_source(PARTIAL, worker=0)
+        self.add_destination(900, worker=2, slot=7, expected=4, senders=[0])
+        with self.counted(Outcome.WRONG_COUNT, 3, passes={}):
+            for count in (0, 5, RELEASED):
+                self.send_feature(PARTIAL, worker=0, count=count, Dst_id=900, Echo=1)
+        self.check_missing(900, count=0)
+        with self.counted(Outcome.AGGREGATED, completed={0: 1}):
+            packet, lanes = self.send_feature(PARTIAL, worker=0, count=4, Dst_id=900)
+            self.expect(3, sum_to(3, 900, lanes, count=4, completed_by=packet))
+
+
+class OnlyWhoIsAwaitedSends(RecoveryTest):
+    """A worker spoils no sum that awaits none of its partial sums, though the id is its own."""
+
+    def runTest(self) -> None:
+        for worker in (0, 1):
+            self.add_source(PARTIAL + worker, worker=worker)
+        self.add_sum(900, PAIR)
+        self.add_destination(901, worker=2, slot=8, expected=2, senders=[1])
+        with self.counted(Outcome.WRONG_PORT, 4, passes={}):
+            for worker, vertex in ((0, 900), (1, 900), (0, 901)):
+                self.send_feature(PARTIAL + worker, worker=worker, Dst_id=vertex, Echo=1)
+            # Of another worker, for one who may.
+            self.send_feature(PARTIAL, worker=1, Dst_id=901)
+        for vertex in (900, 901):
+            self.check_missing(vertex, count=0)
+        with self.counted(Outcome.AGGREGATED, 3, completed={0: 2}):
+            self.check_sum(900, PAIR)
+            packet, lanes = self.send_feature(PARTIAL + 1, worker=1, count=2, Dst_id=901)
+            self.expect(3, sum_to(3, 901, lanes, count=2, completed_by=packet))
+
+
+class PartialSumOfNobody(SwitchTest):
+    """Neither an unknown id nor an unknown destination, nor one of another block, adds anything."""
+
+    def runTest(self) -> None:
+        self.add_source(PARTIAL, worker=0)
+        self.add_destination(900, worker=2, slot=7, expected=2, senders=[0])
+        with self.counted(Outcome.UNKNOWN_VERTEX, 3, passes={}):
+            self.send_feature(PARTIAL + 1, worker=0, Dst_id=900)
+            self.send_feature(PARTIAL, worker=0, Dst_id=901)
+            self.send_feature(PARTIAL, worker=0, Dst_id=900, block=2)
+
+
+class DestinationIsTheBlocks(SwitchTest):
+    """The same id stands for other rows in another block, of another destination."""
+
+    def runTest(self) -> None:
+        self.add_source(PARTIAL, worker=0)
+        for block, count in ((1, 3), (2, 2)):
+            place = {"slot": 6 + block, "block": block, "expected": count, "senders": [0]}
+            self.add_destination(899 + block, worker=2, **place)
+        for block, count in ((1, 3), (2, 2)):
+            with self.counted(Outcome.AGGREGATED, passes={1: 1}, completed={0: 1}):
+                fields = {"block": block, "count": count, "Dst_id": 899 + block}
+                packet, lanes = self.send_feature(PARTIAL, worker=0, **fields)
+                self.expect(3, sum_to(3, 899 + block, lanes, count=count, completed_by=packet))
+
+
+class OnceForEachTag(SwitchTest):
+    """An id is let through once, whatever destination it names the second time."""
+
+    def runTest(self) -> None:
+        self.add_source(PARTIAL, worker=0)
+        for vertex in (900, 901):
+            self.add_destination(vertex, worker=2, slot=vertex - 890, expected=2, senders=[0])
+        with self.counted({Outcome.AGGREGATED: 1, Outcome.DUPLICATE: 2}, passes={1: 1}):
+            for vertex in (900, 900, 901):
+                self.send_feature(PARTIAL, worker=0, Dst_id=vertex)
+
+
+class PartOfASumGoesUp(LeafTest):
+    """As the feature of a partial sum, with all that was added, once; the last one's ACK after.
+
+    Its Level is the leaf's, whatever a worker says.
+    """
+
+    def runTest(self) -> None:
+        self.add_part(900, PAIR, worker=None)
+        with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
+            sent = [
+                self.send_feature(101, worker=0),
+                self.send_feature(102, worker=1, Echo=1, Feature_group=3, Level=5),
+            ]
+            self.expect(ABOVE, self.part(sent, sent[-1][0]))
+            self.expect(2, ack_of(sent[-1][0], accepted=1))
+
+
+class PartAndWholeLeaveOnePacket(LeafTest):
+    """A feature may complete a part, and behind it a sum of this leaf's own."""
+
+    def runTest(self) -> None:
+        self.add_part(900, {101: 0}, worker=None)
+        self.add_destination(901, worker=1, slot=8, bank=1)
+        self.add_source(105, worker=0)
+        self.entries.add_fanout(block=1, source=105, slots={0: (9, 1), 1: (8, 1)})
+        group = {"port": ABOVE, "group": 16 + 3 * 32}
+        place = {"block": 1, "bank": 0, "slot": 9, "vertex": 902}
+        self.entries.add_partial(**place, source=PARTIAL + 1, **group)
+        with self.counted(Outcome.AGGREGATED, completed={0: 1, 1: 1}):
+            sent = [self.send_feature(105, worker=0)]
+            self.expect(ABOVE, self.part(sent, sent[0][0], PARTIAL + 1, vertex=902))
+            self.expect_sum(901, sent, worker=1)
+
+
+class RecallsAndFetchesGoUp(LeafTest):
+    """Where a switch above completes the sum; of a worker's own destination only."""
+
+    def runTest(self) -> None:
+        self.add_part(900, PAIR, worker=2)
+        self.entries.add_distant(block=1, vertex=901, port=3, above=ABOVE)
+        for asked, up in (
+            (recall(900, port=3), relayed),
+            (recall(901, port=3), relayed),
+            # The source is of another leaf: here it is not known.
+            (fetch(555, 901, port=3), relayed_fetch),
+        ):
+            with self.counted(Outcome.PASSED_ON, **QUIET):
+                self.send(3, asked)
+                self.expect(ABOVE, up(asked, to=ABOVE))
+            with self.counted(Outcome.WRONG_PORT):
+                self.send(1, asked)
+
+
+class SumComesDown(LeafTest):
+    """To the destination's worker, as it is; of an unknown one to nobody."""
+
+    def runTest(self) -> None:
+        self.entries.add_distant(block=1, vertex=900, port=3, above=ABOVE)
+        packet = sum_from_above(900)
+        with self.counted(Outcome.PASSED_ON, **QUIET):
+            self.send(ABOVE, packet)
+            self.expect(3, relayed(packet, to=3))
+        with self.counted(Outcome.UNKNOWN_VERTEX):
+            self.send(ABOVE, sum_from_above(901))
+        with self.counted(Outcome.UNKNOWN_KIND):
+            self.send(1, packet)
+
+
+class MissingComesDown(LeafTest):
+    """With its count. As long as the part here is not complete, that is all."""
+
+    def runTest(self) -> None:
+        self.add_part(900, PAIR)
+        self.entries.add_distant(block=1, vertex=901, port=2, above=ABOVE)
+        for vertex, port in ((900, 3), (901, 2)):
+            word = from_above(Kind.MISSING, vertex, Count=17, Resend=1)
+            with self.counted(Outcome.PASSED_ON, **QUIET):
+                self.send(ABOVE, word)
+                self.expect(port, relayed(word, to=port))
+        with self.counted(Outcome.AGGREGATED, completed={}):
+            self.send_feature(101, worker=0)
+        with self.counted(Outcome.PASSED_ON, **QUIET):
+            word = from_above(Kind.MISSING, 900, Count=17, Resend=1)
+            self.send(ABOVE, word)
+            self.expect(3, relayed(word, to=3))
+
+
+class FetchComesDownToTheSource(LeafTest):
+    """And changes no slot here: what is released is above."""
+
+    def runTest(self) -> None:
+        self.add_part(900, PAIR, worker=None)
+        asked = from_above(Kind.FETCH, 900, Src_id=102)
+        with self.counted(Outcome.PASSED_ON, **QUIET):
+            self.send(ABOVE, asked)
+            self.expect(2, relayed_fetch(asked, to=2))
+
+
+class FetchedFeatureGoesUpAndDown(LeafTest):
+    """Past all slots: up from its worker, down to the destination's."""
+
+    def runTest(self) -> None:
+        self.add_part(900, PAIR, worker=None)
+        self.entries.add_distant(block=1, vertex=901, port=3, above=ABOVE)
+        with self.counted(Outcome.RESENT, **QUIET):
+            sent, _ = self.send_feature(101, worker=0, Resend=1, Dst_id=900)
+            self.expect(ABOVE, relayed(sent, to=ABOVE))
+        coming = feature(555, random_lanes(3), port=ABOVE, Resend=1, Dst_id=901)
+        with self.counted(Outcome.RESENT, **QUIET):
+            self.send(ABOVE, coming)
+            self.expect(3, relayed(coming, to=3))
+
+
+class NothingElseComesDown(LeafTest):
+    """A switch above sends no features of its own and is done with nothing."""
+
+    def runTest(self) -> None:
+        self.add_part(900, PAIR)
+        with self.counted(Outcome.UNKNOWN_KIND, 2):
+            self.send(ABOVE, feature(101, random_lanes(1), port=ABOVE))
+            self.send(ABOVE, done(0, block=1, port=ABOVE))
+
+
+class ReleasesAreCountedForEachWorker(SwitchTest):
+    """Released slots are counted by worker; a refused fetch is not."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, PAIR, worker=2)
+        self.add_destination(901, worker=1, slot=8, expected=1)
+        before = self.counters().releases
+        with self.counted({Outcome.FETCHED: 3, Outcome.WRONG_PORT: 1}, released={0: 3}):
+            self.send(3, fetch(101, 900, port=3), fetch(102, 900, port=3))
+            self.send(2, fetch(101, 901, port=2), fetch(101, 900, port=2))
+            for port in (1, 2, 1):
+                self.receive(port)
+        after = self.counters().releases
+        grown = [late - early for early, late in zip(before, after, strict=True)]
+        self.assertEqual([0, 1, 2], grown[:3])
+        self.assertEqual([0] * len(grown[3:]), grown[3:])

@@ -12,20 +12,30 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
 from switchgnn.controller import Outcome
-from switchgnn.controller.controls.aggregation import (
+from switchgnn.controller.controls.forward import BROADCAST
+from switchgnn.controller.controls.loop import (
     ALL_WORKERS_GROUP,
     FIRST_LOOP_PORT,
     LOOP_LANES,
     result_group,
 )
-from switchgnn.controller.controls.passage import BROADCAST
 from switchgnn.host.wire.header import Kind
-from tests.ptf.switchgnn_ptf.packets import barrier_answer, done, ordinary, sum_to
+from tests.ptf.switchgnn_ptf.packets import (
+    STRANGER_PORT,
+    barrier_answer,
+    done,
+    notice,
+    ordinary,
+    relayed,
+    resigned,
+    sum_to,
+)
 from tests.ptf.switchgnn_ptf.switch_test import MEMBERS, PORTS, SwitchTest
 
 COPIES = 40
 TRIES = 50
 CONGESTION_EXPERIENCED = 3
+WORKER_PORTS = (1, 2, 3)
 
 
 class CongestionTest(SwitchTest):
@@ -231,3 +241,35 @@ class MarkOfTheSenderStays(SwitchTest):
 
 def _broadcast(**ip: object) -> Packet:
     return ordinary(1, BROADCAST, UDP(), Raw(bytes(64)), **ip)
+
+
+class NoticeReachesAllWorkers(SwitchTest):
+    """Every worker gets it, its sender too, addressed to the worker, with what it counts."""
+
+    def runTest(self) -> None:
+        for worker in range(3):
+            sent = resigned(notice(worker, block=4, fragment=2, round_=9), Count=7 + worker)
+            with self.counted(Outcome.NOTICED, passes={}, completed={}):
+                self.send(worker + 1, sent)
+                for port in WORKER_PORTS:
+                    self.expect(port, relayed(sent, to=port))
+
+
+class NoticeInAnothersName(SwitchTest):
+    """A worker with another's number, and a host that is no worker, are not passed on."""
+
+    def runTest(self) -> None:
+        with self.counted(Outcome.WRONG_PORT, 3):
+            self.send(2, notice(0))
+            self.send(1, resigned(notice(0), Src_id=0x10000))
+            self.send(STRANGER_PORT, resigned(notice(3), Src_id=0))
+
+
+class BrokenNotice(SwitchTest):
+    """A notice with a wrong checksum slows nobody down."""
+
+    def runTest(self) -> None:
+        broken = resigned(notice(0))
+        broken["SwitchGNN"].Checksum = 1
+        with self.counted(Outcome.MALFORMED):
+            self.send(1, broken)

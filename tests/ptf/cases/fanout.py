@@ -1,8 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""fanout.p4: into which slots a source's feature goes."""
+"""fanout.p4: the slots that a packet adds to."""
 
 from switchgnn.controller import Outcome
+from tests.ptf.switchgnn_ptf.entries import BANKS
+from tests.ptf.switchgnn_ptf.packets import PARTIAL, ack_of, sum_to
+from tests.ptf.switchgnn_ptf.recovery_test import RecoveryTest
 from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
 SOURCES = {101: 0, 102: 1}
@@ -52,3 +55,70 @@ class MissingHopEndsTheWay(SwitchTest):
         self.add_destination(900, worker=2, slot=7)
         with self.counted(Outcome.AGGREGATED, passes={1: 1}, completed={0: 1}):
             self.expect_sum(900, [self.send_feature(101, worker=0, Echo=1)])
+
+
+class EveryBankIsFound(RecoveryTest):
+    """The same slot number in each bank: a recall and a fetch touch their own bank only."""
+
+    def runTest(self) -> None:
+        for bank in range(BANKS):
+            known = bank != 0
+            self.add_sum(900 + bank, SOURCES, bank=bank, block=1 + bank, known=known)
+        for bank in range(BANKS):
+            with self.counted(Outcome.AGGREGATED, 2, completed={bank: 1}):
+                sent = [
+                    self.send_feature(s, worker=own, block=1 + bank) for s, own in SOURCES.items()
+                ]
+                self.expect_sum(900 + bank, sent)
+            self.check_recalled(900 + bank, sent, bank=bank, block=1 + bank)
+            for fetched in (101, 102):
+                self.check_fetch(
+                    fetched,
+                    900 + bank,
+                    owner=SOURCES[fetched],
+                    events={"released": {bank: 1}},
+                    block=1 + bank,
+                )
+
+
+class FirstAndLastSlotAreFound(RecoveryTest):
+    """All bits of a slot's number count."""
+
+    def runTest(self) -> None:
+        last = self.client.get_layout().registers["bank0.state"].size - 1
+        self.add_sum(900, SOURCES, slot=0, block=1)
+        self.add_sum(901, SOURCES, slot=last, block=2, known=True)
+        for block in (1, 2):
+            with self.counted(Outcome.AGGREGATED):
+                self.send_feature(101, worker=0, block=block)
+            self.check_missing(899 + block, count=1, block=block)
+
+
+class PartialSumsFindEveryBank(RecoveryTest):
+    """The same slot number in each bank: a partial sum touches one, in one pass, and is done."""
+
+    def runTest(self) -> None:
+        self.add_source(PARTIAL, worker=0)
+        for bank in range(BANKS):
+            place = {"slot": 7, "bank": bank, "expected": 3, "senders": [0]}
+            self.add_destination(900 + bank, worker=2, **place)
+        for bank in range(BANKS):
+            tag = {"round_": 1 + bank, "Dst_id": 900 + bank}
+            with self.counted(Outcome.AGGREGATED, passes={1: 1}, completed={bank: 1}):
+                packet, lanes = self.send_feature(PARTIAL, worker=0, count=3, Echo=1, **tag)
+                self.expect(3, sum_to(3, 900 + bank, lanes, count=3, completed_by=packet))
+                self.expect(1, ack_of(packet, accepted=1))
+
+
+class PartialSumsFindFirstAndLastSlot(RecoveryTest):
+    """All bits of a slot's number count."""
+
+    def runTest(self) -> None:
+        self.add_source(PARTIAL, worker=0)
+        last = self.client.get_layout().registers["bank0.state"].size - 1
+        for vertex, slot in ((900, 0), (901, last)):
+            self.add_destination(vertex, worker=2, slot=slot, expected=2, senders=[0])
+        for number, vertex in enumerate((900, 901), start=1):
+            with self.counted(Outcome.AGGREGATED):
+                self.send_feature(PARTIAL, worker=0, Dst_id=vertex, fragment=number)
+            self.check_missing(vertex, count=1, fragment=number)

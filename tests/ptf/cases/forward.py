@@ -8,7 +8,7 @@ from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
 
 from switchgnn.controller import Outcome
-from switchgnn.controller.controls.passage import BROADCAST
+from switchgnn.controller.controls.forward import BROADCAST
 from tests.ptf.switchgnn_ptf.packets import (
     NETWORK,
     STRANGER_PORT,

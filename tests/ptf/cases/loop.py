@@ -1,21 +1,83 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""loop.p4: what follows a pass, over recirculation through the virtual ports."""
+"""loop.p4: the way of a packet after a pass, and the answers to packets that add nothing."""
 
 from switchgnn.controller import Outcome
-from switchgnn.controller.controls.aggregation import LOOP_LANES
+from switchgnn.controller.controls.loop import LOOP_LANES
+from switchgnn.host.wire.header import Kind
 from tests.ptf.switchgnn_ptf.entries import BANKS
-from tests.ptf.switchgnn_ptf.packets import Lanes, ack_of, feature, random_lanes, sum_to
+from tests.ptf.switchgnn_ptf.leaf_spine_test import ABOVE, LeafTest, SpineTest, from_above
+from tests.ptf.switchgnn_ptf.packets import (
+    PARTIAL,
+    RELEASED,
+    Lanes,
+    ack_of,
+    feature,
+    missing,
+    random_lanes,
+    recall,
+    relayed,
+    resigned,
+    sum_of,
+    sum_to,
+)
+from tests.ptf.switchgnn_ptf.recovery_test import GIVEN_BACK, SOURCES, RecoveryTest, SumTest
 from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
-SOURCES = {101: 0, 102: 1}
+PAIR = {101: 0, 102: 1}
+QUIET = {"passes": {}, "completed": {}}
+
+
+class SumGoesToItsWorker(SwitchTest):
+    """Each worker gets its own destinations, also the one that sent the last feature."""
+
+    def runTest(self) -> None:
+        for worker in (0, 1, 2):
+            block, known = 1 + worker, worker != 0
+            self.add_sum(900 + worker, PAIR, worker=worker, block=block, known=known)
+        for worker in (0, 1, 2):
+            with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
+                self.check_sum(900 + worker, PAIR, worker=worker, block=1 + worker)
+
+
+class KeyIsBlockBankAndSlot(SwitchTest):
+    """The same slot means another destination in another block or bank."""
+
+    def runTest(self) -> None:
+        places = [(1, 0, 7), (1, 1, 7), (1, 2, 8), (2, 0, 7)]
+        self.add_source(101, worker=0)
+        for block in (1, 2):
+            slots = {bank: (slot, 1) for own, bank, slot in places if own == block}
+            self.entries.add_fanout(block=block, source=101, slots=slots)
+        for number, (block, bank, slot) in enumerate(places):
+            self.add_destination(900 + number, worker=1, slot=slot, bank=bank, block=block)
+        with self.counted(Outcome.AGGREGATED, passes={1: 3}, completed={0: 1, 1: 1, 2: 1}):
+            sent = [self.send_feature(101, worker=0)]
+            for number in range(3):
+                self.expect_sum(900 + number, sent, worker=1)
+        with self.counted(Outcome.AGGREGATED, passes={1: 1}, completed={0: 1}):
+            self.expect_sum(903, [self.send_feature(101, worker=0, block=2)], worker=1)
+
+
+class UnroutedSumIsCounted(SwitchTest):
+    """A sum without an entry goes nowhere; the way goes on behind it, to its ACK."""
+
+    def runTest(self) -> None:
+        self.add_source(101, worker=0)
+        self.entries.add_fanout(block=1, source=101, slots={1: (7, 1), 4: (7, 1), 6: (7, 1)})
+        self.add_destination(900, worker=2, slot=7, bank=4)
+        events = {"completed": {1: 1, 4: 1, 6: 1}, "unrouted": 2}
+        with self.counted(Outcome.AGGREGATED, passes={1: 3}, **events):
+            sent = self.send_feature(101, worker=0, Echo=1)
+            self.expect_sum(900, [sent])
+            self.expect(1, ack_of(sent[0], accepted=1))
 
 
 class SeveralHops(SwitchTest):
     """Hops that complete nothing follow one another, and then some do."""
 
     def runTest(self) -> None:
-        for source, worker in SOURCES.items():
+        for source, worker in PAIR.items():
             self.add_source(source, worker=worker)
             for hop in range(5):
                 self.entries.add_fanout(
@@ -40,7 +102,7 @@ class HundredDestinations(SwitchTest):
 
     def runTest(self) -> None:
         places = [divmod(number, BANKS) for number in range(100)]
-        for source, worker in SOURCES.items():
+        for source, worker in PAIR.items():
             self.add_source(source, worker=worker)
             for hop in range(13):
                 slots = {bank: (hop, 2) for own, bank in places if own == hop}
@@ -127,9 +189,156 @@ class EchoOfEverySource(SwitchTest):
     """Every sender gets its own ACK, also the one whose feature completes the sum."""
 
     def runTest(self) -> None:
-        self.add_sum(900, SOURCES)
+        self.add_sum(900, PAIR)
         with self.counted(Outcome.AGGREGATED, 2, passes={1: 2}, completed={0: 1}):
-            sent = [self.send_feature(s, worker=own, Echo=1) for s, own in SOURCES.items()]
+            sent = [self.send_feature(s, worker=own, Echo=1) for s, own in PAIR.items()]
             self.expect(1, ack_of(sent[0][0], accepted=1))
             self.expect(2, ack_of(sent[1][0], accepted=1))
             self.expect_sum(900, sent)
+
+
+class DuplicateWithEchoIsAcknowledged(SumTest):
+    """An ACK that was lost can be asked for again; the sum does not change."""
+
+    def runTest(self) -> None:
+        with self.counted({Outcome.AGGREGATED: 1, Outcome.DUPLICATE: 3}, passes={1: 1}):
+            first = self.send_feature(101, worker=0, Echo=1)
+            self.send(1, first[0], first[0])
+            self.expect(1, *[ack_of(first[0], accepted=1)] * 3)
+            self.send_feature(101, worker=0)
+        with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
+            rest = [self.send_feature(s, worker=SOURCES[s]) for s in (102, 103)]
+            self.expect_sum(900, [first, *rest])
+
+
+class CompleteSumIsSentAgain(SumTest):
+    """A sum that was lost can be recalled as often as need be: the same bytes."""
+
+    def runTest(self) -> None:
+        with self.counted(Outcome.AGGREGATED, 3, completed={0: 1}):
+            sent = [self.send_feature(s, worker=own, Is_Fetch=1) for s, own in SOURCES.items()]
+            first = self.receive(3)
+        packet = recall(900, port=3)
+        for _ in range(3):
+            with self.counted(Outcome.RECALLED, passes={}, completed={0: 1}):
+                self.send(3, packet)
+                self.assertEqual(first.hex(), self.receive(3).hex())
+        self.check_recalled(900, sent)
+
+
+class SumAgainLooksLikeTheRecall(SumTest):
+    """What the program does not set comes with the recall: Level, group, flags; never Echo."""
+
+    def runTest(self) -> None:
+        sent = self.complete(*SOURCES)
+        self.check_recalled(900, sent, Level=5, Feature_group=77, Echo=1, Count=9)
+        self.check_recalled(900, sent, Is_Fetch=0, Src_id=101)
+
+
+class IncompleteSumIsMissing(SumTest):
+    """MISSING tells how many there are; asking adds nothing, the sum is exact."""
+
+    def runTest(self) -> None:
+        sent = []
+        for number, source in enumerate((102, 103)):
+            self.check_missing(900, count=number)
+            self.check_missing(900, count=number)
+            sent += self.contribute(source)
+        self.check_missing(900, count=2)
+        self.check_recalled(900, self.complete(101, before=sent))
+
+
+class MissingIsABareFrame(SumTest):
+    """The header of the recall, with the count of the slot whatever the recall said."""
+
+    def runTest(self) -> None:
+        self.contribute(101)
+        packet = recall(900, port=3, Count=55, Level=3, Feature_group=9, Src_id=4, Echo=1, ECN=1)
+        self.assertEqual(60, len(missing(packet, count=1)))
+        with self.counted(Outcome.RECALLED, passes={}, completed={}):
+            self.send(3, packet)
+            self.expect(3, missing(packet, count=1))
+
+
+class MissingCountsPartialSums(RecoveryTest):
+    """A partial sum counts as many as it holds, up to the largest; the sum again as well."""
+
+    def runTest(self) -> None:
+        most = RELEASED - 1
+        self.add_source(PARTIAL, worker=0)
+        self.add_source(102, worker=1)
+        self.entries.add_fanout(block=1, source=102, slots={0: (7, most)})
+        self.add_destination(900, worker=2, slot=7, expected=most, senders=[0])
+        with self.counted(Outcome.AGGREGATED, completed={}):
+            sent = [self.send_feature(PARTIAL, worker=0, Dst_id=900, count=most - 1)]
+        self.check_missing(900, count=most - 1)
+        with self.counted(Outcome.AGGREGATED, completed={0: 1}):
+            sent.append(self.send_feature(102, worker=1))
+            total = sum_of(lanes for _, lanes in sent)
+            self.expect(3, sum_to(3, 900, total, count=most, completed_by=sent[-1][0]))
+        self.check_recalled(900, sent, count=most)
+        self.check_fetch(102, 900, owner=1)
+        self.check_missing(900, count=RELEASED, events=GIVEN_BACK)
+
+
+class MissingBringsThePartAgain(LeafTest):
+    """If it says so, for the part may have been lost on its way; as often as need be."""
+
+    def runTest(self) -> None:
+        self.add_part(900, PAIR)
+        with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
+            sent = [self.send_feature(source, worker=own) for source, own in PAIR.items()]
+            self.expect(ABOVE, self.part(sent, sent[-1][0]))
+        word = from_above(Kind.MISSING, 900, Count=17)
+        with self.counted(Outcome.PASSED_ON, **QUIET):
+            self.send(ABOVE, word)
+            self.expect(3, relayed(word, to=3))
+        word = from_above(Kind.MISSING, 900, Count=17, Resend=1)
+        for _ in range(3):
+            with self.counted(Outcome.PASSED_ON, passes={}, completed={0: 1}):
+                self.send(ABOVE, word)
+                self.expect(ABOVE, self.part(sent, word))
+                self.expect(3, relayed(word, to=3))
+
+
+class RecallFromAboveBringsThePart(LeafTest):
+    """When it is complete; else there is no answer."""
+
+    def runTest(self) -> None:
+        self.add_part(900, PAIR, worker=None)
+        asked = from_above(Kind.RECALL, 900)
+        with self.counted(Outcome.AGGREGATED, completed={}):
+            sent = [self.send_feature(101, worker=0)]
+        with self.counted(Outcome.RECALLED, **QUIET):
+            self.send(ABOVE, asked)
+        with self.counted(Outcome.AGGREGATED, completed={0: 1}):
+            sent.append(self.send_feature(102, worker=1))
+            self.expect(ABOVE, self.part(sent, sent[-1][0]))
+        with self.counted(Outcome.RECALLED, passes={}, completed={0: 1}):
+            self.send(ABOVE, asked)
+            self.expect(ABOVE, self.part(sent, asked))
+
+
+class RecallOfTheIncomplete(SpineTest, RecoveryTest):
+    """The asker is told how many are there. If it asks for parts, the other leaves are asked."""
+
+    def runTest(self) -> None:
+        self.add_source(PARTIAL, worker=0)
+        self.add_source(PARTIAL + 1, worker=1)
+        self.add_destination(900, worker=2, slot=7, expected=2, senders=[0, 1])
+        with self.counted(Outcome.AGGREGATED, completed={}):
+            sent = [self.send_feature(PARTIAL, worker=0, Dst_id=900)]
+        asked = recall(900, port=3)
+        with self.counted(Outcome.RECALLED, **QUIET):
+            self.send(3, asked)
+            self.expect(3, missing(asked, count=1))
+        asked = recall(900, port=3, Resend=1)
+        with self.counted(Outcome.RECALLED, **QUIET):
+            self.send(3, asked)
+            self.expect(3, missing(asked, count=1))
+            for port in (1, 2):
+                self.expect(port, relayed(resigned(asked, Count=0), to=port))
+        with self.counted(Outcome.AGGREGATED, completed={0: 1}):
+            sent.append(self.send_feature(PARTIAL + 1, worker=1, Dst_id=900))
+            self.expect_sum(900, sent)
+        self.check_recalled(900, sent)

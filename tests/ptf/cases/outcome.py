@@ -7,7 +7,7 @@ from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet
 
 from switchgnn.controller import Outcome
-from switchgnn.controller.controls.passage import BROADCAST
+from switchgnn.controller.controls.forward import BROADCAST
 from switchgnn.host.wire.header import SESSION_MASK, Kind, Refusal
 from tests.ptf.switchgnn_ptf.packets import (
     barrier_answer,

@@ -1,21 +1,34 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""session.p4: a new install makes all that earlier ones left in the registers old."""
+"""session.p4: the install, the place among several switches, the workers of the ports."""
+
+from scapy.packet import Packet
 
 from switchgnn.controller import Outcome
+from switchgnn.controller.controls.loop import ALL_STATIONS_GROUP
 from switchgnn.host.wire.header import SESSION_MASK, Kind
+from tests.ptf.switchgnn_ptf.leaf_spine_test import ABOVE, ELSEWHERE, LEAF, LeafTest
 from tests.ptf.switchgnn_ptf.packets import (
+    NETWORK,
+    STRANGER_PORT,
+    WORKERS,
     barrier_answer,
     done,
     feature,
     fetch,
     notice,
+    ordinary,
+    port_of,
     random_lanes,
     recall,
+    relayed,
+    resigned,
+    station,
 )
-from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
+from tests.ptf.switchgnn_ptf.switch_test import MEMBERS, SwitchTest
 
 SOURCES = {101: 0, 102: 1}
+PORTS_BELOW = (1, 2, 3)
 
 
 class NewSessionStartsAfresh(SwitchTest):
@@ -113,3 +126,175 @@ class DoneOfAnotherSessionIsToldTheRightOne(SwitchTest):
         with self.counted({Outcome.DONE_COLLECTED: 1, Outcome.DONE_REPEATED: 1}):
             self.send(1, asked, asked)
             self.expect(1, barrier_answer(Kind.WAITING, asked, to=1, workers=0b001, magnitude=3))
+
+
+def report(asked: Packet, *, magnitude: int = 0, largest: int = 0) -> Packet:
+    """Return the DONE of the leaf that ``asked`` leads to."""
+    packet = relayed(resigned(asked, Src_id=LEAF, Dst_id=largest), to=ABOVE)
+    packet["SwitchGNN"].payload.magnitude = magnitude
+    return packet
+
+
+def answer_from_above(kind: Kind, asked: Packet, **body: int) -> Packet:
+    """Return the word of a spine."""
+    packet = barrier_answer(kind, asked, to=ABOVE, **body)
+    packet["Ether"].src, packet["Ether"].dst = station(ABOVE).mac, NETWORK.switch.mac
+    return packet
+
+
+class LeafReportsWhenItsWorkersAreDone(LeafTest):
+    """To the spine, in its own name, with the maximum; nobody below hears of it yet."""
+
+    def runTest(self) -> None:
+        for round_, block in ((1, 0), (1, 1), (2, 0)):
+            with self.counted(Outcome.DONE_COLLECTED, 2):
+                for worker, magnitude in ((0, 5), (1, 9)):
+                    asked = done(worker, block=block, round_=round_, magnitude=magnitude)
+                    self.send(port_of(worker), asked)
+            last = done(2, block=block, round_=round_, magnitude=7)
+            with self.counted(Outcome.DONE_COLLECTED):
+                self.send(3, last)
+                self.expect(ABOVE, report(last, magnitude=9, largest=1))
+
+
+class LeafReportsAgainWhenAsked(LeafTest):
+    """It never says by itself that all are done, not even of an earlier block."""
+
+    def runTest(self) -> None:
+        for block in (0, 1):
+            with self.counted(Outcome.DONE_COLLECTED, 3):
+                for worker in WORKERS:
+                    asked = done(worker, block=block)
+                    self.send(port_of(worker), asked)
+                self.expect(ABOVE, report(asked))
+        for block in (1, 0):
+            again = done(1, block=block)
+            with self.counted(Outcome.DONE_REPEATED):
+                self.send(2, again)
+                self.expect(ABOVE, report(again))
+
+
+class ReportOfAnEarlierRoundKeepsItsMagnitude(LeafTest):
+    """The maximum of a later round is not that of the round that is asked about."""
+
+    def runTest(self) -> None:
+        with self.counted(Outcome.DONE_COLLECTED):
+            self.send(1, done(0, block=0, round_=2, magnitude=99))
+        again = done(1, block=4, round_=1, magnitude=3)
+        with self.counted(Outcome.DONE_REPEATED):
+            self.send(2, again)
+            self.expect(ABOVE, report(again, magnitude=3, largest=1))
+
+
+class LeafNamesItsOwnWorkersOnly(LeafTest):
+    """Of the others it knows nothing, so it does not say that they are missing."""
+
+    def runTest(self) -> None:
+        asked = done(1, block=0)
+        with self.counted(Outcome.DONE_COLLECTED):
+            self.send(2, asked)
+        with self.counted(Outcome.DONE_REPEATED):
+            self.send(2, asked)
+            self.expect(
+                2, barrier_answer(Kind.WAITING, asked, to=2, workers=0b10 | ELSEWHERE, largest=1)
+            )
+
+
+class WordsOfTheSpineReachAllWorkers(LeafTest):
+    """ADVANCE and WAITING, as they are."""
+
+    def runTest(self) -> None:
+        for kind in (Kind.ADVANCE, Kind.WAITING):
+            word = answer_from_above(kind, done(0, block=3), workers=MEMBERS, magnitude=8)
+            with self.counted(Outcome.PASSED_ON, passes={}, completed={}):
+                self.send(ABOVE, word)
+                for port in PORTS_BELOW:
+                    self.expect(port, relayed(word, to=port))
+            with self.counted(Outcome.UNKNOWN_KIND):
+                self.send(1, word)
+
+
+class SpineCollectsTheWorkersOfItsLeaves(SwitchTest):
+    """A leaf's DONE counts for all behind it; whoever is missing is named by worker."""
+
+    def runTest(self) -> None:
+        self.entries.remove()
+        self._lay_spine()
+        first, last = done(0, block=0, magnitude=4), done(1, block=0, magnitude=6)
+        with self.counted(Outcome.DONE_COLLECTED):
+            self.send(1, first)
+        with self.counted(Outcome.DONE_REPEATED):
+            self.send(1, first)
+            self.expect(1, barrier_answer(Kind.WAITING, first, to=1, workers=0b0011, magnitude=4))
+        with self.counted(Outcome.DONE_COLLECTED):
+            self.send(2, last)
+            for port in (1, 2):
+                body = {"workers": 0b1111, "magnitude": 6}
+                self.expect(port, barrier_answer(Kind.ADVANCE, last, to=port, **body))
+
+    def _lay_spine(self) -> None:
+        for port in (1, 2, 3, 4):
+            self.entries.add_station(mac=station(port).mac, port=port)
+        for leaf in (0, 1):
+            self.entries.add_leaf(port=leaf + 1, leaf=leaf, members=0b11 << 2 * leaf)
+            self.entries.add_departure(port=leaf + 1, network=NETWORK)
+        self.entries.add_group(1, [1, 2])
+        self.entries.set_tier(leaves=1)
+        self.session += 1
+        self.entries.set_session(session=self.session, plan=0xC0FFEE01, members=0b1111)
+
+
+class NoticeGoesUpAndComesBackForAll(LeafTest):
+    """In the name of the leaf; the spine tells all leaves, and they their workers."""
+
+    def runTest(self) -> None:
+        sent = notice(1, block=4)
+        with self.counted(Outcome.NOTICED, passes={}):
+            self.send(2, sent)
+            self.expect(ABOVE, relayed(resigned(sent, Src_id=LEAF), to=ABOVE))
+        word = notice(0)
+        with self.counted(Outcome.PASSED_ON, passes={}):
+            self.send(ABOVE, word)
+            for port in PORTS_BELOW:
+                self.expect(port, relayed(word, to=port))
+
+
+class BroadcastReachesAllStations(LeafTest):
+    """All but the one that it came from: the spine among them, or the workers."""
+
+    def runTest(self) -> None:
+        other = "33:33:00:00:00:01"
+        self.entries.add_flood_stations(mac=other)
+        self.entries.add_group(ALL_STATIONS_GROUP, [1, 2, 3, ABOVE])
+        for port in (1, ABOVE):
+            frame = ordinary(port, other)
+            with self.counted(Outcome.FLOODED):
+                self.send(port, frame)
+                for to in {1, 2, 3, ABOVE} - {port}:
+                    self.expect(to, frame)
+
+
+class StrangerSendsNoFeature(SwitchTest):
+    """A port without a worker entry speaks for nobody; the owner's port does."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, SOURCES)
+        with self.counted(Outcome.WRONG_PORT, 2, passes={}):
+            for echo in (0, 1):
+                packet = feature(101, random_lanes(1), port=STRANGER_PORT, Echo=echo)
+                self.send(STRANGER_PORT, packet)
+        with self.counted(Outcome.AGGREGATED, 2):
+            self.check_sum(900, SOURCES)
+
+
+class StrangerIsNotDone(SwitchTest):
+    """A port without a worker entry sets no bit of the barrier, and gets no answer."""
+
+    def runTest(self) -> None:
+        with self.counted({Outcome.WRONG_PORT: 3, Outcome.DONE_COLLECTED: 1}):
+            self.send(1, done(0, block=0))
+            self.send(STRANGER_PORT, *(done(w, block=0, port=STRANGER_PORT) for w in (0, 1, 2)))
+        asked = done(0, block=0)
+        with self.counted(Outcome.DONE_REPEATED):
+            self.send(1, asked)
+            self.expect(1, barrier_answer(Kind.WAITING, asked, to=1, workers=0b001))

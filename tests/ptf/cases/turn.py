@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""turn.p4: what is for a later tag than the next one is refused, whatever it is."""
+"""barrier.p4, Turn: packets with a later tag than the current one are refused."""
 
 import itertools
 from typing import Any
@@ -9,7 +9,7 @@ from scapy.packet import Packet
 
 from switchgnn.controller import Outcome
 from switchgnn.host.wire.header import NOBODY, Kind, Refusal
-from tests.ptf.cases.tier import answer_from_above, report
+from tests.ptf.cases.session import answer_from_above, report
 from tests.ptf.switchgnn_ptf.barrier_test import BarrierTest
 from tests.ptf.switchgnn_ptf.leaf_spine_test import ABOVE, LeafTest
 from tests.ptf.switchgnn_ptf.packets import (
@@ -22,11 +22,11 @@ from tests.ptf.switchgnn_ptf.packets import (
     recall,
     relayed,
 )
-from tests.ptf.switchgnn_ptf.switch_test import MEMBERS, SwitchTest
+from tests.ptf.switchgnn_ptf.switch_test import MEMBERS
 
 SOURCES = {101: 0, 102: 1}
 LATER = ({"fragment": 1}, {"block": 2}, {"round_": 2})
-# The first block of round 2, and what is neither that nor earlier.
+# The first block of round 2, and later tags.
 EARLY = {"round_": 2, "block": 1}
 TOO_EARLY = ({**EARLY, "fragment": 1}, {"round_": 2, "block": 2}, {"round_": 3})
 
@@ -42,7 +42,7 @@ def packets_of(tag: dict[str, int]) -> list[tuple[int, Packet]]:
 
 
 class LaterPacketsAreRefused(BarrierTest):
-    """They change nothing: the sum of the block that has its turn comes as ever."""
+    """They change nothing: the sum of the current block completes."""
 
     def runTest(self) -> None:
         self.add_sum(900, SOURCES)
@@ -58,7 +58,7 @@ class LaterPacketsAreRefused(BarrierTest):
 
 
 class TheTurnGoesOn(BarrierTest):
-    """To the fragment, the block and the round that the workers name, each when all are done."""
+    """To the fragment, block and round that the workers name, when all are done."""
 
     def runTest(self) -> None:
         self.add_sum(900, SOURCES)
@@ -80,7 +80,7 @@ class TheTurnGoesOn(BarrierTest):
 
 
 class NothingBeforeTheFirstOpening(BarrierTest):
-    """A switch that was not restarted knows that no block has its turn yet."""
+    """Without a restart, no block has its turn yet."""
 
     def runTest(self) -> None:
         self.add_sum(900, SOURCES)
@@ -98,7 +98,7 @@ class NothingBeforeTheFirstOpening(BarrierTest):
 
 
 class OneOpeningAtATime(BarrierTest):
-    """The first `done` of a session says which round is opened; who opens another hears so.
+    """The first `done` of a session chooses the round; workers that open another are refused.
 
     There is no round 0.
     """
@@ -120,7 +120,7 @@ class OneOpeningAtATime(BarrierTest):
 
 
 class DoneOutOfTurnIsRefused(BarrierTest):
-    """It moves nobody on, and its worker is told where the switch stands."""
+    """It advances nobody, and the answer has the current round."""
 
     def runTest(self) -> None:
         self.open(round_=3, following=(2, 0))
@@ -134,7 +134,7 @@ class DoneOutOfTurnIsRefused(BarrierTest):
 
 
 class WorkersMustAgreeOnWhatIsNext(BarrierTest):
-    """Who says something else than the first hears who that was; so it goes on with nobody."""
+    """A worker that differs is refused, and the answer names the first worker."""
 
     def runTest(self) -> None:
         self.open()
@@ -165,7 +165,7 @@ class EarlyTest(BarrierTest):
 
 
 class FeaturesComeWhileTheirRoundIsOpened(EarlyTest):
-    """Those of its first block, behind the last barrier; their sums do not wait for the ADVANCE."""
+    """Those of its first block, after the last barrier; their sums precede the ADVANCE."""
 
     def runTest(self) -> None:
         self.add_sum(900, SOURCES)
@@ -189,7 +189,7 @@ class FeaturesComeWhileTheirRoundIsOpened(EarlyTest):
 
 
 class EarlyFeaturesAreOfTheBlockThatIsNamed(EarlyTest):
-    """It may be any, as backward rounds begin behind the forward blocks, and any fragment."""
+    """Any block, as backward rounds begin after the forward blocks, and any fragment."""
 
     def runTest(self) -> None:
         self.add_sum(900, SOURCES, block=4)
@@ -201,7 +201,7 @@ class EarlyFeaturesAreOfTheBlockThatIsNamed(EarlyTest):
 
 
 class NothingIsEarlyUnannounced(EarlyTest):
-    """Where the last `done`s do not say so, features wait for the opening, as they always may."""
+    """Without an announcement, features wait for the opening."""
 
     def runTest(self) -> None:
         self.add_sum(900, SOURCES)
@@ -213,7 +213,7 @@ class NothingIsEarlyUnannounced(EarlyTest):
 
 
 class TheOpeningComesBeforeTheBlock(EarlyTest):
-    """While a round is opened a `done` of its first block is out of turn, as all later ones are."""
+    """While a round is opened, a `done` of its first block is out of turn."""
 
     def runTest(self) -> None:
         self.end_the_round(following=(1, 0), early=True)
@@ -229,7 +229,7 @@ class TheOpeningComesBeforeTheBlock(EarlyTest):
 
 
 class WorkersMustAgreeOnWhatIsEarly(EarlyTest):
-    """Whether anything is, and what: who says something else hears who was the first."""
+    """A worker that differs is refused, and the answer names the first worker."""
 
     def runTest(self) -> None:
         self.serve(any_turn=0)
@@ -251,7 +251,7 @@ class WorkersMustAgreeOnWhatIsEarly(EarlyTest):
 
 
 class EarlinessMayNotBeAddedLater(EarlyTest):
-    """Neither behind a block in the middle of a round, nor behind the last one."""
+    """Neither after a block in the middle of a round, nor after the last one."""
 
     def runTest(self) -> None:
         self.open(following=(1, 0))
@@ -266,7 +266,7 @@ class EarlinessMayNotBeAddedLater(EarlyTest):
 
 
 class AnswersAnnounceNothing(EarlyTest):
-    """What a `done` says of early features is for the switch: WAITING and ADVANCE are without."""
+    """WAITING and ADVANCE do not repeat the announcement of a `done`."""
 
     def runTest(self) -> None:
         self.open(following=(1, 0))
@@ -280,7 +280,7 @@ class AnswersAnnounceNothing(EarlyTest):
 
 
 class TheOpeningHasTheLastWord(EarlyTest):
-    """What it says is next has its turn, and is what features may be of: later or earlier."""
+    """The block that it names has its turn, earlier or later than the announced one."""
 
     def runTest(self) -> None:
         self.add_sum(900, SOURCES, block=1)
@@ -319,7 +319,7 @@ class ANewSessionForgetsWhatWasEarly(EarlyTest):
 
 
 class ARestartForgetsWhatWasEarly(EarlyTest):
-    """The switch takes all until an opening is complete, which says what is next."""
+    """The switch accepts all tags until an opening is complete."""
 
     def runTest(self) -> None:
         self.add_sum(900, SOURCES)
@@ -336,7 +336,7 @@ class ARestartForgetsWhatWasEarly(EarlyTest):
 
 
 class ARestartedSwitchTakesAllUntilItKnows(BarrierTest):
-    """It was told that it may have forgotten; the first complete barrier says whose turn it is."""
+    """`any_turn` is set; the first complete barrier ends it."""
 
     def runTest(self) -> None:
         self.add_sum(900, SOURCES)
@@ -350,10 +350,10 @@ class ARestartedSwitchTakesAllUntilItKnows(BarrierTest):
 
 
 class LeafTurnTest(LeafTest):
-    """Cases in which a spine says that all are done."""
+    """Cases in which a spine completes the barrier."""
 
     def hear(self, word: Packet) -> None:
-        """Let a word of the spine pass to all workers."""
+        """Let an answer of the spine pass to all workers."""
         with self.counted(Outcome.PASSED_ON):
             self.send(ABOVE, word)
             for worker in (0, 1, 2):
@@ -361,7 +361,7 @@ class LeafTurnTest(LeafTest):
 
 
 class ALeafHearsItFromAbove(LeafTurnTest):
-    """It does not say by itself whose turn it is: not when its own workers are done."""
+    """Its own workers being done does not move the turn."""
 
     def runTest(self) -> None:
         self.add_part(900, SOURCES)
@@ -388,7 +388,7 @@ class ALeafHearsItFromAbove(LeafTurnTest):
 
 
 class ALeafLetsInEarlyWhatTheSpineConfirms(LeafTurnTest):
-    """It reports what its workers say is early, and lets it in when the ADVANCE passes."""
+    """It reports the announcement, and admits early features with the ADVANCE."""
 
     def runTest(self) -> None:
         self.add_part(900, SOURCES)
@@ -414,7 +414,7 @@ class ALeafLetsInEarlyWhatTheSpineConfirms(LeafTurnTest):
         self.pass_barrier(block=2, round_=2)
 
     def check_early(self) -> None:
-        """Send features of the first block, which are let in, and others, which are not."""
+        """Send features of the first block, which are admitted, and others, which are not."""
         sent = []
         for source, worker in SOURCES.items():
             with self.counted(Outcome.AGGREGATED, completed={0: worker}):
@@ -447,21 +447,3 @@ class ALeafLetsInEarlyWhatTheSpineConfirms(LeafTurnTest):
         """Let all workers of the leaf report, and the spine say that all are done."""
         asked = self.collect(**fields)
         self.hear(answer_from_above(Kind.ADVANCE, asked, workers=MEMBERS))
-
-
-class ReleasesAreCountedForEachWorker(SwitchTest):
-    """Whoever has the switch give up its sums is known; a refused fetch is none."""
-
-    def runTest(self) -> None:
-        self.add_sum(900, SOURCES, worker=2)
-        self.add_destination(901, worker=1, slot=8, expected=1)
-        before = self.counters().releases
-        with self.counted({Outcome.FETCHED: 3, Outcome.WRONG_PORT: 1}, released={0: 3}):
-            self.send(3, fetch(101, 900, port=3), fetch(102, 900, port=3))
-            self.send(2, fetch(101, 901, port=2), fetch(101, 900, port=2))
-            for port in (1, 2, 1):
-                self.receive(port)
-        after = self.counters().releases
-        grown = [late - early for early, late in zip(before, after, strict=True)]
-        self.assertEqual([0, 1, 2], grown[:3])
-        self.assertEqual([0] * len(grown[3:]), grown[3:])

@@ -9,8 +9,9 @@ from finsy.proto import p4r
 
 from switchgnn.base.network import Network, mac_number
 from switchgnn.controller import P4RuntimeClient
-from switchgnn.controller.controls.aggregation import Pool
-from switchgnn.controller.controls.passage import Congestion, Session, SessionEntry, encode_default
+from switchgnn.controller.controls.banks import Pool
+from switchgnn.controller.controls.congestion import Congestion
+from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.p4runtime.messages import (
     DELETE,
     INSERT,
@@ -18,7 +19,7 @@ from switchgnn.controller.p4runtime.messages import (
     default_update,
     row_update,
 )
-from switchgnn.controller.p4runtime.rows import make_rows
+from switchgnn.controller.p4runtime.rows import encode_default, make_rows
 from switchgnn.controller.p4runtime.state import read_default
 from switchgnn.host.wire.header import LANES
 from tests.ptf.switchgnn_ptf.packets import WIDTHS

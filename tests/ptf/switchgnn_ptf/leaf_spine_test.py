@@ -6,7 +6,7 @@ from typing import Any
 
 from scapy.packet import Packet
 
-from switchgnn.controller.controls.aggregation import FIRST_LOOP_PORT, LOOP_LANES, result_group
+from switchgnn.controller.controls.loop import FIRST_LOOP_PORT, LOOP_LANES, result_group
 from switchgnn.host.wire.header import Kind
 from tests.ptf.switchgnn_ptf.packets import (
     NETWORK,

@@ -25,13 +25,13 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
 from switchgnn.controller import Counters, Outcome, read_counters
-from switchgnn.controller.controls.aggregation import (
+from switchgnn.controller.controls.forward import BROADCAST
+from switchgnn.controller.controls.loop import (
     ALL_WORKERS_GROUP,
     FIRST_LOOP_PORT,
     LOOP_LANES,
     result_group,
 )
-from switchgnn.controller.controls.passage import BROADCAST
 from switchgnn.host.wire.header import LANES, SESSION_MASK
 from switchgnn.host.wire.layers import SwitchGNN
 from tests.ptf.switchgnn_ptf.connection import connection, push

@@ -1,0 +1,133 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""banks.p4: the sizes and counters of the banks, and the pool of the strawman's."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from switchgnn.controller.errors import OtherProgramError
+from switchgnn.controller.p4runtime.layout import Layout, Table
+from switchgnn.controller.p4runtime.rows import decode_default, encode_default
+
+PASSES_COUNTER = "passes"
+# A cell that only the banks of the strawman have, behind the others.
+OVERFLOWED_CELL = 4
+POOL_ACTION = "set_limits"
+TABLE = "pool"
+
+
+class SlotEvent(IntEnum):
+    """What became of a contribution in its slot, beyond being added."""
+
+    SLOT_COMPLETED = 0
+    SLOT_STALE = 1
+    SLOT_OVERFULL = 2
+    SLOT_RELEASED = 3
+
+
+@dataclass(frozen=True)
+class BankEvents:
+    """Contributions to one bank that did not just add.
+
+    Attributes:
+        completed: they completed a slot.
+        stale: they came too late.
+        overfull: they were one too many.
+        released: the worker of the slot's vertex sums for itself.
+        overflowed: they found no slot and went to the worker as they came.
+    """
+
+    completed: int
+    stale: int
+    overfull: int
+    released: int
+    overflowed: int
+
+
+@dataclass(frozen=True)
+class Passes:
+    """How much the switch has worked.
+
+    Attributes:
+        by_contributions: cell n counts the passes that made n contributions.
+    """
+
+    by_contributions: tuple[int, ...]
+
+    @property
+    def passes(self) -> int:
+        """All passes."""
+        return sum(self.by_contributions)
+
+    @property
+    def contributions(self) -> int:
+        """All contributions."""
+        return sum(number * passes for number, passes in enumerate(self.by_contributions))
+
+
+class Banks:
+    """All banks."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._values = [
+            layout.registers[name]
+            for name in sorted(layout.registers)
+            if name.startswith(("bank", "lanes")) and name.endswith(".value")
+        ]
+        if not self._values:
+            raise OtherProgramError("The P4 program has no banks of aggregators.")
+        self.event_counters = [f"bank{bank}.events" for bank in range(len(self._values))]
+
+    @property
+    def banks(self) -> int:
+        """Number of banks."""
+        return len(self._values)
+
+    @property
+    def slots_per_bank(self) -> int:
+        """Slots of the smallest bank."""
+        return min(value.size for value in self._values)
+
+    @staticmethod
+    def decode_events(cells: Sequence[int]) -> BankEvents:
+        """Return one bank's events from the cells of its counter."""
+        return BankEvents(
+            completed=cells[SlotEvent.SLOT_COMPLETED],
+            stale=cells[SlotEvent.SLOT_STALE],
+            overfull=cells[SlotEvent.SLOT_OVERFULL],
+            released=cells[SlotEvent.SLOT_RELEASED],
+            overflowed=sum(cells[OVERFLOWED_CELL : OVERFLOWED_CELL + 1]),
+        )
+
+
+def has_pool(layout: Layout) -> bool:
+    """Tell whether the program is the strawman's, which hands its slots out itself."""
+    return TABLE in layout.tables
+
+
+class Pool:
+    """The pool table; it has no key, its default action is the setting."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.table: Table = layout.table(TABLE)
+        self._destinations = [
+            register.size
+            for name, register in layout.registers.items()
+            if name.startswith("bank") and name.endswith(".destinations")
+        ]
+
+    @property
+    def destinations_per_bank(self) -> int:
+        """How many destinations a bank can tell apart."""
+        return min(self._destinations, default=0)
+
+    def encode(self, slots: int) -> bytes:
+        """Return the default action that splits `slots` slots over the banks."""
+        banks = len(self.table.action(POOL_ACTION).params)
+        limits = {f"limit{bank}": slots // banks + (bank < slots % banks) for bank in range(banks)}
+        return encode_default(self.table, POOL_ACTION, limits)
+
+    def decode(self, default: bytes) -> int:
+        """Return the slots of all banks in a default action."""
+        return sum(decode_default(self.table, POOL_ACTION, default).values())

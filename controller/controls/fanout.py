@@ -1,0 +1,76 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""fanout.p4: the slots of each source."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.controller.p4runtime.layout import Layout, Table
+from switchgnn.controller.p4runtime.rows import Record, Rows, Value, make_rows, records
+from switchgnn.controller.plan import SwitchPlan
+from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID
+from switchgnn.planner.plan.plan import SwitchPart
+
+FANOUT_ACTION = "set_slots"
+
+
+class Fanout:
+    """The fanout table."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.table: Table = layout.table("fanout")
+
+    @property
+    def banks(self) -> int:
+        """How many slots an entry has room for."""
+        names = {field.name for field in self.table.action(FANOUT_ACTION).params}
+        return sum(1 for name in names if name.startswith("slot"))
+
+    def count(self, plan: SwitchPlan) -> int:
+        """Return the number of entries."""
+        return int(np.count_nonzero(_of_vertices(plan.switch)))
+
+    def rows(self, plan: SwitchPlan) -> Rows:
+        """Return one entry for each (block, source, hop), of sources that are vertices."""
+        switch = plan.switch
+        some = _of_vertices(switch)
+        expected, slot = switch.entry_expected[some], switch.entry_slot[some]
+        used = expected > 0
+        values: dict[str, Value] = {
+            "block_id": switch.entry_block[some],
+            "src_id": switch.entry_source[some],
+            "hop": switch.entry_hop[some],
+            "last_hop": switch.entry_last[some].astype(np.uint8),
+            "last_bank": _last_bank(used),
+        }
+        for bank in range(self.banks):
+            values[f"slot{bank}"] = np.where(used[:, bank], slot[:, bank], 0)
+            values[f"expected{bank}"] = expected[:, bank]
+        return make_rows(self.table, FANOUT_ACTION, values, len(used))
+
+    def records(self, rows: Rows) -> list[Record]:
+        """Return key, flags and used slots, as bank:slot(expected), of each entry."""
+        params = rows.param_columns(self.table.action(FANOUT_ACTION))
+        slots = [params.pop(f"slot{bank}") for bank in range(self.banks)]
+        expected = [params.pop(f"expected{bank}") for bank in range(self.banks)]
+        plain = records(rows.key_columns() | params)
+        for row, record in enumerate(plain):
+            record["slots"] = " ".join(
+                f"{bank}:{int(slots[bank][row])}({int(expected[bank][row])})"
+                for bank in range(self.banks)
+                if expected[bank][row]
+            )
+        return plain
+
+
+def _of_vertices(switch: SwitchPart) -> NDArray[np.bool_]:
+    own: NDArray[np.bool_] = switch.entry_source < FIRST_RESERVED_ID
+    return own
+
+
+def _last_bank(used: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return the highest used bank of each entry; 0 when it uses none."""
+    banks = used.shape[1]
+    from_behind = used[:, ::-1].argmax(axis=1)
+    last: NDArray[np.intp] = np.where(used.any(axis=1), banks - 1 - from_behind, 0)
+    return last

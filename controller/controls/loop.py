@@ -1,0 +1,77 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""loop.p4: the ways of complete sums, and the multicast groups."""
+
+import numpy as np
+
+from switchgnn.base.network import Network
+from switchgnn.controller.p4runtime.layout import Layout, Table
+from switchgnn.controller.p4runtime.rows import Record, Rows, Value, concatenate, make_rows, records
+from switchgnn.controller.plan import SwitchPlan
+
+RESULT_ACTION = "set_result"
+PARTIAL = "set_partial"
+# As in sizes.p4.
+FIRST_LOOP_PORT = 256
+LOOP_LANES = 32
+ALL_WORKERS_GROUP = 1
+ALL_STATIONS_GROUP = 2
+# Groups below are left for others.
+FIRST_RESULT_GROUP = 16
+
+
+def result_group(neighbour: int) -> int:
+    """Return the first of a neighbour's groups; the others follow, one per loop port."""
+    return FIRST_RESULT_GROUP + neighbour * LOOP_LANES
+
+
+class Loop:
+    """The multicast groups."""
+
+    def groups(self, plan: SwitchPlan, network: Network) -> dict[int, tuple[int, ...]]:
+        """Return the sorted ports of each group by its number."""
+        ports = plan.ports(network)
+        below = len(plan.below)
+        groups = {ALL_WORKERS_GROUP: tuple(sorted(ports[:below]))}
+        if plan.above:
+            # One spine passes broadcasts on.
+            groups[ALL_STATIONS_GROUP] = tuple(sorted(ports[: below + 1]))
+        for neighbour, port in enumerate(ports):
+            for lane in range(LOOP_LANES):
+                groups[result_group(neighbour) + lane] = (port, FIRST_LOOP_PORT + lane)
+        return groups
+
+
+class Result:
+    """The result table."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.table: Table = layout.table("result")
+
+    def count(self, plan: SwitchPlan) -> int:
+        """Return the number of entries."""
+        return len(plan.switch.result_block)
+
+    def rows(self, plan: SwitchPlan, network: Network) -> Rows:
+        """Return one entry for each destination of each block."""
+        switch = plan.switch
+        ports = np.array(plan.ports(network), np.int64)
+        groups = np.array([result_group(worker) for worker in range(len(ports))], np.int64)
+        values: dict[str, Value] = {
+            "block_id": switch.result_block,
+            "bank": switch.result_bank,
+            "slot": switch.result_slot,
+            "vertex": switch.result_vertex,
+            "port": ports[switch.result_worker],
+            "group": groups[switch.result_worker],
+        }
+        sums = make_rows(self.table, RESULT_ACTION, values, len(switch.result_block))
+        if plan.part is None:
+            return sums
+        ids = plan.part.result_partial
+        partial = make_rows(self.table, PARTIAL, {**values, "source": ids}, len(ids))
+        return concatenate(self.table, sums.select(ids == 0), partial.select(ids > 0))
+
+    def records(self, rows: Rows) -> list[Record]:
+        """Return slot, vertex, or id of the partial sum, and port of each entry."""
+        return records(rows.key_columns() | rows.param_columns(self.table.action(RESULT_ACTION)))

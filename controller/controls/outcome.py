@@ -1,0 +1,43 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""outcome.p4: the fate of each frame."""
+
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
+
+COUNTER = "outcome"
+
+
+class Outcome(IntEnum):
+    """What became of a frame that a port received; every frame has exactly one."""
+
+    AGGREGATED = 0
+    DUPLICATE = 1
+    STALE = 2
+    WRONG_PORT = 3
+    UNKNOWN_VERTEX = 4
+    UNKNOWN_BLOCK = 5
+    WRONG_COUNT = 6
+    DONE_COLLECTED = 7
+    DONE_REPEATED = 8
+    WRONG_PLAN = 9
+    FORWARDED = 10
+    FLOODED = 11
+    UNKNOWN_STATION = 12
+    MALFORMED = 13
+    UNKNOWN_KIND = 14
+    RECALLED = 15
+    FETCHED = 16
+    RESENT = 17
+    NOTICED = 18
+    PASSED_ON = 19
+    WRONG_SESSION = 20
+    WRONG_INCARNATION = 21
+    WRONG_MAGNITUDE = 22
+    WRONG_TURN = 23
+    WRONG_NEXT = 24
+
+
+def decode_outcomes(cells: Sequence[int]) -> Mapping[Outcome, int]:
+    """Return the frames of each outcome from the cells of the counter."""
+    return {outcome: cells[outcome] for outcome in Outcome}

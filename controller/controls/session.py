@@ -1,0 +1,164 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""session.p4: the install that a switch serves, its place among several, its workers' ports."""
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from switchgnn.base.network import Network
+from switchgnn.controller.p4runtime.layout import Layout, Table
+from switchgnn.controller.p4runtime.rows import (
+    Record,
+    Rows,
+    concatenate,
+    decode_default,
+    encode_default,
+    make_rows,
+)
+from switchgnn.controller.plan import SwitchPlan
+from switchgnn.planner.lanes import LANES
+
+SESSION_ACTION = "set_session"
+TIER_ACTION = "set_tier"
+WORKER_ACTION = "set_worker"
+ABOVE = "set_above"
+
+
+@dataclass(frozen=True)
+class SessionEntry:
+    """What a switch says of the install it serves.
+
+    Attributes:
+        session: grows with every install; 0 before the first one.
+        plan: first 32 bits of the plan's digest; 0 when the tables serve no plan.
+        members: one bit for each worker of the plan.
+        magnitude_limit: the largest magnitude, as the bits of a float32, that a worker may
+            report.
+        width: of the slots, and of the widest frames: 8 << width numbers.
+        any_turn: 1 where the switch may have forgotten whose turn it is, or never hears of it.
+    """
+
+    session: int
+    plan: int
+    members: int
+    magnitude_limit: int
+    width: int = 0
+    any_turn: int = 0
+
+    @property
+    def workers(self) -> int:
+        """Number of workers."""
+        return self.members.bit_count()
+
+
+class Session:
+    """The session table; it has no key, its default action is the setting."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.table: Table = layout.table("session")
+
+    @property
+    def max_session(self) -> int:
+        """The last session number; only loading the program anew frees the lower ones."""
+        return (1 << self._bits("session")) - 1
+
+    @property
+    def max_workers(self) -> int:
+        """How many workers the bit map of members has room for."""
+        return self._bits("members")
+
+    def entry(
+        self, session: int, plan: SwitchPlan, largest_feature: float | None = None
+    ) -> SessionEntry:
+        """Return the entry for a plan.
+
+        Args:
+            session: the number.
+            plan: what the switch serves.
+            largest_feature: the largest magnitude that a worker may report; None: any of which
+                no sum overflows float32.
+        """
+        most = float(np.finfo(np.float32).max) / plan.manifest.max_fan_in
+        most = most if largest_feature is None else min(largest_feature, most)
+        limit = np.nextafter(np.float32(most), np.float32(0))
+        return SessionEntry(
+            session,
+            plan.number,
+            sum(plan.members),
+            int(limit.view(np.uint32)),
+            LANES.index(plan.manifest.lanes),
+            any_turn=int(not plan.hears_barriers),
+        )
+
+    def encode(self, entry: SessionEntry) -> bytes:
+        """Return the default action for an entry."""
+        return encode_default(self.table, SESSION_ACTION, asdict(entry))
+
+    def decode(self, default: bytes) -> SessionEntry:
+        """Return the entry in a default action."""
+        return SessionEntry(**decode_default(self.table, SESSION_ACTION, default))
+
+    def closed(self, default: bytes) -> bytes:
+        """Return the default action that keeps the number but serves no plan."""
+        return self.encode(SessionEntry(self.decode(default).session, 0, 0, 0))
+
+    def _bits(self, name: str) -> int:
+        params = self.table.action(SESSION_ACTION).params
+        return next(field.bits for field in params if field.name == name)
+
+
+class Tier:
+    """The tier table; it has no key, its default action is the setting."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.table: Table = layout.table("tier")
+
+    def encode(self, plan: SwitchPlan, network: Network) -> bytes:
+        """Return the default action that says where the switch stands.
+
+        The first spine collects the barrier of all.
+        """
+        ports, everybody = plan.ports(network), (1 << plan.manifest.workers) - 1
+        values = {
+            "above": ports[len(plan.below)] if plan.above else 0,
+            "number": plan.part.number if plan.part else 0,
+            "elsewhere": everybody & ~sum(plan.members),
+            "leaves": int(plan.part is not None and not plan.above),
+        }
+        return encode_default(self.table, TIER_ACTION, values)
+
+    def decode(self, default: bytes) -> dict[str, int]:
+        """Return the setting in a default action by name."""
+        return decode_default(self.table, TIER_ACTION, default)
+
+
+class Worker:
+    """The worker table."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.table: Table = layout.table("worker")
+
+    def rows(self, plan: SwitchPlan, network: Network) -> Rows:
+        """Return one entry for each neighbour."""
+        ports, below = plan.ports(network), len(plan.below)
+        values = {
+            "port": ports[:below],
+            "worker": list(plan.below),
+            "worker_bit": list(plan.members),
+        }
+        workers = make_rows(self.table, WORKER_ACTION, values, below)
+        if not plan.above:
+            return workers
+        above = make_rows(self.table, ABOVE, {"port": ports[below:]}, plan.above)
+        return concatenate(self.table, workers, above)
+
+    def records(self, rows: Rows) -> list[Record]:
+        """Return port and worker of each entry."""
+        own = self.table.action(WORKER_ACTION)
+        workers = rows.param_columns(own)["worker"]
+        known = zip(rows.key_columns()["port"], rows.action_ids, workers, strict=True)
+        return [
+            {"port": int(port), "worker": int(worker) if action == own.id else "above"}
+            for port, action, worker in known
+        ]
