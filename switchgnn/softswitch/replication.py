@@ -9,7 +9,7 @@ from typing import TypeVar
 
 @dataclass(frozen=True)
 class Replica:
-    """One copy: its egress port and its instance, which egress sees as ``egress_rid``."""
+    """One copy; egress sees ``instance`` as ``egress_rid``."""
 
     port: int
     instance: int
@@ -28,14 +28,14 @@ Value = TypeVar("Value")
 
 
 class Published(dict[int, Value]):
-    """A dictionary that tells of its changes; None stands for what is removed."""
+    """A dictionary that reports changes to a listener; None reports a removal."""
 
     def __init__(self) -> None:
         super().__init__()
         self._tell: Callable[[int, Value | None], None] | None = None
 
     def tell(self, listener: Callable[[int, Value | None], None] | None) -> None:
-        """Tell a listener of all that there is, and from now on of every change."""
+        """Report the present items and every later change to a listener."""
         self._tell = listener
         if listener is not None:
             for ident, value in self.items():

@@ -41,7 +41,7 @@ def test_signals_end_it_cleanly(number):
         process.send_signal(number)
         assert process.wait(seconds_here(DEADLINE)) == 0
         # It says nothing but what an open port needs to be said of.
-        assert process.stderr.read().startswith(f"Warning: all who reach {address}")
+        assert process.stderr.read().startswith(f"Warning: anybody who can connect to {address}")
 
 
 def test_a_socket_needs_no_warning(tmp_path):

@@ -194,32 +194,14 @@ def wrap_unsigned(term: Term, width: int) -> Term:
 
 
 def clamp(term: Term, low: int, high: int) -> Term:
-    """Return the value limited to [low, high].
-
-    Args:
-        term: the value.
-        low: the smallest result.
-        high: the largest result.
-
-    Returns:
-        A term within both bounds, or ``term`` itself when it always is.
-    """
+    """Return the value limited to [low, high]."""
     if term.within(low, high):
         return term
     return Term(f"max({low}, min({high}, {term.text}))", low, high, atomic=True)
 
 
 def choose(condition: Term, left: Term, right: Term) -> Term:
-    """Return ``left`` when the condition holds, or else ``right``.
-
-    Args:
-        condition: the term of a truth value.
-        left: the value when the condition holds.
-        right: the value when it does not.
-
-    Returns:
-        A term whose range covers both values.
-    """
+    """Return ``left`` when the condition holds, or else ``right``."""
     low = None if left.low is None or right.low is None else min(left.low, right.low)
     high = None if left.high is None or right.high is None else max(left.high, right.high)
     text = f"{left.inner} if {condition.inner} else {right.inner}"

@@ -124,11 +124,7 @@ _KNOWN = _CALLED | _FUNCTIONS | _VARIABLES
 
 
 def check_generated(tree: ast.Module) -> None:
-    """Check that every part of the code is one that the generators write.
-
-    Raises:
-        MalformedProgramError: one is not.
-    """
+    """Check that every part of the code is one that the generators write."""
     for node in ast.walk(tree):
         if not _is_ours(node):
             line = getattr(node, "lineno", 0)
@@ -263,13 +259,7 @@ class _Bodies:
 
 
 def compile_program(program: Program) -> CompiledProgram:
-    """Generate and compile the Python of a program.
-
-    Raises:
-        UnsupportedProgramError: the program uses something that the switch refuses.
-        MalformedProgramError: the program refers to something that it does not have, or has a
-            value where something else belongs.
-    """
+    """Generate and compile the Python of a program."""
     try:
         return _generate(program)
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:

@@ -26,13 +26,7 @@ _COMPARE = frozenset(("==", "!=", "<", "<=", ">", ">="))
 
 
 class ExpressionCompiler:
-    """Compiles expressions of one function and remembers which variables they read.
-
-    Args:
-        layout: the variables of the program.
-        where: the object of the program that the expressions belong to, for errors.
-        reads: the set that the names of the variables read are added to.
-    """
+    """Compiles expressions of one function and remembers which variables they read."""
 
     def __init__(self, layout: Layout, where: str, reads: set[str]) -> None:
         self.layout = layout
@@ -291,13 +285,7 @@ EGRESS = "egress"
 
 
 class FunctionContext:
-    """One function that is being generated: its lines and the variables it reads and writes.
-
-    Args:
-        layout: the variables of the program.
-        names: the names of tables and arrays in the generated code.
-        stage: INGRESS or EGRESS.
-    """
+    """One function that is being generated: its lines and the variables it reads and writes."""
 
     def __init__(self, layout: Layout, names: GlobalNames, stage: str) -> None:
         self.layout = layout

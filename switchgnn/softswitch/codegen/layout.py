@@ -77,19 +77,7 @@ class Layout:
             self._slots[header.name, field.name] = Slot(variable, field.width, field.signed, length)
 
     def slot(self, header: str, field: str, where: str) -> Slot:
-        """Return the slot of ``header.field``; ``$valid$`` is the validity bit.
-
-        Args:
-            header: the name of the header.
-            field: the name of the field.
-            where: the object of the program that uses the field, for the error.
-
-        Returns:
-            The slot.
-
-        Raises:
-            UnsupportedProgramError: the header has no such field.
-        """
+        """Return the slot of ``header.field``; ``$valid$`` is the validity bit."""
         if field == "$valid$":
             return Slot(self.valid(header), 1, False)
         try:

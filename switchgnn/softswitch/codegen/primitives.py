@@ -46,13 +46,7 @@ def header_bytes(ctx: FunctionContext, header: str) -> str:
 
 
 def copy_header(ctx: FunctionContext, target: str, source: str) -> None:
-    """Assign one header to another of the same type; an invalid source invalidates it.
-
-    Args:
-        ctx: the function that the code is written into.
-        target: the name of the header that is overwritten.
-        source: the name of the header that is copied.
-    """
+    """Assign one header to another of the same type; an invalid source invalidates it."""
     if ctx.layout.program.headers[target].metadata:
         _copy_fields(ctx, target, source)
         return
@@ -75,13 +69,7 @@ def _copy_fields(ctx: FunctionContext, target: str, source: str) -> None:
 
 
 def copy_union(ctx: FunctionContext, target: str, source: str) -> None:
-    """Assign one union to another of the same type.
-
-    Args:
-        ctx: the function that the code is written into.
-        target: the name of the union that is overwritten.
-        source: the name of the union that is copied.
-    """
+    """Assign one union to another of the same type."""
     unions = ctx.layout.program.unions
     pairs = zip(unions[target].members.values(), unions[source].members.values(), strict=True)
     for one, other in pairs:
@@ -89,13 +77,7 @@ def copy_union(ctx: FunctionContext, target: str, source: str) -> None:
 
 
 def push_stack(ctx: FunctionContext, stack: str, count: int) -> None:
-    """Move the elements of a stack towards the end; the first ``count`` become invalid.
-
-    Args:
-        ctx: the function that the code is written into.
-        stack: the name of the stack.
-        count: the distance in elements.
-    """
+    """Move the elements of a stack towards the end; the first ``count`` become invalid."""
     elements = _elements(ctx, stack)
     for index in reversed(range(count, len(elements))):
         _move(ctx, elements[index], elements[index - count])
@@ -106,13 +88,7 @@ def push_stack(ctx: FunctionContext, stack: str, count: int) -> None:
 
 
 def pop_stack(ctx: FunctionContext, stack: str, count: int) -> None:
-    """Move the elements of a stack towards the front; the last ``count`` become invalid.
-
-    Args:
-        ctx: the function that the code is written into.
-        stack: the name of the stack.
-        count: the distance in elements.
-    """
+    """Move the elements of a stack towards the front; the last ``count`` become invalid."""
     elements = _elements(ctx, stack)
     kept = max(len(elements) - count, 0)
     for index in range(kept):
@@ -124,13 +100,7 @@ def pop_stack(ctx: FunctionContext, stack: str, count: int) -> None:
 
 
 def copy_stack(ctx: FunctionContext, target: str, source: str) -> None:
-    """Assign one stack to another of the same type.
-
-    Args:
-        ctx: the function that the code is written into.
-        target: the name of the stack that is overwritten.
-        source: the name of the stack that is copied.
-    """
+    """Assign one stack to another of the same type."""
     pairs = zip(_elements(ctx, target), _elements(ctx, source), strict=True)
     copy = copy_union if target in ctx.layout.program.union_stacks else copy_header
     for one, other in pairs:
@@ -181,11 +151,7 @@ _CLONE_SESSION_MASK = 0x7FFF
 
 
 def write_primitive(ctx: FunctionContext, primitive: Primitive) -> None:
-    """Append the code of one primitive.
-
-    Raises:
-        UnsupportedProgramError: the switch has no such primitive.
-    """
+    """Append the code of one primitive."""
     handler = _HANDLERS.get(primitive.op)
     if handler is None:
         raise ctx.refuse(f"primitive '{primitive.op}'", _HINT)

@@ -80,20 +80,7 @@ def write_graph(
     where: str,
     place: str,
 ) -> None:
-    """Write a graph as nested if/else; one with loops as a loop around its parts.
-
-    Args:
-        writer: where it is written.
-        successors: the nodes that may follow each node, as often as ``emit`` asks for their
-            region; None stands for the end.
-        initial: the first node.
-        emit: writes one node; it calls ``region`` for the branches of the node.
-        where: the object of the program that the graph belongs to, for errors.
-        place: the variable that says which part of a loop is next.
-
-    Raises:
-        UnsupportedProgramError: the graph repeats its nodes too often to be unrolled.
-    """
+    """Write a graph as nested if/else; one with loops as a loop around its parts."""
     joins = join_points(successors)
     if joins is not None:
         _Nested(joins, emit, where).region(initial, None)

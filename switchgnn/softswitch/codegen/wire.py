@@ -46,12 +46,7 @@ class Run:
 
 
 class Part:
-    """Runs of one header whose place in it is known; one call reads or writes them.
-
-    Args:
-        runs: the runs.
-        number: the number that makes the names of the generated functions unique.
-    """
+    """Runs of one header whose place in it is known; one call reads or writes them."""
 
     def __init__(self, runs: Sequence[Run], number: int) -> None:
         self.runs = tuple(runs)
@@ -78,11 +73,7 @@ class Part:
 
 
 class VaryingRun:
-    """The run of a header that has its ``varbit``; the packet brings the length.
-
-    Args:
-        slots: the fields that together fill whole bytes, however long the ``varbit`` is.
-    """
+    """The run of a header that has its ``varbit``; the packet brings the length."""
 
     def __init__(self, slots: Sequence[Slot]) -> None:
         self.slots = tuple(slots)
@@ -138,14 +129,7 @@ class VaryingRun:
 
 
 class HeaderCodec:
-    """Reads one header from the wire and writes it back.
-
-    Args:
-        layout: the variables of the program.
-        header: the name of the header.
-        number: the number that makes the names of the generated functions unique.
-        touched: the variables that the program uses; runs without one stay undecoded.
-    """
+    """Reads one header from the wire and writes it back."""
 
     def __init__(self, layout: Layout, header: str, number: int, touched: frozenset[str]) -> None:
         self.header = header

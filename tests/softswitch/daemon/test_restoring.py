@@ -156,10 +156,10 @@ def response(*entries):
 @pytest.mark.parametrize(
     ("messages", "words"),
     [
-        ([b"\xff\xff"], "something else than P4Runtime's messages"),
+        ([b"\xff\xff"], "invalid P4Runtime messages"),
         ([response(p4r.Entity(table_entry=p4r.TableEntry(table_id=77)))], "refuses an entry"),
-        ([response(p4r.Entity(register_entry=p4r.RegisterEntry()))], "no controller sets"),
-        ([response(p4r.Entity())], "no controller sets"),
+        ([response(p4r.Entity(register_entry=p4r.RegisterEntry()))], "controllers cannot set"),
+        ([response(p4r.Entity())], "controllers cannot set"),
     ],
 )
 def test_what_no_controller_could_write_is_refused(tmp_path, messages, words):

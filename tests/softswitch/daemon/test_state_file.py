@@ -85,7 +85,7 @@ def test_every_changed_bit_is_noticed(path):
 def test_another_file(path, content):
     path.write_bytes(content)
     path.chmod(0o600)
-    assert "no file of this switch" in refused(path)
+    assert "not a state file" in refused(path)
 
 
 def test_lengths_that_lead_beyond_the_end(path):
