@@ -10,7 +10,13 @@ class SoftSwitchError(SwitchGNNError):
 
 
 class UnsupportedProgramError(SoftSwitchError):
-    """A program uses a feature that the switch does not support."""
+    """A program uses a feature that the switch does not support.
+
+    Args:
+        feature: the primitive, extern or language feature.
+        where: the object of the program that uses it.
+        hint: an alternative for the program's author.
+    """
 
     def __init__(self, feature: str, where: str, hint: str) -> None:
         self.feature = feature

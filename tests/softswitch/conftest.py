@@ -10,15 +10,8 @@ from tests.softswitch.harness import RIGS
 
 # Those that are about the program's packets, whichever code it is.
 _BOTH = {
-    "test_clients",
-    "test_fates",
-    "test_headers",
-    "test_loops",
-    "test_p4runtime",
-    "test_ports",
-    "test_queues",
+    *("test_clients", "test_fates", "test_headers", "test_p4runtime", "test_ports", "test_tables"),
 }
-_BOTH |= {"test_tables", "test_unions", "test_varbit"}
 
 
 def pytest_generate_tests(metafunc):

@@ -200,7 +200,7 @@ def clamp(term: Term, low: int, high: int) -> Term:
     return Term(f"max({low}, min({high}, {term.text}))", low, high, atomic=True)
 
 
-def choose(condition: Term, left: Term, right: Term) -> Term:
+def if_else(condition: Term, left: Term, right: Term) -> Term:
     """Return ``left`` when the condition holds, or else ``right``."""
     low = None if left.low is None or right.low is None else min(left.low, right.low)
     high = None if left.high is None or right.high is None else max(left.high, right.high)

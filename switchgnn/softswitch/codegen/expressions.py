@@ -228,7 +228,7 @@ class ExpressionCompiler:
 
     def _choice(self, node: Json) -> Term:
         condition = self.value(node["cond"])
-        return arithmetic.choose(condition, self.value(node["left"]), self.value(node["right"]))
+        return arithmetic.if_else(condition, self.value(node["left"]), self.value(node["right"]))
 
     def _data_to_bool(self, node: Json) -> Term:
         term = self.value(node["right"])

@@ -13,8 +13,15 @@ import switchgnn.p4src
 from switchgnn.softswitch.native import build, engine
 from switchgnn.softswitch.native.translation.program_source import program_source
 from tests.softswitch.harness import PROGRAMS, NativeRig, Rig
-from tests.softswitch.native.depth import Watch, changed, entries_for
-from tests.softswitch.native.frames import Frames, put, set_up, state_of
+from tests.softswitch.native.frames import (
+    Frames,
+    Watch,
+    changed,
+    entries_for,
+    put,
+    set_up,
+    state_of,
+)
 from tests.support.native import needs_compiler
 
 pytestmark = needs_compiler

@@ -158,7 +158,7 @@ class Expressions:
         if isinstance(node.op, ast.Or) and isinstance(last, ast.Constant) and last.value == 1:
             # The size of a hash, at least one.
             size = self.temporary(self.value(node.values[0]))
-            return operators.choose(f"nonzero({size.text})", size, constant(1))
+            return operators.if_else(f"nonzero({size.text})", size, constant(1))
         return operators.truth(self.test(node))
 
     def _comparison_value(self, node: ast.expr, _need: int | None) -> Value:
@@ -180,7 +180,7 @@ class Expressions:
         if not isinstance(node, ast.IfExp):
             raise untranslatable(node)
         condition = self.test(node.test)
-        return operators.choose(
+        return operators.if_else(
             condition, self.value(node.body, need), self.value(node.orelse, need)
         )
 
@@ -193,7 +193,7 @@ class Expressions:
             picked = elements[-1]
             for number in reversed(range(len(elements) - 1)):
                 is_this = operators.compare("==", index, constant(number))
-                picked = operators.choose(is_this, elements[number], picked)
+                picked = operators.if_else(is_this, elements[number], picked)
             return picked
         if not isinstance(node.value, ast.Name):
             raise untranslatable(node)
@@ -206,7 +206,7 @@ class Expressions:
         if function in {"min", "max"}:
             operator = "<" if function == "min" else ">"
             one, other = (self.temporary(self.value(each)) for each in node.args)
-            chosen = operators.choose(operators.compare(operator, one, other), one, other)
+            chosen = operators.if_else(operators.compare(operator, one, other), one, other)
             pick = min if function == "min" else max
             return _narrowed(chosen, pick(one.low, other.low), pick(one.high, other.high))
         if function == "len":

@@ -289,7 +289,7 @@ def compare(operator: str, left: Value, right: Value) -> str:
     return text if operator in {"<", ">"} else f"!{text}"
 
 
-def choose(condition: str, left: Value, right: Value) -> Value:
+def if_else(condition: str, left: Value, right: Value) -> Value:
     """Return one of two values, by a condition."""
     low, high = min(left.low, right.low), max(left.high, right.high)
     words = words_for(low, high)
