@@ -2,14 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The switch as a process, and the signals that end it."""
 
-import contextlib
 import ctypes
 import re
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from pathlib import Path
@@ -17,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from switchgnn.softswitch.daemon.serving import STOP_SIGNALS, StopSignals
-from tests.softswitch.harness import DEADLINE, Controller
+from tests.softswitch.harness import DEADLINE, Controller, free_address, udp_socket
 from tests.support.speed import Deadline, seconds_here
 from tests.support.waiting import wait_until
 
@@ -47,7 +45,7 @@ def test_signals_end_it_cleanly(number):
             controller.set_config()
         process.send_signal(number)
         assert process.wait(seconds_here(DEADLINE)) == 0
-        # It says nothing but what an open port needs to be said of.
+        # Nothing else is printed.
         assert process.stderr.read().startswith(f"Warning: anybody who can connect to {address}")
 
 
@@ -62,14 +60,6 @@ def test_a_socket_needs_no_warning(tmp_path):
         assert process.stderr.read() == ""
 
 
-def test_where_it_serves_must_be_said():
-    done = subprocess.run(
-        COMMAND, capture_output=True, text=True, timeout=seconds_here(DEADLINE), check=False
-    )
-    assert done.returncode == 2
-    assert "--grpc" in done.stderr
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -80,38 +70,32 @@ def test_where_it_serves_must_be_said():
     ],
 )
 def test_bad_arguments_are_one_sentence_and_code_two(arguments):
-    with start(*arguments) as process:
-        _, errors = process.communicate(timeout=seconds_here(DEADLINE))
-        assert process.returncode == 2
-        assert len(errors.strip().splitlines()) == 1
-        assert "Traceback" not in errors
+    assert len(refused("--grpc", GRPC, *arguments).splitlines()) == 1
 
 
-def test_taken_grpc_port_is_one_sentence_and_code_two():
+def refused(*arguments):
+    done = subprocess.run(
+        [*COMMAND, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=seconds_here(DEADLINE),
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    return done.stderr.strip()
+
+
+def test_an_address_is_required_and_must_be_free():
+    assert "--grpc" in refused()
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        done = subprocess.run(
-            [*COMMAND, "--grpc", address],
-            capture_output=True,
-            text=True,
-            timeout=seconds_here(DEADLINE),
-            check=False,
-        )
-    assert done.returncode == 2
-    assert address in done.stderr.splitlines()[-1]
-    assert "Traceback" not in done.stderr
+        assert address in refused("--grpc", address).splitlines()[-1]
 
 
 def test_port_bandwidth_is_in_megabits_per_second():
-    with (
-        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as host,
-        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as spare,
-    ):
-        for sock in (host, spare):
-            sock.bind(("127.0.0.1", 0))
-        host.settimeout(seconds_here(DEADLINE))
-        there, here = spare.getsockname()[1], host.getsockname()[1]
-        spare.close()
+    with udp_socket() as host:
+        there, here = free_address()[1], host.getsockname()[1]
         port = f"2=udp:127.0.0.1:{there}:127.0.0.1:{here}"
         with start("--port", port, "--port-bandwidth", "0.01") as process:
             with Controller(address_of(process), "fates") as controller:
@@ -154,19 +138,11 @@ def test_it_ends_with_its_parent():
     raise AssertionError("the switch outlived its parent")
 
 
-@contextlib.contextmanager
-def running():
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        subprocess.Popen(
-            [*COMMAND, "--grpc", f"unix:{folder}/switch.sock"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as process,
-    ):
+@pytest.fixture
+def process(tmp_path):
+    with start(grpc=f"unix:{tmp_path}/switch.sock") as process:
         try:
-            assert re.search(r"serves", process.stdout.readline())
+            assert "serves" in process.stdout.readline()
             yield process
         finally:
             process.kill()
@@ -180,22 +156,20 @@ def sleeps(process, thread):
     return Path(f"/proc/{process.pid}/task/{thread}/stat").read_text().split()[2] == "S"
 
 
-def test_a_signal_that_does_not_wake_the_main_thread():
-    """What a signal just before the main thread sleeps comes down to, at a chosen time."""
-    with running() as process:
-        threads = [int(task.name) for task in Path(f"/proc/{process.pid}/task").iterdir()]
-        other = next(thread for thread in threads if thread != process.pid)
-        wait_until(lambda: sleeps(process, process.pid), "a sleeping main thread")
-        assert ctypes.CDLL(None).tgkill(process.pid, other, signal.SIGTERM) == 0
-        assert ended_well(process)
+def test_a_signal_that_does_not_wake_the_main_thread(process):
+    """As a signal just before the main thread sleeps."""
+    threads = [int(task.name) for task in Path(f"/proc/{process.pid}/task").iterdir()]
+    other = next(thread for thread in threads if thread != process.pid)
+    wait_until(lambda: sleeps(process, process.pid), "a sleeping main thread")
+    assert ctypes.CDLL(None).tgkill(process.pid, other, signal.SIGTERM) == 0
+    assert ended_well(process)
 
 
-def test_signals_that_interrupt_each_other():
-    with running() as process:
-        for _ in range(100):
-            for number in STOP_SIGNALS:
-                process.send_signal(number)
-        assert ended_well(process)
+def test_signals_that_interrupt_each_other(process):
+    for _ in range(100):
+        for number in STOP_SIGNALS:
+            process.send_signal(number)
+    assert ended_well(process)
 
 
 @pytest.fixture

@@ -256,7 +256,7 @@ def test_depth_holds_in_a_running_switch():
         switch.load(config_bytes("fates"))
         for _ in range(20):
             switch.inject(1, bytes(6))
-        # The first leaves at once; four wait for longer than the test.
+        # The first leaves at once, four wait.
         assert switch.counts.unattached[2] == 1
         assert switch.queues.length(2) == 4
         assert switch.queues.tail_drops == {2: 15}
@@ -266,7 +266,7 @@ ADD, ADD_THIRDS, NESTED, NESTED_THIRDS, SEARCH, SEARCH_OTHER, ENDLESS = range(1,
 
 
 def looping_control():
-    """The program again and again, until there were as many turns as the packet says."""
+    """The program repeated for as many turns as the packet says."""
     document = json.loads(config_bytes("loops"))
     pipeline = document["pipelines"][0]
     turns, limit = ({"type": "field", "value": ["n", name]} for name in ("turns", "limit"))
@@ -292,7 +292,7 @@ def rig_of(kind, control=False):
 
 
 def run(rig, what, count, limit=0, turns=0):
-    """Sum, product and turns behind the program."""
+    """Sum, product and turns computed by the program."""
     frame = bytes([what, count, limit]) + bytes(8) + bytes([turns]) + b"rest"
     ((port, sent),) = rig.run(0, frame)
     assert (port, sent[:3], sent[12:]) == (1, frame[:3], b"rest")

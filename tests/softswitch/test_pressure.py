@@ -7,7 +7,6 @@ import errno
 import select
 import socket
 import time
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -18,15 +17,14 @@ from switchgnn.softswitch.errors import PortError
 from switchgnn.softswitch.ports import SocketPort, find_interface
 from switchgnn.softswitch.replication import Replica
 from switchgnn.softswitch.traffic_manager import DEFAULT_DEPTH, TrafficManager
-from tests.softswitch.harness import Rig, config_bytes
-from tests.softswitch.namespace import make_wire, needs_shaping, network_namespace, shape
+from tests.softswitch.harness import Rig, config_bytes, free_address, udp_socket
+from tests.softswitch.namespace import needs_shaping, shape, wires
 from tests.support.native import needs_compiler
-from tests.support.speed import Deadline, seconds_here
+from tests.support.speed import Deadline
 from tests.support.waiting import wait_until
 
 UNICAST, MULTICAST = 2, 3
 SLOW, QUICK = 3, 4
-SO_RCVBUFFORCE = 33
 
 
 def order(first=UNICAST, port=SLOW, egress=0, payload=b""):
@@ -42,7 +40,7 @@ def queue_depth(frame):
 
 
 class Rein:
-    """A rig whose slow port takes as many frames as it has room for."""
+    """A rig whose slow port accepts as many frames as it has room for."""
 
     def __init__(self, queues=None, clock=time.monotonic):
         self.rig = Rig(config_bytes("fates"), queues, clock=clock)
@@ -57,7 +55,7 @@ class Rein:
         return self.plain(frame)
 
     def writable(self, room):
-        """Payloads that leave when there is room for so many more."""
+        """Payloads sent when there is room for more frames."""
         self.room += room
         self.rig.sent.clear()
         self.rig.forwarder.writable(SLOW)
@@ -91,7 +89,7 @@ def test_the_program_sees_the_queue_and_its_tail_is_dropped():
     rein = Rein(QueueSettings(depth=3))
     for _ in range(6):
         rein.rig.run(1, order())
-    # The first is on its way, three wait.
+    # One was refused by the port, three are queued.
     assert rein.rig.queues.length(SLOW) == 3
     assert rein.rig.queues.tail_drops == {SLOW: 2}
     rein.writable(9)
@@ -116,13 +114,13 @@ def test_no_frame_is_lost_or_overtaken_however_often_a_port_blocks(steps, limite
 
 
 def test_a_held_frame_takes_its_time_on_the_line_after_it_was_held():
-    clock = SimpleNamespace(now=0.0)
-    rein = Rein(QueueSettings(bandwidth=8.0), lambda: clock.now)
+    clock = Clock()
+    rein = Rein(BYTE_A_SECOND, clock)
     for _ in range(2):
         rein.rig.run(1, order(payload=bytes(72)))
-    clock.now = 500.0
+    clock.now += 500
     assert len(rein.writable(9)) == 1
-    assert rein.rig.queues.next_time() == 600.0
+    assert rein.rig.queues.next_time() == clock.now + 100
 
 
 def test_a_new_program_starts_with_free_ports():
@@ -151,28 +149,16 @@ def test_a_full_socket_is_not_an_error_and_an_error_is_not_a_full_socket():
 
 @contextlib.contextmanager
 def shaped_switch(rate):
-    """A switch with a slow and a quick port, and the sockets at their other ends."""
-    with contextlib.ExitStack() as stack:
-        assert stack.enter_context(network_namespace())
-        assert make_wire("slow", "slowpeer")
-        assert make_wire("quick", "quickpeer")
-        assert shape("slow", rate)
-        ends = {SLOW: listen(stack, "slowpeer"), QUICK: listen(stack, "quickpeer")}
-        ports = {SLOW: EthernetSpec("slow"), QUICK: EthernetSpec("quick")}
-        switch = stack.enter_context(SoftSwitch(ports, grpc=None))
-        switch.load(config_bytes("fates"))
-        yield switch, ends
-
-
-def listen(stack, interface):
-    sock = stack.enter_context(socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0))
-    sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 8 << 20)
-    sock.bind((interface, 3))
-    return sock
+    with wires("slow", "quick") as (slow, quick):
+        assert shape("slow0", rate)
+        ports = {SLOW: EthernetSpec("slow0"), QUICK: EthernetSpec("quick0")}
+        with SoftSwitch(ports, grpc=None) as switch:
+            switch.load(config_bytes("fates"))
+            yield switch, {SLOW: slow, QUICK: quick}
 
 
 def receive(ends, expected, seconds=10.0):
-    """Frames and arrival times by port until so many came, or the time is over."""
+    """Frames with arrival times by port, until the expected number came."""
     got = {port: [] for port in ends}
     deadline = Deadline(seconds)
     numbers = {sock.fileno(): port for port, sock in ends.items()}
@@ -207,10 +193,9 @@ def test_a_shaped_port_loses_nothing_and_delays_nobody():
         assert switch.queues.tail_drops == {}
     for port in ends:
         assert payload_numbers(got[port]) == list(range(frames))
-    # 1000 bytes take 27 ms at 300 kbit/s.
     assert took > 1.2
     assert used < took / 2
-    # What the kernel keeps is not much: the program saw most of the queue.
+    # The program saw most of the queue, the kernel keeps little.
     assert max(queue_depth(frame) for _, frame in got[SLOW]) >= frames * 2 // 3
     assert max(queue_depth(frame) for _, frame in got[QUICK]) == 0
 
@@ -233,7 +218,7 @@ def test_beyond_the_depth_of_its_queue_a_shaped_port_drops_the_tail():
 @pytest.mark.whole
 @needs_shaping
 def test_a_switch_that_takes_a_full_socket_for_an_error_loses_frames(monkeypatch):
-    """That the wire of these tests blocks at all."""
+    """The wire of these tests does block."""
 
     def send(self, frame):
         try:
@@ -269,7 +254,7 @@ FRAMES = 60
 
 @contextlib.contextmanager
 def blocked_switch(backend, monkeypatch, queues, *, may_refuse):
-    """A switch with a port whose far end takes a few frames and then reads no more."""
+    """A switch with a port whose far end accepts only a few frames."""
     near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
     comes, sends = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
     for sock in (near, far, comes):
@@ -287,7 +272,7 @@ def blocked_switch(backend, monkeypatch, queues, *, may_refuse):
 
 
 def watched(backend, monkeypatch, depth, *, may_refuse):
-    """What a burst leaves in the queue, and what then comes out."""
+    """The queue after a burst, and the frames that then leave."""
     queues = QueueSettings(depth=depth)
     with blocked_switch(backend, monkeypatch, queues, may_refuse=may_refuse) as (
         switch,
@@ -315,7 +300,6 @@ def watched(backend, monkeypatch, depth, *, may_refuse):
 @needs_compiler
 @pytest.mark.parametrize("depth", [1, 20, 64])
 def test_the_program_sees_the_same_queue(monkeypatch, depth):
-    """Every frame, the depth that it met, and what is dropped."""
     one, other = (
         watched(backend, monkeypatch, depth, may_refuse=True)
         for backend in (Backend.PYTHON, Backend.NATIVE)
@@ -323,14 +307,14 @@ def test_the_program_sees_the_same_queue(monkeypatch, depth):
     assert one == other
     (waiting, drops), came, end = one
     taken = FRAMES - waiting - drops.get(SLOW, 0)
-    # What the far end has taken, and the one that was refused, met no queue.
+    # The accepted frames and the first refused one met no queue.
     assert [depth for _, depth in came] == [0] * taken + list(range(waiting))
     assert end == (0, {SLOW: len(came)})
 
 
 @needs_compiler
 def test_frames_of_a_batch_that_is_refused_count_as_queued(monkeypatch):
-    """Those of a port that was not expected to refuse any: the first of them met no queue yet."""
+    """For a port that refuses frames unexpectedly."""
     one, other = (
         watched(backend, monkeypatch, 64, may_refuse=False)
         for backend in (Backend.PYTHON, Backend.NATIVE)
@@ -354,8 +338,7 @@ def test_there_is_no_port_above_510(backend):
 @pytest.mark.whole
 @needs_shaping
 def test_frames_wait_in_an_interface_that_is_shaped():
-    with network_namespace():
-        assert make_wire("one0", "one1")
+    with wires("one"):
         assert not find_interface("one0").queues
         assert shape("one0", "1mbit")
         assert find_interface("one0").queues
@@ -371,10 +354,7 @@ BYTE_A_SECOND = QueueSettings(bandwidth=8.0)
 
 
 class Clock:
-    """It stands still unless told otherwise."""
-
-    def __init__(self):
-        self.now = 1000.0
+    now = 1000.0
 
     def __call__(self):
         return self.now
@@ -382,12 +362,11 @@ class Clock:
 
 @pytest.fixture
 def clock():
-    """The forwarder's clock."""
     return Clock()
 
 
 def served(rig, clock, seconds):
-    """Ports and sizes of what leaves after so many seconds more."""
+    """Ports and sizes of the frames that leave after some seconds."""
     rig.sent.clear()
     clock.now += seconds
     rig.forwarder.drain()
@@ -443,7 +422,7 @@ def test_ports_with_equal_lines_take_turns(clock):
     rig.replication.groups[1] = tuple(Replica(port, 1) for port in (4, 4, 4, 5, 6, 6, 5, 5, 6))
     rig.run(1, sized(MULTICAST))
     assert sorted(port for port, _ in rig.sent) == [4, 5, 6]
-    # Even late, when several frames of each port are due, no port is served twice in a row.
+    # Even with several frames due per port, ports take turns.
     assert [port for port, _ in served(rig, clock, 200)] == [4, 5, 6, 4, 5, 6]
 
 
@@ -481,16 +460,8 @@ def test_with_two_limits_the_slower_one_counts():
 
 def test_bandwidth_holds_in_a_running_switch_that_sleeps_meanwhile():
     bandwidth, packets = 1e6, 50
-    with (
-        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver,
-        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as spare,
-    ):
-        receiver.bind(("127.0.0.1", 0))
-        receiver.settimeout(seconds_here(5))
-        spare.bind(("127.0.0.1", 0))
-        local = spare.getsockname()
-        spare.close()
-        specs = {2: UdpSpec(local, receiver.getsockname())}
+    with udp_socket() as receiver:
+        specs = {2: UdpSpec(free_address(), receiver.getsockname())}
         queues = QueueSettings(bandwidth=bandwidth)
         with SoftSwitch(specs, grpc=None, queues=queues) as switch:
             switch.load(config_bytes("fates"))
@@ -516,7 +487,7 @@ def test_a_waiting_queue_needs_no_processor():
         assert time.process_time() - used < 0.3
 
 
-def test_whoever_calls_while_the_loop_looks_how_long_to_wait_is_not_forgotten():
+def test_calls_during_the_computation_of_the_timeout_are_served():
     with SoftSwitch({}, grpc=None, queues=QueueSettings(rate=2000.0)) as switch:
         switch.load(config_bytes("fates"))
         for sent in range(2, 1002, 2):

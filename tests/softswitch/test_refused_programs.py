@@ -146,7 +146,6 @@ def test_test_programs_load_and_show_their_source(program):
     assert "def egress(" in compiled.source
 
 
-# What no program of these has, and what code would need to do anything.
 MARK = "planted_mark"
 STATEMENT = f"0\n open('{MARK}', 'w')\nif 1"
 HOSTILE = (
@@ -178,7 +177,7 @@ STRING = re.compile(r"log_message\('(?:[^'\\]|\\.)*'|log_message\(\"(?:[^\"\\]|\
 
 
 def changed(document, path, value):
-    """The program with another value in one place, as bytes."""
+    """The program with one value replaced."""
     copy = json.loads(json.dumps(document))
     place = copy
     for step in path[:-1]:
@@ -188,7 +187,7 @@ def changed(document, path, value):
 
 
 def first(document, wanted):
-    """The path to the first object that has such a value under such a key."""
+    """The path to the first object with a (key, value)."""
     key, value = wanted
 
     def search(node, path):
@@ -220,7 +219,6 @@ def test_a_crafted_program_is_refused(name):
 
 
 def places(node, path=()):
-    """The path to every value in a document."""
     for step, inner in node.items() if isinstance(node, dict) else enumerate(node):
         yield (*path, step)
         if isinstance(inner, (dict, list)):
@@ -249,7 +247,6 @@ def test_no_code_but_generated_code(share, tmp_path, monkeypatch):
         finally:
             place[path[-1]] = before
         accepted += 1
-        # A message to the log is the one string that a program may bring.
         assert MARK not in STRING.sub("", compiled.source), (name, path, value)
     assert accepted > TRIES // SHARES // 20
     assert not Path(MARK).exists()
@@ -302,7 +299,7 @@ def test_deep_nesting_is_refused():
     ],
 )
 def test_the_second_lock(line):
-    """A line that some generator might be led to copy is not run."""
+    """Lines that no generator emits are not run."""
     source = f"def ingress(data, n):\n h0_0 = 1\n {line}\n return h0_0\n"
     with pytest.raises(MalformedProgramError, match="nothing of it is run"):
         compiler.check_generated(ast.parse(source))
@@ -310,7 +307,7 @@ def test_the_second_lock(line):
 
 
 def test_a_generator_that_copies_too_much_is_noticed(monkeypatch):
-    """Both locks are there: with the first one open the second still holds."""
+    """With the first check disabled, the second one still works."""
     monkeypatch.setattr(
         compiler, "_ingress_source", lambda *_: f"def ingress(data):\n return {MARK}()\n"
     )

@@ -25,7 +25,7 @@ from switchgnn.softswitch.daemon.state_file import (
     write_state,
 )
 from switchgnn.softswitch.errors import SoftSwitchError, StateFileError
-from tests.softswitch.harness import Controller, exact, insert, modify
+from tests.softswitch.harness import Controller, every_kind, exact, insert, modify
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
 
@@ -36,7 +36,6 @@ def read(path):
 
 
 def file_of(path, body, *, magic=MAGIC, size=None, digest=None):
-    """A file with any content, and the digest that it needs."""
     head = HEAD.pack(
         magic, len(body) if size is None else size, digest or hashlib.sha256(body).digest()
     )
@@ -104,15 +103,14 @@ def test_another_file(path, content):
     assert "not a state file" in refused(path)
 
 
-def test_lengths_that_lead_beyond_the_end(path):
-    """The digest is right: who made the file wants it to be read."""
+def test_lengths_beyond_the_end(path):
     for length in (4, 5, 0xFFFFFFFF, 1 << 31):
         refused(file_of(path, struct.pack(">I", length) + b"abc"))
     refused(file_of(path, b"ab"))
     refused(file_of(path, b"", size=1 << 62))
 
 
-def test_a_length_is_not_believed_before_it_is_looked_at(path, monkeypatch):
+def test_a_length_is_checked_before_reading(path, monkeypatch):
     asked = []
     monkeypatch.setattr(state_file, "MOST_MESSAGE_BYTES", 10)
     real = state_file._messages
@@ -140,7 +138,6 @@ def test_a_file_that_others_may_write(path):
 def test_a_file_of_another_user(path):
     write_state(path, b"config", ())
     os.chown(path, 12345, 12345)
-    # Root may read it, and is told whose it is.
     assert "12345" in refused(path)
 
 
@@ -192,7 +189,7 @@ BACKENDS = pytest.mark.parametrize("backend", list(Backend)[:2], indirect=True, 
 
 @contextlib.contextmanager
 def running(path, interval=0.0, **options):
-    """A switch that keeps its state; what it has restored is with it."""
+    """A switch with a state file, and what it restored."""
     switch, kept = SoftSwitch(**options), {}
 
     def prepare(service):
@@ -209,7 +206,6 @@ def running(path, interval=0.0, **options):
 
 
 def entities(controller):
-    """Everything that can be read, but what packets change."""
     entity = p4r.Entity()
     entity.packet_replication_engine_entry.SetInParent()
     everything = [p4r.Entity(table_entry=p4r.TableEntry()), entity]
@@ -252,24 +248,9 @@ def fill(controller):
         insert(controller.table_entry("hit_table", [exact(key)], "answer", [bytes([key])]))
         for key in range(1, 50)
     )
-    others = map(insert, of_every_kind(controller))
+    others = map(insert, every_kind(controller))
     copies = (group(7, 1, 2), group(9), session(3, 4))
     controller.write(insert(noted), *hits, *others, modify(default), *copies)
-
-
-def of_every_kind(controller):
-    match = p4r.FieldMatch
-    prefix = {"lpm": match.LPM(value=b"\x12\x00", prefix_len=8)}
-    ternary = {"ternary": match.Ternary(value=b"\x02", mask=b"\x02")}
-    between = {"range": match.Range(low=b"\x01", high=b"\x02\x00")}
-    some = {"optional": match.Optional(value=b"\x00\x2a")}
-    entry = controller.table_entry
-    yield entry("exact_table", [exact(0x12), exact(5)], "counted", [b"\x00\x07"])
-    yield entry("lpm_table", [exact(3), prefix], "answer", [b"\x08"])
-    yield entry("single_lpm_table", [], "answer", [b"\x09"])
-    yield entry("ternary_table", [None, ternary], "answer", [b"\x0a"], priority=10)
-    yield entry("range_table", [between], "answer", [b"\x0b"], priority=20)
-    yield entry("optional_table", [some], "answer", [b"\x0c"], priority=30)
 
 
 @BACKENDS
@@ -284,7 +265,6 @@ def test_reads_are_the_same_after_a_restart(tmp_path, backend):
         assert entities(control) == before
         request = p4r.GetForwardingPipelineConfigRequest(device_id=0)
         assert control.stub.GetForwardingPipelineConfig(request).config.cookie.cookie == 42
-    # Nothing has changed: it is the same a third time.
     with running(path) as (switch, _), Controller(switch.grpc_address, "tables") as control:
         assert entities(control) == before
 
@@ -339,7 +319,7 @@ def test_what_no_controller_could_write_is_refused(tmp_path, messages, words):
     write_state(path, config().SerializeToString(), messages)
     with pytest.raises(StateFileError, match=words), running(path):
         pass
-    # Nothing is left of it: the file is removed, and the same folder serves again.
+    # Without the file the switch starts again.
     path.unlink()
     with running(path):
         pass
@@ -355,7 +335,7 @@ def test_a_program_is_held_to_what_one_of_a_controller_is(tmp_path, program):
         pass
 
 
-def test_a_disk_that_is_full_is_told_and_the_switch_goes_on(tmp_path, caplog):
+def test_a_full_disk_is_logged_and_the_switch_continues(tmp_path, caplog):
     folder = tmp_path / "folder"
     folder.mkdir()
     path, moved = folder / "state", tmp_path / "moved"
@@ -370,7 +350,6 @@ def test_a_disk_that_is_full_is_told_and_the_switch_goes_on(tmp_path, caplog):
 
 
 def test_a_controller_is_not_served_before(tmp_path):
-    """What prepares the switch has it alone."""
     switch, seen = SoftSwitch(), []
 
     def prepare(service):
@@ -388,7 +367,6 @@ ADDRESS = "127.0.0.1:9559"
 
 @pytest.fixture(params=["file", "name"])
 def manager(request, tmp_path, monkeypatch):
-    """What systemd listens on: a file, or a name without one."""
     name = str(tmp_path / "notify")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
         sock.bind(name if request.param == "file" else f"\0{name}")
@@ -397,7 +375,7 @@ def manager(request, tmp_path, monkeypatch):
         yield sock
 
 
-def test_it_is_told_when_it_begins_and_ends(manager):
+def test_systemd_is_notified(manager):
     with ready(ADDRESS, None):
         lines = manager.recv(1000).decode().splitlines()
         assert lines == ["READY=1", f"STATUS=Serves P4Runtime on {ADDRESS}"]
@@ -416,7 +394,7 @@ def test_nobody_has_to_listen(value, monkeypatch):
     notify("READY=1")
 
 
-def test_the_file_is_there_meanwhile(tmp_path):
+def test_the_ready_file(tmp_path):
     path = tmp_path / "ready"
     path.write_text("an earlier switch was killed")
     forget_ready(path)
@@ -426,7 +404,7 @@ def test_the_file_is_there_meanwhile(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_that_cannot_be_written_is_a_sentence(tmp_path):
+def test_a_file_that_cannot_be_written(tmp_path):
     with pytest.raises(SoftSwitchError, match="--ready-file"), ready(ADDRESS, tmp_path / "a" / "b"):
         pass
     for wrong in (tmp_path, tmp_path / "a" / "b"):

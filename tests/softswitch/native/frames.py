@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Random frames, entries and replicas for any program, and the lines of it that they reach."""
+"""Random frames, entries and replicas for any program, and their coverage of its Python."""
 
 import copy
 import sys
@@ -78,7 +78,6 @@ class Frames:
         self._headers.append(name)
 
     def _keep_ahead(self, name, field):
-        """Begins a header with what was seen of it before."""
         value, mask, width = self._ahead
         if width <= field.width and not field.varbit:
             place = field.width - width
@@ -94,17 +93,16 @@ class Frames:
         return [program.unions[u].members[member] for u in program.union_stacks[stack].elements]
 
     def _bytes_of_varbit(self, field, length):
-        """A length, which a field of the expression for it says if it can."""
+        """A varbit's length, written to the fields of its expression where possible."""
         most = field.width // 8
         chosen = self._rng.randrange(most + 1)
         for key in _fields_in(length):
             if key in self._values:
-                # Bits, or words of four bytes behind five of them: what programs have.
                 self._values[key] = self._rng.choice([8 * chosen, chosen // 4 + 5, chosen])
         return chosen
 
     def _choose(self, definition, case):
-        """Sets the fields of the key to what a case wants."""
+        """Set the fields of the key to match a case."""
         if case.value is None or self._rng.random() < 0.05:
             return
         position = 0
@@ -126,7 +124,7 @@ class Frames:
             position += (width + 7) // 8 * 8
 
     def _sum_up(self):
-        """Makes a checksum right, of most frames."""
+        """Compute a checksum, for most frames."""
         valid = set(self._headers)
         best = None
         for checksum in self._program.checksums:
@@ -158,7 +156,6 @@ class Frames:
         self._values[tuple(best[0].target)] = ALGORITHMS[calculation.algorithm](data)
 
     def _varbit_of(self, reference):
-        """The most bits of a field if it is a varbit, or None."""
         header, name = reference
         fields = self._program.headers[header].fields
         return next((f.width for f in fields if f.name == name and f.varbit), None)
@@ -174,7 +171,6 @@ class Frames:
 
 
 def _fields_in(node):
-    """The fields that an expression reads."""
     if isinstance(node, dict):
         if node.get("type") == "field":
             yield tuple(node["value"])
@@ -183,7 +179,7 @@ def _fields_in(node):
 
 
 def entries(program, rng, count=6):
-    """Random entries of all tables that are not constant: (table name, entry)."""
+    """Random entries (table name, entry) of all tables that are not constant."""
     for name, table in program.tables.items():
         if table.entries or not table.key:
             continue
@@ -219,7 +215,6 @@ def _match(rng, kind, width):
 
 
 def replication(rng):
-    """Groups and sessions with small numbers."""
     groups = {ident: _replicas(rng) for ident in range(1, 6)}
     sessions = {
         ident: CloneSession(_replicas(rng), 0, rng.choice([0, 10, 40])) for ident in range(8)
@@ -234,7 +229,6 @@ def _replicas(rng):
 
 
 def set_up(rigs, program, rng):
-    """Gives all rigs the same entries, defaults, groups and sessions."""
     listed = list(entries(program, rng))
     defaults = [
         (name, target(program, table, rng))
@@ -253,14 +247,12 @@ def set_up(rigs, program, rng):
 
 
 def put(rigs, listed):
-    """Gives all rigs the same entries."""
     for rig in rigs:
         for name, entry in copy.deepcopy(listed):
             rig.state.tables[name].put(entry)
 
 
 def state_of(rig):
-    """All that packets change."""
     return {
         "registers": {n: list(r.cells) for n, r in rig.state.registers.items()},
         "counters": {n: (list(c.packets), list(c.bytes)) for n, c in rig.state.counters.items()},
@@ -278,7 +270,7 @@ _FILE = "<p4 program>"
 
 
 class Watch:
-    """What the frames of a rig in Python have reached."""
+    """Coverage by the frames of a rig in Python."""
 
     def __init__(self, rig):
         self.lines, self.missed, self.met, self.hit = set(), {}, {}, set()
@@ -309,7 +301,7 @@ class Watch:
 
     @contextmanager
     def frame(self):
-        """Whether the frame that runs within reached a line that none had reached."""
+        """Yields a list, not empty afterwards if the frame reached a new line."""
         before = len(self.lines)
         new = []
 
@@ -335,7 +327,7 @@ class Watch:
 
     @property
     def share_of_tables(self):
-        """Of the tables that can have an entry, and that frames have asked for."""
+        """Share of the open tables in which a frame hit an entry."""
         open_tables = {
             name for name, table in self._program.tables.items() if table.key and table.max_size
         }
@@ -343,7 +335,7 @@ class Watch:
 
 
 def entries_for(watch, program, rng, most=8):
-    """Entries with keys that were looked up in vain, and others for some that were found."""
+    """Entries for keys that missed, and for a table that hit."""
     asked = [*watch.missed.items()]
     again = rng.choice(list(watch.met)) if watch.met else None
     if again is not None:
@@ -385,7 +377,7 @@ def _prefix(rng, program, field, value):
 
 
 def changed(frame, rng):
-    """A frame with a few changes: bits, bytes, small numbers, its end."""
+    """A frame with a few random changes."""
     data = bytearray(frame)
     for _ in range(rng.randrange(1, 4)):
         if not data:

@@ -33,8 +33,6 @@ _EXACT = p4i.MatchField.EXACT
 
 
 class Requests:
-    """Requests for the tables of a P4Info, most of them for those whose keys are exact."""
-
     def __init__(self, p4info, rng):
         self._rng = rng
         self._actions = {action.preamble.id: action for action in p4info.actions}
@@ -46,7 +44,7 @@ class Requests:
         return self._rng.random() < probability
 
     def request(self, wrong, count=None):
-        """A message of some updates; each thing in it is wrong or odd as likely as told."""
+        """A request in which each field is wrong or unusual with a probability."""
         count = self._rng.choice([1, 2, 8, 40]) if count is None else count
         return p4r.WriteRequest(
             device_id=1,
@@ -111,7 +109,7 @@ class Requests:
             action.params.add(param_id=self._rng.choice([0, 1, 99]), value=b"\1")
 
     def _value(self, width, wrong, small=True):
-        """Shortest, of full width, or longer with zeros; or too wide, or nothing."""
+        """Shortest, full width or zero-padded; if wrong, too wide or empty."""
         most = (1 << width) - 1
         value = self._rng.randrange(KEYS) & most if small else self._rng.getrandbits(width)
         if self.chance(0.1):
@@ -124,7 +122,6 @@ class Requests:
         return b"\0" * 70 + shortest if self.chance(0.02) else shortest
 
     def _spoil(self, entry, wrong):
-        """Sets fields that a plain entry does not have."""
         if self.chance(wrong):
             entry.priority = self._rng.choice([1, -1])
         if self.chance(wrong):
@@ -141,7 +138,7 @@ class Requests:
             entry.match.append(entry.match[0])
 
     def broken(self, data):
-        """The same bytes with some changed, moved, doubled or cut off."""
+        """The bytes with random changes, insertions and cuts."""
         data = bytearray(data)
         for _ in range(self._rng.choice([1, 1, 2, 5])):
             if not data:
@@ -194,7 +191,7 @@ class Answering:
         self.pipeline = self.configs.installed()
 
     def write(self, data):
-        """The request without its updates, and the error of each update if there are any."""
+        """The request without its updates, and their errors."""
         try:
             request = read_request(self.pipeline, data)
         except DecodeError:
@@ -205,13 +202,11 @@ class Answering:
         return head.SerializeToString(deterministic=True), errors
 
     def read(self, **entity):
-        """The entities read, without an order."""
         responses = read_entities(self.switch, self.pipeline, [p4r.Entity(**entity)])
         entities = [e for each in responses for e in p4r.ReadResponse.FromString(each).entities]
         return sorted(map(str, entities))
 
     def everything(self):
-        """All entries, with counts and without, and the default entries."""
         return [
             self.read(table_entry=p4r.TableEntry()),
             self.read(table_entry=p4r.TableEntry(counter_data=p4r.CounterData())),
@@ -227,7 +222,7 @@ def both(name, p4info=None):
 
 
 def requests_of(name, rng, count):
-    """The bytes of requests, half of them broken; more goes wrong in later ones."""
+    """Serialized requests, half of them broken, with more errors in later ones."""
     made = Requests(p4info_of(name), rng)
     for number in range(count):
         data = made.request(0.1 * number / count).SerializeToString()
@@ -255,7 +250,6 @@ def test_any_request_has_the_same_answer(name, seed):
 
 
 def test_many_entries_come_and_go():
-    """Records change their places, indices grow and shrink."""
     rng = random.Random(3)
     python, native = both("switchgnn")
     table = next(t for t in p4info_of("switchgnn").tables if t.preamble.alias == "fanout")
@@ -285,7 +279,7 @@ def test_many_entries_come_and_go():
 
 
 def test_a_p4info_that_says_other_widths():
-    """Then what controllers write is not what the table has, and nothing comes in batches."""
+    """Without agreement of P4Info and table, nothing is read in batches."""
     p4info = p4info_of("tables")
     for table in p4info.tables:
         for field in table.match_fields:
@@ -302,7 +296,7 @@ def test_a_p4info_that_says_other_widths():
 
 
 def test_updates_without_contents_take_no_memory():
-    """A request of nothing but empty updates is left to the way that it always went."""
+    """A request of empty updates is left to Python."""
     python, native = both("tables")
     data = b"\x22\x00" * 50_000
     assert native.pipeline.batches.read(data) is None
@@ -321,7 +315,6 @@ def test_updates_without_contents_take_no_memory():
     ],
 )
 def test_a_mistake_of_the_reader_is_noticed(wrong, monkeypatch, tmp_path):
-    """That these comparisons can fail."""
     copied = shutil.copytree(build.RUNTIME, tmp_path / "runtime")
     text = (copied / "batches.h").read_text()
     assert wrong[0] in text
@@ -335,7 +328,7 @@ def test_a_mistake_of_the_reader_is_noticed(wrong, monkeypatch, tmp_path):
 
 @pytest.mark.full
 def test_no_byte_is_read_or_written_where_it_should_not_be(tmp_path):
-    """The reader with the compiler's sanitizers, and ten thousand requests."""
+    """Sanitizers watch ten thousand requests."""
     program = load_program(ALL["tables"].read_bytes())
     source = program_source(compile_program(program))
     (tmp_path / "program.h").write_text(source.text)

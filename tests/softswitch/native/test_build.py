@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
-    """A cache in which a stand-in for the compiler keeps what it is given."""
+    """A cache with a fake compiler, which copies its input."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     compiler = tmp_path / "compiler"
     compiler.write_text(
@@ -58,13 +58,11 @@ def test_what_was_compiled_is_not_translated_again(cache, monkeypatch):
     assert compile_ahead(document).backend is Backend.NATIVE
     with pytest.raises(UnsupportedProgramError):
         engine.native_library(GivenProgram(document + b" "))
-    # Nor does Python run what it cannot translate.
     with pytest.raises(UnsupportedProgramError):
         compile_ahead(document + b" ", Backend.AUTO)
 
 
 def test_a_cache_that_cannot_be_written_is_named(cache, monkeypatch, caplog):
-    """Or who has a compiler would not know why everything is slow."""
 
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -106,7 +104,6 @@ def test_another_compiler_or_python_compiles_again(what, cache, monkeypatch):
 
 
 def test_the_translator_is_all_that_translating_imports():
-    """So that none of it can change without a new library."""
     tree = read_tree(ROOT)
     known = set(build.translator_files())
     wanted = [
@@ -120,7 +117,6 @@ def test_the_translator_is_all_that_translating_imports():
             seen.add(module)
             wanted += tree.imports[module]
     missing = {each for each in seen if tree.files[each].resolve() not in known}
-    # Packages, which have a docstring and what they export.
     assert {each for each in missing if tree.files[each].name != "__init__.py"} == set()
     assert len(seen) > 15
 
@@ -128,7 +124,6 @@ def test_the_translator_is_all_that_translating_imports():
 @pytest.mark.whole
 @needs_compiler
 def test_messages_are_in_the_library(tmp_path):
-    """Whatever they say: a program is anybody's."""
     messages = ['"; #error\n', "é\\x22 ??/ */ %s {}", ""]
     document = json.loads(config_bytes("fates"))
     logs = [
@@ -139,7 +134,6 @@ def test_messages_are_in_the_library(tmp_path):
     action["primitives"] += logs
     given = GivenProgram(json.dumps(document).encode())
     native = engine.load_native(given)
-    # Once for each place where the action is.
     assert set(native.library.messages()) == set(messages)
 
 
@@ -204,13 +198,13 @@ def test_an_image_changes_with_its_cells_and_with_no_others(registers):
 ADD = re.compile(r"\bv?paddq\s.*%([xyz])mm")
 WIDTHS = {"x": 128, "y": 256, "z": 512}
 LANES, BANKS = 1024, 8
-# For some processors compilers keep the loop over a slot: the end of one, from 0 on.
+# The end of a loop over a slot, which compilers keep for some processors.
 LOOP = re.compile(r"add\s+\$0x(\w+),(%\w+)\n.*cmp\s+\$0x(\w+),\2\n.*$")
 JUMP = re.compile(r"\bj\w+\s")
 
 
 def bits_added(code):
-    """The bits that vector instructions add in all, each as often as its loop runs."""
+    """Bits added by vector instructions, times their loops."""
     bits = 0
     for add in ADD.finditer(code):
         loop = LOOP.search(JUMP.split(code[add.start() :], maxsplit=1)[0])
@@ -224,7 +218,7 @@ def bits_added(code):
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="knows the names of x86's instructions")
 @pytest.mark.skipif(not shutil.which("objdump"), reason="needs objdump, which comes with g++")
 def test_the_lanes_of_a_slot_are_added_at_once():
-    """By `add_by_words`: a sum with carries has `adc` in its place."""
+    """By `add_by_words`; sums with carries use `adc`."""
     library = native_library(GivenProgram(load_program().json))
     told = subprocess.run(
         ["objdump", "-d", "--no-show-raw-insn", "-C", library],
@@ -232,7 +226,7 @@ def test_the_lanes_of_a_slot_are_added_at_once():
         text=True,
         check=True,
     ).stdout
-    # Compilers may divide it into what is hot and cold.
+    # Compilers may split it into hot and cold parts.
     parts = told.split("<Program::ingress(")[1:]
     ingress = "".join(part.partition("\n\n")[0] for part in parts)
     assert ingress

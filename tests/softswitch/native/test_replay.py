@@ -27,20 +27,13 @@ from tests.support.fabrics import Team, bed
 from tests.support.leaf_spine_fabrics import leaf_spine_bed
 from tests.support.native import needs_compiler
 
-# The clocks of both back ends are exact in these parts of a second.
+# Both clocks are exact in these parts of a second.
 _PARTS = 1 << 20
 
 
 @dataclass
 class Recording:
-    """What a switch was given.
-
-    Attributes:
-        config: its program.
-        frames: (parts of a second since the start, port, frame), in the order of arrival.
-        entries, defaults: (table, entry or target).
-        groups, sessions: those of replication.
-    """
+    """Frames (time in parts, port, frame) and state given to a switch."""
 
     config: bytes
     frames: list = field(default_factory=list)
@@ -51,12 +44,7 @@ class Recording:
 
 
 class RecordedSwitch:
-    """An embedded switch in this process, where a test expects a child.
-
-    Args:
-        ports: as `switch_child` takes them.
-        grpc_address: where it serves P4Runtime.
-    """
+    """An embedded switch in this process, in place of a child."""
 
     pid = None
 
@@ -84,7 +72,6 @@ class RecordedSwitch:
         self.switch.stop()
 
     def recording(self, config):
-        """What it has been given until now, on top of its program."""
 
         def look():
             state, replication = self.switch.state, self.switch.replication
@@ -100,21 +87,20 @@ class RecordedSwitch:
 
 
 def _fresh(entry):
-    """An entry that has counted nothing yet."""
     number, data, counts = entry.target
     return replace(copy.copy(entry), target=(number, data, None if counts is None else [0, 0]))
 
 
 @contextmanager
 def recorded(monkeypatch):
-    """All switches that are started meanwhile, as a list."""
+    """Yields the list of switches started inside."""
     switches = []
 
     def make(_target, *, ports, grpc_address, **_):
         switches.append(RecordedSwitch(ports, grpc_address))
         return switches[-1]
 
-    # One after another: `ast.parse` in several threads of one process fails now and then, see
+    # `ast.parse` in several threads fails now and then, see
     # https://github.com/python/cpython/issues/106905.
     lock = threading.Lock()
 
@@ -130,15 +116,9 @@ def recorded(monkeypatch):
 
 
 def play(recording, monkeypatch, *, to_native=None):
-    """Play it into both back ends; return what leaves and what they hold at the end.
+    """Play a recording on both back ends; return sent frames per frame, and the final state.
 
-    Args:
-        recording: what to play.
-        monkeypatch: sets the clock of the Python back end.
-        to_native: changes the frames of the native one, to see that it is noticed.
-
-    Returns:
-        For Python and native code: the frames that left for each one that came, and the state.
+    ``to_native`` changes the frames for native code.
     """
     clock = SimpleNamespace(parts=0)
     times = SimpleNamespace(
@@ -161,7 +141,7 @@ def play(recording, monkeypatch, *, to_native=None):
 
 
 def lines_reached(recording):
-    """The lines of the program in Python that its frames reach, and all of them."""
+    """The reached lines of the program in Python, and all lines."""
     rig = Rig(recording.config)
     _prepare(rig, recording)
     watch = Watch(rig)
@@ -193,19 +173,18 @@ pytestmark = [
 
 FAULTS = "loss=0.05,duplicate=0.05,reorder=0.1,corrupt=0.02,seed=7"
 ROUNDS = 2
-# Of slots that forged frames meet: each number of lanes has its own part of the program.
+# Of slots; the program has a part for each number of lanes.
 LANES = {"star": (32, 64, 128, 256), "leaf-spine": (32, 64, 128, 256), "strawman": (8, 16, 32)}
 
 
 def exchange(made, stack, lanes):
-    """Exchange rows of two fragments, a full one and a narrow one."""
+    """Exchange rows of a full and a narrow fragment."""
     team = Team(made, stack, faults=FAULTS)
     assert team.run(ROUNDS, width=lanes + 1) == 0, team.errors
     assert all(team.injected()[kind] for kind in ("lost", "duplicated", "reordered", "corrupted"))
 
 
 def star(strawman, folder, monkeypatch, lanes=32):
-    """What arrived at the switch of a star."""
     with ExitStack() as stack:
         switches = stack.enter_context(recorded(monkeypatch))
         made = stack.enter_context(bed(Target.EMBEDDED, 3, folder, strawman=strawman, lanes=lanes))
@@ -215,7 +194,6 @@ def star(strawman, folder, monkeypatch, lanes=32):
 
 
 def leaf_spine(folder, monkeypatch, lanes=32):
-    """What arrived at two leaves and at a spine."""
     with ExitStack() as stack:
         switches = stack.enter_context(recorded(monkeypatch))
         made = stack.enter_context(leaf_spine_bed(folder, lanes=lanes))
@@ -225,7 +203,7 @@ def leaf_spine(folder, monkeypatch, lanes=32):
 
 
 def differences(recording, monkeypatch, **options):
-    """Where the back ends differ: numbers of frames, and parts of the state."""
+    """Numbers of frames and parts of the state in which the back ends differ."""
     (left, state), (other_left, other_state) = play(recording, monkeypatch, **options)
     frames = [n for n, pair in enumerate(zip(left, other_left, strict=False)) if pair[0] != pair[1]]
     assert sum(map(len, left)) > 100
@@ -236,7 +214,7 @@ def differences(recording, monkeypatch, **options):
 def test_a_faulty_exchange_on_a_star(strawman, tmp_path, monkeypatch):
     (recording,) = star(strawman, tmp_path, monkeypatch)
     assert differences(recording, monkeypatch) == ([], [])
-    # That it can fail: one frame less for native code.
+    # A missing frame is noticed.
     frames, parts = differences(
         recording, monkeypatch, to_native=lambda all_: all_[:50] + all_[51:]
     )
@@ -252,7 +230,7 @@ def test_a_faulty_exchange_on_leaves_and_a_spine(tmp_path, monkeypatch):
 
 
 def forged(frames, rng):
-    """Frames of an exchange, and behind each two forged ones, most with a right checksum."""
+    """Frames of an exchange, each followed by two forged ones, most with a right checksum."""
     ports = sorted({port for _, port, _ in frames})
     for parts, port, frame in frames:
         yield parts, port, frame
@@ -267,8 +245,7 @@ def forged(frames, rng):
             yield parts, rng.choice(ports) if rng.random() < 0.3 else port, bytes(made)
 
 
-# Of the lines of a program, how many the frames reach at least. What a switch never does is among
-# the rest: a leaf's steps on a star, a spine's on a leaf, wide slots of the strawman.
+# Minimum shares of reached lines; no switch has all roles and widths.
 LINES = {"star": 0.7, "leaf-spine": 0.7, "strawman": 0.65}
 
 
