@@ -270,11 +270,6 @@ class SoftSwitch:
         return QueueCounts(self._queue_settings, self._queues, self._engine)
 
     @property
-    def runs_native_code(self) -> bool:
-        """Whether the loaded program runs as native code."""
-        return self._engine is not None
-
-    @property
     def grpc_address(self) -> str:
         """The server's address, ``unix:PATH`` or HOST:PORT.
 
