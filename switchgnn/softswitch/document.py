@@ -399,17 +399,17 @@ _RULES: dict[str, Callable[[object, str, int], bool]] = {
 def read_document(config: bytes) -> dict[str, Any]:
     """Parse and validate a document; return it as plain JSON objects."""
     try:
-        told = json.decode(config)
+        decoded = json.decode(config)
     except MsgspecError as error:
         raise MalformedProgramError(f"The program is not a JSON document: {error}.") from None
     except RecursionError:
         raise MalformedProgramError("The program's JSON is nested too deeply.") from None
-    if not isinstance(told, dict) or not {"headers", "pipelines"} <= told.keys():
+    if not isinstance(decoded, dict) or not {"headers", "pipelines"} <= decoded.keys():
         raise MalformedProgramError(
             "The program lacks 'headers' and 'pipelines': compile it for the v1model architecture."
         )
     try:
-        document = convert(told, Document, strict=True)
+        document = convert(decoded, Document, strict=True)
     except MsgspecError as error:
         raise MalformedProgramError(f"The program's JSON is invalid: {error}.") from error
     for kind in document.header_types:
@@ -423,7 +423,7 @@ def read_document(config: bytes) -> dict[str, Any]:
     for nodes, where in _nodes(document):
         for node in nodes:
             _check_node(node, where)
-    return told
+    return decoded
 
 
 def _check_fields(kind: JsonHeaderType) -> None:

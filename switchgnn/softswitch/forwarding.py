@@ -197,13 +197,13 @@ class Forwarder:
         copy = (cloned, data, pos, EGRESS_CLONE, length, cut, arrived)
         self._replicate(target.replicas, copy)
 
-    def _egress(self, port: int, packet: Queued, queued_behind: int, left_behind: int) -> None:
+    def _egress(self, port: int, packet: Queued, queued_after: int, left_after: int) -> None:
         state, data, pos, instance_type, length, cut, arrived, instance, since = packet
         if cut is None:
             cut = 1 << 31
         out, session, clone_list, recirculate, new_length, cut, after = self._functions.egress(
             state, data, pos, port, instance, instance_type, length, cut, arrived,
-            self._now(), since, queued_behind, left_behind,
+            self._now(), since, queued_after, left_after,
         )  # fmt: skip
         if session >= 0:
             self._clone_egress(session, clone_list, packet, after, new_length)

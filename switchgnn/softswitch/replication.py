@@ -32,24 +32,24 @@ class Published(dict[int, Value]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._tell: Callable[[int, Value | None], None] | None = None
+        self._listener: Callable[[int, Value | None], None] | None = None
 
-    def tell(self, listener: Callable[[int, Value | None], None] | None) -> None:
+    def subscribe(self, listener: Callable[[int, Value | None], None] | None) -> None:
         """Report the present items and every later change to a listener."""
-        self._tell = listener
+        self._listener = listener
         if listener is not None:
             for ident, value in self.items():
                 listener(ident, value)
 
     def __setitem__(self, ident: int, value: Value) -> None:
         super().__setitem__(ident, value)
-        if self._tell is not None:
-            self._tell(ident, value)
+        if self._listener is not None:
+            self._listener(ident, value)
 
     def __delitem__(self, ident: int) -> None:
         super().__delitem__(ident)
-        if self._tell is not None:
-            self._tell(ident, None)
+        if self._listener is not None:
+            self._listener(ident, None)
 
     def clear(self) -> None:
         """Remove everything."""

@@ -411,8 +411,8 @@ class SoftSwitch:
             if engine is not None:
                 engine.publish(self.replication)
             else:
-                self.replication.groups.tell(None)
-                self.replication.sessions.tell(None)
+                self.replication.groups.subscribe(None)
+                self.replication.sessions.subscribe(None)
             if running:
                 self._loop = self._new_loop()
                 self._loop.start()

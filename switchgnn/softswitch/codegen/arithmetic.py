@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Builds terms for the operators of BMv2 expressions, folding what is known at load time."""
+"""Terms for the operators of BMv2 expressions, with constant folding."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Term:
 
     @property
     def constant(self) -> int | None:
-        """The value when it is known at load time."""
+        """The value if constant, or None."""
         return self.low if self.low is not None and self.low == self.high else None
 
     def within(self, low: int, high: int) -> bool:
@@ -52,7 +52,7 @@ def unsigned(text: str, width: int) -> Term:
     return Term(text, 0, (1 << width) - 1, atomic=True)
 
 
-# A left shift beyond this is cut off: no field is that wide, so nothing can remain.
+# Longer left shifts give zero: no field is that wide.
 WIDEST_SHIFT = 1 << 14
 
 Bound = int | None

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Assembles the generated functions of a program into one Python module."""
+"""Assemble the generated functions of a program to a Python module."""
 
 import ast
 import re

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Translates BMv2 JSON expressions into Python source."""
+"""Translate BMv2 JSON expressions to Python."""
 
 from collections.abc import Callable, Sequence
 
@@ -118,7 +118,7 @@ class ExpressionCompiler:
         return handler(self, node)
 
     def _comparison(self, operator: str, left: Json, right: Json) -> Term:
-        # What is no number is compared as a whole.
+        # Headers and unions are compared as a whole.
         kind = left["type"]
         if kind in {"header", "header_union"}:
             if kind == "header":
@@ -254,7 +254,7 @@ class ExpressionCompiler:
 
 
 def _innermost(node: Json) -> Json:
-    """Return what expressions are around."""
+    """Return the node inside nested expressions."""
     while node.get("type") == "expression":
         node = node["value"]
     return node
@@ -322,7 +322,7 @@ class FunctionContext:
             self.set_variable(other, "0")
 
     def copy_slot(self, slot: Slot, origin: Slot) -> None:
-        """Assign one field to another, with its length if packets bring that."""
+        """Assign one field to another, with the length of a ``varbit``."""
         if slot.length or origin.length:
             if not (slot.length and origin.length) or slot.width != origin.width:
                 raise self.refuse(

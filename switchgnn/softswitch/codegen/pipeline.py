@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Generates a control's tables and conditions as nested if/else."""
+"""Generate a control's tables and conditions as nested if/else."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Generates the code of each primitive that a BMv2 action can call."""
+"""Generate the code of the primitives of BMv2 actions."""
 
 from collections.abc import Callable
 
@@ -113,7 +113,7 @@ def _elements(ctx: FunctionContext, stack: str) -> tuple[str, ...]:
     return (program.stacks.get(stack) or program.union_stacks[stack]).elements
 
 
-# BMv2 moves unions by exchanging them, and does nothing to mark those invalid that come in:
+# BMv2 moves unions by swapping them, without invalidating the new ones:
 # https://github.com/p4lang/behavioral-model/blob/main/include/bm/bm_sim/header_unions.h
 
 
@@ -253,8 +253,7 @@ def _constant(ctx: FunctionContext, node: Json, op: str) -> int:
 
 
 def _mark_to_drop(ctx: FunctionContext, parameters: Parameters) -> None:
-    # An action that has the standard metadata as a parameter works on a copy, which is copied
-    # back at its end: what is marked is the header that is given.
+    # The given header may be a copy of the standard metadata, copied back by the action.
     header = parameters[0]["value"] if parameters else _STANDARD
     for alias, name, text in (
         ("standard_metadata.egress_spec", "egress_spec", str(DROP_PORT)),
@@ -291,7 +290,7 @@ def _register_read(ctx: FunctionContext, parameters: Parameters) -> None:
     if guard is None:
         ctx.set_slot(slot, read)
         return
-    # Outside the array the target keeps its value, so the function needs one beforehand.
+    # Outside the array the target keeps its value, which must be defined.
     ctx.reads.add(slot.variable)
     with ctx.writer.block(guard):
         ctx.set_slot(slot, read)

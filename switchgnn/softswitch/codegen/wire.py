@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Splits headers into runs of bytes and generates their unpacking and packing."""
+"""Split headers into runs of bytes and generate their unpacking and packing."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -95,7 +95,7 @@ class VaryingRun:
         return f"{self.varbit.length}{fixed}"
 
     def unpack_lines(self, begin: int) -> Iterator[str]:
-        """Yield the statements that read the run ``begin`` bytes behind ``pos``."""
+        """Yield the statements that read the run ``begin`` bytes after ``pos``."""
         end = begin + self.fixed_bytes
         variable, length = self.varbit.variable, self.varbit.length
         whole = f'from_bytes(data[pos + {begin}:pos + {end} + {length}], "big")'
@@ -180,7 +180,7 @@ class HeaderCodec:
             yield from self._after.unpack_lines(place)
 
     def pack_calls(self) -> Iterator[str]:
-        """Yield the expressions for the bytes of the header, one behind the other."""
+        """Yield the expressions for the bytes of the header, in order."""
         for each in (self._before, self.varying, self._after):
             if each is not None:
                 yield each.pack_call()
@@ -238,7 +238,7 @@ def _encode(run: Run) -> str:
 
 
 def joined(slots: Sequence[Slot]) -> str:
-    """Return the expression for fields that stand one behind the other."""
+    """Return the expression for concatenated fields."""
     parts = []
     position = 0
     for slot in reversed(slots):

@@ -118,8 +118,8 @@ class NativeEngine:
 
     def publish(self, replication: ReplicationEngine) -> None:
         """Follow changes of the multicast groups and clone sessions."""
-        replication.groups.tell(self._group)
-        replication.sessions.tell(self._session)
+        replication.groups.subscribe(self._group)
+        replication.sessions.subscribe(self._session)
 
     def _group(self, ident: int, replicas: tuple[Replica, ...] | None) -> None:
         if replicas is None:

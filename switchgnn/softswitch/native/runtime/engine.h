@@ -111,7 +111,7 @@ template <class Program> struct Engine : Host {
 
     void clear() {
         queues.clear([this](Packet* packet) { drop(packet); });
-        for (Port& port : ports) port.behind = 0;
+        for (Port& port : ports) port.queued = 0;
         for (Again& item : again) item.frame->release();
         again.clear();
         waiting = false;
@@ -131,7 +131,7 @@ template <class Program> struct Engine : Host {
     void attach(int number, int kind, int fd, size_t frame_bytes, bool may_refuse) {
         Port& port = ports[number];
         held -= port.held;
-        count_behind(number, 0);
+        count_queued(number, 0);
         port = Port();
         port.may_refuse = may_refuse;
         port.kind = (PortKind)kind;
@@ -337,7 +337,7 @@ template <class Program> struct Engine : Host {
         const u64 before = counts.sent[number];
         const bool taken = port.departures.send(port.fd, counts.sent[number], counts.send_errors[number]);
         const i64 done = (i64)(counts.sent[number] - before);
-        count_behind(number, taken ? 0 : (i64)port.departures.waiting() - 1);
+        count_queued(number, taken ? 0 : (i64)port.departures.waiting() - 1);
         if (taken) {
             port.careful = port.careful > done ? port.careful - (int)done : 0;
             if (done) queues.charge(number, port.last_bytes);
@@ -350,9 +350,9 @@ template <class Program> struct Engine : Host {
         }
         queues.block(number);
     }
-    void count_behind(int number, i64 frames) {
-        queues.lengths[number] += frames - ports[number].behind;
-        ports[number].behind = frames;
+    void count_queued(int number, i64 frames) {
+        queues.lengths[number] += frames - ports[number].queued;
+        ports[number].queued = frames;
     }
     void flush_all() {
         for (const int number : to_flush)

@@ -188,7 +188,7 @@ struct Port {
     bool may_refuse = false;
     int careful = 0;
     // The frames after the first refused one, which count as queued.
-    i64 behind = 0;
+    i64 queued = 0;
     size_t last_bytes = 0;
     bool held = false;
     bool watched = false;
