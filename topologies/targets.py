@@ -15,7 +15,6 @@ from switchgnn.base.native import find_compiler
 from switchgnn.controller.p4runtime.connection import check_tls_files, grpc_target
 from switchgnn.softswitch.native.build import Backend, why_not_kept
 from switchgnn.softswitch.native.engine import Ahead, compile_ahead
-from switchgnn.softswitch.native.xdp import xdp_missing
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.free_ports import free_tcp_port
 from switchgnn.topologies.processes.child import Child, temporary_files_in
@@ -74,11 +73,6 @@ def backend_of_auto() -> str:
     if (reason := why_not_kept()) is not None:
         return f"--backend auto takes python: {reason}"
     return f"--backend auto takes native, compiled by {compiler}"
-
-
-def xdp_ports() -> str | None:
-    """Say that the embedded switch can have AF_XDP ports here, or return None."""
-    return "here" if xdp_missing() is None else None
 
 
 def compile_for(target: Target, config: bytes, backend: Backend | None = None) -> Ahead | None:

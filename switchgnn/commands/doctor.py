@@ -39,7 +39,7 @@ from switchgnn.host.wire.header import FEATURE_FRAME_BYTES
 from switchgnn.p4src import load_program
 from switchgnn.planner.partition.ptscotch_library import load_ptscotch
 from switchgnn.topologies.mininet_fabric import mininet_missing
-from switchgnn.topologies.targets import backend_of_auto, xdp_ports
+from switchgnn.topologies.targets import backend_of_auto
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def examine_network(network: DescribedNetwork) -> list[Finding]:
         found += _worker(number, worker, interface, here)
     taken = [name.partition(":") for each in network.switches for name in each.ports.values()]
     for kind, _, name in taken:
-        if kind in ("eth", "xdp") and name in here:
+        if kind == "eth" and name in here:
             found += _interface(f"port {name}", here[name])
     if own or any(name in here for _, _, name in taken):
         found.append(_packets())
@@ -254,10 +254,6 @@ def examine() -> list[Finding]:
         Finding(
             *("embedded switch", "everything without BMv2", False, backend_of_auto()),
             "install a C++ compiler",
-        ),
-        Finding(
-            *("AF_XDP sockets", "ports of the embedded switch, as 1=xdp:eth0", False, xdp_ports()),
-            "a kernel with CONFIG_XDP_SOCKETS, root, and a C++ compiler",
         ),
         _program_finding("simple_switch_grpc", "the bmv2 switch", _MEND_BMV2),
         _program_finding("p4c-bm2-ss", "changing the P4 program", _MEND_P4C),

@@ -11,7 +11,7 @@ from switchgnn.softswitch.errors import (
 )
 from switchgnn.softswitch.native.build import Backend
 from switchgnn.softswitch.p4runtime.server import TlsFiles
-from switchgnn.softswitch.ports import EthernetSpec, UdpSpec, XdpSpec
+from switchgnn.softswitch.ports import EthernetSpec, UdpSpec
 from switchgnn.softswitch.switch import SoftSwitch
 from switchgnn.softswitch.traffic_manager import QueueSettings
 
@@ -27,5 +27,4 @@ __all__ = [
     "TlsFiles",
     "UdpSpec",
     "UnsupportedProgramError",
-    "XdpSpec",
 ]

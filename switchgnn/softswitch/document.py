@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a program's JSON is made of."""
+"""The schema of BMv2 JSON documents, which may come from anybody."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -23,13 +23,13 @@ Bytes = Annotated[int, Meta(ge=1, le=MOST_BITS // 8)]
 Cells = Annotated[int, Meta(ge=0, le=MOST_CELLS)]
 Hex = Annotated[str, Meta(pattern=rf"^{HEX.pattern}$", max_length=LONGEST_HEX)]
 FieldName = tuple[Name, Name]
-Node = Any  # an expression; see check_node
+Node = Any  # an expression, checked by _check_node
 
 
-class HeaderType(Struct):
-    """A kind of header; a field is its name, its bits (or ``*``), and whether it is signed.
+class JsonHeaderType(Struct):
+    """A header type; each field is a name, a width in bits (or ``*``) and optionally a sign flag.
 
-    The bytes of a header with a field of ``*`` bits are at most those of ``max_length``.
+    ``max_length`` bounds the bytes of a header with a ``*`` field.
     """
 
     name: Name
@@ -38,8 +38,8 @@ class HeaderType(Struct):
     length_exp: Node | None = None
 
 
-class Header(Struct):
-    """An instance of a kind of header."""
+class JsonHeader(Struct):
+    """A header instance."""
 
     name: Name
     id: Number
@@ -47,21 +47,21 @@ class Header(Struct):
     metadata: bool = False
 
 
-class Stack(Struct):
+class JsonStack(Struct):
     """A header stack."""
 
     name: Name
     header_ids: list[Number]
 
 
-class UnionType(Struct):
-    """A kind of header union: the names of its members, and their types."""
+class JsonUnionType(Struct):
+    """A header union type: names and types of its members."""
 
     name: Name
     headers: list[tuple[Name, Name]]
 
 
-class Union(Struct):
+class JsonUnion(Struct):
     """A header union."""
 
     name: Name
@@ -70,7 +70,7 @@ class Union(Struct):
     header_ids: list[Number]
 
 
-class UnionStack(Struct):
+class JsonUnionStack(Struct):
     """A stack of header unions."""
 
     name: Name
@@ -78,14 +78,14 @@ class UnionStack(Struct):
     header_union_ids: list[Number]
 
 
-class Operation(Struct):
+class JsonOperation(Struct):
     """An operation of an action or a parser state."""
 
     op: Name
     parameters: list[Node] | None = None
 
 
-class Case(Struct):
+class JsonCase(Struct):
     """A case of a parser state."""
 
     next_state: Name | None
@@ -94,46 +94,46 @@ class Case(Struct):
     mask: Hex | None = None
 
 
-class State(Struct):
+class JsonState(Struct):
     """A parser state."""
 
     name: Name
-    parser_ops: list[Operation]
+    parser_ops: list[JsonOperation]
     transition_key: list[Node]
-    transitions: list[Case]
+    transitions: list[JsonCase]
 
 
-class Parser(Struct):
+class JsonParser(Struct):
     """A parser."""
 
     init_state: Name | None
-    parse_states: list[State]
+    parse_states: list[JsonState]
 
 
-class Deparser(Struct):
+class JsonDeparser(Struct):
     """The order in which headers are written."""
 
     order: list[Name]
 
 
-class Parameter(Struct):
+class JsonParameter(Struct):
     """A parameter of an action."""
 
     name: Name
     bitwidth: Bits
 
 
-class Action(Struct):
+class JsonAction(Struct):
     """An action."""
 
     name: Name
     id: Number
-    runtime_data: list[Parameter]
-    primitives: list[Operation]
+    runtime_data: list[JsonParameter]
+    primitives: list[JsonOperation]
 
 
-class Key(Struct):
-    """A part of a table's key; the target is a field."""
+class JsonKey(Struct):
+    """A field of a table's key."""
 
     match_type: Name
     target: FieldName
@@ -141,7 +141,7 @@ class Key(Struct):
     mask: Hex | None = None
 
 
-class Default(Struct):
+class JsonDefault(Struct):
     """A table's default entry."""
 
     action_id: Number
@@ -149,8 +149,8 @@ class Default(Struct):
     action_data: list[Hex] | None = None
 
 
-class Match(Struct):
-    """What an entry of the program wants of a part of the key."""
+class JsonMatch(Struct):
+    """One match field of a constant entry."""
 
     match_type: Name
     key: Hex | bool | UnsetType = UNSET
@@ -160,33 +160,33 @@ class Match(Struct):
     prefix_length: Number | UnsetType = UNSET
 
 
-class Entry(Struct):
-    """An entry of the program."""
+class JsonEntry(Struct):
+    """A constant entry."""
 
-    match_key: list[Match]
-    action_entry: Default
+    match_key: list[JsonMatch]
+    action_entry: JsonDefault
     priority: Number | None = None
 
 
-class Table(Struct):
+class JsonTable(Struct):
     """A table."""
 
     name: Name
     match_type: Name
-    key: list[Key]
+    key: list[JsonKey]
     actions: list[Name]
     action_ids: list[Number]
     next_tables: dict[Name, Name | None]
     max_size: Number
     base_default_next: Name | None = None
-    default_entry: Default | None = None
-    entries: list[Entry] | None = None
+    default_entry: JsonDefault | None = None
+    entries: list[JsonEntry] | None = None
     with_counters: bool | None = None
     type: Name = "simple"
     support_timeout: bool | None = None
 
 
-class Conditional(Struct):
+class JsonConditional(Struct):
     """A branch of a control."""
 
     name: Name
@@ -195,26 +195,26 @@ class Conditional(Struct):
     false_next: Name | None
 
 
-class Call(Struct):
-    """An action that a control calls without a table."""
+class JsonCall(Struct):
+    """A direct action call in a control."""
 
     name: Name
     action_id: Number
     next_node: Name | None
 
 
-class Pipeline(Struct):
+class JsonPipeline(Struct):
     """A control."""
 
     name: Name
     init_table: Name | None
-    tables: list[Table]
-    conditionals: list[Conditional]
-    action_calls: list[Call] = []
+    tables: list[JsonTable]
+    conditionals: list[JsonConditional]
+    action_calls: list[JsonCall] = []
     action_profiles: list[dict[str, Any]] = []
 
 
-class Register(Struct):
+class JsonRegister(Struct):
     """A register array."""
 
     name: Name
@@ -222,7 +222,7 @@ class Register(Struct):
     bitwidth: Bits
 
 
-class Counter(Struct):
+class JsonCounter(Struct):
     """A counter array; a direct one has no size."""
 
     name: Name
@@ -231,7 +231,7 @@ class Counter(Struct):
     binding: Name | None = None
 
 
-class Calculation(Struct):
+class JsonCalculation(Struct):
     """A hash or checksum."""
 
     name: Name
@@ -239,8 +239,8 @@ class Calculation(Struct):
     input: list[Node]
 
 
-class Checksum(Struct):
-    """A checksum that is verified or updated."""
+class JsonChecksum(Struct):
+    """A checksum to verify or update."""
 
     name: Name
     target: FieldName
@@ -250,8 +250,8 @@ class Checksum(Struct):
     if_cond: Node | None = None
 
 
-class FieldList(Struct):
-    """Fields that a packet keeps when it is seen again."""
+class JsonFieldList(Struct):
+    """Fields preserved on recirculation, resubmission or cloning."""
 
     id: Number
     elements: list[Node]
@@ -261,24 +261,24 @@ class FieldList(Struct):
 class Document(Struct):
     """A whole program."""
 
-    header_types: list[HeaderType]
-    headers: list[Header]
-    pipelines: list[Pipeline]
-    actions: list[Action]
-    deparsers: list[Deparser]
-    parsers: list[Parser] = []
-    header_stacks: list[Stack] = []
-    header_union_types: list[UnionType] = []
-    header_unions: list[Union] = []
-    header_union_stacks: list[UnionStack] = []
-    register_arrays: list[Register] = []
-    counter_arrays: list[Counter] = []
-    calculations: list[Calculation] = []
-    checksums: list[Checksum] = []
-    field_lists: list[FieldList] = []
+    header_types: list[JsonHeaderType]
+    headers: list[JsonHeader]
+    pipelines: list[JsonPipeline]
+    actions: list[JsonAction]
+    deparsers: list[JsonDeparser]
+    parsers: list[JsonParser] = []
+    header_stacks: list[JsonStack] = []
+    header_union_types: list[JsonUnionType] = []
+    header_unions: list[JsonUnion] = []
+    header_union_stacks: list[JsonUnionStack] = []
+    register_arrays: list[JsonRegister] = []
+    counter_arrays: list[JsonCounter] = []
+    calculations: list[JsonCalculation] = []
+    checksums: list[JsonChecksum] = []
+    field_lists: list[JsonFieldList] = []
     errors: list[tuple[Name, Number]] = []
     field_aliases: list[tuple[Name, FieldName]] = []
-    # What the switch refuses, by its name.
+    # Refused by the loader, by name.
     meter_arrays: list[dict[str, Any]] = []
     learn_lists: list[dict[str, Any]] = []
     extern_instances: list[dict[str, Any]] = []
@@ -290,63 +290,51 @@ _LONGEST_TEXT = 1 << 12  # of a message to the log
 _LONGEST_SHOWN = 80
 
 
-def check_node(node: object, where: str, depth: int = 0) -> None:
-    """Check a value or an expression, and all that it is made of.
-
-    Args:
-        node: what JSON has.
-        where: the object of the program that it belongs to, for the error.
-        depth: how many expressions are around it.
-
-    Raises:
-        MalformedProgramError: a part is not what its type says, or it is nested too deeply.
-    """
+def _check_node(node: object, where: str, depth: int = 0) -> None:
+    """Check a value or an expression recursively."""
     if depth > _DEEPEST:
         raise MalformedProgramError(f"An expression of {where} is nested too deeply.")
     if not isinstance(node, dict):
-        raise malformed(node, where)
+        raise _malformed(node, where)
     if "type" not in node:
         _check_operation(node, where, depth)
         return
     kind = node["type"]
     if not isinstance(kind, str):
-        raise malformed(node, where)
-    # What no rule is for is refused by the code generators, by its type alone.
+        raise _malformed(node, where)
+    # The code generators refuse types without a rule.
     rule = _RULES.get(kind)
     if rule is not None and not rule(node.get("value"), where, depth):
-        raise malformed(node, where)
-    if "bitwidth" in node and not is_number(node["bitwidth"], MOST_BITS):
-        raise malformed(node, where)
+        raise _malformed(node, where)
+    if "bitwidth" in node and not _is_number(node["bitwidth"], MOST_BITS):
+        raise _malformed(node, where)
 
 
 def _check_operation(node: dict[str, object], where: str, depth: int) -> None:
-    """Check an operator with its operands, or a call with its parameters."""
-    if not is_name(node.get("op")):
-        raise malformed(node, where)
+    """Check an operator and its operands, or a call and its parameters."""
+    if not _is_name(node.get("op")):
+        raise _malformed(node, where)
     parameters = node.get("parameters") or []
     if not isinstance(parameters, list):
-        raise malformed(node, where)
+        raise _malformed(node, where)
     operands = [node.get(name) for name in ("left", "right", "cond")]
     for part in (*operands, *parameters):
-        # The number of a field stands as it is.
-        if part is not None and not is_number(part, MOST_BITS):
-            check_node(part, where, depth + 1)
+        # Field numbers are plain integers.
+        if part is not None and not _is_number(part, MOST_BITS):
+            _check_node(part, where, depth + 1)
 
 
-def malformed(node: object, where: str) -> MalformedProgramError:
-    """Return the error for a value that is none of a program, at an object of it."""
+def _malformed(node: object, where: str) -> MalformedProgramError:
     shown = repr(node)
     shown = shown if len(shown) <= _LONGEST_SHOWN else f"{shown[:_LONGEST_SHOWN]}..."
-    return MalformedProgramError(f"{shown} of {where} is no value of a program.")
+    return MalformedProgramError(f"Invalid value {shown} in {where}.")
 
 
-def is_name(value: object) -> bool:
-    """Tell whether a value is a name."""
+def _is_name(value: object) -> bool:
     return isinstance(value, str) and 0 < len(value) <= LONGEST_NAME
 
 
-def is_number(value: object, most: int) -> bool:
-    """Tell whether a value is a whole number, 0 to a largest one."""
+def _is_number(value: object, most: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most
 
 
@@ -355,25 +343,24 @@ def _is_hex(value: object) -> bool:
 
 
 def _is_reference(value: object) -> bool:
-    return isinstance(value, list) and len(value) == 2 and all(map(is_name, value))
+    return isinstance(value, list) and len(value) == 2 and all(map(_is_name, value))
 
 
 def _is_member_field(value: object) -> bool:
-    """Check a stack of unions, a member of the union, and a field of the member."""
-    return isinstance(value, list) and len(value) == 3 and all(map(is_name, value))
+    return isinstance(value, list) and len(value) == 3 and all(map(_is_name, value))
 
 
 def _is_window(value: object) -> bool:
     return (
         isinstance(value, list)
         and len(value) == 2
-        and is_number(value[0], MOST_BITS)
-        and is_number(value[1], MOST_BITS)
+        and _is_number(value[0], MOST_BITS)
+        and _is_number(value[1], MOST_BITS)
     )
 
 
 def _is_inner(value: object, where: str, depth: int) -> bool:
-    check_node(value, where, depth + 1)
+    _check_node(value, where, depth + 1)
     return True
 
 
@@ -381,7 +368,7 @@ def _are_inner(value: object, where: str, depth: int) -> bool:
     if not isinstance(value, list):
         return False
     for node in value:
-        check_node(node, where, depth + 1)
+        _check_node(node, where, depth + 1)
     return True
 
 
@@ -391,8 +378,8 @@ def _plain(test: Callable[[object], bool]) -> Callable[[object, str, int], bool]
 
 _NAMED = ("header", "header_stack", "register_array", "counter_array", "calculation", "regular")
 _RULES: dict[str, Callable[[object, str, int], bool]] = {
-    **{kind: _plain(is_name) for kind in (*_NAMED, "stack", "header_union")},
-    "header_union_stack": _plain(is_name),
+    **{kind: _plain(_is_name) for kind in (*_NAMED, "stack", "header_union")},
+    "header_union_stack": _plain(_is_name),
     "union_stack": _plain(_is_reference),
     "union_stack_field": _plain(_is_member_field),
     "string": _plain(lambda value: isinstance(value, str) and len(value) <= _LONGEST_TEXT),
@@ -400,8 +387,8 @@ _RULES: dict[str, Callable[[object, str, int], bool]] = {
     "stack_field": _plain(_is_reference),
     "hexstr": _plain(_is_hex),
     "bool": _plain(lambda value: isinstance(value, bool)),
-    "local": _plain(lambda value: is_number(value, MOST_BITS)),
-    "runtime_data": _plain(lambda value: is_number(value, MOST_BITS)),
+    "local": _plain(lambda value: _is_number(value, MOST_BITS)),
+    "runtime_data": _plain(lambda value: _is_number(value, MOST_BITS)),
     "lookahead": _plain(_is_window),
     "payload": _plain(lambda value: value is None),
     "expression": _is_inner,
@@ -410,65 +397,59 @@ _RULES: dict[str, Callable[[object, str, int], bool]] = {
 
 
 def read_document(config: bytes) -> dict[str, Any]:
-    """Return the JSON object of a program, held to its types.
-
-    Raises:
-        MalformedProgramError: it is not the JSON of a program, or something in it is of another
-            type or too large; the place is named.
-    """
+    """Parse and validate a document; return it as plain JSON objects."""
     try:
-        told = json.decode(config)
+        decoded = json.decode(config)
     except MsgspecError as error:
         raise MalformedProgramError(f"The program is not a JSON document: {error}.") from None
     except RecursionError:
         raise MalformedProgramError("The program's JSON is nested too deeply.") from None
-    if not isinstance(told, dict) or not {"headers", "pipelines"} <= told.keys():
+    if not isinstance(decoded, dict) or not {"headers", "pipelines"} <= decoded.keys():
         raise MalformedProgramError(
-            "The program has no 'headers' and 'pipelines': compile it for the v1model architecture."
+            "The program lacks 'headers' and 'pipelines': compile it for the v1model architecture."
         )
     try:
-        document = convert(told, Document, strict=True)
+        document = convert(decoded, Document, strict=True)
     except MsgspecError as error:
-        raise MalformedProgramError(f"The program's JSON is not of its types: {error}.") from error
+        raise MalformedProgramError(f"The program's JSON is invalid: {error}.") from error
     for kind in document.header_types:
         _check_fields(kind)
     cells = sum(array.size for array in document.register_arrays)
     cells += sum(array.size or 0 for array in document.counter_arrays)
     if cells > MOST_CELLS:
         raise MalformedProgramError(
-            f"The program's arrays have {cells:,} cells; {MOST_CELLS:,} are the most."
+            f"The program's arrays have {cells:,} cells; the maximum is {MOST_CELLS:,}."
         )
     for nodes, where in _nodes(document):
         for node in nodes:
-            check_node(node, where)
-    return told
+            _check_node(node, where)
+    return decoded
 
 
-def _check_fields(kind: HeaderType) -> None:
+def _check_fields(kind: JsonHeaderType) -> None:
     for field in kind.fields:
         _check_field(field, kind.name)
     if sum(field[1] == "*" for field in kind.fields) > 1:
-        raise MalformedProgramError(f"Header type '{kind.name}' has two fields of any length.")
+        raise MalformedProgramError(f"Header type '{kind.name}' has two fields of variable length.")
     fixed = sum(field[1] for field in kind.fields if isinstance(field[1], int))
     if kind.max_length is not None and 8 * kind.max_length < fixed:
         raise MalformedProgramError(f"Header type '{kind.name}' is longer than its max_length.")
 
 
 def _check_field(field: list[Name | int | bool], kind: str) -> None:
-    """Check a name, a number of bits (``*``: any), and perhaps whether it is signed."""
     if (
         len(field) not in {2, 3}
-        or not is_name(field[0])
-        or not (field[1] == "*" or is_number(field[1], MOST_BITS))
+        or not _is_name(field[0])
+        or not (field[1] == "*" or _is_number(field[1], MOST_BITS))
         or field[1] == 0
         # p4c writes 0 for a bool.
         or (len(field) == 3 and not (isinstance(field[2], int) and field[2] in {0, 1}))
     ):
-        raise malformed(field, f"header type '{kind}'")
+        raise _malformed(field, f"header type '{kind}'")
 
 
 def _nodes(document: Document) -> Iterator[tuple[list[Node], str]]:
-    """Yield the expressions of everything that has some."""
+    """Yield all expressions, with the objects that contain them."""
     for parser in document.parsers:
         for state in parser.parse_states:
             where = f"parser state '{state.name}'"

@@ -1,21 +1,21 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The errors of the software switch that a user can act on."""
+"""Errors of the software switch."""
 
 from switchgnn.base.errors import SwitchGNNError
 
 
 class SoftSwitchError(SwitchGNNError):
-    """Base of every error that the software switch reports."""
+    """Base of all errors of the software switch."""
 
 
 class UnsupportedProgramError(SoftSwitchError):
-    """A program uses something that the switch does not run.
+    """A program uses a feature that the switch does not support.
 
     Args:
-        feature: the primitive, extern or language feature; also an attribute.
-        where: the object of the program that uses it; also an attribute.
-        hint: what the author of the program can do instead; also an attribute.
+        feature: the primitive, extern or language feature.
+        where: the object of the program that uses it.
+        hint: an alternative for the program's author.
     """
 
     def __init__(self, feature: str, where: str, hint: str) -> None:
@@ -26,7 +26,7 @@ class UnsupportedProgramError(SoftSwitchError):
 
 
 class MalformedProgramError(SoftSwitchError):
-    """The bytes given as a program are not a BMv2 JSON document that the switch can read."""
+    """A program is not a valid BMv2 JSON document."""
 
 
 class PortError(SoftSwitchError):
@@ -38,15 +38,11 @@ class GrpcAddressError(SoftSwitchError):
 
 
 class StateFileError(SoftSwitchError):
-    """A file with the state of a switch cannot be read or written."""
+    """A state file cannot be read or written."""
 
 
 class RequestError(SoftSwitchError):
-    """A request of a controller is refused.
-
-    Attributes:
-        code: canonical gRPC status code (``google.rpc.Code``) of the refusal.
-    """
+    """A controller's request is refused; ``code`` is a ``google.rpc.Code``."""
 
     def __init__(self, code: int, message: str) -> None:
         self.code = code

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Takes packets through ingress, the traffic manager and egress."""
+"""Take packets through ingress, the traffic manager and egress."""
 
 import time
 from collections import Counter, deque
@@ -9,10 +9,9 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from switchgnn.softswitch.codegen.compiler import CompiledProgram, Functions
-from switchgnn.softswitch.lines import Queued
 from switchgnn.softswitch.program import DROP_PORT
 from switchgnn.softswitch.replication import Replica, ReplicationEngine
-from switchgnn.softswitch.traffic_manager import TrafficManager
+from switchgnn.softswitch.traffic_manager import Queued, TrafficManager
 
 NORMAL = 0
 INGRESS_CLONE = 1
@@ -21,7 +20,7 @@ RECIRCULATED = 4
 REPLICATED = 5
 RESUBMITTED = 6
 
-# At most this number of recirculated and resubmitted packets waits; others are dropped.
+# Recirculated and resubmitted packets that may wait; others are dropped.
 AGAIN_LIMIT = 1024
 
 Sender = Callable[[bytes], bool]
@@ -29,7 +28,7 @@ Sender = Callable[[bytes], bool]
 
 @dataclass
 class ForwardingCounts:
-    """Packets by what happened to them; the Counters are by port."""
+    """Packets by their fate; the Counters are by port."""
 
     received: Counter[int] = field(default_factory=Counter)
     sent: Counter[int] = field(default_factory=Counter)
@@ -49,17 +48,9 @@ class ForwardingCounts:
 
 
 class Forwarder:
-    """The path of packets through one program; everything here runs in one thread.
+    """The packet path of one program; runs in one thread.
 
-    Args:
-        compiled: the program.
-        functions: the program's functions, bound to its state.
-        replication: the multicast groups and clone sessions.
-        queues: the queues between ingress and egress.
-        senders: a function per attached port that sends a frame. It returns False when the
-            frame is lost and raises BlockingIOError when the port cannot take it now.
-        counts: the counters of what happens to packets.
-        clock: the time in seconds.
+    A sender returns False if the frame is lost and raises BlockingIOError if it must wait.
     """
 
     def __init__(
@@ -80,7 +71,7 @@ class Forwarder:
         self._counts = counts
         self._again: deque[tuple[bytes, int, tuple[Any, ...]]] = deque()
         self._uses_time = compiled.uses_time
-        # The frames that their ports cannot take yet; the packets after them stay queued.
+        # Frames refused by their ports; the packets after them stay queued.
         self.held: dict[int, bytes] = {}
         self._unlimited = not queues.settings.limited
         self._direct = self._unlimited
@@ -97,11 +88,11 @@ class Forwarder:
 
     @property
     def waiting(self) -> bool:
-        """Whether queued packets may be able to leave, so that :meth:`drain` is worth calling."""
+        """Whether queued packets may be able to leave by :meth:`drain`."""
         return self._waiting
 
     def receive(self, port: int, data: bytes) -> None:
-        """Run a packet that arrived on a port through the switch, up to its copies' queues."""
+        """Process a packet that arrived on a port."""
         self._counts.received[port] += 1
         self._pass(data, port, NORMAL, None)
 
@@ -121,7 +112,7 @@ class Forwarder:
         self._waiting = False
 
     def writable(self, port: int) -> None:
-        """Send what waits for a port that takes frames again."""
+        """Send the frames held back for a port that accepts frames again."""
         frame = self.held.pop(port, None)
         if frame is None:
             return
@@ -206,13 +197,13 @@ class Forwarder:
         copy = (cloned, data, pos, EGRESS_CLONE, length, cut, arrived)
         self._replicate(target.replicas, copy)
 
-    def _egress(self, port: int, packet: Queued, queued_behind: int, left_behind: int) -> None:
+    def _egress(self, port: int, packet: Queued, queued_after: int, left_after: int) -> None:
         state, data, pos, instance_type, length, cut, arrived, instance, since = packet
         if cut is None:
             cut = 1 << 31
         out, session, clone_list, recirculate, new_length, cut, after = self._functions.egress(
             state, data, pos, port, instance, instance_type, length, cut, arrived,
-            self._now(), since, queued_behind, left_behind,
+            self._now(), since, queued_after, left_after,
         )  # fmt: skip
         if session >= 0:
             self._clone_egress(session, clone_list, packet, after, new_length)

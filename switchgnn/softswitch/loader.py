@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a BMv2 JSON document into a Program, and refuses what the switch does not run."""
+"""Load a BMv2 JSON document as a Program and refuse unsupported features."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -45,12 +45,7 @@ _SECTIONS = {
 }
 
 
-def refuse_unsupported_sections(document: dict[str, Json]) -> None:
-    """Refuse a program with a section or a field type that the switch does not support.
-
-    Raises:
-        UnsupportedProgramError: the program has one.
-    """
+def _refuse_unsupported_sections(document: dict[str, Json]) -> None:
     for section, (feature, hint) in _SECTIONS.items():
         for item in document.get(section) or ():
             raise UnsupportedProgramError(feature, f"'{item.get('name', section)}'", hint)
@@ -65,14 +60,8 @@ def refuse_unsupported_sections(document: dict[str, Json]) -> None:
             )
 
 
-def refuse_wide_ports(headers: Mapping[str, Header]) -> None:
-    """Refuse a program whose ports have more bits than those of v1model.
-
-    Such numbers come from packets, and each would have a queue and counters of its own.
-
-    Raises:
-        UnsupportedProgramError: its ports are wider.
-    """
+def _refuse_wide_ports(headers: Mapping[str, Header]) -> None:
+    """Refuse wider ports than v1model's, as each port has a queue and counters of its own."""
     metadata = headers.get("standard_metadata")
     for field in metadata.fields if metadata else ():
         if field.name == "egress_spec" and field.width > PORT_BITS:
@@ -87,22 +76,17 @@ def _refuse_other_lengths(header_type: Json) -> None:
     where = f"header type '{header_type['name']}'"
     if header_type.get("length_exp") is not None:
         raise UnsupportedProgramError(
-            "header types with an expression for their length",
+            "header types with a length expression",
             where,
             "give the length to extract, as P4_16 does",
         )
     if header_type.get("max_length") is None and any(f[1] == "*" for f in header_type["fields"]):
         raise UnsupportedProgramError(
-            "fields of any length without a longest one", where, "compile the program with p4c"
+            "fields of variable length without a maximum", where, "compile the program with p4c"
         )
 
 
-def refuse_unsupported_table(table: Json) -> None:
-    """Refuse a table with a property or a match kind that the switch does not support.
-
-    Raises:
-        UnsupportedProgramError: the table has one.
-    """
+def _refuse_unsupported_table(table: Json) -> None:
     where = f"table '{table['name']}'"
     if table.get("type", "simple") != "simple":
         raise UnsupportedProgramError(
@@ -124,14 +108,9 @@ def refuse_unsupported_table(table: Json) -> None:
 
 
 def load_program(config: bytes) -> Program:
-    """Read a program from a BMv2 JSON document.
-
-    Raises:
-        MalformedProgramError: the document cannot be read.
-        UnsupportedProgramError: the program uses a feature that the switch refuses.
-    """
+    """Read a program from a BMv2 JSON document."""
     document = read_document(config)
-    refuse_unsupported_sections(document)
+    _refuse_unsupported_sections(document)
     try:
         return _program(document)
     except (KeyError, IndexError, TypeError, ValueError) as error:
@@ -142,7 +121,7 @@ def load_program(config: bytes) -> Program:
 
 def _program(document: dict[str, Json]) -> Program:
     headers = _headers(document)
-    refuse_wide_ports({header.name: header for header in headers.values()})
+    _refuse_wide_ports({header.name: header for header in headers.values()})
     unions = _unions(document, headers)
     pipelines = {item["name"]: _pipeline(item) for item in document["pipelines"]}
     return Program(
@@ -210,8 +189,8 @@ def _unions(document: dict[str, Json], headers: dict[int, Header]) -> dict[int, 
             header = headers[ident]
             if header.type_name != kind or ident in seen:
                 raise MalformedProgramError(
-                    f"Header '{header.name}' is no member of union '{item['name']}': it is of "
-                    "another type, or in another union."
+                    f"Header '{header.name}' cannot be a member of union '{item['name']}': it has "
+                    "another type or is in another union."
                 )
             seen.add(ident)
             members[name] = header.name
@@ -289,7 +268,7 @@ def _pipeline(item: Json) -> Pipeline:
 
 
 def _table(item: Json) -> Table:
-    refuse_unsupported_table(item)
+    _refuse_unsupported_table(item)
     default = item.get("default_entry")
     return Table(
         name=item["name"],
@@ -371,12 +350,9 @@ def _field_list(item: Json) -> tuple[FieldRef, ...]:
 
 
 class GivenProgram:
-    """A program, from its document.
+    """A program document, parsed and compiled to Python only on demand.
 
-    Where an earlier run has kept the native code of a document, nothing asks for its Python.
-
-    Args:
-        document: the BMv2 JSON document.
+    Cached native code needs neither.
     """
 
     def __init__(self, document: bytes) -> None:
@@ -384,29 +360,14 @@ class GivenProgram:
 
     @cached_property
     def program(self) -> Program:
-        """What the document says.
-
-        Raises:
-            MalformedProgramError: the document cannot be read.
-            UnsupportedProgramError: the program uses a feature that the switch refuses.
-        """
+        """The parsed program."""
         return load_program(self.document)
 
     @cached_property
     def compiled(self) -> CompiledProgram:
-        """The program as Python.
-
-        Raises:
-            MalformedProgramError: the program does not fit together.
-            UnsupportedProgramError: the program uses a feature that the switch refuses.
-        """
+        """The program compiled to Python."""
         return compile_program(self.program)
 
     def check(self) -> None:
-        """See to it that the switch can run the program.
-
-        Raises:
-            MalformedProgramError: it is no program.
-            UnsupportedProgramError: the program uses a feature that the switch refuses.
-        """
+        """Raise SoftSwitchError if the switch cannot run the program."""
         _ = self.compiled

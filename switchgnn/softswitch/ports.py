@@ -1,11 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a port is attached to, and how the command line says it."""
+"""Ports of the switch: packet sockets on network interfaces, and UDP sockets."""
 
-import ctypes
-import fcntl
 import socket
 import struct
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -16,197 +15,10 @@ from switchgnn.softswitch.errors import PortError
 from switchgnn.softswitch.program import DROP_PORT
 
 _MOST_UDP = 65535
-
-
-@dataclass(frozen=True)
-class EthernetSpec:
-    """A port that is attached to a network interface, by its name."""
-
-    interface: str
-
-
-@dataclass(frozen=True)
-class XdpSpec:
-    """As EthernetSpec, through an AF_XDP socket in place of a packet socket."""
-
-    interface: str
-
-
-@dataclass(frozen=True)
-class UdpSpec:
-    """A port that is attached to a UDP socket: one Ethernet frame per datagram, both ways."""
-
-    local: tuple[str, int]
-    peer: tuple[str, int]
-
-
-PortSpec = EthernetSpec | XdpSpec | UdpSpec
-
-
-def parse_port(text: str) -> tuple[int, PortSpec]:
-    """Read a port number and its attachment.
-
-    They are written ``1=eth:NAME``, ``1=xdp:NAME`` or ``1=udp:IP:PORT:IP:PORT``.
-
-    Raises:
-        PortError: the text has another form.
-    """
-    number, _, target = text.partition("=")
-    kind, *parts = target.split(":")
-    try:
-        port = _port_number(int(number), text)
-        if kind in {"eth", "xdp"} and len(parts) == 1 and parts[0]:
-            return port, EthernetSpec(parts[0]) if kind == "eth" else XdpSpec(parts[0])
-        if kind == "udp" and len(parts) == 4:
-            local, peer = int(parts[1]), int(parts[3])
-            if not (0 <= local <= _MOST_UDP and 0 <= peer <= _MOST_UDP):
-                raise PortError(f"Port '{text}' needs UDP ports from 0 to {_MOST_UDP}.")
-            return port, UdpSpec((parts[0], local), (parts[2], peer))
-    except ValueError:
-        pass
-    raise PortError(
-        f"Port '{text}' is not understood: write NUMBER=eth:INTERFACE, NUMBER=xdp:INTERFACE or "
-        "NUMBER=udp:LOCAL_IP:PORT:PEER_IP:PORT."
-    )
-
-
-def _port_number(number: int, text: str) -> int:
-    if not 0 <= number < DROP_PORT:
-        raise PortError(f"Port '{text}' needs a number from 0 to {DROP_PORT - 1}.")
-    return number
-
-
-class Port(Protocol):
-    """An attached port; neither receiving nor sending ever blocks."""
-
-    @property
-    def receive(self) -> Callable[[int], bytes]:
-        """Function that returns the next frame up to a length, or raises BlockingIOError."""
-
-    @property
-    def frame_bytes(self) -> int:
-        """The length of the longest frame."""
-
-    @property
-    def may_refuse(self) -> bool:
-        """Whether the kernel keeps frames that it is given, and takes no more of them for a time.
-
-        Such a port is given one frame at a time, so that the next one waits where the program
-        reads the depth of the queue.
-        """
-
-    def fileno(self) -> int:
-        """Return the file descriptor to wait on."""
-
-    def send(self, frame: bytes) -> bool:
-        """Send a frame and return whether the kernel took it.
-
-        Raises:
-            BlockingIOError: the port cannot take a frame now.
-        """
-
-    def close(self) -> None:
-        """Detach the port."""
-
-
-_HEADER = struct.Struct("=IHHII")  # struct nlmsghdr: length, type, flags, sequence, port
-_LINK = struct.Struct("=BxHiII")  # struct ifinfomsg: family, type, index, flags, change
-_ATTRIBUTE = struct.Struct("=HH")  # struct nlattr: length, type
-_REQUEST = 1
-_GET_LINK, _NEW_LINK = 18, 16
-_MTU, _QDISC = 4, 6
-_UP = 1  # IFF_UP
-_TYPE_BITS = 0x3FFF
-_ANSWER_BYTES = 1 << 16
-_SIOCETHTOOL = 0x8946
-# struct ethtool_channels of linux/ethtool.h: the command, four maxima, then what there is.
-_CHANNELS = struct.Struct("=9I")
-_GET_CHANNELS = 0x3C
-
-
-@dataclass(frozen=True)
-class Interface:
-    """A network interface.
-
-    Attributes:
-        index: its number in the network namespace.
-        up: whether somebody has switched it on; a cable it may lack nevertheless.
-        mtu: the bytes of the longest packet.
-        qdisc: the name of its queueing discipline; ``noqueue`` where frames never wait.
-        receive_queues: how many queues it receives in.
-    """
-
-    index: int
-    up: bool
-    mtu: int
-    qdisc: str
-    receive_queues: int
-
-    @property
-    def queues(self) -> bool:
-        """Whether frames that are sent may wait in it."""
-        return self.qdisc != "noqueue"
-
-
-def find_interface(name: str) -> Interface:
-    """Ask the kernel for an interface; https://man7.org/linux/man-pages/man7/rtnetlink.7.html.
-
-    Raises:
-        OSError: there is none of that name.
-    """
-    index = socket.if_nametoindex(name)
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as sock:
-        length = _HEADER.size + _LINK.size
-        request = _HEADER.pack(length, _GET_LINK, _REQUEST, 1, 0)
-        sock.sendall(request + _LINK.pack(0, 0, index, 0, 0))
-        answer = sock.recv(_ANSWER_BYTES)
-    length, kind, *_ = _HEADER.unpack_from(answer)
-    flags = _LINK.unpack_from(answer, _HEADER.size)[3]
-    if kind != _NEW_LINK:
-        raise OSError(f"the kernel says nothing of '{name}'")
-    found = _attributes(answer[_HEADER.size + _LINK.size : length])
-    return Interface(
-        index=index,
-        up=bool(flags & _UP),
-        mtu=_number(found, _MTU),
-        qdisc=found.get(_QDISC, b"").rstrip(b"\0").decode(),
-        receive_queues=_receive_queues(name),
-    )
-
-
-def _receive_queues(name: str) -> int:
-    """Return how many queues are in use, 1 where the driver says nothing of them."""
-    channels = ctypes.create_string_buffer(_CHANNELS.pack(_GET_CHANNELS, *(0,) * 8))
-    request = struct.pack("16sP", name.encode(), ctypes.addressof(channels))
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        try:
-            fcntl.ioctl(sock.fileno(), _SIOCETHTOOL, request)
-        except OSError:
-            return 1
-    _, _, _, _, _, receiving, _, _, combined = _CHANNELS.unpack_from(channels.raw)
-    return int(receiving + combined)
-
-
-def _attributes(data: bytes) -> dict[int, bytes]:
-    found = {}
-    place = 0
-    while place + _ATTRIBUTE.size <= len(data):
-        length, kind = _ATTRIBUTE.unpack_from(data, place)
-        if length < _ATTRIBUTE.size:
-            break
-        found[kind & _TYPE_BITS] = data[place + _ATTRIBUTE.size : place + length]
-        place += (length + 3) // 4 * 4
-    return found
-
-
-def _number(found: dict[int, bytes], kind: int) -> int:
-    return int(struct.unpack("=I", found[kind])[0]) if kind in found else 0
-
-
 RECEIVE_BUFFER_BYTES = 32 << 20
 _SEND_BUFFER_FRAMES = 3
 _UDP_FRAME_BYTES = 65_535
-ETHERNET_OVERHEAD_BYTES = 18
+_ETHERNET_OVERHEAD_BYTES = 18
 
 _ETH_P_ALL = 3
 _SOL_PACKET = 263
@@ -222,15 +34,93 @@ _VLAN_PROTOCOL_VALID = 1 << 6
 _ETHERTYPE_VLAN = 0x8100
 _ADDRESSES_BYTES = 12
 
+_HEADER = struct.Struct("=IHHII")  # struct nlmsghdr: length, type, flags, sequence, port
+_LINK = struct.Struct("=BxHiII")  # struct ifinfomsg: family, type, index, flags, change
+_ATTRIBUTE = struct.Struct("=HH")  # struct nlattr: length, type
+_REQUEST = 1
+_GET_LINK, _NEW_LINK = 18, 16
+_MTU, _QDISC = 4, 6
+_UP = 1  # IFF_UP
+_TYPE_BITS = 0x3FFF
+_ANSWER_BYTES = 1 << 16
+
+
+@dataclass(frozen=True)
+class EthernetSpec:
+    """A port on a network interface."""
+
+    interface: str
+
+
+@dataclass(frozen=True)
+class UdpSpec:
+    """A port on a UDP socket: one Ethernet frame per datagram."""
+
+    local: tuple[str, int]
+    peer: tuple[str, int]
+
+
+PortSpec = EthernetSpec | UdpSpec
+
+
+def parse_port(text: str) -> tuple[int, PortSpec]:
+    """Parse ``1=eth:NAME`` or ``1=udp:IP:PORT:IP:PORT``."""
+    number, _, target = text.partition("=")
+    kind, *parts = target.split(":")
+    try:
+        port = _port_number(int(number), text)
+        if kind == "eth" and len(parts) == 1 and parts[0]:
+            return port, EthernetSpec(parts[0])
+        if kind == "udp" and len(parts) == 4:
+            local, peer = int(parts[1]), int(parts[3])
+            if not (0 <= local <= _MOST_UDP and 0 <= peer <= _MOST_UDP):
+                raise PortError(f"Port '{text}' needs UDP ports from 0 to {_MOST_UDP}.")
+            return port, UdpSpec((parts[0], local), (parts[2], peer))
+    except ValueError:
+        pass
+    raise PortError(
+        f"Invalid port '{text}': write NUMBER=eth:INTERFACE or "
+        "NUMBER=udp:LOCAL_IP:PORT:PEER_IP:PORT."
+    )
+
+
+def _port_number(number: int, text: str) -> int:
+    if not 0 <= number < DROP_PORT:
+        raise PortError(f"Port '{text}' needs a number from 0 to {DROP_PORT - 1}.")
+    return number
+
+
+class Port(Protocol):
+    """An attached port; neither receiving nor sending ever blocks."""
+
+    @property
+    def receive(self) -> Callable[[int], bytes]:
+        """Function that returns the next frame, cut to a length, or raises BlockingIOError."""
+
+    @property
+    def frame_bytes(self) -> int:
+        """The length of the longest frame."""
+
+    @property
+    def may_refuse(self) -> bool:
+        """Whether the kernel may queue frames, or refuse them for a time.
+
+        Such a port gets one frame at a time, so that others wait in the egress queue, whose depth
+        the program reads.
+        """
+
+    def fileno(self) -> int:
+        """Return the file descriptor to wait on."""
+
+    def send(self, frame: bytes) -> bool:
+        """Send a frame; return False if it is lost, raise BlockingIOError if it must wait."""
+
+    def close(self) -> None:
+        """Detach the port."""
+
 
 class SocketPort:
-    """A port over a non-blocking socket.
-
-    Args:
-        sock: the socket.
-        frame_bytes: the length of the longest frame.
-        may_refuse: whether the kernel may take no more frames for a time.
-    """
+    """A port over a non-blocking socket."""
 
     def __init__(self, sock: socket.socket, frame_bytes: int, *, may_refuse: bool = True) -> None:
         self._socket = sock
@@ -244,11 +134,7 @@ class SocketPort:
         return self._socket.fileno()
 
     def send(self, frame: bytes) -> bool:
-        """Send a frame and return whether the kernel took it.
-
-        Raises:
-            BlockingIOError: the port cannot take a frame now.
-        """
+        """Send a frame; return False if it is lost, raise BlockingIOError if it must wait."""
         try:
             self._send(frame)
         except BlockingIOError:
@@ -267,11 +153,6 @@ class EthernetPort(SocketPort):
 
     The kernel takes a VLAN tag out of the frame and delivers it separately; the port puts
     it back, so that the program sees the frame as it was on the wire.
-
-    Args:
-        sock: the packet socket.
-        frame_bytes: the length of the longest frame.
-        may_refuse: whether frames may wait in the interface.
     """
 
     def __init__(self, sock: socket.socket, frame_bytes: int, *, may_refuse: bool = True) -> None:
@@ -295,16 +176,12 @@ def _with_tag(frame: bytes, auxdata: bytes) -> bytes:
 
 
 def open_ethernet(number: int, spec: EthernetSpec) -> EthernetPort:
-    """Attach a port to an interface.
-
-    Raises:
-        PortError: the interface is not there, is down, or may not be used.
-    """
-    sock = packet_socket(number)
+    """Open a packet socket on an interface that is up."""
+    sock = _packet_socket(number)
     try:
         sock.setblocking(False)
         _enlarge_buffer(sock)
-        _ignore_outgoing(sock)
+        sock.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
         sock.setsockopt(_SOL_PACKET, _PACKET_AUXDATA, 1)
         # The socket receives only after bind, when it knows its one interface.
         sock.bind((spec.interface, _ETH_P_ALL))
@@ -314,8 +191,10 @@ def open_ethernet(number: int, spec: EthernetSpec) -> EthernetPort:
                 f"Port {number} cannot use interface '{spec.interface}', which is down: "
                 f"ip link set {spec.interface} up."
             )
-        promiscuous(sock, interface)
-        frame_bytes = interface.mtu + ETHERNET_OVERHEAD_BYTES
+        # The interface stays promiscuous as long as the socket is open.
+        request = struct.pack("iHH8s", interface.index, _PACKET_MR_PROMISC, 0, b"")
+        sock.setsockopt(_SOL_PACKET, _PACKET_ADD_MEMBERSHIP, request)
+        frame_bytes = interface.mtu + _ETHERNET_OVERHEAD_BYTES
         # Frames should wait in the egress queue, whose depth the program reads, and not in
         # the kernel, which holds hundreds of small frames for a shaped interface. An
         # unshaped veth releases the buffer before send returns, so the smallest buffer does
@@ -335,48 +214,28 @@ def open_ethernet(number: int, spec: EthernetSpec) -> EthernetPort:
         ) from None
 
 
-def packet_socket(number: int) -> socket.socket:
-    """Return a packet socket that receives nothing yet.
-
-    Raises:
-        PortError: packet sockets may not be opened.
-    """
+def _packet_socket(number: int) -> socket.socket:
     try:
         return socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
     except PermissionError:
         raise PortError(
-            f"Port {number} needs the right to open packet sockets: run as root or with "
-            "CAP_NET_RAW."
+            f"Port {number} may not open packet sockets: run as root or with CAP_NET_RAW."
         ) from None
 
 
-def _ignore_outgoing(sock: socket.socket) -> None:
-    sock.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
-
-
-def promiscuous(sock: socket.socket, interface: Interface) -> None:
-    """Have an interface receive what is for others, as long as a packet socket is open."""
-    request = struct.pack("iHH8s", interface.index, _PACKET_MR_PROMISC, 0, b"")
-    sock.setsockopt(_SOL_PACKET, _PACKET_ADD_MEMBERSHIP, request)
-
-
 def open_udp(spec: UdpSpec) -> SocketPort:
-    """Attach a port to a UDP socket.
-
-    Raises:
-        PortError: its address cannot be used.
-    """
+    """Open a connected UDP socket."""
     try:
         sock = connected_udp(spec.local, spec.peer)
     except (OSError, UnicodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "no such name"
         raise PortError(
             f"UDP address {spec.local[0]}:{spec.local[1]} cannot be used: "
-            f"{why or error}; stop what uses it or choose another port."
+            f"{why or error}; free it or choose another port."
         ) from None
     sock.setblocking(False)
     _enlarge_buffer(sock)
-    # On this machine a datagram is with its receiver when the call returns.
+    # Over loopback a datagram has reached its receiver when the call returns.
     local = ip_address(sock.getpeername()[0]).is_loopback
     return SocketPort(sock, _UDP_FRAME_BYTES, may_refuse=not local)
 
@@ -385,46 +244,81 @@ def _enlarge_buffer(sock: socket.socket) -> None:
     try:
         sock.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, RECEIVE_BUFFER_BYTES)
     except PermissionError:
-        # Without the right to exceed the kernel's limit, that limit applies.
+        # Unprivileged: net.core.rmem_max applies.
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
 
 
-XdpOpener = Callable[[int, XdpSpec], Port]
+@dataclass(frozen=True)
+class Interface:
+    """A network interface.
 
-
-def open_ports(
-    specs: Iterable[tuple[int, PortSpec]], open_xdp: XdpOpener | None = None
-) -> dict[int, Port]:
-    """Attach every port, or none if one fails.
-
-    Args:
-        specs: the number of each port, and what it is attached to.
-        open_xdp: attaches those with AF_XDP sockets; None: there may be none.
-
-    Returns:
-        The ports by number.
-
-    Raises:
-        PortError: a port is given twice or cannot be attached.
+    Attributes:
+        index: its number in the network namespace.
+        up: whether it is administratively up; the carrier may still be missing.
+        mtu: bytes of the longest packet.
+        qdisc: its queueing discipline; ``noqueue`` where frames never wait.
     """
+
+    index: int
+    up: bool
+    mtu: int
+    qdisc: str
+
+    @property
+    def queues(self) -> bool:
+        """Whether sent frames may wait in it."""
+        return self.qdisc != "noqueue"
+
+
+def find_interface(name: str) -> Interface:
+    """Ask the kernel for an interface, or raise OSError.
+
+    https://man7.org/linux/man-pages/man7/rtnetlink.7.html
+    """
+    index = socket.if_nametoindex(name)
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as sock:
+        length = _HEADER.size + _LINK.size
+        request = _HEADER.pack(length, _GET_LINK, _REQUEST, 1, 0)
+        sock.sendall(request + _LINK.pack(0, 0, index, 0, 0))
+        answer = sock.recv(_ANSWER_BYTES)
+    length, kind, *_ = _HEADER.unpack_from(answer)
+    flags = _LINK.unpack_from(answer, _HEADER.size)[3]
+    if kind != _NEW_LINK:
+        raise OSError(f"the kernel does not report '{name}'")
+    found = _attributes(answer[_HEADER.size + _LINK.size : length])
+    return Interface(
+        index=index,
+        up=bool(flags & _UP),
+        mtu=int.from_bytes(found.get(_MTU, b""), sys.byteorder),
+        qdisc=found.get(_QDISC, b"").rstrip(b"\0").decode(),
+    )
+
+
+def _attributes(data: bytes) -> dict[int, bytes]:
+    found = {}
+    place = 0
+    while place + _ATTRIBUTE.size <= len(data):
+        length, kind = _ATTRIBUTE.unpack_from(data, place)
+        if length < _ATTRIBUTE.size:
+            break
+        found[kind & _TYPE_BITS] = data[place + _ATTRIBUTE.size : place + length]
+        place += (length + 3) // 4 * 4
+    return found
+
+
+def open_ports(specs: Iterable[tuple[int, PortSpec]]) -> dict[int, Port]:
+    """Attach every port, or none if one fails."""
     ports: dict[int, Port] = {}
     try:
         for number, spec in specs:
             if number in ports:
                 raise PortError(f"Port {number} is given twice: use each number once.")
-            ports[number] = _open(number, spec, open_xdp)
+            if isinstance(spec, EthernetSpec):
+                ports[number] = open_ethernet(number, spec)
+            else:
+                ports[number] = open_udp(spec)
     except PortError:
         for port in ports.values():
             port.close()
         raise
     return ports
-
-
-def _open(number: int, spec: PortSpec, open_xdp: XdpOpener | None) -> Port:
-    if isinstance(spec, EthernetSpec):
-        return open_ethernet(number, spec)
-    if isinstance(spec, UdpSpec):
-        return open_udp(spec)
-    if open_xdp is None:
-        raise PortError(f"Port {number} cannot be 'xdp:{spec.interface}' here: take 'eth:'.")
-    return open_xdp(number, spec)

@@ -9,9 +9,8 @@ from typing import Any
 Json = Any
 FieldRef = tuple[str, str]
 
-# The egress port of packets that are dropped.
 PORT_BITS = 9
-DROP_PORT = 511
+DROP_PORT = 511  # the egress port of dropped packets
 
 
 @dataclass(frozen=True)
@@ -19,10 +18,9 @@ class FieldType:
     """One field of a header type.
 
     Attributes:
-        name: its name.
-        width: its bits; the most bits of a ``varbit``.
+        width: bits; the maximum of a ``varbit``.
         signed: whether it is two's complement.
-        varbit: whether packets bring its length, which is a number of bytes.
+        varbit: whether packets carry its length, a number of bytes.
     """
 
     name: str
@@ -42,12 +40,12 @@ class Header:
 
     @property
     def width(self) -> int:
-        """The most bits of all fields together."""
+        """Bits of all fields, at most."""
         return sum(field.width for field in self.fields)
 
     @property
     def fixed_width(self) -> int:
-        """The bits of all fields but the ``varbit``."""
+        """Bits of all fields but the ``varbit``."""
         return sum(field.width for field in self.fields if not field.varbit)
 
 
@@ -61,7 +59,7 @@ class HeaderStack:
 
 @dataclass(frozen=True)
 class HeaderUnion:
-    """Headers of which at most one is valid: their names by those of the union's members."""
+    """A header union: header names by member."""
 
     name: str
     type_name: str
@@ -237,7 +235,7 @@ class Checksum:
 
 @dataclass(frozen=True)
 class Program:
-    """A whole program: everything that the code generators read."""
+    """A program, as the code generators read it."""
 
     headers: Mapping[str, Header]
     stacks: Mapping[str, HeaderStack]
@@ -262,7 +260,7 @@ class Program:
         return {**self.ingress.tables, **self.egress.tables}
 
     def stack_size(self, name: str) -> int:
-        """Return how many elements a stack of headers or of unions has."""
+        """Return the number of elements of a stack of headers or unions."""
         stack = self.stacks.get(name) or self.union_stacks[name]
         return len(stack.elements)
 

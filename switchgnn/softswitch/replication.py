@@ -9,7 +9,7 @@ from typing import TypeVar
 
 @dataclass(frozen=True)
 class Replica:
-    """One copy: its egress port and its instance, which egress sees as ``egress_rid``."""
+    """One copy; egress sees ``instance`` as ``egress_rid``."""
 
     port: int
     instance: int
@@ -28,28 +28,28 @@ Value = TypeVar("Value")
 
 
 class Published(dict[int, Value]):
-    """A dictionary that tells of its changes; None stands for what is removed."""
+    """A dictionary that reports changes to a listener; None reports a removal."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._tell: Callable[[int, Value | None], None] | None = None
+        self._listener: Callable[[int, Value | None], None] | None = None
 
-    def tell(self, listener: Callable[[int, Value | None], None] | None) -> None:
-        """Tell a listener of all that there is, and from now on of every change."""
-        self._tell = listener
+    def subscribe(self, listener: Callable[[int, Value | None], None] | None) -> None:
+        """Report the present items and every later change to a listener."""
+        self._listener = listener
         if listener is not None:
             for ident, value in self.items():
                 listener(ident, value)
 
     def __setitem__(self, ident: int, value: Value) -> None:
         super().__setitem__(ident, value)
-        if self._tell is not None:
-            self._tell(ident, value)
+        if self._listener is not None:
+            self._listener(ident, value)
 
     def __delitem__(self, ident: int) -> None:
         super().__delitem__(ident)
-        if self._tell is not None:
-            self._tell(ident, None)
+        if self._listener is not None:
+            self._listener(ident, None)
 
     def clear(self) -> None:
         """Remove everything."""

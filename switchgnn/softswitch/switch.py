@@ -21,7 +21,6 @@ from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.native.build import Backend, NoCompilerError
 from switchgnn.softswitch.native.engine import NativeEngine, load_native
 from switchgnn.softswitch.native.loop import NativeLoop
-from switchgnn.softswitch.native.xdp import open_xdp
 from switchgnn.softswitch.p4runtime.server import P4RuntimeServer, TlsFiles
 from switchgnn.softswitch.p4runtime.service import P4RuntimeService
 from switchgnn.softswitch.ports import Port, PortSpec, open_ports
@@ -34,20 +33,14 @@ Result = TypeVar("Result")
 
 _LOG = logging.getLogger("softswitch.loop")
 
-# Frames taken from one port before the other ports and the controllers are served.
+# Frames read from one port before other ports and controllers are served.
 _FRAMES_PER_TURN = 32
-# Recirculations before the controllers' requests are served again.
+# Recirculations before controllers are served again.
 _AGAIN_PER_TURN = 256
 
 
 class EventLoop:
-    """Waits for frames, timers and requests; ``forwarder`` is None until a program is loaded.
-
-    Args:
-        ports: the attached ports by number.
-        queues: the queues whose packets leave when their time has come.
-        counts: the counters for frames that no forwarder takes, and for errors.
-    """
+    """Wait for frames, timers and requests; ``forwarder`` is None until a program is loaded."""
 
     def __init__(
         self, ports: Mapping[int, Port], queues: TrafficManager, counts: ForwardingCounts
@@ -75,7 +68,7 @@ class EventLoop:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread and release what the loop holds; pending requests are run first."""
+        """Run pending requests, end the thread and close the descriptors."""
         if self._thread is not None:
             self._stopping = True
             os.eventfd_write(self._wake, 1)
@@ -129,7 +122,7 @@ class EventLoop:
 
     def _wait(self, timeout: float) -> list[tuple[int, int]]:
         if timeout > 0.0:
-            # A line sends many frames in a millisecond, the unit of epoll; select waits shorter.
+            # Epoll counts milliseconds, in which a line sends many frames; select is finer.
             select.select([self._epoll], [], [], timeout)
             timeout = 0.0
         return self._epoll.poll(timeout)
@@ -159,14 +152,13 @@ class EventLoop:
     def _read_port(self, number: int, port: Port) -> None:
         forwarder = self.forwarder
         for _ in range(_FRAMES_PER_TURN):
-            # Recirculated packets go first. If they never end, a new frame must still be
-            # taken now and then, or the ports would never be read again.
+            # Recirculated packets go first, within a limit: they may never end.
             if forwarder is not None and forwarder.busy:
                 self._guarded(forwarder.run_again, _AGAIN_PER_TURN)
             try:
                 frame = port.receive(port.frame_bytes)
             except OSError:
-                # There is nothing more to read, or the interface or the peer is away.
+                # Nothing to read, or the interface or the peer is down.
                 return
             if forwarder is None:
                 self._counts.without_program += 1
@@ -188,13 +180,7 @@ _SWITCH_LOG = logging.getLogger("softswitch.switch")
 
 
 class QueueCounts:
-    """What the queues of a switch have seen, whichever back end runs its program.
-
-    Args:
-        settings: the depth and the speed of the queues.
-        queues: those of the Python back end.
-        engine: the native engine, or None.
-    """
+    """Counts of the egress queues, for either back end."""
 
     def __init__(
         self, settings: QueueSettings, queues: TrafficManager, engine: NativeEngine | None
@@ -205,33 +191,33 @@ class QueueCounts:
 
     @property
     def tail_drops(self) -> Counter[int]:
-        """Packets that found the queue of a port full, by port."""
+        """Packets dropped because their queue was full, by port."""
         drops = Counter(self._queues.tail_drops)
         if self._engine is not None:
             drops.update(self._engine.tail_drops())
         return drops
 
     def length(self, port: int) -> int:
-        """Return the number of packets that wait for a port."""
+        """Return the number of packets queued for a port."""
         return self._queues.length(port) if self._engine is None else self._engine.length(port)
 
 
 class SoftSwitch:
-    """A switch that runs programs that p4c compiled for BMv2's simple_switch.
+    """A switch that runs programs compiled by p4c for BMv2's simple_switch.
 
     Args:
-        ports: what each port number (0 to 510) is attached to. Other ports exist too: what
-            is sent to them is dropped after egress.
-        device_id: the device id that P4Runtime clients must use.
-        grpc: where it serves P4Runtime, ``unix:PATH`` for its owner alone, or HOST:PORT (port 0:
-            any free one); None for no server.
-        cpu_port: the port at which packet-outs arrive and packet-ins leave, or None.
-        queues: the depth and the speed of the egress queues.
-        tls: the files for TLS, or None for plain connections.
-        backend: which code programs become.
+        ports: attachments by port number (0 to 510); frames to other ports are dropped after
+            egress.
+        device_id: the device id of P4Runtime requests.
+        grpc: P4Runtime address, ``unix:PATH`` (owner only) or HOST:PORT (0: any free port); None
+            for no server.
+        cpu_port: the port of packet-outs and packet-ins, or None.
+        queues: limits of the egress queues.
+        tls: TLS files, or None for plain connections.
+        backend: the code generated for programs.
 
     Raises:
-        NoCompilerError: the back end is to be native, and there is no compiler.
+        NoCompilerError: the native back end is requested and there is no compiler.
     """
 
     def __init__(
@@ -247,8 +233,8 @@ class SoftSwitch:
     ) -> None:
         if backend is Backend.NATIVE and find_compiler() is None:
             raise NoCompilerError(
-                "The native back end needs a C++ compiler, and none is on the PATH: "
-                "apt-get install g++, or take --backend python."
+                "The native back end needs a C++ compiler on the PATH: "
+                "apt-get install g++, or use --backend python."
             )
         self.device_id = device_id
         self.backend = backend
@@ -267,7 +253,7 @@ class SoftSwitch:
         self._ports: dict[int, Port] = {}
         self._loop: EventLoop | NativeLoop | None = None
         self._engine: NativeEngine | None = None
-        # Held while the loop is used, so that it is not replaced meanwhile.
+        # Held while the loop is in use, so that it is not replaced.
         self._swapping = threading.RLock()
         self._packet_in: Sender | None = None
         self._server: P4RuntimeServer | None = None
@@ -275,44 +261,41 @@ class SoftSwitch:
 
     @property
     def counts(self) -> ForwardingCounts:
-        """What has happened to packets since the switch was made."""
+        """Packet counts since the switch was created."""
         return self._counts if self._engine is None else self._counts + self._engine.counts()
 
     @property
     def queues(self) -> QueueCounts:
-        """What the egress queues have seen."""
+        """Counts of the egress queues."""
         return QueueCounts(self._queue_settings, self._queues, self._engine)
 
     @property
-    def runs_native_code(self) -> bool:
-        """Whether the program that is loaded runs as native code."""
-        return self._engine is not None
-
-    @property
     def grpc_address(self) -> str:
-        """``unix:PATH`` or HOST:PORT that the server listens on.
+        """The server's address, ``unix:PATH`` or HOST:PORT.
 
         Raises:
-            SoftSwitchError: the switch is not started or has no server.
+            SoftSwitchError: no server is running.
         """
         if self._server is None:
-            raise SoftSwitchError("The switch serves no P4Runtime: start it with a gRPC address.")
+            raise SoftSwitchError(
+                "The switch does not serve P4Runtime: start it with a gRPC address."
+            )
         return self._server.address
 
     def start(self, prepare: Callable[[P4RuntimeService], None] | None = None) -> None:
-        """Attach the ports and start forwarding and serving; do nothing when already started.
+        """Attach the ports and start forwarding and serving, unless already started.
 
         Args:
-            prepare: called when all is attached, and before a packet or a controller is served.
+            prepare: called after the ports are attached, before any packet or request is served.
 
         Raises:
             PortError: a port cannot be attached.
             GrpcAddressError: the gRPC address cannot be used.
-            SoftSwitchError: what prepares it says so.
+            SoftSwitchError: raised by ``prepare``.
         """
         if self._loop is not None:
             return
-        self._ports = open_ports(self._port_specs.items(), open_xdp)
+        self._ports = open_ports(self._port_specs.items())
         try:
             service = self._attach()
             if service is not None and self._grpc is not None:
@@ -356,7 +339,7 @@ class SoftSwitch:
         self._senders.clear()
 
     def wait_until_ready(self, timeout: float = 10.0) -> None:
-        """Wait until the switch forwards and serves, for at most ``timeout`` seconds.
+        """Wait at most ``timeout`` seconds until the switch forwards and serves.
 
         Raises:
             SoftSwitchError: it was not started in time.
@@ -365,7 +348,7 @@ class SoftSwitch:
             raise SoftSwitchError(f"The switch was not ready after {timeout} s: call start().")
 
     def stop(self) -> None:
-        """Stop serving and forwarding, and detach the ports; do nothing when already stopped."""
+        """Stop serving and forwarding and detach the ports; may be repeated."""
         self._ready.clear()
         if self._server is not None:
             self._server.stop()
@@ -401,7 +384,7 @@ class SoftSwitch:
 
         Raises:
             MalformedProgramError: the document cannot be read.
-            UnsupportedProgramError: the program uses a feature that the switch refuses.
+            UnsupportedProgramError: the program uses an unsupported feature.
         """
         return self.install(GivenProgram(config))
 
@@ -428,8 +411,8 @@ class SoftSwitch:
             if engine is not None:
                 engine.publish(self.replication)
             else:
-                self.replication.groups.tell(None)
-                self.replication.sessions.tell(None)
+                self.replication.groups.subscribe(None)
+                self.replication.sessions.subscribe(None)
             if running:
                 self._loop = self._new_loop()
                 self._loop.start()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Match tables at run time: exact, longest prefix, and prioritised ternary and range."""
+"""Match tables: exact, longest prefix, and prioritised ternary and range."""
 
 from abc import ABC, abstractmethod
 from bisect import insort
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 Key = int | tuple[int, ...]
-# What the generated code reads: action number, parameters, and [packets, bytes] or None.
+# For generated code: action number, parameters, and [packets, bytes] or None.
 Target = tuple[int, tuple[int, ...], MutableSequence[int] | None]
 
 
@@ -56,7 +56,7 @@ EntryKey = tuple[tuple[Match, ...], int]  # matches and priority
 
 @dataclass
 class Entry:
-    """One installed entry; the largest ``priority`` wins, and it is 0 where it has no meaning."""
+    """An installed entry; the largest ``priority`` wins, 0 where priorities do not apply."""
 
     matches: tuple[Match, ...]
     priority: int
@@ -66,7 +66,7 @@ class Entry:
 
     @property
     def key(self) -> EntryKey:
-        """The matches and the priority, which together are unique in a table."""
+        """Matches and priority, unique in a table."""
         return self.matches, self.priority
 
 
@@ -86,7 +86,7 @@ class Matcher(Protocol):
 
 
 class ExactMatcher:
-    """Matches keys whose fields are all exact, with one dictionary."""
+    """Matches exact keys with one dictionary."""
 
     def __init__(self) -> None:
         self._targets: dict[Key, Target] = {}
@@ -111,13 +111,7 @@ def _exact_key(entry: Entry) -> Key:
 
 
 class PrefixMatcher:
-    """Matches one prefix among exact fields, with one dictionary per prefix length.
-
-    Args:
-        position: the place of the prefix field in the key.
-        width: the width of the prefix field in bits.
-        single: whether the prefix field is the only one, so that a key is one integer.
-    """
+    """Matches one prefix among exact fields, with a dictionary per prefix length."""
 
     def __init__(self, position: int, width: int, single: bool) -> None:
         self._position = position
@@ -189,13 +183,13 @@ class _Ranked:
     entry: Entry = field(compare=False)
 
 
-# Remembered answers per table; when there are more, all are forgotten.
+# Cached answers per table; the cache is cleared when full.
 _REMEMBERED = 4096
 _UNKNOWN: Target = (-2, (), None)
 
 
 class PriorityMatcher:
-    """Matches ternary and range fields by priority, and remembers recent keys."""
+    """Matches ternary and range fields by priority; caches recent keys."""
 
     def __init__(self) -> None:
         self._ranked: list[_Ranked] = []
@@ -254,12 +248,7 @@ def matches(match: Match, value: int) -> bool:
 
 
 class EntryTable(ABC):
-    """The entries of one table, for controllers; ``default`` stays the same list object.
-
-    Args:
-        initial: the program's default entry.
-        constants: the entries that the program declares.
-    """
+    """The entries of one table; generated code holds the list ``default``."""
 
     def __init__(self, initial: Target, constants: tuple[Entry, ...]) -> None:
         self.initial_default = initial
@@ -285,11 +274,11 @@ class EntryTable(ABC):
 
     @abstractmethod
     def set_counts(self, key: EntryKey, counts: tuple[int, int]) -> None:
-        """Set the packets and bytes that an entry with direct counters has counted."""
+        """Set the packet and byte counts of an entry with direct counters."""
 
     @abstractmethod
     def snapshot(self) -> Iterable[Entry]:
-        """Return the entries as they are now, with what they have counted."""
+        """Return a copy of the entries with their counts."""
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -310,13 +299,7 @@ class EntryTable(ABC):
 
 
 class MatchTable(EntryTable):
-    """A table whose entries generated Python code looks up.
-
-    Args:
-        matcher: finds the entry of a key.
-        initial: the program's default entry.
-        constants: the entries that the program declares.
-    """
+    """A table of a program that runs as Python."""
 
     def __init__(self, matcher: Matcher, initial: Target, constants: tuple[Entry, ...]) -> None:
         self.matcher = matcher
@@ -342,13 +325,13 @@ class MatchTable(EntryTable):
         self.matcher.clear()
 
     def set_counts(self, key: EntryKey, counts: tuple[int, int]) -> None:
-        """Set the packets and bytes that an entry with direct counters has counted."""
+        """Set the packet and byte counts of an entry with direct counters."""
         here = self._entries[key].target[2]
         if here is not None:
             here[:] = counts
 
     def snapshot(self) -> Iterable[Entry]:
-        """Return the entries as they are now, with what they have counted."""
+        """Return a copy of the entries with their counts."""
         return [_copied(entry) for entry in self._entries.values()]
 
     def __len__(self) -> int:
@@ -362,7 +345,7 @@ def _copied(entry: Entry) -> Entry:
 
 @dataclass(frozen=True)
 class ActionFormat:
-    """How controllers write an action; parameters are given by their ids and widths in bits."""
+    """P4Runtime's encoding of an action: (id, bits) of each parameter."""
 
     ident: int
     number: int
@@ -371,15 +354,12 @@ class ActionFormat:
 
 @dataclass(frozen=True)
 class EntryFormat:
-    """How controllers write the entries of a table whose key is exact.
+    """P4Runtime's encoding of the entries of an exact table.
 
     Attributes:
-        name: the table's name.
-        ident: the table's id.
-        size: the most entries; 0 for any number.
+        size: maximum number of entries; 0: unlimited.
         writable: whether controllers may change the entries.
-        fields: the ids and widths in bits of the key's fields.
-        actions: the actions that entries may have.
+        fields: (id, bits) of each key field.
     """
 
     name: str
@@ -391,40 +371,27 @@ class EntryFormat:
 
 
 class Batch(Protocol):
-    """The updates of a Write request, of which many need no Python.
-
-    Attributes:
-        rest: the request without the updates that have been read.
-    """
+    """The updates of a Write request; ``rest`` is the request without those read natively."""
 
     rest: bytes
 
     def __len__(self) -> int: ...
 
     def apply(self, begin: int, end: int) -> int:
-        """Apply updates from a place on and return the place of the first that is left, or end."""
+        """Apply updates from ``begin`` on; return the place of the first left to Python, or end."""
 
     def is_read(self, place: int) -> bool:
-        """Return whether an update has been read, so that it is not in the rest."""
+        """Return whether an update was read natively, so that it is not in the rest."""
 
     def update(self, place: int) -> bytes:
         """Return the bytes of an update."""
 
 
 class Batches(Protocol):
-    """Takes and gives many entries at once."""
+    """Reads and writes many entries at once."""
 
     def read(self, request: bytes) -> Batch | None:
-        """Read a Write request; None if its bytes are not as usual."""
+        """Read a Write request; None if its encoding is unusual."""
 
     def answers(self, ident: int, entries: Iterable[Entry], at_most: int) -> Iterable[bytes] | None:
-        """Write entries as Read responses.
-
-        Args:
-            ident: the table's id.
-            entries: a snapshot of it.
-            at_most: the most entries of a response.
-
-        Returns:
-            The bytes of the responses, or None if these entries have to be written one by one.
-        """
+        """Encode entries as Read responses of at most ``at_most`` entries, or return None."""

@@ -5,10 +5,12 @@
 from collections import Counter, deque
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import Any
 
-from switchgnn.softswitch.lines import Line, Lines, Queued
+Queued = tuple[Any, ...]
 
-# Of 316 bytes, as features of 64 numbers have: 81 kB, little for a switch. BMv2 has 64.
+# 81 kB of frames with 64 features each, little for a switch. BMv2 has 64.
 DEFAULT_DEPTH = 256
 
 
@@ -18,13 +20,12 @@ class QueueSettings:
 
     Attributes:
         depth: packets that a port's queue holds.
-        rate: packets per second of every port that ``port_rates`` does not name; as in
-            BMv2 also of ports that nothing is attached to.
+        rate: packets per second of ports not in ``port_rates``, attached or not, as in BMv2.
         port_rates: packets per second by port.
-        bandwidth: bits per second of every attached port. Other ports have no such limit,
-            so that recirculating through them stays as fast as without it.
+        bandwidth: bits per second of each attached port; other ports are unlimited, so that
+            recirculation through them is not slowed.
 
-    A limit of None is no limit; with both limits the slower one counts.
+    None is no limit; of two limits the slower one applies.
     """
 
     depth: int = DEFAULT_DEPTH
@@ -42,12 +43,120 @@ class QueueSettings:
         return self.rate is not None or self.bandwidth is not None or bool(self.port_rates)
 
 
+class Line:
+    """The packets of one limited port.
+
+    A packet leaves at least ``interval`` seconds after the packet before it, and not before
+    the frame of that packet has passed at ``byte_time`` seconds per byte. A blocked line
+    sends nothing.
+    """
+
+    __slots__ = ("_begin", "_byte_time", "_interval", "blocked", "free_at", "listed", "packets")
+
+    def __init__(self, interval: float = 0.0, byte_time: float = 0.0) -> None:
+        self.packets: deque[Queued] = deque()
+        self.free_at = 0.0
+        self.listed = False
+        self.blocked = False
+        self._begin = 0.0
+        self._interval = interval
+        self._byte_time = byte_time
+
+    def push(self, item: Queued, now: float) -> None:
+        """Append a packet."""
+        if not self.packets:
+            self.free_at = max(self.free_at, now)
+        self.packets.append(item)
+
+    def pop(self) -> Queued:
+        """Remove the first packet and return it."""
+        # Count from when the line became free: a late wake-up must not slow it.
+        self._begin = self.free_at
+        self.free_at += self._interval
+        return self.packets.popleft()
+
+    def charge(self, size: int) -> None:
+        """Keep the line busy for ``size`` bytes of the last popped packet."""
+        self.free_at = max(self.free_at, self._begin + size * self._byte_time)
+
+    def unblock(self, now: float) -> None:
+        """Let the last popped packet begin now."""
+        self.blocked = False
+        self._begin = max(self._begin, now)
+        self.free_at = max(self.free_at, now)
+
+
+class Lines:
+    """Limited ports, served in turn when they are free."""
+
+    def __init__(self) -> None:
+        self._by_port: dict[int, Line] = {}
+        # Every unblocked line with packets is in one of these.
+        self._turns: deque[Line] = deque()
+        self._timed: list[tuple[float, int]] = []
+
+    def get(self, port: int) -> Line | None:
+        """Return the line of a port, if it has one."""
+        return self._by_port.get(port)
+
+    def add(self, port: int, line: Line) -> None:
+        """Give a port a line."""
+        self._by_port[port] = line
+
+    def push(self, line: Line, item: Queued, now: float) -> None:
+        """Append a packet to a line."""
+        line.push(item, now)
+        self._list(line)
+
+    def unblock(self, line: Line, now: float) -> None:
+        """Let a blocked line send again."""
+        line.unblock(now)
+        self._list(line)
+
+    def _list(self, line: Line) -> None:
+        if line.packets and not line.listed and not line.blocked:
+            line.listed = True
+            self._turns.append(line)
+
+    def pop(self, now: float) -> Queued | None:
+        """Return the next packet of a line that is free at ``now``, or None."""
+        while self._timed and self._timed[0][0] <= now:
+            self._turns.append(self._by_port[heappop(self._timed)[1]])
+        while self._turns:
+            line = self._turns.popleft()
+            if line.blocked:
+                line.listed = False
+                continue
+            if line.free_at > now:
+                # The packet before it was charged after its pop, so the time is known only now.
+                heappush(self._timed, (line.free_at, line.packets[0][0]))
+                continue
+            item = line.pop()
+            if line.packets:
+                self._turns.append(line)
+            else:
+                line.listed = False
+            return item
+        return None
+
+    def next_time(self) -> float | None:
+        """Return when to call :meth:`pop` again, or None."""
+        if self._turns:
+            return 0.0
+        return self._timed[0][0] if self._timed else None
+
+    def clear(self) -> None:
+        """Forget every line."""
+        self._by_port.clear()
+        self._turns.clear()
+        self._timed.clear()
+
+
 class TrafficManager:
     """Queues between ingress and egress.
 
     Items are ``(port, packet, depth when queued)``; times are in seconds of one clock.
-    ``attached`` holds the ports that have a line to send on. A packet that is being sent
-    has left its queue.
+    ``attached`` are the ports with a bandwidth. A packet being sent has left its queue.
     """
 
     def __init__(self, settings: QueueSettings, attached: Collection[int] = ()) -> None:
@@ -61,17 +170,11 @@ class TrafficManager:
         self._lines = Lines()
 
     def length(self, port: int) -> int:
-        """Return the number of packets that wait for a port."""
+        """Return the number of packets queued for a port."""
         return self._lengths[port]
 
     def push(self, port: int, packet: Queued, now: float) -> None:
-        """Queue a packet, or count it as dropped when the queue is full.
-
-        Args:
-            port: the egress port.
-            packet: the packet.
-            now: the time in seconds.
-        """
+        """Queue a packet, or count it as dropped when the queue is full."""
         length = self._lengths[port]
         if length >= self.settings.depth:
             self.tail_drops[port] += 1
@@ -102,9 +205,9 @@ class TrafficManager:
         return item
 
     def charge(self, port: int, size: int) -> None:
-        """Keep a port busy for the frame of ``size`` bytes that its last packet became.
+        """Keep a port busy for the frame of ``size`` bytes of its last packet.
 
-        A packet that egress drops or recirculates is not charged, because it used no line.
+        Packets dropped or recirculated by egress are not charged.
         """
         line = self._lines.get(port)
         if line is not None:
@@ -122,17 +225,17 @@ class TrafficManager:
         line.blocked = True
 
     def unblock(self, port: int, now: float) -> None:
-        """Let a port send again, beginning with what it could not send before."""
+        """Let a port send again, beginning with the frame it refused."""
         line = self._lines.get(port)
         if line is not None:
             self._lines.unblock(line, now)
 
     def next_time(self) -> float | None:
-        """Return the time at which the next packet may leave, or None when none waits."""
+        """Return when the next packet may leave, or None."""
         return 0.0 if self._ready else self._lines.next_time()
 
     def clear(self) -> None:
-        """Drop everything that waits."""
+        """Drop all queued packets."""
         self._ready.clear()
         self._lines.clear()
         self._has_lines = self.settings.limited

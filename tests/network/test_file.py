@@ -24,7 +24,7 @@ def read(folder: Path, text: str):
     "network",
     [
         described_star(),
-        described_star(2, device_id=3, ports={"1": "eth:enp1s0", "2": "xdp:enp2s0"}),
+        described_star(2, device_id=3, ports={"1": "eth:enp1s0", "2": "eth:enp2s0"}),
         described_leaf_spine((0, 0, 1, 2), 2),
     ],
 )

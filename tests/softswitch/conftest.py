@@ -1,24 +1,19 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the tests of programs on both back ends."""
+"""Fixtures; tests of programs run on both back ends."""
 
 import pytest
 
 from switchgnn.base.native import find_compiler
 from switchgnn.softswitch import Backend, SoftSwitch
-from tests.softswitch.harness import RIGS
+from tests.softswitch.harness import RIGS, Controller
 
-# Those that are about the program's packets, whichever code it is.
+CPU = 510
+
+# Modules whose tests run on both back ends.
 _BOTH = {
-    "test_clients",
-    "test_fates",
-    "test_headers",
-    "test_loops",
-    "test_p4runtime",
-    "test_ports",
-    "test_queues",
+    *("test_clients", "test_fates", "test_headers", "test_p4runtime", "test_ports", "test_tables"),
 }
-_BOTH |= {"test_tables", "test_unions", "test_varbit"}
 
 
 def pytest_generate_tests(metafunc):
@@ -28,7 +23,7 @@ def pytest_generate_tests(metafunc):
 
 @pytest.fixture(autouse=True)
 def backend(request, monkeypatch):
-    """The back end of every switch of a test; that of the command line where it is not told."""
+    """The back end of every switch of a test; AUTO if the test has no parameter."""
     chosen = getattr(request, "param", None)
     if chosen is None:
         return Backend.AUTO
@@ -38,3 +33,18 @@ def backend(request, monkeypatch):
     if hasattr(request.module, "Rig"):
         monkeypatch.setattr(request.module, "Rig", RIGS[chosen.value])
     return chosen
+
+
+@pytest.fixture
+def switch(backend):
+    with SoftSwitch(cpu_port=CPU) as running:
+        yield running
+
+
+@pytest.fixture
+def tables(switch):
+    """The primary controller of a switch that runs the tables program."""
+    with Controller(switch.grpc_address, "tables") as controller:
+        assert controller.arbitrate() == 0
+        controller.set_config(cookie=42)
+        yield controller

@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Runs programs without threads or sockets, and talks P4Runtime to a started switch."""
+"""Programs without threads and sockets, and a P4Runtime client."""
 
 import queue
+import socket
 import threading
 import time
 from pathlib import Path
@@ -29,8 +30,21 @@ def config_bytes(name):
     return (PROGRAMS / f"{name}.json").read_bytes()
 
 
+def udp_socket():
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+    sock.bind(("127.0.0.1", 0))
+    sock.settimeout(seconds_here(5))
+    return sock
+
+
+def free_address():
+    with udp_socket() as sock:
+        return sock.getsockname()
+
+
 class Rig:
-    """One program with every port attached to a list of sent frames."""
+    """A program in Python; all sent frames are in a list of (port, bytes)."""
 
     def __init__(self, config, queues=None, attached=range(510), clock=time.monotonic):
         program = load_program(config)
@@ -58,7 +72,6 @@ class Rig:
         return send
 
     def run(self, port, frame):
-        """Frames sent for one received frame, as (port, bytes)."""
         self.sent.clear()
         self.forwarder.receive(port, frame)
         while self.forwarder.busy:
@@ -66,7 +79,7 @@ class Rig:
         return list(self.sent)
 
     def step(self, port, frame, limit):
-        """As run, with no more recirculations than a limit, for what may never end."""
+        """Run with limited recirculations."""
         self.sent.clear()
         self.forwarder.receive(port, frame)
         self.forwarder.run_again(limit)
@@ -74,7 +87,7 @@ class Rig:
 
 
 class NativeRig:
-    """As Rig, in native code."""
+    """A program in native code."""
 
     def __init__(self, config, queues=None, attached=range(510), clock=None):
         given = GivenProgram(config)
@@ -95,7 +108,6 @@ class NativeRig:
 
     @property
     def sent(self):
-        """What has left, as Rig has it."""
         self._sent += self.engine.captured()
         return self._sent
 
@@ -104,7 +116,6 @@ class NativeRig:
         return self.engine.counts()
 
     def run(self, port, frame):
-        """Frames sent for one received frame, as (port, bytes)."""
         self.engine.receive(port, frame)
         while self.engine.run_again(100):
             pass
@@ -112,15 +123,13 @@ class NativeRig:
         return list(self._sent)
 
     def step(self, port, frame, limit):
-        """As run, with no more recirculations than a limit, for what may never end."""
+        """Run with limited recirculations."""
         self.engine.receive(port, frame)
         self.engine.run_again(limit)
         return self.engine.captured()
 
 
 class NativeForwarder:
-    """The parts of Forwarder that tests use."""
-
     def __init__(self, engine):
         self.receive = engine.receive
         self.run_again = engine.run_again
@@ -186,7 +195,6 @@ class Controller:
         return self.responses.get(timeout=seconds_here(DEADLINE))
 
     def arbitrate(self):
-        """Opens the stream and returns the status code of the answer."""
         self.open_stream()
         self.send_arbitration()
         return self.receive().arbitration.status.code
@@ -225,7 +233,6 @@ class Controller:
         return [e for response in self.stub.Read(request) for e in response.entities]
 
     def ident(self, kind, name):
-        """Id of an object of the P4Info."""
         for item in getattr(self.p4info, kind):
             if item.preamble.name.endswith(name):
                 return item.preamble.id
@@ -259,20 +266,54 @@ def exact(value, size=2):
     return {"exact": p4r.FieldMatch.Exact(value=value.to_bytes(size, "big"))}
 
 
+def ternary(value, mask):
+    return {"ternary": p4r.FieldMatch.Ternary(value=value, mask=mask)}
+
+
+def lpm(value, length):
+    return {"lpm": p4r.FieldMatch.LPM(value=value, prefix_len=length)}
+
+
+def between(low, high):
+    return {"range": p4r.FieldMatch.Range(low=low, high=high)}
+
+
+def optional(value):
+    return {"optional": p4r.FieldMatch.Optional(value=value)}
+
+
+def every_kind(controller):
+    """An entry of every match kind for the program `tables`."""
+    entry = controller.table_entry
+    note = {"priority": 10, "metadata": b"note"}
+    return [
+        entry("exact_table", [exact(0x12), exact(5)], "counted", [b"\x00\x07"]),
+        entry("lpm_table", [exact(3), lpm(b"\x12\x00", 8)], "answer", [b"\x08"]),
+        entry("single_lpm_table", [], "answer", [b"\x09"]),
+        entry("ternary_table", [None, ternary(b"\x02", b"\x02")], "answer", [b"\x0a"], **note),
+        entry("range_table", [between(b"\x01", b"\x02\x00")], "answer", [b"\x0b"], priority=20),
+        entry("optional_table", [optional(b"\x00\x2a")], "answer", [b"\x0c"], priority=30),
+    ]
+
+
+def update(kind, **entity):
+    return p4r.Update(type=p4r.Update.Type.Value(kind), entity=p4r.Entity(**entity))
+
+
 def insert(entry):
-    return p4r.Update(type=p4r.Update.INSERT, entity=p4r.Entity(table_entry=entry))
+    return update("INSERT", table_entry=entry)
 
 
 def modify(entry):
-    return p4r.Update(type=p4r.Update.MODIFY, entity=p4r.Entity(table_entry=entry))
+    return update("MODIFY", table_entry=entry)
 
 
 def delete(entry):
-    return p4r.Update(type=p4r.Update.DELETE, entity=p4r.Entity(table_entry=entry))
+    return update("DELETE", table_entry=entry)
 
 
 def register_update(ident, index, value):
     entry = p4r.RegisterEntry(register_id=ident, data=p4d.P4Data(bitstring=value))
     if index is not None:
         entry.index.index = index
-    return p4r.Update(type=p4r.Update.MODIFY, entity=p4r.Entity(register_entry=entry))
+    return update("MODIFY", register_entry=entry)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Who may reach the switch's P4Runtime, and what a client that only waits can hold up."""
+"""Access to P4Runtime, and limits on idle clients."""
 
 import os
 import queue
@@ -33,15 +33,9 @@ IDLE = 45
 OK = 0
 
 
-@pytest.fixture
-def switch():
-    with SoftSwitch() as running:
-        yield running
-
-
 @contextmanager
 def idle_streams(address, count):
-    """Streams on which nothing is ever asked for; yields the calls."""
+    """Yields the calls of streams without requests."""
     waiting = queue.SimpleQueue()
     with Controller(address) as client:
         calls = [client.stub.StreamChannel(iter(waiting.get, None)) for _ in range(count)]
@@ -142,9 +136,6 @@ def test_a_client_is_its_host(peer, client):
     assert client_of(peer) == client
 
 
-# Unix sockets
-
-
 def test_a_socket_is_for_its_owner(tmp_path):
     path, before = tmp_path / "p4runtime.sock", os.umask(0)
     try:
@@ -163,7 +154,7 @@ def test_a_socket_is_for_its_owner(tmp_path):
 def test_another_user_cannot_connect(tmp_path):
     path = tmp_path / "p4runtime.sock"
     with SoftSwitch(grpc=f"unix:{path}"):
-        # The folder lets everybody through: it is the socket itself that does not.
+        # The folder is open to all; the socket is not.
         for folder in path.parents:
             if not folder.stat().st_mode & stat.S_IXOTH:
                 folder.chmod(folder.stat().st_mode | stat.S_IXOTH)

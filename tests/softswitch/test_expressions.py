@@ -83,7 +83,6 @@ EXPRESSIONS = st.recursive(LEAVES, _compound, max_leaves=12)
 
 
 def evaluate(node, values):
-    """Value by the definitions, with no regard to the generated code."""
     kind, content = node["type"], node["value"]
     if kind == "field":
         return values[content[1]]

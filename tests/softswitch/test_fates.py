@@ -1,14 +1,21 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of packets: drop, multicast, clone, resubmit, recirculate, and who wins."""
+"""The fates of packets, egress queues, and loops."""
 
+import json
 import struct
+import time
+from functools import cache
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from switchgnn.softswitch import QueueSettings
+from switchgnn.softswitch import QueueSettings, SoftSwitch
 from switchgnn.softswitch.replication import CloneSession, Replica
+from switchgnn.softswitch.traffic_manager import TrafficManager
 from tests.softswitch.harness import Rig, config_bytes
+from tests.support.waiting import wait_until
 
 NOTHING, DROP, UNICAST, MULTICAST, CLONE, RESUBMIT, NO_GROUP = range(7)
 CLONE_UNLISTED, DROP_PORT, TRUNCATE, EXIT, UNKNOWN_GROUP = 7, 8, 9, 10, 11
@@ -179,3 +186,164 @@ def test_a_drop_counts_also_of_metadata_that_is_a_parameter(kind, expected):
     rig = Rig(config_bytes("dropping"))
     rig.replication.groups[5] = (Replica(4, 7),)
     assert ports(rig.run(1, bytes([kind, 3]))) == expected
+
+
+def pop_all(queues, now):
+    items = []
+    while (item := queues.pop(now)) is not None:
+        items.append((item[0], item[1]))
+    return items
+
+
+@given(st.lists(st.integers(0, 3), max_size=60), st.integers(1, 10))
+def test_order_is_kept_and_the_tail_dropped(ports, depth):
+    queues = TrafficManager(QueueSettings(depth=depth))
+    kept = []
+    for number, port in enumerate(ports):
+        queues.push(port, (number,), 0.0)
+        if ports[: number + 1].count(port) <= depth:
+            kept.append((port, (number,)))
+    assert pop_all(queues, 0.0) == kept
+    for port in range(4):
+        assert queues.tail_drops[port] == max(0, ports.count(port) - depth)
+        assert queues.length(port) == 0
+
+
+def test_rate_spaces_packets_and_leaves_other_ports_alone():
+    queues = TrafficManager(QueueSettings(port_rates={1: 10.0}))
+    for number in range(5):
+        queues.push(1, (number,), 100.0)
+    queues.push(2, ("free",), 100.0)
+    assert pop_all(queues, 100.0) == [(2, ("free",)), (1, (0,))]
+    assert queues.next_time() == pytest.approx(100.1)
+    assert pop_all(queues, 100.05) == []
+    assert pop_all(queues, 100.25) == [(1, (1,)), (1, (2,))]
+    assert pop_all(queues, 200.0) == [(1, (3,)), (1, (4,))]
+    assert queues.next_time() is None
+
+
+def test_an_idle_port_saves_no_burst():
+    queues = TrafficManager(QueueSettings(rate=10.0))
+    queues.push(1, (0,), 0.0)
+    pop_all(queues, 0.0)
+    for number in range(3):
+        queues.push(1, (number,), 50.0)
+    assert len(pop_all(queues, 50.0)) == 1
+
+
+def test_paced_packets_see_the_queue_they_joined():
+    rig = Rig(config_bytes("fates"), QueueSettings(rate=1e9))
+    frame = bytes([0, 0, 0, 0, 0, 0])
+    rig.run(1, frame)
+    assert wait_until(lambda: rig.forwarder.drain() or rig.sent, "paced packet")[0][0] == 2
+
+
+def test_rate_holds_in_a_running_switch():
+    rate, packets = 200.0, 20
+    with SoftSwitch(grpc=None, queues=QueueSettings(depth=64, port_rates={2: rate})) as switch:
+        switch.load(config_bytes("fates"))
+        begin = time.monotonic()
+        for _ in range(packets):
+            switch.inject(1, bytes(6))
+        wait_until(lambda: switch.counts.unattached[2] == packets, "all packets")
+        elapsed = time.monotonic() - begin
+    assert (packets - 1) / rate * 0.9 <= elapsed
+    assert switch.queues.tail_drops == {}
+
+
+def test_depth_holds_in_a_running_switch():
+    with SoftSwitch(grpc=None, queues=QueueSettings(depth=4, rate=0.01)) as switch:
+        switch.load(config_bytes("fates"))
+        for _ in range(20):
+            switch.inject(1, bytes(6))
+        # The first leaves at once, four wait.
+        assert switch.counts.unattached[2] == 1
+        assert switch.queues.length(2) == 4
+        assert switch.queues.tail_drops == {2: 15}
+
+
+ADD, ADD_THIRDS, NESTED, NESTED_THIRDS, SEARCH, SEARCH_OTHER, ENDLESS = range(1, 8)
+
+
+def looping_control():
+    """The program repeated for as many turns as the packet says."""
+    document = json.loads(config_bytes("loops"))
+    pipeline = document["pipelines"][0]
+    turns, limit = ({"type": "field", "value": ["n", name]} for name in ("turns", "limit"))
+    condition = {"op": "<", "left": turns, "right": limit}
+    table = next(t for t in pipeline["tables"] if t["name"] == "Enter.work")
+    pipeline["conditionals"].append(
+        {
+            "name": "more",
+            "id": 99,
+            "expression": {"type": "expression", "value": condition},
+            "true_next": table["name"],
+            "false_next": None,
+        }
+    )
+    table["base_default_next"] = "more"
+    table["next_tables"] = dict.fromkeys(table["next_tables"], "more")
+    return json.dumps(document).encode()
+
+
+@cache
+def rig_of(kind, control=False):
+    return kind(looping_control() if control else config_bytes("loops"))
+
+
+def run(rig, what, count, limit=0, turns=0):
+    """Sum, product and turns computed by the program."""
+    frame = bytes([what, count, limit]) + bytes(8) + bytes([turns]) + b"rest"
+    ((port, sent),) = rig.run(0, frame)
+    assert (port, sent[:3], sent[12:]) == (1, frame[:3], b"rest")
+    return int.from_bytes(sent[3:7], "big"), int.from_bytes(sent[7:11], "big"), sent[11]
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 255])
+def test_a_sum(count):
+    assert run(rig_of(Rig), ADD, count) == (sum(range(count)), 0, 0)
+
+
+def test_a_sum_in_steps():
+    assert run(rig_of(Rig), ADD_THIRDS, 10) == (0 + 3 + 6 + 9, 0, 0)
+
+
+# The pairs i <= j, less those of 6, up to the first 9.
+@pytest.mark.parametrize(
+    ("what", "count", "limit", "product"),
+    [
+        (NESTED, 0, 5, 0),
+        (NESTED, 3, 3, 3 + 2 + 1),
+        (NESTED, 2, 8, 7 + 6),
+        (NESTED, 1, 20, 8),
+        (NESTED, 12, 12, 8 + 7 + 6 + 5 + 4 + 3 + 2 + 2 + 1 + 0 + 2 + 1),
+        # Every third: 0, 3 and then 9; 1, 4, 7 and 10.
+        (NESTED_THIRDS, 1, 12, 2),
+        (NESTED_THIRDS, 2, 12, 2 + 4),
+    ],
+)
+def test_loops_in_loops(what, count, limit, product):
+    assert run(rig_of(Rig), what, count, limit) == (0, product, count)
+
+
+def test_a_loop_that_is_left():
+    rig = Rig(config_bytes("loops"))
+    assert [run(rig, what, 0)[2] for what in (SEARCH, SEARCH_OTHER, SEARCH, SEARCH_OTHER)] == [
+        *(0, 1, 0, 1)
+    ]
+    assert list(rig.state.registers["Enter.cells"].cells) == [77, 78, *[0] * 14]
+
+
+def test_a_loop_to_its_end():
+    rig = Rig(config_bytes("loops"))
+    rig.state.registers["Enter.cells"].cells[:] = [5] * 16
+    assert run(rig, SEARCH, 0)[2] == 15
+
+
+@pytest.mark.parametrize(("limit", "turns", "after"), [(5, 0, 5), (5, 3, 5), (5, 9, 10), (0, 0, 1)])
+def test_a_loop_of_tables(limit, turns, after):
+    assert run(rig_of(Rig, True), NESTED, 1, limit, turns) == (0, limit, after)
+
+
+def test_a_loop_without_end_ends():
+    assert run(rig_of(Rig, True), ENDLESS, 0, 5, 4) == (0, 0, 4)

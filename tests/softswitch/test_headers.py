@@ -1,8 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Parsing and deparsing: odd widths, stacks, lookahead, verify, checksums and hashes."""
+"""Headers, unions, stacks and varbit fields; simple_switch 1.15.5 sends the same frames."""
 
 import binascii
+import copy
+import json
 import zlib
 from functools import cache
 
@@ -11,12 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from switchgnn.softswitch import hashing
+from switchgnn.softswitch.codegen.compiler import compile_program
+from switchgnn.softswitch.errors import MalformedProgramError, UnsupportedProgramError
+from switchgnn.softswitch.loader import load_program
+from switchgnn.softswitch.state import action_target
+from switchgnn.softswitch.tables import Entry, Exact
 from tests.softswitch.harness import Rig, config_bytes
 
 
 @cache
-def rig_of(kind):
-    return kind(config_bytes("headers"))
+def rig_of(kind, program="headers"):
+    return kind(config_bytes(program))
 
 
 def magic(low=0, mid=0, signed=0, wide=0, tail=0):
@@ -140,3 +147,229 @@ def test_hash_functions_on_known_input():
     assert hashing.csum16(b"\x01") == 0xFEFF
     assert hashing.xor16(b"\x12\x34\x56") == 0x1234 ^ 0x5600
     assert hashing.identity(b"\x01\x02") == 0x102
+
+
+ALIKE = None  # leaves as it arrives
+FAILED, ANY, ONE, TWO, THREE, SAME, OTHER, LIST = (1 << bit for bit in reversed(range(8)))
+
+# Received frame; flags, counted length and rest of the sent frame.
+UNIONS = {
+    "the first member": ("0100 a1", ANY | ONE, 5, ALIKE),
+    "the second member": ("0200 b1b2", ANY | TWO, 6, ALIKE),
+    "the third member": ("0300 c1c2c3", ANY | THREE, 7, ALIKE),
+    "extracted after another one": ("0400 d1 e1e2", ANY | TWO, 7, "0400 e1e2"),
+    "too short for another one": ("0400 d1", FAILED | ANY | ONE, 5, ALIKE),
+    # A valid member keeps its length; that of a replaced member is not subtracted.
+    "set valid again": ("0101 55", ANY | ONE, 5, "0101 aa"),
+    "set valid in place of another": ("0201 b1b2", ANY | ONE, 7, "0201 aa"),
+    "another one set invalid": ("0102 55", ANY | ONE, 5, ALIKE),
+    "set invalid": ("0202 b1b2 ff", SAME, 5, "0202 ff"),
+    "assigned": ("0103 a1", ANY | ONE | SAME | OTHER, 5, "0103 a1 a1"),
+    "assigned over the same member": (
+        *("0603 b1b2 c1c2", ANY | TWO | SAME | OTHER, 8),
+        "0603 b1b2 b1b2",
+    ),
+    "a copy is no alias": ("0104 a1", ANY | THREE | OTHER, 8, "0104 012345 a1"),
+    "equal": ("0600 b1b2 b1b2", ANY | TWO | SAME | OTHER, 8, ALIKE),
+    "unequal": ("0600 b1b2 b1b3", ANY | TWO | OTHER, 8, ALIKE),
+    "none": ("0700", SAME, 4, ALIKE),
+    "no header at all": ("", FAILED | SAME, 2, ALIKE),
+    "a stack of all kinds": ("0500 01 11a2 213333 ff", SAME, 11, ALIKE),
+    "its first element": ("0500 1234 01 ff", SAME | LIST, 8, ALIKE),
+    "a stack that is full": ("0500 01 02 03 04 ff", FAILED | SAME, 9, ALIKE),
+    "an element set valid": ("0505 01 1122 ff", SAME, 9, "0505 01 bb ff"),
+    "an element assigned": ("0506 01 1112 0203 ff", FAILED | SAME, 10, "0506 02 1112 02 03 ff"),
+    "an element that is taken out": ("0507 01 1234 ff", ANY | TWO, 8, "0507 1234 01 1234 ff"),
+    # BMv2 exchanges the elements.
+    "pushed": ("0508 01 1122 03 ff", SAME, 9, "0508 03 01 1122 ff"),
+    "pushed, with room": ("0508 01 ff", SAME, 6, ALIKE),
+    "popped": ("0509 01 1122 03 ff", SAME, 9, "0509 1122 03 01 ff"),
+    "popped from none": ("0509 ff", SAME, 5, ALIKE),
+}
+
+
+@pytest.mark.parametrize("case", UNIONS)
+def test_unions(case):
+    arrives, flags, length, leaves = UNIONS[case]
+    leaves = arrives if leaves is ALIKE else leaves
+    ((port, sent),) = rig_of(Rig, "unions").run(0, bytes.fromhex(arrives))
+    assert (port, sent) == (1, bytes([flags, length]) + bytes.fromhex(leaves))
+
+
+def test_validity_of_members_is_looked_up():
+    rig = Rig(config_bytes("unions"))
+    table = rig.state.tables["Enter.kinds"]
+    program = rig.compiled.program
+    actions = {program.actions[i].name: i for i in program.tables["Enter.kinds"].actions.values()}
+
+    def put(one, two, three, name, *data):
+        key = tuple(map(Exact, (one, two, three, 0)))
+        target = action_target(program.tables["Enter.kinds"], actions[f"Enter.{name}"], data)
+        table.put(Entry(key, 0, target))
+
+    put(1, 0, 0, "write", 0x7777)
+    put(0, 1, 0, "clear")
+    sent = [
+        rig.run(0, bytes.fromhex(f))[0][1][2:].hex() for f in ("0100a1", "0200b1b2", "030000c2c3")
+    ]
+    assert sent == ["01007777", "0200", "030000c2c3"]
+
+
+def changed(change):
+    document = json.loads(config_bytes("unions"))
+    change(document)
+    return json.dumps(document).encode()
+
+
+FORGED_UNIONS = {
+    "a header in two unions": lambda d: d["header_unions"][1].update(
+        header_ids=d["header_unions"][0]["header_ids"]
+    ),
+    "a member of another type": lambda d: d["header_unions"][0]["header_ids"].reverse(),
+    "a member too few": lambda d: d["header_unions"][0]["header_ids"].pop(),
+    "a union of no type": lambda d: d["header_unions"][0].update(union_type="none"),
+    "a stack of another type": lambda d: d["header_union_stacks"][0].update(union_type="none"),
+    "a stack of no unions": lambda d: d["header_union_stacks"][0].update(header_union_ids=[99]),
+}
+
+
+@pytest.mark.parametrize("change", FORGED_UNIONS)
+def test_forged_unions_are_refused(change):
+    with pytest.raises(MalformedProgramError):
+        load_program(changed(FORGED_UNIONS[change]))
+
+
+TOO_SHORT, FULL, TOO_LONG, NO_LENGTH, WRONG_SUM = range(1, 6)
+EQUAL, DEEP = 2, 1
+CRC = binascii.crc32(bytes.fromhex("a11223"))
+# Received frame; error, counted length, flags and rest of the sent frame.
+VARBITS = {
+    "of no bytes": ("0100 00000000 aaaa bb", 0, 12, 0, ALIKE),
+    "of some bytes": ("0100 00000020 aaaa 11223344 bb ffff", 0, 18, 0, ALIKE),
+    "of its most bytes": ("0100 00000040 aaaa 1122334455667788 bb", 0, 20, 0, ALIKE),
+    "of too many bytes": ("0100 00000048 aaaa 112233445566778899 bb", TOO_LONG, 21, 0, ALIKE),
+    "of more than there are": ("0100 00000048 aaaa bb", TOO_SHORT, 12, 0, ALIKE),
+    "of half a byte": ("0100 00000004 aaaa bb 11", NO_LENGTH, 13, 0, ALIKE),
+    "of half a byte too many": ("0100 00000044 aaaa bb 11", NO_LENGTH, 13, 0, ALIKE),
+    "of 2^31 bits": ("0100 80000000 aaaa bb", NO_LENGTH, 12, 0, ALIKE),
+    "of the most bits below that": ("0100 7ffffff8 aaaa bb", TOO_SHORT, 12, 0, ALIKE),
+    "words, of which none is left": ("0500 00000005 0000 11 2233", 0, 14, 0, ALIKE),
+    "words": ("0500 00000006 aaaa 11223344 bb", 0, 16, 0, ALIKE),
+    "words, too few": ("0500 00000004 aaaa bb cc", NO_LENGTH, 13, 0, ALIKE),
+    "set invalid": ("0101 00000020 aaaa 11223344 bb ffff", 0, 11, 0, "0101 00000020 ffff"),
+    # BMv2 keeps the length.
+    "set invalid and valid again": (
+        *("0102 00000020 aaaa 11223344 bb ffff", 0, 18, 0),
+        "0102 00000020 0000 00000000 bb ffff",
+    ),
+    "set valid without a length": (
+        *("0105 00000008 aaaa 11 bb ffff", 0, 18, 0),
+        "0105 00000008 aaaa 11 bb aaaa 00 ffff",
+    ),
+    "equal": ("0300 00000010 aaaa 1122 02 cccc 1122 dd", 0, 19, EQUAL, ALIKE),
+    # As numbers, for BMv2.
+    "equal, of other lengths": (
+        "0300 00000010 aaaa 1122 03 cccc 001122 dd ee",
+        0,
+        21,
+        EQUAL,
+        ALIKE,
+    ),
+    "unequal": ("0300 00000010 aaaa 1122 00 cccc dd ee", 0, 18, 0, ALIKE),
+    "assigned": (
+        *("0303 00000010 aaaa 1122 03 cccc 334455 dd ee", 0, 21, EQUAL),
+        "0303 00000010 aaaa 334455 03 cccc 334455 dd ee",
+    ),
+    "exchanged through a variable": (
+        *("0308 00000010 aaaa 1122 03 cccc 334455 dd ee", 0, 21, 0),
+        "0308 00000010 aaaa 334455 03 cccc 1122 dd ee",
+    ),
+    "assigned with its header": (
+        *("0304 00000010 aaaa 1122 03 cccc 334455 dd ee", 0, 21, EQUAL),
+        "0304 00000010 aaaa 1122 03 aaaa 1122 03 ee",
+    ),
+    "assigned with its header, which becomes valid": (
+        *("0104 00000010 aaaa 1122 bb", 0, 14, EQUAL),
+        "0104 00000010 aaaa 1122 bb aaaa 1122 bb",
+    ),
+    "between bytes, of none": ("0200 00000000 ab 77", 0, 11, 0, ALIKE),
+    "between bytes": ("0200 00000020 a11223344b cc", 0, 15, 0, ALIKE),
+    "between bytes, too long": ("0200 00000028 a1122334455b", TOO_LONG, 15, 0, ALIKE),
+    "between bytes, hashed": (
+        *("0209 00000010 a11223 ff", 0, 19, 0),
+        f"0209 00000010 a11223 ffff {CRC:08x} ff",
+    ),
+    "one of a stack": ("0400 00000008 a1 ff ee", 0, 12, 0, ALIKE),
+    "a stack": ("0400 00000008 a1 a2 ff", 0, 12, DEEP, ALIKE),
+    "a stack that is full": ("0400 00000008 a1 a2 a3 ff", FULL, 13, DEEP, ALIKE),
+    "a stack of longer ones": ("0400 00000018 a1a2a3 b1b2b3 ff", 0, 16, DEEP, ALIKE),
+    "pushed": ("0406 00000008 a1 a2 ff ee", 0, 13, DEEP, "0406 00000008 a1 ff ee"),
+    "popped": ("0407 00000008 a1 a2 ff ee", 0, 13, 0, "0407 00000008 a2 ff ee"),
+    "in a wrong sum": (
+        *("0600 00000010 aaaa 1122 bb 1234 00000000 55", WRONG_SUM, 21, 0),
+        "0600 00000010 aaaa 1122 bb 8932 00000000 55",
+    ),
+    "in a right sum": ("0600 00000010 aaaa 1122 bb 8932 00000000 55", 0, 21, 0, ALIKE),
+}
+
+
+@pytest.mark.parametrize("case", VARBITS)
+def test_varbit(case):
+    arrives, reason, length, flags, leaves = VARBITS[case]
+    leaves = arrives if leaves is ALIKE else leaves
+    ((port, sent),) = rig_of(Rig, "varbit").run(0, bytes.fromhex(arrives))
+    assert (port, sent) == (1, bytes([reason, length, flags]) + bytes.fromhex(leaves))
+
+
+VARBIT = json.loads(config_bytes("varbit"))
+
+
+def kind_of(document, name):
+    return next(kind for kind in document["header_types"] if kind["name"] == name)
+
+
+def operation(document, op):
+    return next(
+        operation
+        for state in document["parsers"][0]["parse_states"]
+        for operation in state["parser_ops"]
+        if operation["op"] == op
+    )
+
+
+def primitive(document, op):
+    return next(p for action in document["actions"] for p in action["primitives"] if p["op"] == op)
+
+
+FORGED_LENGTHS = {
+    "two of any length": lambda d: kind_of(d, "opts_t")["fields"].append(["more", "*"]),
+    "shorter than its other fields": lambda d: kind_of(d, "opts_t").update(max_length=2),
+    "very long": lambda d: kind_of(d, "opts_t").update(max_length=1 << 40),
+    "no longest": lambda d: kind_of(d, "opts_t").update(max_length=None),
+    "a length of its own": lambda d: kind_of(d, "opts_t").update(
+        length_exp={"type": "hexstr", "value": "0x01"}
+    ),
+    "extracted without a length": lambda d: (
+        operation(d, "extract_VL").update(op="extract")
+        or operation(d, "extract_VL")["parameters"].pop()
+    ),
+    "another one's length": lambda d: operation(d, "extract_VL")["parameters"].__setitem__(
+        0, {"type": "regular", "value": "head"}
+    ),
+    "assigned a shorter one": lambda d: primitive(d, "assign_VL")["parameters"].__setitem__(
+        1, {"type": "field", "value": ["odd", "v"]}
+    ),
+    "assigned a number": lambda d: primitive(d, "assign_VL").update(op="assign"),
+    "assigned to a number": lambda d: primitive(d, "assign_VL")["parameters"].__setitem__(
+        0, {"type": "field", "value": ["head", "kind"]}
+    ),
+}
+
+
+@pytest.mark.parametrize("change", FORGED_LENGTHS)
+def test_forged_lengths_are_refused(change):
+    """Native code has room for the maximum only."""
+    document = copy.deepcopy(VARBIT)
+    FORGED_LENGTHS[change](document)
+    with pytest.raises((MalformedProgramError, UnsupportedProgramError)):
+        compile_program(load_program(json.dumps(document).encode()))

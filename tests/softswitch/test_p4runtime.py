@@ -14,34 +14,23 @@ from finsy.proto import U128, p4d, p4r, rpc_code
 from switchgnn.softswitch import GrpcAddressError, SoftSwitch, TlsFiles
 from tests.softswitch.harness import (
     Controller,
+    between,
     config_bytes,
     delete,
+    every_kind,
     exact,
     insert,
+    lpm,
     modify,
     register_update,
+    ternary,
+    update,
 )
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
 
-CPU = 510
 OK, INVALID, NOT_FOUND, EXISTS = 0, rpc_code.INVALID_ARGUMENT, rpc_code.NOT_FOUND, 6
 DENIED, EXHAUSTED, UNIMPLEMENTED = 7, 8, 12
-
-
-@pytest.fixture
-def switch():
-    with SoftSwitch(cpu_port=CPU) as running:
-        yield running
-
-
-@pytest.fixture
-def tables(switch):
-    """The primary controller of a switch that runs the tables program."""
-    with Controller(switch.grpc_address, "tables") as controller:
-        assert controller.arbitrate() == OK
-        controller.set_config(cookie=42)
-        yield controller
 
 
 def code_of(call, *arguments, **named):
@@ -106,15 +95,15 @@ def test_full_table_is_exhausted(tables):
 @pytest.mark.parametrize(
     ("table", "match", "priority"),
     [
-        ("ternary_table", {"ternary": p4r.FieldMatch.Ternary(value=b"\x01", mask=b"\x01")}, 0),
-        ("ternary_table", {"ternary": p4r.FieldMatch.Ternary(value=b"\x03", mask=b"\x01")}, 1),
-        ("ternary_table", {"ternary": p4r.FieldMatch.Ternary(value=b"\x00", mask=b"\x00")}, 1),
+        ("ternary_table", ternary(b"\x01", b"\x01"), 0),
+        ("ternary_table", ternary(b"\x03", b"\x01"), 1),
+        ("ternary_table", ternary(b"\x00", b"\x00"), 1),
         ("ternary_table", exact(1), 1),
-        ("single_lpm_table", {"lpm": p4r.FieldMatch.LPM(value=b"\x01", prefix_len=8)}, 0),
-        ("single_lpm_table", {"lpm": p4r.FieldMatch.LPM(value=b"\x01\x00", prefix_len=17)}, 0),
-        ("single_lpm_table", {"lpm": p4r.FieldMatch.LPM(value=b"\x01\x00", prefix_len=8)}, 3),
-        ("range_table", {"range": p4r.FieldMatch.Range(low=b"\x05", high=b"\x04")}, 1),
-        ("range_table", {"range": p4r.FieldMatch.Range(low=b"\x00", high=b"\xff\xff")}, 1),
+        ("single_lpm_table", lpm(b"\x01", 8), 0),
+        ("single_lpm_table", lpm(b"\x01\x00", 17), 0),
+        ("single_lpm_table", lpm(b"\x01\x00", 8), 3),
+        ("range_table", between(b"\x05", b"\x04"), 1),
+        ("range_table", between(b"\x00", b"\xff\xff"), 1),
         ("hit_table", {"exact": p4r.FieldMatch.Exact(value=b"")}, 0),
         ("hit_table", {"exact": p4r.FieldMatch.Exact(value=b"\x01\x00\x00")}, 0),
     ],
@@ -125,38 +114,7 @@ def test_malformed_entries_are_invalid(tables, table, match, priority):
 
 
 def test_entries_read_back_as_written_with_canonical_values(tables):
-    entries = [
-        tables.table_entry("exact_table", [exact(0x12), exact(5)], "counted", [b"\x00\x07"]),
-        tables.table_entry(
-            "lpm_table",
-            [exact(3), {"lpm": p4r.FieldMatch.LPM(value=b"\x12\x00", prefix_len=8)}],
-            "answer",
-            [b"\x08"],
-        ),
-        tables.table_entry("single_lpm_table", [], "answer", [b"\x09"]),
-        tables.table_entry(
-            "ternary_table",
-            [None, {"ternary": p4r.FieldMatch.Ternary(value=b"\x02", mask=b"\x02")}],
-            "answer",
-            [b"\x0a"],
-            priority=10,
-            metadata=b"note",
-        ),
-        tables.table_entry(
-            "range_table",
-            [{"range": p4r.FieldMatch.Range(low=b"\x01", high=b"\x02\x00")}],
-            "answer",
-            [b"\x0b"],
-            priority=20,
-        ),
-        tables.table_entry(
-            "optional_table",
-            [{"optional": p4r.FieldMatch.Optional(value=b"\x00\x2a")}],
-            "answer",
-            [b"\x0c"],
-            priority=30,
-        ),
-    ]
+    entries = every_kind(tables)
     tables.write(*map(insert, entries))
     entries[0].match[0].exact.value = b"\x12"
     entries[0].match[1].exact.value = b"\x05"
@@ -171,7 +129,7 @@ def test_entries_read_back_as_written_with_canonical_values(tables):
 
 
 def test_constant_tables_cannot_be_changed(tables):
-    match = {"ternary": p4r.FieldMatch.Ternary(value=b"\x01", mask=b"\x01")}
+    match = ternary(b"\x01", b"\x01")
     entry = tables.table_entry("const_table", [match], "answer", [b"\x01"], priority=1)
     default = tables.table_entry("const_table", [], "answer", [b"\x01"], is_default_action=True)
     assert tables.failed_write(insert(entry), modify(default)) == [DENIED, DENIED]
@@ -247,8 +205,7 @@ def test_counters(switch, tables):
     assert (read()[3].packet_count, read()[3].byte_count) == (3, 21)
     assert len(read()) == 16
     reset = p4r.CounterEntry(counter_id=ident, data=p4r.CounterData())
-    update = p4r.Update(type=p4r.Update.MODIFY, entity=p4r.Entity(counter_entry=reset))
-    tables.write(update)
+    tables.write(update("MODIFY", counter_entry=reset))
     assert read()[3].packet_count == 0
 
 
@@ -273,8 +230,7 @@ def test_direct_counters(switch, tables):
     tables.write(modify(entry))
     assert read() == 100
     reset = p4r.DirectCounterEntry(table_entry=entry)
-    update = p4r.Update(type=p4r.Update.MODIFY, entity=p4r.Entity(direct_counter_entry=reset))
-    tables.write(update)
+    tables.write(update("MODIFY", direct_counter_entry=reset))
     assert read() == 0
 
 
@@ -300,7 +256,6 @@ def test_counts_below_zero_are_refused(switch, tables):
         modify(same),
     )
     assert codes == [INVALID] * 6
-    # What is refused changes nothing.
     rows = tables.read(counter_entry=p4r.CounterEntry())
     assert all(row.counter_entry.data == p4r.CounterData() for row in rows)
     wanted = p4r.TableEntry(table_id=entry.table_id, counter_data=p4r.CounterData())
@@ -317,11 +272,11 @@ def test_counts_that_overflow_can_be_read(switch, tables):
     written = p4r.CounterEntry(counter_id=counter, index=p4r.Index(index=3), data=most)
     tables.write(
         insert(entry),
-        p4r.Update(type=p4r.Update.MODIFY, entity=p4r.Entity(counter_entry=written)),
+        update("MODIFY", counter_entry=written),
     )
     switch.inject(1, bytes([3, 0, 0, 0, 0, 0, 0]))
     switch.inject(1, bytes([0, 0, 1, 0, 0x20, 0, 0]))
-    # A count has 63 bits in a message.
+    # Counts in messages have 63 bits.
     (read,) = tables.read(counter_entry=p4r.CounterEntry(counter_id=counter, index=written.index))
     assert (read.counter_entry.data.packet_count, read.counter_entry.data.byte_count) == (0, 6)
     wanted = p4r.TableEntry(table_id=entry.table_id, counter_data=p4r.CounterData())
@@ -334,7 +289,7 @@ def test_counts_that_overflow_can_be_read(switch, tables):
 
 def replication(kind, **entry):
     message = p4r.PacketReplicationEngineEntry(**entry)
-    return p4r.Update(type=kind, entity=p4r.Entity(packet_replication_engine_entry=message))
+    return update(kind, packet_replication_engine_entry=message)
 
 
 def test_groups_and_sessions(switch, tables):
@@ -344,16 +299,15 @@ def test_groups_and_sessions(switch, tables):
     twice = p4r.MulticastGroupEntry(multicast_group_id=2, replicas=copies[:1] * 2)
     zero = p4r.MulticastGroupEntry(multicast_group_id=0, replicas=copies)
     beyond = p4r.CloneSessionEntry(session_id=6, replicas=[p4r.Replica(egress_port=511)])
-    add, change, remove = p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE
     codes = tables.failed_write(
-        replication(add, multicast_group_entry=group),
-        replication(add, multicast_group_entry=group),
-        replication(add, multicast_group_entry=twice),
-        replication(add, multicast_group_entry=zero),
-        replication(change, multicast_group_entry=twice),
-        replication(add, clone_session_entry=session),
-        replication(add, clone_session_entry=beyond),
-        replication(remove, clone_session_entry=beyond),
+        replication("INSERT", multicast_group_entry=group),
+        replication("INSERT", multicast_group_entry=group),
+        replication("INSERT", multicast_group_entry=twice),
+        replication("INSERT", multicast_group_entry=zero),
+        replication("MODIFY", multicast_group_entry=twice),
+        replication("INSERT", clone_session_entry=session),
+        replication("INSERT", clone_session_entry=beyond),
+        replication("DELETE", clone_session_entry=beyond),
     )
     assert codes == [OK, EXISTS, INVALID, INVALID, NOT_FOUND, OK, INVALID, NOT_FOUND]
     assert [(r.port, r.instance) for r in switch.replication.groups[1]] == [(4, 1), (5, 2)]
@@ -362,8 +316,8 @@ def test_groups_and_sessions(switch, tables):
     assert [e.multicast_group_entry for e in entries[:1]] == [group]
     assert [e.clone_session_entry for e in entries[1:]] == [session]
     tables.write(
-        replication(remove, multicast_group_entry=group),
-        replication(remove, clone_session_entry=session),
+        replication("DELETE", multicast_group_entry=group),
+        replication("DELETE", clone_session_entry=session),
     )
     assert switch.replication.groups == {}
     assert switch.replication.sessions == {}
@@ -407,7 +361,7 @@ def test_commit_resets_everything(switch, tables):
     tables.write(
         insert(hit_entry(tables, 1)),
         register_update(tables.ident("registers", "cells"), 1, b"\x09"),
-        replication(p4r.Update.INSERT, multicast_group_entry=group),
+        replication("INSERT", multicast_group_entry=group),
     )
     tables.set_config("RECONCILE_AND_COMMIT", cookie=43)
     assert get_config(tables).cookie.cookie == 43
@@ -537,7 +491,6 @@ def openssl(directory, *arguments):
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory):
-    """A CA, and a server and a client certificate it signed."""
     if shutil.which("openssl") is None:
         pytest.skip("needs openssl to make certificates")
     folder = tmp_path_factory.mktemp("tls")
@@ -608,8 +561,8 @@ def test_a_p4info_may_name_what_the_compiler_has_removed(switch):
         assert len(controller.read(table_entry=p4r.TableEntry())) >= 1
         controller.read(direct_counter_entry=p4r.DirectCounterEntry())
         entry.table_id = 0x7000
-        update = register_update(0x7001, 0, b"\1")
-        assert controller.failed_write(insert(entry), update) == [NOT_FOUND, NOT_FOUND]
+        cell = register_update(0x7001, 0, b"\1")
+        assert controller.failed_write(insert(entry), cell) == [NOT_FOUND, NOT_FOUND]
         wanted = p4r.CounterEntry(counter_id=0x7002)
         assert code_of(controller.read, counter_entry=wanted) == grpc.StatusCode.NOT_FOUND
 

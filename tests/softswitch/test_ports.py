@@ -2,39 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ports: UDP sockets and packet sockets, end to end."""
 
-import contextlib
-import os
-import shutil
 import socket
 import struct
-import subprocess
-import uuid
 
 import pytest
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.softswitch import Backend, EthernetSpec, PortError, SoftSwitch, UdpSpec
 from switchgnn.softswitch.ports import parse_port
-from tests.softswitch.harness import config_bytes
-from tests.support.speed import seconds_here
+from tests.softswitch.harness import config_bytes, free_address, udp_socket
+from tests.softswitch.namespace import needs_wires, wires
 from tests.support.waiting import wait_until
 
 _UDP_SEGMENT = 103
 FRAME = bytes([2, 0, 0, 0, 0, 3]) + b"x" * 60  # orders: unicast to port 3
-
-
-def udp_socket():
-    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    # Whoever reads may be late, and what does not fit is lost.
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
-    sock.bind(("127.0.0.1", 0))
-    sock.settimeout(seconds_here(5))
-    return sock
-
-
-def free_address():
-    with udp_socket() as sock:
-        return sock.getsockname()
 
 
 @pytest.fixture
@@ -58,14 +39,11 @@ def test_udp_ports_carry_frames_in_order(udp_switch):
     received = [three.recv(2000) for _ in range(200)]
     assert [frame[-1] for frame in received] == list(range(200))
     assert received[0][:2] == FRAME[:2]
-    # A frame is here before it is counted.
     wait_until(lambda: switch.counts.sent[3] == 200, "the last count")
     assert switch.counts.received[1] == 200
 
 
-# What the program adds.
-REPORT_BYTES = 22
-# Many of one length, one that is shorter behind them, longer ones, and long ones.
+REPORT_BYTES = 22  # added by the program
 LENGTHS = {
     "equal": [128] * 200,
     "shorter behind": ([128] * 5 + [60]) * 30,
@@ -78,11 +56,9 @@ LENGTHS = {
 
 @pytest.mark.parametrize("lengths", LENGTHS.values(), ids=LENGTHS)
 def test_udp_ports_keep_frames_apart_that_leave_together(udp_switch, lengths):
-    """The kernel may cut one message into them."""
     switch, one, three = udp_switch
     switch.load(config_bytes("fates"))
     frames = [FRAME[:6] + bytes([place]) * (length - 6) for place, length in enumerate(lengths)]
-    # All are there when the switch goes on.
     switch.call(lambda: [one.send(frame) for frame in frames])
     received = [three.recv(10_000) for _ in frames]
     assert [(len(frame) - REPORT_BYTES, frame[-1]) for frame in received] == [
@@ -93,7 +69,7 @@ def test_udp_ports_keep_frames_apart_that_leave_together(udp_switch, lengths):
 
 @pytest.mark.parametrize("last", [60, 59, 14], ids=["full", "shorter", "shortest"])
 def test_frames_that_come_as_one_message_are_many(udp_switch, last):
-    """Both back ends: the kernel may cut a message before it is received, or leave that."""
+    """The kernel segments the message before or after delivery."""
     switch, one, three = udp_switch
     switch.load(config_bytes("fates"))
     lengths = [60] * 40 + [last]
@@ -212,74 +188,21 @@ def test_port_descriptions():
     assert parse_port("2=udp:127.0.0.1:4001:127.0.0.1:5001") == (2, expected)
 
 
-def _may_make_interfaces():
-    if os.geteuid() or shutil.which("ip") is None:
-        return False
-    with veth() as pair:
-        return pair is not None
-
-
-@contextlib.contextmanager
-def veth():
-    """Names of a fresh pair of connected interfaces, or None where they cannot be made."""
-    tag = uuid.uuid4().hex[:8]
-    one, other = f"ssa{tag}", f"ssb{tag}"
-    made = subprocess.run(
-        ["ip", "link", "add", one, "type", "veth", "peer", "name", other],
-        capture_output=True,
-        check=False,
-    )
-    if made.returncode:
-        yield None
-        return
-    try:
-        for name in (one, other):
-            subprocess.run(["ip", "link", "set", name, "up"], check=True)
-        yield one, other
-    finally:
-        subprocess.run(["ip", "link", "del", one], check=False)
-
-
-needs_interfaces = pytest.mark.skipif(
-    not _may_make_interfaces(), reason="needs the right to make network interfaces"
-)
-
-
-def ethernet_socket(interface):
-    sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
-    sock.bind((interface, 3))
-    sock.settimeout(seconds_here(5))
-    return sock
-
-
-def receive_marked(sock, mark):
-    """The next frame with a mark: the kernel sends frames of its own on a new interface."""
-    while True:
-        frame = sock.recv(4000)
-        if mark in frame:
-            return frame
-
-
-@needs_interfaces
+@needs_wires
 def test_ethernet_ports_carry_frames_and_ignore_their_own():
-    with veth() as left, veth() as right:
-        specs = {1: EthernetSpec(left[0]), 3: EthernetSpec(right[0])}
-        with (
-            SoftSwitch(specs, grpc=None) as switch,
-            ethernet_socket(left[1]) as sender,
-            ethernet_socket(right[1]) as receiver,
-        ):
+    with wires("one", "three") as (sender, receiver):
+        specs = {1: EthernetSpec("one0"), 3: EthernetSpec("three0")}
+        with SoftSwitch(specs, grpc=None) as switch:
             switch.load(config_bytes("fates"))
             for number in range(50):
-                mark = b"mark" + bytes([number])
-                sender.send(FRAME + mark)
-                assert receive_marked(receiver, mark)[:2] == FRAME[:2]
-            # What the switch sends out of port 3 must not come back in as received there.
-            sent = switch.call(lambda: switch.counts.sent[3])
-            assert sent >= 50
-            big = FRAME + b"big" + b"y" * (1500 - len(FRAME) - 60)
+                sender.send(FRAME + bytes([number]))
+                frame = receiver.recv(4000)
+                assert (frame[:2], frame[-1]) == (FRAME[:2], number)
+            # Frames sent by port 3 are not received there.
+            assert switch.call(lambda: switch.counts.sent) == {3: 50}
+            big = FRAME + b"y" * (1500 - len(FRAME) - 60)
             sender.send(big)
-            assert len(receive_marked(receiver, b"big")) >= len(big)
+            assert len(receiver.recv(4000)) >= len(big)
 
 
 def test_missing_interface_is_one_sentence():

@@ -44,7 +44,7 @@ class Tables(Rig):
         return entry
 
 
-# Few distinct values, so that entries overlap and keys hit.
+# Few values, so that entries overlap and keys hit.
 A = st.integers(0, 15).map(lambda n: n << 12 | n << 4)
 B = st.integers(0, 3)
 PREFIX_A = st.builds(lambda a, n: Prefix(a >> (16 - n) << (16 - n), n, 16), A, st.integers(0, 16))
@@ -98,7 +98,7 @@ def test_match_kind_against_brute_force(number):
             for index, (match, priority) in enumerate(zip(match_list, priorities, strict=True))
         ]
         _check_keys(rig, entries, keys)
-        # Some leave again; remembered lookups must not survive them.
+        # Cached lookups must not survive removed entries.
         gone = data.draw(st.sets(st.sampled_from(range(len(entries) or 1))))
         for index in gone & set(range(len(entries))):
             rig.state.tables[f"Enter.{table}"].remove(entries[index].key)

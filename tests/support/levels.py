@@ -51,8 +51,6 @@ WHOLE = (
     "planner/graphs/test_shaped.py",
     "planner/partition/test_ptscotch.py",
     "softswitch/test_command.py",
-    "softswitch/test_pressure.py",
-    "softswitch/test_stopping.py",
     "topologies/processes/test_nursery.py",
     "topologies/test_relay.py",
     "train/test_restart.py",

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Builds terms for the operators of BMv2 expressions, folding what is known at load time."""
+"""Terms for the operators of BMv2 expressions, with constant folding."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Term:
 
     @property
     def constant(self) -> int | None:
-        """The value when it is known at load time."""
+        """The value if constant, or None."""
         return self.low if self.low is not None and self.low == self.high else None
 
     def within(self, low: int, high: int) -> bool:
@@ -52,7 +52,7 @@ def unsigned(text: str, width: int) -> Term:
     return Term(text, 0, (1 << width) - 1, atomic=True)
 
 
-# A left shift beyond this is cut off: no field is that wide, so nothing can remain.
+# Longer left shifts give zero: no field is that wide.
 WIDEST_SHIFT = 1 << 14
 
 Bound = int | None
@@ -194,32 +194,14 @@ def wrap_unsigned(term: Term, width: int) -> Term:
 
 
 def clamp(term: Term, low: int, high: int) -> Term:
-    """Return the value limited to [low, high].
-
-    Args:
-        term: the value.
-        low: the smallest result.
-        high: the largest result.
-
-    Returns:
-        A term within both bounds, or ``term`` itself when it always is.
-    """
+    """Return the value limited to [low, high]."""
     if term.within(low, high):
         return term
     return Term(f"max({low}, min({high}, {term.text}))", low, high, atomic=True)
 
 
-def choose(condition: Term, left: Term, right: Term) -> Term:
-    """Return ``left`` when the condition holds, or else ``right``.
-
-    Args:
-        condition: the term of a truth value.
-        left: the value when the condition holds.
-        right: the value when it does not.
-
-    Returns:
-        A term whose range covers both values.
-    """
+def if_else(condition: Term, left: Term, right: Term) -> Term:
+    """Return ``left`` when the condition holds, or else ``right``."""
     low = None if left.low is None or right.low is None else min(left.low, right.low)
     high = None if left.high is None or right.high is None else max(left.high, right.high)
     text = f"{left.inner} if {condition.inner} else {right.inner}"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Assembles the generated functions of a program into one Python module."""
+"""Assemble the generated functions of a program to a Python module."""
 
 import ast
 import re
@@ -70,7 +70,7 @@ _NODES = (
     *(ast.operator, ast.unaryop, ast.boolop, ast.cmpop),
 )
 _METHOD = "to_bytes"
-# What the generators number: variables, arrays, tables, functions.
+# Numbered names of variables, arrays, tables and functions.
 _NUMBERED = re.compile(
     r"(h\d+_\d+|(ok|next|vl|unpack|pack|keep|clone|reg|_k|_p)\d+|tbl\d+_(lookup|default)"
     r"|ctr\d+_(packets|bytes))"
@@ -78,63 +78,24 @@ _NUMBERED = re.compile(
 _CALLED = frozenset(("from_bytes", "len", "log_message", "max", "min", "randint", *ALGORITHMS))
 _FUNCTIONS = frozenset(("ingress", "egress", "reparse"))
 _VARIABLES = frozenset(
-    [
-        "after",
-        "cl",
-        "cs",
-        "data",
-        "deq_depth",
-        "enq_depth",
-        "enq_time",
-        "ex",
-        "itype",
-        "kept",
-        "n",
-        "now",
-        "original",
-        "out",
-        "perr",
-        "pl",
-        "port",
-        "pos",
-        "rc",
-        "rid",
-        "rs",
-        "state",
-        "tr",
-        "_a",
-        "_b",
-        "_bad",
-        "_c",
-        "_d",
-        "_e",
-        "_h",
-        "_i",
-        "_j",
-        "_jn",
-        "_l",
-        "_s",
-        "_sn",
-        "_v",
-        "_w",
-        "_x",
-    ]
+    (
+        *("after", "cl", "cs", "data", "deq_depth", "enq_depth", "enq_time", "ex"),
+        *("itype", "kept", "n", "now", "original", "out", "perr", "pl", "port", "pos"),
+        *("rc", "rid", "rs", "state", "tr", "_a", "_b", "_bad", "_c", "_d", "_e", "_h"),
+        *("_i", "_j", "_jn", "_l", "_s", "_sn", "_v", "_w", "_x"),
+    )
 )
 _KNOWN = _CALLED | _FUNCTIONS | _VARIABLES
 
 
 def check_generated(tree: ast.Module) -> None:
-    """Check that every part of the code is one that the generators write.
-
-    Raises:
-        MalformedProgramError: one is not.
-    """
+    """Refuse code with any node or name that the generators do not emit."""
     for node in ast.walk(tree):
         if not _is_ours(node):
             line = getattr(node, "lineno", 0)
             raise MalformedProgramError(
-                f"The code for this program has a {type(node).__name__} in line {line} that no "
-                "program needs; nothing of it is run."
+                f"The code for this program has an unexpected {type(node).__name__} in line "
+                f"{line}; nothing of it is run."
             )
 
 
@@ -149,7 +110,7 @@ def _is_ours(node: ast.AST) -> bool:
 
 
 def _names(node: ast.AST) -> list[str]:
-    """Return the names that stand in a node itself."""
+    """Return the names in a node itself."""
     match node:
         case ast.Name(id=name) | ast.arg(arg=name) | ast.FunctionDef(name=name):
             return [name]
@@ -197,12 +158,11 @@ class CompiledProgram:
     """A program as Python.
 
     Attributes:
-        program: the program that was compiled.
-        source: the generated module, for reading and debugging.
+        source: the generated module, for debugging.
         code: the compiled module.
-        names: the names under which the module reaches tables and arrays.
-        codecs: how each header is read and written, by header name.
-        state_variables: the variables that travel from ingress to egress, in order.
+        names: the module's names of tables and arrays.
+        codecs: header codecs by header name.
+        state_variables: the variables passed from ingress to egress, in order.
         uses_time: whether the program reads a timestamp.
     """
 
@@ -263,18 +223,12 @@ class _Bodies:
 
 
 def compile_program(program: Program) -> CompiledProgram:
-    """Generate and compile the Python of a program.
-
-    Raises:
-        UnsupportedProgramError: the program uses something that the switch refuses.
-        MalformedProgramError: the program refers to something that it does not have, or has a
-            value where something else belongs.
-    """
+    """Generate and compile the Python of a program."""
     try:
         return _generate(program)
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise MalformedProgramError(
-            f"The program does not fit together: {type(error).__name__} {error}."
+            f"The program is inconsistent: {type(error).__name__} {error}."
         ) from error
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Translates BMv2 JSON expressions into Python source."""
+"""Translate BMv2 JSON expressions to Python."""
 
 from collections.abc import Callable, Sequence
 
@@ -26,13 +26,7 @@ _COMPARE = frozenset(("==", "!=", "<", "<=", ">", ">="))
 
 
 class ExpressionCompiler:
-    """Compiles expressions of one function and remembers which variables they read.
-
-    Args:
-        layout: the variables of the program.
-        where: the object of the program that the expressions belong to, for errors.
-        reads: the set that the names of the variables read are added to.
-    """
+    """Compiles expressions of one function and remembers which variables they read."""
 
     def __init__(self, layout: Layout, where: str, reads: set[str]) -> None:
         self.layout = layout
@@ -124,7 +118,7 @@ class ExpressionCompiler:
         return handler(self, node)
 
     def _comparison(self, operator: str, left: Json, right: Json) -> Term:
-        # What is no number is compared as a whole.
+        # Headers and unions are compared as a whole.
         kind = left["type"]
         if kind in {"header", "header_union"}:
             if kind == "header":
@@ -234,7 +228,7 @@ class ExpressionCompiler:
 
     def _choice(self, node: Json) -> Term:
         condition = self.value(node["cond"])
-        return arithmetic.choose(condition, self.value(node["left"]), self.value(node["right"]))
+        return arithmetic.if_else(condition, self.value(node["left"]), self.value(node["right"]))
 
     def _data_to_bool(self, node: Json) -> Term:
         term = self.value(node["right"])
@@ -260,7 +254,7 @@ class ExpressionCompiler:
 
 
 def _innermost(node: Json) -> Json:
-    """Return what expressions are around."""
+    """Return the node inside nested expressions."""
     while node.get("type") == "expression":
         node = node["value"]
     return node
@@ -291,13 +285,7 @@ EGRESS = "egress"
 
 
 class FunctionContext:
-    """One function that is being generated: its lines and the variables it reads and writes.
-
-    Args:
-        layout: the variables of the program.
-        names: the names of tables and arrays in the generated code.
-        stage: INGRESS or EGRESS.
-    """
+    """One function that is being generated: its lines and the variables it reads and writes."""
 
     def __init__(self, layout: Layout, names: GlobalNames, stage: str) -> None:
         self.layout = layout
@@ -334,7 +322,7 @@ class FunctionContext:
             self.set_variable(other, "0")
 
     def copy_slot(self, slot: Slot, origin: Slot) -> None:
-        """Assign one field to another, with its length if packets bring that."""
+        """Assign one field to another, with the length of a ``varbit``."""
         if slot.length or origin.length:
             if not (slot.length and origin.length) or slot.width != origin.width:
                 raise self.refuse(

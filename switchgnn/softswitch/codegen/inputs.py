@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Generates the bytes that a hash or checksum is computed over, and the computation."""
+"""Generate the input and the computation of hashes and checksums."""
 
 from dataclasses import dataclass
 from itertools import groupby
@@ -13,13 +13,12 @@ from switchgnn.softswitch.program import Json
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of what is hashed.
+    """A part of the input.
 
     Attributes:
-        header: the header whose validity decides whether it is a part; None: it always is.
-        text: the source of its value.
-        width: its bits; of a ``varbit`` what they are at most.
-        length: the variable with the bytes of a ``varbit``; empty for others.
+        header: included only if this header is valid; None: always.
+        width: bits; the maximum of a ``varbit``.
+        length: the variable with the bytes of a ``varbit``, or empty.
     """
 
     header: str | None
@@ -64,7 +63,7 @@ def _write_dynamic(ctx: FunctionContext, pieces: list[Piece]) -> None:
             else:
                 width = sum(member.width for member in members)
                 ctx.line(f"_d = _d << {width} | {_joined(members)}; _w += {width}")
-    # An input that is not a whole number of bytes is filled with zero bits at its end.
+    # Pad the input with zero bits to whole bytes.
     ctx.line("_d = (_d << -_w % 8).to_bytes((_w + 7) // 8, 'big')")
 
 

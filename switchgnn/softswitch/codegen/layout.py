@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Gives every field, validity bit and stack index a local variable of the generated code."""
+"""Local variables of the generated code for fields, validity bits and stack indices."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -12,13 +12,12 @@ from switchgnn.softswitch.program import FieldRef, Header, Program
 
 @dataclass(frozen=True)
 class Slot:
-    """A field's variable, and what it can be.
+    """A field's variable.
 
     Attributes:
-        variable: the variable.
-        width: its bits; the most bits of a ``varbit``.
+        width: bits; the maximum of a ``varbit``.
         signed: whether it is two's complement.
-        length: the variable with the bytes of a ``varbit``; empty for other fields.
+        length: the variable with the bytes of a ``varbit``, or empty.
     """
 
     variable: str
@@ -68,7 +67,7 @@ class Layout:
         )
 
     def _add_header(self, number: int, header: Header) -> None:
-        # No name of the program becomes one of the code.
+        # Names of the program never become names of the code.
         if not header.metadata:
             self._valid[header.name] = f"ok{number}"
         for index, field in enumerate(header.fields):
@@ -77,19 +76,7 @@ class Layout:
             self._slots[header.name, field.name] = Slot(variable, field.width, field.signed, length)
 
     def slot(self, header: str, field: str, where: str) -> Slot:
-        """Return the slot of ``header.field``; ``$valid$`` is the validity bit.
-
-        Args:
-            header: the name of the header.
-            field: the name of the field.
-            where: the object of the program that uses the field, for the error.
-
-        Returns:
-            The slot.
-
-        Raises:
-            UnsupportedProgramError: the header has no such field.
-        """
+        """Return the slot of ``header.field``; ``$valid$`` is the validity bit."""
         if field == "$valid$":
             return Slot(self.valid(header), 1, False)
         try:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Generates the parser as part of a function body."""
+"""Generate the parser as part of a function body."""
 
 from collections.abc import Callable, Mapping
 
@@ -114,7 +114,7 @@ class ParserWriter:
     def _extract_header(self, name: str, length: Json | None) -> None:
         codec = self._codecs.get(name)
         if codec is None:
-            # There are no codecs yet while it is found out which fields are used.
+            # The first round, which finds the used fields, has no codecs.
             if length is not None:
                 self._ctx.term(length)
         else:
@@ -136,12 +136,12 @@ class ParserWriter:
         self._ctx.set_valid(name)
 
     def _check_length(self, codec: HeaderCodec, varbit: Slot, bits: Json) -> None:
-        """Hold the length of a ``varbit`` to the packet and to its most bits, and keep it."""
+        """Check the length of a ``varbit`` against the packet and its maximum, and keep it."""
         # extract() takes a bit<32>; BMv2 has no length whose top bit is one.
         term = arithmetic.wrap_unsigned(self._ctx.term(bits), 32)
         self._ctx.line(f"_x = {term.text}")
         self._fail_unless(f"_x & {1 << 31 | 7} == 0", "ParserInvalidArgument")
-        # What is extracted again is as long as both together, for BMv2:
+        # BMv2 adds up the lengths of repeated extractions:
         # https://github.com/p4lang/behavioral-model/blob/main/src/bm_sim/parser.cpp
         self._ctx.reads.add(varbit.length)
         longer = f"{varbit.length} + (_x >> 3)"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Generates a control's tables and conditions as nested if/else."""
+"""Generate a control's tables and conditions as nested if/else."""
 
 from collections.abc import Mapping, Sequence
 
@@ -23,17 +23,7 @@ _JUMPS = frozenset(("_jump", "_jump_if_zero"))
 
 
 def write_action(ctx: FunctionContext, action: Action, parameters: Sequence[Term]) -> None:
-    """Append the code of an action whose parameters have these values.
-
-    Args:
-        ctx: the function that the code is written into.
-        action: the action.
-        parameters: one term per parameter of the action.
-
-    Raises:
-        UnsupportedProgramError: the action uses a primitive or a jump that the switch
-            does not run.
-    """
+    """Append the code of an action whose parameters have these values."""
     outer = ctx.expressions
     ctx.at(f"action '{action.name}' of {ctx.stage}", parameters)
     if any(primitive.op in _JUMPS for primitive in action.primitives):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Generates the code of each primitive that a BMv2 action can call."""
+"""Generate the code of the primitives of BMv2 actions."""
 
 from collections.abc import Callable
 
@@ -46,13 +46,7 @@ def header_bytes(ctx: FunctionContext, header: str) -> str:
 
 
 def copy_header(ctx: FunctionContext, target: str, source: str) -> None:
-    """Assign one header to another of the same type; an invalid source invalidates it.
-
-    Args:
-        ctx: the function that the code is written into.
-        target: the name of the header that is overwritten.
-        source: the name of the header that is copied.
-    """
+    """Assign one header to another of the same type; an invalid source invalidates it."""
     if ctx.layout.program.headers[target].metadata:
         _copy_fields(ctx, target, source)
         return
@@ -75,13 +69,7 @@ def _copy_fields(ctx: FunctionContext, target: str, source: str) -> None:
 
 
 def copy_union(ctx: FunctionContext, target: str, source: str) -> None:
-    """Assign one union to another of the same type.
-
-    Args:
-        ctx: the function that the code is written into.
-        target: the name of the union that is overwritten.
-        source: the name of the union that is copied.
-    """
+    """Assign one union to another of the same type."""
     unions = ctx.layout.program.unions
     pairs = zip(unions[target].members.values(), unions[source].members.values(), strict=True)
     for one, other in pairs:
@@ -89,13 +77,7 @@ def copy_union(ctx: FunctionContext, target: str, source: str) -> None:
 
 
 def push_stack(ctx: FunctionContext, stack: str, count: int) -> None:
-    """Move the elements of a stack towards the end; the first ``count`` become invalid.
-
-    Args:
-        ctx: the function that the code is written into.
-        stack: the name of the stack.
-        count: the distance in elements.
-    """
+    """Move the elements of a stack towards the end; the first ``count`` become invalid."""
     elements = _elements(ctx, stack)
     for index in reversed(range(count, len(elements))):
         _move(ctx, elements[index], elements[index - count])
@@ -106,13 +88,7 @@ def push_stack(ctx: FunctionContext, stack: str, count: int) -> None:
 
 
 def pop_stack(ctx: FunctionContext, stack: str, count: int) -> None:
-    """Move the elements of a stack towards the front; the last ``count`` become invalid.
-
-    Args:
-        ctx: the function that the code is written into.
-        stack: the name of the stack.
-        count: the distance in elements.
-    """
+    """Move the elements of a stack towards the front; the last ``count`` become invalid."""
     elements = _elements(ctx, stack)
     kept = max(len(elements) - count, 0)
     for index in range(kept):
@@ -124,13 +100,7 @@ def pop_stack(ctx: FunctionContext, stack: str, count: int) -> None:
 
 
 def copy_stack(ctx: FunctionContext, target: str, source: str) -> None:
-    """Assign one stack to another of the same type.
-
-    Args:
-        ctx: the function that the code is written into.
-        target: the name of the stack that is overwritten.
-        source: the name of the stack that is copied.
-    """
+    """Assign one stack to another of the same type."""
     pairs = zip(_elements(ctx, target), _elements(ctx, source), strict=True)
     copy = copy_union if target in ctx.layout.program.union_stacks else copy_header
     for one, other in pairs:
@@ -143,7 +113,7 @@ def _elements(ctx: FunctionContext, stack: str) -> tuple[str, ...]:
     return (program.stacks.get(stack) or program.union_stacks[stack]).elements
 
 
-# BMv2 moves unions by exchanging them, and does nothing to mark those invalid that come in:
+# BMv2 moves unions by swapping them, without invalidating the new ones:
 # https://github.com/p4lang/behavioral-model/blob/main/include/bm/bm_sim/header_unions.h
 
 
@@ -181,11 +151,7 @@ _CLONE_SESSION_MASK = 0x7FFF
 
 
 def write_primitive(ctx: FunctionContext, primitive: Primitive) -> None:
-    """Append the code of one primitive.
-
-    Raises:
-        UnsupportedProgramError: the switch has no such primitive.
-    """
+    """Append the code of one primitive."""
     handler = _HANDLERS.get(primitive.op)
     if handler is None:
         raise ctx.refuse(f"primitive '{primitive.op}'", _HINT)
@@ -287,8 +253,7 @@ def _constant(ctx: FunctionContext, node: Json, op: str) -> int:
 
 
 def _mark_to_drop(ctx: FunctionContext, parameters: Parameters) -> None:
-    # An action that has the standard metadata as a parameter works on a copy, which is copied
-    # back at its end: what is marked is the header that is given.
+    # The given header may be a copy of the standard metadata, copied back by the action.
     header = parameters[0]["value"] if parameters else _STANDARD
     for alias, name, text in (
         ("standard_metadata.egress_spec", "egress_spec", str(DROP_PORT)),
@@ -325,7 +290,7 @@ def _register_read(ctx: FunctionContext, parameters: Parameters) -> None:
     if guard is None:
         ctx.set_slot(slot, read)
         return
-    # Outside the array the target keeps its value, so the function needs one beforehand.
+    # Outside the array the target keeps its value, which must be defined.
     ctx.reads.add(slot.variable)
     with ctx.writer.block(guard):
         ctx.set_slot(slot, read)

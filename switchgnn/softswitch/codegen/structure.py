@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Turns a control-flow graph into nested if/else through post-dominators, or into a loop."""
+"""Structure a control-flow graph as nested if/else by post-dominators, or as a loop."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -14,19 +14,15 @@ Node = TypeVar("Node")
 
 # Unstructured graphs repeat shared nodes; beyond this limit the function would be too long.
 _EMITTED_NODES_LIMIT = 20_000
-# A loop that never ends would stop the switch for all. Here it ends; on BMv2 it does not.
+# Ends infinite loops, which would stop the switch; BMv2 has no limit.
 MOST_TURNS = 1 << 20
-# No node has this name.
-_NOWHERE = ""
+_NOWHERE = ""  # no node has this name
 
 
 def join_points(
     successors: Mapping[Node, Sequence[Node | None]],
 ) -> dict[Node, Node | None] | None:
-    """Return for every node the first node that all its paths share; None stands for the end.
-
-    A graph with a loop has no such nodes: the result is None.
-    """
+    """Return each node's immediate post-dominator (None: the end), or None for a cyclic graph."""
     graph = {node: [n for n in nexts if n is not None] for node, nexts in successors.items()}
     try:
         order = list(TopologicalSorter(graph).static_order())
@@ -59,7 +55,7 @@ def _meet(
 
 
 class Structurer(Protocol):
-    """What writes a graph node by node; it calls back for each node."""
+    """Writes a graph and calls back for each node."""
 
     def join(self, node: str) -> str | None:
         """Return the node at which the branches of a node meet, or None for the end."""
@@ -80,20 +76,7 @@ def write_graph(
     where: str,
     place: str,
 ) -> None:
-    """Write a graph as nested if/else; one with loops as a loop around its parts.
-
-    Args:
-        writer: where it is written.
-        successors: the nodes that may follow each node, as often as ``emit`` asks for their
-            region; None stands for the end.
-        initial: the first node.
-        emit: writes one node; it calls ``region`` for the branches of the node.
-        where: the object of the program that the graph belongs to, for errors.
-        place: the variable that says which part of a loop is next.
-
-    Raises:
-        UnsupportedProgramError: the graph repeats its nodes too often to be unrolled.
-    """
+    """Write a graph as nested if/else; one with loops as a loop around its parts."""
     joins = join_points(successors)
     if joins is not None:
         _Nested(joins, emit, where).region(initial, None)
@@ -126,10 +109,10 @@ class _Nested:
 
 
 class _Looping:
-    """Writes a graph with loops: ``place`` says which part is next, and each part sets it.
+    """Writes a cyclic graph as a loop over parts, with the next part in ``place``.
 
-    A part begins where paths meet; what one path alone leads to is written where it is reached.
-    So every node is written once.
+    A part begins where paths meet; nodes with one predecessor are written after it, so that every
+    node is written once.
     """
 
     def __init__(
@@ -157,7 +140,7 @@ class _Looping:
             for node, number in self._parts.items():
                 with self._writer.block(f"if {self._place} == {number}:"):
                     self._write_from(node)
-            # No part ends here; should one, the loop does as well.
+            # Not reached.
             self._writer.line("break")
 
     def join(self, node: str) -> str | None:

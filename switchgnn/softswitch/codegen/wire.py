@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Splits headers into runs of bytes and generates their unpacking and packing."""
+"""Split headers into runs of bytes and generate their unpacking and packing."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -46,12 +46,7 @@ class Run:
 
 
 class Part:
-    """Runs of one header whose place in it is known; one call reads or writes them.
-
-    Args:
-        runs: the runs.
-        number: the number that makes the names of the generated functions unique.
-    """
+    """Runs of one header whose place in it is known; one call reads or writes them."""
 
     def __init__(self, runs: Sequence[Run], number: int) -> None:
         self.runs = tuple(runs)
@@ -78,11 +73,7 @@ class Part:
 
 
 class VaryingRun:
-    """The run of a header that has its ``varbit``; the packet brings the length.
-
-    Args:
-        slots: the fields that together fill whole bytes, however long the ``varbit`` is.
-    """
+    """The run of a header that has its ``varbit``; the packet brings the length."""
 
     def __init__(self, slots: Sequence[Slot]) -> None:
         self.slots = tuple(slots)
@@ -104,7 +95,7 @@ class VaryingRun:
         return f"{self.varbit.length}{fixed}"
 
     def unpack_lines(self, begin: int) -> Iterator[str]:
-        """Yield the statements that read the run ``begin`` bytes behind ``pos``."""
+        """Yield the statements that read the run ``begin`` bytes after ``pos``."""
         end = begin + self.fixed_bytes
         variable, length = self.varbit.variable, self.varbit.length
         whole = f'from_bytes(data[pos + {begin}:pos + {end} + {length}], "big")'
@@ -138,14 +129,7 @@ class VaryingRun:
 
 
 class HeaderCodec:
-    """Reads one header from the wire and writes it back.
-
-    Args:
-        layout: the variables of the program.
-        header: the name of the header.
-        number: the number that makes the names of the generated functions unique.
-        touched: the variables that the program uses; runs without one stay undecoded.
-    """
+    """Reads one header from the wire and writes it back."""
 
     def __init__(self, layout: Layout, header: str, number: int, touched: frozenset[str]) -> None:
         self.header = header
@@ -196,7 +180,7 @@ class HeaderCodec:
             yield from self._after.unpack_lines(place)
 
     def pack_calls(self) -> Iterator[str]:
-        """Yield the expressions for the bytes of the header, one behind the other."""
+        """Yield the expressions for the bytes of the header, in order."""
         for each in (self._before, self.varying, self._after):
             if each is not None:
                 yield each.pack_call()
@@ -254,7 +238,7 @@ def _encode(run: Run) -> str:
 
 
 def joined(slots: Sequence[Slot]) -> str:
-    """Return the expression for fields that stand one behind the other."""
+    """Return the expression for concatenated fields."""
     parts = []
     position = 0
     for slot in reversed(slots):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The command line of the software switch, and what other commands that run it share with it."""
+"""The command line of the software switch, shared by all commands that run one."""
 
 import logging
 import signal
@@ -33,20 +33,9 @@ def main(options: SwitchOptions) -> None:
 
 
 def run_switch(options: SwitchOptions, beginning: Beginning) -> signal.Signals:
-    """Run a switch until SIGINT or SIGTERM.
-
-    Args:
-        options: how.
-        beginning: what it begins with.
-
-    Returns:
-        The signal that has ended it.
-
-    Raises:
-        SoftSwitchError: it cannot start, or cannot keep its state.
-    """
+    """Run a switch until SIGINT or SIGTERM."""
     if options.grpc is None:
-        raise SoftSwitchError("Say where to serve P4Runtime: --grpc unix:PATH or HOST:PORT.")
+        raise SoftSwitchError("Give a P4Runtime address: --grpc unix:PATH or HOST:PORT.")
     with StopSignals() as signals:
         if options.exit_with_parent:
             stop_with_parent()
@@ -57,8 +46,8 @@ def run_switch(options: SwitchOptions, beginning: Beginning) -> signal.Signals:
         ports = _ports(options.port or [])
         if options.cpu_port in ports:
             raise PortError(
-                f"Port {options.cpu_port} is that of --cpu-port and has a --port, too: give one of "
-                "them another number."
+                f"Port {options.cpu_port} is given as --port and as --cpu-port: change one of "
+                "the numbers."
             )
         switch = SoftSwitch(
             ports,

@@ -27,7 +27,7 @@ _PORTS, _P4RUNTIME, _TLS, _SERVICE = "Ports", "P4Runtime", "TLS", "Service"
 
 @dataclass(frozen=True)
 class SwitchOptions:
-    """How a switch is run; each field's help says what it is."""
+    """The options of a switch, each documented by its help."""
 
     grpc: Annotated[
         str | None,
@@ -35,7 +35,7 @@ class SwitchOptions:
             metavar="ADDRESS",
             rich_help_panel=_P4RUNTIME,
             show_default=False,
-            help="Where it serves P4Runtime: unix:PATH or HOST:PORT.",
+            help="P4Runtime address: unix:PATH or HOST:PORT.",
         ),
     ] = None
     port: Annotated[
@@ -44,8 +44,7 @@ class SwitchOptions:
             metavar="N=WHAT",
             rich_help_panel=_PORTS,
             show_default=False,
-            help="What is at port N: eth:INTERFACE, xdp:INTERFACE or udp:IP:PORT:PEER_IP:PORT; "
-            "repeatable.",
+            help="Attach port N to eth:INTERFACE or udp:IP:PORT:PEER_IP:PORT; repeatable.",
         ),
     ] = None
     state: Annotated[
@@ -54,7 +53,7 @@ class SwitchOptions:
             metavar="FILE",
             rich_help_panel=_SERVICE,
             show_default=False,
-            help="Keep what controllers set in this file, and begin with what it has.",
+            help="Keep the controllers' settings in this file, and restore them at the start.",
         ),
     ] = None
     state_interval: Annotated[
@@ -63,7 +62,7 @@ class SwitchOptions:
             min=0.0,
             metavar="SECONDS",
             rich_help_panel=_SERVICE,
-            help="From a change to a file that has it, at least.",
+            help="Minimum delay from a change to its write.",
         ),
     ] = 1.0
     ready_file: Annotated[
@@ -72,7 +71,7 @@ class SwitchOptions:
             metavar="FILE",
             rich_help_panel=_SERVICE,
             show_default=False,
-            help="Has the address of P4Runtime while the switch serves.",
+            help="Write the P4Runtime address to this file while the switch serves.",
         ),
     ] = None
     device_id: Annotated[
@@ -119,13 +118,16 @@ class SwitchOptions:
     tls_cert: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", rich_help_panel=_TLS, show_default=False, help="The server's, as PEM."
+            metavar="FILE",
+            rich_help_panel=_TLS,
+            show_default=False,
+            help="The server's certificate (PEM).",
         ),
     ] = None
     tls_key: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", rich_help_panel=_TLS, show_default=False, help="Its key, as PEM."
+            metavar="FILE", rich_help_panel=_TLS, show_default=False, help="The server's key (PEM)."
         ),
     ] = None
     tls_client_ca: Annotated[
@@ -134,7 +136,7 @@ class SwitchOptions:
             metavar="FILE",
             rich_help_panel=_TLS,
             show_default=False,
-            help="The CA that clients must have, as PEM.",
+            help="CA of client certificates, which it makes mandatory (PEM).",
         ),
     ] = None
     backend: Annotated[
@@ -144,8 +146,8 @@ class SwitchOptions:
             show_envvar=False,
             metavar="WHAT",
             rich_help_panel=_SERVICE,
-            help="Run programs as native code (C++), python, or auto: native where there is a "
-            f"compiler; also by ${VARIABLE}.",
+            help="Run programs as native code (C++), python, or auto: native if there is a "
+            f"compiler; also set by ${VARIABLE}.",
         ),
     ] = Backend.AUTO
     log_level: Annotated[

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a switch from its first moment to the signal that ends it."""
+"""Run a switch from its start to the signal that ends it."""
 
 import ctypes
 import gc
@@ -28,19 +28,16 @@ from switchgnn.softswitch.p4runtime.writing import apply_updates, read_request
 from switchgnn.softswitch.switch import SoftSwitch
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
-
-
 _PR_SET_PDEATHSIG = 1
 
 
 class StopSignals:
-    """Notices SIGINT and SIGTERM while it is entered, in the main thread.
+    """Catches SIGINT and SIGTERM while entered, in the main thread.
 
-    A handler that sets a ``threading.Event`` is not reliable. It runs only between two
-    steps of Python, so if it is due just before the main thread sleeps on the event, it is
-    never run (https://github.com/python/cpython/issues/98140); and if it runs while the
-    main thread has the event's lock, it waits for that lock forever. What the interpreter
-    writes to a socket stays there until it is read, in whichever thread the signal arrived.
+    A handler that sets a ``threading.Event`` is unreliable: due just before the main thread
+    sleeps on the event, it never runs (https://github.com/python/cpython/issues/98140), and while
+    the main thread holds the event's lock, it deadlocks. Bytes that the interpreter writes to
+    a socket stay there, whichever thread received the signal.
     """
 
     def __init__(self) -> None:
@@ -48,10 +45,10 @@ class StopSignals:
         self._writer.setblocking(False)
 
     def __enter__(self) -> "StopSignals":
-        # One signal is enough, so it does not matter when the socket is full of them.
+        # One signal is enough, so a full socket does no harm.
         signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
         for number in STOP_SIGNALS:
-            # Without a handler the process would end at once, with nothing written.
+            # Without a handler the process would end at once.
             signal.signal(number, lambda _number, _frame: None)
         return self
 
@@ -61,23 +58,23 @@ class StopSignals:
         _error: BaseException | None,
         _trace: TracebackType | None,
     ) -> None:
-        # The handlers stay, so that another signal does not disturb the end of the process.
+        # The handlers stay, so that another signal does not disturb the shutdown.
         signal.set_wakeup_fd(-1)
         self._notices.close()
         self._writer.close()
 
     def wait(self) -> signal.Signals:
-        """Return the signal that has come once there is one, also when it came before this call."""
+        """Wait for a signal and return it; one that came before this call counts."""
         while (number := self._notices.recv(1)[0]) not in STOP_SIGNALS:
             pass
         return signal.Signals(number)
 
 
 def stop_with_parent() -> None:
-    """Let this process receive SIGTERM when the thread that started it ends."""
+    """Receive SIGTERM when the parent thread ends."""
     parent = os.getppid()
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-    # The parent may have ended before the request above reached the kernel.
+    # The parent may have ended before the call above.
     if os.getppid() != parent or parent == 1:
         signal.raise_signal(signal.SIGTERM)
 
@@ -87,31 +84,23 @@ _VARIABLE = "NOTIFY_SOCKET"
 
 
 def notify(state: str) -> None:
-    """Tell systemd, if it has started this process and wants to know.
-
-    One datagram: https://man7.org/linux/man-pages/man3/sd_notify.3.html
-
-    Args:
-        state: assignments such as ``READY=1``, one a line.
-    """
+    """Send a state to systemd, if it started this process; see sd_notify(3)."""
     address = os.environ.get(_VARIABLE, "")
     if not address.startswith(("/", "@")):
         return
-    # A name that begins with @ is one without a file.
+    # A name that begins with @ is abstract.
     name = f"\0{address[1:]}" if address.startswith("@") else address
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sock:
             sock.sendto(state.encode(), name)
     except OSError as error:
-        _LOG.warning("Nobody at %s (%s) hears: %s", _VARIABLE, address, error.strerror or error)
+        _LOG.warning(
+            "No service manager listens at %s (%s): %s", _VARIABLE, address, error.strerror or error
+        )
 
 
 def forget_ready(path: Path) -> None:
-    """Remove the file that an earlier switch has left, and see to it that one can be made.
-
-    Raises:
-        SoftSwitchError: it cannot be removed, or none be made.
-    """
+    """Remove the ready file of an earlier switch, and check that one can be created."""
     try:
         path.unlink(missing_ok=True)
         part = _part_of(path)
@@ -123,20 +112,11 @@ def forget_ready(path: Path) -> None:
 
 @contextmanager
 def ready(address: str, path: Path | None) -> Iterator[None]:
-    """Say that the switch serves, as long as the block runs.
-
-    Args:
-        address: where it does.
-        path: a file that has the address meanwhile, or None.
-
-    Raises:
-        SoftSwitchError: the file cannot be written.
-    """
+    """Report the switch as ready inside the block."""
     if path is not None:
         part = _part_of(path)
         try:
             part.write_text(f"{address}\n")
-            # Who sees it sees all of it.
             part.replace(path)
         except OSError as error:
             raise _cannot(path, error) from None
@@ -155,61 +135,38 @@ def _part_of(path: Path) -> Path:
 
 def _cannot(path: Path, error: OSError) -> SoftSwitchError:
     return SoftSwitchError(
-        f"The file {path} cannot be written: {error.strerror or error}; choose another place "
-        "(--ready-file)."
+        f"Cannot write {path}: {error.strerror or error}; choose another file (--ready-file)."
     )
 
 
 _Set = p4r.SetForwardingPipelineConfigRequest
 
-# Changes a default action that was kept, for programs in which one says what a switch remembers.
+# Changes a restored default action.
 Amend = Callable[[p4i.P4Info, p4r.TableEntry], p4r.TableEntry]
 
 
 def as_it_was(_p4info: p4i.P4Info, entry: p4r.TableEntry) -> p4r.TableEntry:
-    """Return a default action as it was kept."""
+    """Return a default action unchanged."""
     return entry
 
 
 @dataclass(frozen=True)
 class Restored:
-    """How much was put into a switch.
-
-    Attributes:
-        entries: table entries.
-        groups: multicast groups and clone sessions.
-    """
+    """Numbers of restored table entries, and of multicast groups and clone sessions."""
 
     entries: int
     groups: int
 
 
 def load_config(configs: PipelineConfigs, config: p4r.ForwardingPipelineConfig) -> None:
-    """Install a program, as a controller would.
-
-    Raises:
-        RequestError: it is refused.
-    """
+    """Install a program as a controller would."""
     configs.set(_Set(action=_Set.VERIFY_AND_COMMIT, config=config))
 
 
 def restore(
     path: Path, device: Device, configs: PipelineConfigs, amend: Amend = as_it_was
 ) -> Restored | None:
-    """Load a program and all that was set from a file; its caller has the switch alone.
-
-    Args:
-        path: of the file.
-        device: the switch.
-        configs: its programs.
-        amend: changes the default actions before they are written.
-
-    Returns:
-        How much it was; None where there is no file, or no program was installed.
-
-    Raises:
-        StateFileError: it is not in order; what was loaded until then is in the switch.
-    """
+    """Restore a program and its entries from a file, before the switch serves."""
     with open_state(path) as messages:
         if messages is None:
             return None
@@ -220,7 +177,7 @@ def restore(
             load_config(configs, config)
             return _restore_entries(path, device, configs.installed(), messages, amend)
         except DecodeError:
-            raise unusable(path, "it has something else than P4Runtime's messages") from None
+            raise unusable(path, "it contains invalid P4Runtime messages") from None
         except RequestError as error:
             raise unusable(path, f"the switch refuses the program in it ({error})") from None
 
@@ -232,7 +189,7 @@ def _restore_entries(
     messages: Iterator[bytes],
     amend: Amend,
 ) -> Restored:
-    # Entries that a program begins with, and that controllers may change, are among those kept.
+    # The file also has the initial entries that controllers may change.
     for schema in pipeline.schema.tables.values():
         if not schema.constant:
             pipeline.state.tables[schema.name].clear()
@@ -243,7 +200,7 @@ def _restore_entries(
         entries += kinds.count("table_entry")
         groups += kinds.count("packet_replication_engine_entry")
         if not set(kinds) <= _KINDS:
-            raise unusable(path, "it has what no controller sets")
+            raise unusable(path, "it contains entities that controllers cannot set")
         updates = [_update(entity, pipeline.config.p4info, amend) for entity in entities]
         request = p4r.WriteRequest(updates=updates).SerializeToString()
         errors = apply_updates(device, pipeline, read_request(pipeline, request)) or ()
@@ -265,13 +222,13 @@ def _update(entity: p4r.Entity, p4info: p4i.P4Info, amend: Amend) -> p4r.Update:
 
 @dataclass(frozen=True)
 class Beginning:
-    """What a switch begins with, and keeps.
+    """The initial state of a switch, and its state file.
 
     Attributes:
-        program: what it runs where no state was kept; None: nothing, until a controller comes.
-        state: the file that keeps what controllers set; None: none.
-        interval: seconds from a change to the file that has it, at least.
-        amend: changes the default actions that were kept, before they are written.
+        program: installed if no state was kept; None: wait for a controller.
+        state: the state file, or None.
+        interval: minimum seconds from a change to its write.
+        amend: changes restored default actions.
     """
 
     program: p4r.ForwardingPipelineConfig | None = None
@@ -288,27 +245,13 @@ def serve(
     ready_file: Path | None = None,
     open_to_all: bool = False,
 ) -> signal.Signals:
-    """Run a switch until a signal ends it.
-
-    Args:
-        switch: it, not yet started.
-        signals: those that end it.
-        beginning: what it begins with.
-        ready_file: has the address while it serves; None: there is none.
-        open_to_all: whether all who reach it may write to it.
-
-    Returns:
-        The signal.
-
-    Raises:
-        SoftSwitchError: it cannot start, or what it should keep cannot be read or written.
-    """
+    """Run a switch until a signal ends it."""
     if ready_file is not None:
         forget_ready(ready_file)
     begun: list[Keeper] = []
     switch.start(lambda service: begun.extend(_begin(switch, service, beginning)))
     try:
-        # What exists now stays, so the garbage collector does not have to visit it again.
+        # All present objects stay: keep the garbage collector from visiting them.
         gc.freeze()
         for keeper in begun:
             keeper.start()
@@ -327,20 +270,19 @@ def serve(
 
 def _begin(switch: SoftSwitch, service: P4RuntimeService, beginning: Beginning) -> list[Keeper]:
     configs, kept = service.configs, beginning.state
-    # A folder that cannot be written to should be known before it is needed.
+    # The keeper checks early whether the folder is writable.
     keepers = (
         [] if kept is None else [Keeper(kept, switch, configs, service.changed, beginning.interval)]
     )
     restored = None if kept is None else restore(kept, switch, configs, beginning.amend)
     if restored is not None:
-        _say(f"softswitch: {_sentence(restored)} from {kept}")
+        _say(
+            f"softswitch: restored {restored.entries:,} entries and {restored.groups:,} groups "
+            f"from {kept}"
+        )
     elif beginning.program is not None:
         load_config(configs, beginning.program)
     return keepers
-
-
-def _sentence(restored: Restored) -> str:
-    return f"restored {restored.entries:,} entries and {restored.groups:,} groups"
 
 
 def _say(line: str) -> None:
@@ -350,6 +292,6 @@ def _say(line: str) -> None:
 
 def _warn(address: str) -> None:
     sys.stderr.write(
-        f"Warning: all who reach {address}, such as every user of this machine, may write to this "
-        "switch: take unix:PATH, or certificates of clients (--tls-client-ca).\n"
+        f"Warning: anybody who can connect to {address}, such as any user of this machine, can "
+        "change this switch: use unix:PATH or client certificates (--tls-client-ca).\n"
     )

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles the C++ of a program with the system's compiler, once."""
+"""Compile programs with the system's C++ compiler, and cache the libraries."""
 
 import os
 import platform
@@ -25,11 +25,12 @@ from switchgnn.softswitch.errors import SoftSwitchError
 
 RUNTIME = Path(__file__).parent / "runtime"
 SOFTSWITCH = Path(__file__).parent.parent
-# All that has a say in what becomes of a program's document.
+# The sources that determine the C++ of a document.
 TRANSLATOR = (
     *("document.py", "loader.py", "program.py", "codegen/*.py", "errors.py", "hashing.py"),
     *("native/library.py", "native/translation/*.py"),
 )
+VARIABLE = "SWITCHGNN_BACKEND"  # environment variable, for want of an option
 _FLAGS = ("-std=c++17", "-O2", "-ftree-vectorize", "-march=native", "-fPIC", "-shared", "-w")
 _CACHE = "softswitch"
 
@@ -39,25 +40,14 @@ class NoCompilerError(SoftSwitchError):
 
 
 def compiled_library(document: bytes, translate: Callable[[], str]) -> Path:
-    """Return the library of a program, compiled if need be.
+    """Return the library of a program; compile it if it is not in the cache.
 
-    A document is known by itself: only one that was not compiled here yet is translated.
-
-    Args:
-        document: the BMv2 JSON document of the program.
-        translate: returns the C++ of the program.
-
-    Returns:
-        The path of the library.
-
-    Raises:
-        NoCompilerError: there is no compiler, or it fails, or the library cannot be kept.
-        SoftSwitchError: what the translation raises.
+    Documents in the cache are not translated.
     """
     try:
         compiler = needed_compiler("The native switch")
     except CompilerError as error:
-        raise NoCompilerError(f"{error}, or take --backend python.") from error
+        raise NoCompilerError(f"{error}, or use --backend python.") from error
     folder = cache_folder(_CACHE)
     made_of = (
         *(compiler, _version(compiler), _processor(), *_FLAGS, document),
@@ -68,11 +58,11 @@ def compiled_library(document: bytes, translate: Callable[[], str]) -> Path:
     except CompilerError as error:
         raise NoCompilerError(str(error)) from error
     except (OSError, ForeignCacheError) as error:
-        raise NoCompilerError(f"Cannot keep the compiled program in {folder}: {error}") from error
+        raise NoCompilerError(f"Cannot store the compiled program in {folder}: {error}") from error
 
 
 def why_not_kept() -> str | None:
-    """Return why compiled programs cannot be kept here; None: they can."""
+    """Return why compiled programs cannot be cached, or None."""
     return native_cache.why_not_kept(cache_folder(_CACHE))
 
 
@@ -103,7 +93,7 @@ def _version(compiler: str) -> str:
 
 
 def _processor() -> str:
-    """Return what tells one kind of processor from another: a home may be shared by machines."""
+    """Identify the kind of processor, as machines may share a cache."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -112,31 +102,23 @@ def _processor() -> str:
     return platform.machine() + "".join(sorted({x for x in lines if x.startswith(wanted)}))
 
 
-# The variable of the environment that says it where no option does.
-VARIABLE = "SWITCHGNN_BACKEND"
-
-
 class Backend(str, Enum):
-    """The code that a program becomes: C++, Python, or C++ where a compiler is there."""
+    """The code generated for programs; AUTO is NATIVE if there is a compiler."""
 
     NATIVE = "native"
     PYTHON = "python"
     AUTO = "auto"
 
 
-def backend_here(asked: Backend | None) -> Backend:
-    """Return what was asked for; where nothing was, what the environment says.
-
-    Raises:
-        SoftSwitchError: the environment names no back end.
-    """
-    if asked is not None:
-        return asked
-    said = os.environ.get(VARIABLE) or Backend.AUTO.value
+def backend_here(requested: Backend | None) -> Backend:
+    """Return the requested back end, by default that of the environment."""
+    if requested is not None:
+        return requested
+    name = os.environ.get(VARIABLE) or Backend.AUTO.value
     try:
-        return Backend(said)
+        return Backend(name)
     except ValueError:
         names = ", ".join(each.value for each in Backend)
         raise SoftSwitchError(
-            f"{VARIABLE} says '{said}', and there is no such back end: take one of {names}."
+            f"{VARIABLE} has an unknown back end, '{name}': use one of {names}."
         ) from None

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A program in native code, with its state and what happens to its packets."""
+"""The native engine of a program: packets, state and counts."""
 
 import logging
 import time
@@ -15,9 +15,7 @@ from pathlib import Path
 from struct import Struct
 from typing import NamedTuple
 
-from switchgnn.base.native import (
-    find_compiler,
-)
+from switchgnn.base.native import find_compiler
 from switchgnn.softswitch.errors import UnsupportedProgramError
 from switchgnn.softswitch.forwarding import ForwardingCounts
 from switchgnn.softswitch.loader import GivenProgram
@@ -44,90 +42,56 @@ _SCALARS = (
     "without_program",
     "failures",
 )
-# Frames that leave come together, each behind its port and its length.
+# Captured frames, each after its port and length.
 _FRAME_HEAD = Struct("=II")
 _LONGEST = _FRAME_HEAD.size + (1 << 17)
 _ROOM = 2 * _LONGEST
 
 
 class PortKind(IntEnum):
-    """What a port is; the numbers are those of runtime/ports.h."""
+    """Kinds of ports, numbered as in runtime/ports.h."""
 
     NONE = 0
     SOCKET = 1
     PACKET_SOCKET = 2
     CONTROLLER = 3
     CAPTURED = 4
-    XDP = 5
 
 
 class Attachment(NamedTuple):
-    """What a port is attached to.
-
-    Attributes:
-        kind: what it is.
-        descriptor: the file descriptor to wait on.
-        frame_bytes: the length of the longest frame.
-        may_refuse: whether the kernel may take no more frames for a time.
-        xdp: where an AF_XDP port is in native memory.
-    """
+    """The arguments of ``switch_attach``; see :class:`Port`."""
 
     kind: PortKind
     descriptor: int = -1
     frame_bytes: int = 0
     may_refuse: bool = False
-    xdp: int | None = None
 
 
 @dataclass(frozen=True)
 class NativeProgram:
-    """A program that the system's compiler has compiled.
-
-    Attributes:
-        program: the program.
-        library: its native code.
-    """
+    """A program and its native code."""
 
     program: Program
     library: Library
 
     @cached_property
     def shapes(self) -> Mapping[str, TableShape]:
-        """How its tables are laid out, by their names."""
+        """The layouts of its tables, by name."""
         return table_shapes(self.program)
 
 
 def native_library(given: GivenProgram) -> Path:
-    """Translate and compile a program, or take what an earlier run has compiled.
-
-    Returns:
-        The path of its library.
-
-    Raises:
-        UnsupportedProgramError: it has something that only the Python back end runs, or not even
-            that.
-        MalformedProgramError: it is no program.
-        NoCompilerError: there is no compiler, or it fails.
-    """
+    """Return the library of a program; translate and compile it unless cached."""
     return compiled_library(given.document, lambda: program_source(given.compiled).text)
 
 
 def load_native(given: GivenProgram) -> NativeProgram:
-    """Load the native code of a program, and make it before if need be.
-
-    Raises:
-        SoftSwitchError: as `native_library`.
-    """
+    """Load the native code of a program; compile it unless cached."""
     return NativeProgram(given.program, Library(native_library(given)))
 
 
 class NativeEngine:
-    """The path of packets through a native program; the callers see to it that one at a time calls.
-
-    Args:
-        native: the program.
-        queues: the depth and the speed of the egress queues.
-    """
+    """The packet path of a native program; callers must serialize their calls."""
 
     def __init__(self, native: NativeProgram, queues: QueueSettings) -> None:
         self.switch = native.library.new()
@@ -153,9 +117,9 @@ class NativeEngine:
             self.switch.call("switch_attach", number, *port)
 
     def publish(self, replication: ReplicationEngine) -> None:
-        """Follow the multicast groups and clone sessions from now on."""
-        replication.groups.tell(self._group)
-        replication.sessions.tell(self._session)
+        """Follow changes of the multicast groups and clone sessions."""
+        replication.groups.subscribe(self._group)
+        replication.sessions.subscribe(self._session)
 
     def _group(self, ident: int, replicas: tuple[Replica, ...] | None) -> None:
         if replicas is None:
@@ -175,17 +139,13 @@ class NativeEngine:
         self.switch.wait("switch_run")
 
     def stop(self) -> None:
-        """End :meth:`run`, and :meth:`notice`."""
+        """End :meth:`run` and :meth:`notice`."""
         self.switch.call("switch_stop")
         self.switch.call("switch_end_notices")
 
     @contextmanager
     def between_packets(self) -> Iterator[None]:
-        """Hold the engine between two packets.
-
-        Yields:
-            While no packet is processed.
-        """
+        """Hold the engine between two packets."""
         self.switch.wait("switch_enter")
         try:
             yield
@@ -193,7 +153,7 @@ class NativeEngine:
             self.switch.call("switch_leave")
 
     def notice(self, *arguments: object) -> int:
-        """Wait for a frame to the controllers or a message; see runtime/interface.h."""
+        """Wait for a packet-in or a log message; see ``switch_notice``."""
         return int(self.switch.wait("switch_notice", *arguments))
 
     def not_taken(self, port: int) -> None:
@@ -201,22 +161,22 @@ class NativeEngine:
         self.switch.call("switch_not_taken", port)
 
     def clear(self) -> None:
-        """Drop all packets that wait."""
+        """Drop all queued packets."""
         self.switch.call("switch_clear")
 
     def receive(self, port: int, frame: bytes) -> None:
-        """Run a packet that has arrived on a port through the switch."""
+        """Process a packet that arrived on a port."""
         self.switch.call("switch_receive", port, frame, len(frame))
 
     def run_again(self, limit: int) -> bool:
-        """Process recirculated and resubmitted packets; return whether more of them wait."""
+        """Process recirculated and resubmitted packets; return whether more wait."""
         return bool(self.switch.call("switch_again", limit))
 
     def captured(self) -> list[tuple[int, bytes]]:
-        """Return what has left through captured ports since the last call, with the ports."""
+        """Return the frames sent to captured ports since the last call, as (port, frame)."""
         frames: list[tuple[int, bytes]] = []
         used = _ROOM
-        # Something is left only where one more of the longest frames does not fit.
+        # More frames remain only if another of the longest would not fit.
         while used > _ROOM - _LONGEST:
             used = self._captured(self._room, _ROOM)
             end = 0
@@ -228,7 +188,7 @@ class NativeEngine:
         return frames
 
     def counts(self) -> ForwardingCounts:
-        """Return what has happened to packets."""
+        """Return the packet counts."""
         values = list(self._counts)
         by_port = [_by_port(values[i * PORTS : (i + 1) * PORTS]) for i in range(4)]
         counts = ForwardingCounts(by_port[0], by_port[1], by_port[2], by_port[3])
@@ -237,11 +197,11 @@ class NativeEngine:
         return counts
 
     def tail_drops(self) -> Counter[int]:
-        """Return how many packets found the queue of a port full."""
+        """Return the packets dropped because their queue was full, by port."""
         return _by_port(self._tail_drops)
 
     def length(self, port: int) -> int:
-        """Return how many packets wait for a port."""
+        """Return the number of packets queued for a port."""
         return int(self._lengths[port])
 
 
@@ -260,12 +220,11 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Ahead:
-    """What switches will run a program as, and how long its compilation took.
+    """The back end chosen for a program.
 
     Attributes:
-        backend: the code.
-        seconds: the time; next to nothing where an earlier run has compiled it.
-        reason: why it is Python where native code might have been; None elsewhere.
+        seconds: compilation time; near 0 for cached programs.
+        reason: why AUTO chose Python, or None.
     """
 
     backend: Backend
@@ -274,21 +233,7 @@ class Ahead:
 
 
 def compile_ahead(config: bytes, asked: Backend | None = None) -> Ahead:
-    """Compile a program as the embedded switches will, and keep it for them.
-
-    Args:
-        config: the BMv2 JSON document.
-        asked: which code it is to become; None: what the environment says.
-
-    Returns:
-        What they will run, and the time.
-
-    Raises:
-        SoftSwitchError: the environment names no back end.
-        NoCompilerError: the back end has to be native, and there is no compiler.
-        UnsupportedProgramError: no switch runs the program.
-        MalformedProgramError: it is no program.
-    """
+    """Compile a program before switches are started, which then find it in the cache."""
     chosen = backend_here(asked)
     begin = time.monotonic()
     if chosen is Backend.PYTHON:
@@ -302,7 +247,6 @@ def compile_ahead(config: bytes, asked: Backend | None = None) -> Ahead:
         if chosen is Backend.NATIVE:
             raise
         given.check()
-        # A user who has a compiler would not guess why everything is slow.
         _LOG.warning("The program runs as Python: %s", error)
         return Ahead(Backend.PYTHON, time.monotonic() - begin, str(error))
     return Ahead(Backend.NATIVE, time.monotonic() - begin)

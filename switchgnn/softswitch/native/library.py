@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The functions of a compiled program, as runtime/interface.h declares them."""
+"""Bindings of runtime/interface.h, and the layouts of tables."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +25,7 @@ from typing import Any
 from switchgnn.softswitch.program import Program, Table, key_width
 
 _REPLICAS = (c_uint64, POINTER(c_int32), POINTER(c_uint32), c_uint64)
-# The result and the arguments of each function, behind the switch itself.
+# Result and arguments of each function, without the switch itself.
 _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "switch_free": (None, ()),
     "switch_run": (None, ()),
@@ -33,7 +33,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "switch_clear": (None, ()),
     "switch_enter": (None, ()),
     "switch_leave": (None, ()),
-    "switch_attach": (None, (c_int, c_int, c_int, c_uint64, c_int, c_void_p)),
+    "switch_attach": (None, (c_int, c_int, c_int, c_uint64, c_int)),
     "switch_limits": (None, (c_int64, c_double, c_double)),
     "switch_port_rate": (None, (c_int, c_double)),
     "switch_clock": (None, (c_double,)),
@@ -90,14 +90,10 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
 
 
 class Library:
-    """A compiled program.
-
-    Args:
-        path: the shared library.
-    """
+    """A compiled program."""
 
     def __init__(self, path: Path) -> None:
-        # What may wait lets other threads of Python run; what is short keeps Python's lock.
+        # PyDLL keeps the GIL, for short calls; CDLL releases it, for calls that may wait.
         self._short, self._waiting = PyDLL(str(path)), CDLL(str(path))
         for library in (self._short, self._waiting):
             library.switch_new.restype = c_void_p
@@ -111,52 +107,35 @@ class Library:
         self._short.program_messages.argtypes = ()
 
     def messages(self) -> tuple[str, ...]:
-        """Return what the program writes to the log, by number."""
+        """Return the log messages of the program, by number."""
         return tuple(json.loads(self._short.program_messages()))
 
     def new(self) -> "Switch":
-        """Return a switch that runs the program, with fresh state."""
+        """Return a new switch that runs the program."""
         return Switch(self._short, self._waiting)
 
 
 class Switch:
-    """A switch in native memory; calls of the functions of runtime/interface.h.
-
-    Args:
-        short: the library of its program, for calls that keep Python's lock.
-        waiting: the same library, for calls that release it.
-    """
+    """A switch in native memory."""
 
     def __init__(self, short: PyDLL, waiting: CDLL) -> None:
         self._short, self._waiting = short, waiting
         self._pointer: int | None = short.switch_new()
 
     def call(self, name: str, *arguments: object) -> Any:  # noqa: ANN401  as declared
-        """Call a function of the switch that is short."""
+        """Call a function that does not wait."""
         return getattr(self._short, name)(self._pointer, *arguments)
 
     def bound(self, name: str) -> Callable[..., Any]:
-        """Return a short function of the switch, for those that call it often.
-
-        Who keeps it has to keep the switch, too.
-        """
+        """Return a function that does not wait; it must not outlive the switch."""
         return partial(getattr(self._short, name), self._pointer)
 
     def wait(self, name: str, *arguments: object) -> Any:  # noqa: ANN401  as declared
-        """Call a function of the switch that may wait."""
+        """Call a function that may wait."""
         return getattr(self._waiting, name)(self._pointer, *arguments)
 
     def array(self, kind: Any, length: int, address: int) -> Any:  # noqa: ANN401  ctypes arrays
-        """Return native memory as an array, which lives no longer than the switch.
-
-        Args:
-            kind: the type of its elements.
-            length: how many there are.
-            address: where they are.
-
-        Returns:
-            The array.
-        """
+        """Return native memory as an array, which keeps the switch alive."""
         array = (kind * length).from_address(address)
         array.owner = self
         return array
@@ -168,20 +147,19 @@ class Switch:
 
 
 def numbers(kind: Any, values: Sequence[int]) -> Any:  # noqa: ANN401  ctypes arrays
-    """Return an array of numbers for a call."""
+    """Return a ctypes array of numbers."""
     return (kind * len(values))(*values)
 
 
 @dataclass(frozen=True)
 class TableShape:
-    """How a table is laid out.
+    """The memory layout of a table.
 
     Attributes:
-        table: the table.
-        number: its number in the program.
-        widths: the bits of each field of its key.
-        key_words: the words of a key.
-        parameter_widths: the bits of each parameter, by the action's number in the table.
+        number: its place in the program.
+        widths: bits of each key field.
+        key_words: 64-bit words of a key.
+        parameter_widths: bits of each parameter, by the action's place in the table.
     """
 
     table: Table
@@ -198,27 +176,27 @@ class TableShape:
         return "priority"
 
     def offsets(self, action: int) -> tuple[int, ...]:
-        """Return where each parameter of an action begins, in bytes."""
+        """Return the byte offsets of an action's parameters."""
         sizes = [byte_size(width) for width in self.parameter_widths[action]]
         return tuple(sum(sizes[:index]) for index in range(len(sizes)))
 
     @property
     def entry_bytes(self) -> int:
-        """The bytes of the parameters of its longest action."""
+        """Bytes of the longest parameters of an action."""
         return max((sum(map(byte_size, widths)) for widths in self.parameter_widths), default=0)
 
     def shift(self, field: int) -> int:
-        """Return how many bits of the key are behind a field."""
+        """Return the number of key bits below a field."""
         return sum(self.widths[field + 1 :])
 
 
 def byte_size(width: int) -> int:
-    """Return the bytes of a number of a width in bits."""
+    """Return the bytes of a number of ``width`` bits."""
     return (width + 7) // 8
 
 
 def table_shapes(program: Program) -> Mapping[str, TableShape]:
-    """Return the shapes of all tables by their names."""
+    """Return the layouts of all tables by name."""
     shapes = {}
     for number, (name, table) in enumerate(program.tables.items()):
         widths = tuple(key_width(program, field.target) for field in table.key)
@@ -229,5 +207,5 @@ def table_shapes(program: Program) -> Mapping[str, TableShape]:
 
 
 def cell_bytes(width: int) -> int:
-    """Return the bytes of a register's cell: 1, 2, 4, or whole words."""
+    """Return the bytes of a register cell: 1, 2, 4 or whole words."""
     return next((size for size in (1, 2, 4) if width <= 8 * size), -(-width // 64) * 8)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The thread that runs a native engine, and the one that takes from it what is for Python."""
+"""The threads of a native engine: one forwards, one hands notices to Python."""
 
 import logging
 import threading
@@ -10,7 +10,6 @@ from typing import TypeVar
 
 from switchgnn.softswitch.forwarding import Sender
 from switchgnn.softswitch.native.engine import Attachment, NativeEngine, PortKind
-from switchgnn.softswitch.native.xdp import XdpPort
 from switchgnn.softswitch.ports import EthernetPort, Port
 from switchgnn.softswitch.state import log_message
 
@@ -22,14 +21,7 @@ _FRAME = 0
 
 
 class NativeLoop:
-    """Runs an engine; as EventLoop, but its own thread never waits for Python's lock.
-
-    Args:
-        engine: the engine.
-        ports: the attached ports by number.
-        cpu_port: the port whose frames are for the controllers, or None.
-        packet_in: takes these frames, and returns whether there was a controller.
-    """
+    """An event loop whose forwarding thread never waits for the GIL."""
 
     def __init__(
         self,
@@ -50,8 +42,8 @@ class NativeLoop:
         if self._cpu_port is not None:
             self.engine.attach({self._cpu_port: Attachment(PortKind.CONTROLLER)})
         run = threading.Thread(target=self.engine.run, name="softswitch-loop", daemon=True)
-        tell = threading.Thread(target=self._hand_over, name="softswitch-notices", daemon=True)
-        self._threads = [run, tell]
+        notices = threading.Thread(target=self._hand_over, name="softswitch-notices", daemon=True)
+        self._threads = [run, notices]
         for thread in self._threads:
             thread.start()
 
@@ -74,20 +66,20 @@ class NativeLoop:
             return function()
 
     def _hand_over(self) -> None:
-        """Give frames to the controllers, and messages to the log, until the engine stops."""
+        """Send packet-ins and write log messages until the engine stops."""
         kind, number = c_uint32(), c_uint32()
         room = create_string_buffer(_NOTICE_ROOM)
         while (length := self.engine.notice(byref(kind), byref(number), room, _NOTICE_ROOM)) >= 0:
-            told = room.raw[:length]
+            notice = room.raw[:length]
             try:
                 if kind.value == _FRAME:
-                    self._give(told)
+                    self._send(notice)
                 else:
-                    log_message(self.engine.messages[number.value], _told_numbers(told))
+                    log_message(self.engine.messages[number.value], _logged_numbers(notice))
             except Exception:
-                _LOG.exception("A frame for the controllers or a message for the log was lost.")
+                _LOG.exception("A packet-in or a log message was lost.")
 
-    def _give(self, frame: bytes) -> None:
+    def _send(self, frame: bytes) -> None:
         if self._packet_in is None or self._cpu_port is None:
             return
         if not self._packet_in(frame):
@@ -96,18 +88,16 @@ class NativeLoop:
 
 
 def _attachment(port: Port) -> Attachment:
-    if isinstance(port, XdpPort):
-        return Attachment(PortKind.XDP, port.fileno(), port.frame_bytes, xdp=port.address)
     kind = PortKind.PACKET_SOCKET if isinstance(port, EthernetPort) else PortKind.SOCKET
     return Attachment(kind, port.fileno(), port.frame_bytes, port.may_refuse)
 
 
-def _told_numbers(told: bytes) -> tuple[int, ...]:
-    """Return the numbers of a message: each has its sign, its words, and these."""
+def _logged_numbers(data: bytes) -> tuple[int, ...]:
+    """Decode numbers, each written as a sign byte, a count of words, and the words."""
     numbers = []
     place = 0
-    while place < len(told):
-        signed, words = bool(told[place]), told[place + 1]
+    while place < len(data):
+        signed, words = bool(data[place]), data[place + 1]
         begin, place = place + 2, place + 2 + 8 * words
-        numbers.append(int.from_bytes(told[begin:place], "little", signed=signed))
+        numbers.append(int.from_bytes(data[begin:place], "little", signed=signed))
     return tuple(numbers)

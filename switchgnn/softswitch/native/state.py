@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tables, registers and counters in native memory, with the interface of ProgramState."""
+"""ProgramState in native memory."""
 
 from collections.abc import Iterable, Iterator, Mapping, MutableSequence, Sequence
 from ctypes import byref, c_int, c_uint8, c_uint16, c_uint32, c_uint64, string_at
@@ -24,18 +24,11 @@ from switchgnn.softswitch.state import (
 )
 from switchgnn.softswitch.tables import ActionFormat, Entry, EntryFormat
 
-# As many fields as the native code has bits to tick them off.
-_MOST_FIELDS = 64
+_MOST_FIELDS = 64  # bits of the set of seen fields in runtime/batches.h
 
 
 class NativeBatches:
-    """Takes entries from Write requests, and gives them to Read responses.
-
-    Args:
-        switch: the switch.
-        shapes: how its tables are laid out, by their names.
-        formats: how controllers write the entries of tables.
-    """
+    """Reads entries from Write requests and writes Read responses."""
 
     def __init__(
         self, switch: Switch, shapes: Mapping[str, TableShape], formats: Sequence[EntryFormat]
@@ -47,21 +40,12 @@ class NativeBatches:
         self._pointer = switch.call("formats_new", numbers(c_uint64, flat))
 
     def read(self, request: bytes) -> "NativeBatch | None":
-        """Read a Write request; None if its bytes are not as usual."""
+        """Read a Write request; None if its encoding is unusual."""
         pointer = self._switch.wait("batch_read", self._pointer, request, len(request))
         return None if pointer is None else NativeBatch(self, self._switch, pointer, request)
 
     def answers(self, ident: int, entries: Iterable[Entry], at_most: int) -> Iterable[bytes] | None:
-        """Write entries as Read responses.
-
-        Args:
-            ident: the table's id.
-            entries: a snapshot of it.
-            at_most: the most entries of a response.
-
-        Returns:
-            The bytes of the responses, or None if these entries have to be written one by one.
-        """
+        """Encode entries as Read responses of at most ``at_most`` entries, or return None."""
         if ident not in self._idents or not isinstance(entries, NativeRows) or entries.notes:
             return None
         return self._answers(ident, entries, at_most)
@@ -84,14 +68,7 @@ class NativeBatches:
 
 
 class NativeBatch:
-    """The updates of one Write request: see runtime/batches.h.
-
-    Args:
-        batches: what has read it, whose formats it needs.
-        switch: the switch.
-        pointer: the batch in native memory.
-        request: the bytes of the request.
-    """
+    """The updates of one Write request; see runtime/batches.h."""
 
     def __init__(
         self, batches: NativeBatches, switch: Switch, pointer: int, request: bytes
@@ -108,11 +85,11 @@ class NativeBatch:
         return int(self._switch.call("batch_length", self._pointer))
 
     def apply(self, begin: int, end: int) -> int:
-        """Apply updates from a place on and return the place of the first that is left, or end."""
+        """Apply updates from ``begin`` on; return the place of the first left to Python, or end."""
         return int(self._switch.call("batch_apply", self._pointer, begin, end))
 
     def is_read(self, place: int) -> bool:
-        """Return whether an update has been read, so that it is not in the rest."""
+        """Return whether an update was read natively, so that it is not in the rest."""
         return not self._item(place)[2]
 
     def update(self, place: int) -> bytes:
@@ -132,7 +109,7 @@ class NativeBatch:
 
 
 def _fits(written: EntryFormat, shape: TableShape) -> bool:
-    """Return whether entries are written as the table has them: a P4Info may say anything."""
+    """Return whether a P4Info, which may be wrong, agrees with the table."""
     lists = [written.fields, *(action.parameters for action in written.actions)]
     return (
         shape.kind == "exact"
@@ -148,7 +125,7 @@ def _widths(action: ActionFormat) -> tuple[int, ...]:
 
 
 def format_numbers(formats: Sequence[EntryFormat], shapes: Mapping[str, TableShape]) -> list[int]:
-    """Return formats as runtime/formats.h reads them; ``shapes`` are by the tables' names."""
+    """Return formats as numbers for ``formats_new``."""
     flat = [len(formats)]
     for each in formats:
         flat += _numbers(each, shapes[each.name])
@@ -170,13 +147,7 @@ _CELLS = {1: c_uint8, 2: c_uint16, 4: c_uint32, 8: c_uint64}
 
 
 class NativeState(ProgramState):
-    """The state of a program in a native switch.
-
-    Args:
-        program: the program.
-        switch: the switch that runs it.
-        shapes: how its tables are laid out, by their names.
-    """
+    """The state of a program in a native switch."""
 
     def __init__(self, program: Program, switch: Switch, shapes: Mapping[str, TableShape]) -> None:
         self._switch = switch
@@ -198,17 +169,12 @@ class NativeState(ProgramState):
         return _NativeCounter(self._switch, self._counters[array.name], array.size)
 
     def batches(self, formats: Sequence[EntryFormat]) -> NativeBatches:
-        """Return what takes entries of these formats in batches."""
+        """Return the batch reader of entries of these formats."""
         return NativeBatches(self._switch, self._shapes, formats)
 
 
 class _WideCells(MutableSequence[int]):
-    """Cells of several words each.
-
-    Args:
-        words: the words of all cells.
-        each: the words of one cell.
-    """
+    """Cells of several words."""
 
     def __init__(self, words: Any, each: int) -> None:  # noqa: ANN401  ctypes arrays
         self._bytes = memoryview(words).cast("B")
@@ -234,7 +200,7 @@ class _WideCells(MutableSequence[int]):
         return self._cells(self._words[places.start * self._each : places.stop * self._each])
 
     def _cells(self, of: memoryview) -> list[int]:
-        """Return the cells that words are, one place of all of them after the other."""
+        """Combine words to cells, one word of all cells at a time."""
         words = of.tolist()
         cells: list[int] = words[:: self._each]
         for place in range(1, self._each):
@@ -255,7 +221,7 @@ class _WideCells(MutableSequence[int]):
         raise TypeError
 
     def insert(self, _index: int, _value: int) -> None:
-        """Refuse: the array has its size."""
+        """Refuse: the size is fixed."""
         raise TypeError
 
 
@@ -274,7 +240,7 @@ class _NativeRegister(RegisterCells):
         self._each = each
 
     def image(self, number: int) -> bytes:
-        """Return a copy of the first cells as they are kept: it is equal while they are."""
+        """Return a comparable copy of the first cells."""
         return self._bytes[: number * self._each].tobytes()
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tables whose entries are in native memory, and nowhere else."""
+"""Tables with their entries in native memory."""
 
 from collections.abc import Iterable, Iterator
 from ctypes import c_uint64, string_at
@@ -18,18 +18,13 @@ from switchgnn.softswitch.tables import (
     Ternary,
 )
 
-# As in runtime/records.h.
+# As in runtime/tables.h.
 _CONSTANT, _NOTED = 1, 2
 _MARK_SHIFT, _ACTION_BYTES, _COUNTS_BYTES = 24, 4, 16
 
 
 class NativeRecords:
-    """The records of a table: see runtime/records.h.
-
-    Args:
-        switch: the switch.
-        shape: how the table is laid out.
-    """
+    """Encodes the records of a table; see runtime/tables.h."""
 
     def __init__(self, switch: Switch, shape: TableShape) -> None:
         self.switch = switch
@@ -45,7 +40,7 @@ class NativeRecords:
         }[shape.kind]
 
     def key(self, key: EntryKey) -> bytes:
-        """Return what an entry matches as tables.h has it."""
+        """Return an entry's key as in runtime/tables.h."""
         matches, priority = key
         value = mask = low = high = rank = 0
         for match, width in zip(matches, self.shape.widths, strict=True):
@@ -66,7 +61,7 @@ class NativeRecords:
         return words + (priority if kind == "priority" else rank).to_bytes(8, "little")
 
     def parameters(self, number: int, data: tuple[int, ...]) -> bytes:
-        """Return the parameters of an action, given by its number in the table."""
+        """Encode the parameters of an action, given by its place in the table."""
         if number < 0:
             return b""
         widths = self.shape.parameter_widths[number]
@@ -116,12 +111,7 @@ class NativeRecords:
 
 
 class NativeRows:
-    """A copy of all records of a table.
-
-    Args:
-        records: those of the table.
-        notes: the metadata of entries that have some.
-    """
+    """A copy of all records of a table."""
 
     def __init__(self, records: NativeRecords, notes: dict[EntryKey, bytes]) -> None:
         self.records = records
@@ -144,13 +134,7 @@ class NativeRows:
 
 
 class NativeTable(EntryTable):
-    """A table whose entries native code looks up.
-
-    Args:
-        records: where its entries are.
-        initial: the program's default entry.
-        constants: the entries that the program declares.
-    """
+    """A table whose entries native code looks up."""
 
     def __init__(
         self, records: NativeRecords, initial: Target, constants: tuple[Entry, ...]
@@ -200,7 +184,7 @@ class NativeTable(EntryTable):
         self._notes.clear()
 
     def set_counts(self, key: EntryKey, counts: tuple[int, int]) -> None:
-        """Set the packets and bytes that an entry with direct counters has counted."""
+        """Set the packet and byte counts of an entry with direct counters."""
         address = self._switch.call("table_counts", self._number, self._place(key))
         (c_uint64 * 2).from_address(address)[:] = list(counts)
 
@@ -212,7 +196,7 @@ class NativeTable(EntryTable):
         self._switch.call("table_default", self._number, number, parameters, len(parameters))
 
     def snapshot(self) -> Iterable[Entry]:
-        """Return the entries as they are now, with what they have counted."""
+        """Return a copy of the entries with their counts."""
         return NativeRows(self._records, dict(self._notes))
 
     def __len__(self) -> int:

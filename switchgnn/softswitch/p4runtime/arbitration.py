@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Decides which controller is the primary one."""
+"""Election of the primary controller, and limits on streams and reads."""
 
 import queue
 import threading
@@ -14,10 +14,9 @@ from switchgnn.softswitch.p4runtime.schema import denied, invalid, not_found, un
 
 
 class StreamClient:
-    """One open stream: messages to send, and the election id that it asked for.
+    """An open stream; the last item of ``outbox`` is None or the error that ends it.
 
-    The last item of ``outbox`` is None, or the error that ends the stream. ``has_asked`` says
-    whether a message has come on it.
+    ``has_asked`` is set by the first message received.
     """
 
     def __init__(self) -> None:
@@ -29,7 +28,7 @@ class StreamClient:
 
 
 class Arbiter:
-    """Keeps the election ids of the connected controllers; the highest so far is the primary's."""
+    """Election ids of connected controllers; the highest ever seen is the primary's."""
 
     def __init__(self, device_id: int) -> None:
         self.device_id = device_id
@@ -38,11 +37,7 @@ class Arbiter:
         self._highest = 0
 
     def update(self, client: StreamClient, message: p4r.MasterArbitrationUpdate) -> None:
-        """Register a client's election id and send the result to the clients that it affects.
-
-        Raises:
-            RequestError: another device, a role, or an election id in use.
-        """
+        """Register a client's election id and notify the affected clients."""
         self.check_device(message.device_id)
         if message.role.name or message.role.id:
             raise unimplemented("Only the default role is supported: leave the role out.")
@@ -60,7 +55,7 @@ class Arbiter:
             self._notify(self._clients if changed else [client])
 
     def remove(self, client: StreamClient) -> None:
-        """Forget a closed stream; the other clients are told if it was the primary."""
+        """Forget a closed stream; notify the others if it was the primary."""
         with self._lock:
             if client not in self._clients:
                 return
@@ -89,20 +84,12 @@ class Arbiter:
             client.outbox.put(p4r.StreamMessageResponse(arbitration=update))
 
     def check_device(self, device_id: int) -> None:
-        """Check that a request is for this device.
-
-        Raises:
-            RequestError: it is for another one.
-        """
+        """Refuse a request for another device."""
         if device_id != self.device_id:
             raise not_found(f"This is device {self.device_id}, not {device_id}.")
 
     def check_primary(self, device_id: int, election_id: p4r.Uint128) -> None:
-        """Check that a request carries the primary's election id.
-
-        Raises:
-            RequestError: it does not, or it is for another device.
-        """
+        """Refuse a request without the primary's election id."""
         self.check_device(device_id)
         with self._lock:
             primary = self._primary()
@@ -136,18 +123,15 @@ READS = 16
 
 
 def client_of(peer: str) -> str:
-    """Return who a peer is, as gRPC names it: its host, by any connection.
-
-    Only its owner reaches a Unix socket: all who do are one client.
-    """
+    """Return the host of a gRPC peer; all users of the owner's Unix socket are one client."""
     return peer.rpartition(":")[0] if peer.startswith(("ipv4:", "ipv6:")) else peer
 
 
 class StreamLimits:
-    """Bounds the open streams, and the share of them that one client has.
+    """Limits open streams, overall and per client.
 
-    Where there is no room, the oldest stream ends on which the client, or for want of its own
-    anybody, has not asked for anything yet: idle streams cannot keep a controller out.
+    At a limit the oldest stream without any request ends, so that idle streams cannot keep a
+    controller out.
     """
 
     def __init__(self) -> None:
@@ -156,18 +140,7 @@ class StreamLimits:
 
     @contextmanager
     def place_for(self, stream: StreamClient, peer: str) -> Iterator[None]:
-        """Count a stream as open inside the block.
-
-        Args:
-            stream: the new stream.
-            peer: its other end, as gRPC names it.
-
-        Yields:
-            Once there is room.
-
-        Raises:
-            RequestError: there is no room, and no idle stream to end for it.
-        """
+        """Count a stream as open inside the block."""
         self._enter(stream, client_of(peer))
         try:
             yield
@@ -188,30 +161,23 @@ class StreamLimits:
     def _end_an_idle_one(self, streams: list[StreamClient], why: str) -> None:
         for idle in streams:
             if not idle.has_asked:
-                idle.outbox.put(_exhausted(f"{why}, and this one was idle: ask for something."))
+                idle.outbox.put(_exhausted(f"{why}, and this one was idle: send a request."))
                 self._open = [(who, each) for who, each in self._open if each is not idle]
                 return
-        raise _exhausted(f"{why}: end one of them first.")
+        raise _exhausted(f"{why}: close one first.")
 
 
 class ReadLimit:
-    """Bounds the reads under way: a client may take its time to fetch the answer."""
+    """Limits concurrent reads, which slow clients may keep open."""
 
     def __init__(self) -> None:
         self._places = threading.BoundedSemaphore(READS)
 
     @contextmanager
     def place(self) -> Iterator[None]:
-        """Count a read as under way inside the block.
-
-        Yields:
-            At once.
-
-        Raises:
-            RequestError: as many reads as there may be are under way.
-        """
+        """Count a read inside the block."""
         if not self._places.acquire(blocking=False):
-            raise _exhausted(f"{READS} reads are under way: fetch their answers first.")
+            raise _exhausted(f"{READS} reads are in progress: fetch their responses first.")
         try:
             yield
         finally:

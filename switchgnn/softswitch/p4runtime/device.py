@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The part of the switch that the P4Runtime services use."""
+"""The switch as seen by the P4Runtime service."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -28,11 +28,7 @@ class Device(Protocol):
         """Run a function between two packets and return its result."""
 
     def install(self, given: GivenProgram) -> ProgramState:
-        """Replace the running program, with fresh state.
-
-        Raises:
-            SoftSwitchError: the switch cannot run it; the other one goes on.
-        """
+        """Replace the running program, with fresh state."""
 
     def inject(self, port: int, frame: bytes) -> None:
         """Process a frame as if it had arrived at a port."""
@@ -40,16 +36,7 @@ class Device(Protocol):
 
 @dataclass
 class InstalledPipeline:
-    """A program in use by the controllers, and the replication entries they wrote.
-
-    Attributes:
-        config: as a controller gave it.
-        schema: what its ids stand for.
-        state: what the program keeps.
-        batches: takes and gives many entries at once; None where they come one by one.
-        groups: the multicast groups.
-        sessions: the clone sessions.
-    """
+    """An installed program with its groups and sessions; ``batches`` needs native code."""
 
     config: p4r.ForwardingPipelineConfig
     schema: Schema

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Loads, keeps and returns forwarding pipeline configurations."""
+"""Forwarding pipeline configurations: verify, save, install and return."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ from switchgnn.softswitch.tables import ActionFormat, EntryFormat
 
 
 def entry_formats(schema: Schema) -> list[EntryFormat]:
-    """Return the formats of the tables whose fields are all exact."""
+    """Return the formats of the tables with exact keys."""
     return [_format(table) for table in schema.tables.values() if _is_exact(table)]
 
 
@@ -53,9 +53,7 @@ def _format(table: TableSchema) -> EntryFormat:
 
 _Set = p4r.SetForwardingPipelineConfigRequest
 _Get = p4r.GetForwardingPipelineConfigRequest
-
-
-# Makes a program of its document; who installs the same ones again and again may keep them.
+# Returns the program of a document; a cache may serve repeated installs.
 Give = Callable[[bytes], GivenProgram]
 
 
@@ -67,12 +65,7 @@ class _Wanted:
 
 
 class PipelineConfigs:
-    """The saved and the installed configuration.
-
-    Args:
-        device: the switch.
-        give: makes a program of a device configuration.
-    """
+    """The saved and the installed configuration."""
 
     def __init__(self, device: Device, give: Give = GivenProgram) -> None:
         self._device = device
@@ -87,21 +80,13 @@ class PipelineConfigs:
         return self._installed
 
     def installed(self) -> InstalledPipeline:
-        """Return the configuration in use.
-
-        Raises:
-            RequestError: nothing is installed.
-        """
+        """Return the configuration in use."""
         if self._installed is None:
             raise precondition("No program is installed: set a forwarding pipeline first.")
         return self._installed
 
     def set(self, request: p4r.SetForwardingPipelineConfigRequest) -> None:
-        """Verify, save or install a configuration as the request's action says.
-
-        Raises:
-            RequestError: the program is refused or the action cannot be done now.
-        """
+        """Verify, save or install a configuration, according to the request's action."""
         with self._lock:
             if request.action == _Set.VERIFY:
                 self._verify(request.config)
@@ -143,11 +128,7 @@ class PipelineConfigs:
         self._saved = None
 
     def get(self, response_type: int) -> p4r.ForwardingPipelineConfig:
-        """Return the parts of the installed configuration that a response type names.
-
-        Raises:
-            RequestError: nothing is installed.
-        """
+        """Return the parts of the installed configuration selected by a response type."""
         config = self.installed().config
         answer = p4r.ForwardingPipelineConfig(cookie=config.cookie)
         if response_type in {_Get.ALL, _Get.P4INFO_AND_COOKIE}:
@@ -159,7 +140,7 @@ class PipelineConfigs:
         return answer
 
     def _verify(self, config: p4r.ForwardingPipelineConfig) -> _Wanted:
-        """Read a configuration, and see to it that the switch can run its program."""
+        """Read a configuration and check that the switch can run its program."""
         wanted = self._read(config)
         with _refusals():
             wanted.given.check()
@@ -179,7 +160,7 @@ def _same_program(one: p4r.ForwardingPipelineConfig, other: p4r.ForwardingPipeli
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """Make answers to the controller of what is wrong with a program."""
+    """Convert errors in a program to request errors."""
     try:
         yield
     except MalformedProgramError as error:

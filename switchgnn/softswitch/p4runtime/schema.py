@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Joins a P4Info with the program's JSON by the names of their objects."""
+"""Join a P4Info and a program's JSON by name."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from finsy.proto import p4i, p4r, rpc_code
 from switchgnn.softswitch.errors import RequestError
 from switchgnn.softswitch.program import Program, Table
 
-# Messages have counts as int64; a count that a switch has taken further starts again at 0.
+# Counts in messages are int64; larger ones wrap.
 COUNT_MASK = 2**63 - 1
 
 
@@ -20,19 +20,7 @@ def encode(value: int) -> bytes:
 
 
 def decode(data: bytes, width: int, what: str) -> int:
-    """Return the value of a big-endian byte string; leading zeros are allowed.
-
-    Args:
-        data: the byte string.
-        width: the greatest number of bits of the value.
-        what: the name of the value, with which the error's message begins.
-
-    Returns:
-        The value.
-
-    Raises:
-        RequestError: the string is empty or the value does not fit.
-    """
+    """Return the value of a big-endian byte string; leading zeros are allowed."""
     value = int.from_bytes(data, "big")
     if not data or value >> width:
         raise invalid(f"{what} needs a value of {width} bits, not {data.hex() or 'nothing'}.")
@@ -40,11 +28,7 @@ def decode(data: bytes, width: int, what: str) -> int:
 
 
 def decode_counts(data: p4r.CounterData) -> tuple[int, int]:
-    """Return the packets and the bytes of a message.
-
-    Raises:
-        RequestError: one of them is negative.
-    """
+    """Return packets and bytes."""
     if data.packet_count < 0 or data.byte_count < 0:
         raise invalid(
             f"Counter data needs counts of at least 0, not {data.packet_count} packets and "
@@ -144,10 +128,9 @@ class HeaderSchema:
 
 @dataclass(frozen=True)
 class Schema:
-    """The objects that P4Runtime ids stand for; arrays are given by their names in the JSON.
+    """The objects of P4Runtime ids; arrays are given by their JSON names.
 
-    The P4Info names what the program declares, and p4c's optimiser may have found that no packet
-    needs some of it: ``removed`` has the names of these objects, by their ids.
+    ``removed`` are objects of the P4Info that p4c's optimiser removed from the program, by id.
     """
 
     p4info: p4i.P4Info
@@ -164,11 +147,7 @@ _PRIORITISED = frozenset((p4i.MatchField.TERNARY, p4i.MatchField.RANGE, p4i.Matc
 
 
 def build_schema(p4info: p4i.P4Info, program: Program) -> Schema:
-    """Build the schema of a program.
-
-    Raises:
-        RequestError: the P4Info belongs to another program.
-    """
+    """Build the schema of a program."""
     if p4info.tables and program.tables and not _names(p4info.tables) & program.tables.keys():
         raise invalid(
             "None of the P4Info's tables is in the program: give the P4Info and the JSON of one "

@@ -41,7 +41,9 @@ from switchgnn.softswitch.p4runtime.schema import (
 from switchgnn.softswitch.p4runtime.table_entries import (
     encode_default,
     encode_entries,
+    encode_table,
     find_table,
+    pack_responses,
     read_replication,
     snapshot,
 )
@@ -49,11 +51,7 @@ from switchgnn.softswitch.p4runtime.writing import apply_updates, read_request
 
 
 def packet_out_frame(header: HeaderSchema, packet: p4r.PacketOut) -> bytes:
-    """Build the frame that the program sees: its packet-out header, then the payload.
-
-    Raises:
-        RequestError: metadata is missing, unknown or too large.
-    """
+    """Return the packet-out header followed by the payload."""
     given = {metadata.metadata_id: metadata.value for metadata in packet.metadata}
     value = 0
     for ident, width in header.fields:
@@ -66,7 +64,7 @@ def packet_out_frame(header: HeaderSchema, packet: p4r.PacketOut) -> bytes:
 
 
 def packet_in_message(header: HeaderSchema, frame: bytes) -> p4r.StreamMessageResponse:
-    """Build the message for a frame that the program sent to the controller's port."""
+    """Return the message for a frame that left by the CPU port."""
     packet = p4r.PacketIn(payload=frame[header.size :])
     value = int.from_bytes(frame[: header.size], "big")
     position = header.size * 8
@@ -77,48 +75,19 @@ def packet_in_message(header: HeaderSchema, frame: bytes) -> p4r.StreamMessageRe
     return p4r.StreamMessageResponse(packet=packet)
 
 
-_ENTITIES_PER_RESPONSE = 1024
-
-
-# An entity, or the bytes of a response with several.
+# An entity, or a serialized response.
 _Found = p4r.Entity | bytes
 
 
 def read_entities(
     device: Device, pipeline: InstalledPipeline, entities: Iterable[p4r.Entity]
 ) -> Iterator[bytes]:
-    """Yield responses with everything asked for, in pieces that fit a message.
-
-    Args:
-        device: the switch.
-        pipeline: the installed program.
-        entities: what is asked for; id 0 asks for all objects of a kind.
-
-    Yields:
-        Bytes of responses with at most 1,024 entities each; one empty response if there are none.
-
-    Raises:
-        RequestError: something asked for is unknown or not supported.
-    """
-    # The whole request is copied first, so that an unknown id fails it before any answer.
+    """Yield serialized responses; at least an empty one."""
+    # Copy everything first, so that an unknown id fails the request before any response.
     found = chain.from_iterable([_read(device, pipeline, entity) for entity in entities])
-    empty = True
-    piece: list[p4r.Entity] = []
-    for each in found:
-        empty = False
-        if piece and (len(piece) == _ENTITIES_PER_RESPONSE or isinstance(each, bytes)):
-            yield _response(piece)
-            piece = []
-        if isinstance(each, bytes):
-            yield each
-        else:
-            piece.append(each)
-    if piece or empty:
-        yield _response(piece)
-
-
-def _response(entities: list[p4r.Entity]) -> bytes:
-    return p4r.ReadResponse(entities=entities).SerializeToString()
+    responses = pack_responses(found)
+    yield next(responses, b"")
+    yield from responses
 
 
 def _read(device: Device, pipeline: InstalledPipeline, entity: p4r.Entity) -> Iterable[_Found]:
@@ -148,12 +117,7 @@ def _read_table(
     if message.is_default_action:
         return [encode_default(schema, table.default[0])]
     entries = device.call(lambda: snapshot(schema, table, message))
-    with_counts = message.HasField("counter_data")
-    if pipeline.batches is not None and not (with_counts and schema.table.with_counters):
-        answers = pipeline.batches.answers(schema.ident, entries, _ENTITIES_PER_RESPONSE)
-        if answers is not None:
-            return answers
-    return encode_entries(schema, entries, with_counts)
+    return encode_table(pipeline, schema, entries, message.HasField("counter_data"))
 
 
 def _read_direct_counters(
@@ -217,17 +181,7 @@ def _abort(context: grpc.ServicerContext, error: RequestError) -> NoReturn:
 
 
 class P4RuntimeService:
-    """Serves one device; every method may run in a thread of its own.
-
-    Args:
-        device: the switch.
-        device_id: the device id that requests must name.
-        cpu_port: the port at which packet-outs enter the program, or None to refuse them.
-        give: makes a program of a device configuration.
-
-    Attributes:
-        changed: set whenever a controller has changed something.
-    """
+    """Serves one device; methods run in any thread. ``changed`` is set after every change."""
 
     def __init__(
         self,
@@ -274,12 +228,12 @@ class P4RuntimeService:
         return p4r.GetForwardingPipelineConfigResponse(config=config)
 
     def Write(self, data: bytes, context: grpc.ServicerContext) -> p4r.WriteResponse:  # noqa: N802
-        """Apply the updates of a serialized WriteRequest; a failure has one error per update."""
+        """Apply a serialized WriteRequest; a failure reports one error per update."""
         pipeline = self.configs.current
         try:
             request = read_request(pipeline, data)
         except DecodeError:
-            # As gRPC answers where it reads the messages itself.
+            # The answer of gRPC's own deserializers.
             context.abort(grpc.StatusCode.INTERNAL, "Exception deserializing request!")
         message = request.message
         try:
@@ -298,7 +252,7 @@ class P4RuntimeService:
     def Read(  # noqa: N802
         self, request: p4r.ReadRequest, context: grpc.ServicerContext
     ) -> Iterator[bytes]:
-        """Stream what is asked for, as serialized ReadResponses."""
+        """Stream serialized ReadResponses."""
         try:
             self.arbiter.check_device(request.device_id)
             with self._reads.place():

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Converts table entries between P4Runtime messages and the run-time tables."""
+"""Convert table entries, groups and sessions between P4Runtime messages and the switch."""
 
 from collections.abc import Iterable, Iterator, MutableSequence
 
@@ -38,14 +38,13 @@ from switchgnn.softswitch.tables import (
 )
 
 _MatchField = p4i.MatchField
+_ENTITIES_PER_RESPONSE = 1024
+_MAX_GROUP = 0xFFFF
+_MAX_SESSION = 0x7FFF
 
 
 def find_table(schema: Schema, ident: int) -> TableSchema:
-    """Return the table with an id.
-
-    Raises:
-        RequestError: there is none.
-    """
+    """Return the table with an id."""
     table = schema.tables.get(ident)
     if table is None:
         raise absent(schema, ident, "table")
@@ -53,37 +52,17 @@ def find_table(schema: Schema, ident: int) -> TableSchema:
 
 
 def absent(schema: Schema, ident: int, kind: str) -> RequestError:
-    """Return the error for an object that the program does not have.
-
-    Args:
-        schema: the objects that there are.
-        ident: the id that a controller has given.
-        kind: what it should be.
-
-    Returns:
-        A NOT_FOUND error.
-    """
+    """Return the error for an unknown id."""
     name = schema.removed.get(ident)
     if name is None:
         return not_found(f"There is no {kind} with id {ident:#x}.")
     return not_found(
-        f"The {kind} '{name}' is not in the program: the compiler has removed it, because no "
-        "packet can reach it."
+        f"The {kind} '{name}' was removed by the compiler, because no packet can reach it."
     )
 
 
 def write_entry(schema: TableSchema, table: EntryTable, kind: int, message: p4r.TableEntry) -> None:
-    """Apply one INSERT, MODIFY or DELETE of a table entry.
-
-    Args:
-        schema: the table's description.
-        table: the table's entries.
-        kind: INSERT, MODIFY or DELETE, as in ``p4r.Update.Type``.
-        message: the entry.
-
-    Raises:
-        RequestError: the change is refused.
-    """
+    """Apply one INSERT, MODIFY or DELETE of a table entry."""
     _refuse_unsupported(message)
     if message.is_default_action:
         _write_default(schema, table, kind, message)
@@ -204,11 +183,7 @@ def _priority(schema: TableSchema, message: p4r.TableEntry) -> int:
 
 
 def decode_matches(schema: TableSchema, message: p4r.TableEntry) -> tuple[Match, ...]:
-    """Return the match of every key field, in the order of the key; absent fields match anything.
-
-    Raises:
-        RequestError: a field is unknown, given twice, of another kind or out of range.
-    """
+    """Return the match of every key field, in key order; absent fields match anything."""
     given = {match.field_id: match for match in message.match}
     if len(given) != len(message.match):
         raise invalid(f"A match field of table '{schema.name}' is given twice.")
@@ -285,21 +260,7 @@ def _range(field: FieldSchema, given: p4r.FieldMatch.Range, what: str) -> Match:
 
 
 def snapshot(schema: TableSchema, table: EntryTable, message: p4r.TableEntry) -> Iterable[Entry]:
-    """Copy the entries that a read asks for, with their direct counts.
-
-    It must run between two packets, so that the counts belong together.
-
-    Args:
-        schema: the table's description.
-        table: the table's entries.
-        message: the match, or the priority (0: any), of the entries asked for.
-
-    Returns:
-        The entries; those of the whole table as the table gives them.
-
-    Raises:
-        RequestError: the match is not valid.
-    """
+    """Copy the requested entries with their counts; call it between two packets."""
     if message.match:
         entry = table.find((decode_matches(schema, message), _priority(schema, message)))
         return [] if entry is None else [entry]
@@ -310,16 +271,7 @@ def snapshot(schema: TableSchema, table: EntryTable, message: p4r.TableEntry) ->
 def encode_entries(
     schema: TableSchema, entries: Iterable[Entry], with_counts: bool
 ) -> Iterator[p4r.Entity]:
-    """Yield the messages for a snapshot.
-
-    Args:
-        schema: the table's description.
-        entries: the snapshot.
-        with_counts: whether the messages include the direct counts.
-
-    Yields:
-        One message per entry.
-    """
+    """Yield the messages for a snapshot."""
     for entry in entries:
         counts = entry.target[2]
         message = p4r.TableEntry(
@@ -335,6 +287,35 @@ def encode_entries(
             message.counter_data.packet_count = packets & COUNT_MASK
             message.counter_data.byte_count = total & COUNT_MASK
         yield p4r.Entity(table_entry=message)
+
+
+def encode_table(
+    pipeline: InstalledPipeline,
+    schema: TableSchema,
+    entries: Iterable[Entry],
+    with_counts: bool = False,
+) -> Iterable[p4r.Entity | bytes]:
+    """Yield the messages for a snapshot, as serialized ReadResponses where native code can."""
+    if pipeline.batches is not None and not (with_counts and schema.table.with_counters):
+        answers = pipeline.batches.answers(schema.ident, entries, _ENTITIES_PER_RESPONSE)
+        if answers is not None:
+            return answers
+    return encode_entries(schema, entries, with_counts)
+
+
+def pack_responses(found: Iterable[p4r.Entity | bytes]) -> Iterator[bytes]:
+    """Yield serialized ReadResponses of at most 1,024 entities; bytes already are responses."""
+    piece: list[p4r.Entity] = []
+    for each in found:
+        if piece and (len(piece) == _ENTITIES_PER_RESPONSE or isinstance(each, bytes)):
+            yield p4r.ReadResponse(entities=piece).SerializeToString()
+            piece = []
+        if isinstance(each, bytes):
+            yield each
+        else:
+            piece.append(each)
+    if piece:
+        yield p4r.ReadResponse(entities=piece).SerializeToString()
 
 
 def encode_default(schema: TableSchema, target: Target) -> p4r.Entity:
@@ -371,27 +352,13 @@ def _encode_matches(schema: TableSchema, entry: Entry, message: p4r.TableEntry) 
             encoded.ternary.value, encoded.ternary.mask = encode(match.value), encode(match.mask)
 
 
-_MAX_GROUP = 0xFFFF
-_MAX_SESSION = 0x7FFF
-
-
 def write_replication(
     pipeline: InstalledPipeline,
     engine: ReplicationEngine,
     kind: int,
     message: p4r.PacketReplicationEngineEntry,
 ) -> None:
-    """Apply one change of a multicast group or clone session.
-
-    Args:
-        pipeline: the installed program, which keeps the messages for later reads.
-        engine: the groups and sessions of the switch.
-        kind: INSERT, MODIFY or DELETE, as in ``p4r.Update.Type``.
-        message: the group or session.
-
-    Raises:
-        RequestError: the change is refused.
-    """
+    """Apply one change of a multicast group or clone session."""
     if message.WhichOneof("type") == "multicast_group_entry":
         _write_group(pipeline, engine, kind, message.multicast_group_entry)
     elif message.WhichOneof("type") == "clone_session_entry":
@@ -470,7 +437,7 @@ def _port(message: p4r.Replica) -> int:
 def read_replication(
     pipeline: InstalledPipeline, message: p4r.PacketReplicationEngineEntry
 ) -> list[p4r.Entity]:
-    """Return the messages for the group or session asked for; id 0 or no type means all."""
+    """Return the requested groups or sessions; id 0 or no type means all."""
     kind = message.WhichOneof("type")
     entities: list[p4r.Entity] = []
     if kind in {None, "multicast_group_entry"}:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Applies the updates of a Write request and reports each one's outcome."""
+"""Apply the updates of a Write request and report their errors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,8 +18,7 @@ from switchgnn.softswitch.p4runtime.schema import invalid, unimplemented
 from switchgnn.softswitch.p4runtime.table_entries import find_table, write_entry, write_replication
 from switchgnn.softswitch.tables import Batch
 
-# Updates applied between two packets: a longer Write does not hold up forwarding. Those that are
-# applied in batches take less time.
+# Updates applied between two packets, so that long Writes do not stop forwarding.
 _UPDATES_PER_TURN = 128
 _BATCHED_PER_TURN = 1024
 _OK = p4r.Error(canonical_code=rpc_code.OK)
@@ -27,30 +26,14 @@ _OK = p4r.Error(canonical_code=rpc_code.OK)
 
 @dataclass(frozen=True)
 class WriteRequest:
-    """A Write request.
-
-    Attributes:
-        message: the request, without the updates that the batch has read.
-        batch: the updates as native code has them, or None where all are in the message.
-    """
+    """A Write request: updates read natively in ``batch``, all others in ``message``."""
 
     message: p4r.WriteRequest
     batch: Batch | None
 
 
 def read_request(pipeline: InstalledPipeline | None, data: bytes) -> WriteRequest:
-    """Read a Write request.
-
-    Args:
-        pipeline: the installed program, or None.
-        data: the bytes of the request.
-
-    Returns:
-        The request.
-
-    Raises:
-        DecodeError: these bytes are no WriteRequest.
-    """
+    """Read a Write request, natively as far as possible; raise DecodeError."""
     batches = None if pipeline is None else pipeline.batches
     batch = None if batches is None else batches.read(data)
     return WriteRequest(p4r.WriteRequest.FromString(batch.rest if batch else data), batch)
@@ -59,16 +42,7 @@ def read_request(pipeline: InstalledPipeline | None, data: bytes) -> WriteReques
 def apply_updates(
     device: Device, pipeline: InstalledPipeline, request: WriteRequest
 ) -> list[p4r.Error] | None:
-    """Apply every update in order.
-
-    Args:
-        device: the switch.
-        pipeline: the installed program.
-        request: has the updates.
-
-    Returns:
-        One error message per update when any failed (OK for those that did not), else None.
-    """
+    """Apply all updates in order; return one error each (perhaps OK) if any failed, or None."""
     updates = request.message.updates
     if request.batch is not None:
         return _BatchedUpdates(device, pipeline, request.batch, updates).apply()
@@ -84,14 +58,7 @@ def apply_updates(
 
 
 class _BatchedUpdates:
-    """Updates of which a batch applies what it can, and the others are applied here.
-
-    Args:
-        device: the switch.
-        pipeline: the installed program.
-        batch: all updates.
-        rest: those that the batch has not read, in their order.
-    """
+    """Updates applied natively as far as possible, and here otherwise."""
 
     def __init__(
         self, device: Device, pipeline: InstalledPipeline, batch: Batch, rest: Sequence[p4r.Update]
@@ -104,7 +71,7 @@ class _BatchedUpdates:
         self._place = 0
 
     def apply(self) -> list[p4r.Error] | None:
-        """Apply all updates and return their errors, if there are any."""
+        """Apply all updates and return their errors, or None."""
         count = len(self._batch)
         while self._place < count:
             self._device.call(self._turn)
@@ -124,7 +91,7 @@ class _BatchedUpdates:
             self._place += 1
 
     def _update(self) -> p4r.Update:
-        """Return the update that the batch has left: one that it has not read, or that fails."""
+        """Return the update that native code did not read or could not apply."""
         if self._batch.is_read(self._place):
             return p4r.Update.FromString(self._batch.update(self._place))
         return next(self._rest)

@@ -79,7 +79,7 @@ def test_native_code_needs_a_compiler(command, no_compiler):
     result = CliRunner().invoke(app, words)
     assert result.exit_code != 0
     said = f"{result.output} {result.exception}"
-    assert "apt-get install g++, or take --backend python" in " ".join(said.split())
+    assert "apt-get install g++, or use --backend python" in " ".join(said.split())
 
 
 def test_what_is_not_asked_for_is_what_the_environment_says(monkeypatch):
@@ -134,10 +134,3 @@ class Told:
     backend: str
     backend_reason: str | None
     compile_seconds: float
-
-
-def test_doctor_says_whether_there_are_af_xdp_sockets(monkeypatch):
-    monkeypatch.setattr("switchgnn.topologies.targets.xdp_missing", lambda: None)
-    assert found("AF_XDP sockets") == "here"
-    monkeypatch.setattr("switchgnn.topologies.targets.xdp_missing", lambda: "needs root")
-    assert found("AF_XDP sockets") is None

@@ -79,7 +79,7 @@ def test_wrong_input_is_one_sentence(tmp_path):
     refused(*grpc, "--ready-file", tmp_path / "nowhere" / "ready", word="nowhere")
     (tmp_path / "state").write_bytes(b"something else")
     (tmp_path / "state").chmod(0o600)
-    refused(*grpc, "--state", tmp_path / "state", word="no file of this switch")
+    refused(*grpc, "--state", tmp_path / "state", word="not a state file")
     for wrong in ("127.0.0.1", "::", "127.0.0.1:99999", ":0", "localhost:http"):
         refused("--grpc", wrong, word=wrong)
     with socket.create_server(("127.0.0.1", 0)) as taken:

@@ -1,17 +1,33 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A file with the state of a switch is whole and its owner's, or refused with a sentence."""
+"""The state file, restarts from it, and readiness."""
 
+import contextlib
 import hashlib
 import os
 import random
+import socket
 import struct
+import threading
 
 import pytest
+from finsy.proto import p4r
 
+from switchgnn.softswitch import Backend, SoftSwitch
 from switchgnn.softswitch.daemon import state_file
-from switchgnn.softswitch.daemon.state_file import HEAD, MAGIC, check_place, open_state, write_state
-from switchgnn.softswitch.errors import StateFileError
+from switchgnn.softswitch.daemon.serving import forget_ready, notify, ready, restore
+from switchgnn.softswitch.daemon.state_file import (
+    HEAD,
+    MAGIC,
+    Keeper,
+    check_place,
+    open_state,
+    write_state,
+)
+from switchgnn.softswitch.errors import SoftSwitchError, StateFileError
+from tests.softswitch.harness import Controller, every_kind, exact, insert, modify
+from tests.support.speed import seconds_here
+from tests.support.waiting import wait_until
 
 
 def read(path):
@@ -20,7 +36,6 @@ def read(path):
 
 
 def file_of(path, body, *, magic=MAGIC, size=None, digest=None):
-    """A file with any content, and the digest that it needs."""
     head = HEAD.pack(
         magic, len(body) if size is None else size, digest or hashlib.sha256(body).digest()
     )
@@ -85,18 +100,17 @@ def test_every_changed_bit_is_noticed(path):
 def test_another_file(path, content):
     path.write_bytes(content)
     path.chmod(0o600)
-    assert "no file of this switch" in refused(path)
+    assert "not a state file" in refused(path)
 
 
-def test_lengths_that_lead_beyond_the_end(path):
-    """The digest is right: who made the file wants it to be read."""
+def test_lengths_beyond_the_end(path):
     for length in (4, 5, 0xFFFFFFFF, 1 << 31):
         refused(file_of(path, struct.pack(">I", length) + b"abc"))
     refused(file_of(path, b"ab"))
     refused(file_of(path, b"", size=1 << 62))
 
 
-def test_a_length_is_not_believed_before_it_is_looked_at(path, monkeypatch):
+def test_a_length_is_checked_before_reading(path, monkeypatch):
     asked = []
     monkeypatch.setattr(state_file, "MOST_MESSAGE_BYTES", 10)
     real = state_file._messages
@@ -124,7 +138,6 @@ def test_a_file_that_others_may_write(path):
 def test_a_file_of_another_user(path):
     write_state(path, b"config", ())
     os.chown(path, 12345, 12345)
-    # Root may read it, and is told whose it is.
     assert "12345" in refused(path)
 
 
@@ -169,3 +182,231 @@ def test_random_bytes_behind_a_good_head(path):
             read(file_of(path, body))
         except StateFileError as error:
             assert str(path) in str(error)
+
+
+BACKENDS = pytest.mark.parametrize("backend", list(Backend)[:2], indirect=True, ids=lambda b: b)
+
+
+@contextlib.contextmanager
+def running(path, interval=0.0, **options):
+    """A switch with a state file, and what it restored."""
+    switch, kept = SoftSwitch(**options), {}
+
+    def prepare(service):
+        kept["keeper"] = Keeper(path, switch, service.configs, service.changed, interval)
+        kept["restored"] = restore(path, switch, service.configs)
+
+    switch.start(prepare)
+    try:
+        kept["keeper"].start()
+        yield switch, kept["restored"]
+    finally:
+        switch.stop()
+        kept["keeper"].stop()
+
+
+def entities(controller):
+    entity = p4r.Entity()
+    entity.packet_replication_engine_entry.SetInParent()
+    everything = [p4r.Entity(table_entry=p4r.TableEntry()), entity]
+    info = controller.p4info
+    everything += [
+        p4r.Entity(table_entry=p4r.TableEntry(table_id=each.preamble.id, is_default_action=True))
+        for each in info.tables
+    ]
+    request = p4r.ReadRequest(device_id=0, entities=everything)
+    found = [each for response in controller.stub.Read(request) for each in response.entities]
+    return sorted(each.SerializeToString() for each in found)
+
+
+def group(ident, *ports):
+    entity = p4r.Entity()
+    entry = entity.packet_replication_engine_entry.multicast_group_entry
+    entry.multicast_group_id = ident
+    for port in ports:
+        entry.replicas.add(egress_port=port, instance=port + 1)
+    return p4r.Update(type=p4r.Update.INSERT, entity=entity)
+
+
+def session(ident, port):
+    entity = p4r.Entity()
+    entry = entity.packet_replication_engine_entry.clone_session_entry
+    entry.session_id = ident
+    entry.replicas.add(egress_port=port, instance=1)
+    return p4r.Update(type=p4r.Update.INSERT, entity=entity)
+
+
+def fill(controller):
+    """Entries of every kind of match, a default action, groups and a session."""
+    assert controller.arbitrate() == 0
+    controller.set_config(cookie=42)
+    noted = controller.table_entry("hit_table", [exact(77)], "answer", [b"\x05"])
+    noted.metadata = b"a note"
+    default = p4r.TableEntry(table_id=noted.table_id, is_default_action=True)
+    default.action.CopyFrom(noted.action)
+    hits = (
+        insert(controller.table_entry("hit_table", [exact(key)], "answer", [bytes([key])]))
+        for key in range(1, 50)
+    )
+    others = map(insert, every_kind(controller))
+    copies = (group(7, 1, 2), group(9), session(3, 4))
+    controller.write(insert(noted), *hits, *others, modify(default), *copies)
+
+
+@BACKENDS
+def test_reads_are_the_same_after_a_restart(tmp_path, backend):
+    path = tmp_path / "state"
+    with running(path) as (switch, restored), Controller(switch.grpc_address, "tables") as control:
+        assert restored is None
+        fill(control)
+        before = entities(control)
+    with running(path) as (switch, restored), Controller(switch.grpc_address, "tables") as control:
+        assert (restored.entries, restored.groups) == (57, 3)
+        assert entities(control) == before
+        request = p4r.GetForwardingPipelineConfigRequest(device_id=0)
+        assert control.stub.GetForwardingPipelineConfig(request).config.cookie.cookie == 42
+    with running(path) as (switch, _), Controller(switch.grpc_address, "tables") as control:
+        assert entities(control) == before
+
+
+def test_it_is_there_soon_after_a_change(tmp_path):
+    path = tmp_path / "state"
+    with running(path) as (switch, _), Controller(switch.grpc_address, "tables") as control:
+        fill(control)
+        wait_until(lambda: kept_entries(path) == 57, "the file")
+        control.write(insert(control.table_entry("hit_table", [exact(99)], "answer", [b"\x01"])))
+        wait_until(lambda: kept_entries(path) == 58, "the file")
+
+
+def kept_entries(path):
+    with open_state(path) as messages:
+        found = [p4r.ReadResponse.FromString(each).entities for each in list(messages or ())[1:]]
+    return sum(entity.HasField("table_entry") for each in found for entity in each)
+
+
+def test_a_switch_without_a_program_stays_without(tmp_path):
+    path = tmp_path / "state"
+    write_state(path, b"", ())
+    with running(path) as (_, restored):
+        assert restored is None
+
+
+def config():
+    found = p4r.ForwardingPipelineConfig()
+    with SoftSwitch() as switch, Controller(switch.grpc_address, "tables") as control:
+        assert control.arbitrate() == 0
+        control.set_config()
+        request = p4r.GetForwardingPipelineConfigRequest(device_id=0)
+        found.CopyFrom(control.stub.GetForwardingPipelineConfig(request).config)
+    return found
+
+
+def response(*entries):
+    return p4r.ReadResponse(entities=entries).SerializeToString()
+
+
+@pytest.mark.parametrize(
+    ("messages", "words"),
+    [
+        ([b"\xff\xff"], "invalid P4Runtime messages"),
+        ([response(p4r.Entity(table_entry=p4r.TableEntry(table_id=77)))], "refuses an entry"),
+        ([response(p4r.Entity(register_entry=p4r.RegisterEntry()))], "controllers cannot set"),
+        ([response(p4r.Entity())], "controllers cannot set"),
+    ],
+)
+def test_what_no_controller_could_write_is_refused(tmp_path, messages, words):
+    path = tmp_path / "state"
+    write_state(path, config().SerializeToString(), messages)
+    with pytest.raises(StateFileError, match=words), running(path):
+        pass
+    # Without the file the switch starts again.
+    path.unlink()
+    with running(path):
+        pass
+
+
+@pytest.mark.parametrize("program", [b"{}", b"import os", b"\xff" * 100])
+def test_a_program_is_held_to_what_one_of_a_controller_is(tmp_path, program):
+    path = tmp_path / "state"
+    made = config()
+    made.p4_device_config = program
+    write_state(path, made.SerializeToString(), ())
+    with pytest.raises(StateFileError, match="refuses the program"), running(path):
+        pass
+
+
+def test_a_full_disk_is_logged_and_the_switch_continues(tmp_path, caplog):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    path, moved = folder / "state", tmp_path / "moved"
+    with running(path) as (switch, _), Controller(switch.grpc_address, "tables") as control:
+        assert control.arbitrate() == 0
+        folder.rename(moved)
+        control.set_config()
+        wait_until(lambda: "cannot be written" in caplog.text, "a warning")
+        moved.rename(folder)
+        wait_until(path.exists, "the file, as soon as there is room")
+    assert caplog.text.count("cannot be written") == 1
+
+
+def test_a_controller_is_not_served_before(tmp_path):
+    switch, seen = SoftSwitch(), []
+
+    def prepare(service):
+        assert switch.grpc_address
+        seen.append(threading.current_thread())
+        assert service.configs.current is None
+
+    switch.start(prepare)
+    switch.stop()
+    assert seen == [threading.main_thread()]
+
+
+ADDRESS = "127.0.0.1:9559"
+
+
+@pytest.fixture(params=["file", "name"])
+def manager(request, tmp_path, monkeypatch):
+    name = str(tmp_path / "notify")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
+        sock.bind(name if request.param == "file" else f"\0{name}")
+        sock.settimeout(seconds_here(5))
+        monkeypatch.setenv("NOTIFY_SOCKET", name if request.param == "file" else f"@{name}")
+        yield sock
+
+
+def test_systemd_is_notified(manager):
+    with ready(ADDRESS, None):
+        lines = manager.recv(1000).decode().splitlines()
+        assert lines == ["READY=1", f"STATUS=Serves P4Runtime on {ADDRESS}"]
+        manager.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            manager.recv(1000)
+    assert manager.recv(1000) == b"STOPPING=1"
+
+
+@pytest.mark.parametrize("value", [None, "", "relative", "/nowhere/at/all"])
+def test_nobody_has_to_listen(value, monkeypatch):
+    if value is None:
+        monkeypatch.delenv("NOTIFY_SOCKET", raising=False)
+    else:
+        monkeypatch.setenv("NOTIFY_SOCKET", value)
+    notify("READY=1")
+
+
+def test_the_ready_file(tmp_path):
+    path = tmp_path / "ready"
+    path.write_text("an earlier switch was killed")
+    forget_ready(path)
+    assert not path.exists()
+    with ready(ADDRESS, path):
+        assert path.read_text() == f"{ADDRESS}\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_cannot_be_written(tmp_path):
+    with pytest.raises(SoftSwitchError, match="--ready-file"), ready(ADDRESS, tmp_path / "a" / "b"):
+        pass
+    for wrong in (tmp_path, tmp_path / "a" / "b"):
+        with pytest.raises(SoftSwitchError, match="--ready-file"):
+            forget_ready(wrong)

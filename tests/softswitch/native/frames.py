@@ -1,8 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Random frames, entries and replicas for any program, such that much of it is reached."""
+"""Random frames, entries and replicas for any program, and their coverage of its Python."""
 
 import copy
+import sys
+from contextlib import contextmanager
 
 from switchgnn.softswitch.hashing import ALGORITHMS
 from switchgnn.softswitch.program import key_widths
@@ -76,7 +78,6 @@ class Frames:
         self._headers.append(name)
 
     def _keep_ahead(self, name, field):
-        """Begins a header with what was seen of it before."""
         value, mask, width = self._ahead
         if width <= field.width and not field.varbit:
             place = field.width - width
@@ -92,17 +93,16 @@ class Frames:
         return [program.unions[u].members[member] for u in program.union_stacks[stack].elements]
 
     def _bytes_of_varbit(self, field, length):
-        """A length, which a field of the expression for it says if it can."""
+        """A varbit's length, written to the fields of its expression where possible."""
         most = field.width // 8
         chosen = self._rng.randrange(most + 1)
         for key in _fields_in(length):
             if key in self._values:
-                # Bits, or words of four bytes behind five of them: what programs have.
                 self._values[key] = self._rng.choice([8 * chosen, chosen // 4 + 5, chosen])
         return chosen
 
     def _choose(self, definition, case):
-        """Sets the fields of the key to what a case wants."""
+        """Set the fields of the key to match a case."""
         if case.value is None or self._rng.random() < 0.05:
             return
         position = 0
@@ -124,7 +124,7 @@ class Frames:
             position += (width + 7) // 8 * 8
 
     def _sum_up(self):
-        """Makes a checksum right, of most frames."""
+        """Compute a checksum, for most frames."""
         valid = set(self._headers)
         best = None
         for checksum in self._program.checksums:
@@ -156,7 +156,6 @@ class Frames:
         self._values[tuple(best[0].target)] = ALGORITHMS[calculation.algorithm](data)
 
     def _varbit_of(self, reference):
-        """The most bits of a field if it is a varbit, or None."""
         header, name = reference
         fields = self._program.headers[header].fields
         return next((f.width for f in fields if f.name == name and f.varbit), None)
@@ -172,7 +171,6 @@ class Frames:
 
 
 def _fields_in(node):
-    """The fields that an expression reads."""
     if isinstance(node, dict):
         if node.get("type") == "field":
             yield tuple(node["value"])
@@ -181,7 +179,7 @@ def _fields_in(node):
 
 
 def entries(program, rng, count=6):
-    """Random entries of all tables that are not constant: (table name, entry)."""
+    """Random entries (table name, entry) of all tables that are not constant."""
     for name, table in program.tables.items():
         if table.entries or not table.key:
             continue
@@ -217,7 +215,6 @@ def _match(rng, kind, width):
 
 
 def replication(rng):
-    """Groups and sessions with small numbers."""
     groups = {ident: _replicas(rng) for ident in range(1, 6)}
     sessions = {
         ident: CloneSession(_replicas(rng), 0, rng.choice([0, 10, 40])) for ident in range(8)
@@ -232,7 +229,6 @@ def _replicas(rng):
 
 
 def set_up(rigs, program, rng):
-    """Gives all rigs the same entries, defaults, groups and sessions."""
     listed = list(entries(program, rng))
     defaults = [
         (name, target(program, table, rng))
@@ -251,14 +247,12 @@ def set_up(rigs, program, rng):
 
 
 def put(rigs, listed):
-    """Gives all rigs the same entries."""
     for rig in rigs:
         for name, entry in copy.deepcopy(listed):
             rig.state.tables[name].put(entry)
 
 
 def state_of(rig):
-    """All that packets change."""
     return {
         "registers": {n: list(r.cells) for n, r in rig.state.registers.items()},
         "counters": {n: (list(c.packets), list(c.bytes)) for n, c in rig.state.counters.items()},
@@ -270,3 +264,137 @@ def state_of(rig):
         },
         "counts": rig.counts,
     }
+
+
+_FILE = "<p4 program>"
+
+
+class Watch:
+    """Coverage by the frames of a rig in Python."""
+
+    def __init__(self, rig):
+        self.lines, self.missed, self.met, self.hit = set(), {}, {}, set()
+        self._program = rig.compiled.program
+        functions = rig.forwarder._functions
+        self.lines_in_all = {
+            line
+            for function in (functions.ingress, functions.egress)
+            for _, _, line in function.__code__.co_lines()
+            if line is not None and line != function.__code__.co_firstlineno
+        }
+        names = functions.ingress.__globals__
+        for table in rig.state.tables:
+            name = rig.compiled.names.lookup(table)
+            if name in names:
+                names[name] = self._looking(table, names[name])
+
+    def _looking(self, table, look_up):
+        def look(key):
+            found = look_up(key)
+            asked = self.missed if found is None else self.met
+            asked.setdefault(table, {})[key] = None
+            if found is not None:
+                self.hit.add(table)
+            return found
+
+        return look
+
+    @contextmanager
+    def frame(self):
+        """Yields a list, not empty afterwards if the frame reached a new line."""
+        before = len(self.lines)
+        new = []
+
+        def trace(frame, event, _argument):
+            if frame.f_code.co_filename != _FILE:
+                return None
+            if event == "line":
+                self.lines.add(frame.f_lineno)
+            return trace
+
+        usual = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            yield new
+        finally:
+            sys.settrace(usual)
+        if len(self.lines) > before:
+            new.append(True)
+
+    @property
+    def share_of_lines(self):
+        return len(self.lines & self.lines_in_all) / len(self.lines_in_all)
+
+    @property
+    def share_of_tables(self):
+        """Share of the open tables in which a frame hit an entry."""
+        open_tables = {
+            name for name, table in self._program.tables.items() if table.key and table.max_size
+        }
+        return len(self.hit & open_tables) / len(open_tables) if open_tables else 1.0
+
+
+def entries_for(watch, program, rng, most=8):
+    """Entries for keys that missed, and for a table that hit."""
+    asked = [*watch.missed.items()]
+    again = rng.choice(list(watch.met)) if watch.met else None
+    if again is not None:
+        asked.append((again, watch.met[again]))
+    for name, keys in asked:
+        table = program.tables[name]
+        if table.entries:
+            continue
+        listed = list(keys)
+        for key in rng.sample(listed, min(1 if name == again else most, len(listed))):
+            parts = key if isinstance(key, tuple) else (key,)
+            matches = tuple(
+                _match_of(rng, field.match_type, int(part))
+                if field.match_type != "lpm"
+                else _prefix(rng, program, field, int(part))
+                for field, part in zip(table.key, parts, strict=True)
+            )
+            prioritised = table.match_type in {"ternary", "range"}
+            priority = rng.randrange(1, 5) if prioritised else 0
+            yield name, Entry(matches, priority, target(program, table, rng))
+    watch.missed.clear()
+    watch.met.clear()
+
+
+def _match_of(rng, kind, value):
+    if kind == "range":
+        return Range(max(0, value - rng.randrange(3)), value)
+    if kind == "ternary":
+        mask = rng.choice([(1 << value.bit_length()) - 1, value, 0])
+        return Ternary(value & mask, mask)
+    return Exact(value)
+
+
+def _prefix(rng, program, field, value):
+    header, name = field.target
+    width = {f.name: f.width for f in program.headers[header].fields}[name]
+    match = Prefix(value, rng.randrange(width + 1), width)
+    return Prefix(value & match.mask, match.length, width)
+
+
+def changed(frame, rng):
+    """A frame with a few random changes."""
+    data = bytearray(frame)
+    for _ in range(rng.randrange(1, 4)):
+        if not data:
+            return bytes(data)
+        place = rng.randrange(len(data))
+        kind = rng.randrange(6)
+        if kind == 0:
+            data[place] ^= 1 << rng.randrange(8)
+        elif kind == 1:
+            data[place] = rng.randrange(16)
+        elif kind == 2:
+            data[place] = rng.randrange(256)
+        elif kind == 3:
+            size = rng.choice([1, 2, 4])
+            data[place : place + size] = number(rng, 8 * size).to_bytes(size, "big")
+        elif kind == 4:
+            data += rng.randbytes(rng.choice([1, 2, 8]))
+        else:
+            del data[rng.randrange(len(data)) :]
+    return bytes(data)

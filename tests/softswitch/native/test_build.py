@@ -1,21 +1,26 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A program that was compiled once is known by its document, and nothing is translated again."""
+"""Compilation, its cache, and the memory of a native engine."""
 
 import errno
 import json
+import platform
+import re
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from switchgnn.p4src import load_program
 from switchgnn.softswitch import loader as given_program
 from switchgnn.softswitch.errors import UnsupportedProgramError
 from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.native import build, engine
 from switchgnn.softswitch.native.build import Backend
-from switchgnn.softswitch.native.engine import compile_ahead
-from tests.softswitch.harness import config_bytes
+from switchgnn.softswitch.native.engine import compile_ahead, native_library
+from tests.softswitch.harness import NativeRig, config_bytes
 from tests.support.native import needs_compiler
 from tests.support.structure import read_tree
 
@@ -26,7 +31,7 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
-    """A cache in which a stand-in for the compiler keeps what it is given."""
+    """A cache with a fake compiler, which copies its input."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     compiler = tmp_path / "compiler"
     compiler.write_text(
@@ -53,13 +58,11 @@ def test_what_was_compiled_is_not_translated_again(cache, monkeypatch):
     assert compile_ahead(document).backend is Backend.NATIVE
     with pytest.raises(UnsupportedProgramError):
         engine.native_library(GivenProgram(document + b" "))
-    # Nor does Python run what it cannot translate.
     with pytest.raises(UnsupportedProgramError):
         compile_ahead(document + b" ", Backend.AUTO)
 
 
 def test_a_cache_that_cannot_be_written_is_named(cache, monkeypatch, caplog):
-    """Or who has a compiler would not know why everything is slow."""
 
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -67,7 +70,7 @@ def test_a_cache_that_cannot_be_written_is_named(cache, monkeypatch, caplog):
     monkeypatch.setattr(build, "compiled_once", full)
     document = config_bytes("tables")
     assert compile_ahead(document, Backend.AUTO).backend is Backend.PYTHON
-    assert "runs as Python: Cannot keep the compiled program" in caplog.text
+    assert "runs as Python: Cannot store the compiled program" in caplog.text
     assert "No space left" in caplog.text
     with pytest.raises(build.NoCompilerError, match="No space left"):
         compile_ahead(document, Backend.NATIVE)
@@ -101,7 +104,6 @@ def test_another_compiler_or_python_compiles_again(what, cache, monkeypatch):
 
 
 def test_the_translator_is_all_that_translating_imports():
-    """So that none of it can change without a new library."""
     tree = read_tree(ROOT)
     known = set(build.translator_files())
     wanted = [
@@ -115,7 +117,6 @@ def test_the_translator_is_all_that_translating_imports():
             seen.add(module)
             wanted += tree.imports[module]
     missing = {each for each in seen if tree.files[each].resolve() not in known}
-    # Packages, which have a docstring and what they export.
     assert {each for each in missing if tree.files[each].name != "__init__.py"} == set()
     assert len(seen) > 15
 
@@ -123,7 +124,6 @@ def test_the_translator_is_all_that_translating_imports():
 @pytest.mark.whole
 @needs_compiler
 def test_messages_are_in_the_library(tmp_path):
-    """Whatever they say: a program is anybody's."""
     messages = ['"; #error\n', "é\\x22 ??/ */ %s {}", ""]
     document = json.loads(config_bytes("fates"))
     logs = [
@@ -134,5 +134,100 @@ def test_messages_are_in_the_library(tmp_path):
     action["primitives"] += logs
     given = GivenProgram(json.dumps(document).encode())
     native = engine.load_native(given)
-    # Once for each place where the action is.
     assert set(native.library.messages()) == set(messages)
+
+
+UNICAST = 2
+
+
+def test_more_frames_leave_than_are_moved_at_once():
+    rig = NativeRig(config_bytes("fates"))
+    sizes = [60_000, 1, 65_000, *range(1_000, 60_000, 1_000)]
+    for place, size in enumerate(sizes):
+        frame = bytes([UNICAST, 0, 0, 0, 0, 1 + place % 9]) + bytes([place]) * size
+        rig.engine.receive(0, frame)
+    left = rig.engine.captured()
+    assert [port for port, _ in left] == [1 + place % 9 for place in range(len(sizes))]
+    for place, (size, (_, frame)) in enumerate(zip(sizes, left, strict=True)):
+        assert frame[-size:] == bytes([place]) * size
+    assert rig.engine.captured() == []
+
+
+@pytest.fixture(scope="module")
+def registers():
+    return NativeRig(load_program().json).state.registers
+
+
+def test_arrays_have_their_own_memory(registers):
+    for register in registers.values():
+        assert not any(register.cells[:1]), "fresh, and nobody else has written here"
+        for place in (register.size - 1, register.size // 2):
+            register.cells[place] = (1 << register.width) - 1
+        register.cells[0] = 1
+    for register in registers.values():
+        assert register.cells[0] == 1
+        if register.size > 1:
+            assert register.cells[register.size - 1] == (1 << register.width) - 1
+
+
+def test_wide_cells_are_a_list(registers):
+    register = registers["SwitchIngress.banks.lanes0.value"]
+    cells, numbers = register.cells, [(7 << 1000) + n * (1 << 500 | 1) for n in range(10)]
+    cells[5:15] = numbers
+    assert cells[5:15] == numbers
+    assert cells[5:15:3] == numbers[::3]
+    assert cells[14:4:-1] == numbers[::-1]
+    assert [cells[place] for place in range(5, 15)] == numbers
+    assert cells[-len(cells) + 5] == numbers[0]
+    with pytest.raises(IndexError):
+        cells[len(cells)]
+
+
+def test_an_image_changes_with_its_cells_and_with_no_others(registers):
+    register = registers["SwitchIngress.banks.bank1.state"]
+    before = register.image(4)
+    register.cells[4] = 1
+    assert register.image(4) == before
+    register.cells[3] = 1 << 95
+    assert register.image(4) != before
+    register.cells[3] = 0
+    assert register.image(4) == before
+
+
+# Of 64-bit words, on vectors of 16 to 64 bytes.
+ADD = re.compile(r"\bv?paddq\s.*%([xyz])mm")
+WIDTHS = {"x": 128, "y": 256, "z": 512}
+LANES, BANKS = 1024, 8
+# The end of a loop over a slot, which compilers keep for some processors.
+LOOP = re.compile(r"add\s+\$0x(\w+),(%\w+)\n.*cmp\s+\$0x(\w+),\2\n.*$")
+JUMP = re.compile(r"\bj\w+\s")
+
+
+def bits_added(code):
+    """Bits added by vector instructions, times their loops."""
+    bits = 0
+    for add in ADD.finditer(code):
+        loop = LOOP.search(JUMP.split(code[add.start() :], maxsplit=1)[0])
+        times = int(loop[3], 16) // int(loop[1], 16) if loop else 1
+        bits += times * WIDTHS[add[1]]
+    return bits
+
+
+@pytest.mark.whole
+@needs_compiler
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="knows the names of x86's instructions")
+@pytest.mark.skipif(not shutil.which("objdump"), reason="needs objdump, which comes with g++")
+def test_the_lanes_of_a_slot_are_added_at_once():
+    """By `add_by_words`; sums with carries use `adc`."""
+    library = native_library(GivenProgram(load_program().json))
+    told = subprocess.run(
+        ["objdump", "-d", "--no-show-raw-insn", "-C", library],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    # Compilers may split it into hot and cold parts.
+    parts = told.split("<Program::ingress(")[1:]
+    ingress = "".join(part.partition("\n\n")[0] for part in parts)
+    assert ingress
+    assert bits_added(ingress) >= BANKS * LANES

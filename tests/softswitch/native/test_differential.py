@@ -13,8 +13,15 @@ import switchgnn.p4src
 from switchgnn.softswitch.native import build, engine
 from switchgnn.softswitch.native.translation.program_source import program_source
 from tests.softswitch.harness import PROGRAMS, NativeRig, Rig
-from tests.softswitch.native.depth import Watch, changed, entries_for
-from tests.softswitch.native.frames import Frames, put, set_up, state_of
+from tests.softswitch.native.frames import (
+    Frames,
+    Watch,
+    changed,
+    entries_for,
+    put,
+    set_up,
+    state_of,
+)
 from tests.support.native import needs_compiler
 
 pytestmark = needs_compiler
@@ -24,8 +31,7 @@ ALL = {path.stem: path for path in sorted(PROGRAMS.glob("*.json"))} | {
     "switchgnn": P4 / "compiled" / "switchgnn.json",
     "strawman": P4 / "strawman" / "compiled" / "strawman.json",
 }
-# Of the lines and tables of a program, how many its frames reach at least. The two programs of the
-# project ask for entries that fit each other, as a controller installs them.
+# Minimum shares of reached lines and tables. The project's programs need consistent entries.
 LINES = {"controller": 0.6, "tables": 0.6, "switchgnn": 0.2, "strawman": 0.1}
 TABLES = {"tables": 0.6, "switchgnn": 0.25, "strawman": 0.25}
 ROUNDS, FRAMES = 20, 40
@@ -39,13 +45,12 @@ AGAIN = 20
 def test_both_back_ends_do_the_same(name, seed):
     watch, sent = compare(name, seed)
     assert sent or name == "controller"
-    # That the frames get into the program.
     assert watch.share_of_lines >= LINES.get(name, 0.75), watch.share_of_lines
     assert watch.share_of_tables >= TABLES.get(name, 1.0), watch.share_of_tables
 
 
 def compare(name, seed):
-    """Run a program on both back ends; what its frames reached, and how many were sent."""
+    """Run a program on both back ends; return the coverage and the number of sent frames."""
     config = ALL[name].read_bytes()
     rng = random.Random(f"{name} {seed}")
     rigs = python, native = Rig(config), NativeRig(config)
@@ -58,7 +63,7 @@ def compare(name, seed):
             put(rigs, list(entries_for(watch, program, rng)))
         for _ in range(FRAMES):
             good = deep and rng.random() < 0.6
-            # Rather one of the last that got further than all before.
+            # Prefer the frames that last reached a new line.
             known = deep if rng.random() < 0.5 else deep[-6:]
             frame = changed(rng.choice(known), rng) if good else frames.frame()
             port = rng.randrange(1, 8)
@@ -74,7 +79,7 @@ def compare(name, seed):
     return watch, sent
 
 
-# A mistake in the C++ of each program, or in the runtime that it includes.
+# A mistake in the C++ of each program or in the runtime.
 MISTAKES = {
     "controller": ("fate.spec = ", "fate.spec = 1 ^ "),
     "dropping": ("== 0x1ff", "== 0x1fe"),
@@ -95,7 +100,6 @@ MISTAKES = {
     "name", [n if n == "wide" else pytest.param(n, marks=pytest.mark.full) for n in MISTAKES]
 )
 def test_a_mistake_is_noticed(name, monkeypatch, tmp_path):
-    """That these comparisons can fail."""
     right, wrong = MISTAKES[name]
     copied = shutil.copytree(build.RUNTIME, tmp_path / "runtime")
     wide = (copied / "wide.h").read_text()

@@ -1,20 +1,106 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The updates of a Write request, read from its bytes. Only what is written as everybody writes
-// it, and right, is read here; what is odd in any way, or fails, is left to Python, which has the
-// rules. Nothing is believed of a length but that it lies within the message around it.
+// Table entries in P4Runtime messages: updates of Write requests are read from their bytes, and
+// responses to Read requests are written. Tables with exact keys only:
+// https://github.com/p4lang/p4runtime/blob/main/proto/p4/v1/p4runtime.proto
 #pragma once
 
-#include "formats.h"
+#include "tables.h"
 
-// Bytes that are read from front to back.
+
+struct FieldFormat {
+    u32 id, width, shift;  // shift: its lowest bit in the key or in the parameters
+};
+struct ActionFormat {
+    u32 id;
+    i32 number;
+    std::vector<FieldFormat> parameters;
+};
+struct TableFormat {
+    u32 id;
+    Table* table;
+    u64 size;  // 0: any number of entries
+    bool writable;
+    std::vector<FieldFormat> fields;
+    std::vector<ActionFormat> actions;
+
+    const ActionFormat* by_id(u32 ident) const {
+        for (const ActionFormat& each : actions)
+            if (each.id == ident) return &each;
+        return nullptr;
+    }
+    const ActionFormat* by_number(i32 number) const {
+        for (const ActionFormat& each : actions)
+            if (each.number == number) return &each;
+        return nullptr;
+    }
+};
+
+struct Formats {
+    std::vector<TableFormat> tables;
+
+    const TableFormat* by_id(u32 ident) const {
+        for (const TableFormat& each : tables)
+            if (each.id == ident) return &each;
+        return nullptr;
+    }
+};
+
+// Reads formats as format_numbers in native/state.py writes them.
+struct FormatNumbers {
+    const u64* at;
+
+    u64 next() { return *at++; }
+    std::vector<FieldFormat> fields() {
+        std::vector<FieldFormat> read(next());
+        for (FieldFormat& each : read) each = {(u32)at[0], (u32)at[1], (u32)at[2]}, at += 3;
+        return read;
+    }
+    template <class Tables> Formats* formats(const Tables& table) {
+        Formats* const made = new Formats;
+        for (u64 tables = next(); tables; tables--) {
+            TableFormat format = {(u32)at[0], table((int)at[1]), at[2], at[3] != 0, {}, {}};
+            at += 4;
+            format.fields = fields();
+            for (u64 actions = next(); actions; actions--) {
+                ActionFormat action = {(u32)at[0], (i32)at[1], {}};
+                at += 2;
+                action.parameters = fields();
+                format.actions.push_back(action);
+            }
+            made->tables.push_back(format);
+        }
+        return made;
+    }
+};
+
+// Tags of protobuf fields: https://protobuf.dev/programming-guides/encoding
+constexpr u32 number_tag(u32 field) { return field << 3; }
+constexpr u32 bytes_tag(u32 field) { return field << 3 | 2; }
+
+namespace wire {
+constexpr u32 UPDATES = bytes_tag(4);                                   // of WriteRequest
+constexpr u32 TYPE = number_tag(1), ENTITY = bytes_tag(2);              // of Update
+constexpr u32 ENTITIES = bytes_tag(1);                                  // of ReadResponse
+constexpr u32 TABLE_ENTRY = bytes_tag(2);                               // of Entity
+constexpr u32 TABLE_ID = number_tag(1), MATCH = bytes_tag(2);           // of TableEntry
+constexpr u32 ACTION = bytes_tag(3), IS_CONST = number_tag(12);         // of TableEntry
+constexpr u32 FIELD_ID = number_tag(1), EXACT = bytes_tag(2);           // of FieldMatch
+constexpr u32 EXACT_VALUE = bytes_tag(1);                               // of FieldMatch.Exact
+constexpr u32 TABLE_ACTION = bytes_tag(1);                              // of TableAction
+constexpr u32 ACTION_ID = number_tag(1), PARAMETER = bytes_tag(4);      // of Action
+constexpr u32 PARAMETER_ID = number_tag(2), PARAMETER_VALUE = bytes_tag(3);  // of Action.Param
+enum Kind { INSERT = 1, MODIFY = 2, DELETE = 3 };
+}  // namespace wire
+
+// A message that is parsed. Lengths are checked against the message around.
 struct Span {
     const u8 *at, *end;
 
     bool empty() const { return at == end; }
     size_t size() const { return (size_t)(end - at); }
-    // A number of at most 32 bits, written as short as it goes.
+    // A number of at most 32 bits in its shortest encoding.
     bool number(u32& value) {
         u64 read = 0;
         for (int shift = 0; shift < 35; shift += 7) {
@@ -35,7 +121,7 @@ struct Span {
         at += length;
         return true;
     }
-    // A message that is one part and nothing else.
+    // A message with exactly one part.
     bool only(u32 tag, Span& inner) {
         u32 found;
         return number(found) && found == tag && part(inner) && empty();
@@ -43,20 +129,20 @@ struct Span {
 };
 
 struct Batch {
-    // `odd` ones are for Python; an entry's key and data are in `staged`.
+    // `odd` updates are left to Python, which has all rules; the key and data of others are `staged`.
     struct Item { u32 begin, length; bool odd; u8 kind; i32 action; const TableFormat* format; size_t place; };
     const Formats& formats;
     Span request;
     std::vector<Item> items;
     std::vector<u8> staged;
-    std::vector<u8> rest;  // the request without the updates that were read
+    std::vector<u8> rest;  // the request with the odd updates only
 
     Batch(const Formats& f, const u8* data, size_t size) : formats(f), request{data, data + size} {}
 
-    // Whether the message around the updates is one that this can take apart.
+    // False: the request cannot be parsed here.
     bool read() {
         if (request.size() >> 31) return false;
-        // A byte may stand for a large key: more than this is left to Python.
+        // Small updates may need large keys: leave more than this to Python.
         const size_t most = 2 * request.size() + 4096;
         Span all = request;
         while (!all.empty()) {
@@ -69,7 +155,7 @@ struct Batch {
             } else if ((tag & 7) != 0 || !skip_number(all)) {
                 return false;
             }
-            // Updates without contents would take more memory here than they have bytes.
+            // Empty updates would take more memory here than they have bytes.
             if (items.size() * 16 > (size_t)(all.at - request.at) + 65536) return false;
             if (tag == wire::UPDATES) {
                 Item item = {(u32)(inner.at - request.at), (u32)inner.size(), true, 0, -1, nullptr, 0};
@@ -84,7 +170,7 @@ struct Batch {
         return true;
     }
 
-    // Applies updates until one that Python has to; returns its place, or `to`.
+    // Applies updates up to one left to Python; returns its place, or `to`.
     u64 apply(u64 from, u64 to) const {
         constexpr u64 AHEAD = 8;
         for (u64 i = from; i < to; i++) {
@@ -191,7 +277,7 @@ private:
 
     static bool all(u64 seen, size_t count) { return seen == (count < 64 ? (1ull << count) - 1 : ~0ull); }
 
-    // The field with an id, which comes for the first time; mostly they come in order.
+    // The field with an id, unless already seen; fields mostly come in order.
     static const FieldFormat* find(const std::vector<FieldFormat>& fields, u32 ident, u64& seen) {
         size_t place = (size_t)__builtin_popcountll(seen);
         if (place >= fields.size() || fields[place].id != ident)
@@ -201,7 +287,7 @@ private:
         return &fields[place];
     }
 
-    // Puts the most significant byte last; leading zeros are allowed, nothing at all is not.
+    // Stores a big-endian value; it may have leading zeros but not be empty.
     static bool put(Span value, const FieldFormat& field, u8* place) {
         if (value.empty()) return false;
         while (!value.empty() && !*value.at) value.at++;
@@ -216,5 +302,101 @@ private:
             if (bits >> 8) to[1] |= (u8)(bits >> 8);
         }
         return true;
+    }
+};
+
+// A copy of the records of a table.
+struct Rows {
+    u8* memory;
+    u64 count;
+};
+
+struct Answer {
+    std::vector<u8> bytes;
+
+    void entries(const TableFormat& format, const u8* rows, u64 count) {
+        bytes.clear();
+        for (; count; count--, rows += format.table->records.stride) entry(format, rows);
+    }
+
+private:
+    void number(u32 value) {
+        for (; value >= 0x80; value >>= 7) bytes.push_back((u8)(value | 0x80));
+        bytes.push_back((u8)value);
+    }
+    static u32 length(u32 value) {
+        u32 size = 1;
+        for (; value >= 0x80; value >>= 7) size++;
+        return size;
+    }
+    // A length is written after its message, whose place assumes two bytes for it.
+    size_t open(u32 tag) {
+        number(tag);
+        bytes.insert(bytes.end(), 2, 0);
+        return bytes.size();
+    }
+    void close(size_t begin) {
+        const u32 size = (u32)(bytes.size() - begin), needed = length(size);
+        if (needed > 2) bytes.insert(bytes.begin() + (long)begin, needed - 2, 0);
+        else if (needed < 2) bytes.erase(bytes.begin() + (long)begin - 1);
+        u8* to = bytes.data() + begin - 2;
+        for (u32 rest = size; ; rest >>= 7) {
+            *to++ = (u8)(rest & 0x7F) | (rest >= 0x80 ? 0x80 : 0);
+            if (rest < 0x80) break;
+        }
+    }
+
+    void entry(const TableFormat& format, const u8* row) {
+        const Records& records = format.table->records;
+        const Entry* const entry = (const Entry*)(row + records.key_bytes + records.counts_bytes);
+        const size_t entity = open(wire::ENTITIES), table_entry = open(wire::TABLE_ENTRY);
+        number(wire::TABLE_ID);
+        number(format.id);
+        for (const FieldFormat& field : format.fields) match(field, row);
+        if (const ActionFormat* action = format.by_number(entry->action)) table_action(*action, entry->data);
+        if (entry->marks & CONSTANT) {
+            number(wire::IS_CONST);
+            number(1);
+        }
+        close(table_entry);
+        close(entity);
+    }
+    void match(const FieldFormat& field, const u8* key) {
+        const size_t match = open(wire::MATCH);
+        number(wire::FIELD_ID);
+        number(field.id);
+        const size_t exact = open(wire::EXACT);
+        value(wire::EXACT_VALUE, field, key);
+        close(exact);
+        close(match);
+    }
+    void table_action(const ActionFormat& format, const u8* data) {
+        const size_t table_action = open(wire::ACTION), action = open(wire::TABLE_ACTION);
+        number(wire::ACTION_ID);
+        number(format.id);
+        for (const FieldFormat& field : format.parameters) {
+            const size_t parameter = open(wire::PARAMETER);
+            number(wire::PARAMETER_ID);
+            number(field.id);
+            value(wire::PARAMETER_VALUE, field, data);
+            close(parameter);
+        }
+        close(action);
+        close(table_action);
+    }
+    void value(u32 tag, const FieldFormat& field, const u8* from) {
+        u32 size = (field.width + 7) / 8;
+        while (size > 1 && !byte(field, from, size - 1)) size--;
+        number(tag);
+        number(size);
+        for (u32 i = size; i--;) bytes.push_back(byte(field, from, i));
+    }
+    // Byte i of a field, from the least significant one.
+    static u8 byte(const FieldFormat& field, const u8* from, u32 i) {
+        const u32 bit = field.shift + 8 * i, left = field.width - 8 * i;
+        const u32 rest = bit % 8, wanted = left < 8 ? left : 8;
+        u32 bits = from[bit / 8] >> rest;
+        if (rest + wanted > 8) bits |= (u32)from[bit / 8 + 1] << (8 - rest);
+        return (u8)(bits & ((1u << wanted) - 1));
     }
 };

@@ -1,13 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Takes packets through ingress, the queues and egress, as forwarding.py does, and waits for
-// frames, timers and controllers, as event_loop.py does. One thread runs all of it to the end.
+// The packet path, as in forwarding.py, and the loop that waits for frames, timers and controllers,
+// as EventLoop in switch.py. One thread runs both.
 #pragma once
 
 #include "host.h"
 #include "ports.h"
-#include "queues.h"
 
 #include <atomic>
 #include <condition_variable>
@@ -32,7 +31,7 @@ struct Counts {
     u64 ingress_drops, egress_drops, recirculated, resubmitted, again_drops, without_program, failures;
 };
 
-// Bytes that copies of a packet share.
+// Bytes shared by copies of a packet.
 struct Frame {
     u32 users;
     u32 length;
@@ -87,7 +86,7 @@ template <class Program> struct Engine : Host {
     std::atomic<bool> stopping{false};
     int wake, epoll;
 
-    // For the thread that hands notices to Python.
+    // For the thread that passes notices to Python.
     std::mutex notice_mutex;
     std::condition_variable notice_come;
     std::deque<Notice> notices;
@@ -112,7 +111,7 @@ template <class Program> struct Engine : Host {
 
     void clear() {
         queues.clear([this](Packet* packet) { drop(packet); });
-        for (Port& port : ports) port.behind = 0;
+        for (Port& port : ports) port.queued = 0;
         for (Again& item : again) item.frame->release();
         again.clear();
         waiting = false;
@@ -129,20 +128,19 @@ template <class Program> struct Engine : Host {
         return fixed_clock >= 0 ? (i64)(fixed_clock * 1e6) - started / 1000 : (nanoseconds() - started) / 1000;
     }
 
-    void attach(int number, int kind, int fd, size_t frame_bytes, bool may_refuse, Xdp* xdp) {
+    void attach(int number, int kind, int fd, size_t frame_bytes, bool may_refuse) {
         Port& port = ports[number];
         held -= port.held;
-        count_behind(number, 0);
+        count_queued(number, 0);
         port = Port();
         port.may_refuse = may_refuse;
-        port.xdp = xdp;
         port.kind = (PortKind)kind;
         port.fd = fd;
         port.frame_bytes = frame_bytes;
         port.departures.cuts = kind == SOCKET && Departures::is_udp(fd);
         port.beside = kind == PACKET_SOCKET ? TAGS : kind == SOCKET && arrive_whole(fd) ? SEGMENTS : NOTHING;
         if (kind != CONTROLLER) queues.attached[number] = kind != NONE;
-        if (kind == SOCKET || kind == PACKET_SOCKET || kind == XDP) {
+        if (kind == SOCKET || kind == PACKET_SOCKET) {
             epoll_event event = {};
             event.events = EPOLLIN;
             event.data.u32 = (u32)number;
@@ -150,7 +148,7 @@ template <class Program> struct Engine : Host {
         }
     }
 
-    // A packet that has to wait for its turn keeps its bytes; one that leaves at once need not.
+    // Copies the bytes only of packets that have to wait.
     struct Source {
         const u8* data;
         size_t length;
@@ -325,14 +323,11 @@ template <class Program> struct Engine : Host {
             queues.charge((int)number, length);
             return;
         }
-        if (!port.add(data, length)) {
-            counts.send_errors[number]++;
-            return;
-        }
+        port.departures.add(data, length);
         port.last_bytes = length;
-        // A frame takes its time on the line when it has left, before the next one may.
+        // With a bandwidth each frame is charged before the next may leave.
         const bool alone = port.may_refuse || port.careful || queues.settings.bandwidth != 0;
-        const size_t frames = port.waiting();
+        const size_t frames = port.departures.waiting();
         if (port.held) return;
         if (alone || frames >= BATCH) flush((int)number);
         else if (frames == 1) to_flush.push_back((int)number);
@@ -340,9 +335,9 @@ template <class Program> struct Engine : Host {
     void flush(int number) {
         Port& port = ports[number];
         const u64 before = counts.sent[number];
-        const bool taken = port.send(counts.sent[number], counts.send_errors[number]);
+        const bool taken = port.departures.send(port.fd, counts.sent[number], counts.send_errors[number]);
         const i64 done = (i64)(counts.sent[number] - before);
-        count_behind(number, taken ? 0 : (i64)port.waiting() - 1);
+        count_queued(number, taken ? 0 : (i64)port.departures.waiting() - 1);
         if (taken) {
             port.careful = port.careful > done ? port.careful - (int)done : 0;
             if (done) queues.charge(number, port.last_bytes);
@@ -355,9 +350,9 @@ template <class Program> struct Engine : Host {
         }
         queues.block(number);
     }
-    void count_behind(int number, i64 frames) {
-        queues.lengths[number] += frames - ports[number].behind;
-        ports[number].behind = frames;
+    void count_queued(int number, i64 frames) {
+        queues.lengths[number] += frames - ports[number].queued;
+        ports[number].queued = frames;
     }
     void flush_all() {
         for (const int number : to_flush)
@@ -369,14 +364,14 @@ template <class Program> struct Engine : Host {
         if (!port.held) return;
         queues.unblock(number, clock());
         flush(number);
-        if (port.waiting()) return;
+        if (port.departures.waiting()) return;
         port.held = false;
         held--;
         waiting = true;
         drain();
     }
 
-    void log(u32 message, const Told& values) override { notify({1, message, values.bytes}); }
+    void log(u32 message, const LogValues& values) override { notify({1, message, values.bytes}); }
     bool notify(Notice notice) {
         {
             std::lock_guard<std::mutex> lock(notice_mutex);
@@ -387,14 +382,14 @@ template <class Program> struct Engine : Host {
         return true;
     }
 
-    // The loop. A caller from another thread works on the switch between two turns.
+    // The loop. Other threads enter the switch between two turns.
     void enter() {
         callers++;
         mutex.lock();
         callers--;
     }
-    // The loop may have looked for how long to wait before the caller came: it looks again. Woken
-    // any earlier it could look too early once more, and wait for ever.
+    // The loop computed its timeout before the caller entered. Woken before the caller leaves, it
+    // could do so again, and wait forever.
     void leave() {
         rouse();
         mutex.unlock();
@@ -429,7 +424,7 @@ template <class Program> struct Engine : Host {
         stopping = false;
         mutex.unlock();
     }
-    // Seconds until something is to be done without a frame: negative for never.
+    // Seconds until a queued packet may leave; negative: never.
     double next_turn() {
         if (!again.empty() || waiting) return 0;
         if (!queues.settings.limited) return -1;
@@ -440,7 +435,7 @@ template <class Program> struct Engine : Host {
     }
     int wait(epoll_event* events, double seconds) {
         if (seconds > 0) {
-            // The unit of epoll is a millisecond, in which a line sends many frames.
+            // Epoll counts milliseconds, in which a line sends many frames.
             pollfd one = {epoll, POLLIN, 0};
             timespec time = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
             ppoll(&one, 1, &time, nullptr);
@@ -469,10 +464,6 @@ template <class Program> struct Engine : Host {
         if (events & EPOLLOUT) writable(number);
         if (!(events & ~(u32)EPOLLOUT)) return;
         Port& port = ports[number];
-        if (port.kind == XDP) {
-            serve_xdp(number, *port.xdp);
-            return;
-        }
         const int count = arrivals.receive(port.fd, port.frame_bytes, port.beside);
         for (int i = 0; i < count; i++) {
             if (port.beside == SEGMENTS) {
@@ -493,19 +484,10 @@ template <class Program> struct Engine : Host {
             at += length;
         } while (at < end);
     }
-    // Recirculated packets go first, but they may never end.
+    // Recirculated packets go first, within a limit: they may never end.
     void receive_next(int number, const u8* frame, size_t length) {
         if (!again.empty()) run_again(AGAIN_PER_TURN);
         receive(number, frame, length);
-    }
-    void serve_xdp(int number, Xdp& port) {
-        const u32 count = port.arrived(BATCH);
-        for (u32 i = 0; i < count; i++) {
-            size_t length;
-            const u8* frame = port.arrival(i, length);
-            receive_next(number, frame, length);
-        }
-        port.taken(count);
     }
     void stop() {
         stopping = true;

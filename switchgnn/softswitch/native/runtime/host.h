@@ -1,18 +1,152 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a program needs of the switch that it runs in.
+// The switch as a program sees it: hashes, cells of registers and counters, the log.
 #pragma once
 
-#include "hashes.h"
 #include "tables.h"
+#include "wide.h"
 
 #include <new>
 #include <string>
 #include <sys/mman.h>
+#include <sys/random.h>
 
-// The cells of all registers and counters, in pages that the kernel gives, all zero, when they are
-// first touched: a program has megabytes of them, and uses few.
+struct HashTables {
+    u32 crc32[8][256];
+    u16 crc16[256];
+    HashTables() {
+        for (u32 byte = 0; byte < 256; byte++) {
+            u32 value = byte, small = byte;
+            for (int i = 0; i < 8; i++) {
+                value = value >> 1 ^ (value & 1 ? 0xEDB88320u : 0);
+                small = small >> 1 ^ (small & 1 ? 0xA001u : 0);
+            }
+            crc32[0][byte] = value;
+            crc16[byte] = (u16)small;
+        }
+        for (u32 byte = 0; byte < 256; byte++)
+            for (int i = 1; i < 8; i++)
+                crc32[i][byte] = crc32[i - 1][byte] >> 8 ^ crc32[0][crc32[i - 1][byte] & 255];
+    }
+};
+static const HashTables hash_tables;
+
+static u64 hash_crc32(const u8* p, size_t n) {
+    const auto& t = hash_tables.crc32;
+    u32 crc = ~0u;
+    for (; n >= 8; n -= 8, p += 8) {
+        u64 x;
+        memcpy(&x, p, 8);
+        x ^= crc;
+        crc = t[7][x & 255] ^ t[6][x >> 8 & 255] ^ t[5][x >> 16 & 255] ^ t[4][x >> 24 & 255] ^
+              t[3][x >> 32 & 255] ^ t[2][x >> 40 & 255] ^ t[1][x >> 48 & 255] ^ t[0][x >> 56];
+    }
+    for (; n; n--, p++) crc = crc >> 8 ^ t[0][(crc ^ *p) & 255];
+    return ~crc;
+}
+
+static u64 hash_crc16(const u8* p, size_t n) {
+    u32 value = 0;
+    for (; n; n--, p++) value = value >> 8 ^ hash_tables.crc16[(value ^ *p) & 255];
+    return value;
+}
+
+static u64 hash_csum16(const u8* p, size_t n) {
+    u64 sum = 0;
+    for (size_t i = 0; i + 1 < n; i += 2) sum += (u64)p[i] << 8 | p[i + 1];
+    if (n & 1) sum += (u64)p[n - 1] << 8;
+    while (sum >> 16) sum = (sum & 0xFFFF) + (sum >> 16);
+    return 0xFFFF - sum;
+}
+static u64 hash_cksum16(const u8* p, size_t n) { return hash_csum16(p, n); }
+
+static u64 hash_xor16(const u8* p, size_t n) {
+    u64 value = 0;
+    for (size_t i = 0; i + 1 < n; i += 2) value ^= (u64)p[i] << 8 | p[i + 1];
+    if (n & 1) value ^= (u64)p[n - 1] << 8;
+    return value;
+}
+
+static u64 hash_identity(const u8* p, size_t n) {
+    u64 value = 0;
+    for (size_t i = 0; i < n && i < 8; i++) value = value << 8 | p[i];
+    return value;
+}
+
+// Concatenated bits, the most significant first.
+struct Bits {
+    u8* p;
+    u8* begin;
+    u64 pending = 0;  // fewer than 8 bits
+    int count = 0;
+
+    explicit Bits(u8* buffer) : p(buffer), begin(buffer) {}
+
+    void clear() { p = begin, pending = 0, count = 0; }
+
+    // B bits of x, at most 56.
+    template <int B> INLINE void small(Bits& b, u64 x) {
+        b.pending = b.pending << B | x;
+        b.count += B;
+        while (b.count >= 8) {
+            b.count -= 8;
+            *b.p++ = (u8)(b.pending >> b.count);
+        }
+    }
+    template <int B, class X> INLINE void append(Bits& b, const X& x) {
+        if constexpr (B == 0) return;
+        if (b.count == 0 && B % 8 == 0) {
+            if constexpr (B % 8 == 0 && B > 0) store_wire<B / 8>(b.p, x);
+            b.p += B / 8;
+            return;
+        }
+        constexpr int top = B % 32;
+        if constexpr (top != 0) small<top>(b, word(x, B / 64) >> (B % 64 - top) & ((1ull << top) - 1));
+        for (int i = B / 32 - 1; i >= 0; i--) small<32>(b, word(x, i / 2) >> (i % 2 * 32) & 0xFFFFFFFF);
+    }
+    // The n least significant bytes of x.
+    template <class X> void some(const X& x, u64 n) {
+        for (u64 i = n; i-- > 0;) small<8>(*this, word(x, (int)(i / 8)) >> (i % 8 * 8) & 255);
+    }
+    void bytes(const u8* from, size_t n) {
+        memcpy(p, from, n);
+        p += n;
+    }
+    // Fills the last byte with zero bits.
+    void finish() {
+        if (count) *p++ = (u8)(pending << (8 - count));
+        pending = 0, count = 0;
+    }
+    size_t size() const { return (size_t)(p - begin); }
+};
+
+static u64 random_word() {
+    static thread_local u64 pool[64];
+    static thread_local int left = 0;
+    if (left == 0) {
+        size_t have = 0;
+        while (have < sizeof pool) {
+            const ssize_t got = getrandom((u8*)pool + have, sizeof pool - have, 0);
+            if (got > 0) have += (size_t)got;
+        }
+        left = 64;
+    }
+    return pool[--left];
+}
+
+// A random number from 0 to most, both included.
+static u64 random_up_to(u64 most) {
+    u64 mask = most;
+    for (int s = 1; s < 64; s *= 2) mask |= mask >> s;
+    for (;;) {
+        const u64 x = random_word() & mask;
+        if (x <= most) return x;
+    }
+}
+
+// The cells of all registers and counters, in pages that the kernel allocates on first use: a
+// program declares megabytes and uses few.
 struct Cells {
     static constexpr size_t LINE = 64;
     const size_t size;
@@ -34,23 +168,23 @@ struct Cells {
     }
 };
 
-// A number for the log: whether it has a sign, its words, and these.
-struct Told {
+// Numbers for the log: a sign byte, a count of words, and the words of each.
+struct LogValues {
     std::string bytes;
-    template <bool S, class X> INLINE void add(Told& told, const X& x) {
+    template <bool S, class X> INLINE void add(LogValues& values, const X& x) {
         const u8 head[2] = {(u8)S, (u8)words_of<X>};
-        told.bytes.append((const char*)head, 2);
-        told.bytes.append((const char*)&x, sizeof x);
+        values.bytes.append((const char*)head, 2);
+        values.bytes.append((const char*)&x, sizeof x);
     }
 };
 
 struct Host {
-    u8* scratch = nullptr;  // where bytes are put together that are hashed
+    u8* scratch = nullptr;  // for the input of hashes
     virtual ~Host() {}
-    virtual void log(u32 message, const Told& values) = 0;
+    virtual void log(u32 message, const LogValues& values) = 0;
 };
 
-// The results of ingress and egress besides their variables.
+// The results of ingress and egress, except their variables.
 struct Fate {
     u64 spec = 0, group = 0;
     i64 session = -1, clone_list = 0, again = 0;  // again: the list of a resubmission or recirculation

@@ -1,10 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What Python calls; native/library.py has the same signatures.
+// Functions for Python; native/library.py has the same signatures.
 #pragma once
 
-#include "answers.h"
 #include "batches.h"
 #include "engine.h"
 
@@ -19,8 +18,8 @@ void switch_stop(Switch* s) { s->stop(); }
 void switch_clear(Switch* s) { s->clear(); }
 void switch_enter(Switch* s) { s->enter(); }
 void switch_leave(Switch* s) { s->leave(); }
-void switch_attach(Switch* s, int number, int kind, int fd, u64 frame_bytes, int may_refuse, Xdp* xdp) {
-    s->attach(number, kind, fd, frame_bytes, may_refuse, xdp);
+void switch_attach(Switch* s, int number, int kind, int fd, u64 frame_bytes, int may_refuse) {
+    s->attach(number, kind, fd, frame_bytes, may_refuse);
 }
 void switch_limits(Switch* s, i64 depth, double rate, double bandwidth) {
     s->queues.settings.depth = depth;
@@ -48,7 +47,7 @@ int switch_again(Switch* s, u64 limit) {
     s->flush_all();
     return !s->again.empty();
 }
-// The same for a packet that has arrived, and then for those that go around.
+// Processes an arrived packet, then recirculated ones.
 int switch_take(Switch* s, int port, const u8* data, u64 length, u64 limit) {
     s->receive(port, data, length);
     return switch_again(s, limit);
@@ -57,14 +56,14 @@ void switch_drain(Switch* s) {
     s->drain();
     s->flush_all();
 }
-// Lets leave what may leave at a time; returns when there is more, -1: never.
+// Sends what may leave at a time; returns when more may, -1: never.
 double switch_tick(Switch* s, double seconds) {
     switch_clock(s, seconds);
     switch_drain(s);
     return s->queues.next_time();
 }
-// Moves what has left through captured ports into a room, as much as fits: of each frame its port
-// and its length, four bytes each, and its bytes. Returns how many bytes there are.
+// Moves as many captured frames into a buffer as fit, each after its port and length, four bytes
+// each. Returns the bytes used.
 u64 switch_captured(Switch* s, u8* room, u64 size) {
     u64 used = 0;
     while (!s->captured.empty()) {
@@ -78,7 +77,7 @@ u64 switch_captured(Switch* s, u8* room, u64 size) {
     }
     return used;
 }
-// The length of the next notice, which it waits for; -1 at the end.
+// Waits for the next notice and returns its length; -1 at the end.
 i64 switch_notice(Switch* s, u32* kind, u32* number, u8* room, u64 size) {
     std::unique_lock<std::mutex> lock(s->notice_mutex);
     s->notice_come.wait(lock, [s] { return s->notices_end || !s->notices.empty(); });
@@ -121,7 +120,7 @@ void switch_session(Switch* s, u64 session, const i32* ports, const u32* instanc
 }
 void switch_no_session(Switch* s, u64 session) { s->sessions.erase(session); }
 
-// Entries, by what they match: see tables.h.
+// Entries by key: see tables.h.
 void table_put(Switch* s, int table, const u8* key, i32 action, u32 marks, const u8* data, u64 size) {
     s->program.table(table)->put(key, action, marks, data, size);
 }
@@ -156,12 +155,12 @@ void table_default(Switch* s, int table, i32 action, const u8* data, u64 size) {
     s->program.table(table)->set_fallback(action, data, size);
 }
 
-// Entries as P4Runtime has them: see formats.h, batches.h and answers.h.
+// Entries in P4Runtime messages: see batches.h.
 Formats* formats_new(Switch* s, const u64* numbers) {
     return FormatNumbers{numbers}.formats([s](int table) { return s->program.table(table); });
 }
 void formats_free(Switch*, Formats* formats) { delete formats; }
-// Null if the request cannot be taken apart; its bytes have to stay as long as the batch.
+// Null if the request cannot be parsed; the request must outlive the batch.
 Batch* batch_read(Switch*, const Formats* formats, const u8* request, u64 size) {
     Batch* const batch = new Batch(*formats, request, size);
     if (batch->read()) return batch;
@@ -183,7 +182,7 @@ void batch_item(Switch*, const Batch* batch, u64 place, u64* begin, u64* length,
 u64 batch_apply(Switch*, const Batch* batch, u64 from, u64 to) { return batch->apply(from, to); }
 Answer* answer_new(Switch*) { return new Answer; }
 void answer_free(Switch*, Answer* answer) { delete answer; }
-// The bytes of a ReadResponse with some of a table's rows; they are valid until the next call.
+// A ReadResponse with some of a table's rows, valid until the next call.
 const u8* answer_entries(Switch*, Answer* answer, const Formats* formats, u32 table, const Rows* rows, u64 from,
                          u64 count, u64* size) {
     const TableFormat& format = *formats->by_id(table);

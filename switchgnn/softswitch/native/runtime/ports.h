@@ -1,24 +1,27 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Ports: sockets that Python has opened, whole batches of frames per system call.
+// Ports, which are sockets opened by Python with whole batches of frames per system call, and the
+// egress queues in front of them.
 #pragma once
 
-#include "xdp.h"
+#include "wide.h"
 
 #include <cerrno>
 #include <deque>
+#include <queue>
 #include <string>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <utility>
 #include <vector>
 
-enum PortKind { NONE, SOCKET, PACKET_SOCKET, CONTROLLER, CAPTURED, XDP };
+enum PortKind { NONE, SOCKET, PACKET_SOCKET, CONTROLLER, CAPTURED };
 
 constexpr int BATCH = 32;
 constexpr size_t FRAME_ROOM = 65536 + 64;
 
-// What a packet socket says of a frame: linux/if_packet.h, struct tpacket_auxdata.
+// struct tpacket_auxdata of linux/if_packet.h.
 struct AuxData {
     u32 status, length, caught;
     u16 mac, net, tag, protocol;
@@ -28,10 +31,10 @@ constexpr int LEVEL_UDP = 17, UDP_SEGMENT_SIZE = 103, UDP_WHOLE = 104;
 constexpr size_t MOST_SEGMENTS = 64, LONGEST_MESSAGE = 65000;
 constexpr u32 TAG_VALID = 1 << 4, TAG_PROTOCOL_VALID = 1 << 6;
 
-// What a message may say beside the frame.
+// The ancillary data of received messages.
 enum Beside { NOTHING, TAGS, SEGMENTS };
 
-// One call's messages.
+// The messages of one recvmmsg call.
 struct Arrivals {
     std::vector<u8> room;
     mmsghdr headers[BATCH];
@@ -40,7 +43,7 @@ struct Arrivals {
 
     Arrivals() : room(BATCH * FRAME_ROOM) {}
 
-    // Four bytes are left free in front of each frame, for a VLAN tag.
+    // Leaves four bytes before each frame for a VLAN tag.
     u8* frame(int i) { return room.data() + (size_t)i * FRAME_ROOM + 4; }
 
     int receive(int fd, size_t frame_bytes, Beside beside) {
@@ -57,7 +60,7 @@ struct Arrivals {
         return recvmmsg(fd, headers, BATCH, MSG_DONTWAIT, nullptr);
     }
 
-    // The length of the frames that have come as one message: but for the last all have it.
+    // The length of all frames in a message but the last, which may be shorter.
     size_t segment(int i) {
         const size_t length = headers[i].msg_len;
         const cmsghdr* c = CMSG_FIRSTHDR(&headers[i].msg_hdr);
@@ -67,7 +70,7 @@ struct Arrivals {
         return size > 0 && (size_t)size < length ? (size_t)size : length;
     }
 
-    // The kernel takes a VLAN tag out of the frame and gives it beside; here it comes back.
+    // Puts a VLAN tag back, which the kernel delivers separately.
     u8* whole(int i, size_t& length) {
         u8* at = frame(i);
         length = headers[i].msg_len;
@@ -85,12 +88,12 @@ struct Arrivals {
     }
 };
 
-// The frames that leave a port with the next call.
+// The frames to send through a port with the next call.
 struct Departures {
     std::vector<u8> room;
     std::vector<size_t> ends;  // of each frame in the room
-    size_t first = 0;          // of those that have not left
-    bool cuts = false;         // whether the kernel may cut messages into frames
+    size_t first = 0;          // frame that has not been sent
+    bool cuts = false;         // whether the kernel can segment messages
 
     size_t waiting() const { return ends.size() - first; }
     void add(const u8* frame, size_t length) {
@@ -102,8 +105,8 @@ struct Departures {
     size_t begin(size_t i) const { return i ? ends[i - 1] : 0; }
     size_t size(size_t i) const { return ends[i] - begin(i); }
 
-    // How many frames from one on leave as one message, which the kernel cuts into datagrams: they
-    // have one length, but the last may be shorter.
+    // The number of frames that leave as one message, which the kernel segments into datagrams:
+    // frames of one length, except that the last may be shorter.
     size_t run(size_t from, size_t end) const {
         size_t to = from + 1;
         if (!cuts || size(from) == 0) return 1;
@@ -113,7 +116,7 @@ struct Departures {
         return to - from;
     }
 
-    // Send until nothing waits (true) or the port takes no more (false).
+    // Sends all frames (true) or until the port refuses one (false).
     bool send(int fd, u64& sent, u64& errors) {
         mmsghdr headers[BATCH];
         iovec places[BATCH];
@@ -156,7 +159,7 @@ struct Departures {
         c->cmsg_len = CMSG_LEN(sizeof size);
         memcpy(CMSG_DATA(c), &size, sizeof size);
     }
-    // Others take no notice of the wish, and would send it all as one.
+    // Other sockets ignore UDP_SEGMENT and would send one long message.
     static bool is_udp(int fd) {
         int protocol = 0;
         socklen_t size = sizeof protocol;
@@ -167,7 +170,7 @@ struct Departures {
     }
 };
 
-// Have messages that left as one arrive as one, where the kernel can:
+// Receives segmented messages whole, where the kernel can:
 // https://man7.org/linux/man-pages/man7/udp.7.html (UDP_GRO)
 static inline bool arrive_whole(int fd) {
     const int on = 1;
@@ -180,25 +183,159 @@ struct Port {
     int fd = -1;
     size_t frame_bytes = 0;
     Departures departures;
-    Xdp* xdp = nullptr;
-    // One that may refuse a frame gets one at a time, so that frames wait in the queue whose depth
-    // the program reads; so does for a while one that was not expected to, and has.
+    // A port that may refuse frames gets one at a time, so that others wait in the queue whose depth
+    // the program reads; so does, for `careful` frames, a port that refused one unexpectedly.
     bool may_refuse = false;
     int careful = 0;
-    // The frames behind the first one that was refused, which count as queued.
-    i64 behind = 0;
+    // The frames after the first refused one, which count as queued.
+    i64 queued = 0;
     size_t last_bytes = 0;
     bool held = false;
     bool watched = false;
+};
 
-    // False: the frame is lost.
-    bool add(const u8* frame, size_t length) {
-        if (xdp) return xdp->add(frame, length);
-        departures.add(frame, length);
+constexpr int PORTS = 512;  // nine bits; programs with more are refused
+
+// Egress queues: a depth per port with tail drop and optional speed limits, see traffic_manager.py.
+template <class Packet> struct Queues {
+    struct Line {
+        std::deque<Packet*> packets;
+        double free_at = 0, begin = 0, interval = 0, byte_time = 0;
+        bool listed = false, blocked = false;
+    };
+    struct Settings {
+        i64 depth = 64;
+        double rate = 0, bandwidth = 0;  // 0: no limit
+        double rates[PORTS] = {};
+        bool has_rate[PORTS] = {};
+        bool limited = false;
+    } settings;
+    bool attached[PORTS] = {};
+    u64 tail_drops[PORTS] = {};
+    i64 lengths[PORTS] = {};
+    bool has_lines = false;
+    std::deque<Packet*> ready;
+    Line* lines[PORTS] = {};
+    std::deque<int> turns;
+    typedef std::pair<double, int> Due;
+    std::priority_queue<Due, std::vector<Due>, std::greater<Due>> timed;
+
+    // False: the queue was full, and the packet is counted as dropped.
+    bool push(int port, Packet* packet, double now) {
+        if (lengths[port] >= settings.depth) {
+            tail_drops[port]++;
+            return false;
+        }
+        packet->depth = lengths[port]++;
+        Line* line = has_lines ? line_of(port) : nullptr;
+        if (!line) {
+            ready.push_back(packet);
+            return true;
+        }
+        if (line->packets.empty() && line->free_at < now) line->free_at = now;
+        line->packets.push_back(packet);
+        list(port);
         return true;
     }
-    size_t waiting() const { return xdp ? xdp->waiting() : departures.waiting(); }
-    bool send(u64& sent, u64& errors) {
-        return xdp ? xdp->send(sent, errors) : departures.send(fd, sent, errors);
+    Line* line_of(int port) {
+        if (lines[port]) return lines[port];
+        const double rate = settings.has_rate[port] ? settings.rates[port] : settings.rate;
+        const double bandwidth = attached[port] ? settings.bandwidth : 0;
+        if (rate == 0 && bandwidth == 0) return nullptr;
+        lines[port] = new Line;
+        lines[port]->interval = rate ? 1.0 / rate : 0;
+        lines[port]->byte_time = bandwidth ? 8.0 / bandwidth : 0;
+        return lines[port];
     }
+    void list(int port) {
+        Line* line = lines[port];
+        if (!line->packets.empty() && !line->listed && !line->blocked) {
+            line->listed = true;
+            turns.push_back(port);
+        }
+    }
+    Packet* pop(double now) {
+        Packet* packet = nullptr;
+        if (!ready.empty()) {
+            packet = ready.front();
+            ready.pop_front();
+        } else if (!turns.empty() || !timed.empty()) {
+            packet = pop_line(now);
+        }
+        if (packet) lengths[packet->port]--;
+        return packet;
+    }
+    Packet* pop_line(double now) {
+        while (!timed.empty() && timed.top().first <= now) {
+            turns.push_back(timed.top().second);
+            timed.pop();
+        }
+        while (!turns.empty()) {
+            const int port = turns.front();
+            turns.pop_front();
+            Line* line = lines[port];
+            if (line->blocked) {
+                line->listed = false;
+                continue;
+            }
+            if (line->free_at > now) {
+                timed.push({line->free_at, port});
+                continue;
+            }
+            line->begin = line->free_at;
+            line->free_at += line->interval;
+            Packet* packet = line->packets.front();
+            line->packets.pop_front();
+            if (line->packets.empty()) line->listed = false;
+            else turns.push_back(port);
+            return packet;
+        }
+        return nullptr;
+    }
+    void charge(int port, size_t size) {
+        Line* line = lines[port];
+        if (!line) return;
+        const double end = line->begin + (double)size * line->byte_time;
+        if (line->free_at < end) line->free_at = end;
+    }
+    void block(int port) {
+        Line* line = lines[port];
+        if (!line) {
+            line = lines[port] = new Line;
+            has_lines = true;
+            std::deque<Packet*> others;
+            for (Packet* packet : ready)
+                ((int)packet->port == port ? line->packets : others).push_back(packet);
+            ready.swap(others);
+        }
+        line->blocked = true;
+    }
+    void unblock(int port, double now) {
+        Line* line = lines[port];
+        if (!line) return;
+        line->blocked = false;
+        if (line->begin < now) line->begin = now;
+        if (line->free_at < now) line->free_at = now;
+        list(port);
+    }
+    // When the next packet may leave; negative: never.
+    double next_time() const {
+        if (!ready.empty() || !turns.empty()) return 0;
+        return timed.empty() ? -1 : timed.top().first;
+    }
+    template <class Drop> void clear(Drop drop) {
+        for (Packet* packet : ready) drop(packet);
+        ready.clear();
+        for (Line*& line : lines) {
+            if (!line) continue;
+            for (Packet* packet : line->packets) drop(packet);
+            delete line;
+            line = nullptr;
+        }
+        turns.clear();
+        timed = {};
+        memset(lengths, 0, sizeof lengths);
+        restart();
+    }
+    void restart() { has_lines = settings.limited; }
 };

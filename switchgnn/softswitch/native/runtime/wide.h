@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Integers of any number of 64-bit words. One word is a u64, two are a u128, more are a W. All
-// arithmetic is modulo 2 to the bits of the type; the generator chooses types that are wide enough.
+// Integers of N 64-bit words: u64, u128, or W<N>. Arithmetic is modulo 2^(64 N); the generator
+// chooses types that are wide enough.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,12 @@ typedef long long i64;
 typedef unsigned __int128 u128;
 typedef __int128 i128;
 
-// Four words at any address of a word.
+// Four words, aligned as one.
 typedef u64 Words4 __attribute__((vector_size(32), aligned(8), may_alias));
 
 #define INLINE static inline __attribute__((always_inline))
 
-// Words from the least significant one on; negative numbers are two's complements.
+// Words, the least significant first; negative numbers are two's complements.
 template <int N> struct W {
     u64 w[N];
 
@@ -38,8 +38,8 @@ template <int N> struct W {
     }
 
   private:
-    // Compilers copy a struct of more than 64 bytes with `rep movs`, which costs more to begin than
-    // these moves of vectors take.
+    // Compilers copy structs of more than 64 bytes with `rep movs`, whose startup alone is slower than
+    // these vector moves.
     void copy(const W& other) {
         if constexpr (N % 4 == 0) {
 #pragma GCC unroll 16
@@ -67,7 +67,7 @@ template <class X> INLINE u64 word(const X& x, int i) {
     else return x.w[i];
 }
 
-// The value x in N words, with its sign where S; what does not fit is cut off.
+// x modulo 2^(64 N), sign-extended if S.
 template <int N, bool S, class X> INLINE T<N> ext(const X& x) {
     constexpr int M = words_of<X>;
     if constexpr (N == 1) {
@@ -248,7 +248,7 @@ template <class X> static Division<X> divided_down(const X& a, const X& b) {
     return r;
 }
 
-// Numbers of B bytes on the wire, the most significant byte first.
+// Big-endian numbers of B bytes.
 template <int B> INLINE T<(B + 7) / 8> load_wire(const u8* p) {
     constexpr int N = (B + 7) / 8, rest = B % 8;
     W<N> r;
@@ -278,7 +278,7 @@ template <int B, class X> INLINE void store_wire(u8* p, const X& x) {
     }
 }
 
-// As above, of a number of bytes that the packet brings: at most those of N words, or of x.
+// As above, with a number of bytes given at run time, at most those of N words or of x.
 template <int N> INLINE T<N> load_some(const u8* p, u64 bytes) {
     u64 words[N] = {};
     for (u64 i = 0; i < bytes; i++) words[i / 8] |= (u64)p[bytes - 1 - i] << (i % 8 * 8);
@@ -294,7 +294,7 @@ template <class X> INLINE void store_some(u8* p, const X& x, u64 bytes) {
     for (u64 i = 0; i < bytes; i++) p[bytes - 1 - i] = (u8)(word(x, (int)(i / 8)) >> (i % 8 * 8));
 }
 
-// Numbers of B bytes in tables and arrays of this machine.
+// Numbers of B bytes in native byte order.
 template <int B> INLINE T<(B + 7) / 8> load_here(const u8* p) {
     T<(B + 7) / 8> r{};
     memcpy(&r, p, B);

@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""From the generated Python of a program to C++."""
+"""Translation of generated Python to C++."""

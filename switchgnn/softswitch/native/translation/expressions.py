@@ -1,10 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Translates the expressions of generated Python into C++.
+"""Translate expressions of generated Python to C++.
 
-The Python that the code generators write is small (codegen/guard.py has all of it): integers
-without end, and what can be said of them. Here each expression gets a type from the numbers that it
-can be, so that nothing overflows that does not overflow in Python.
+Generated Python is a small language of unbounded integers (see check_generated). The type of each
+expression follows from its range, so that nothing overflows that does not overflow in Python.
 """
 
 import ast
@@ -46,13 +45,9 @@ _COMPARISONS: dict[type[ast.cmpop], str] = {
 class Expressions:
     """Translates expressions of one function.
 
-    Args:
-        look_up: returns the value of a variable.
-        hoist: writes a statement in front of the one that is being translated.
-
     Attributes:
-        named: the values that names stand for, besides the variables.
-        subscript: returns the value of an element of an array of the program.
+        named: values of names other than variables.
+        subscript: translates the element of an array of the program.
     """
 
     def __init__(self, look_up: Callable[[str], Value], hoist: Callable[[str], None]) -> None:
@@ -63,7 +58,7 @@ class Expressions:
         self._number = 0
 
     def value(self, node: ast.expr, need: int | None = None) -> Value:
-        """Return an expression as a value; ``need``: how many of its lowest bits matter."""
+        """Translate an expression of which the ``need`` lowest bits matter (None: all)."""
         return reduced(self._value(node, need), need)
 
     def _value(self, node: ast.expr, need: int | None) -> Value:
@@ -73,7 +68,7 @@ class Expressions:
         return handler(self, node, need)
 
     def test(self, node: ast.expr) -> str:
-        """Return an expression as a condition."""
+        """Translate a condition."""
         if isinstance(node, ast.BoolOp):
             operator = " && " if isinstance(node.op, ast.And) else " || "
             return "(" + operator.join(self.test(each) for each in node.values) + ")"
@@ -87,7 +82,7 @@ class Expressions:
         return f"nonzero({value.text})"
 
     def temporary(self, value: Value) -> Value:
-        """Return a value that is computed once, in front of the current statement."""
+        """Compute a value once, before the current statement."""
         if value.constant is not None:
             return value
         self._number += 1
@@ -139,7 +134,7 @@ class Expressions:
         for one, other in ((node.left, node.right), (node.right, node.left)):
             mask = other.value if isinstance(other, ast.Constant) else None
             if isinstance(mask, int) and mask >= 0:
-                # No more of the other operand matters than what the mask keeps.
+                # Of the other operand, only the bits of the mask matter.
                 width = max(mask.bit_length(), 1)
                 inner = self.value(one, width if need is None else min(width, need))
                 return operators.combine("&", inner, constant(int(mask)), need)
@@ -161,9 +156,9 @@ class Expressions:
             raise untranslatable(node)
         last = node.values[-1]
         if isinstance(node.op, ast.Or) and isinstance(last, ast.Constant) and last.value == 1:
-            # The size of a hash: one in place of zero.
+            # The size of a hash, at least one.
             size = self.temporary(self.value(node.values[0]))
-            return operators.choose(f"nonzero({size.text})", size, constant(1))
+            return operators.if_else(f"nonzero({size.text})", size, constant(1))
         return operators.truth(self.test(node))
 
     def _comparison_value(self, node: ast.expr, _need: int | None) -> Value:
@@ -185,7 +180,7 @@ class Expressions:
         if not isinstance(node, ast.IfExp):
             raise untranslatable(node)
         condition = self.test(node.test)
-        return operators.choose(
+        return operators.if_else(
             condition, self.value(node.body, need), self.value(node.orelse, need)
         )
 
@@ -198,7 +193,7 @@ class Expressions:
             picked = elements[-1]
             for number in reversed(range(len(elements) - 1)):
                 is_this = operators.compare("==", index, constant(number))
-                picked = operators.choose(is_this, elements[number], picked)
+                picked = operators.if_else(is_this, elements[number], picked)
             return picked
         if not isinstance(node.value, ast.Name):
             raise untranslatable(node)
@@ -211,7 +206,7 @@ class Expressions:
         if function in {"min", "max"}:
             operator = "<" if function == "min" else ">"
             one, other = (self.temporary(self.value(each)) for each in node.args)
-            chosen = operators.choose(operators.compare(operator, one, other), one, other)
+            chosen = operators.if_else(operators.compare(operator, one, other), one, other)
             pick = min if function == "min" else max
             return _narrowed(chosen, pick(one.low, other.low), pick(one.high, other.high))
         if function == "len":
@@ -259,7 +254,7 @@ def _no_array(array: str, _index: Value) -> Value:
 
 
 def _narrowed(value: Value, low: int, high: int) -> Value:
-    """Return a value of which it is known that it lies between two numbers."""
+    """Return a value with a known range."""
     return made(extended(value, value.words), value.words, low, high)
 
 
@@ -268,14 +263,14 @@ def _is_sum(node: ast.expr | None) -> TypeGuard[ast.BinOp]:
 
 
 def _offset(node: ast.expr | None) -> int:
-    """Return the number that is added to ``pos`` in a slice of the packet."""
+    """Return the offset from ``pos`` in a slice of the packet."""
     if isinstance(node, ast.BinOp) and isinstance(node.right, ast.Constant):
         return int(node.right.value)  # type: ignore[arg-type]
     raise UnsupportedProgramError("this lookahead", "the parser", "use --backend python")
 
 
 def untranslatable(node: ast.AST) -> UnsupportedProgramError:
-    """Return the error for code that no generator writes."""
+    """Return the error for code that no generator emits."""
     return UnsupportedProgramError(
         f"a {type(node).__name__} like '{ast.unparse(node)[:60]}'",
         "the native back end",
@@ -298,7 +293,7 @@ _VALUES: dict[type[ast.expr], Callable[[Expressions, ast.expr, int | None], Valu
 
 
 _BIG = 1 << 40
-# The other variables of the functions, and the numbers that they can be.
+# Ranges of the variables that are not fields.
 _RANGES = {
     "pos": (0, _BIG),
     "pl": (-_BIG, _BIG),
@@ -328,12 +323,7 @@ _RANGES = {
 
 
 class Storage:
-    """The variables of a program: their types, and which hold bytes of the wire as they are.
-
-    Args:
-        layout: the variables.
-        codecs: how headers are read and written.
-    """
+    """The variables of a program and their types; ``raw`` ones hold undecoded bytes."""
 
     def __init__(self, layout: Layout, codecs: Mapping[str, HeaderCodec]) -> None:
         self._ranges: dict[str, tuple[int, int]] = {}
@@ -359,7 +349,7 @@ class Storage:
         return self._slots.get(name)
 
     def range(self, name: str) -> tuple[int, int]:
-        """Return the numbers that a variable can be."""
+        """Return the range of a variable."""
         return self._ranges.get(name) or _RANGES[name]
 
     def type(self, name: str) -> str:
@@ -371,11 +361,7 @@ class Storage:
 
 
 class Body:
-    """One function in C++; what translates its statements shares it.
-
-    Args:
-        storage: the variables of the program.
-    """
+    """The lines of one function in C++, shared by the translators of its statements."""
 
     def __init__(self, storage: Storage) -> None:
         self.lines: list[str] = []
@@ -390,15 +376,15 @@ class Body:
         return variable(name, *self.storage.range(name))
 
     def value(self, node: ast.expr) -> Value:
-        """Return an expression as a value."""
+        """Translate an expression."""
         return self.expressions.value(node)
 
     def name(self, name: str, value: Value) -> None:
-        """Compute a value here, and call it by a name from now on."""
+        """Compute a value here and give it a name."""
         self.expressions.named[name] = self.expressions.temporary(value)
 
     def as_variable(self, value: Value, name: str) -> str:
-        """Return a value in the type of a variable."""
+        """Convert a value to the type of a variable."""
         low, high = self.storage.range(name)
         words = words_for(low, high)
         text = extended(value, words)
@@ -406,29 +392,18 @@ class Body:
 
 
 def number(node: ast.expr) -> int:
-    """Return the number that an expression is.
-
-    Raises:
-        UnsupportedProgramError: it is none.
-    """
+    """Return the value of a constant expression."""
     if not isinstance(node, ast.Constant) or not isinstance(node.value, int):
         raise untranslatable(node)
     return node.value
 
 
-# Where each part of what a function returns goes, and as what: `number`, `state`, or None for
-# nowhere.
+# Destination and kind (`number`, `state`, or None: nowhere) of each returned value.
 Places = Sequence[tuple[str, str | None]]
 
 
 class Results:
-    """What one function gives back.
-
-    Args:
-        body: the function.
-        places: where each part of what it returns goes.
-        messages: the messages for the log, to which this function's are appended.
-    """
+    """The results and log messages of one function."""
 
     def __init__(self, body: Body, places: Places, messages: list[str]) -> None:
         self._body = body
@@ -456,7 +431,7 @@ class Results:
             self._body.line(f"{place}.{element.id} = {element.id};")
 
     def store_after(self, node: ast.expr) -> None:
-        """Keep the variables behind egress where a copy of the packet needs them."""
+        """Keep the variables after egress if a copy of the packet needs them."""
         if not isinstance(node, ast.IfExp):
             raise untranslatable(node)
         self._body.line(f"if ({self._body.expressions.test(node.test)}) {{")
@@ -464,7 +439,7 @@ class Results:
         self._body.line("}")
 
     def log(self, statement: ast.stmt) -> None:
-        """Translate a message to the log."""
+        """Translate a log message."""
         if not isinstance(statement, ast.Expr):
             raise untranslatable(statement)
         call = statement.value
@@ -473,11 +448,11 @@ class Results:
         template, values = call.args
         if not isinstance(template, ast.Constant) or not isinstance(values, ast.Tuple):
             raise untranslatable(statement)
-        # Here is its number only; program_source.py has the text.
+        # The text is in program_source.py, by number.
         self._messages.append(str(template.value))
-        self._body.line("{ Told told;")
+        self._body.line("{ LogValues logged;")
         for node in values.elts:
             value = self._body.value(node)
             sign = "true" if value.signed else "false"
-            self._body.line(f"Told::add<{sign}>(told, ({value.type}){value.text});")
-        self._body.line(f"host.log({len(self._messages) - 1}, told); }}")
+            self._body.line(f"LogValues::add<{sign}>(logged, ({value.type}){value.text});")
+        self._body.line(f"host.log({len(self._messages) - 1}, logged); }}")

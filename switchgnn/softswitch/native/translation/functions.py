@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Translates the functions of a generated Python module into C++."""
+"""Translate functions of a generated Python module to C++."""
 
 import ast
 import re
@@ -24,12 +24,7 @@ from switchgnn.softswitch.program import Program
 
 
 class Arrays:
-    """The registers and counters of a program, in one function.
-
-    Args:
-        body: the function.
-        program: the program.
-    """
+    """Accesses to registers and counters."""
 
     def __init__(self, body: Body, program: Program) -> None:
         self._body = body
@@ -57,7 +52,7 @@ class Arrays:
         self._body.line(f"store_here<{size}>({place}, {extended(value, words)});")
 
     def count(self, target: ast.Subscript, node: ast.expr) -> None:
-        """Add to a counter; `_c` are the counters of an entry."""
+        """Add to a counter, or to an entry's direct counters `_c`."""
         if not isinstance(target.value, ast.Name):
             raise untranslatable(target.value)
         amount = extended(self._body.value(node), 1)
@@ -77,11 +72,7 @@ _HASH_BITS = {"crc32": 32, "identity": 64}
 
 
 class Digests:
-    """The hashes and checksums of one function.
-
-    Args:
-        body: the function.
-    """
+    """Hashes and checksums."""
 
     def __init__(self, body: Body) -> None:
         self._body = body
@@ -120,14 +111,14 @@ class Digests:
         if not isinstance(shifted, ast.BinOp):
             raise untranslatable(shifted)
         if not isinstance(shifted.left, ast.Name) or shifted.left.id != "_d":
-            # All is known beforehand: nothing was put together bit by bit.
+            # All bytes are constant.
             filled, total = number(shifted.right), number(node.args[0]) * 8
             self._body.line("_d.clear();")
             self._append_pieces(shifted.left, total - filled)
         self._body.line("_d.finish();")
 
     def _append_pieces(self, node: ast.expr, width: int) -> None:
-        """Append pieces that are joined by their places; the first one is on top."""
+        """Append pieces joined by shifts, the most significant first."""
         pieces = []
         while isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
             pieces.append(node.right)
@@ -145,7 +136,7 @@ class Digests:
                 self._body.line(f"Bits::append<{bits}>(_d, {extended(narrow, -(-bits // 64))});")
 
     def append_payload(self, node: ast.expr) -> None:
-        """Append what no header was made of."""
+        """Append the unparsed rest of the packet."""
         if not isinstance(node, ast.Subscript):
             raise untranslatable(node)
         if not isinstance(node.slice, ast.Slice):
@@ -157,12 +148,7 @@ class Digests:
 
 
 class Headers:
-    """The headers of a program, in one function.
-
-    Args:
-        body: the function.
-        codecs: how headers are read and written, by their names.
-    """
+    """Reads and writes of headers."""
 
     def __init__(self, body: Body, codecs: Mapping[str, HeaderCodec]) -> None:
         self._body = body
@@ -189,12 +175,12 @@ class Headers:
                 if len(run.slots) == 1 and run.native and not run.slots[0].signed:
                     self._body.line(f"{first} = {self._body.as_variable(value, first)};")
                 else:
-                    # The statements behind this one make the fields of it.
+                    # The next statements extract its fields.
                     self._body.name(first, value)
             offset += size
 
     def store_out(self, node: ast.expr) -> None:
-        """Begin the packet that leaves, or say that none does."""
+        """Start the outgoing packet, or drop it."""
         if isinstance(node, ast.Constant):
             self._body.line("fate.out = -1;")
             return
@@ -207,7 +193,7 @@ class Headers:
             self.append(node)
 
     def append(self, node: ast.expr) -> None:
-        """Append a part of a header, or what no header was made of, to the packet that leaves."""
+        """Append a part of a header, or the unparsed rest, to the outgoing packet."""
         if isinstance(node, ast.Subscript):
             rest = "memcpy(o, data + pos, size - pos); o += size - pos;"
             self._body.line(f"if (pos < size) {{ {rest} }}")
@@ -231,7 +217,7 @@ class Headers:
 
     def _pack_varying(self, whole: ast.expr, size: ast.expr) -> None:
         count = self._body.value(size)
-        # No more bytes than the longest that the fields can be.
+        # Cut to the longest that the fields can be.
         value = operators.cut(self._body.value(whole), 8 * count.high)
         text = extended(value, -(-count.high // 8) or 1)
         self._body.line(f"store_some(o, {text}, {extended(count, 1)});")
@@ -243,12 +229,7 @@ class Headers:
 
 
 class Lookups:
-    """The tables of a program, in one function.
-
-    Args:
-        body: the function.
-        shapes: the tables.
-    """
+    """Lookups in tables."""
 
     def __init__(self, body: Body, shapes: Mapping[str, TableShape]) -> None:
         self._body = body
@@ -258,14 +239,7 @@ class Lookups:
 
     @contextmanager
     def branch(self, test: ast.expr) -> Iterator[None]:
-        """Know in one branch of a condition which action it chooses.
-
-        Args:
-            test: the condition.
-
-        Yields:
-            While the statements of the branch are translated.
-        """
+        """Remember the action chosen by a condition inside its branch."""
         shape, action = self._shape, self._action
         self._action = _action_of(test, action)
         yield
@@ -273,17 +247,13 @@ class Lookups:
 
     @contextmanager
     def inside(self) -> Iterator[None]:
-        """Forget behind a statement what was looked up within it.
-
-        Yields:
-            While the statement is translated.
-        """
+        """Forget lookups made within a statement after it."""
         shape, action = self._shape, self._action
         yield
         self._shape, self._action = shape, action
 
     def store_entry(self, node: ast.expr) -> None:
-        """Look up an entry, or take the default one."""
+        """Look up an entry or the default entry."""
         if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
             name = node.value.id.removesuffix("_default")
             self._shape = self._shapes[name]
@@ -301,15 +271,15 @@ class Lookups:
         self._body.line(f"_e = {name}.lookup({text});")
 
     def store_counts(self, _node: ast.expr) -> None:
-        """Take the counters of the entry."""
+        """Get the counters of the entry."""
         self._body.line("_c = _e;")
 
     def store_action(self, _node: ast.expr) -> None:
-        """Take the action of the entry."""
+        """Get the action of the entry."""
         self._body.line("_a = _e->action;")
 
     def parameters(self, names: Sequence[str]) -> None:
-        """Take the parameters of the action."""
+        """Get the parameters of the action."""
         if self._shape is None or self._action is None:
             raise untranslatable(ast.Name(names[0]))
         shape = self._shape
@@ -321,7 +291,7 @@ class Lookups:
 
 
 def _action_of(test: ast.expr, outer: int | None) -> int | None:
-    """Return the number of the action that a condition chooses, or what was known before."""
+    """Return the action chosen by a condition, or the one known before."""
     if (
         isinstance(test, ast.Compare)
         and isinstance(test.left, ast.Name)
@@ -332,21 +302,12 @@ def _action_of(test: ast.expr, outer: int | None) -> int | None:
     return outer
 
 
-# Names of values that are computed once and not changed.
+# Names that are assigned once.
 _NAMED = re.compile(r"_[xilvb]|_k\d+")
 
 
 class FunctionTranslator:
-    """Translates the statements of one function.
-
-    Args:
-        program: the program.
-        storage: its variables.
-        codecs: how headers are read and written, by their names.
-        shapes: its tables.
-        messages: the messages for the log, to which this function's are appended.
-        results: where each part of what the function returns goes.
-    """
+    """Translates the statements of one function."""
 
     def __init__(  # noqa: PLR0917
         self,
@@ -363,7 +324,7 @@ class FunctionTranslator:
         self._headers = Headers(self._body, codecs)
         self._digests = Digests(self._body)
         self._results = Results(self._body, results, messages)
-        # What is assigned to these names is no number.
+        # Assignments other than of numbers.
         self._special: Mapping[str, Callable[[ast.expr], None]] = {
             "_e": self._lookups.store_entry,
             "_a": self._lookups.store_action,
@@ -373,7 +334,7 @@ class FunctionTranslator:
             "after": self._results.store_after,
             "out": self._headers.store_out,
         }
-        # What is added to these is appended.
+        # Names with appending additions.
         self._longer: Mapping[str, Callable[[ast.expr], None]] = {
             "_d": self._digests.append_payload,
             "_w": _ignore,
@@ -397,7 +358,7 @@ class FunctionTranslator:
         return self._body.lines
 
     def body(self, statements: Sequence[ast.stmt]) -> None:
-        """Translate statements one after another."""
+        """Translate statements in order."""
         for statement in statements:
             handler = self._statements.get(type(statement))
             if handler is None:
@@ -421,7 +382,7 @@ class FunctionTranslator:
         if not isinstance(statement, ast.If):
             raise untranslatable(statement)
         named = dict(self._body.expressions.named)
-        # What the condition computes first is in a block of its own.
+        # Hoisted parts of the condition get a block of their own.
         self._body.line("{")
         with self._lookups.inside():
             self._body.line(f"if ({self._condition(statement.test)}) {{")
@@ -473,7 +434,7 @@ class FunctionTranslator:
         elif isinstance(node, ast.Subscript):
             self._lookups.parameters(names)
         elif isinstance(node, ast.Tuple):
-            # Two variables are exchanged.
+            # A swap of two variables.
             self._body.line(f"std::swap({', '.join(names)});")
         elif isinstance(node, ast.Name):
             for name in names:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The operators of generated code on values in C++."""
+"""Operators on C++ values with known ranges."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ MOST_WORDS = 1 << 12
 
 @dataclass(frozen=True)
 class Value:
-    """An expression in C++, the smallest and the largest number that it can be.
+    """A C++ expression with its range.
 
-    One word is a u64, two are a u128, more are a W; what may be negative is an i64, an i128, or a W
-    in two's complement. ``ones`` has the bits that may be one, of what is never negative.
+    Types are u64, u128 or W; for values that may be negative i64, i128 or a two's complement W.
+    ``ones`` are the bits that may be one in a value that is never negative, or -1.
     """
 
     text: str
@@ -32,12 +32,12 @@ class Value:
 
     @property
     def words(self) -> int:
-        """The words of its type."""
+        """64-bit words of its type."""
         return words_for(self.low, self.high)
 
     @property
     def bits(self) -> int:
-        """The bits that may be one; only of what is never negative."""
+        """The bits that may be one, if it is never negative."""
         full = (1 << self.high.bit_length()) - 1
         return full if self.ones < 0 else self.ones & full
 
@@ -48,20 +48,16 @@ class Value:
 
     @property
     def constant(self) -> int | None:
-        """The number that it always is, or None."""
+        """Its value if known, or None."""
         return self.low if self.low == self.high else None
 
     def within(self, low: int, high: int) -> bool:
-        """Return whether it always lies between two numbers."""
+        """Return whether its range lies in [low, high]."""
         return low <= self.low and self.high <= high
 
 
 def words_for(low: int, high: int) -> int:
-    """Return the fewest words that hold all numbers between two.
-
-    Raises:
-        UnsupportedProgramError: they are too many.
-    """
+    """Return the number of words that a range needs."""
     bits = max(high.bit_length() + (low < 0), (-low - 1).bit_length() + 1 if low < 0 else 0)
     words = max(1, -(-bits // WORD))
     if words > MOST_WORDS:
@@ -72,14 +68,14 @@ def words_for(low: int, high: int) -> int:
 
 
 def type_of(words: int, signed: bool = False) -> str:
-    """Return the type of numbers with this number of words."""
+    """Return the C++ type of numbers of ``words`` words."""
     if words > 2:
         return f"W<{words}>"
     return f"{'i' if signed else 'u'}{64 * words}"
 
 
 def extended(value: Value, words: int) -> str:
-    """Return a value in this number of words without a sign; what does not fit is cut off."""
+    """Convert a value to ``words`` unsigned words, modulo their bits."""
     if value.words == words and (not value.signed or words > 2):
         return value.text
     if value.constant is not None:
@@ -90,18 +86,7 @@ def extended(value: Value, words: int) -> str:
 
 
 def made(text: str, words: int, low: int, high: int, ones: int = -1) -> Value:
-    """Return the value of a text in some words without a sign, which is right modulo these bits.
-
-    Args:
-        text: an expression of the type without a sign.
-        words: the words of its type.
-        low: the smallest number that the value can be.
-        high: the largest.
-        ones: the bits that may be one, or -1.
-
-    Returns:
-        The value, in the type that belongs to its numbers.
-    """
+    """Return the value of an unsigned text of ``words`` words, right modulo their bits."""
     if low == high:
         return constant(low)
     needed = words_for(low, high)
@@ -112,7 +97,7 @@ def made(text: str, words: int, low: int, high: int, ones: int = -1) -> Value:
 
 
 def constant(number: int) -> Value:
-    """Return a known number."""
+    """Return the value of a constant."""
     words = words_for(number, number)
     text = literal(number & ((1 << (WORD * words)) - 1), words)
     if number < 0 and words <= 2:
@@ -121,7 +106,7 @@ def constant(number: int) -> Value:
 
 
 def literal(number: int, words: int) -> str:
-    """Return a number without a sign in this number of words."""
+    """Return an unsigned literal of ``words`` words."""
     parts = [f"{number >> (WORD * i) & ((1 << WORD) - 1):#x}ull" for i in range(words)]
     if words == 1:
         return parts[0]
@@ -131,21 +116,12 @@ def literal(number: int, words: int) -> str:
 
 
 def variable(name: str, low: int, high: int) -> Value:
-    """Return a variable whose type follows from its range.
-
-    Args:
-        name: its name.
-        low: the smallest number that it can be.
-        high: the largest.
-
-    Returns:
-        The value.
-    """
+    """Return the value of a variable."""
     return Value(name, low, high)
 
 
 def reduced(value: Value, need: int | None) -> Value:
-    """Return a value that is the same in its lowest ``need`` bits, in no more words than that."""
+    """Reduce a value to the words of its lowest ``need`` bits."""
     if need is None:
         return value
     words = max(1, -(-need // WORD))
@@ -158,22 +134,12 @@ def _flag(condition: bool) -> str:
     return "true" if condition else "false"
 
 
-# What an operator gives: the smallest and the largest number, and the bits that may be one or -1.
+# Range and ones (or -1) of each operator's result.
 Result = tuple[int, int, int]
 
 
 def combine(operator: str, left: Value, right: Value, need: int | None = None) -> Value:
-    r"""Return two values combined; words that cannot carry into each other are added side by side.
-
-    Args:
-        operator: one of +, -, \*, &, | and ^.
-        left: the first value.
-        right: the second value.
-        need: how many of the lowest bits matter, or None for all.
-
-    Returns:
-        The value, the same as the result in the bits that matter.
-    """
+    """Combine two values; words that cannot carry into each other are added side by side."""
     low, high, ones = _RESULTS[operator](left, right)
     words, low, high = _fitting(low, high, need)
     one, other = extended(left, words), extended(right, words)
@@ -241,10 +207,10 @@ _RESULTS: dict[str, Callable[[Value, Value], Result]] = {
 
 
 def _fitting(low: int, high: int, need: int | None) -> tuple[int, int, int]:
-    """Return the words of a result and its range; only its lowest bits may matter."""
+    """Return words and range of a result of which ``need`` bits matter."""
     if need is not None:
         words = max(1, -(-need // WORD))
-        # Numbers that need more words than matter are as good without the words above.
+        # Higher words do not matter.
         if low < -(1 << (WORD * words - 1)) or high >= 1 << (WORD * words):
             return words, 0, (1 << (WORD * words)) - 1
         if low < 0 and high >= 1 << (WORD * words - 1):
@@ -253,22 +219,13 @@ def _fitting(low: int, high: int, need: int | None) -> tuple[int, int, int]:
 
 
 def complement(value: Value, need: int | None = None) -> Value:
-    """Return the bits that a value does not have."""
+    """Return the bitwise complement."""
     words, low, high = _fitting(-value.high - 1, -value.low - 1, need)
     return made(f"~{extended(value, words)}", words, low, high)
 
 
 def shift_left(left: Value, right: Value, need: int | None = None) -> Value:
-    """Return a value with its bits moved up; what is moved beyond WIDEST_SHIFT is not asked for.
-
-    Args:
-        left: the first value.
-        right: the second value.
-        need: how many of the lowest bits matter, or None for all.
-
-    Returns:
-        The value.
-    """
+    """Return the left shift, by at most WIDEST_SHIFT."""
     most, least = min(max(right.high, 0), WIDEST_SHIFT), min(max(right.low, 0), WIDEST_SHIFT)
     corners = [number << by for number in (left.low, left.high) for by in (least, most)]
     words, low, high = _fitting(min(corners), max(corners), need)
@@ -283,7 +240,7 @@ def shift_left(left: Value, right: Value, need: int | None = None) -> Value:
 
 
 def shift_right(left: Value, right: Value) -> Value:
-    """Return a value with its bits moved down, rounded down."""
+    """Return the arithmetic right shift."""
     most, least = min(max(right.high, 0), 1 << 20), min(max(right.low, 0), 1 << 20)
     corners = [number >> by for number in (left.low, left.high) for by in (least, most)]
     words, low, high = left.words, min(corners), max(corners)
@@ -305,16 +262,7 @@ def _amount(value: Value) -> str:
 
 
 def divide(left: Value, right: Value, part: str) -> Value:
-    """Return the quotient or the remainder, rounded down; zero where the divisor is zero.
-
-    Args:
-        left: the dividend.
-        right: the divisor.
-        part: ``quotient`` or ``remainder``.
-
-    Returns:
-        The value.
-    """
+    """Return the floored quotient or remainder; zero for a zero divisor."""
     if left.signed or right.signed:
         most = max(abs(left.low), abs(left.high), abs(right.low), abs(right.high)) + 1
         words = words_for(-most, most)
@@ -329,16 +277,7 @@ def divide(left: Value, right: Value, part: str) -> Value:
 
 
 def compare(operator: str, left: Value, right: Value) -> str:
-    """Return the condition that two values are in an order.
-
-    Args:
-        operator: one of ==, !=, <, <=, > and >=.
-        left: the first value.
-        right: the second value.
-
-    Returns:
-        A condition in C++.
-    """
+    """Return the condition that compares two values."""
     words = words_for(min(left.low, right.low), max(left.high, right.high))
     signed = left.signed or right.signed
     one, other = extended(left, words), extended(right, words)
@@ -350,17 +289,8 @@ def compare(operator: str, left: Value, right: Value) -> str:
     return text if operator in {"<", ">"} else f"!{text}"
 
 
-def choose(condition: str, left: Value, right: Value) -> Value:
-    """Return one of two values.
-
-    Args:
-        condition: the condition for the first one.
-        left: the value where it holds.
-        right: the value where it does not.
-
-    Returns:
-        The value.
-    """
+def if_else(condition: str, left: Value, right: Value) -> Value:
+    """Return one of two values, by a condition."""
     low, high = min(left.low, right.low), max(left.high, right.high)
     words = words_for(low, high)
     text = f"({condition}) ? {extended(left, words)} : {extended(right, words)}"
@@ -374,16 +304,7 @@ def truth(condition: str) -> Value:
 
 
 def cut(value: Value, width: int, signed: bool = False) -> Value:
-    """Return a value modulo 2^width, as two's complement where it has a sign.
-
-    Args:
-        value: the value.
-        width: the bits that are kept.
-        signed: whether the highest of these is the sign.
-
-    Returns:
-        The value in its range.
-    """
+    """Return a value modulo 2^width, as two's complement if ``signed``."""
     low = -(1 << (width - 1)) if signed else 0
     if value.within(low, low + (1 << width) - 1):
         return value
@@ -395,7 +316,7 @@ def cut(value: Value, width: int, signed: bool = False) -> Value:
 
 
 def concatenated(parts: list[tuple[Value, int]]) -> Value:
-    """Return values behind each other, the first one on top; each has a width in bits."""
+    """Concatenate (value, bits) pairs, the most significant first."""
     total = constant(0)
     for value, width in parts:
         narrow = cut(value, width)
@@ -408,7 +329,7 @@ def concatenated(parts: list[tuple[Value, int]]) -> Value:
 
 
 def full_words(value: Value, words: int) -> str:
-    """Return a value as a key of some words."""
+    """Convert a value to a key of ``words`` words."""
     if value.constant is not None:
         return literal(value.constant, words)
     return extended(value, words)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Puts the C++ of a program together."""
+"""Assemble the C++ of a program."""
 
 import ast
 import json
@@ -54,23 +54,14 @@ _REPARSE = "void reparse(const u8* data, u64 n, u64 port, Fate& fate, State& sta
 
 @dataclass(frozen=True)
 class ProgramSource:
-    """The C++ of a program.
-
-    Attributes:
-        text: the source, without the headers of the runtime.
-        shapes: the layout of its tables by their names.
-    """
+    """The C++ of a program, without the runtime, and the layouts of its tables."""
 
     text: str
     shapes: Mapping[str, TableShape]
 
 
 def program_source(compiled: CompiledProgram) -> ProgramSource:
-    """Translate a program into C++.
-
-    Raises:
-        UnsupportedProgramError: it has something that only the Python back end runs.
-    """
+    """Translate a program into C++."""
     return _Writer(compiled).source()
 
 
@@ -102,7 +93,7 @@ class _Writer:
             *self._function("reparse", _REPARSE, _REPARSE_RESULTS),
             *self._field_lists(),
             "};",
-            _told(self._messages),
+            _message_array(self._messages),
         ]
         text = "\n".join(["#pragma once", '#include "host.h"', *_ranges(self._shapes), *lines, ""])
         return ProgramSource(text, self._shapes)
@@ -203,7 +194,7 @@ class _Writer:
 
 
 def _used(lines: Sequence[str]) -> set[str]:
-    """Return the variables in C++ lines; the codecs may have added some."""
+    """Return the variables that occur in C++ lines."""
     return {name for line in lines for name in re.findall(r"(?<![\w.])h\d+_\d+\b", line)}
 
 
@@ -224,7 +215,7 @@ def _tables(shapes: Mapping[str, TableShape]) -> Iterator[str]:
 
 
 def _ranges(shapes: Mapping[str, TableShape]) -> Iterator[str]:
-    """Yield how the ranges of a key are compared."""
+    """Yield the comparison of a key with ranges."""
     for shape in shapes.values():
         if shape.kind != "priority":
             continue
@@ -280,12 +271,11 @@ def _accessor(name: str, cases: Sequence[str]) -> Iterator[str]:
     yield "} return nullptr; }"
 
 
-def _told(messages: Sequence[str]) -> str:
-    """Return what the program writes to the log as JSON, by the numbers of its characters.
+def _message_array(messages: Sequence[str]) -> str:
+    """Return the log messages as JSON in character codes, so that no text is parsed as C++.
 
-    So nothing that a program says is read as C++. The array is no member, nor within a function:
-    all libraries of a process would have the first one's, see STB_GNU_UNIQUE in
-    https://gcc.gnu.org/onlinedocs/gcc/Code-Gen-Options.html
+    The array is at file scope: elsewhere all libraries of a process would share the first one, see
+    STB_GNU_UNIQUE in https://gcc.gnu.org/onlinedocs/gcc/Code-Gen-Options.html
     """
     characters = ",".join(map(str, (*json.dumps(messages).encode("ascii"), 0)))
     return f"static const char program_text[] = {{{characters}}};"

@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A program from anybody runs no code but what the generators write for it."""
+"""Unsupported, malformed and hostile programs are refused."""
 
 import ast
+import copy
 import json
 import os
 import random
@@ -12,13 +13,139 @@ from pathlib import Path
 import pytest
 
 from switchgnn.softswitch.codegen import compiler
-from switchgnn.softswitch.codegen import compiler as guard
 from switchgnn.softswitch.codegen.compiler import compile_program
 from switchgnn.softswitch.errors import MalformedProgramError, UnsupportedProgramError
 from switchgnn.softswitch.loader import load_program
 from tests.softswitch.harness import PROGRAMS, Rig, config_bytes
 
-# What no program of these has, and what code would need to do anything.
+TABLES = json.loads(config_bytes("tables"))
+
+
+def load(document):
+    return compile_program(load_program(json.dumps(document).encode()))
+
+
+def table(document):
+    return next(t for t in document["pipelines"][0]["tables"] if t["name"] == "Enter.hit_table")
+
+
+def used_action(document):
+    return next(a for a in document["actions"] if a["name"] == "Enter.answer")
+
+
+def add_primitive(document, op, *parameters):
+    used_action(document)["primitives"].append({"op": op, "parameters": list(parameters)})
+
+
+def expression(op, **operands):
+    field = {"type": "field", "value": ["probe", "a"]}
+    node = {"op": op, "left": field, "right": field, **operands}
+    return [field, {"type": "expression", "value": {"type": "expression", "value": node}}]
+
+
+CHANGES = {
+    "meters": lambda d: d["meter_arrays"].append({"name": "m"}),
+    "digests": lambda d: d["learn_lists"].append({"name": "l"}),
+    "extern instances": lambda d: d["extern_instances"].append({"name": "e"}),
+    "value sets": lambda d: d["parse_vsets"].append({"name": "v"}),
+    "without a maximum": lambda d: d["header_types"].append({"name": "t", "fields": [["f", "*"]]}),
+    "length expression": lambda d: d["header_types"].append(
+        {
+            "name": "t",
+            "fields": [["f", "*"]],
+            "max_length": 4,
+            "length_exp": {"type": "hexstr", "value": "0x08"},
+        }
+    ),
+    "action profiles": lambda d: d["pipelines"][0]["action_profiles"].append({"name": "p"}),
+    "indirect": lambda d: table(d).update(type="indirect"),
+    "direct meters": lambda d: table(d).update(direct_meters="m"),
+    "idle timeouts": lambda d: table(d).update(support_timeout=True),
+    "selector": lambda d: table(d)["key"][0].update(match_type="selector"),
+    "execute_meter": lambda d: add_primitive(d, "execute_meter"),
+    "generate_digest": lambda d: add_primitive(d, "generate_digest"),
+    "assert": lambda d: add_primitive(d, "assert", {"type": "bool", "value": True}),
+    "'**'": lambda d: add_primitive(d, "assign", *expression("**")),
+    "recirculate in ingress": lambda d: add_primitive(
+        d, "recirculate", {"type": "hexstr", "value": "0x1"}
+    ),
+    "two_comp_mod": lambda d: add_primitive(d, "assign", *expression("two_comp_mod")),
+    "whole number of bytes": lambda d: next(t for t in d["header_types"] if t["name"] == "probe_t")[
+        "fields"
+    ].append(["odd", 3]),
+    "extracting a length": lambda d: d["parsers"][0]["parse_states"][0]["parser_ops"].append(
+        {
+            "op": "extract_VL",
+            "parameters": [
+                {"type": "regular", "value": "probe"},
+                {"type": "hexstr", "value": "0x08"},
+            ],
+        }
+    ),
+    "parser operation 'shift'": lambda d: d["parsers"][0]["parse_states"][0]["parser_ops"].append(
+        {"op": "shift", "parameters": []}
+    ),
+    "in place of a header union": lambda d: add_primitive(
+        d, "assign_union", *[{"type": "header", "value": "probe"}] * 2
+    ),
+    "ports of 32 bits": lambda d: next(
+        field for kind in d["header_types"] for field in kind["fields"] if field[0] == "egress_spec"
+    ).__setitem__(1, 32),
+    "field probe.missing": lambda d: add_primitive(
+        d,
+        "assign",
+        {"type": "field", "value": ["probe", "missing"]},
+        {"type": "hexstr", "value": "0x1"},
+    ),
+}
+
+
+@pytest.mark.parametrize("feature", CHANGES)
+def test_refused_by_name(feature):
+    document = copy.deepcopy(TABLES)
+    CHANGES[feature](document)
+    with pytest.raises(UnsupportedProgramError) as caught:
+        load(document)
+    error = caught.value
+    assert feature in str(error)
+    assert error.feature and error.where and error.hint
+    assert error.where in str(error) and error.hint in str(error)
+
+
+def test_unknown_hash_algorithm_is_refused():
+    document = json.loads(config_bytes("headers"))
+    document["calculations"][0]["algo"] = "toeplitz"
+    with pytest.raises(UnsupportedProgramError, match="toeplitz"):
+        load(document)
+
+
+@pytest.mark.parametrize("config", [b"", b"not json", b"[]", b"{}", b"\xff\xfe"])
+def test_no_program_at_all_is_malformed(config):
+    with pytest.raises(MalformedProgramError):
+        load_program(config)
+
+
+def test_incomplete_program_is_malformed():
+    document = copy.deepcopy(TABLES)
+    del document["actions"][0]["primitives"]
+    with pytest.raises(MalformedProgramError, match="primitives"):
+        load(document)
+
+
+def test_missing_field_list_is_malformed():
+    document = json.loads(config_bytes("fates"))
+    document["field_lists"] = []
+    with pytest.raises(MalformedProgramError, match="Field list"):
+        load(document)
+
+
+@pytest.mark.parametrize("program", sorted(path.stem for path in PROGRAMS.glob("*.json")))
+def test_test_programs_load_and_show_their_source(program):
+    compiled = compile_program(load_program(config_bytes(program)))
+    assert "def ingress(" in compiled.source
+    assert "def egress(" in compiled.source
+
+
 MARK = "planted_mark"
 STATEMENT = f"0\n open('{MARK}', 'w')\nif 1"
 HOSTILE = (
@@ -50,7 +177,7 @@ STRING = re.compile(r"log_message\('(?:[^'\\]|\\.)*'|log_message\(\"(?:[^\"\\]|\
 
 
 def changed(document, path, value):
-    """The program with another value in one place, as bytes."""
+    """The program with one value replaced."""
     copy = json.loads(json.dumps(document))
     place = copy
     for step in path[:-1]:
@@ -60,7 +187,7 @@ def changed(document, path, value):
 
 
 def first(document, wanted):
-    """The path to the first object that has such a value under such a key."""
+    """The path to the first object with a (key, value)."""
     key, value = wanted
 
     def search(node, path):
@@ -92,7 +219,6 @@ def test_a_crafted_program_is_refused(name):
 
 
 def places(node, path=()):
-    """The path to every value in a document."""
     for step, inner in node.items() if isinstance(node, dict) else enumerate(node):
         yield (*path, step)
         if isinstance(inner, (dict, list)):
@@ -121,7 +247,6 @@ def test_no_code_but_generated_code(share, tmp_path, monkeypatch):
         finally:
             place[path[-1]] = before
         accepted += 1
-        # A message to the log is the one string that a program may bring.
         assert MARK not in STRING.sub("", compiled.source), (name, path, value)
     assert accepted > TRIES // SHARES // 20
     assert not Path(MARK).exists()
@@ -174,15 +299,15 @@ def test_deep_nesting_is_refused():
     ],
 )
 def test_the_second_lock(line):
-    """A line that some generator might be led to copy is not run."""
+    """Lines that no generator emits are not run."""
     source = f"def ingress(data, n):\n h0_0 = 1\n {line}\n return h0_0\n"
     with pytest.raises(MalformedProgramError, match="nothing of it is run"):
-        guard.check_generated(ast.parse(source))
-    guard.check_generated(ast.parse(source.replace(line, "out = h0_0.to_bytes(2, 'big')")))
+        compiler.check_generated(ast.parse(source))
+    compiler.check_generated(ast.parse(source.replace(line, "out = h0_0.to_bytes(2, 'big')")))
 
 
 def test_a_generator_that_copies_too_much_is_noticed(monkeypatch):
-    """Both locks are there: with the first one open the second still holds."""
+    """With the first check disabled, the second one still works."""
     monkeypatch.setattr(
         compiler, "_ingress_source", lambda *_: f"def ingress(data):\n return {MARK}()\n"
     )
