@@ -73,9 +73,7 @@ _HASHES = 2**31
 def indptr_of_keys(key: NDArray[np.integer], size: int) -> NDArray[np.int64]:
     """Return where the rows of each key begin once they are sorted: int64[size + 1].
 
-    Args:
-        key: integers[E], 0 <= key < size.
-        size: the number of rows.
+    `key`: integers[E], 0 <= key < size.
     """
     indptr = np.zeros(size + 1, dtype=np.int64)
     _count(key, indptr[1:])
@@ -85,13 +83,8 @@ def indptr_of_keys(key: NDArray[np.integer], size: int) -> NDArray[np.int64]:
 def sort_by_key(key: NDArray[np.integer], size: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Sort stably by small numbers.
 
-    Args:
-        key: integers[E], 0 <= key < size; fewer than 2^31.
-        size: the number of rows.
-
-    Returns:
-        (indptr int64[size + 1], order int32[E]): the edges of row k are
-        order[indptr[k] : indptr[k + 1]], ascending.
+    `key`: integers[E], 0 <= key < size; returns (indptr int64[size + 1], order int32[E]): the edges
+    of row k are order[indptr[k] : indptr[k + 1]], ascending.
     """
     indptr = indptr_of_keys(key, size)
     return indptr, _order_of(key, indptr[:-1].copy())
@@ -121,12 +114,7 @@ def are_offsets(indptr: NDArray[np.integer], end: int) -> bool:
 def strange_row(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> tuple[str, int] | None:
     """Return the first row that holds its own number or is not strictly ascending, and which it is.
 
-    Args:
-        indptr: int64[V + 1].
-        indices: int32[E].
-
-    Returns:
-        ("loop", row), ("order", row), or None.
+    `indptr`: int64[V + 1]; `indices`: int32[E].
     """
     kind, row = _find_strange(indptr, indices)
     return (("loop", "order")[kind], row) if kind >= 0 else None
@@ -135,9 +123,7 @@ def strange_row(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> tuple[
 def is_symmetric(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> bool:
     """Return whether every edge is there in both directions.
 
-    Args:
-        indptr: int64[V + 1].
-        indices: int32[E], strictly ascending within each row.
+    `indptr`: int64[V + 1]; `indices`: int32[E], strictly ascending within each row.
     """
     return bool(_meets_its_reverse(indptr, indices, indptr[:-1].copy()))
 
@@ -147,13 +133,8 @@ def thin(
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Return rows with a random share of the edges of an undirected graph, the same ones each time.
 
-    Args:
-        indptr: int64[V + 1].
-        indices: int32[2E].
-        share: of the edges that stay, from 0 to 1.
-
-    Returns:
-        (indptr int64[V + 1], indices int32[...]), each edge that stays in both directions.
+    `indptr`: int64[V + 1]; `indices`: int32[2E]; returns (indptr int64[V + 1], indices int32[...]),
+    each edge that stays in both directions.
     """
     kept = np.zeros(len(indptr), dtype=np.int64)
     few = np.empty(len(indices), dtype=np.int32)
@@ -279,12 +260,7 @@ def number_keys(
     What numpy.unique does, in O(keys + bound) by a table where that is small enough; sorting
     a hundred million keys takes many times as long.
 
-    Args:
-        keys: integers[E], 0 <= key < bound; fewer than 2^31 distinct ones.
-        bound: above every key.
-
-    Returns:
-        (int64[N], int32[E])
+    `keys`: integers[E], 0 <= key < bound; returns (int64[N], int32[E]).
     """
     if not _fits_table(keys, bound):
         distinct, number = np.unique(keys, return_inverse=True)
@@ -322,9 +298,7 @@ def distinct_pairs(
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return the pairs of numbers that occur, by the first, then the second: int32[N] each.
 
-    Args:
-        one: integers[E], from 0.
-        other: integers[E], from 0.
+    `one`: integers[E], from 0; `other`: integers[E], from 0.
     """
     size = int(other.max(initial=0)) + 1
     bound = (int(one.max(initial=0)) + 1) * size
@@ -334,13 +308,8 @@ def distinct_pairs(
 def pair_keys(one: NDArray[np.integer], other: NDArray[np.integer], size: int) -> NDArray[np.int64]:
     """Return one number for each pair; numbers are in the order of the pairs.
 
-    Args:
-        one: integers[N], not negative: the first of each pair.
-        other: integers[N], the second, 0 <= other < size.
-        size: above every `other`.
-
-    Returns:
-        int64[N].
+    `one`: integers[N], not negative: the first of each pair; `other`: integers[N], the second, 0 <=
+    other < size; returns int64[N].
     """
     keys = one.astype(np.int64)
     keys *= size

@@ -68,23 +68,7 @@ def build_auto(
     ... blocks for as long as that takes less time, and in one block less than all of them need;
     unless the choice may leave none.
 
-    Args:
-        graph: what the plan is for.
-        choice: a strategy of each kind.
-        situation: workers, slots and banks.
-        forecast: predicts what exchanges take.
-        program: a hex digest of the P4 program that the plan is for.
-        seed: of the partition, the blocks and the order.
-        directions: a key of DIRECTIONS, with all those of the forecast.
-        assignment: as for ``build_chosen``.
-        fits: whether the switch has room for a plan; None: every plan fits.
-        progress: called with a few words at the start of each step.
-
-    Returns:
-        The plan, and what was predicted.
-
-    Raises:
-        PlannerError: as ``build_plan``.
+    `program`: a hex digest of the P4 program that the plan is for.
     """
     tell = progress or (lambda _step: None)
     room_for = fits or (lambda _plan: True)
@@ -133,12 +117,7 @@ def build_auto(
 
 
 def _numbers_of_blocks(blocks: int, edges: int) -> Iterator[int]:
-    """Yield how many blocks to try: 1, 2, 4, ..., and one less than all destinations need.
-
-    Args:
-        blocks: that all destinations need at least.
-        edges: boundary edges.
-    """
+    """Yield how many blocks to try: 1, 2, 4, ..., and one less than all destinations need."""
     number = 1
     while number < blocks - 1:
         yield number

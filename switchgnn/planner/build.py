@@ -63,14 +63,7 @@ def direction_records(
 ) -> dict[str, DirectionRecord]:
     """Say what each direction costs, and which blocks it has.
 
-    Args:
-        sets: in the order in which their blocks were joined.
-        ordered: the blocks of each set.
-        switch: the joined blocks of all sets.
-        parts: one per worker.
-
-    Returns:
-        A record for each direction, by its value.
+    `parts`: one per worker.
     """
     records: dict[str, DirectionRecord] = {}
     first = 1
@@ -115,16 +108,7 @@ def _per_worker(rows: NDArray[np.int32], workers: int) -> tuple[int, ...]:
 def one_block(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int32]:
     """Put all boundary edges into one block, however few the slots are.
 
-    Args:
-        boundary: the boundary edges, length E.
-        slots: what the switch hands out.
-        seed: without effect.
-
-    Returns:
-        int32[E], ones.
-
-    Raises:
-        PlannerError: a bank would have no slot at all.
+    Returns int32[E], ones.
     """
     if slots < BANKS:
         raise PlannerError(
@@ -330,11 +314,7 @@ def _room(
     slots: int,
     workers: int,
 ) -> int:
-    """Return the slots of the plan's one switch: `slots`, or what the largest block needs.
-
-    Raises:
-        PlannerError: blocks that do not fit what is there.
-    """
+    """Return the slots of the plan's one switch: `slots`, or what the largest block needs."""
     if name == STRAWMAN:
         slots = most_destinations(sets)
     over = find_blocks_over(name)
@@ -353,11 +333,7 @@ def _room(
 def _left_to_hosts(
     left: Left | None, boundary: BoundaryEdges, vertices: int, wanted: Sequence[Direction]
 ) -> dict[Direction, NDArray[np.bool_]] | None:
-    """Return the destinations that hosts serve by direction; None where there are none.
-
-    Raises:
-        PlannerError: `left` is not bool[V].
-    """
+    """Return the destinations that hosts serve by direction; None where there are none."""
     if left is None:
         return None
     chosen: dict[Direction, NDArray[np.bool_]] = {}

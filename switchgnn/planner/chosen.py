@@ -72,11 +72,7 @@ class Asked:
     lanes: int | None = None
 
     def checked(self) -> "Asked":
-        """Return the same, if all its names are known.
-
-        Raises:
-            PlannerError: a name is not known, or an assignment and a partition are given.
-        """
+        """Return the same, if all its names are known."""
         find_preset(self.preset)
         for part, name in self.named().items():
             find_strategy(part.removesuffix("s"), name, KNOWN[part])
@@ -88,16 +84,7 @@ class Asked:
         return self
 
     def lanes_for(self, widths: Sequence[int], slots: int, banks: int = BANKS) -> int:
-        """Return the numbers of the widest frame, which every switch can make.
-
-        Args:
-            widths: numbers of a feature in each exchange.
-            slots: of the switch, of which some sums must have room at once.
-            banks: of the switch.
-
-        Returns:
-            One of LANES.
-        """
+        """Return the numbers of the widest frame, which every switch can make."""
         room = BANK_LANES * min(banks, max(1, slots // MIN_SLOTS))
         widest = min(1 << room.bit_length() - 1, WIDEST_ANSWER)
         return self.lanes or min(lanes_for(widths), widest)
@@ -113,19 +100,7 @@ class Asked:
 
 
 def choose_asked(asked: Asked, graph: Graph, situation: Situation) -> Choice:
-    """Let the preset choose, but for what is asked for.
-
-    Args:
-        asked: the preset, and what takes the place of its choices.
-        graph: what the plan is for.
-        situation: workers, slots and rates.
-
-    Returns:
-        The choice, with the reason of each part of it.
-
-    Raises:
-        PlannerError: a name that is not known, or a rate that is not above 0.
-    """
+    """Let the preset choose, but for what is asked for."""
     asked.checked()
     choice = choose(asked.preset, graph, situation)
     named: dict[str, Any] = {**asked.named()}
@@ -156,24 +131,7 @@ def build_chosen(
 ) -> Plan:
     """Build a plan with what was chosen.
 
-    Args:
-        graph: what the plan is for.
-        choice: a strategy of each kind.
-        situation: workers, slots and banks.
-        program: a hex digest of the P4 program that the plan is for.
-        seed: of the partition, the blocks and the order.
-        directions: a key of DIRECTIONS.
-        assignment: integers[V], the worker of each vertex, in place of the partition that was
-            chosen; None: that partition.
-        fits: as for `build_plan`.
-        left: the destinations that are left to the hosts, as for `build_plan`.
-        progress: called with a few words at the start of each step.
-
-    Returns:
-        The plan.
-
-    Raises:
-        PlannerError: as `build_plan`.
+    `program`: a hex digest of the P4 program that the plan is for; `assignment`: integers[V].
     """
     return build_plan(
         graph,

@@ -27,11 +27,7 @@ DIRECTIONS: Mapping[str, tuple[Direction, ...]] = {
 
 
 def find_directions(name: str) -> tuple[Direction, ...]:
-    """Find directions by their name in DIRECTIONS.
-
-    Raises:
-        PlannerError: there are none of that name; the known ones are listed.
-    """
+    """Find directions by their name in DIRECTIONS."""
     try:
         return DIRECTIONS[name]
     except KeyError:

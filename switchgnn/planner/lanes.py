@@ -26,10 +26,6 @@ def fragment_lanes(width: int, lanes: int) -> tuple[int, ...]:
     """Return how many numbers each fragment of a feature carries.
 
     All but the last one are `lanes` wide. The last one has the least width that holds the rest.
-
-    Args:
-        width: numbers of a feature; a feature of none has no fragments.
-        lanes: one of LANES.
     """
     full, rest = divmod(width, lanes)
     last = [next(least for least in LANES if least >= rest)] if rest else []
@@ -40,12 +36,6 @@ def lanes_for(widths: Sequence[int]) -> int:
     """Return the width of frames that needs the fewest bytes for one exchange of each feature.
 
     Of widths that need the same number of bytes it is the narrowest.
-
-    Args:
-        widths: numbers of a feature in each exchange of the model.
-
-    Returns:
-        One of LANES.
     """
     return min(
         LANES,
@@ -56,15 +46,7 @@ def lanes_for(widths: Sequence[int]) -> int:
 
 
 def parse_lanes(text: str, widths: Sequence[int]) -> int:
-    """Return the width of frames that `--lanes` asks for.
-
-    Args:
-        text: one of LANES, or `auto` for what `lanes_for` returns.
-        widths: numbers of a feature in each exchange of the model.
-
-    Raises:
-        PlannerError: neither.
-    """
+    """Return the width of frames that `--lanes` asks for."""
     if text == AUTO:
         return lanes_for(widths)
     if text not in map(str, LANES):

@@ -123,13 +123,7 @@ def paper(graph: Graph, situation: Situation) -> Choice:
 
 
 def best(graph: Graph, situation: Situation) -> Choice:
-    """Choose what measured best, as far as the graph's size allows it.
-
-    Args:
-        graph: only its size counts.
-        situation: with the rates, the switch's recirculation is weighed against the links; with
-            several leaves, the partition keeps down what is between them.
-    """
+    """Choose what measured best, as far as the graph's size allows it."""
     partition, why_partition = _partition(situation.leaf_spine)
     blocks, why_blocks = _blocks(graph, situation)
     send, weight, why_send = _send(situation)
@@ -194,11 +188,7 @@ def choose(name: str, graph: Graph, situation: Situation) -> Choice:
 
 
 def find_preset(name: str) -> Preset:
-    """Find a preset by its name.
-
-    Raises:
-        PlannerError: there is none of that name; the known ones are listed.
-    """
+    """Find a preset by its name."""
     if name not in PRESETS:
         raise PlannerError(f"no preset {name!r}; known: {', '.join(sorted(PRESETS))}")
     return PRESETS[name]
@@ -215,11 +205,7 @@ def blocks_for(blocks: str, send: str) -> str:
 def slots_of_memory(memory: int, slot_features: int | None = None) -> int:
     """Return how many slots fit into the memory of a switch.
 
-    Args:
-        memory: bytes.
-        slot_features: numbers that a slot holds, where it holds a whole feature as in the paper.
-            None: a slot holds a fragment, and fragments share the slots one after another, so the
-            width of the features does not matter.
+    `memory`: bytes.
     """
     size = slot_bytes(slot_features)
     slots = memory // size

@@ -144,19 +144,7 @@ _Strategy = TypeVar("_Strategy")
 
 
 def find_strategy(what: str, name: str, known: Mapping[str, _Strategy]) -> _Strategy:
-    """Find a strategy by its name.
-
-    Args:
-        what: the kind of the strategy, for the error.
-        name: its name.
-        known: those of the kind, by name.
-
-    Returns:
-        The strategy.
-
-    Raises:
-        PlannerError: there is none of that name; the known ones are listed.
-    """
+    """Find a strategy by its name."""
     try:
         return known[name]
     except KeyError:
@@ -166,19 +154,7 @@ def find_strategy(what: str, name: str, known: Mapping[str, _Strategy]) -> _Stra
 
 
 def find_blocks(name: str, workers: int, known: Mapping[str, BlockStrategy]) -> BlockStrategy:
-    """Find a block strategy by its name.
-
-    Args:
-        name: a key of `known`, or KIND:LEAVES:SPINES for blocks over leaves and spines.
-        workers: their number.
-        known: other strategies, by name.
-
-    Returns:
-        The strategy.
-
-    Raises:
-        PlannerError: there is none of that name.
-    """
+    """Find a block strategy by its name."""
     over = find_blocks_over(name)
     if over is not None:
         return partial(over.form, workers=workers)
@@ -188,14 +164,7 @@ def find_blocks(name: str, workers: int, known: Mapping[str, BlockStrategy]) -> 
 def check_blocks(name: str, boundary: BoundaryEdges, block: NDArray[np.int32], slots: int) -> None:
     """Check that a strategy returned what BlockStrategy promises.
 
-    Args:
-        name: of the strategy, for the error.
-        boundary: the boundary edges, length E.
-        block: int32[E], what it returned.
-        slots: the most destinations of a block.
-
-    Raises:
-        PlannerError: it did not.
+    `block`: int32[E], what it returned.
     """
     if block.shape != (len(boundary),):
         raise PlannerError(f"block strategy {name} must give one block for each boundary edge")
@@ -211,13 +180,7 @@ def check_blocks(name: str, boundary: BoundaryEdges, block: NDArray[np.int32], s
 def check_sends(name: str, boundary: BoundaryEdges, by_vertex: NDArray[np.bool_]) -> None:
     """Check that a strategy returned what SendStrategy promises.
 
-    Args:
-        name: of the strategy, for the error.
-        boundary: the boundary edges, length E.
-        by_vertex: bool[E], what it returned.
-
-    Raises:
-        PlannerError: it did not.
+    `by_vertex`: bool[E], what it returned.
     """
     if by_vertex.shape != (len(boundary),) or by_vertex.dtype != np.bool_:
         raise PlannerError(f"send strategy {name} must give one truth value per boundary edge")
@@ -228,14 +191,7 @@ def check_order(
 ) -> None:
     """Check that a strategy returned what OrderStrategy promises.
 
-    Args:
-        name: of the strategy, for the error.
-        boundary: from packets to destinations, length E.
-        block: int32[E].
-        sends: what it returned.
-
-    Raises:
-        PlannerError: it did not.
+    `block`: int32[E].
     """
     needed = distinct_pairs(block, boundary.source)
     by_pair = np.lexsort((sends.source, sends.block))

@@ -61,16 +61,7 @@ def destination(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.in
     number of other blocks in which a vertex has a neighbour. That is the number of pairs, but
     for those in a source's own block.
 
-    Args:
-        boundary: the boundary edges, length E.
-        slots: the aggregators of the switch; the most destinations of a block.
-        seed: of METIS.
-
-    Returns:
-        int32[E], blocks numbered from 1 without gaps.
-
-    Raises:
-        PlannerError: more than 65,535 blocks.
+    Returns int32[E], blocks numbered from 1 without gaps.
     """
     return destination_blocks(boundary, slots, seed, cut_by_metis)
 
@@ -78,16 +69,7 @@ def destination(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.in
 def destination_cover(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int32]:
     """Make the blocks of `destination`, refined for workers that send a minimum cover.
 
-    Args:
-        boundary: the boundary edges, length E.
-        slots: the aggregators of the switch; the most destinations of a block.
-        seed: of METIS.
-
-    Returns:
-        int32[E], blocks numbered from 1 without gaps.
-
-    Raises:
-        PlannerError: more than 65,535 blocks.
+    Returns int32[E], blocks numbered from 1 without gaps.
     """
     block = destination(boundary, slots, seed)
     return refine_for_cover(boundary, block, partial(refine, slots=slots))
@@ -98,17 +80,7 @@ def destination_blocks(
 ) -> NDArray[np.int32]:
     """Make as few blocks as there can be, cut by `cut`, made to fit and refined.
 
-    Args:
-        boundary: the boundary edges, length E.
-        slots: the aggregators of the switch; the most destinations of a block.
-        seed: handed to `cut`.
-        cut: cuts the destinations into sets, which may be too large.
-
-    Returns:
-        int32[E], blocks numbered from 1 without gaps.
-
-    Raises:
-        PlannerError: more than 65,535 blocks.
+    Returns int32[E], blocks numbered from 1 without gaps.
     """
     known = number_ends(boundary)
     sets = -(-len(known.destination_id) // slots)
@@ -121,11 +93,7 @@ def destination_blocks(
 
 
 def check_sets(sets: int, slots: int) -> None:
-    """Check that sets of destinations can be numbered as blocks.
-
-    Raises:
-        PlannerError: more than 65,535 of them.
-    """
+    """Check that sets of destinations can be numbered as blocks."""
     if sets > MAX_BLOCKS:
         raise PlannerError(
             f"with {slots} slots the graph needs {sets} blocks, at most {MAX_BLOCKS} fit; "
@@ -142,13 +110,7 @@ def refine_for_cover(
     the cover serves by multicast; the others cost the same in whatever block their
     destination is. Neither step makes more packets.
 
-    Args:
-        boundary: the boundary edges, length E.
-        block: int32[E]; all edges of a destination are in one block.
-        improve: makes sets with fewer (source, set) pairs, as `refine` does.
-
-    Returns:
-        int32[E], with as many blocks or fewer.
+    `block`: int32[E]; returns int32[E], with as many blocks or fewer.
     """
     sets = int(block.max(initial=0))
     if sets <= 1 or len(boundary) > _MOST_EDGES_IN_TURN:
@@ -181,14 +143,7 @@ def cut_by_metis(known: Destinations, sets: int, slots: int, seed: int) -> NDArr
 
     Few edges are cut with either objective, and the better sets are taken.
 
-    Args:
-        known: the boundary edges, with D destinations.
-        sets: their number.
-        slots: the most destinations of a set.
-        seed: of METIS.
-
-    Returns:
-        int32[D], 0 <= set < sets.
+    Returns int32[D], 0 <= set < sets.
     """
     ids = np.union1d(known.source_id, known.destination_id)
     at = np.searchsorted(ids, known.destination_id).astype(np.int32)

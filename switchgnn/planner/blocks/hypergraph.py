@@ -33,16 +33,7 @@ def hypergraph(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int
     the number of (source, block) pairs but for a constant. The deterministic algorithm runs,
     so that the same seed gives the same blocks on any number of cores.
 
-    Args:
-        boundary: the boundary edges, length E.
-        slots: the aggregators of the switch; the most destinations of a block.
-        seed: of Mt-KaHyPar.
-
-    Returns:
-        int32[E], blocks numbered from 1 without gaps.
-
-    Raises:
-        PlannerError: more than 65,535 blocks, or Mt-KaHyPar is not installed or fails.
+    Returns int32[E], blocks numbered from 1 without gaps.
     """
     return destination_blocks(boundary, slots, seed, cut_by_mtkahypar)
 
@@ -50,16 +41,7 @@ def hypergraph(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int
 def hypergraph_cover(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int32]:
     """Make the blocks of `hypergraph`, refined for workers that send a minimum cover.
 
-    Args:
-        boundary: the boundary edges, length E.
-        slots: the aggregators of the switch; the most destinations of a block.
-        seed: of Mt-KaHyPar.
-
-    Returns:
-        int32[E], blocks numbered from 1 without gaps.
-
-    Raises:
-        PlannerError: more than 65,535 blocks, or Mt-KaHyPar is not installed or fails.
+    Returns int32[E], blocks numbered from 1 without gaps.
     """
     block = hypergraph(boundary, slots, seed)
     return refine_for_cover(boundary, block, partial(refine, slots=slots))
@@ -77,17 +59,7 @@ def has_mtkahypar() -> bool:
 def cut_by_mtkahypar(known: Destinations, sets: int, slots: int, seed: int) -> NDArray[np.int32]:
     """Let Mt-KaHyPar cut the destinations.
 
-    Args:
-        known: the boundary edges, with D destinations.
-        sets: their number.
-        slots: about the most destinations of a set.
-        seed: of Mt-KaHyPar.
-
-    Returns:
-        int32[D], 0 <= set < sets.
-
-    Raises:
-        PlannerError: Mt-KaHyPar is not installed or fails.
+    Returns int32[D], 0 <= set < sets.
     """
     library = _library()
     edges = known.edges

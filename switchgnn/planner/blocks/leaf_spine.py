@@ -69,13 +69,7 @@ def limits_of(
 ) -> Limits:
     """Return limits from a table.
 
-    Args:
-        takes: bool[D, R], what each destination takes.
-        most: int64[R].
-        group: int32[D].
-
-    Returns:
-        The limits of D destinations.
+    `takes`: bool[D, R], what each destination takes; `most`: int64[R]; `group`: int32[D].
     """
     _, resource = np.nonzero(takes)
     return Limits(indptr_of(takes.sum(axis=1)), resource.astype(np.int32), most, group)
@@ -86,14 +80,8 @@ def fit_within(
 ) -> NDArray[np.int32]:
     """Move destinations out of sets that take too much, at little cost in pairs.
 
-    Args:
-        edges: with D destinations.
-        part: int32[D], 0 <= part < parts.
-        parts: the number of sets.
-        limits: of each set.
-
-    Returns:
-        int32[D], which may still be beyond the limits: ask `limits.hold`.
+    `part`: int32[D], 0 <= part < parts; returns int32[D], which may still be beyond the limits: ask
+    `limits.hold`.
     """
     part, known = part.copy(), refinable(edges, parts)
     loads = limits.loads(part, parts)
@@ -116,14 +104,8 @@ def refine_within(
 
     As `refine`, but for the limits: a move or a swap that would break one is not made.
 
-    Args:
-        edges: with D destinations.
-        part: int32[D], within the limits.
-        parts: the number of sets.
-        limits: of each set.
-
-    Returns:
-        int32[D], within the limits, never with more pairs than `part`.
+    `part`: int32[D], within the limits; returns int32[D], within the limits, never with more pairs
+    than `part`.
     """
     if parts == 1 or not refinable(edges, parts):
         return part
@@ -195,9 +177,6 @@ def _relieve(  # noqa: PLR0917 - numba takes them by place
     """Move each destination to where it breaks the fewest limits, then costs the fewest pairs.
 
     Without gains (no rows) the set that takes least is the best. `part` and `loads` change.
-
-    Returns:
-        How many were moved.
     """
     moved = 0
     for vertex in movers:
@@ -246,9 +225,6 @@ def _move(  # noqa: PLR0917 - numba takes them by place
     """Make those moves that save pairs within the limits when their turn comes.
 
     Moves of the same swap are made both or not at all. `part`, `counts` and `loads` change.
-
-    Returns:
-        How many pairs they save.
     """
 
     def shift(vertex: int, target: int) -> int:
@@ -333,17 +309,7 @@ class BlocksOver:
         There are as few blocks as the slots of the fullest switch allow, or a few more where the
         destinations could not be arranged so.
 
-        Args:
-            boundary: the boundary edges, length E.
-            slots: of each switch.
-            seed: of the cut.
-            workers: their number, divided over the leaves as `even_leaf_spine` does.
-
-        Returns:
-            int32[E], blocks numbered from 1 without gaps.
-
-        Raises:
-            PlannerError: more than 65,535 blocks, a leaf without a worker, or no Mt-KaHyPar.
+        Returns int32[E], blocks numbered from 1 without gaps.
         """
         cut, cover = _KINDS[self.kind]
         needs = slots_needed(boundary, self, workers)
@@ -363,14 +329,7 @@ class BlocksOver:
     ) -> None:
         """Check that blocks fit the slots of each switch.
 
-        Args:
-            boundary: the boundary edges, length E.
-            block: int32[E], from 1.
-            slots: of each switch.
-            workers: their number.
-
-        Raises:
-            PlannerError: they do not, or a destination is in two blocks.
+        `block`: int32[E], from 1.
         """
         needs = slots_needed(boundary, self, workers)
         into = needs.known.edges.destination
@@ -387,11 +346,7 @@ class BlocksOver:
 
 
 def find_blocks_over(name: str) -> BlocksOver | None:
-    """Return what a block strategy called KIND:LEAVES:SPINES is; None: it has another name.
-
-    Raises:
-        PlannerError: the kind has no such blocks, or the numbers are none.
-    """
+    """Return what a block strategy called KIND:LEAVES:SPINES is; None: it has another name."""
     kind, colon, numbers = name.partition(":")
     if not colon:
         return None
@@ -405,16 +360,7 @@ def find_blocks_over(name: str) -> BlocksOver | None:
 
 
 def name_over(kind: str, leaves: int, spines: int) -> str:
-    """Return the name of a kind of blocks for leaves and spines.
-
-    Args:
-        kind: a key of BLOCK_STRATEGIES.
-        leaves: their number.
-        spines: that complete sums.
-
-    Returns:
-        KIND:LEAVES:SPINES; `kind` itself if it has no blocks for them.
-    """
+    """Return the name of a kind of blocks for leaves and spines."""
     return BlocksOver(kind, leaves, spines).name if kind in _KINDS else kind
 
 
@@ -440,14 +386,6 @@ def slots_needed(boundary: BoundaryEdges, over: BlocksOver, workers: int) -> Nee
 
     A leaf does for what its workers send. Of what crosses leaves, the spine of the destination
     adds the leaves' partial sums; without spines the destination's leaf does.
-
-    Args:
-        boundary: the boundary edges, length E.
-        over: leaves and spines.
-        workers: their number.
-
-    Returns:
-        The slots of D destinations.
     """
     attached = even_leaf_spine(workers, over.leaves, max(over.spines, 1))
     leaf_of = np.array(attached.leaf_of_worker)

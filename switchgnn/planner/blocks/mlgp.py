@@ -30,16 +30,7 @@ def mlgp(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int32]:
     most neighbours and as many of those as fit, which keeps at least one edge. Parts are
     never merged, neither within a level nor across.
 
-    Args:
-        boundary: the boundary edges, length E.
-        slots: the aggregators of the switch; the most vertices of a block.
-        seed: of METIS.
-
-    Returns:
-        int32[E], blocks numbered from 1 without gaps, in the order of level and part.
-
-    Raises:
-        PlannerError: fewer than 2 slots, or more than 65,535 blocks.
+    Returns int32[E], blocks numbered from 1 without gaps, in the order of level and part.
     """
     if slots < MIN_SLOTS:
         raise PlannerError(

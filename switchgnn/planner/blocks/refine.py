@@ -40,13 +40,7 @@ class _Moves:
 def count_pairs(edges: Incidence, part: NDArray[np.int32], parts: int) -> int:
     """Count the (source, set) pairs that have an edge.
 
-    Args:
-        edges: with D destinations.
-        part: int32[D], the set of each destination, 0 <= part < parts.
-        parts: the number of sets.
-
-    Returns:
-        Their number.
+    `part`: int32[D], the set of each destination, 0 <= part < parts.
     """
     return int(np.count_nonzero(count_sources(edges, part, parts)))
 
@@ -64,14 +58,7 @@ def fit(edges: Incidence, part: NDArray[np.int32], parts: int, slots: int) -> ND
     every overfull set offers its cheapest destinations, and every set with room takes the
     cheapest of those that chose it.
 
-    Args:
-        edges: with D destinations.
-        part: int32[D], 0 <= part < parts.
-        parts: at least D / slots.
-        slots: the most destinations of a set.
-
-    Returns:
-        int32[D], at most `slots` destinations in each set.
+    `part`: int32[D], 0 <= part < parts; returns int32[D], at most `slots` destinations in each set.
     """
     part = part.copy()
     table = refinable(edges, parts)
@@ -99,14 +86,8 @@ def refine(edges: Incidence, part: NDArray[np.int32], parts: int, slots: int) ->
     ways are swapped, best with best; others move where there is room. As moves of one round
     disturb each other, each is counted anew when its turn comes, and made if it still saves.
 
-    Args:
-        edges: with D destinations.
-        part: int32[D], at most `slots` destinations in each set.
-        parts: the number of sets.
-        slots: the most destinations of a set.
-
-    Returns:
-        int32[D], never with more pairs than `part`.
+    `part`: int32[D], at most `slots` destinations in each set; returns int32[D], never with more
+    pairs than `part`.
     """
     if parts == 1 or not refinable(edges, parts):
         return part
@@ -125,13 +106,7 @@ def refine(edges: Incidence, part: NDArray[np.int32], parts: int, slots: int) ->
 def count_sources(edges: Incidence, part: NDArray[np.int32], parts: int) -> NDArray[np.int32]:
     """Count the destinations that each source has in each set.
 
-    Args:
-        edges: with D destinations and N sources.
-        part: int32[D], 0 <= part < parts.
-        parts: the number of sets.
-
-    Returns:
-        int32[N, parts].
+    `part`: int32[D], 0 <= part < parts; returns int32[N, parts].
     """
     counts = np.zeros((edges.sources, parts), dtype=np.int32)
     _add_up(*edges.rows, part, counts)
@@ -143,13 +118,8 @@ def gains_of(
 ) -> NDArray[np.float32]:
     """Count the pairs that each move would save alone.
 
-    Args:
-        edges: with D destinations and N sources.
-        part: int32[D], 0 <= part < parts.
-        counts: int32[N, parts], as `count_sources` returns them.
-
-    Returns:
-        float32[D, parts]; -inf where the destination is.
+    `part`: int32[D], 0 <= part < parts; `counts`: int32[N, parts], as `count_sources` returns them;
+    returns float32[D, parts]; -inf where the destination is.
     """
     gain = np.zeros((edges.destinations, counts.shape[1]), dtype=np.float32)
     _add_gains(*edges.rows, part, counts, gain)

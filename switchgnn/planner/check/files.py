@@ -101,11 +101,7 @@ def require(holds: bool, problem: str) -> None:
 
 
 def read_raw_plan(folder: Path) -> RawPlan:
-    """Read all files and compare their digests.
-
-    Raises:
-        PlanCheckError: a file is missing, strange, or has another digest.
-    """
+    """Read all files and compare their digests."""
     manifest = read_raw_manifest(folder)
     try:
         workers, files = int(manifest["workers"]), dict(manifest["files"])

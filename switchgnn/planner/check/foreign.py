@@ -36,22 +36,7 @@ class ForeignPlanError(PlannerError):
 def trusted_plan(
     folder: Path, say: Callable[[str], None], *, check: bool | None = None
 ) -> Iterator[Path]:
-    """Yield a folder with a plan that is one's own, or has been checked.
-
-    Args:
-        folder: of the plan.
-        say: called with a sentence if the plan is checked.
-        check: whether to check it; None: if others could have made or changed it.
-
-    Yields:
-        The folder itself, with no link in its path, or, while the block runs, a copy that nobody
-        can change any more.
-
-    Raises:
-        ForeignPlanError: the plan does not do what it promises, or has more than 4 GiB.
-        ForeignFolderError: there is no place for a copy that nobody else can change.
-        PlannerError: the folder cannot be read.
-    """
+    """Yield a folder with a plan that is one's own, or has been checked."""
     # Who may write to where a link is could lead it elsewhere when its plan has been looked at.
     place = folder.resolve()
     reason = _reason(place, check=check)

@@ -59,14 +59,7 @@ class Neighbours:
 
 
 def check_workers(plan: RawPlan, deliveries: Deliveries) -> tuple[Packets, Neighbours]:
-    """Check what every worker owns, sends and receives.
-
-    Returns:
-        What their packets carry, and the edges in their lists of neighbours.
-
-    Raises:
-        PlanCheckError: the first thing that is wrong.
-    """
+    """Check what every worker owns, sends and receives."""
     for worker, part in enumerate(plan.workers):
         _check_shapes(worker, part, plan.manifest["blocks"])
         own = np.flatnonzero(plan.assignment == worker)
@@ -105,11 +98,7 @@ def _check_shapes(worker: int, part: Arrays, blocks: int) -> None:
 
 
 def rows_left(plan: RawPlan, name: str) -> NDArray[np.bool_]:
-    """Return bool[V], the destinations of a direction that are left to the hosts.
-
-    Raises:
-        PlanCheckError: a worker leaves what it does not hold, or a row twice.
-    """
+    """Return bool[V], the destinations of a direction that are left to the hosts."""
     left = np.zeros(len(plan.assignment), dtype=np.bool_)
     for worker, part in enumerate(plan.workers):
         rows = part.get(f"left_{name}", np.zeros(0, dtype=np.int64))
@@ -294,17 +283,6 @@ def check_plan(folder: str | Path, graph: Graph | None = None) -> CheckedPlan:
     the hosts, with all its edges; no slot is used twice in
     a block or lies outside its bank; every slot's expected count is what its packets carry;
     every worker holds, sends and receives what is its own, and knows its neighbours.
-
-    Args:
-        folder: the plan.
-        graph: what it is for. Without it the switch and the workers have to agree on the edges,
-            but nothing tells whether those are the edges of the graph.
-
-    Returns:
-        How large it is.
-
-    Raises:
-        PlanCheckError: the first thing that is wrong.
     """
     try:
         return _check(read_raw_plan(Path(folder)), graph)
@@ -369,11 +347,7 @@ def _check_left(
 ) -> None:
     """Raise unless what is left to the hosts has edges, and no sum of the switch in the blocks.
 
-    Args:
-        plan: the plan.
-        blocks: of the direction.
-        left: bool[V], the destinations that are left.
-        boundary: the keys of all boundary edges; None where nobody knows those that are left.
+    `left`: bool[V], the destinations that are left.
     """
     block, vertex = plan.switch["result_block"], plan.switch["result_vertex"].astype(np.int64)
     here = (block >= blocks.first) & (block <= blocks.last)
@@ -511,15 +485,7 @@ def _check_prediction(
     whole: NDArray[np.int64],
     known: bool,
 ) -> None:
-    """Raise unless the manifest counts what there is.
-
-    Args:
-        plan: the plan.
-        deliveries: what the switch adds where.
-        blocks: of the direction.
-        whole: the keys of its boundary edges, with those that are left to the hosts.
-        known: whether those are there as well.
-    """
+    """Raise unless the manifest counts what there is."""
     name, first, last = blocks.name, blocks.first, blocks.last
     said: dict[str, Any] = plan.manifest["directions"][name]["prediction"]
     source, destination = whole >> 32, whole & _LOW

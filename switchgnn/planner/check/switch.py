@@ -39,11 +39,7 @@ class Deliveries:
 
 
 def check_switch(plan: RawPlan) -> Deliveries:
-    """Check entries, slots, counts and owners; return what goes where.
-
-    Raises:
-        PlanCheckError: the first thing that is wrong.
-    """
+    """Check entries, slots, counts and owners; return what goes where."""
     switch = plan.switch
     _check_lengths(switch)
     _check_sources(plan)
@@ -149,10 +145,8 @@ def _check_leaves_and_spines(
 ) -> None:
     """Check the slots that each switch needs in a block.
 
-    Args:
-        plan: the plan.
-        source: integers[C], the Src_id of each contribution.
-        result: int64[C], the place of its destination among the results.
+    `source`: integers[C], the Src_id of each contribution; `result`: int64[C], the place of its
+    destination among the results.
     """
     over = _leaves_and_spines(plan)
     if over is None:
@@ -267,9 +261,6 @@ def check_leaf_spine(plan: Plan, parts: LeafSpineParts) -> None:
     up as one partial sum, which the spine takes from that leaf with that Count, for that
     destination only; every sum is complete in one switch and goes to its worker; no slot is
     used twice in a block; and recalls, fetches and fetched features find their way.
-
-    Raises:
-        PlanCheckError: the first thing that is wrong.
     """
     leaf_of = parts.leaf_spine.leaf_of_worker
     for part in parts.switches:

@@ -56,9 +56,6 @@ def least_with_partial_sums(boundary: BoundaryEdges, workers: int) -> Packets | 
     destination. So a worker sends at least the minimum vertex cover of its edges, which is as
     large as their maximum matching (König). Blocks can only add to that: the covers of all
     blocks together are a cover. Down, each destination comes at least once.
-
-    Returns:
-        None where the matching would have too many edges.
     """
     if len(boundary) > MATCHING_EDGES:
         return None
@@ -81,13 +78,7 @@ def multicast_packets(boundary: BoundaryEdges, block: NDArray[np.integer], worke
     Each source goes up once in each of its blocks, each destination comes down once in each of its
     own.
 
-    Args:
-        boundary: the boundary edges, length E.
-        block: int32[E], the block of each.
-        workers: their number.
-
-    Returns:
-        The packets up and down of each worker, per fragment.
+    `block`: int32[E], the block of each.
     """
     up = distinct_pairs(block, boundary.source)[1]
     down = distinct_pairs(block, boundary.destination)[1]
@@ -124,15 +115,6 @@ def simulate_pool(boundary: BoundaryEdges, slots: int, workers: int, seed: int) 
     with the last one the sum leaves and the slot is free. A contribution without a slot goes
     to the worker of its destination. The switch of the product has a pool for each bank; here
     is one for all, so this one overflows a little less.
-
-    Args:
-        boundary: the boundary edges.
-        slots: of the whole switch.
-        workers: their number.
-        seed: of the order.
-
-    Returns:
-        The packets, and how many contributions found no slot.
     """
     sources, source = number_ids(boundary.source)
     destinations, destination = number_ids(boundary.destination)
@@ -166,12 +148,8 @@ def _play(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return for each destination the sums that leave the switch, 0 or 1, and what overflows.
 
-    Args:
-        order: int64[N], the sources as they arrive.
-        indptr: int64[N + 1].
-        destination: int32[E], those of the first source, then of the second, and so on.
-        fan_in: int64[D].
-        slots: how many are free.
+    `order`: int64[N], the sources as they arrive; `indptr`: int64[N + 1]; `destination`: int32[E];
+    `fan_in`: int64[D].
     """
     sums = np.zeros(len(fan_in), dtype=np.int64)
     overflowed = np.zeros(len(fan_in), dtype=np.int64)

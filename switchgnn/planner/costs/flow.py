@@ -62,13 +62,7 @@ def multicast_arrivals(
 ) -> Arrivals:
     """Return the arrivals when every edge is served by the feature of its source.
 
-    Args:
-        boundary: the boundary edges, length E.
-        block: int32[E].
-        sends: the sources of each block, in sending order.
-
-    Returns:
-        The packets in sending order, and the sums that they contribute to.
+    `block`: int32[E].
     """
     sent = (sends.block.astype(np.int64) << 32) | sends.source
     order = np.argsort(sent)
@@ -89,10 +83,6 @@ def simulate_flow(arrivals: Arrivals, rate: int = 1) -> Flow:
 
     Q(t) is worked out here as the running sum of f - rate above its running minimum. Behind
     the last arrival the queue drains; those steps are part of the arrays.
-
-    Args:
-        arrivals: in which order the packets enter, and what they complete.
-        rate: k of the paper.
     """
     steps, indptr = packet_steps(arrivals.block, rate)
     when = steps[arrivals.packet]
@@ -109,12 +99,8 @@ def packet_steps(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return in which steps packets enter, in one numbering as if no block had to drain.
 
-    Args:
-        block: integers[S], of each packet in the order of arrival, ascending from 1.
-        rate: packets per step.
-
-    Returns:
-        (int64[S], the step of each packet; int64[B + 1], the steps of each block)
+    `block`: integers[S]; `rate`: packets per step; returns (int64[S], the step of each packet;
+    int64[B + 1], the steps of each block).
     """
     blocks = int(block.max(initial=0))
     bounds = np.searchsorted(block, np.arange(1, blocks + 2))
@@ -128,14 +114,8 @@ def flow_of_sums(
 ) -> Flow:
     """Do what `simulate_flow` does, for sums whose first and last steps are known.
 
-    Args:
-        first: int64[R], as packet_steps numbers them.
-        last: int64[R].
-        indptr: int64[B + 1], the steps of each block.
-        rate: sums that leave per step.
-
-    Returns:
-        What happens over time.
+    `first`: int64[R], as packet_steps numbers them; `last`: int64[R]; `indptr`: int64[B + 1], the
+    steps of each block; `rate`: sums that leave per step.
     """
     completed = np.bincount(last, minlength=int(indptr[-1]))
     held = np.cumsum(np.bincount(first, minlength=int(indptr[-1])) - completed)
@@ -215,17 +195,7 @@ def plan_arrivals(plan: Plan, direction: Direction) -> Arriving:
 def reordered(
     plan: Plan, direction: Direction, arriving: Arriving, order: OrderStrategy
 ) -> Arriving:
-    """Return the same packets as another order strategy has them sent, with the plan's seed.
-
-    Args:
-        plan: the plan.
-        direction: one that it has.
-        arriving: its packets.
-        order: the other strategy.
-
-    Returns:
-        The packets in the new order.
-    """
+    """Return the same packets as another order strategy has them sent, with the plan's seed."""
     block, source, destination = packet_edges(plan, direction)
     numbers = _as_planned(source, plan)
     by_ends = np.lexsort((destination, numbers))

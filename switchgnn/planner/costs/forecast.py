@@ -33,16 +33,7 @@ def exchange_seconds(
     Both parts begin at once and share links. While blocks wait at their barriers, links carry the
     rows between hosts; features and sums wait behind these in queues.
 
-    Args:
-        plan: the plan; not the strawman's.
-        direction: one that it has.
-        width: numbers of a feature.
-        network: on which it is run.
-        rows: int64[W, W], the rows between hosts for the destinations that it leaves to them.
-        together: a slot holds all fragments of a feature, so only blocks have barriers.
-
-    Returns:
-        Seconds; 0 where nothing is exchanged.
+    `rows`: int64[W, W].
     """
     if not rows.any():
         return plan_seconds(plan, direction, width, network, together=together)
@@ -53,19 +44,7 @@ def exchange_seconds(
 
 
 def left_edges(plan: Plan, graph: Graph, direction: Direction) -> BoundaryEdges:
-    """Return the boundary edges into the destinations that a plan leaves to the hosts.
-
-    Args:
-        plan: the plan.
-        graph: what it was made for.
-        direction: of the exchange.
-
-    Returns:
-        The edges, in the order of `boundary_edges`.
-
-    Raises:
-        PlannerError: the plan was made for another graph.
-    """
+    """Return the boundary edges into the destinations that a plan leaves to the hosts."""
     if graph.digest() != plan.manifest.graph.digest:
         raise PlannerError(
             f"The plan was made for another graph than {graph.name}, so the rows between its "
@@ -94,12 +73,7 @@ class Forecast(Protocol):
         """Those of the exchanges."""
 
     def of_plan(self, plan: Plan, left: Rows) -> float:
-        """Return what they take with a plan.
-
-        Args:
-            plan: the plan.
-            left: the rows between hosts for the destinations that it leaves to them.
-        """
+        """Return what they take with a plan."""
 
     def of_hosts(self, rows: Rows) -> float:
         """Return what they take between hosts alone."""
@@ -154,15 +128,7 @@ def host_rows(
 ) -> Rows:
     """Count the rows that hosts send each other.
 
-    Args:
-        boundary: the boundary edges of the forward direction.
-        workers: W.
-        directions: those to count.
-        partial: send partial sums where they are fewer; else copies alone.
-        left: by direction bool[V], the destinations that count; None: all.
-
-    Returns:
-        The rows by direction.
+    `left`: by direction bool[V], the destinations that count.
     """
     rows = {}
     for direction in directions:
@@ -185,16 +151,7 @@ def way_of(plan: Plan, directions: tuple[Direction, ...]) -> str:
 
 
 def share_served(plan: Plan, boundary: BoundaryEdges, directions: tuple[Direction, ...]) -> float:
-    """Return the share of the destinations that the switch serves.
-
-    Args:
-        plan: the plan.
-        boundary: the boundary edges of the forward direction.
-        directions: those that count.
-
-    Returns:
-        From 0 to 1; 1 where there are no destinations.
-    """
+    """Return the share of the destinations that the switch serves."""
     ends = {Direction.FORWARD: boundary.destination, Direction.BACKWARD: boundary.source}
     left = sum(int(plan.left(each).sum()) for each in directions)
     every = sum(len(np.unique(ends[each])) for each in directions)
@@ -206,15 +163,8 @@ def verdict(
 ) -> str:
     """Return whether the switch pays.
 
-    Args:
-        own: the way of the plan.
-        seconds: predicted, by the ways of costs/forecast.py.
-        served: the share of the destinations that the switch serves.
-        mtu: bytes of the largest IP packet between hosts.
-        both: the seconds are those of an exchange in each direction.
-
-    Returns:
-        One sentence.
+    `mtu`: bytes of the largest IP packet between hosts; `both`: the seconds are those of an
+    exchange in each direction.
     """
     exchange = "exchanges of both directions are" if both else "an exchange is"
     host = min((HOST_PARTIAL, HOST), key=seconds.__getitem__)

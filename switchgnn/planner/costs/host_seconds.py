@@ -58,13 +58,7 @@ def host_seconds(rows: NDArray[np.int64], width: int, network: Network) -> float
     worker spreads the groups of frames for each receiver evenly over its time. Frames queue on the
     link of their sender and then on that of their receiver.
 
-    Args:
-        rows: int64[W, W], rows from worker a to worker b.
-        width: numbers of a row.
-        network: on which it is run.
-
-    Returns:
-        Seconds; 0 where nothing is sent.
+    `rows`: int64[W, W], rows from worker a to worker b.
     """
     frames = _Frames.of(rows, width, network)
     if not len(frames.sender):
@@ -77,14 +71,7 @@ def shared_seconds(rows: NDArray[np.int64], width: int, network: Network, rounds
 
     Features and sums queue on the same links as the frames between hosts, in groups of eight.
 
-    Args:
-        rows: int64[W, W], rows from worker a to worker b.
-        width: numbers of a row.
-        network: on which it is run.
-        rounds: what goes over the switch.
-
-    Returns:
-        Seconds.
+    `rows`: int64[W, W], rows from worker a to worker b.
     """
     return _Frames.of(rows, width, network).picoseconds(network, rounds) / PICOSECONDS
 
@@ -94,13 +81,8 @@ def packed_frames(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Count the frames between hosts, and their bytes.
 
-    Args:
-        rows: int64[W, W], rows from worker a to worker b.
-        width: numbers of a row.
-        mtu: bytes of the largest IP packet.
-
-    Returns:
-        (int64[W, W], int64[W, W])
+    `rows`: int64[W, W], rows from worker a to worker b; `mtu`: bytes of the largest IP packet;
+    returns (int64[W, W], int64[W, W]).
     """
     run = rows * (_NUMBER_BYTES * width)
     frames = -(-run // (packed_frame_bytes(mtu) - _HEADERS_BYTES))
@@ -157,12 +139,7 @@ class _Frames:
         )
 
     def picoseconds(self, network: Network, rounds: Rounds = _NO_ROUNDS) -> int:
-        """Return what the exchange takes.
-
-        Args:
-            network: on which it is run.
-            rounds: what goes over the switch at the same time.
-        """
+        """Return what the exchange takes."""
         full = packed_frame_bytes(network.mtu)
         through = _exchange(
             indptr_of(np.bincount(self.sender, minlength=self.workers)),
@@ -240,32 +217,9 @@ def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
     are wide frames leave at a rate a quarter above a window per round trip, in bursts of up to
     eight.
 
-    Args:
-        indptr: int64[W + 1], the frames of each sender.
-        sender: int64[N].
-        receiver: int64[N].
-        time: int64[N], of each frame on a link.
-        confirms: int64[N], how many frames its acknowledgement confirms; 0: none is wanted.
-        way: from one end of a link to the other.
-        ack: time of an acknowledgement on a link.
-        switch_work: of the switch for each frame.
-        marking: a frame that waits longer at the switch comes marked.
-        window: frames in flight, at most.
-        first_window: of them at the beginning.
-        group_indptr: see `Rounds`.
-        group_worker: see there.
-        packets: see there.
-        passes: see there.
-        sum_indptr: see there.
-        sum_worker: see there.
-        sums: see there.
-        feature: see there.
-        group_ack: `ack` there.
-        group_window: `window` there.
-        rest: see there.
-        loop_pass: of the switch for a pass; 0: none.
-        barrier: of DONE and ADVANCE on a link.
-        barrier_work: of a barrier beside its frames.
+    `indptr`: int64[W + 1], the frames of each sender; `sender`: int64[N]; `receiver`: int64[N];
+    `time`: int64[N], of each frame on a link; `confirms`: int64[N], how many frames its
+    acknowledgement confirms.
     """
     at_switch, at_receiver, ack_at_switch, ack_at_sender = 0, 1, 2, 3
     begin, report, done_at_switch = -6, -5, -4

@@ -155,18 +155,7 @@ def report_direction(
     frames: Frames,
     others: Mapping[str, Packets | None],
 ) -> DirectionReport:
-    """Count one direction of a plan.
-
-    Args:
-        plan: the plan.
-        direction: one that it has.
-        boundary: the edges of that direction.
-        frames: what a packet weighs.
-        others: more ways by name; None for one that is left out.
-
-    Returns:
-        The numbers of that direction.
-    """
+    """Count one direction of a plan."""
     manifest, workers = plan.manifest, plan.manifest.workers
     record = manifest.direction(direction)
     said = record.prediction
@@ -306,18 +295,7 @@ def report_leaf_spine_direction(
     frames: Frames,
     barrier_bytes: int,
 ) -> LeafSpineDirection:
-    """Count one direction of a plan on a leaf-spine.
-
-    Args:
-        parts: the parts of the switches.
-        record: the direction.
-        boundary: its edges.
-        frames: what a packet weighs.
-        barrier_bytes: of the frame of a barrier.
-
-    Returns:
-        The plan beside other ways, and the slots in use.
-    """
+    """Count one direction of a plan on a leaf-spine."""
     said, leaf_spine = predict_leaf_spine(parts, record), parts.leaf_spine
     copies = crossing_copies(boundary, leaf_spine)
     packets = {

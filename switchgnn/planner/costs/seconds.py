@@ -95,16 +95,6 @@ def plan_seconds(
     Workers send the features of a block one behind another. A sum is complete when its last
     contribution has been added, and queues for its worker. A worker with all its sums reports to
     the barrier, which opens the next fragment, the next block or the next exchange.
-
-    Args:
-        plan: the plan; not the strawman's.
-        direction: one that it has.
-        width: numbers of a feature.
-        network: on which it is run.
-        together: a slot holds all fragments of a feature, so only blocks have barriers.
-
-    Returns:
-        Seconds; 0 where nothing is exchanged.
     """
     traffic = _Traffic(plan, direction)
     widths = Counter(fragment_lanes(width, plan.manifest.lanes))
@@ -153,18 +143,7 @@ class Rounds:
 def plan_rounds(
     plan: Plan, direction: Direction, width: int, network: Network, *, together: bool = False
 ) -> Rounds:
-    """Return what an exchange sends over the switch from one barrier to the next.
-
-    Args:
-        plan: the plan, with at least one block in that direction; not the strawman's.
-        direction: one that it has.
-        width: numbers of a feature.
-        network: on which it is run.
-        together: a slot holds all fragments of a feature, so only blocks have barriers.
-
-    Returns:
-        The rounds.
-    """
+    """Return what an exchange sends over the switch from one barrier to the next."""
     return _Traffic(plan, direction).rounds(
         fragment_lanes(width, plan.manifest.lanes), network, together=together
     )
@@ -238,13 +217,7 @@ class _Traffic:
         return int(self._of_blocks(self._switch(size, network), size, network).sum())
 
     def rounds(self, lanes: Sequence[int], network: Network, *, together: bool) -> Rounds:
-        """Return what goes over the switch from one barrier to the next.
-
-        Args:
-            lanes: numbers in each fragment of a feature.
-            network: with links and loop.
-            together: fragments have no barriers between them.
-        """
+        """Return what goes over the switch from one barrier to the next."""
         added = {each: self._switch(frame_bytes(each), network) for each in set(lanes)}
         alone = {
             each: self._of_blocks(found, frame_bytes(each), network)
@@ -268,12 +241,7 @@ class _Traffic:
         )
 
     def _groups(self, added: _Added, times: int) -> dict[str, NDArray[np.int64]]:
-        """Return the groups and sums of `Rounds`.
-
-        Args:
-            added: what the switch does.
-            times: how often a packet makes its passes in a round.
-        """
+        """Return the groups and sums of `Rounds`."""
         order = np.lexsort((self._turn, self._worker, self._block))
         share = self._block * self._workers + self._worker
         begins = self._turn[order] % GROUP == 0
@@ -338,10 +306,7 @@ class _Traffic:
         A packet waits until fewer than a window before it are unconfirmed, and until the first
         group that is not confirmed is near enough. Groups are confirmed in any order.
 
-        Args:
-            through: int64[S], when each packet has been added.
-            size: bytes of a frame.
-            network: with the window.
+        `through`: int64[S], when each packet has been added; `size`: bytes of a frame.
         """
         order, turn = self._of_worker, self._turn[self._of_worker]
         link = self._block[order] * self._workers + self._worker[order]
@@ -365,8 +330,7 @@ class _Traffic:
     def _passes(self, splits: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return int64[S], passes of each packet but the first.
 
-        Args:
-            splits: int64[K], passes that an entry takes beyond its own.
+        `splits`: int64[K], passes that an entry takes beyond its own.
         """
         passes: NDArray[np.int64] = np.add.reduceat(1 + splits, self._entry) - 1
         return passes
@@ -376,14 +340,9 @@ class _Traffic:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Let the loop serve one packet after another.
 
-        Args:
-            arrival: int64[S].
-            splits: int64[K], passes that an entry takes beyond its own.
-            service: picoseconds of a pass.
-
-        Returns:
-            (int64[K], when each entry adds; int64[S], when the loop begins with each packet;
-            int64[S], when each packet is through)
+        `arrival`: int64[S]; `splits`: int64[K], passes that an entry takes beyond its own;
+        `service`: picoseconds of a pass; returns (int64[K], when each entry adds; int64[S], when
+        the loop begins with each packet; int64[S], when each packet is through).
         """
         passes = self._passes(splits)
         order = np.lexsort((self._worker, arrival, self._block))
@@ -405,11 +364,9 @@ class _Traffic:
     ) -> NDArray[np.int64]:
         """Return int64[R], when each sum is complete: of one entry one sum per pass.
 
-        Args:
-            last: int64[R], the entry that completes each sum.
-            when: int64[K], when each entry begins to add.
-            begin: int64[S], when the loop begins with each packet.
-            service: picoseconds of a pass.
+        `last`: int64[R], the entry that completes each sum; `when`: int64[K], when each entry
+        begins to add; `begin`: int64[S], when the loop begins with each packet; `service`:
+        picoseconds of a pass.
         """
         order = np.lexsort((self._sum_bank, last))
         before = np.empty(len(last), dtype=np.int64)
@@ -430,8 +387,7 @@ class _Traffic:
     def _split_passes(self, last: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return int64[K], passes that an entry takes more as sums leave.
 
-        Args:
-            last: int64[R], the entry that completes each sum.
+        `last`: int64[R], the entry that completes each sum.
         """
         used = self._plan.switch.entry_expected[entries_of(self._plan, self._direction)] > 0
         highest = used.shape[1] - 1 - np.argmax(used[:, ::-1], axis=1)
@@ -450,11 +406,8 @@ class _Traffic:
     ) -> NDArray[np.int64]:
         """Return int64[B], when the last sum or acknowledgement of each block has left the switch.
 
-        Args:
-            complete: int64[R], when each sum is complete.
-            through: int64[S], when each packet has been added.
-            size: bytes of a frame.
-            network: with the links.
+        `complete`: int64[R], when each sum is complete; `through`: int64[S], when each packet has
+        been added; `size`: bytes of a frame.
         """
         asks = self._asks
         key = np.concatenate(
@@ -501,13 +454,8 @@ def shared_work(
 ) -> NDArray[np.int64]:
     """Return what processors take at least: each its own work, or some cores all of it.
 
-    Args:
-        hosts: int64[B, W], picoseconds of each host.
-        switch: int64[B], picoseconds of the switch.
-        cores: that all of them share, or None.
-
-    Returns:
-        int64[B], picoseconds.
+    `hosts`: int64[B, W], picoseconds of each host; `switch`: int64[B], picoseconds of the switch;
+    returns int64[B], picoseconds.
     """
     longest: NDArray[np.int64] = np.maximum(hosts.max(axis=1), switch)
     if cores is not None:
@@ -523,13 +471,8 @@ def served(
     The last one that found its queue empty began the row that a customer is in, so it ends at the
     largest of arrival + the services from there on.
 
-    Args:
-        arrival: int64[N], ascending in each queue.
-        service: int64[N], how long each takes.
-        queue: integers[N], ascending from 0.
-
-    Returns:
-        int64[N].
+    `arrival`: int64[N], ascending in each queue; `service`: int64[N], how long each takes; `queue`:
+    integers[N], ascending from 0; returns int64[N].
     """
     if not len(arrival):
         return np.zeros(0, dtype=np.int64)
@@ -546,13 +489,8 @@ def drained(
 ) -> NDArray[np.int64]:
     """Return when the last customer of each queue has been served, first in, first out.
 
-    Args:
-        arrival: int64[N].
-        service: int64[N], how long each takes.
-        queue: integers[N].
-
-    Returns:
-        int64[Q], of those queues that have customers, ascending.
+    `arrival`: int64[N]; `service`: int64[N], how long each takes; `queue`: integers[N]; returns
+    int64[Q], of those queues that have customers, ascending.
     """
     if not len(arrival):
         return np.zeros(0, dtype=np.int64)

@@ -54,17 +54,7 @@ class MemoryPoint:
 
 
 def study_partitions(graph: Graph, most: int, seed: int, tell: Progress) -> list[PartitionPoint]:
-    """Partition with METIS for 2, 4, 8, ... up to `most` workers, and for `most`.
-
-    Args:
-        graph: what is partitioned.
-        most: the largest number of workers.
-        seed: of METIS.
-        tell: called at each number of workers.
-
-    Returns:
-        One point for each number of workers, ascending.
-    """
+    """Partition with METIS for 2, 4, 8, ... up to `most` workers, and for `most`."""
     counts = [2**power for power in range(1, MAX_WORKERS.bit_length()) if 2**power < most]
     points = []
     for workers in [*counts, most]:
@@ -103,12 +93,7 @@ def neighbour_counts(boundary: BoundaryEdges) -> NDArray[np.int64]:
 
 
 def share_of_most(counts: NDArray[np.int64], share: float) -> float:
-    """Return the share of everything that those with the most have.
-
-    Args:
-        counts: descending.
-        share: how many of them, as 0.2.
-    """
+    """Return the share of everything that those with the most have."""
     return float(counts[: round(share * len(counts))].sum() / counts.sum()) if len(counts) else 0.0
 
 
@@ -121,15 +106,7 @@ def study_memory(
 ) -> list[MemoryPoint]:
     """Plan with slots for 1 % to 100 % of the boundary vertices.
 
-    Args:
-        graph: what is planned for.
-        assignment: int32[V]; in place of the partition that the presets choose.
-        presets: by name.
-        seed: of the plans.
-        tell: called at each size.
-
-    Returns:
-        One point for each number of slots, ascending.
+    `assignment`: int32[V].
     """
     boundary = boundary_edges(graph, assignment)
     vertices, copies = len(boundary.vertices()), boundary.host_packets()

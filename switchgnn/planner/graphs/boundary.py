@@ -87,9 +87,7 @@ class BoundaryEdges:
 def holders(vertex: NDArray[np.int32], worker: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Return uint8[largest id + 1], the worker of each vertex that occurs; 0 of the others.
 
-    Args:
-        vertex: int32[E], vertex ids.
-        worker: uint8[E], who holds each.
+    `vertex`: int32[E], vertex ids; `worker`: uint8[E], who holds each.
     """
     holder = np.zeros(int(vertex.max(initial=-1)) + 1, dtype=np.uint8)
     holder[vertex] = worker

@@ -28,9 +28,6 @@ def load_digits(neighbours: int = DIGITS_NEIGHBOURS) -> Graph:
 
     1,797 vertices (8 x 8 images), 64 features in [0, 1], 10 classes. Distances are exact
     (whole numbers) and ties go to the lower id, so every machine gets the same graph.
-
-    Args:
-        neighbours: k, from 1 to 1,796.
     """
     table = _digits_table()
     pixels, labels = table[:, :64], table[:, 64]
@@ -96,11 +93,7 @@ def is_bundled(spec: str) -> bool:
 
 
 def load_bundled(spec: str) -> Graph:
-    """Return the graph that a name says: ``digits``, ``karate``, or ``digits:NEIGHBOURS``.
-
-    Raises:
-        PlannerError: the name is malformed.
-    """
+    """Return the graph that a name says: ``digits``, ``karate``, or ``digits:NEIGHBOURS``."""
     if spec in BUNDLED:
         return BUNDLED[spec]()
     text = spec.removeprefix(DIGITS_PREFIX)

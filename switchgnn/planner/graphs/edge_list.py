@@ -29,10 +29,6 @@ def load_edge_list(path: Path, *, directed: bool) -> Graph:
     Ids stay as they are if at least half of 0..max occur (those that do not are isolated
     vertices). Otherwise they are renumbered 0..V-1 in ascending order, and
     `Graph.original_ids` holds the ids of the file.
-
-    Raises:
-        PlannerError: unreadable file, a line that is not two whole numbers, a negative id,
-            an id from 2^31 on, or no edges.
     """
     text = _read_text(path)
     header, delimiter = _look_ahead(text)

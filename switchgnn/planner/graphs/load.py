@@ -17,21 +17,7 @@ EDGE_LIST_SUFFIXES = (".txt", ".csv", ".tsv", ".edges", ".el")
 
 
 def load_graph(spec: str, *, directed: bool | None = None) -> Graph:
-    """Load the graph that `spec` names.
-
-    Args:
-        spec: `digits`, `digits:NEIGHBOURS`, `karate`, `random:VERTICES:EDGES:SEED`,
-            `reddit-like:SCALE:SEED` (also `yelp-like`, `products-like`), or a path: an edge list
-            (.txt .csv .tsv .edges .el),
-            a SciPy or NumPy archive (.npz), or a Planetoid data set (`ind.NAME.graph`, or
-            `FOLDER/NAME`). A file of the same name as a bundled graph needs a `./`.
-        directed: None does what the format says: an edge list is undirected, an archive is
-            taken as stored, the others are undirected. True or False overrides that for
-            edge lists and archives.
-
-    Raises:
-        PlannerError: missing or unreadable file, bad content, or an unknown kind of file.
-    """
+    """Load the graph that `spec` names."""
     if load_bundled.is_bundled(spec):
         _refuse_directed(spec, directed)
         return load_bundled.load_bundled(spec)

@@ -37,17 +37,6 @@ def load_npz(path: Path, *, directed: bool = True, limit: UnpackLimit = PACKED) 
 
     Row u holds the vertices that u contributes to. What `scipy.sparse.save_npz` writes for a
     square CSR matrix is read too; its stored zeros are not edges. Other arrays are not read.
-
-    Args:
-        path: the archive.
-        directed: False adds the reverse of every edge.
-        limit: how much it may unpack to.
-
-    Returns:
-        The graph, with the name of the file.
-
-    Raises:
-        PlannerError: unreadable file, missing or unusable arrays.
     """
     try:
         arrays = read_npz(path, _KINDS, remedy=_REMEDY, limit=limit, others=True)

@@ -140,9 +140,6 @@ def read_inert_pickle(path: Path) -> object:
     """Read a pickle of plain numbers, lists, dictionaries, arrays and CSR matrices.
 
     Arrays come back as InertArray, matrices as InertMatrix.
-
-    Raises:
-        PlannerError: missing file, or a pickle that holds or asks for anything else.
     """
     try:
         data = read_regular(path)
@@ -196,9 +193,6 @@ def load_planetoid(folder: Path, name: str) -> Graph:
     The split is the published one: the first len(y) vertices train, the next 500 validate,
     those of test.index test. Vertices that test.index leaves out (Citeseer has such) get
     zero features and the class 0. The files are pickles, but nothing in them is run.
-
-    Raises:
-        PlannerError: a file is missing or does not hold what it should.
     """
     neighbours = read_inert_pickle(_file(folder, name, "graph"))
     tables = _read_tables(folder, name)
@@ -313,11 +307,7 @@ def _matrix(path: Path) -> NDArray[np.float32]:
 
 
 def _check_room(rows: int, columns: int, where: str) -> None:
-    """Refuse a table whose size a few bytes of a file could have said.
-
-    Raises:
-        PlannerError: it is too large.
-    """
+    """Refuse a table whose size a few bytes of a file could have said."""
     # Beside its features a vertex has a class, and more.
     size = rows * (columns + 2) * np.dtype(np.float32).itemsize
     if size > _MOST_FEATURE_BYTES:

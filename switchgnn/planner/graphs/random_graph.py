@@ -20,10 +20,6 @@ def load_random(spec: str) -> Graph:
     """Return the undirected graph that a name says; the same name gives the same graph.
 
     Every set of that many edges is equally likely.
-
-    Raises:
-        PlannerError: the name is malformed, or the edges do not fit.
-        TooLargeError: the graph has no room in memory.
     """
     fields = spec.removeprefix(PREFIX).split(":")
     readable = all(field.isdecimal() and len(field) <= _MOST_DIGITS for field in fields)

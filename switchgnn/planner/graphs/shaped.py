@@ -92,15 +92,6 @@ def load_shaped(spec: str) -> Graph:
 
     The last one is kept: at the paper's sizes drawing takes minutes, and who partitions, plans
     and compares loads it at each step.
-
-    Args:
-        spec: `reddit-like:SCALE:SEED`, or another of SHAPES. Vertices are in proportion to
-            SCALE; communities to its root. The mean degree stays as long as a community has
-            room for it.
-
-    Raises:
-        PlannerError: the name is malformed, or the scale too small or too large.
-        TooLargeError: the graph has no room in memory.
     """
     found = _NAME.fullmatch(spec)
     if found is None:

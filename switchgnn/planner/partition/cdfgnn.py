@@ -59,12 +59,7 @@ def cdfgnn_name(leaves: int, gamma: float | None = None) -> str:
 
 
 def find_cdfgnn(name: str) -> partial[NDArray[np.int32]]:
-    """Return the strategy that is called `cdfgnn:LEAVES` or `cdfgnn:LEAVES:GAMMA`.
-
-    Raises:
-        KeyError: that is the name of something else.
-        PlannerError: the number of leaves is not one, or gamma is not from 0 to 1.
-    """
+    """Return the strategy that is called `cdfgnn:LEAVES` or `cdfgnn:LEAVES:GAMMA`."""
     if name.partition(":")[0] != CDFGNN:
         raise KeyError(name)
     found = _NAME.fullmatch(name)
@@ -82,21 +77,8 @@ def cdfgnn(
 ) -> NDArray[np.int32]:
     """Give one vertex after another to the worker with the least score, see above.
 
-    Args:
-        graph: directions count for the number of edges of a worker alone: those that lead to its
-            vertices.
-        workers: their number, divided over the leaves as `even_leaf_spine` does.
-        seed: of the order of edges with the same sum of degrees.
-        leaves: with one, gamma only makes copies cheaper beside shares.
-        gamma: the weight of copies between leaves, from 0 to 1; copies between workers have the
-            rest.
-
-    Returns:
-        int32[V], 0 <= worker < workers; every worker has a vertex, and none more than
-        MOST_SHARE * V / workers, rounded up.
-
-    Raises:
-        PlannerError: impossible numbers of workers or leaves.
+    `leaves`: with one, gamma only makes copies cheaper beside shares; returns int32[V], 0 <= worker
+    < workers; every worker has a vertex, and none more than MOST_SHARE * V / workers, rounded up.
     """
     check_workers(graph, workers)
     leaf_spine = even_leaf_spine(workers, leaves, spines=1)
@@ -122,15 +104,6 @@ def stream_vertices(graph: Graph, leaf_spine: LeafSpine, seed: int, gamma: float
     """Give all vertices away, one by one; see `cdfgnn`.
 
     A worker may be left without one.
-
-    Args:
-        graph: the graph, with V vertices.
-        leaf_spine: which worker is attached to which leaf.
-        seed: of the order among vertices that are equal.
-        gamma: the weight of copies between leaves, from 0 to 1.
-
-    Returns:
-        The order, and the worker of each vertex.
     """
     vertices, workers = graph.vertices, leaf_spine.workers
     indptr, indices = symmetric_rows(*graph.edges(), vertices)
@@ -160,13 +133,8 @@ def by_degree_sum(
     Efficient and Balanced Graph Partition Algorithm for the Subgraph-Centric Programming Model on
     Large-scale Power-law Graphs", abstract). Vertices without edges come last.
 
-    Args:
-        indptr: int64[V + 1], rows of an undirected simple graph.
-        indices: int32[2E].
-        seed: of the order of edges with the same sum.
-
-    Returns:
-        int32[V].
+    `indptr`: int64[V + 1], rows of an undirected simple graph; `indices`: int32[2E]; returns
+    int32[V].
     """
     degree = np.diff(indptr)
     source = np.repeat(np.arange(len(degree), dtype=np.int32), degree)
@@ -196,17 +164,10 @@ def _stream(  # noqa: PLR0917 - numba takes them by place
 ) -> NDArray[np.float64]:
     """Fill `assignment`, and return the score that each vertex got.
 
-    Args:
-        order: int32[V], in which vertices come.
-        indptr: int64[V + 1], rows of the undirected simple graph.
-        indices: int32[2E].
-        edges: int64[V], the edges that lead to each vertex.
-        leaf_of: int32[W], the leaf of each worker.
-        gamma: see `cdfgnn`.
-        most: the most vertices that a worker may get; all workers together V at least.
-        has: bool[V, W], False; [x, i] becomes whether worker i has a copy of x.
-        leaf_has: bool[V, L], False; the same of leaves.
-        assignment: int32[V].
+    `order`: int32[V], in which vertices come; `indptr`: int64[V + 1], rows of the undirected simple
+    graph; `indices`: int32[2E]; `edges`: int64[V], the edges that lead to each vertex; `leaf_of`:
+    int32[W], the leaf of each worker; `has`: bool[V, W], False; `leaf_has`: bool[V, L], False;
+    `assignment`: int32[V].
     """
     vertices, workers = has.shape
     leaves = leaf_has.shape[1]

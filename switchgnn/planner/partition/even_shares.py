@@ -23,13 +23,8 @@ def even_shares(
     Those with the fewest neighbours leave a worker that has too many; the workers with the
     fewest vertices take them. Nothing but the degrees is known of the graph.
 
-    Args:
-        part: int32[V].
-        workers: at most V.
-        degree: integers[V].
-
-    Returns:
-        int32[V]; no share is above MOST_SHARE * V / workers, rounded up.
+    `part`: int32[V]; `degree`: integers[V]; returns int32[V]; no share is above MOST_SHARE * V /
+    workers, rounded up.
     """
     most = math.ceil(MOST_SHARE * len(part) / workers)
     shares = np.bincount(part, minlength=workers)

@@ -178,16 +178,7 @@ def g3(graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
     the result is the best state seen, each vertex moves at most once, and hubs do not go
     back and forth. It ends when no pair among the candidates helps, or at GAMMA.
 
-    Args:
-        graph: directions of edges do not matter.
-        workers: their number.
-        seed: of METIS.
-
-    Returns:
-        int32[V], 0 <= worker < workers; every worker has a vertex.
-
-    Raises:
-        PlannerError: fewer than 1, more than 128, or more workers than vertices.
+    Returns int32[V], 0 <= worker < workers; every worker has a vertex.
     """
     return _two_stages(graph, workers, seed, swap_while_better)
 
@@ -198,16 +189,7 @@ def g3_literal(graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
     The result may be worse than what stage 1 gave: each swap takes the vertex with the most remote
     neighbours, whatever becomes of the counts and of the sums of degrees.
 
-    Args:
-        graph: the graph, with V vertices.
-        workers: their number.
-        seed: of METIS.
-
-    Returns:
-        int32[V], 0 <= worker < workers; every worker has a vertex.
-
-    Raises:
-        PlannerError: as `g3`.
+    Returns int32[V], 0 <= worker < workers; every worker has a vertex.
     """
     return _two_stages(graph, workers, seed, swap_literally)
 
@@ -322,13 +304,7 @@ class _Swapper:
         return False
 
     def _lowest(self, worker: int, inside: int, sign: int) -> NDArray[np.int32]:
-        """Return free vertices of a worker, by the neighbours that they have outside of another.
-
-        Args:
-            worker: whose.
-            inside: the other one, or the same.
-            sign: 1: fewest first, -1: most first.
-        """
+        """Return free vertices of a worker, by the neighbours that they have outside of another."""
         counts = self._counts
         best = np.empty(_CANDIDATES, dtype=np.int32)
         rank = np.empty(_CANDIDATES, dtype=np.int64)

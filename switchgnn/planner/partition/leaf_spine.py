@@ -46,19 +46,7 @@ class LeafSpine:
 
 
 def even_leaf_spine(workers: int, leaves: int, spines: int) -> LeafSpine:
-    """Divide workers over leaves as evenly as can be.
-
-    Args:
-        workers: their number.
-        leaves: their number, from 1 to `workers`.
-        spines: their number, at least 1.
-
-    Returns:
-        The leaf-spine; leaf sizes differ by one worker at most.
-
-    Raises:
-        PlannerError: a leaf without a worker, or no leaf or no spine.
-    """
+    """Divide workers over leaves as evenly as can be."""
     if leaves < 1 or spines < 1:
         raise PlannerError(f"{leaves} leaves and {spines} spines are too few: take one at least")
     if leaves > workers:

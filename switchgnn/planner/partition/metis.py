@@ -92,25 +92,9 @@ def partition_vertices(
     may be anything: directions, duplicates and self-loops do not matter. Part sizes are as
     METIS leaves them: a few percent apart, and on odd graphs even 0.
 
-    Args:
-        source: integers[E], 0 <= id < vertices.
-        destination: integers[E].
-        vertices: the number of vertices, isolated ones included.
-        parts: at least 1.
-        seed: the same seed gives the same partition.
-        weights: integers[vertices], from 1; parts get about equal sums of them. None: about
-            equal numbers of vertices.
-        shares: from 1, one per part: parts are as large as these are to one another. None: they
-            are about equal.
-        volume: keep down the communication volume, the number of (vertex, other part that
-            it has a neighbour in), instead of the number of edges between parts.
-        most_edges: of graphs with more, counting both directions, a random sample is cut.
-
-    Returns:
-        int32[vertices], the part of each vertex, 0 <= part < parts.
-
-    Raises:
-        PlannerError: METIS is not installed or fails, or there are too many edges for it.
+    `source`: integers[E], 0 <= id < vertices; `destination`: integers[E]; `weights`:
+    integers[vertices], from 1; `shares`: from 1, one per part: parts are as large as these are to
+    one another; returns int32[vertices], the part of each vertex, 0 <= part < parts.
     """
     if parts == 1:
         return np.zeros(vertices, dtype=np.int32)
@@ -139,13 +123,8 @@ def symmetric_rows(
 
     Edges that are these rows already, as those of an undirected Graph, are not copied.
 
-    Args:
-        source: integers[E], 0 <= id < vertices.
-        destination: integers[E].
-        vertices: the number of vertices.
-
-    Returns:
-        (indptr int64[vertices + 1], indices int32[2E']), rows ascending.
+    `source`: integers[E], 0 <= id < vertices; `destination`: integers[E]; returns (indptr
+    int64[vertices + 1], indices int32[2E']), rows ascending.
     """
     u = source.astype(np.int32, copy=False)
     v = destination.astype(np.int32, copy=False)

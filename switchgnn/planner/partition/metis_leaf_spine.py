@@ -40,12 +40,7 @@ def metis_leaf_spine_name(leaves: int) -> str:
 
 
 def find_metis_leaf_spine(name: str) -> partial[NDArray[np.int32]]:
-    """Return the strategy that is called `metis-leaf-spine:LEAVES`.
-
-    Raises:
-        KeyError: that is the name of something else.
-        PlannerError: the number of leaves is not one.
-    """
+    """Return the strategy that is called `metis-leaf-spine:LEAVES`."""
     if name.partition(":")[0] != _KIND:
         raise KeyError(name)
     found = _NAME.fullmatch(name)
@@ -60,9 +55,6 @@ def partition_for_leaf_spine(partition: str | None, leaf_spine: LeafSpine | None
     """Complete the name of a partition that is made for a number of leaves.
 
     `metis-leaf-spine` and `cdfgnn` without a number are for the leaves that there are.
-
-    Raises:
-        PlannerError: the name is for another number of leaves.
     """
     if leaf_spine is None or partition is None:
         return partition
@@ -85,17 +77,7 @@ def metis_leaf_spine(graph: Graph, workers: int, seed: int, *, leaves: int) -> N
     between them and one with a small communication volume, and then each part for the workers of
     its leaf. The fewest packets between leaves and spines win, with every sum in one block.
 
-    Args:
-        graph: directions count when the ways are compared.
-        workers: their number, divided over the leaves as `even_leaf_spine` does.
-        seed: of METIS.
-        leaves: with one it is `partition_workers`.
-
-    Returns:
-        int32[V], 0 <= worker < workers; every worker has a vertex.
-
-    Raises:
-        PlannerError: the number of workers or of leaves is impossible.
+    Returns int32[V], 0 <= worker < workers; every worker has a vertex.
     """
     check_workers(graph, workers)
     leaf_spine = even_leaf_spine(workers, leaves, spines=1)

@@ -53,9 +53,6 @@ def run_ranks(ranks: int, command: Sequence[str]) -> None:
     """Run a command as several ranks on this machine, for as long as it takes.
 
     An exception such as KeyboardInterrupt ends all of them.
-
-    Raises:
-        PlannerError: mpirun is missing, or a rank fails; with the last line that it wrote.
     """
     with _for_words() as said:
         code = _wait(_start(ranks, command, said))
@@ -122,12 +119,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def why_failed(said: str, code: int) -> str:
-    """Return the last line of the rank that failed first, or else what mpirun says.
-
-    Args:
-        said: output of the ranks and of Open MPI's mpirun.
-        code: how mpirun ended.
-    """
+    """Return the last line of the rank that failed first, or else what mpirun says."""
     lines = said.splitlines()
     found = next(
         (match for line in lines for each in _CULPRITS if (match := each.search(line))), None
@@ -190,17 +182,7 @@ def ptscotch(graph: Graph, workers: int, seed: int, *, ranks: int) -> NDArray[np
     The same arguments give the same assignment, another number of ranks another one. Shards
     lie in the folder for temporary files until it is done.
 
-    Args:
-        graph: directions do not matter.
-        workers: their number.
-        seed: of PT-Scotch.
-        ranks: at most as many as the graph has vertices.
-
-    Returns:
-        int32[V], 0 <= worker < workers; every worker has a vertex.
-
-    Raises:
-        PlannerError: impossible numbers, something is not installed, or a rank fails.
+    Returns int32[V], 0 <= worker < workers; every worker has a vertex.
     """
     check_workers(graph, workers)
     missing = ptscotch_missing()
@@ -215,12 +197,7 @@ def ptscotch(graph: Graph, workers: int, seed: int, *, ranks: int) -> NDArray[np
 
 
 def find_ptscotch(name: str) -> partial[NDArray[np.int32]]:
-    """Return the strategy that is called `ptscotch:RANKS`.
-
-    Raises:
-        KeyError: that is the name of something else.
-        PlannerError: the number of ranks is not one.
-    """
+    """Return the strategy that is called `ptscotch:RANKS`."""
     if name.partition(":")[0] != "ptscotch":
         raise KeyError(name)
     found = _NAME.fullmatch(name)

@@ -61,17 +61,7 @@ class PTScotch:
         their mean, and sometimes a little more: PT-Scotch chooses that, and ignores what a
         caller of ParMETIS's interface asks for.
 
-        Args:
-            shard: of this rank.
-            parts: at least 1.
-            seed: not negative.
-            communicator: the address of the MPI communicator of all ranks.
-
-        Returns:
-            int32[n], the part of each vertex of the shard.
-
-        Raises:
-            PlannerError: PT-Scotch fails.
+        Returns int32[n], the part of each vertex of the shard.
         """
         number = self.number
         starts, indptr, indices = (
@@ -118,9 +108,6 @@ def load_ptscotch(edges: int = 0) -> PTScotch:
 
     One thread for each rank, and the algorithms that give the same result each time: with
     more threads Scotch does not even repeat itself on one rank.
-
-    Raises:
-        PlannerError: it is not installed, or counts with too few bits.
     """
     os.environ["SCOTCH_PTHREAD_NUMBER"] = "1"
     os.environ["SCOTCH_DETERMINISTIC"] = "1"  # not read up to 7.0.8; see its README.md

@@ -52,16 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def partition_shards(world: "MPI.Comm", folder: Path, out: Path, workers: int, seed: int) -> None:
     """Read a shard, partition with the other ranks, and at rank 0 write the assignment.
 
-    Args:
-        world: the communicator of all ranks; there are as many as shards.
-        folder: where this rank's shard is.
-        out: the file `.npy` that rank 0 writes: int32[V], the worker of each vertex.
-        workers: from 1 to 128, at most V.
-        seed: not negative.
-
-    Raises:
-        PlannerError: shards that do not fit the ranks or each other, impossible arguments, or
-            a library that is missing or fails.
+    `out`: int32[V].
     """
     shard = _read(world, folder, out)
     _check(world, shard, workers, seed)

@@ -57,14 +57,6 @@ def write_shards(graph: Graph, ranks: int, folder: str | Path) -> None:
     Every edge is stored in both directions, whatever the graph's are: an undirected graph is
     what partitioners take. Shards have about equal numbers of vertices and edges together. All
     appear at once, in place of older shards or of an empty folder.
-
-    Args:
-        graph: what is to be partitioned.
-        ranks: the number of shards, from 1 to the number of vertices.
-        folder: made if it is not there.
-
-    Raises:
-        PlannerError: more ranks than vertices, or a folder that cannot be written.
     """
     if not 1 <= ranks <= graph.vertices:
         raise PlannerError(
@@ -83,11 +75,7 @@ def write_shards(graph: Graph, ranks: int, folder: str | Path) -> None:
 
 
 def read_shard(folder: str | Path, rank: int) -> Shard:
-    """Read the shard of one rank; the files of the others are not touched.
-
-    Raises:
-        PlannerError: no such shard, or one that is damaged.
-    """
+    """Read the shard of one rank; the files of the others are not touched."""
     path = Path(folder) / shard_file(rank)
     if not path.exists():
         raise PlannerError(

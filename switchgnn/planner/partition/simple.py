@@ -23,16 +23,7 @@ def metis_volume(graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
     The volume is the number of (vertex, other worker that it has a neighbour on): the copies that
     host-based exchange sends of an undirected graph.
 
-    Args:
-        graph: the graph, with V vertices.
-        workers: their number.
-        seed: of METIS.
-
-    Returns:
-        int32[V], 0 <= worker < workers; every worker has a vertex.
-
-    Raises:
-        PlannerError: impossible numbers of workers.
+    Returns int32[V], 0 <= worker < workers; every worker has a vertex.
     """
     check_workers(graph, workers)
     source, destination = graph.edges()
@@ -45,16 +36,7 @@ def metis_volume(graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
 def shuffled(graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
     """Give every vertex to a random worker; the numbers of vertices differ by at most one.
 
-    Args:
-        graph: only the number of its vertices counts.
-        workers: their number.
-        seed: of the shuffling.
-
-    Returns:
-        int32[V], 0 <= worker < workers.
-
-    Raises:
-        PlannerError: impossible numbers of workers.
+    Returns int32[V], 0 <= worker < workers.
     """
     check_workers(graph, workers)
     order = np.random.default_rng(seed).permutation(graph.vertices)
@@ -64,16 +46,7 @@ def shuffled(graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
 def chunk(graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
     """Cut the ids into runs of equal length; good where the ids of neighbours are close.
 
-    Args:
-        graph: only the number of its vertices counts.
-        workers: their number.
-        seed: without effect.
-
-    Returns:
-        int32[V], 0 <= worker < workers, ascending.
-
-    Raises:
-        PlannerError: impossible numbers of workers.
+    Returns int32[V], 0 <= worker < workers, ascending.
     """
     check_workers(graph, workers)
     return (np.arange(graph.vertices) * workers // graph.vertices).astype(np.int32)
@@ -88,14 +61,8 @@ MOST_BOUNDARY = 1.02
 def boundary_loads(graph: Graph, assignment: NDArray[np.int32], workers: int) -> NDArray[np.int64]:
     """Count what each worker sends and receives at least: its remote sources and destinations.
 
-    Args:
-        graph: the graph, with V vertices.
-        assignment: int32[V], the worker of each vertex.
-        workers: their number.
-
-    Returns:
-        int64[workers]: its vertices with an edge to another worker, plus its vertices with an
-        edge from another worker.
+    `assignment`: int32[V], the worker of each vertex; returns int64[workers]: its vertices with an
+    edge to another worker, plus its vertices with an edge from another worker.
     """
     sends, receives = _ends(graph, assignment)
     return np.bincount(assignment[sends], minlength=workers) + np.bincount(
@@ -111,13 +78,7 @@ def balanced_boundary(graph: Graph, workers: int, seed: int) -> NDArray[np.int32
     a little to all, so that vertices stay balanced too. A run is taken if its largest load is
     less and all loads together have not grown by more than MOST_BOUNDARY.
 
-    Args:
-        graph: directions count: a vertex may only send, or only receive.
-        workers: their number.
-        seed: of METIS; the run counts on from it.
-
-    Returns:
-        int32[V], 0 <= worker < workers; every worker has a vertex.
+    Returns int32[V], 0 <= worker < workers; every worker has a vertex.
     """
     check_workers(graph, workers)
     source, destination = graph.edges()
@@ -172,9 +133,6 @@ def load_assignment(path: Path | str) -> NDArray[np.int64]:
     A file `.npy` holds an array of integers; any other file is text with one number per line,
     as METIS writes its partitions; `#` starts a comment. `build_plan` checks that the numbers
     fit the graph.
-
-    Raises:
-        PlannerError: the file cannot be read, or holds anything else.
     """
     path = Path(path)
     return _array(path) if path.suffix == ".npy" else _lines(path)

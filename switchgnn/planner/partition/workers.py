@@ -42,16 +42,7 @@ def check_assignment(
 ) -> NDArray[np.int32]:
     """Check an assignment that somebody made.
 
-    Args:
-        graph: the graph, with V vertices.
-        workers: their number.
-        assignment: the worker of each vertex.
-
-    Returns:
-        The assignment as int32[V].
-
-    Raises:
-        PlannerError: it does not fit the graph, or a worker has no vertex.
+    Returns The assignment as int32[V].
     """
     if assignment.shape != (graph.vertices,) or not np.issubdtype(assignment.dtype, np.integer):
         raise PlannerError(
@@ -79,13 +70,7 @@ def check_workers(graph: Graph, workers: int) -> None:
 def fill_empty(part: NDArray[np.int32], workers: int, graph: Graph) -> NDArray[np.int32]:
     """Give each empty part the vertex of the largest part that has the fewest neighbours.
 
-    Args:
-        part: int32[V], the worker of each vertex.
-        workers: their number, at most V.
-        graph: with V vertices.
-
-    Returns:
-        int32[V]; every worker has a vertex.
+    `part`: int32[V], the worker of each vertex; returns int32[V]; every worker has a vertex.
     """
     return fill_parts(part, workers, np.diff(graph.indptr))
 
@@ -95,13 +80,8 @@ def fill_parts(
 ) -> NDArray[np.int32]:
     """Do what `fill_empty` does, when only the number of neighbours of each vertex is known.
 
-    Args:
-        part: int32[V], the worker of each vertex.
-        workers: their number, at most V.
-        degree: integers[V], the neighbours of each vertex.
-
-    Returns:
-        int32[V]; every worker has a vertex.
+    `part`: int32[V], the worker of each vertex; `degree`: integers[V], the neighbours of each
+    vertex; returns int32[V]; every worker has a vertex.
     """
     shares = np.bincount(part, minlength=workers)
     part = part.copy()

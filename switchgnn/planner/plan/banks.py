@@ -77,17 +77,7 @@ def place_destinations(
     The tables have eight banks whatever the switch has. Where it has fewer, several of them stand
     for one bank of the switch, and a pass adds to one slot of them all.
 
-    Args:
-        boundary: the boundary edges, length E; in each block sorted by source.
-        block: int32[E]; at most `slots` destinations per block.
-        slots: all aggregators of the switch of `lanes`; fewer than there are use as many banks.
-        count: int64[E], how many rows the source of each edge stands for; None: one each.
-        banks: of the switch, one of BANKS_OF_SWITCHES: slots that a pass can add to.
-        lanes: of the widest frame. A slot of more than BANK_LANES takes several banks side by
-            side, and has the number of the first one.
-
-    Returns:
-        The bank and slot of each destination of each block.
+    `block`: int32[E]; `count`: int64[E], how many rows the source of each edge stands for.
     """
     (row_block, row_vertex), row = number_pairs(block, boundary.destination)
     (packet_block, packet_source), packet = number_pairs(block, boundary.source)
@@ -137,14 +127,7 @@ def _choose_banks(  # noqa: PLR0917 - numba takes them by place
 ) -> tuple[NDArray[np.int8], NDArray[np.int32], NDArray[np.int32]]:
     """Return (bank, slot) of each row, and the passes of each packet.
 
-    Args:
-        order: int64[D], the rows in the order in which they choose, block by block.
-        block: int32[D].
-        indptr: int64[D + 1].
-        packet: int32[E], the packets of the first row, then those of the second, and so on.
-        packets: their number.
-        banks: how many there are.
-        capacity: the slots of a bank.
+    `order`: int64[D]; `block`: int32[D]; `indptr`: int64[D + 1]; `packet`: int32[E].
     """
     bank = np.empty(len(order), dtype=np.int8)
     slot = np.empty(len(order), dtype=np.int32)

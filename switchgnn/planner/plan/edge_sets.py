@@ -61,13 +61,7 @@ def edge_sets(
 ) -> list[EdgeSet]:
     """Return the edges of each direction that is wanted, once where two have the same.
 
-    Args:
-        boundary: the boundary edges of FORWARD; those of BACKWARD are the transposed ones.
-        wanted: FORWARD, and perhaps BACKWARD.
-        left: by direction bool[V], the destinations whose edges get no blocks; None: all edges do.
-
-    Returns:
-        One set for both directions, or one for each that is wanted, forward first.
+    `left`: bool[V].
     """
     forward = _without(boundary, left, Direction.FORWARD)
     if Direction.BACKWARD not in wanted:
@@ -96,9 +90,6 @@ def join_blocks(sets: Sequence[OrderedBlocks]) -> OrderedBlocks:
     """Return all blocks in one numbering: those of each set follow those of the set before it.
 
     The edges follow one another as well, so they are sorted within a set only.
-
-    Raises:
-        PlannerError: more than 65,535 blocks.
     """
     *before, blocks = np.cumsum([0, *(each.blocks for each in sets)]).tolist()
     if blocks > MAX_BLOCKS:

@@ -43,13 +43,7 @@ def render_parts(
 ) -> Iterator[tuple[str, bytes]]:
     """Yield every file of a plan but its manifest.
 
-    Args:
-        switch: the part of the switch.
-        workers: one part per worker.
-        assignment: int32[V], the worker of each vertex.
-
-    Yields:
-        (file name, content).
+    `workers`: one part per worker; `assignment`: int32[V], the worker of each vertex.
     """
     yield SWITCH_FILE, pack_arrays(switch, SWITCH_ARRAYS)
     for part in workers:
@@ -76,20 +70,7 @@ def pack_arrays(part: SwitchPart | WorkerPart, kinds: Mapping[str, str]) -> byte
 def unpack_arrays(
     data: bytes, kinds: Mapping[str, str], where: str, optional: Mapping[str, str] | None = None
 ) -> dict[str, NDArray[np.generic]]:
-    """Read the arrays of an archive, which must have the names and types of `kinds`.
-
-    Args:
-        data: the content of the file.
-        kinds: the type of each array, by its name.
-        where: what error messages call the file.
-        optional: the type of each array that may be there besides.
-
-    Returns:
-        The arrays by name.
-
-    Raises:
-        PlannerError: a damaged archive, or other arrays.
-    """
+    """Read the arrays of an archive, which must have the names and types of `kinds`."""
     expected = {
         name: ArrayKind((kind,), (2,) if name in TABLES else (1,)) for name, kind in kinds.items()
     }
@@ -102,11 +83,7 @@ def unpack_arrays(
 
 
 def unpack_assignment(data: bytes, where: str) -> NDArray[np.int32]:
-    """Read an assignment, int32[V].
-
-    Raises:
-        PlannerError: the file does not hold one.
-    """
+    """Read an assignment, int32[V]."""
     try:
         return read_npy(data, ArrayKind(("<i4",)), where=where, remedy=_REMEDY)
     except ArraysError as error:
@@ -139,15 +116,7 @@ _ONE_LONGER = {"send_row_indptr": "send_source", "neighbour_indptr": "receive_ve
 
 
 def check_switch_shapes(arrays: Arrays, where: str) -> None:
-    """Check that sources, entries and results each have all their fields.
-
-    Args:
-        arrays: of the switch's part.
-        where: what error messages call its file.
-
-    Raises:
-        PlannerError: two arrays differ in length.
-    """
+    """Check that sources, entries and results each have all their fields."""
     for prefix in ("source", "entry", "result"):
         lengths = {len(array) for name, array in arrays.items() if name.startswith(prefix)}
         if len(lengths) > 1:
@@ -157,16 +126,7 @@ def check_switch_shapes(arrays: Arrays, where: str) -> None:
 
 
 def check_worker_shapes(arrays: Arrays, blocks: int, where: str) -> None:
-    """Check that every row of a worker's part is inside the arrays that it names.
-
-    Args:
-        arrays: of the worker's part.
-        blocks: of the plan.
-        where: what error messages call its file.
-
-    Raises:
-        PlannerError: it is not.
-    """
+    """Check that every row of a worker's part is inside the arrays that it names."""
     for name, other in _AS_LONG.items():
         if len(arrays[name]) != len(arrays[other]):
             raise _damaged(where, f"{name} and {other} differ in length")
@@ -195,10 +155,6 @@ def write_plan(plan: Plan, folder: str | Path) -> None:
     """Write a plan; readers see either all of it or nothing of it.
 
     An older plan in `folder` is replaced as a whole.
-
-    Raises:
-        PlannerError: `folder` is something other than a plan or an empty folder, or it
-            cannot be written.
     """
     target = Path(folder).resolve()
     try:
@@ -212,11 +168,7 @@ def write_plan(plan: Plan, folder: str | Path) -> None:
 
 
 def check_place(folder: str | Path) -> None:
-    """Check that a plan may be written to a folder, before it is made.
-
-    Raises:
-        PlannerError: it is something other than a plan or an empty folder.
-    """
+    """Check that a plan may be written to a folder, before it is made."""
     try:
         _check_target(Path(folder).resolve())
     except OSError as error:
@@ -235,11 +187,7 @@ def read_plan(folder: str | Path) -> Plan:
 
 
 def read_manifest(folder: str | Path) -> Manifest:
-    """Read and verify plan.json.
-
-    Raises:
-        PlannerError: not a plan, another version, or a changed file.
-    """
+    """Read and verify plan.json."""
     path = Path(folder) / MANIFEST_FILE
     try:
         data = read_regular(path)
@@ -251,11 +199,7 @@ def read_manifest(folder: str | Path) -> Manifest:
 
 
 def read_switch_part(folder: str | Path) -> SwitchPart:
-    """Read and verify the switch's part.
-
-    Raises:
-        PlannerError: as read_manifest, or a missing or changed file.
-    """
+    """Read and verify the switch's part."""
     data, where = _read_file(folder, SWITCH_FILE)
     arrays: dict[str, Any] = dict(unpack_arrays(data, SWITCH_ARRAYS, where))
     check_switch_shapes(arrays, where)
@@ -263,11 +207,7 @@ def read_switch_part(folder: str | Path) -> SwitchPart:
 
 
 def read_worker_part(folder: str | Path, worker: int) -> WorkerPart:
-    """Read and verify one worker's part; the files of the others are not touched.
-
-    Raises:
-        PlannerError: as read_manifest, no such worker, or a missing or changed file.
-    """
+    """Read and verify one worker's part; the files of the others are not touched."""
     manifest = read_manifest(folder)
     workers = manifest.workers
     if not 0 <= worker < workers:

@@ -39,14 +39,7 @@ class PartialSenders:
 
 
 def partial_senders(switch: SwitchPart) -> PartialSenders:
-    """Find out in a switch's part who sends partial sums.
-
-    Args:
-        switch: with sources, entries and results.
-
-    Returns:
-        The pairs.
-    """
+    """Find out in a switch's part who sends partial sums."""
     partial = np.flatnonzero(switch.entry_source >= FIRST_RESERVED_ID)
     row, bank = np.nonzero(switch.entry_expected[partial])
     entry = partial[row]
@@ -64,13 +57,7 @@ def slot_key(
 ) -> NDArray[np.int64]:
     """Give each slot of each block a number, in the order of the results of a switch.
 
-    Args:
-        block: integers[N].
-        bank: integers[N].
-        slot: integers[N], in the bank.
-
-    Returns:
-        int64[N].
+    `block`: integers[N]; `bank`: integers[N]; `slot`: integers[N], in the bank; returns int64[N].
     """
     key: NDArray[np.int64] = (block.astype(np.int64) * BANKS + bank) << 32
     return key + slot
@@ -138,20 +125,7 @@ class LeafSpineParts:
 def split_for_leaf_spine(
     plan: Plan, leaf_spine: LeafSpine, *, banks: int = BANKS
 ) -> LeafSpineParts:
-    """Split the plan of a single switch into the parts of leaves and spines.
-
-    Args:
-        plan: the plan.
-        leaf_spine: which leaf each worker is attached to, and the spines.
-        banks: of each switch, one of BANKS_OF_SWITCHES.
-
-    Returns:
-        The parts of all switches.
-
-    Raises:
-        PlannerError: the leaf-spine is for another number of workers, the plan is the strawman's,
-            or its blocks are for other leaves and spines, and too large for these.
-    """
+    """Split the plan of a single switch into the parts of leaves and spines."""
     if plan.manifest.strawman:
         raise PlannerError("the strawman's plan is for a single switch: choose other blocks")
     if leaf_spine.workers != plan.manifest.workers:
@@ -333,9 +307,6 @@ def _number_partial_sums(
 
     V + rank · leaves + leaf, with the rank among the sums of the leaf for the spine in the block:
     a spine remembers no more of them than the fullest block needs.
-
-    Raises:
-        PlannerError: more partial sums than ids.
     """
     block, spine = sums.block[ups.row], leaf_spine.spine_of(sums.vertex[ups.row])
     order = np.lexsort((ups.row, spine, ups.leaf, block))
@@ -411,11 +382,7 @@ def _spine(
 
 
 def check_leaves_that_complete(plan: Plan, leaf_spine: LeafSpine) -> None:
-    """Check that each leaf has the slots to complete the sums of its workers.
-
-    Raises:
-        PlannerError: a block has too many destinations for a leaf.
-    """
+    """Check that each leaf has the slots to complete the sums of its workers."""
     sums = _find_sums(plan, leaf_spine)
     leaf_of = np.array(leaf_spine.leaf_of_worker)
     from_leaf, own = leaf_of[sums.packet_worker], leaf_of[sums.worker]
@@ -425,11 +392,7 @@ def check_leaves_that_complete(plan: Plan, leaf_spine: LeafSpine) -> None:
 
 
 def check_one_switch(plan: Plan) -> None:
-    """Check that one switch has the slots for each block.
-
-    Raises:
-        PlannerError: the blocks are for leaves and spines, and too large.
-    """
+    """Check that one switch has the slots for each block."""
     if not plan.manifest.strawman:
         _check_room(plan, "one switch", plan.switch.result_block)
 

@@ -163,11 +163,7 @@ class Manifest:
         return self.slots // banks_of_slot(self.lanes)
 
     def direction(self, direction: Direction) -> DirectionRecord:
-        """Return the blocks of a direction, and what they cost.
-
-        Raises:
-            PlannerError: the plan was made without that direction.
-        """
+        """Return the blocks of a direction, and what they cost."""
         try:
             return self.directions[direction.value]
         except KeyError:
@@ -206,16 +202,7 @@ def encode_manifest(manifest: Manifest) -> bytes:
 
 
 def decode_manifest(data: bytes, where: str) -> Manifest:
-    """Read plan.json and verify its format, version and digest.
-
-    Args:
-        data: the content of the file.
-        where: what error messages call it.
-
-    Raises:
-        PlannerError: not JSON, another format or version, missing, unknown or wrong fields, or a
-            changed manifest.
-    """
+    """Read plan.json and verify its format, version and digest."""
     try:
         content = parse_json(data)
     except RecordError as error:

@@ -25,17 +25,6 @@ def switch_part(boundary: BoundaryEdges, packets: Packets, placement: Placement)
 
     The h-th destination of a source in a bank of the switch is served by hop h. The switch knows
     all sources of boundary edges, also those that are never sent as they are: they may be fetched.
-
-    Args:
-        boundary: the boundary edges.
-        packets: what serves them.
-        placement: of the packets' destinations.
-
-    Returns:
-        The part of the switch.
-
-    Raises:
-        PlannerError: a fan-in or a number of hops that 16 bits cannot hold.
     """
     source, source_worker = _sources(boundary, packets)
     return fill_tables(
@@ -57,18 +46,8 @@ def fill_tables(
 ) -> SwitchPart:
     """Make the entries of a switch with these sources, which adds up a placement's packets.
 
-    Args:
-        source_vertex: uint32[N], whatever a FEATURE can be of, ascending.
-        source_worker: uint16[N], who may send it.
-        count: int64[C], how many rows the packet of each edge adds up; edges as they were placed.
-        placement: of the packets' destinations.
-        vertices: V, the vertices of the graph; packets from V on are partial sums.
-
-    Returns:
-        The part of the switch.
-
-    Raises:
-        PlannerError: a fan-in or a number of hops that 16 bits cannot hold.
+    `source_vertex`: uint32[N], whatever a FEATURE can be of, ascending; `source_worker`: uint16[N],
+    who may send it; `count`: int64[C], how many rows the packet of each edge adds up.
     """
     _check_16_bits("in-neighbours of one vertex in one block", placement.expected)
     passes = placement.packet_passes
@@ -137,14 +116,7 @@ def awaited_sums(
 ) -> AwaitedSums:
     """Say which boundary edges each destination sums.
 
-    Args:
-        boundary: the boundary edges, length E.
-        block: int32[E], the block of each edge, numbered from 1.
-        packets: what serves the edges.
-        placement: of the packets' destinations.
-
-    Returns:
-        One sum for each destination of each block.
+    `block`: int32[E], the block of each edge, numbered from 1.
     """
     if not len(packets.sums.block):
         return AwaitedSums(placement, boundary, placement.edges)
@@ -163,16 +135,8 @@ def worker_part(
 ) -> WorkerPart:
     """Say what one worker sends and receives.
 
-    Args:
-        owns: bool[V], whether the vertex is the worker's.
-        sends: the packets of all workers, in sending order.
-        sums: the sums of all workers.
-        worker: its number.
-        blocks: B, the number of blocks.
-        left: by direction bool[V], the destinations that hosts serve; None: the plan leaves none.
-
-    Returns:
-        The part of the worker.
+    `owns`: bool[V], whether the vertex is the worker's; `left`: by direction bool[V], the
+    destinations that hosts serve.
     """
     vertices = np.flatnonzero(owns)
     rows_left = {} if left is None else {d: np.flatnonzero(v[vertices]) for d, v in left.items()}
@@ -233,17 +197,9 @@ def _fill_entries(  # noqa: PLR0917 - numba takes them by place
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint16]]:
     """Fill in the slots of the entries: each row adds itself to an entry of each packet.
 
-    Args:
-        rows: int64[D], all rows, in the order of their slots in each block and bank.
-        bank: int8[D].
-        slot: int32[D].
-        expected: int64[D].
-        indptr: int64[D + 1].
-        packet: int32[E], the packets of the first row, then those of the second, and so on.
-        first: int64[N], the first entry of each packet.
-        entry_slot: uint32[K, banks], zeros.
-        entry_expected: uint16[K, banks], zeros.
-        banks: of the switch; several of the tables' may be one of them.
+    `rows`: int64[D]; `bank`: int8[D]; `slot`: int32[D]; `expected`: int64[D]; `indptr`: int64[D +
+    1]; `packet`: int32[E]; `first`: int64[N], the first entry of each packet; `entry_slot`:
+    uint32[K, banks], zeros; `entry_expected`: uint16[K, banks], zeros.
     """
     hop = np.zeros((len(first), banks), dtype=np.uint16)
     for row in rows:

@@ -173,13 +173,8 @@ class SlotNumbers:
     ) -> NDArray[np.int64]:
         """Return the numbers of slots that are in use.
 
-        Args:
-            block: integers[N], blocks of the direction.
-            bank: integers[N], 0 <= bank < BANKS.
-            slot: integers[N], in the bank.
-
-        Returns:
-            int64[N].
+        `block`: integers[N], blocks of the direction; `bank`: integers[N], 0 <= bank < BANKS;
+        `slot`: integers[N], in the bank; returns int64[N].
         """
         numbers: NDArray[np.int64] = self._start[self._bank(block, bank)] + slot
         return numbers
@@ -199,13 +194,8 @@ def slots_in_use(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Find the first and the last time that something is added to each slot, one per sum.
 
-    Args:
-        plan: the plan.
-        direction: one that it has.
-        when: integers[K], the time of each table entry of that direction.
-
-    Returns:
-        (first, last), int64[R] each, in the order of the slots' numbers.
+    `when`: integers[K], the time of each table entry of that direction; returns (first, last),
+    int64[R] each, in the order of the slots' numbers.
     """
     switch, entries = plan.switch, entries_of(plan, direction)
     numbers = SlotNumbers(plan, direction)

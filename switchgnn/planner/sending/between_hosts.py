@@ -20,8 +20,7 @@ def fewest_rows(boundary: BoundaryEdges) -> NDArray[np.bool_]:
     and a minimum one is the least that a can send to b. Per pair of workers it is at most
     one copy of each source, and at most one partial sum for each destination.
 
-    Returns:
-        bool[E], whether a copy serves the edge.
+    Returns bool[E], whether a copy serves the edge.
     """
     # One vertex for each source and receiver, one for each destination and sender: the
     # pairs of workers do not touch each other, and one cover serves all.
@@ -37,13 +36,7 @@ def rows_between(
 ) -> NDArray[np.int64]:
     """Count the rows that each worker sends each other one.
 
-    Args:
-        boundary: the boundary edges, length E.
-        workers: W.
-        by_copy: bool[E], as `fewest_rows` returns; None: copies serve all edges.
-
-    Returns:
-        int64[W, W], from worker a to worker b.
+    `by_copy`: bool[E], as `fewest_rows` returns; returns int64[W, W], from worker a to worker b.
     """
     if by_copy is None:
         by_copy = np.ones(len(boundary), dtype=np.bool_)

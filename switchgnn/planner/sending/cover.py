@@ -50,13 +50,8 @@ def cover_edges(
     contributions. With another weight a minimum cut does, which takes several times as long,
     with the weight rounded to 1/1024.
 
-    Args:
-        boundary: the boundary edges, length E.
-        block: int32[E], from 1.
-        weight: what a contribution costs, in packets: how scarce the switch's recirculation is.
-
-    Returns:
-        bool[E]: True where u is multicast, False where the partial sum for v serves the edge.
+    `block`: int32[E], from 1; returns bool[E]: True where u is multicast, False where the partial
+    sum for v serves the edge.
     """
     chosen = np.empty(len(boundary), dtype=np.bool_)
     for edges in _by_workers(boundary.source_worker):
@@ -99,13 +94,8 @@ def packets_up(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Count the features and the partial sums that each worker sends.
 
-    Args:
-        boundary: the boundary edges, length E.
-        block: int32[E].
-        multicast: bool[E], as `cover_edges` returns.
-
-    Returns:
-        (features, partial sums), int64[workers] each.
+    `block`: int32[E]; `multicast`: bool[E], as `cover_edges` returns; returns (features, partial
+    sums), int64[workers] each.
     """
     workers = int(boundary.source_worker.max(initial=0)) + 1
     owner = holders(boundary.source, boundary.source_worker)
@@ -120,13 +110,8 @@ def packets_up(
 def cover_by_left(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Cover all edges with as few vertices as there are.
 
-    Args:
-        left: integers[E], the vertex at the left end of each edge, numbered from 0.
-        right: integers[E], at the right end. No edge occurs twice.
-
-    Returns:
-        bool[E]: whether the vertex at the left end is in the cover; where it is not, the one
-        at the right end is.
+    `left`: integers[E]; `right`: integers[E], at the right end; returns bool[E]: whether the vertex
+    at the left end is in the cover; where it is not, the one at the right end is.
     """
     by_left: NDArray[np.bool_] = minimum_cover(left, right)[0][left]
     return by_left
@@ -140,9 +125,7 @@ def minimum_cover(
     The cover is that of König's proof: with Z the vertices that alternating paths reach from
     the unmatched vertices on the left, it is left without Z, and right within Z.
 
-    Args:
-        left: integers[E], the vertex at the left end of each edge, numbered from 0 without gaps.
-        right: integers[E], at the right end. No edge occurs twice.
+    `left`: integers[E]; `right`: integers[E], at the right end.
     """
     if not len(left):
         return np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.bool_)
@@ -169,12 +152,9 @@ def _reach(
 ) -> None:
     """Follow all alternating paths from the unmatched vertices on the left.
 
-    Args:
-        indptr: int64[L + 1], the edges of each vertex on the left.
-        indices: int32[E].
-        right_of: int32[L], what each is matched with, -1 for nothing.
-        reached_left: bool[L], false; made true where a path leads.
-        reached_right: bool[R], false; made true where a path leads.
+    `indptr`: int64[L + 1], the edges of each vertex on the left; `indices`: int32[E]; `right_of`:
+    int32[L], what each is matched with, -1 for nothing; `reached_left`: bool[L], false;
+    `reached_right`: bool[R], false.
     """
     left_of = np.full(len(reached_right), -1, dtype=np.int32)
     waiting = np.empty(len(right_of), dtype=np.int32)
@@ -270,13 +250,7 @@ def peel(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOr
     All blocks are peeled at once, a batch of sources per block and step: O(E) for all steps
     together, plus sorting the sources that are left in each.
 
-    Args:
-        boundary: the boundary edges, length E.
-        block: int32[E], numbered from 1.
-        seed: without effect.
-
-    Returns:
-        The sources of each block, in sending order.
+    `block`: int32[E], numbered from 1.
     """
     (numbers, source), packet = number_pairs(block, boundary.source)
     (sums, _), result = number_pairs(block, boundary.destination)
@@ -293,14 +267,9 @@ def peel_places(
 ) -> NDArray[np.int64]:
     """Find the place where `peel` puts each packet.
 
-    Args:
-        block: int32[S], ascending.
-        packet: int32[E], for each served edge the packet that serves it.
-        result: int32[E], and the sum that it contributes to.
-        results: the number of sums.
-
-    Returns:
-        int64[S], larger is later; distinct within a block.
+    `block`: int32[S], ascending; `packet`: int32[E], for each served edge the packet that serves
+    it; `result`: int32[E], and the sum that it contributes to; returns int64[S], larger is later;
+    distinct within a block.
     """
     size = np.bincount(block)
     batches = min(max(_SORTED // max(len(block), 1), _LEAST_BATCHES), _MOST_BATCHES)

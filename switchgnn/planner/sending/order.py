@@ -39,13 +39,7 @@ def gamr(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOr
     for every further component. Vertices without an out-edge in the block lead the search
     on but are not sent.
 
-    Args:
-        boundary: the boundary edges, length E.
-        block: int32[E], numbered from 1.
-        seed: of the random starts, which also depend on the block's number.
-
-    Returns:
-        The sources of each block, in sending order.
+    `block`: int32[E], numbered from 1.
     """
     return _search_blocks(boundary, block, seed, by_degree=True)
 
@@ -55,13 +49,7 @@ def plain_bfs(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> S
 
     This is `gamr` without its second idea; it starts at the same vertices.
 
-    Args:
-        boundary: the boundary edges, length E.
-        block: int32[E], numbered from 1.
-        seed: of the random starts, which also depend on the block's number.
-
-    Returns:
-        The sources of each block, in sending order.
+    `block`: int32[E], numbered from 1.
     """
     return _search_blocks(boundary, block, seed, by_degree=False)
 
@@ -69,13 +57,7 @@ def plain_bfs(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> S
 def random_order(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOrder:
     """Shuffle the sources of each block (section 2.3.2, the strawman).
 
-    Args:
-        boundary: the boundary edges, length E.
-        block: int32[E], numbered from 1.
-        seed: of the shuffling, which also depends on the block's number.
-
-    Returns:
-        The sources of each block, in sending order.
+    `block`: int32[E], numbered from 1.
     """
     blocks = int(block.max(initial=0))
     numbers, sources = distinct_pairs(block, boundary.source)
@@ -133,15 +115,8 @@ def priority_bfs(
     Among equal degrees the one that has waited longest is taken. Every vertex is enqueued
     once.
 
-    Args:
-        indptr: int64[V + 1], rows of an undirected graph.
-        indices: int32[2E].
-        starts: a permutation of the vertices; when none is waiting, the search goes on at
-            the first of them that it has not seen.
-        by_degree: False takes who has waited longest, whatever its degree.
-
-    Returns:
-        int64[V], the vertices in the order in which they are taken.
+    `indptr`: int64[V + 1], rows of an undirected graph; `indices`: int32[2E]; returns int64[V], the
+    vertices in the order in which they are taken.
     """
     degree = np.diff(indptr) if by_degree else np.zeros(len(starts), dtype=np.int64)
     return _search(indptr, indices, starts, degree)
@@ -208,18 +183,7 @@ def quickest_first(
 ) -> list[float]:
     """Sort WEIGHTS by the time that an exchange takes with each.
 
-    Args:
-        sets: boundary edges, and their blocks, int32[E].
-        choose: the send strategy.
-        rates: of links and loop.
-        vertices: V, the vertices of the graph.
-        workers: their number.
-
-    Returns:
-        All of WEIGHTS, the quickest first; of those that take the same time the smallest first.
-
-    Raises:
-        PlannerError: more partial sums than ids.
+    `sets`: boundary edges, and their blocks, int32[E].
     """
 
     def seconds(weight: float) -> float:
@@ -246,14 +210,6 @@ def exchange_seconds(packets: Packets, rates: Rates, workers: int) -> float:
 
     Links and loop work side by side, so what takes longer counts: packets of the busiest link, or
     all passes of the loop.
-
-    Args:
-        packets: of all blocks.
-        rates: of links and loop.
-        workers: their number.
-
-    Returns:
-        Seconds, without barriers and the way of a packet.
     """
     edges, block = packets.edges, packets.block
     blocks = int(block.max(initial=0)) + 1

@@ -33,13 +33,7 @@ def multicast(
 ) -> NDArray[np.bool_]:
     """Serve every boundary edge by its source, as the paper does.
 
-    Args:
-        boundary: the boundary edges, length E.
-        block: int32[E]; without effect.
-        weight: without effect.
-
-    Returns:
-        bool[E], all true.
+    `block`: int32[E]; returns bool[E], all true.
     """
     return np.ones(len(boundary), dtype=np.bool_)
 
@@ -97,19 +91,7 @@ def make_packets(
     A partial sum of a single row is no sum: its vertex is sent in its place, which the block
     may need anyway.
 
-    Args:
-        boundary: the boundary edges, length E.
-        block: int32[E].
-        by_vertex: bool[E], whether the edge is served by its source, or by a partial sum for
-            its destination.
-        vertices: V, the vertices of the graph.
-        workers: their number.
-
-    Returns:
-        The packets, and which of them serves each edge.
-
-    Raises:
-        PlannerError: more partial sums than ids.
+    `block`: int32[E]; `by_vertex`: bool[E].
     """
     # By source already.
     order = np.flatnonzero(~by_vertex)
@@ -184,14 +166,8 @@ def make_sends(
 ) -> Sends:
     """List what each packet adds up.
 
-    Args:
-        packets: of all blocks.
-        block: int32[S], of each packet in sending order.
-        source: int32[S], its number.
-        owner: int32[V], the worker of each vertex.
-
-    Returns:
-        The rows of each packet, in sending order.
+    `block`: int32[S], of each packet in sending order; `source`: int32[S], its number; `owner`:
+    int32[V], the worker of each vertex.
     """
     sums = packets.sums
     summed = np.flatnonzero(source >= packets.vertices)
