@@ -3,7 +3,7 @@
 """The boundary edges of each direction, and their blocks in one numbering."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,39 +14,34 @@ from switchgnn.planner.direction import Direction
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.sending.order import SendOrder
-from switchgnn.planner.sending.packets import Packets, PartialSums, ones
+from switchgnn.planner.sending.packets import NO_SUMS, Packets, PartialSums, ones
+
+_NO_NUMBERS = np.empty(0, dtype=np.int32)
+_NO_WORKERS = np.empty(0, dtype=np.uint8)
+_NO_EDGES = BoundaryEdges(_NO_NUMBERS, _NO_NUMBERS, _NO_WORKERS, _NO_WORKERS)
+_NO_PACKETS = Packets(0, _NO_EDGES, _NO_NUMBERS, ones(0), NO_SUMS)
+_NO_ORDER = SendOrder(_NO_NUMBERS, _NO_NUMBERS)
 
 
 @dataclass(frozen=True, eq=False)
-class EdgeSet:
-    """Boundary edges that get blocks, and the directions that those blocks serve.
+class DirectionPlan:
+    """The edges of a direction, and the decision of each planning stage; empty before its stage.
 
     Attributes:
         directions: one, or both where they have the same edges.
-        boundary: the edges that get blocks.
+        boundary: the edges that get blocks, length E.
         whole: those and the edges that are left to the hosts.
+        block: int32[E], numbered from 1 without gaps.
+        packets: the packets that serve the edges.
+        order: the packets of each block in sending order.
     """
 
     directions: tuple[Direction, ...]
     boundary: BoundaryEdges
     whole: BoundaryEdges
-
-
-@dataclass(frozen=True, eq=False)
-class OrderedBlocks:
-    """The blocks of some boundary edges.
-
-    Attributes:
-        boundary: the edges, length E.
-        block: int32[E], numbered from 1 without gaps.
-        packets: what serves them.
-        order: the packets of each block.
-    """
-
-    boundary: BoundaryEdges
-    block: NDArray[np.int32]
-    packets: Packets
-    order: SendOrder
+    block: NDArray[np.int32] = field(default_factory=lambda: _NO_NUMBERS)
+    packets: Packets = _NO_PACKETS
+    order: SendOrder = _NO_ORDER
 
     @property
     def blocks(self) -> int:
@@ -58,21 +53,21 @@ def edge_sets(
     boundary: BoundaryEdges,
     wanted: Sequence[Direction],
     left: Mapping[Direction, NDArray[np.bool_]] | None = None,
-) -> list[EdgeSet]:
+) -> list[DirectionPlan]:
     """Return the edges of each direction that is wanted, once where two have the same.
 
     `left`: bool[V].
     """
     forward = _without(boundary, left, Direction.FORWARD)
     if Direction.BACKWARD not in wanted:
-        return [EdgeSet(tuple(wanted), forward, boundary)]
+        return [DirectionPlan(tuple(wanted), forward, boundary)]
     transposed = boundary.transposed()
     backward = _without(transposed, left, Direction.BACKWARD)
     if transposed.same_edges(boundary) and backward.same_edges(forward):
-        return [EdgeSet(tuple(wanted), forward, boundary)]
+        return [DirectionPlan(tuple(wanted), forward, boundary)]
     return [
-        EdgeSet((Direction.FORWARD,), forward, boundary),
-        EdgeSet((Direction.BACKWARD,), backward, transposed),
+        DirectionPlan((Direction.FORWARD,), forward, boundary),
+        DirectionPlan((Direction.BACKWARD,), backward, transposed),
     ]
 
 
@@ -86,7 +81,7 @@ def _without(
     return boundary.take(np.flatnonzero(~left[direction][boundary.destination]))
 
 
-def join_blocks(sets: Sequence[OrderedBlocks]) -> OrderedBlocks:
+def join_blocks(sets: Sequence[DirectionPlan]) -> DirectionPlan:
     """Return all blocks in one numbering: those of each set follow those of the set before it.
 
     The edges follow one another as well, so they are sorted within a set only.
@@ -99,7 +94,9 @@ def join_blocks(sets: Sequence[OrderedBlocks]) -> OrderedBlocks:
     if len(sets) == 1:
         return sets[0]
     shifts = np.array(before, dtype=np.int32)
-    return OrderedBlocks(
+    return DirectionPlan(
+        directions=tuple(direction for each in sets for direction in each.directions),
+        whole=_concatenate([each.whole for each in sets]),
         boundary=_concatenate([each.boundary for each in sets]),
         block=_shifted([each.block for each in sets], shifts),
         packets=_join_packets([each.packets for each in sets], shifts),

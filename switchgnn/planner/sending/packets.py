@@ -59,6 +59,15 @@ class PartialSums:
     vertex: NDArray[np.int32]
 
 
+NO_SUMS = PartialSums(
+    block=np.empty(0, dtype=np.int32),
+    source=np.empty(0, dtype=np.int32),
+    destination=np.empty(0, dtype=np.int32),
+    indptr=np.zeros(1, dtype=np.int64),
+    vertex=np.empty(0, dtype=np.int32),
+)
+
+
 @dataclass(frozen=True, eq=False)
 class Packets:
     """Who contributes to whom: one edge per (block, packet, destination), C edges.
@@ -100,7 +109,7 @@ def make_packets(
     sizes = _group_sizes(block[order], boundary.source_worker[order], boundary.destination[order])
     order, sizes = order[np.repeat(sizes > 1, sizes)], sizes[sizes > 1]
     if not len(order):
-        return Packets(vertices, boundary, block, ones(len(boundary)), _NO_SUMS)
+        return Packets(vertices, boundary, block, ones(len(boundary)), NO_SUMS)
     first = order[np.cumsum(sizes) - sizes]
     worker = boundary.source_worker[first]
     rank = rank_in_group(block[first], worker)
@@ -209,12 +218,3 @@ def _with(
 
 def _keys(block: NDArray[np.int32], source: NDArray[np.int32]) -> NDArray[np.int64]:
     return (block.astype(np.int64) << 32) | source
-
-
-_NO_SUMS = PartialSums(
-    block=np.empty(0, dtype=np.int32),
-    source=np.empty(0, dtype=np.int32),
-    destination=np.empty(0, dtype=np.int32),
-    indptr=np.zeros(1, dtype=np.int64),
-    vertex=np.empty(0, dtype=np.int32),
-)

@@ -24,12 +24,9 @@ from switchgnn.planner.blocks.hypergraph import has_mtkahypar
 from switchgnn.planner.blocks.leaf_spine import (
     BlocksOver,
     find_blocks_over,
-    fit_within,
-    limits_of,
-    refine_within,
     slots_needed,
 )
-from switchgnn.planner.blocks.refine import count_pairs
+from switchgnn.planner.blocks.refine import count_pairs, fit_within, limits_of, refine_within
 from switchgnn.planner.check.files import PlanCheckError
 from switchgnn.planner.check.plan import check_plan
 from switchgnn.planner.check.switch import check_leaf_spine
