@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The preset `auto`: all sums by the switch, by the hosts, or by both, whatever takes least."""
+"""The preset `auto`: sums by the switch, by the hosts, or by both, whichever is quickest."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -37,10 +37,9 @@ class AutoPlan:
     """The plan with the least predicted time.
 
     Attributes:
-        plan: it; where hosts do best alone, it leaves all destinations to them.
-        seconds: predicted, by the names of `costs/forecast.py`; of mixed plans that of the best.
-            Those whose tables do not fit the switch are missing.
-        chosen: the way with the least.
+        plan: leaves all destinations to the hosts where these are quicker alone.
+        seconds: predicted, by the names of `costs/forecast.py`; plans that do not fit are missing.
+        chosen: the quickest way.
     """
 
     plan: Plan
@@ -63,12 +62,9 @@ def build_auto(
 ) -> AutoPlan:
     """Build the plan whose exchanges are predicted to take the least time.
 
-    Beside a plan that leaves nothing to the hosts and one that leaves them everything, plans are
-    tried in which the switch serves the destinations that most workers contribute to, in 1, 2, 4,
-    ... blocks for as long as that takes less time, and in one block less than all of them need;
-    unless the choice may leave none.
-
-    `program`: a hex digest of the P4 program that the plan is for.
+    Candidates leave nothing, everything, or part of the destinations to the hosts. In the latter
+    the switch serves those with the most contributing workers, in 1, 2, 4, ... blocks for as long
+    as that gets quicker, and in one block less than all need.
     """
     tell = progress or (lambda _step: None)
     room_for = fits or (lambda _plan: True)
@@ -80,7 +76,7 @@ def build_auto(
     count = partial(host_rows, boundary, situation.workers, forecast.directions)
 
     def leaving(left: Left) -> Plan:
-        """Build a plan for the same partition, and record how that was made."""
+        """Build a plan for the same partition, and restore the record of the partition."""
         plan = make(assignment=whole.assignment, fits=fits, left=left)
         manifest = replace(plan.manifest, partition=whole.manifest.partition)
         return replace(plan, manifest=seal(manifest))
@@ -149,7 +145,7 @@ def _by_workers(edges: BoundaryEdges, vertices: int) -> NDArray[np.int64]:
 def _all_but(
     ranked: Mapping[Direction, NDArray[np.int64]], most: int, vertices: int
 ) -> dict[Direction, NDArray[np.bool_]]:
-    """Return by direction bool[V]: all vertices but the first destinations, `most` of them."""
+    """Return bool[V] by direction: all vertices but the first `most` destinations."""
     left = {}
     for direction, order in ranked.items():
         left[direction] = np.ones(vertices, dtype=np.bool_)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Plans with strategies that a preset chose, or that were asked for by name."""
+"""Plans with the strategies of a preset, or with others by name."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -49,18 +49,12 @@ STRATEGY_NAMES = ("partition", "block_strategy", "send", "weight", "order")
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked for: a preset, and what takes the place of its choices.
+    """A preset, and replacements for its choices; None keeps the choice of the preset.
 
     Attributes:
-        preset: a key of PRESETS.
-        partition: a key of PARTITION_STRATEGIES, or None for the preset's.
-        blocks: a key of BLOCK_NAMES, or None for the preset's; those of `best` follow
-            `send`.
-        send: a key of SEND_STRATEGIES, or None for the preset's.
-        order: a key of ORDER_STRATEGIES, or None for the preset's.
-        assignment: a file for load_assignment in place of any partition, or None.
-        lanes: numbers of the widest frame, one of LANES; None: what the widths of the features
-            need.
+        blocks: a key of BLOCK_NAMES; None: those of `best` follow `send`.
+        assignment: a file for load_assignment that replaces any partition.
+        lanes: numbers of the widest frame, one of LANES; None: by the widths of the features.
     """
 
     preset: str = PAPER
@@ -72,7 +66,7 @@ class Asked:
     lanes: int | None = None
 
     def checked(self) -> "Asked":
-        """Return the same, if all its names are known."""
+        """Return the same after checking all names."""
         find_preset(self.preset)
         for part, name in self.named().items():
             find_strategy(part.removesuffix("s"), name, KNOWN[part])
@@ -84,23 +78,23 @@ class Asked:
         return self
 
     def lanes_for(self, widths: Sequence[int], slots: int, banks: int = BANKS) -> int:
-        """Return the numbers of the widest frame, which every switch can make."""
+        """Return the widest frame, one of LANES, for exchanges of features of these widths."""
         room = BANK_LANES * min(banks, max(1, slots // MIN_SLOTS))
         widest = min(1 << room.bit_length() - 1, WIDEST_ANSWER)
         return self.lanes or min(lanes_for(widths), widest)
 
     def load_assignment(self) -> NDArray[np.int64] | None:
-        """Return the assignment that the file holds, or None without one."""
+        """Return the assignment in the file, or None without one."""
         return None if self.assignment is None else load_assignment(self.assignment)
 
     def named(self) -> dict[str, str]:
-        """Return the strategies that take the place of the preset's."""
+        """Return the replacements of the preset's strategies."""
         names = {part: getattr(self, part) for part in KNOWN}
         return {part: name for part, name in names.items() if name is not None}
 
 
 def choose_asked(asked: Asked, graph: Graph, situation: Situation) -> Choice:
-    """Let the preset choose, but for what is asked for."""
+    """Return the preset's choice with the replacements."""
     asked.checked()
     choice = choose(asked.preset, graph, situation)
     named: dict[str, Any] = {**asked.named()}
@@ -129,10 +123,7 @@ def build_chosen(
     left: Left | None = None,
     progress: Progress | None = None,
 ) -> Plan:
-    """Build a plan with what was chosen.
-
-    `program`: a hex digest of the P4 program that the plan is for; `assignment`: integers[V].
-    """
+    """Build a plan with a choice; the other arguments are those of `build_plan`."""
     return build_plan(
         graph,
         workers=situation.workers,
@@ -156,7 +147,7 @@ def build_chosen(
 
 
 def strategy_names(manifest: Manifest) -> dict[str, Any]:
-    """Return what a plan was made with, by the names that reports have for it."""
+    """Return the strategies of a plan, by the reports' names for them."""
     strategy = manifest.strategy
     made = (manifest.partition.method, strategy.blocks, strategy.send, strategy.weight)
     return dict(zip(STRATEGY_NAMES, (*made, strategy.order), strict=True))

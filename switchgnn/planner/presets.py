@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Strategies chosen together: `paper` as the paper has it, `best` with the fewest packets."""
+"""Sets of strategies: `paper` follows the paper, `best` sends the fewest packets."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -33,19 +33,18 @@ _MOST_WEIGHT = 1.0
 
 @dataclass(frozen=True)
 class Situation:
-    """What a choice depends on.
+    """The conditions of a choice.
 
     Attributes:
         workers: their number.
         slots: the aggregators of the switch.
         link_rate: packets per second on each worker's link; None: not known.
-        recirculation_rate: passes per second that the switch can make; None: not known.
+        recirculation_rate: passes per second of the switch; None: not known.
         leaf_spine: the leaves that the workers are attached to; None: a star around one switch.
         banks: of the switch, one of BANKS_OF_SWITCHES: additions that one pass can make.
         within: plan for the least time within these rates.
         lanes: of the widest frame, one of LANES.
-        leaves_complete: the leaves of the destinations complete sums in place of spines, which
-            only the simulator knows.
+        leaves_complete: leaves of destinations complete sums, not spines; simulator only.
     """
 
     workers: int
@@ -60,19 +59,19 @@ class Situation:
 
     @property
     def over(self) -> tuple[int, int] | None:
-        """Leaves, and spines that complete sums; None where one switch adds everything."""
+        """Leaves, and spines that complete sums; None: one switch adds everything."""
         if self.leaf_spine is None or self.leaf_spine.leaves == 1:
             return None
         return self.leaf_spine.leaves, 0 if self.leaves_complete else self.leaf_spine.spines
 
     @property
     def banks_apart(self) -> int:
-        """To how many slots of those lanes one pass can add."""
+        """The slots of those lanes that one pass can add to."""
         return self.banks // banks_of_slot(self.lanes)
 
     @property
     def room(self) -> int:
-        """How many sums have room at once."""
+        """The sums that have room at once."""
         return self.slots // banks_of_slot(self.lanes)
 
 
@@ -84,13 +83,11 @@ class Choice:
         partition: a key of PARTITION_STRATEGIES.
         blocks: a key of BLOCK_NAMES.
         send: `multicast`, or `cover`: partial sums of the workers where they are fewer.
-        weight: of `cover_edges`: what a contribution costs, in packets.
+        weight: of `cover_edges`: the cost of a contribution, in packets.
         order: a key of ORDER_STRATEGIES.
         because: a sentence for each part of the choice, by the name of the part.
-        rates: find the weight with which an exchange takes the least time at these; None: it is
-            `weight`.
-        leaves: destinations may be left to the hosts where that is predicted to take less time
-            (planner/auto.py).
+        rates: use the weight with the quickest exchange at these; None: use `weight`.
+        leaves: leave destinations to the hosts where that is predicted to be quicker (auto.py).
     """
 
     partition: str
@@ -111,7 +108,7 @@ class Preset(Protocol):
 
 
 def paper(graph: Graph, situation: Situation) -> Choice:
-    """Choose what the paper has: METIS, MLGP, GAMR, and every source multicast."""
+    """Choose the strategies of the paper: METIS, MLGP, GAMR, and every source multicast."""
     return Choice(
         partition="metis",
         blocks="mlgp",
@@ -123,7 +120,7 @@ def paper(graph: Graph, situation: Situation) -> Choice:
 
 
 def best(graph: Graph, situation: Situation) -> Choice:
-    """Choose what measured best, as far as the graph's size allows it."""
+    """Choose the strategies that measured best, as far as the size of the graph allows."""
     partition, why_partition = _partition(situation.leaf_spine)
     blocks, why_blocks = _blocks(graph, situation)
     send, weight, why_send = _send(situation)
@@ -171,8 +168,8 @@ def choose(name: str, graph: Graph, situation: Situation) -> Choice:
 
     Args:
         name: a key of PRESETS.
-        graph: what the plan is for.
-        situation: what the choice depends on.
+        graph: the graph of the plan.
+        situation: the conditions of the choice.
 
     Returns:
         A strategy of each kind.
@@ -195,7 +192,7 @@ def find_preset(name: str) -> Preset:
 
 
 def blocks_for(blocks: str, send: str) -> str:
-    """Return the block strategy of that kind that is refined for what is sent."""
+    """Return the variant of a block strategy that is refined for a send strategy."""
     name, colon, over = blocks.partition(":")
     kind = name.removesuffix(f"-{COVER}")
     covered = f"{kind}-{COVER}"
@@ -203,10 +200,7 @@ def blocks_for(blocks: str, send: str) -> str:
 
 
 def slots_of_memory(memory: int, slot_features: int | None = None) -> int:
-    """Return how many slots fit into the memory of a switch.
-
-    `memory`: bytes.
-    """
+    """Return the slots that fit into bytes of memory of a switch."""
     size = slot_bytes(slot_features)
     slots = memory // size
     if slots < 1:
@@ -254,7 +248,7 @@ def _blocks(graph: Graph, situation: Situation) -> tuple[str, str]:
 
 
 def _rates(graph: Graph, situation: Situation) -> Rates | None:
-    """Return the rates at which a plan is to take the least time, if that can be found out."""
+    """Return the rates for the quickest plan, if they are known."""
     link, passes = situation.link_rate, situation.recirculation_rate
     few = len(graph.indices) <= _MOST_TRIED_EDGES
     if not (situation.within and few) or link is None or passes is None:

@@ -10,11 +10,7 @@ from switchgnn.planner import Graph, boundary_edges, graph_from_edges
 
 # The same examples in every run, and no time limit that a busy machine could break. How many, the
 # profile says (tests/conftest.py).
-STEADY = settings(
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+STEADY = settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 
 
 def random_graph(vertices, edges, seed, *, directed=False):

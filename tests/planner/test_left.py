@@ -72,11 +72,7 @@ def test_every_destination_is_in_blocks_or_left(split, slots, directions, send, 
         backward = forward
     left = dict(zip(BOTH, (forward, backward), strict=True))
     plan = plan_of(
-        *(graph, workers, slots),
-        assignment=assignment,
-        directions=directions,
-        send=send,
-        left=left,
+        *(graph, workers, slots), assignment=assignment, directions=directions, send=send, left=left
     )
     for direction in BOTH[: 1 + (directions == "both")]:
         blocks = plan.manifest.direction(direction).block_numbers

@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Destination blocks: each is a set of destinations with all their in-edges.
 
-Only destinations occupy slots. Where a block holds all in-edges of its destinations, every
-destination is returned once, and what is left to choose is how often sources are sent: the
-number of (source, block) pairs.
+Every destination is then returned once; the cost is the number of (source, block) pairs.
 """
 
 from collections.abc import Callable
@@ -43,7 +41,7 @@ class Destinations:
     """The boundary edges with their ends numbered from 0.
 
     Attributes:
-        edges: which source contributes to which destination.
+        edges: sources and destinations, numbered.
         source_id: int64[N], vertex ids, ascending.
         destination_id: int64[D], vertex ids, ascending.
     """
@@ -56,21 +54,15 @@ class Destinations:
 def destination(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int32]:
     """Form destination blocks by METIS, then refine them: few (source, block) pairs.
 
-    METIS cuts the boundary graph, in which only destinations have weight: once for few cut
-    edges, and where there are not too many edges once for little communication volume, the
-    number of other blocks in which a vertex has a neighbour. That is the number of pairs, but
-    for those in a source's own block.
-
-    Returns int32[E], blocks numbered from 1 without gaps.
+    METIS cuts the boundary graph, in which only destinations have weight, for few cut edges and, if
+    the graph is small, also for little communication volume, which counts the pairs outside a
+    source's own block.
     """
     return destination_blocks(boundary, slots, seed, cut_by_metis)
 
 
 def destination_cover(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int32]:
-    """Make the blocks of `destination`, refined for workers that send a minimum cover.
-
-    Returns int32[E], blocks numbered from 1 without gaps.
-    """
+    """Make the blocks of `destination`, refined for workers that send a minimum cover."""
     block = destination(boundary, slots, seed)
     return refine_for_cover(boundary, block, partial(refine, slots=slots))
 
@@ -78,10 +70,7 @@ def destination_cover(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray
 def destination_blocks(
     boundary: BoundaryEdges, slots: int, seed: int, cut: Cut
 ) -> NDArray[np.int32]:
-    """Make as few blocks as there can be, cut by `cut`, made to fit and refined.
-
-    Returns int32[E], blocks numbered from 1 without gaps.
-    """
+    """Form as few blocks as possible with `cut`, fit them to the slots and refine them."""
     known = number_ends(boundary)
     sets = -(-len(known.destination_id) // slots)
     check_sets(sets, slots)
@@ -104,13 +93,10 @@ def check_sets(sets: int, slots: int) -> None:
 def refine_for_cover(
     boundary: BoundaryEdges, block: NDArray[np.int32], improve: Improve
 ) -> NDArray[np.int32]:
-    """Change destination blocks so that a minimum cover needs fewer packets.
+    """Change destination blocks, int32[E], so that a minimum cover needs fewer packets.
 
-    In turn, the cover is chosen for the blocks, and the blocks are refined for the edges that
-    the cover serves by multicast; the others cost the same in whatever block their
-    destination is. Neither step makes more packets.
-
-    `block`: int32[E]; returns int32[E], with as many blocks or fewer.
+    In turn, chooses the cover for the blocks, and refines the blocks for the edges that the cover
+    serves by multicast; the others cost the same in any block. Neither step adds packets.
     """
     sets = int(block.max(initial=0))
     if sets <= 1 or len(boundary) > _MOST_EDGES_IN_TURN:
@@ -139,12 +125,7 @@ def refine_for_cover(
 
 
 def cut_by_metis(known: Destinations, sets: int, slots: int, seed: int) -> NDArray[np.int32]:
-    """Let METIS cut the destinations, and refine the sets.
-
-    Few edges are cut with either objective, and the better sets are taken.
-
-    Returns int32[D], 0 <= set < sets.
-    """
+    """Cut with both objectives of METIS, refine, and return the better sets: int32[D], from 0."""
     ids = np.union1d(known.source_id, known.destination_id)
     at = np.searchsorted(ids, known.destination_id).astype(np.int32)
     u, v = known.edges.source, known.edges.destination
@@ -174,19 +155,16 @@ def cut_by_metis(known: Destinations, sets: int, slots: int, seed: int) -> NDArr
 
 
 def number_ends(boundary: BoundaryEdges) -> Destinations:
-    """Give the sources and destinations numbers from 0."""
+    """Return the edges with sources and destinations numbered from 0."""
     source_id, source = number_ids(boundary.source)
     destination_id, into = number_ids(boundary.destination)
     edges = Incidence(
-        source=source,
-        destination=into,
-        sources=len(source_id),
-        destinations=len(destination_id),
+        source=source, destination=into, sources=len(source_id), destinations=len(destination_id)
     )
     return Destinations(edges, source_id, destination_id)
 
 
 def number_sets(part: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Give the sets that are in use numbers from 1, without gaps."""
+    """Return the sets that are in use, numbered from 1 without gaps."""
     number = np.unique(part, return_inverse=True)[1].reshape(-1)
     return (number + 1).astype(np.int32)

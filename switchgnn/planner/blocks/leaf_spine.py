@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Destination blocks for a leaf-spine: within the slots of each switch, spread over the workers.
 
-Each leaf and each spine has slots of its own, and a destination takes one only where something of
-its sum is added. So a block may have more destinations than one switch has slots. Its destinations
-are spread over the workers, so that no link carries most of the block's sums.
+A destination takes a slot only in switches that add to its sum, so a block may have more
+destinations than one switch has slots. Spreading them keeps any link from carrying most sums of a
+block.
 """
 
 import re
@@ -51,7 +51,6 @@ class BlocksOver:
 
     Attributes:
         kind: `destination`, `hypergraph`, or one of these with `-cover`.
-        leaves: their number.
         spines: that complete sums; 0: the leaves of the destinations do.
     """
 
@@ -67,13 +66,7 @@ class BlocksOver:
     def form(
         self, boundary: BoundaryEdges, slots: int, seed: int, *, workers: int
     ) -> NDArray[np.int32]:
-        """Form the blocks.
-
-        There are as few blocks as the slots of the fullest switch allow, or a few more where the
-        destinations could not be arranged so.
-
-        Returns int32[E], blocks numbered from 1 without gaps.
-        """
+        """Form about as few blocks as the slots of the fullest switch allow: int32[E], from 1."""
         cut, cover = _KINDS[self.kind]
         needs = slots_needed(boundary, self, workers)
         found = _within_slots(needs, slots, seed, cut)
@@ -90,10 +83,7 @@ class BlocksOver:
     def check(
         self, boundary: BoundaryEdges, block: NDArray[np.int32], slots: int, workers: int
     ) -> None:
-        """Check that blocks fit the slots of each switch.
-
-        `block`: int32[E], from 1.
-        """
+        """Check that blocks fit the slots of each switch and split no destination."""
         needs = slots_needed(boundary, self, workers)
         into = needs.known.edges.destination
         own = np.zeros(len(needs.worker), dtype=np.int32)
@@ -109,7 +99,7 @@ class BlocksOver:
 
 
 def find_blocks_over(name: str) -> BlocksOver | None:
-    """Return what a block strategy called KIND:LEAVES:SPINES is; None: it has another name."""
+    """Parse KIND:LEAVES:SPINES; None for names without a colon."""
     kind, colon, numbers = name.partition(":")
     if not colon:
         return None
@@ -123,18 +113,18 @@ def find_blocks_over(name: str) -> BlocksOver | None:
 
 
 def name_over(kind: str, leaves: int, spines: int) -> str:
-    """Return the name of a kind of blocks for leaves and spines."""
+    """Return KIND:LEAVES:SPINES, or `kind` itself if it has no blocks for leaves and spines."""
     return BlocksOver(kind, leaves, spines).name if kind in _KINDS else kind
 
 
 @dataclass(frozen=True, eq=False)
 class Needs:
-    """In which switches each destination takes a slot, if a block has all its in-edges.
+    """The switches in which each destination takes a slot, if a block has all its in-edges.
 
     Attributes:
         known: the boundary edges, with D destinations.
         slot: bool[D, switches], leaves first.
-        worker: int32[D], who holds the destination.
+        worker: int32[D], the holder of the destination.
         workers: their number.
     """
 
@@ -145,10 +135,10 @@ class Needs:
 
 
 def slots_needed(boundary: BoundaryEdges, over: BlocksOver, workers: int) -> Needs:
-    """Find the switches that add something up for each destination.
+    """Find the switches that add to the sum of each destination.
 
-    A leaf does for what its workers send. Of what crosses leaves, the spine of the destination
-    adds the leaves' partial sums; without spines the destination's leaf does.
+    A leaf adds the packets of its workers. Partial sums that cross leaves are added by the spine of
+    the destination, or without spines by its leaf.
     """
     attached = even_leaf_spine(workers, over.leaves, max(over.spines, 1))
     leaf_of = np.array(attached.leaf_of_worker)
@@ -172,7 +162,7 @@ def slots_needed(boundary: BoundaryEdges, over: BlocksOver, workers: int) -> Nee
 def _within_slots(
     needs: Needs, slots: int, seed: int, cut: Cut
 ) -> tuple[NDArray[np.int32], int, Limits] | None:
-    """Return sets that fit, their number, and within which limits; None: all are one set."""
+    """Return sets that fit, their number and their limits; None: all fit into one set."""
     edges, size = needs.known.edges, needs.known.edges.destinations
     sets = -(-int(needs.slot.sum(axis=0).max(initial=0)) // slots)
     if sets <= 1:
@@ -195,7 +185,7 @@ def _within_slots(
 
 
 def _dealt(part: NDArray[np.int32], worker: NDArray[np.int32], sets: int) -> NDArray[np.int32]:
-    """Deal the destinations of each worker out to the sets in turn: int32[D]."""
+    """Deal each worker's destinations out to the sets in turn: int32[D]."""
     order = np.lexsort((part, worker))
     dealt = np.empty(len(part), dtype=np.int32)
     dealt[order] = (rank_in_group(worker[order]) + worker[order]) % sets
@@ -203,7 +193,7 @@ def _dealt(part: NDArray[np.int32], worker: NDArray[np.int32], sets: int) -> NDA
 
 
 def _limits(needs: Needs, slots: int, sets: int, surplus: float) -> Limits:
-    """Return the slots of each switch, and of each worker's destinations an equal share or more."""
+    """Limit each switch to its slots, and each worker's destinations to about an equal share."""
     of_worker = np.zeros((len(needs.worker), needs.workers), dtype=np.bool_)
     of_worker[np.arange(len(needs.worker)), needs.worker] = True
     held = of_worker.sum(axis=0)

@@ -20,17 +20,12 @@ _CUT = -1
 def mlgp(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int32]:
     """Find the block of every boundary edge by multi-level graph partitioning (section 3.3).
 
-    The boundary graph, taken as undirected, is cut by METIS into parts of at most `slots`
-    vertices. The edges inside a part are one block; the edges that were cut, with only their
-    own vertices, are the graph of the next level, until none are left. A level that fits as
-    a whole is one block.
+    METIS cuts the undirected boundary graph into parts of at most `slots` vertices. The edges
+    inside a part are one block; the cut edges with their ends are the graph of the next level. A
+    level that fits as a whole is one block. Blocks are numbered in the order of level and part.
 
-    METIS balances only roughly, so surplus vertices move to parts with room. Should METIS
-    cut every edge of a level, a greedy cut takes its place: each part is the vertex with the
-    most neighbours and as many of those as fit, which keeps at least one edge. Parts are
-    never merged, neither within a level nor across.
-
-    Returns int32[E], blocks numbered from 1 without gaps, in the order of level and part.
+    Surplus vertices move to parts with room. If METIS cuts every edge of a level, a greedy cut
+    makes stars instead, which keeps at least one edge. Parts are never merged.
     """
     if slots < MIN_SLOTS:
         raise PlannerError(
@@ -79,10 +74,10 @@ def _move_surplus(
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
 ) -> NDArray[np.int32]:
-    """Bring every part down to `slots` vertices.
+    """Bring every part down to `slots` vertices, given parts * slots >= vertices.
 
-    The vertices with the fewest neighbours in their part leave it, each for the part with
-    room that holds most of its neighbours. There is room: parts * slots >= vertices.
+    The vertices with the fewest neighbours in their part move to the part with room that holds most
+    of their neighbours.
     """
     part = part.copy()
     room = slots - np.bincount(part, minlength=parts)
@@ -106,7 +101,7 @@ def _move_surplus(
 def _grow_stars(
     indptr: NDArray[np.int64], indices: NDArray[np.int32], slots: int
 ) -> NDArray[np.int32]:
-    """Return the greedy cut: int32[V], in each part one vertex and neighbours of it."""
+    """Return the greedy cut, int32[V]: each part is one vertex and neighbours of it."""
     part = np.full(len(indptr) - 1, _CUT, dtype=np.int32)
     number = 0
     for centre in np.argsort(-np.diff(indptr), kind="stable"):

@@ -1,9 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sets of destinations that fit the slots, made better move by move.
-
-The cost of the sets is the number of (source, set) pairs: how often sources are sent.
-"""
+"""Destination sets that fit the slots, improved move by move for few (source, set) pairs."""
 
 from dataclasses import dataclass
 
@@ -25,12 +22,12 @@ MOST_ADDITIONS = 2**31
 
 @dataclass(frozen=True, eq=False)
 class _Moves:
-    """Destinations that may change their set, best first within a batch.
+    """Destinations that may change their set, best first.
 
     Attributes:
         vertex: int64[M].
         target: int32[M].
-        swap: int64[M], moves with the same number belong together; -1: alone.
+        swap: int64[M]; moves with the same number follow each other and belong together; -1: alone.
     """
 
     vertex: NDArray[np.int64]
@@ -39,22 +36,19 @@ class _Moves:
 
 
 def count_pairs(edges: Incidence, part: NDArray[np.int32], parts: int) -> int:
-    """Count the (source, set) pairs that have an edge.
-
-    `part`: int32[D], the set of each destination, 0 <= part < parts.
-    """
+    """Count the (source, set) pairs that have an edge."""
     return int(np.count_nonzero(count_sources(edges, part, parts)))
 
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """What the destinations of a set may take together.
+    """How much of each resource the destinations of a set may take together.
 
     Attributes:
-        indptr: int64[D + 1], where the resources of each destination are.
+        indptr: int64[D + 1], the resources of each destination.
         resource: int32[N], 0 <= resource < R.
         most: int64[R], how many destinations of a set may take each.
-        group: int32[D]; destinations of the same group take about the same, so they are swapped.
+        group: int32[D]; destinations are swapped within groups, which take about the same.
     """
 
     indptr: NDArray[np.int64]
@@ -63,42 +57,36 @@ class Limits:
     group: NDArray[np.int32]
 
     def loads(self, part: NDArray[np.int32], parts: int) -> NDArray[np.int64]:
-        """Return int64[parts, R], how many destinations of each set take each resource."""
+        """Return int64[parts, R], the destinations of each set that take each resource."""
         resources = len(self.most)
         row = np.repeat(part.astype(np.int64), np.diff(self.indptr))
         counted = np.bincount(row * resources + self.resource, minlength=parts * resources)
         return counted.reshape(parts, resources)
 
     def hold(self, part: NDArray[np.int32], parts: int) -> bool:
-        """Return whether no set takes too much."""
+        """Return whether all sets are within the limits."""
         return bool(np.all(self.loads(part, parts) <= self.most))
 
 
 def limits_of(
     takes: NDArray[np.bool_], most: NDArray[np.int64], group: NDArray[np.int32]
 ) -> Limits:
-    """Return limits from a table.
-
-    `takes`: bool[D, R], what each destination takes; `most`: int64[R]; `group`: int32[D].
-    """
+    """Return limits from bool[D, R], the resources that each destination takes."""
     _, resource = np.nonzero(takes)
     return Limits(indptr_of(takes.sum(axis=1)), resource.astype(np.int32), most, group)
 
 
 def refinable(edges: Incidence, parts: int) -> bool:
-    """Return whether `refine` is quick and small enough for these edges."""
+    """Return whether refinement is quick and small enough for these edges."""
     most = max(edges.sources, edges.destinations)
     return most * parts <= MOST_NUMBERS and len(edges.source) * parts <= MOST_ADDITIONS
 
 
 def fit(edges: Incidence, part: NDArray[np.int32], parts: int, slots: int) -> NDArray[np.int32]:
-    """Bring every set down to `slots` destinations, at little cost in pairs.
+    """Bring every set, int32[D], down to `slots` destinations, at little cost in pairs.
 
-    Surplus destinations leave for the sets with room where they cost least. In each round
-    every overfull set offers its cheapest destinations, and every set with room takes the
-    cheapest of those that chose it.
-
-    `part`: int32[D], 0 <= part < parts; returns int32[D], at most `slots` destinations in each set.
+    In each round every overfull set offers its cheapest destinations to the sets with room where
+    they cost least, and these take the cheapest offers.
     """
     part = part.copy()
     table = refinable(edges, parts)
@@ -122,11 +110,7 @@ def fit(edges: Incidence, part: NDArray[np.int32], parts: int, slots: int) -> ND
 def fit_within(
     edges: Incidence, part: NDArray[np.int32], parts: int, limits: Limits
 ) -> NDArray[np.int32]:
-    """Move destinations out of sets that take too much, at little cost in pairs.
-
-    `part`: int32[D], 0 <= part < parts; returns int32[D], which may still be beyond the limits: ask
-    `limits.hold`.
-    """
+    """Move destinations out of sets beyond the limits; check the result with `limits.hold`."""
     part, known = part.copy(), refinable(edges, parts)
     loads = limits.loads(part, parts)
     gain = np.zeros((0, parts), dtype=np.float32)
@@ -144,12 +128,10 @@ def fit_within(
 def refine(edges: Incidence, part: NDArray[np.int32], parts: int, slots: int) -> NDArray[np.int32]:
     """Move and swap destinations between sets as long as that saves (source, set) pairs.
 
-    In each round every destination chooses its best other set. Those that want to go opposite
-    ways are swapped, best with best; others move where there is room. As moves of one round
-    disturb each other, each is counted again when its turn comes, and made if it still saves.
-
-    `part`: int32[D], at most `slots` destinations in each set; returns int32[D], never with more
-    pairs than `part`.
+    In each round every destination chooses its best other set. Opposite moves are swapped, best
+    with best; others move where there is room. As moves disturb each other, each is evaluated again
+    at its turn and undone if it saves nothing. `part` is int32[D], within `slots`, as is the
+    result.
     """
     additions = max(len(edges.source) * parts, 1)
     rounds = min(_ROUNDS, max(_FEWEST_ROUNDS, MOST_ADDITIONS // additions))
@@ -166,11 +148,7 @@ def refine(edges: Incidence, part: NDArray[np.int32], parts: int, slots: int) ->
 def refine_within(
     edges: Incidence, part: NDArray[np.int32], parts: int, limits: Limits
 ) -> NDArray[np.int32]:
-    """Do what `refine` does, but make no move or swap that would break a limit.
-
-    `part`: int32[D], within the limits; returns int32[D], within the limits, never with more pairs
-    than `part`.
-    """
+    """Do what `refine` does, without moves or swaps that break a limit."""
     return _refine(edges, part, parts, limits, rounds=_ROUNDS_WITHIN)
 
 
@@ -211,10 +189,7 @@ def _refine(
 
 
 def count_sources(edges: Incidence, part: NDArray[np.int32], parts: int) -> NDArray[np.int32]:
-    """Count the destinations that each source has in each set.
-
-    `part`: int32[D], 0 <= part < parts; returns int32[N, parts].
-    """
+    """Count the destinations of each source in each set, int32[N, parts]."""
     counts = np.zeros((edges.sources, parts), dtype=np.int32)
     _add_up(*edges.rows, part, counts)
     return counts
@@ -223,11 +198,7 @@ def count_sources(edges: Incidence, part: NDArray[np.int32], parts: int) -> NDAr
 def gains_of(
     edges: Incidence, part: NDArray[np.int32], counts: NDArray[np.int32]
 ) -> NDArray[np.float32]:
-    """Count the pairs that each move would save alone.
-
-    `part`: int32[D], 0 <= part < parts; `counts`: int32[N, parts], as `count_sources` returns them;
-    returns float32[D, parts]; -inf where the destination is.
-    """
+    """Count the pairs that each move saves alone, float32[D, parts]; -inf for the own set."""
     gain = np.zeros((edges.destinations, counts.shape[1]), dtype=np.float32)
     _add_gains(*edges.rows, part, counts, gain)
     gain[np.arange(len(part)), part] = -np.inf
@@ -255,7 +226,7 @@ def _add_gains(
     counts: NDArray[np.int32],
     gain: NDArray[np.float32],
 ) -> None:
-    """Count anew: sources alone in a set no longer go there, those new to one begin to."""
+    """Add sources that are alone in a set and leave it; subtract those new to the target."""
     parts = counts.shape[1]
     for vertex in range(len(part)):
         here, lone = part[vertex], 0

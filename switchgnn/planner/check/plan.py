@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The independent checker: does a plan on disk serve every boundary edge exactly once?
 
-It reads the files by their description in docs/planner.md and shares no code with what
-writes them. What it looks at, in this order: the files and their digests, the switch's part,
-the workers' parts, and the edges: those of the graph, or, without it, those that the workers
-believe in.
+It follows docs/planner.md and shares no code with the planner. Order: files and digests, the part
+of the switch, the parts of the workers, and the edges: those of the graph, or without a graph those
+in the workers' lists of neighbours.
 """
 
 from collections.abc import Iterator
@@ -32,11 +31,11 @@ _PARTIAL = 2**31
 
 @dataclass(frozen=True)
 class Packets:
-    """Which vertices the packets of the switch add up.
+    """The vertices that each packet adds up.
 
     Attributes:
         indptr: int64[P + 1], rows of each packet, in the order of Deliveries.
-        vertex: int64[...], the vertices.
+        vertex: int64[...].
     """
 
     indptr: NDArray[np.int64]
@@ -45,13 +44,7 @@ class Packets:
 
 @dataclass(frozen=True)
 class Neighbours:
-    """The edges that the workers believe in: one row per contribution, C rows.
-
-    Attributes:
-        block: int64[C].
-        source: int64[C].
-        destination: int64[C].
-    """
+    """The edges in the workers' lists of neighbours: int64[C] each, one row per contribution."""
 
     block: NDArray[np.int64]
     source: NDArray[np.int64]
@@ -167,7 +160,7 @@ def _check_sends(plan: RawPlan, deliveries: Deliveries) -> Packets:
         raise PlanCheckError(
             f"packet {deliveries.packet_id[at]} of block {deliveries.packet_block[at]} adds up "
             f"{carried[order][at]} vertices, but the switch takes it with Count "
-            f"{deliveries.packet_count[at]}",
+            f"{deliveries.packet_count[at]}"
         )
     if addressed:
         _check_addressed(plan, deliveries, np.concatenate(addressed)[order])
@@ -241,15 +234,12 @@ _WITHOUT_PARTIAL_SUMS = 4
 
 @dataclass(frozen=True)
 class CheckedPlan:
-    """A plan that was found to be right.
+    """A plan that passed the check.
 
     Attributes:
-        workers: their number.
-        blocks: their number.
         packets: sent by all workers in all blocks.
         sums: received by all workers in all blocks.
-        edges: boundary edges that the switch serves, those of each direction that has blocks of
-            its own.
+        edges: served boundary edges of each direction that has blocks of its own.
     """
 
     workers: int
@@ -280,9 +270,11 @@ def check_plan(folder: str | Path, graph: Graph | None = None) -> CheckedPlan:
     """Check everything that a plan promises.
 
     Every boundary edge is served once, in one block, by one packet, or its destination is left to
-    the hosts, with all its edges; no slot is used twice in
-    a block or lies outside its bank; every slot's expected count is what its packets carry;
-    every worker holds, sends and receives what is its own, and knows its neighbours.
+    the hosts with all its edges. No slot is used twice in a block or lies outside its bank. Every
+    expected count matches its packets. Every worker holds, sends and receives its own, and knows
+    its neighbours.
+
+    Without the graph, the switch and the workers only have to agree on the edges.
     """
     try:
         return _check(read_raw_plan(Path(folder)), graph)
@@ -291,7 +283,7 @@ def check_plan(folder: str | Path, graph: Graph | None = None) -> CheckedPlan:
 
 
 def name_of_graph(folder: str | Path) -> str:
-    """Return what the plan calls its graph; a file's is its name without folder and ending."""
+    """Return the plan's name for its graph."""
     try:
         return str(read_raw_manifest(Path(folder))["graph"]["name"])
     except (KeyError, TypeError) as error:
@@ -345,10 +337,7 @@ def _check_assignment(plan: RawPlan) -> None:
 def _check_left(
     plan: RawPlan, blocks: _Blocks, left: NDArray[np.bool_], boundary: NDArray[np.int64] | None
 ) -> None:
-    """Raise unless what is left to the hosts has edges, and no sum of the switch in the blocks.
-
-    `left`: bool[V], the destinations that are left.
-    """
+    """Raise unless destinations left to the hosts have edges, and no sum in these blocks."""
     block, vertex = plan.switch["result_block"], plan.switch["result_vertex"].astype(np.int64)
     here = (block >= blocks.first) & (block <= blocks.last)
     both = vertex[here][left[vertex[here]]]
@@ -366,7 +355,7 @@ def _check_left(
 
 
 def _check_no_others_left(plan: RawPlan) -> None:
-    """Raise if something is left of a direction that the plan does not have, or nothing at all."""
+    """Raise if destinations are left in a direction without blocks, or if none are left."""
     left = {name: bool(rows_left(plan, name).any()) for name in (_FORWARD, _BACKWARD)}
     for name, any_left in left.items():
         known = not any_left or name in plan.manifest["directions"]
@@ -401,10 +390,9 @@ def _edges_of(plan: RawPlan, graph: Graph) -> NDArray[np.int64]:
 
 
 def _believed_edges(plan: RawPlan, believed: _Served) -> NDArray[np.int64]:
-    """Return the keys of the edges that the workers expect in one direction, ascending, as forward.
+    """Return the keys of the edges that the workers expect, ascending, as forward edges.
 
-    What they expect more than once is found when they are compared with it. Where something is
-    left to the hosts, what is expected backward may be left forward, so that counts as well.
+    Where destinations are left to the hosts, both directions count: an edge may be left in one.
     """
     directions = plan.manifest["directions"]
     if plan.leaves_any and len(directions) > 1:
@@ -434,7 +422,7 @@ def _reversed(keys: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _served(plan: RawPlan, deliveries: Deliveries, packets: Packets) -> _Served:
-    """Return what the switch adds: each vertex in a packet, for each destination of the packet."""
+    """Return the additions of the switch: each vertex of a packet, for each of its destinations."""
     rows = np.diff(packets.indptr)[deliveries.packet]
     # Both counts agree already, so this is what the slots expect: it cannot run away.
     total = np.concatenate([[0], np.cumsum(rows)])
@@ -460,10 +448,7 @@ def _check_edges(boundary: NDArray[np.int64], served: _Served, blocks: _Blocks, 
     twice = keys[1:][keys[1:] == keys[:-1]]
     strange = np.setdiff1d(keys, boundary)
     missing = np.setdiff1d(boundary, keys)
-    for found, problem in (
-        (strange, "which is no boundary edge"),
-        (twice, "more than once"),
-    ):
+    for found, problem in ((strange, "which is no boundary edge"), (twice, "more than once")):
         if len(found):
             raise PlanCheckError(f"{name}: {who} the edge {_edge(found[0])} {problem}")
     raise PlanCheckError(f"{name}: nobody serves the edge {_edge(missing[0])}, though {who} others")
@@ -478,14 +463,9 @@ def _check_same_blocks(served: _Served, believed: _Served) -> None:
 
 
 def _check_prediction(
-    plan: RawPlan,
-    deliveries: Deliveries,
-    blocks: _Blocks,
-    *,
-    whole: NDArray[np.int64],
-    known: bool,
+    plan: RawPlan, deliveries: Deliveries, blocks: _Blocks, *, whole: NDArray[np.int64], known: bool
 ) -> None:
-    """Raise unless the manifest counts what there is."""
+    """Raise unless the manifest's counts are right."""
     name, first, last = blocks.name, blocks.first, blocks.last
     said: dict[str, Any] = plan.manifest["directions"][name]["prediction"]
     source, destination = whole >> 32, whole & _LOW

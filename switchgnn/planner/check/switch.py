@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Does the switch's part of a plan agree with itself? A step of the checker."""
+"""The checker of the part of the switch, and of the parts of leaves and spines."""
 
 import re
 from collections.abc import Iterable
@@ -21,14 +21,14 @@ _PARTIAL = 2**31
 
 @dataclass(frozen=True)
 class Deliveries:
-    """What the switch adds where: one row per packet and destination, D rows.
+    """All additions of the switch: one row per packet and destination, D rows.
 
     Attributes:
-        packet: int64[D], the packet's place in `packet_block` and `packet_id`.
+        packet: int64[D], the place of the packet in `packet_block` and `packet_id`.
         result: int64[D], the place of the destination among the results.
         packet_block: int64[P], ascending with packet_id.
         packet_id: int64[P], the id on the wire.
-        packet_count: int64[P], the Count it must carry.
+        packet_count: int64[P], the Count of the packet.
     """
 
     packet: NDArray[np.int64]
@@ -39,7 +39,7 @@ class Deliveries:
 
 
 def check_switch(plan: RawPlan) -> Deliveries:
-    """Check entries, slots, counts and owners; return what goes where."""
+    """Check entries, slots, counts and owners; return the additions."""
     switch = plan.switch
     _check_lengths(switch)
     _check_sources(plan)
@@ -56,7 +56,7 @@ def check_switch(plan: RawPlan) -> Deliveries:
         at = entry[lost[0]]
         raise PlanCheckError(
             f"source {switch['entry_source'][at]} adds to slot {switch['entry_slot'][at].max()} of "
-            f"bank {bank[lost[0]]} in block {switch['entry_block'][at]}, which is nobody's",
+            f"bank {bank[lost[0]]} in block {switch['entry_block'][at]}, which is nobody's"
         )
     agree = switch["entry_expected"][entry, bank] == switch["result_expected"][result]
     _require_all(agree, entry, switch, "expects another count of its slot than its result does")
@@ -133,7 +133,7 @@ def _check_results(plan: RawPlan) -> None:
 
 
 def _leaves_and_spines(plan: RawPlan) -> tuple[int, int] | None:
-    """Return the leaves and spines that the blocks are for; None: for one switch."""
+    """Parse the leaves and spines of the blocks; None: for one switch."""
     name = str(plan.manifest["strategy"]["blocks"])
     found = re.fullmatch(r"[a-z-]+:([1-9]\d{0,2}):(\d{1,3})", name)
     require(":" not in name or found is not None, "plan.json: the blocks have a strange name")
@@ -143,11 +143,7 @@ def _leaves_and_spines(plan: RawPlan) -> tuple[int, int] | None:
 def _check_leaves_and_spines(
     plan: RawPlan, source: NDArray[np.integer], result: NDArray[np.int64]
 ) -> None:
-    """Check the slots that each switch needs in a block.
-
-    `source`: integers[C], the Src_id of each contribution; `result`: int64[C], the place of its
-    destination among the results.
-    """
+    """Check the slots of each switch, given Src_id and result of each contribution."""
     over = _leaves_and_spines(plan)
     if over is None:
         return
@@ -176,7 +172,7 @@ def _check_leaves_and_spines(
 
 
 def _check_entries(plan: RawPlan) -> NDArray[np.int64]:
-    """Check keys, hops and counts of the entries; return the packet that each serves, int64[K]."""
+    """Check keys, hops and counts of the entries; return the packet of each, int64[K]."""
     switch = plan.switch
     block, source = switch["entry_block"].astype(np.int64), switch["entry_source"]
     hop, last = switch["entry_hop"].astype(np.int64), switch["entry_last"]
@@ -209,7 +205,7 @@ def _check_counts(switch: Arrays, entry: NDArray[np.int64], result: NDArray[np.i
         raise PlanCheckError(
             f"the slot of vertex {switch['result_vertex'][at]} in block "
             f"{switch['result_block'][at]} expects {switch['result_expected'][at]}, but its "
-            f"packets carry {arriving[at]}",
+            f"packets carry {arriving[at]}"
         )
 
 
@@ -221,12 +217,12 @@ def _check_blocks(block: NDArray[np.int64], blocks: int, what: str) -> None:
 def _require_all(
     holds: NDArray[np.bool_], entry: NDArray[np.int64], switch: Arrays, problem: str
 ) -> None:
-    """Raise with the source and block of the first entry for which it does not hold."""
+    """Raise with the source and block of the first entry that violates the condition."""
     if np.all(holds):
         return
     at = entry[np.argmin(holds)]
     raise PlanCheckError(
-        f"source {switch['entry_source'][at]} of block {switch['entry_block'][at]} {problem}",
+        f"source {switch['entry_source'][at]} of block {switch['entry_block'][at]} {problem}"
     )
 
 
@@ -257,10 +253,10 @@ Destination = tuple[int, int]
 def check_leaf_spine(plan: Plan, parts: LeafSpineParts) -> None:
     """Check that leaves and spines add what the plan's single switch adds, each edge once.
 
-    Every contribution of the plan is made in its worker's leaf; what is not complete there goes
-    up as one partial sum, which the spine takes from that leaf with that Count, for that
-    destination only; every sum is complete in one switch and goes to its worker; no slot is
-    used twice in a block; and recalls, fetches and fetched features find their way.
+    Every contribution is made in its worker's leaf. An incomplete sum goes up as one partial sum,
+    which the spine accepts from that leaf, with that Count, for that destination only. Every sum is
+    complete in one switch and goes to its worker. No slot is used twice in a block. Recalls,
+    fetches and fetched features find their way.
     """
     leaf_of = parts.leaf_spine.leaf_of_worker
     for part in parts.switches:
@@ -297,7 +293,7 @@ def _check_slots(plan: Plan, part: LeafSpinePart) -> None:
 
 
 def _contributions(switch: SwitchPart) -> set[Contribution]:
-    """Return all that a switch adds, and check that nothing is added twice."""
+    """Return all additions of a switch, and check that none occurs twice."""
     place = {
         key: at
         for at, key in enumerate(
@@ -331,7 +327,7 @@ def _check_leaf_sources(leaf: LeafSpinePart, owner: dict[int, int]) -> None:
 
 
 def _partial_sums(parts: LeafSpineParts) -> dict[tuple[int, int, int], tuple[int, int, int]]:
-    """Return what goes up: (spine, block, Src_id) to (leaf, destination, Count)."""
+    """Map (spine, block, Src_id) of each partial sum to (leaf, destination, Count)."""
     up: dict[tuple[int, int, int], tuple[int, int, int]] = {}
     for leaf in parts.leaves:
         switch = leaf.switch

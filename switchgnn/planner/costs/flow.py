@@ -23,9 +23,8 @@ class Arrivals:
 
     Attributes:
         block: int32[S], ascending; the place of a packet among those of its block is its turn.
-        packet: int64[E], for each served edge (or partial sum) the packet that serves it.
-        result: int64[E], and the sum that it contributes to, numbered from 0 without gaps
-            over all blocks.
+        packet: int64[E], the packet that serves each edge (or partial sum).
+        result: int64[E], the sum that it contributes to, from 0 without gaps over all blocks.
     """
 
     block: NDArray[np.int32]
@@ -35,7 +34,7 @@ class Arrivals:
 
 @dataclass(frozen=True, eq=False)
 class Flow:
-    """What happens over time; the steps of a block follow those of the block before it.
+    """Queue and slots over time; the steps of a block follow those of the block before it.
 
     Attributes:
         completion: int64[B], z of each block: the steps until the last sum has left.
@@ -60,10 +59,7 @@ class Flow:
 def multicast_arrivals(
     boundary: BoundaryEdges, block: NDArray[np.int32], sends: SendOrder
 ) -> Arrivals:
-    """Return the arrivals when every edge is served by the feature of its source.
-
-    `block`: int32[E].
-    """
+    """Return the arrivals when every edge is served by the feature of its source."""
     sent = (sends.block.astype(np.int64) << 32) | sends.source
     order = np.argsort(sent)
     key = (block.astype(np.int64) << 32) | boundary.source
@@ -73,16 +69,16 @@ def multicast_arrivals(
 
 
 def simulate_flow(arrivals: Arrivals, rate: int = 1) -> Flow:
-    """Work out completion time, queue and slots over time, as in section 3.2.1.
+    """Compute completion time, queue and slots over time, as in section 3.2.1.
 
-    In each step at most `rate` packets enter the switch and `rate` leave it. A sum is complete
-    in the step in which its last packet enters, and may leave in the same step:
+    In each step at most `rate` packets enter the switch and `rate` leave it. A sum may leave in the
+    step in which its last packet enters:
 
         Q(t) = max(f(t) + Q(t - 1) - rate, 0)    with f(t) the sums that step t completes
         z = ceil(n / rate) + ceil(Q(ceil(n / rate)) / rate)
 
-    Q(t) is worked out here as the running sum of f - rate above its running minimum. Behind
-    the last arrival the queue drains; those steps are part of the arrays.
+    Q(t) is the running sum of f - rate above its running minimum. The arrays include the steps
+    after the last arrival in which the queue drains.
     """
     steps, indptr = packet_steps(arrivals.block, rate)
     when = steps[arrivals.packet]
@@ -97,10 +93,9 @@ def simulate_flow(arrivals: Arrivals, rate: int = 1) -> Flow:
 def packet_steps(
     block: NDArray[np.integer], rate: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return in which steps packets enter, in one numbering as if no block had to drain.
+    """Return the step of each packet, int64[S], and the steps of each block, int64[B + 1].
 
-    `block`: integers[S]; `rate`: packets per step; returns (int64[S], the step of each packet;
-    int64[B + 1], the steps of each block).
+    No block drains here; `rate` is in packets per step.
     """
     blocks = int(block.max(initial=0))
     bounds = np.searchsorted(block, np.arange(1, blocks + 2))
@@ -112,11 +107,7 @@ def packet_steps(
 def flow_of_sums(
     first: NDArray[np.int64], last: NDArray[np.int64], indptr: NDArray[np.int64], rate: int
 ) -> Flow:
-    """Do what `simulate_flow` does, for sums whose first and last steps are known.
-
-    `first`: int64[R], as packet_steps numbers them; `last`: int64[R]; `indptr`: int64[B + 1], the
-    steps of each block; `rate`: sums that leave per step.
-    """
+    """Do what `simulate_flow` does, for sums with known first and last steps, int64[R]."""
     completed = np.bincount(last, minlength=int(indptr[-1]))
     held = np.cumsum(np.bincount(first, minlength=int(indptr[-1])) - completed)
 
@@ -151,13 +142,13 @@ def _queue(completed: NDArray[np.int64], rate: int) -> NDArray[np.int64]:
 class Arriving:
     """The packets of one direction in the order of arrival, length S.
 
-    All links are equally fast: the first packets of all workers enter, then the second ones,
-    and so on; a worker that has sent all of its block sends nothing until the next.
+    All links are equally fast: the first packets of all workers enter, then the second ones, and so
+    on; a worker that has sent its block waits for the next.
 
     Attributes:
         block: int64[S], from 1 for the first of the direction, ascending.
-        source: int64[S], the ids: vertices, and from 2^31 partial sums.
-        worker: int64[S], who sends it.
+        source: int64[S], vertices, and from 2^31 partial sums.
+        worker: int64[S], the sender.
     """
 
     block: NDArray[np.int64]
@@ -178,7 +169,7 @@ class Arriving:
 
 
 def plan_arrivals(plan: Plan, direction: Direction) -> Arriving:
-    """Say which packet of the plan enters when."""
+    """Return the packets of a plan in the order of arrival."""
     record = plan.manifest.direction(direction)
     first, last = record.first_block, record.last_block
     blocks, sources, workers = [], [], []
@@ -195,7 +186,7 @@ def plan_arrivals(plan: Plan, direction: Direction) -> Arriving:
 def reordered(
     plan: Plan, direction: Direction, arriving: Arriving, order: OrderStrategy
 ) -> Arriving:
-    """Return the same packets as another order strategy has them sent, with the plan's seed."""
+    """Return the same packets in the order of another strategy, with the plan's seed."""
     block, source, destination = packet_edges(plan, direction)
     numbers = _as_planned(source, plan)
     by_ends = np.lexsort((destination, numbers))
@@ -228,13 +219,13 @@ def packet_edges(
 
 
 def _as_planned(source: NDArray[np.int64], plan: Plan) -> NDArray[np.int64]:
-    """Give packets the numbers that build_plan gives them to order them."""
+    """Give packets the numbers with which build_plan orders them."""
     summed = source >= FIRST_RESERVED_ID
     return np.where(summed, source - FIRST_RESERVED_ID + plan.manifest.graph.vertices, source)
 
 
 def _by_turns(sent: Arriving) -> Arriving:
-    """Return packets in the order of arrival, given in each worker's sending order."""
+    """Sort packets by arrival, given in each worker's sending order."""
     together = np.lexsort((sent.worker, sent.block))
     turn = np.empty(len(together), dtype=np.int64)
     turn[together] = rank_in_group(sent.block[together], sent.worker[together])
@@ -249,10 +240,7 @@ MOST_REORDERED = 2_000_000
 
 
 def plan_flows(plan: Plan, direction: Direction) -> dict[str, Flow | None]:
-    """Follow the packets through the switch over time, by order; None for what is too large.
-
-    In each step as many packets enter and leave as there are workers.
-    """
+    """Return the flow by order, None where too large; the rate is one packet per worker."""
     contributions = plan.manifest.direction(direction).prediction.contributions
     arriving = plan_arrivals(plan, direction)
     flows: dict[str, Flow | None] = {OWN: _flow(plan, direction, arriving)}

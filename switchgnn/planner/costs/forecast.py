@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What exchanges are predicted to take: in the switch, between hosts, or partly in each."""
+"""Predicted times of exchanges: in the switch, between hosts, or partly in each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,12 +28,10 @@ def exchange_seconds(
     *,
     together: bool = False,
 ) -> float:
-    """Predict how long one exchange of a plan takes that may leave destinations to the hosts.
+    """Predict one exchange of a plan that may leave destinations to the hosts.
 
-    Both parts begin at once and share links. While blocks wait at their barriers, links carry the
-    rows between hosts; features and sums wait behind these in queues.
-
-    `rows`: int64[W, W].
+    Both parts begin at once and share links: features and sums queue after the rows between hosts,
+    int64[W, W], which use the links while blocks wait at their barriers.
     """
     if not rows.any():
         return plan_seconds(plan, direction, width, network, together=together)
@@ -66,26 +64,26 @@ Rows = Mapping[Direction, NDArray[np.int64]]
 
 
 class Forecast(Protocol):
-    """Predicts the seconds of all exchanges that are asked about."""
+    """Predicts the seconds of all exchanges in question."""
 
     @property
     def directions(self) -> tuple[Direction, ...]:
         """Those of the exchanges."""
 
     def of_plan(self, plan: Plan, left: Rows) -> float:
-        """Return what they take with a plan."""
+        """Return the seconds with a plan."""
 
     def of_hosts(self, rows: Rows) -> float:
-        """Return what they take between hosts alone."""
+        """Return the seconds between hosts alone."""
 
 
 @dataclass(frozen=True, eq=False)
 class StarForecast:
-    """The forecast of hosts and a switch that share nothing but links (planner/costs).
+    """The forecast for hosts and a switch that share only links.
 
     Attributes:
         network: links and switch.
-        exchanges: by direction how often which width is exchanged.
+        exchanges: by direction, the number of exchanges of each width.
         together: a slot holds all fragments of a feature, so only blocks have barriers.
     """
 
@@ -126,10 +124,7 @@ def host_rows(
     partial: bool,
     left: Mapping[Direction, NDArray[np.bool_]] | None = None,
 ) -> Rows:
-    """Count the rows that hosts send each other.
-
-    `left`: by direction bool[V], the destinations that count.
-    """
+    """Count the rows between hosts, int64[W, W], for the destinations in `left`, bool[V] each."""
     rows = {}
     for direction in directions:
         edges = boundary if direction is Direction.FORWARD else boundary.transposed()
@@ -143,7 +138,7 @@ _MICRO, _MILLI = 1e-6, 1e-3
 
 
 def way_of(plan: Plan, directions: tuple[Direction, ...]) -> str:
-    """Return the way of a plan: `switch`, `mixed`, or `host-partial` where it leaves everything."""
+    """Return `switch`, `mixed`, or `host-partial` where the plan leaves everything to the hosts."""
     if not plan.leaves_any:
         return SWITCH
     served = any(plan.manifest.direction(each).block_numbers for each in directions)
@@ -161,11 +156,7 @@ def share_served(plan: Plan, boundary: BoundaryEdges, directions: tuple[Directio
 def verdict(
     own: str, seconds: Mapping[str, float], served: float, mtu: int, *, both: bool = False
 ) -> str:
-    """Return whether the switch pays.
-
-    `mtu`: bytes of the largest IP packet between hosts; `both`: the seconds are those of an
-    exchange in each direction.
-    """
+    """Return a sentence on whether the switch pays; `mtu` is in bytes."""
     exchange = "exchanges of both directions are" if both else "an exchange is"
     host = min((HOST_PARTIAL, HOST), key=seconds.__getitem__)
     alone = f"between hosts alone ({host}, IP packets of up to {mtu:,} bytes)"
@@ -187,7 +178,7 @@ def verdict(
 
 
 def told_seconds(seconds: float) -> str:
-    """Return a time for people."""
+    """Format a time for people."""
     if seconds < _MILLI:
         return f"{seconds / _MICRO:,.1f} µs"
     return f"{seconds / _MILLI:,.1f} ms" if seconds < 1 else f"{seconds:,.2f} s"

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""How long hosts take to exchange packed frames: alone, or on links that the switch's part shares.
+"""Exchange times of packed frames between hosts: alone, or beside the traffic of the switch.
 
-Frames go through two rows of queues: the links up, and the links down.
+Frames pass two rows of queues: the links up, and the links down.
 """
 
 import heapq
@@ -52,13 +52,10 @@ _NO_ROUNDS = Rounds(
 
 
 def host_seconds(rows: NDArray[np.int64], width: int, network: Network) -> float:
-    """Predict how long one exchange takes in which hosts send rows to each other.
+    """Predict an exchange in which hosts send int64[W, W] rows to each other.
 
-    The rows from one worker to another are a run of bytes, cut into frames of up to the MTU. A
-    worker spreads the groups of frames for each receiver evenly over its time. Frames queue on the
-    link of their sender and then on that of their receiver.
-
-    `rows`: int64[W, W], rows from worker a to worker b.
+    The rows of a pair are a run of bytes, cut into frames of up to the MTU. A worker spreads the
+    groups of frames for each receiver evenly over its time.
     """
     frames = _Frames.of(rows, width, network)
     if not len(frames.sender):
@@ -67,11 +64,9 @@ def host_seconds(rows: NDArray[np.int64], width: int, network: Network) -> float
 
 
 def shared_seconds(rows: NDArray[np.int64], width: int, network: Network, rounds: Rounds) -> float:
-    """Predict how long an exchange takes whose sums come partly from the switch.
+    """Predict an exchange whose sums come partly from the switch.
 
     Features and sums queue on the same links as the frames between hosts, in groups of eight.
-
-    `rows`: int64[W, W], rows from worker a to worker b.
     """
     return _Frames.of(rows, width, network).picoseconds(network, rounds) / PICOSECONDS
 
@@ -79,11 +74,7 @@ def shared_seconds(rows: NDArray[np.int64], width: int, network: Network, rounds
 def packed_frames(
     rows: NDArray[np.int64], width: int, mtu: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Count the frames between hosts, and their bytes.
-
-    `rows`: int64[W, W], rows from worker a to worker b; `mtu`: bytes of the largest IP packet;
-    returns (int64[W, W], int64[W, W]).
-    """
+    """Count the frames between hosts and their bytes, int64[W, W] each, for int64[W, W] rows."""
     run = rows * (_NUMBER_BYTES * width)
     frames = -(-run // (packed_frame_bytes(mtu) - _HEADERS_BYTES))
     return frames, run + frames * _HEADERS_BYTES
@@ -100,12 +91,11 @@ class _Frames:
     """All frames, worker by worker in sending order; arrays of length N.
 
     Attributes:
-        workers: W.
         sender: int64[N], ascending.
         receiver: int64[N].
         size: int64[N], bytes.
         asks: bool[N], whether an acknowledgement is wanted.
-        confirms: int64[N], how many frames it confirms.
+        confirms: int64[N], the frames that it confirms.
     """
 
     workers: int
@@ -117,7 +107,7 @@ class _Frames:
 
     @classmethod
     def of(cls, rows: NDArray[np.int64], width: int, network: Network) -> "_Frames":
-        """Cut the rows into frames, and order these as `send_order` of host/direct does."""
+        """Cut the rows into frames in the order of `send_order` of host/direct."""
         workers = len(rows)
         payload = packed_frame_bytes(network.mtu) - _HEADERS_BYTES
         run = rows.reshape(-1) * (_NUMBER_BYTES * width)
@@ -139,7 +129,7 @@ class _Frames:
         )
 
     def picoseconds(self, network: Network, rounds: Rounds = _NO_ROUNDS) -> int:
-        """Return what the exchange takes."""
+        """Return the picoseconds of the exchange, beside the rounds of the switch."""
         full = packed_frame_bytes(network.mtu)
         through = _exchange(
             indptr_of(np.bincount(self.sender, minlength=self.workers)),
@@ -211,15 +201,11 @@ def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
     barrier: int,
     barrier_work: int,
 ) -> int:
-    """Follow all frames and acknowledgements, and return when the last one arrives.
+    """Simulate all frames and acknowledgements; return when the last one arrives.
 
     Windows open as TCP's (host/congestion.py): they double until frames come marked, and until they
     are wide frames leave at a rate a quarter above a window per round trip, in bursts of up to
-    eight.
-
-    `indptr`: int64[W + 1], the frames of each sender; `sender`: int64[N]; `receiver`: int64[N];
-    `time`: int64[N], of each frame on a link; `confirms`: int64[N], how many frames its
-    acknowledgement confirms.
+    eight. Times are picoseconds; arrays of the switch's part are those of `Rounds`.
     """
     at_switch, at_receiver, ack_at_switch, ack_at_sender = 0, 1, 2, 3
     begin, report, done_at_switch = -6, -5, -4

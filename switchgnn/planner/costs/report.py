@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a plan costs, beside what others would cost: numbers only, no words for people."""
+"""The costs of a plan beside those of other ways: numbers only."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ PLAN, HOST, STRAWMAN, ONCE, COVER = "plan", "host", "strawman", "once", "cover-b
 
 @dataclass(frozen=True)
 class Frames:
-    """What a packet weighs on the wire.
+    """The bytes of a feature on the wire.
 
     Attributes:
         size: bytes of a frame that carries one fragment.
@@ -52,14 +52,8 @@ class Frames:
 class Load:
     """Packets in one direction of all links, per fragment; bytes of an exchange of features.
 
-    Attributes:
-        packets: of all workers.
-        packets_max: of the busiest worker.
-        packets_mean: of a worker.
-        imbalance: packets_max / packets_mean.
-        bytes: of all workers, all fragments, headers included.
-        bytes_max: of the busiest worker.
-        bytes_mean: of a worker.
+    `*_max` are those of the busiest worker, `imbalance` is packets_max / packets_mean; bytes
+    include headers and all fragments.
     """
 
     packets: int
@@ -76,8 +70,8 @@ class Way:
     """One way to exchange features.
 
     Attributes:
-        up: what workers send.
-        down: what they receive.
+        up: sent by workers.
+        down: received by workers.
         traffic_fraction: packets up and down, as a share of those of host-based exchange.
     """
 
@@ -89,8 +83,6 @@ class Way:
 @dataclass(frozen=True)
 class Occupancy:
     """Queue and slots over time with one order of the packets, in the model of `flow.py`.
-
-    In each step as many packets enter and leave as there are workers.
 
     Attributes:
         steps: until the last sum has left, all blocks one after another.
@@ -114,23 +106,16 @@ class DirectionReport:
     """One direction of a plan.
 
     Attributes:
-        boundary_vertices: vertices at an end of a boundary edge.
-        boundary_edges: edges between workers.
-        copies_per_vertex: copies that host-based exchange sends of a source, on average.
-        blocks: of this direction.
+        copies_per_vertex: copies of a source in host-based exchange, on average.
         entries: table entries of its blocks.
         passes: trips through ingress per fragment.
         contributions: additions per fragment.
         passes_per_contribution: their ratio; 0.125 is the least with 8 banks.
         slots_used_max: destinations of the fullest block.
         slots_used_mean: destinations of a block.
-        ways: by name: `plan`, `host`, `strawman`, `once` (each source once up, each
-            destination once down: no plan that multicasts all sources sends less),
-            `cover-bound` (no plan sends less), and what the caller compares with.
-        orders: what happens in the switch over time, by order: `plan`, its own; the same
-            packets as `gamr` and `random` order them.
-        left_out: those of the ways that were too large to work out, and `order NAME` for those
-            of the orders.
+        ways: by name: `plan`, `host`, `strawman`, the bounds `once` and `cover-bound`, and others.
+        orders: `plan`, and the same packets as `gamr` and `random` order them.
+        left_out: ways, and `order NAME`, that were too large to compute.
     """
 
     boundary_vertices: int
@@ -155,7 +140,7 @@ def report_direction(
     frames: Frames,
     others: Mapping[str, Packets | None],
 ) -> DirectionReport:
-    """Count one direction of a plan."""
+    """Report one direction of a plan."""
     manifest, workers = plan.manifest, plan.manifest.workers
     record = manifest.direction(direction)
     said = record.prediction
@@ -242,7 +227,7 @@ def _load(packets: NDArray[np.int64], frames: Frames) -> Load:
 
 
 def _ratio(part: float, whole: float) -> float:
-    """0 of 0 is 0: without boundary edges nothing is sent by anybody."""
+    """Return the ratio; 0 of 0 is 0."""
     return part / whole if whole else 0.0
 
 
@@ -252,12 +237,7 @@ SINGLE = "single"
 
 @dataclass(frozen=True)
 class LeafSpineLoad:
-    """What all links between leaves and spines carry together.
-
-    Attributes:
-        packets_up, packets_down: of data, per fragment.
-        bytes_up, bytes_down: of an exchange of features, headers included.
-    """
+    """Packets per fragment and bytes of an exchange, on all links of leaves and spines."""
 
     packets_up: int
     packets_down: int
@@ -267,12 +247,10 @@ class LeafSpineLoad:
 
 @dataclass(frozen=True)
 class LeafSpineDirection:
-    """One direction of a plan.
+    """One direction of a plan on a leaf-spine.
 
     Attributes:
-        ways: by name: `plan`; `host`, host-based exchange between leaves; `single`, leaves
-            that pass everything on; `once`, one partial sum for each destination and leaf that
-            contributes, and one sum for each destination.
+        ways: `plan`; `host`; `single`, leaves that pass everything on; and the bound `once`.
         packets_max: the most that one link carries one way, per fragment.
         control_bytes: of barriers, up and down together.
         control_share: those, as a share of all bytes of the plan.
@@ -295,7 +273,7 @@ def report_leaf_spine_direction(
     frames: Frames,
     barrier_bytes: int,
 ) -> LeafSpineDirection:
-    """Count one direction of a plan on a leaf-spine."""
+    """Report one direction of a plan on a leaf-spine."""
     said, leaf_spine = predict_leaf_spine(parts, record), parts.leaf_spine
     copies = crossing_copies(boundary, leaf_spine)
     packets = {
@@ -325,6 +303,6 @@ def _busiest_load(up: int, down: int, frames: Frames) -> LeafSpineLoad:
 
 
 def _slots_of_switches(part: LeafSpinePart, record: DirectionRecord) -> int:
-    """Return the sums that a switch makes in the fullest block of a direction."""
+    """Return the sums of each switch in the fullest block of a direction."""
     counts = np.bincount(part.switch.result_block, minlength=record.last_block + 1)
     return int(counts[record.first_block : record.last_block + 1].max(initial=0))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers behind the paper's figures 1, 7, 9 and 18, for any graph."""
+"""The data of the paper's figures 1, 7, 9 and 18, for any graph."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -28,7 +28,6 @@ class PartitionPoint:
     """One number of partitions (figures 1 and 9).
 
     Attributes:
-        workers: the number.
         boundary_vertices: at an end of a boundary edge.
         copies: packets up of host-based exchange per fragment, and as many down.
         largest_component: of the boundary graph, in vertices.
@@ -42,11 +41,11 @@ class PartitionPoint:
 
 @dataclass(frozen=True)
 class MemoryPoint:
-    """One size of the switch's memory (figure 18): shares of host-based traffic.
+    """One size of the switch's memory (figure 18).
 
     Attributes:
         slots: aggregators of 128 bytes.
-        fractions: by strategy, and of the strawman.
+        fractions: shares of host-based traffic by strategy, and of the strawman.
     """
 
     slots: int
@@ -93,7 +92,7 @@ def neighbour_counts(boundary: BoundaryEdges) -> NDArray[np.int64]:
 
 
 def share_of_most(counts: NDArray[np.int64], share: float) -> float:
-    """Return the share of everything that those with the most have."""
+    """Return the share of the total that the largest ones hold."""
     return float(counts[: round(share * len(counts))].sum() / counts.sum()) if len(counts) else 0.0
 
 
@@ -104,10 +103,7 @@ def study_memory(
     seed: int,
     tell: Progress,
 ) -> list[MemoryPoint]:
-    """Plan with slots for 1 % to 100 % of the boundary vertices.
-
-    `assignment`: int32[V].
-    """
+    """Plan with slots for 1 % to 100 % of the boundary vertices; `assignment`: int32[V]."""
     boundary = boundary_edges(graph, assignment)
     vertices, copies = len(boundary.vertices()), boundary.host_packets()
     sizes = sorted({max(_FEWEST_SLOTS, round(share * vertices)) for share in _SHARES})

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Graphs by name or from a file; one module per format does the reading."""
+"""Graphs by name or from a file."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ EDGE_LIST_SUFFIXES = (".txt", ".csv", ".tsv", ".edges", ".el")
 
 
 def load_graph(spec: str, *, directed: bool | None = None) -> Graph:
-    """Load the graph that `spec` names."""
+    """Load the graph with that name, or from that file."""
     if load_bundled.is_bundled(spec):
         _refuse_directed(spec, directed)
         return load_bundled.load_bundled(spec)

@@ -24,11 +24,11 @@ _REMEMBERING = ("PUT", "BINPUT", "LONG_BINPUT")
 
 
 class _RefusedError(Exception):
-    """What a pickle has or wants that is not admitted."""
+    """A pickle with forbidden content."""
 
 
 class InertType:
-    """Stands for numpy.dtype; accepts numbers only."""
+    """A stand-in for numpy.dtype that accepts numbers only."""
 
     def __init__(self, code: object = None, *_: object) -> None:
         self.code = str(code)
@@ -38,7 +38,7 @@ class InertType:
         self.order = ">" if state[1] == ">" else "<"
 
     def number(self) -> np.dtype[np.generic]:
-        """Return the NumPy type; raise _RefusedError if it is not one of numbers."""
+        """Return the NumPy type; raise _RefusedError if it is not numeric."""
         kind, size = self.code[:1], self.code[1:]
         if kind not in _NUMBER_KINDS or size not in ("1", "2", "4", "8"):
             raise _RefusedError(f"it has an array of type {self.code!r}")
@@ -46,7 +46,7 @@ class InertType:
 
 
 class InertArray:
-    """Stands for numpy.ndarray."""
+    """A stand-in for numpy.ndarray."""
 
     def __init__(self, *_: object) -> None:
         self.array: NDArray[np.generic] = np.empty(0)
@@ -71,7 +71,7 @@ class InertArray:
 
 
 class InertMatrix:
-    """Stands for scipy.sparse.csr_matrix; `state` holds its attributes."""
+    """A stand-in for scipy.sparse.csr_matrix; `state` holds its attributes."""
 
     def __init__(self, *_: object) -> None:
         self.state: dict[str, object] = {}
@@ -116,10 +116,10 @@ _ADMITTED: dict[tuple[str, str], object] = {
 
 
 class InertUnpickler(pickle.Unpickler):
-    """An unpickler that knows the names above and refuses all others."""
+    """An unpickler that admits only the names above."""
 
     def find_class(self, module_name: str, global_name: str, /) -> object:
-        """Return the stand-in for a name; raise _RefusedError if there is none."""
+        """Return the stand-in for a name, or raise _RefusedError."""
         try:
             return _ADMITTED[module_name, global_name]
         except KeyError:
@@ -127,20 +127,14 @@ class InertUnpickler(pickle.Unpickler):
 
 
 def _check_numbers(data: bytes) -> None:
-    """Refuse a number of a remembered object that no writer has come to.
-
-    Python's reader makes room for all numbers below: a file of ten bytes could take 32 GiB.
-    """
+    """Refuse large memo numbers: Python allocates all below, 32 GiB for a file of 10 bytes."""
     for operation, number, _ in pickletools.genops(data):
         if operation.name in _REMEMBERING and not 0 <= int(number or 0) < len(data):
             raise _RefusedError(f"it remembers an object as number {number:,}")
 
 
 def read_inert_pickle(path: Path) -> object:
-    """Read a pickle of plain numbers, lists, dictionaries, arrays and CSR matrices.
-
-    Arrays come back as InertArray, matrices as InertMatrix.
-    """
+    """Read numbers, lists, dictionaries, arrays (InertArray) and CSR matrices (InertMatrix)."""
     try:
         data = read_regular(path)
     except OSError as error:
@@ -167,7 +161,7 @@ _MOST_FEATURE_BYTES = 1 << 30
 
 @dataclass(frozen=True, eq=False)
 class _Tables:
-    """What the files say of the vertices: `all_*` first, then the test vertices."""
+    """Features and classes in the files: `all_*` first, then the test vertices."""
 
     all_features: NDArray[np.float32]
     test_features: NDArray[np.float32]
@@ -178,7 +172,7 @@ class _Tables:
 
 
 def find_planetoid(path: Path) -> tuple[Path, str] | None:
-    """Return (folder, name) if `path` is a file of a data set, or FOLDER/NAME; else None."""
+    """Return (folder, name) of a file of a data set, or of FOLDER/NAME; else None."""
     match = _PART_FILE.fullmatch(path.name)
     if match:
         return path.parent, match["name"]
@@ -190,9 +184,9 @@ def find_planetoid(path: Path) -> tuple[Path, str] | None:
 def load_planetoid(folder: Path, name: str) -> Graph:
     """Read `ind.NAME.*`: graph, allx, tx, ally, ty, y, test.index; undirected, with a split.
 
-    The split is the published one: the first len(y) vertices train, the next 500 validate,
-    those of test.index test. Vertices that test.index leaves out (Citeseer has such) get
-    zero features and the class 0. The files are pickles, but nothing in them is run.
+    The published split: the first len(y) vertices train, the next 500 validate, those of test.index
+    test. Vertices missing from test.index (in Citeseer) get zero features and class 0. No code in
+    the pickles runs.
     """
     neighbours = read_inert_pickle(_file(folder, name, "graph"))
     tables = _read_tables(folder, name)
@@ -235,7 +229,7 @@ def _read_tables(folder: Path, name: str) -> _Tables:
 def _assemble(
     folder: Path, name: str, tables: _Tables
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Put features and classes by vertex id: row i of tx is of the i-th id of test.index."""
+    """Order features and classes by vertex id: row i of tx is of the i-th id of test.index."""
     known, ids = len(tables.all_features), tables.test_ids
     fits = (
         len(tables.all_classes) == known
@@ -307,7 +301,7 @@ def _matrix(path: Path) -> NDArray[np.float32]:
 
 
 def _check_room(rows: int, columns: int, where: str) -> None:
-    """Refuse a table whose size a few bytes of a file could have said."""
+    """Refuse a table far larger than its file."""
     # Beside its features a vertex has a class, and more.
     size = rows * (columns + 2) * np.dtype(np.float32).itemsize
     if size > _MOST_FEATURE_BYTES:

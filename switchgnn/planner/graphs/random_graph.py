@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Random graphs by a name that says all of them: ``random:VERTICES:EDGES:SEED``."""
+"""Random graphs by name: ``random:VERTICES:EDGES:SEED``."""
 
 import numpy as np
 
@@ -17,10 +17,7 @@ _VERTEX_BYTES, _EDGE_BYTES = 300, 400
 
 
 def load_random(spec: str) -> Graph:
-    """Return the undirected graph that a name says; the same name gives the same graph.
-
-    Every set of that many edges is equally likely.
-    """
+    """Return the undirected graph of a name; every set of that many edges is equally likely."""
     fields = spec.removeprefix(PREFIX).split(":")
     readable = all(field.isdecimal() and len(field) <= _MOST_DIGITS for field in fields)
     if len(fields) != _FIELDS or not readable:

@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Graphs with the shapes of the paper's, at any scale: ``reddit-like:SCALE:SEED``.
 
-What each number was calibrated to is in docs/planner.md. The model: vertices form
-communities of unequal size and have weights of log-normal distribution. An edge joins two
-vertices drawn by weight, mostly of one community, sometimes of all. Duplicates are drawn
-again, so the hubs of a small community know nearly everybody in it.
+Vertices form communities of unequal size and have log-normal weights. An edge joins two vertices
+drawn by weight, mostly of one community. Duplicates are drawn again, so the hubs of a small
+community reach most of it. docs/planner.md has the calibration.
 """
 
 import math
@@ -24,7 +23,7 @@ from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID, Graph
 
 @dataclass(frozen=True)
 class Shape:
-    """A graph of the paper, and the numbers that make one like it.
+    """A graph of the paper, and the parameters of similar ones.
 
     Attributes:
         vertices: at scale 1.
@@ -50,13 +49,13 @@ SHAPES: Mapping[str, Shape] = {
 
 @dataclass(frozen=True, eq=False)
 class _Model:
-    """What edges are drawn from; vertices are numbered community by community.
+    """The distribution of edges; vertices are numbered community by community.
 
     Attributes:
         total: float64[V + 1], the weights added up.
         bounds: int64[C + 1]; community c has the vertices bounds[c] to bounds[c + 1] - 1.
         outside: see Shape.
-        ids: int64[V], what the vertices are called: where they stand says nothing.
+        ids: int64[V], the shuffled ids of the vertices.
     """
 
     total: NDArray[np.float64]
@@ -82,16 +81,15 @@ _EDGE_BYTES = 40
 
 
 def is_shaped(spec: str) -> bool:
-    """Return whether the name is of this kind, right or wrong."""
+    """Return whether the name has this form, valid or not."""
     return spec.partition(":")[0] in SHAPES
 
 
 @lru_cache(maxsize=1)
 def load_shaped(spec: str) -> Graph:
-    """Return the undirected graph that a name says; the same name gives the same graph.
+    """Return the undirected graph of a name; the same name gives the same graph.
 
-    The last one is kept: at the paper's sizes drawing takes minutes, and who partitions, plans
-    and compares loads it at each step.
+    The last graph is cached: at the sizes of the paper it takes minutes to draw.
     """
     found = _NAME.fullmatch(spec)
     if found is None:
@@ -124,7 +122,7 @@ def _make(shape: Shape, scale: float, vertices: int, rng: np.random.Generator, n
 def _community_bounds(
     vertices: int, communities: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Return bounds: community c has the ids bounds[c] to bounds[c + 1] - 1, to be shuffled."""
+    """Return bounds: community c has the ids bounds[c] to bounds[c + 1] - 1."""
     share = np.exp(rng.normal(0.0, _UNEVEN, communities))
     spare = vertices - communities * _SMALLEST_COMMUNITY
     ends = np.floor(np.cumsum(share) / share.sum() * spare).astype(np.int64)
@@ -160,7 +158,7 @@ def _distinct_edges(model: _Model, edges: int, rng: np.random.Generator) -> NDAr
 
 
 def _draw(model: _Model, number: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
-    """Yield keys of that many random edges, self-loops left out, in pieces."""
+    """Yield keys of that many random edges without self-loops, in pieces."""
     total, bounds, ids = model.total, model.bounds, model.ids
     vertices = len(ids)
     start, stop = total[bounds[:-1]], total[bounds[1:]]

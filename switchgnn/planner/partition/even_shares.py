@@ -1,15 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Evens out what a partitioner balanced only roughly."""
+"""Exact balance for partitions that are balanced only roughly."""
 
 import math
 
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.partition.workers import (
-    fill_parts,
-)
+from switchgnn.planner.partition.workers import fill_parts
 
 # The most vertices of a worker, as a share of the mean.
 MOST_SHARE = 1.05
@@ -20,11 +18,8 @@ def even_shares(
 ) -> NDArray[np.int32]:
     """Bring every worker down to MOST_SHARE of the mean, and give each at least one vertex.
 
-    Those with the fewest neighbours leave a worker that has too many; the workers with the
-    fewest vertices take them. Nothing but the degrees is known of the graph.
-
-    `part`: int32[V]; `degree`: integers[V]; returns int32[V]; no share is above MOST_SHARE * V /
-    workers, rounded up.
+    The vertices with the fewest neighbours move from the fullest workers to the emptiest ones. No
+    share of the int32[V] is then above MOST_SHARE * V / workers, rounded up.
     """
     most = math.ceil(MOST_SHARE * len(part) / workers)
     shares = np.bincount(part, minlength=workers)
@@ -42,7 +37,7 @@ def even_shares(
 def _surplus(
     part: NDArray[np.int32], shares: NDArray[np.int64], degree: NDArray[np.integer], most: int
 ) -> NDArray[np.int64]:
-    """Return the vertices that are too many for their workers, those with the fewest neighbours."""
+    """Return the surplus vertices of all workers, those with the fewest neighbours."""
     full = np.flatnonzero((shares > most)[part])
     ranked = full[np.lexsort((degree[full], part[full]))]
     first = np.searchsorted(part[ranked], part[ranked])

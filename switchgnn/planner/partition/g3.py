@@ -1,10 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The partition of G3: no worker with far more vertices, edges or remote neighbours.
+"""The partition of G3: workers with about as many vertices, edges and remote neighbours.
 
-G3 (Wan et al., SIGMOD 2023, section 4.2) partitions in two stages. The first is METIS, which
-balances vertices and edges; the second swaps vertices between the worker that needs most
-vertices of others and one that needs few, until all need about as many.
+G3 (Wan et al., SIGMOD 2023, section 4.2) has two stages: METIS balances vertices and edges, then
+swaps between the worker with the most remote neighbours and one with few even these out.
 """
 
 from collections.abc import Callable
@@ -20,7 +19,7 @@ from switchgnn.planner.partition.workers import check_workers, fill_empty
 
 
 class RemoteCounts:
-    """An assignment of vertices to workers, and what each worker needs of the others.
+    """An assignment of vertices to workers, with the remote neighbours of each worker.
 
     A move costs time in proportion to the degree of the vertex: G3's fast neighbour tracking
     (section 4.2), for moves in both directions. The counts take 4 bytes per vertex and worker.
@@ -29,15 +28,8 @@ class RemoteCounts:
         assignment: int32[V], the worker of each vertex.
         degree: int64[V], the number of its neighbours.
         inside: int32[V, P]; [v, p] is the number of neighbours of v on worker p.
-        remote: int64[P], for each worker the number of vertices of others that have a
-            neighbour on it.
-        degree_sum: int64[P], for each worker the degrees of its vertices, added up.
-
-    Args:
-        indptr: int64[V + 1], rows of an undirected simple graph.
-        indices: int32[2E].
-        assignment: int32[V]; copied.
-        workers: their number, P.
+        remote: int64[P], the vertices of other workers with a neighbour on each worker.
+        degree_sum: int64[P], the degrees of each worker's vertices, added up.
     """
 
     def __init__(
@@ -47,7 +39,6 @@ class RemoteCounts:
         assignment: NDArray[np.int32],
         workers: int,
     ) -> None:
-        """Count from scratch."""
         self._indptr, self._indices = indptr, indices
         self.assignment: NDArray[np.int32] = assignment.copy()
         self.degree = np.diff(indptr)
@@ -62,7 +53,7 @@ class RemoteCounts:
         return self._indices[self._indptr[vertex] : self._indptr[vertex + 1]]
 
     def move(self, vertex: int, to: int) -> None:
-        """Give a vertex to another worker. Only the counts of the two workers change."""
+        """Give a vertex to another worker; only the counts of the two workers change."""
         origin = int(self.assignment[vertex])
         # The vertex itself: now inside of one worker, outside of the other.
         self.remote[to] -= int(self.inside[vertex, to] > 0)
@@ -86,13 +77,13 @@ class RemoteCounts:
         self.move(other, first)
 
     def leaving(self, vertices: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Return what a move of each away from its worker adds to that worker's remote count."""
+        """Return the change of the own worker's remote count if each vertex left it."""
         added = np.zeros(len(vertices), dtype=np.int64)
         _leave(self._indptr, self._indices, self.assignment, self.inside, vertices, added)
         return added
 
     def joining(self, vertices: NDArray[np.integer], worker: int) -> NDArray[np.int64]:
-        """Return what a move of each to another worker adds to that worker's remote count."""
+        """Return the change of another worker's remote count if each vertex joined it."""
         added = np.zeros(len(vertices), dtype=np.int64)
         _join(self._indptr, self._indices, self.assignment, self.inside, vertices, worker, added)
         return added
@@ -124,7 +115,7 @@ def _leave(  # noqa: PLR0917 - numba takes them by place
     vertices: NDArray[np.integer],
     added: NDArray[np.int64],
 ) -> None:
-    """Count down: neighbours that nothing else keeps remote no longer are; the vertex may be."""
+    """Subtract neighbours that nothing else keeps remote; add the vertex if it becomes remote."""
     for place in range(len(vertices)):
         vertex = vertices[place]
         worker = assignment[vertex]
@@ -146,7 +137,7 @@ def _join(  # noqa: PLR0917 - numba takes them by place
     worker: int,
     added: NDArray[np.int64],
 ) -> None:
-    """Count up: neighbours become remote that were not; the vertex itself no longer is."""
+    """Add neighbours that become remote; subtract the vertex if it was."""
     for place in range(len(vertices)):
         vertex = vertices[place]
         if inside[vertex, worker] > 0:
@@ -171,25 +162,20 @@ _TRIES = 16
 
 
 def g3(graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
-    """Partition as G3 does, with a second stage that only ever improves on the first.
+    """Partition as G3 does, with a second stage that only improves on the first.
 
     A swap is made only if the largest remote count falls, the sums of degrees stay within
-    DEGREE_TOLERANCE (or within what stage 1 left), and neither vertex has moved before. So
-    the result is the best state seen, each vertex moves at most once, and hubs do not go
-    back and forth. It ends when no pair among the candidates helps, or at GAMMA.
-
-    Returns int32[V], 0 <= worker < workers; every worker has a vertex.
+    DEGREE_TOLERANCE (or within those of stage 1), and neither vertex has moved before. It ends when
+    no pair among the candidates helps, or at GAMMA.
     """
     return _two_stages(graph, workers, seed, swap_while_better)
 
 
 def g3_literal(graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
-    """Partition as G3 does, with a second stage as its Algorithm 1 says.
+    """Partition as G3 does, with its Algorithm 1 as second stage.
 
-    The result may be worse than what stage 1 gave: each swap takes the vertex with the most remote
-    neighbours, whatever becomes of the counts and of the sums of degrees.
-
-    Returns int32[V], 0 <= worker < workers; every worker has a vertex.
+    The result may be worse than stage 1: each swap takes the vertex with the most remote
+    neighbours, regardless of the counts and the sums of degrees.
     """
     return _two_stages(graph, workers, seed, swap_literally)
 
@@ -197,10 +183,9 @@ def g3_literal(graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
 def swap_literally(counts: RemoteCounts) -> int:
     """Run Algorithm 1 of G3, and return the number of swaps.
 
-    From the worker with the largest remote count the vertex with the most neighbours
-    elsewhere goes to the worker with the smallest; back comes the vertex that has the fewest
-    neighbours outside its new worker. Ends at GAMMA, when a pair comes up a second time, or
-    after as many swaps as there are vertices.
+    The vertex with the most outside neighbours moves from the worker with the largest remote count
+    to the one with the smallest; the vertex with the fewest neighbours outside its new worker comes
+    back. Ends at GAMMA, at a repeated pair, or after as many swaps as there are vertices.
     """
     swapped: set[tuple[int, int]] = set()
     while len(swapped) < len(counts.assignment):
@@ -249,12 +234,10 @@ def _two_stages(
 
 
 def _weights(degree: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return int64[V], one weight in place of two constraints.
+    """Return int64[V], one weight for two constraints.
 
-    G3 balances the number of vertices and the sum of degrees, as two constraints. pymetis
-    passes a single one to METIS, so each vertex weighs its degree plus the mean degree:
-    both sums count alike in the one that is balanced. Where degrees differ much from
-    part to part, neither sum need be balanced by itself.
+    G3 balances vertices and degrees. pymetis passes one constraint to METIS, so each vertex weighs
+    its degree plus the mean degree: both sums count alike, but neither need be balanced by itself.
     """
     return degree + max(1, round(float(degree.mean())))
 
@@ -270,11 +253,7 @@ def _even(counts: RemoteCounts, high: int, low: int) -> bool:
 
 
 class _Swapper:
-    """The second stage of :func:`g3`, swap by swap.
-
-    A vertex that has moved does not move again, so those of a worker that may move are always
-    some of those that it had in the beginning.
-    """
+    """The second stage of :func:`g3`, swap by swap; a vertex moves at most once."""
 
     def __init__(self, counts: RemoteCounts) -> None:
         self._counts = counts
@@ -304,7 +283,7 @@ class _Swapper:
         return False
 
     def _lowest(self, worker: int, inside: int, sign: int) -> NDArray[np.int32]:
-        """Return free vertices of a worker, by the neighbours that they have outside of another."""
+        """Return free vertices by neighbours outside `inside`: fewest first (1) or most (-1)."""
         counts = self._counts
         best = np.empty(_CANDIDATES, dtype=np.int32)
         rank = np.empty(_CANDIDATES, dtype=np.int64)
@@ -323,8 +302,8 @@ class _Swapper:
     def _swap_pair(self, ours: "_Candidates", theirs: "_Candidates") -> tuple[int, int] | None:
         """Swap a pair of the two workers that lowers the count of the first, if one is found.
 
-        What two vertices add is summed to guess what their swap adds; that they share neighbours
-        is seen when the swap is tried, and a swap that does not help is taken back.
+        Candidates are ranked by the sum of both moves; shared neighbours show only in the trial
+        swap, which is undone if it does not help.
         """
         counts, high, low = self._counts, ours.worker, theirs.worker
         before = counts.remote[high]
@@ -350,10 +329,10 @@ class _Candidates:
     """Vertices of one worker that may go to another.
 
     Attributes:
-        worker: that has them.
+        worker: the holder.
         vertex: int32[C].
-        own: int64[C], what each adds to the remote count of its worker by leaving.
-        other: int64[C], what each adds to the remote count of the other by joining.
+        own: int64[C], the change of the remote count of this worker.
+        other: int64[C], the change of the remote count of the other worker.
     """
 
     worker: int
@@ -373,7 +352,7 @@ def _find_lowest(  # noqa: PLR0917 - numba takes them by place
     best: NDArray[np.int32],
     rank: NDArray[np.int64],
 ) -> int:
-    """Fill `best` with the members of the lowest ranks, ascending; return how many there are."""
+    """Fill `best` with the members of the lowest ranks, ascending; return their number."""
     found = 0
     for vertex in members:
         if not free[vertex]:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A leaf-spine: workers attached to several switches, the leaves, with spines above them."""
+"""A leaf-spine: workers attached to leaf switches, with spine switches above them."""
 
 from dataclasses import dataclass
 
@@ -14,10 +14,10 @@ from switchgnn.planner.graphs.boundary import BoundaryEdges
 
 @dataclass(frozen=True)
 class LeafSpine:
-    """A leaf-spine: which leaf each worker is attached to; every leaf has a link to every spine.
+    """The leaf of each worker; every leaf has a link to every spine.
 
     Attributes:
-        leaf_of_worker: the leaf of each worker; a leaf's workers have numbers in a row.
+        leaf_of_worker: the workers of a leaf have consecutive numbers.
         spines: their number.
     """
 
@@ -40,7 +40,7 @@ class LeafSpine:
         return range(first, first + self.leaf_of_worker.count(leaf))
 
     def spine_of(self, vertex: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Return the spine that completes the sums of each vertex: they take turns."""
+        """Return the spine that completes the sum of each vertex, in turn."""
         spine: NDArray[np.int64] = vertex.astype(np.int64) % self.spines
         return spine
 
@@ -57,10 +57,10 @@ def even_leaf_spine(workers: int, leaves: int, spines: int) -> LeafSpine:
 
 
 def crossing_sums(boundary: BoundaryEdges, leaf_spine: LeafSpine) -> tuple[int, int]:
-    """Count the partial sums up and the sums down that cross, with every sum in one block.
+    """Count the sums that cross leaves, with every sum in one block.
 
-    A destination with a source behind another leaf costs one partial sum of each leaf that has
-    a boundary edge to it, its own included, and one sum. In more blocks it costs that in each.
+    A destination with a source on another leaf costs one partial sum of each leaf with a boundary
+    edge to it, its own included, and one sum down.
     """
     leaf = np.array(leaf_spine.leaf_of_worker, dtype=np.int32)
     source, destination = leaf[boundary.source_worker], leaf[boundary.destination_worker]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""METIS behind one safe function, which can say how long METIS takes."""
+"""METIS for any edges, and the time that it takes."""
 
 import signal
 import time
@@ -27,7 +27,7 @@ _OBJTYPE_VOL = 1
 
 
 class MetisTime:
-    """The time that calls of METIS took."""
+    """The time of calls of METIS."""
 
     def __init__(self) -> None:
         # Appending is safe in threads, adding to a number is not.
@@ -49,10 +49,9 @@ _SCOPES: ContextVar[tuple[MetisTime, ...]] = ContextVar("scopes of metis_time", 
 
 @contextmanager
 def metis_time() -> Iterator[MetisTime]:
-    """Measure the time that METIS takes inside the block.
+    """Measure the time of METIS inside the block.
 
-    Scopes may be nested: each has the time of those inside it. A thread counts for the scopes
-    that it entered itself.
+    Nested scopes include those inside them; a thread counts for the scopes that it entered itself.
     """
     found = MetisTime()
     token = _SCOPES.set((*_SCOPES.get(), found))
@@ -64,7 +63,7 @@ def metis_time() -> Iterator[MetisTime]:
 
 @contextmanager
 def _measured() -> Iterator[None]:
-    """Count the block for all scopes, however it ends."""
+    """Add the time of the block to all scopes, even if it raises."""
     start = time.perf_counter()
     try:
         yield
@@ -88,13 +87,11 @@ def partition_vertices(
 ) -> NDArray[np.int32]:
     """Cut a graph into parts of about equal size with few edges between them.
 
-    METIS crashes on graphs that are not symmetric or have self-loops, so the edges given here
-    may be anything: directions, duplicates and self-loops do not matter. Part sizes are as
-    METIS leaves them: a few percent apart, and on odd graphs even 0.
+    Any edges will do, as METIS crashes on asymmetric graphs and self-loops. Sizes are up to a few
+    percent apart, and on odd graphs even 0.
 
-    `source`: integers[E], 0 <= id < vertices; `destination`: integers[E]; `weights`:
-    integers[vertices], from 1; `shares`: from 1, one per part: parts are as large as these are to
-    one another; returns int32[vertices], the part of each vertex, 0 <= part < parts.
+    `source`: integers[E], 0 <= id < vertices; `weights`: integers[vertices], from 1; `shares`:
+    relative sizes of the parts, from 1; returns int32[vertices], 0 <= part < parts.
     """
     if parts == 1:
         return np.zeros(vertices, dtype=np.int32)
@@ -121,10 +118,8 @@ def symmetric_rows(
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Return the rows of the undirected simple graph that has these edges.
 
-    Edges that are these rows already, as those of an undirected Graph, are not copied.
-
-    `source`: integers[E], 0 <= id < vertices; `destination`: integers[E]; returns (indptr
-    int64[vertices + 1], indices int32[2E']), rows ascending.
+    Edges that are these rows already are not copied. Returns (indptr int64[vertices + 1], indices
+    int32[2E']), rows ascending.
     """
     u = source.astype(np.int32, copy=False)
     v = destination.astype(np.int32, copy=False)

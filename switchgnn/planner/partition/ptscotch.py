@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The workers' partition by PT-Scotch: several processes, each with a shard of the graph."""
+"""Partitions by PT-Scotch: several processes, each with a shard of the graph."""
 
 import importlib.util
 import itertools
@@ -50,10 +50,7 @@ _CULPRITS = (
 
 
 def run_ranks(ranks: int, command: Sequence[str]) -> None:
-    """Run a command as several ranks on this machine, for as long as it takes.
-
-    An exception such as KeyboardInterrupt ends all of them.
-    """
+    """Run a command as several ranks on this machine; an exception ends all of them."""
     with _for_words() as said:
         code = _wait(_start(ranks, command, said))
         if code != 0:
@@ -64,7 +61,7 @@ def run_ranks(ranks: int, command: Sequence[str]) -> None:
 
 
 def _for_words() -> IO[str]:
-    """Return a file for what the ranks say; a full disk does not silence them."""
+    """Return a file for the output of the ranks, or a pipe if the disk is full."""
     try:
         said = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
         keep_room(said.fileno())
@@ -109,7 +106,7 @@ def _wait(process: subprocess.Popen[bytes]) -> int:
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """Let mpirun end its ranks; if it does not, kill it, and they lose their connection."""
+    """Let mpirun end its ranks, or else kill it: the ranks then lose their connection."""
     process.terminate()
     try:
         process.wait(_STOP_SECONDS)
@@ -119,7 +116,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def why_failed(said: str, code: int) -> str:
-    """Return the last line of the rank that failed first, or else what mpirun says."""
+    """Return the last line of the rank that failed first, or the message of mpirun."""
     lines = said.splitlines()
     found = next(
         (match for line in lines for each in _CULPRITS if (match := each.search(line))), None
@@ -139,7 +136,7 @@ def why_failed(said: str, code: int) -> str:
 
 
 def _without_words(lines: Sequence[str], code: int) -> str:
-    """Return what is known when no rank wrote anything and mpirun names none."""
+    """Return a reason when no rank wrote anything and mpirun names none."""
     if code < 0:
         return f"{MPIRUN} was ended by signal {-code} ({signal.strsignal(-code)})"
     if code > _ENDED_BY_SIGNAL:
@@ -163,7 +160,7 @@ def ptscotch_name(ranks: int) -> str:
 
 
 def ptscotch_missing() -> str | None:
-    """Return what keeps PT-Scotch from running here, as a sentence, or None."""
+    """Return the reason why PT-Scotch cannot run here, as a sentence, or None."""
     if shutil.which(MPIRUN) is None:
         return f"PT-Scotch needs {MPIRUN}, which is not on the PATH (apt-get install openmpi-bin)"
     if importlib.util.find_spec("mpi4py") is None:
@@ -178,11 +175,8 @@ def ptscotch_missing() -> str | None:
 def ptscotch(graph: Graph, workers: int, seed: int, *, ranks: int) -> NDArray[np.int32]:
     """Assign every vertex to a worker with PT-Scotch, as several processes on this machine.
 
-    Few edges between workers; no worker has more than MOST_SHARE of the mean of vertices.
-    The same arguments give the same assignment, another number of ranks another one. Shards
-    lie in the folder for temporary files until it is done.
-
-    Returns int32[V], 0 <= worker < workers; every worker has a vertex.
+    Few edges between workers; no worker has more than MOST_SHARE of the mean of vertices. The
+    result depends on the number of ranks. The shards are temporary files.
     """
     check_workers(graph, workers)
     missing = ptscotch_missing()
@@ -197,7 +191,7 @@ def ptscotch(graph: Graph, workers: int, seed: int, *, ranks: int) -> NDArray[np
 
 
 def find_ptscotch(name: str) -> partial[NDArray[np.int32]]:
-    """Return the strategy that is called `ptscotch:RANKS`."""
+    """Return the strategy `ptscotch:RANKS`."""
     if name.partition(":")[0] != "ptscotch":
         raise KeyError(name)
     found = _NAME.fullmatch(name)

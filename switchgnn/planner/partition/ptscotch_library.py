@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""PT-Scotch behind one function: its ParMETIS interface, called by every rank."""
+"""The ParMETIS interface of PT-Scotch, called by every rank."""
 
 import ctypes
 import os
@@ -29,11 +29,11 @@ _SEED_LIMIT = 2**30
 
 
 class PTScotch:
-    """The library, loaded.
+    """The loaded library.
 
     Attributes:
         version: as 7.0.3.
-        number: the integers that it counts with.
+        number: its integer type.
     """
 
     def __init__(self, scotch: ctypes.CDLL, parmetis: ctypes.CDLL) -> None:
@@ -48,20 +48,17 @@ class PTScotch:
         self.number = np.dtype(f"i{scotch.SCOTCH_numSizeof()}")
 
     def mpi_version(self) -> str:
-        """Return what the MPI library that PT-Scotch uses says of itself."""
+        """Return the version of PT-Scotch's MPI library."""
         text = ctypes.create_string_buffer(8192)
         length = ctypes.c_int()
         self._scotch.MPI_Get_library_version(text, ctypes.byref(length))
         return text.value.decode()
 
     def part(self, shard: Shard, parts: int, seed: int, communicator: int) -> NDArray[np.int32]:
-        """Cut the graph into parts of about equal numbers of vertices with few edges between.
+        """Cut the graph into parts with about as many vertices and few edges between them.
 
-        All ranks call this at the same time, each with its shard. Sizes are up to 5 % above
-        their mean, and sometimes a little more: PT-Scotch chooses that, and ignores what a
-        caller of ParMETIS's interface asks for.
-
-        Returns int32[n], the part of each vertex of the shard.
+        All ranks call this together, each with its shard; returns int32[n] for its vertices. Sizes
+        are up to about 5 % above their mean: PT-Scotch ignores the tolerance of its caller.
         """
         number = self.number
         starts, indptr, indices = (
@@ -104,10 +101,10 @@ class PTScotch:
 
 
 def load_ptscotch(edges: int = 0) -> PTScotch:
-    """Load the library that can count that many ends of edges.
+    """Load the library whose integers hold that many ends of edges.
 
-    One thread for each rank, and the algorithms that give the same result each time: with
-    more threads Scotch does not even repeat itself on one rank.
+    One thread for each rank and deterministic algorithms: with more threads Scotch does not even
+    repeat itself on one rank.
     """
     os.environ["SCOTCH_PTHREAD_NUMBER"] = "1"
     os.environ["SCOTCH_DETERMINISTIC"] = "1"  # not read up to 7.0.8; see its README.md
@@ -131,7 +128,7 @@ def load_ptscotch(edges: int = 0) -> PTScotch:
 def _places(*, wide: bool) -> Iterator[tuple[str, str]]:
     """Yield names of libptscotch and of its ParMETIS interface.
 
-    Only one pair may be loaded: both widths have the same names inside.
+    Only one pair may be loaded: both widths have the same symbols.
     """
     if wide:
         for folder in sorted(_LIBRARY_FOLDER.glob(_WIDE_FOLDERS)):

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One rank: `mpirun -n RANKS python -m ...partition.ptscotch_rank SHARDS OUT --workers N`.
 
-Each rank reads its own shard and nothing else. Rank 0 gathers who has which vertex and writes it.
+Each rank reads only its own shard; rank 0 gathers and writes the assignment.
 """
 
 import argparse
@@ -31,7 +31,7 @@ _FAILED = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Partition; whatever goes wrong in one rank ends all of them."""
+    """Partition; an error in one rank ends all of them."""
     options = _options(arguments)
     try:
         from mpi4py import MPI  # noqa: PLC0415 - starts MPI
@@ -50,10 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def partition_shards(world: "MPI.Comm", folder: Path, out: Path, workers: int, seed: int) -> None:
-    """Read a shard, partition with the other ranks, and at rank 0 write the assignment.
-
-    `out`: int32[V].
-    """
+    """Read a shard, partition with the other ranks, and at rank 0 write int32[V]."""
     shard = _read(world, folder, out)
     _check(world, shard, workers, seed)
     library = load_ptscotch(shard.edges)
@@ -77,7 +74,7 @@ def _part(
 
 
 def _gather(world: "MPI.Comm", shard: Shard, mine: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Gather all ranks' arrays in a row at rank 0, nothing at the others."""
+    """Concatenate all ranks' arrays at rank 0; nothing at the others."""
     from mpi4py import MPI  # noqa: PLC0415 - optional
 
     whole = np.empty(shard.vertices if world.rank == 0 else 0, dtype=np.int32)
@@ -87,7 +84,7 @@ def _gather(world: "MPI.Comm", shard: Shard, mine: NDArray[np.int32]) -> NDArray
 
 
 def _read(world: "MPI.Comm", folder: Path, out: Path) -> Shard:
-    """Read this rank's shard; if one rank cannot go on, all say why."""
+    """Read this rank's shard; if one rank fails, all report why."""
     shard, problem = None, None
     try:
         shard = read_shard(folder, world.rank)
@@ -120,7 +117,7 @@ def _check(world: "MPI.Comm", shard: Shard, workers: int, seed: int) -> None:
 
 
 def _check_mpi(library: PTScotch) -> None:
-    """Refuse two MPI libraries in one process: they do not know each other's communicators."""
+    """Refuse two MPI libraries in one process, whose communicators differ."""
     from mpi4py import MPI  # noqa: PLC0415 - optional
 
     ours, theirs = MPI.Get_library_version(), library.mpi_version()
@@ -132,7 +129,7 @@ def _check_mpi(library: PTScotch) -> None:
 
 
 def _write(assignment: NDArray[np.int32], out: Path) -> None:
-    """Write the file; readers see all of it or nothing."""
+    """Write the file atomically."""
     try:
         with whole_file(out) as file:
             np.save(file, assignment.astype("<i4"), allow_pickle=False)

@@ -22,10 +22,9 @@ _KINDS = {"starts": "<i8", "edges": "<i8", "indptr": "<i8", "indices": "<i4", "g
 
 @dataclass(frozen=True, eq=False)
 class Shard:
-    """What one rank holds: consecutive rows of the undirected graph without self-loops.
+    """Consecutive rows of the undirected graph without self-loops, for one rank.
 
     Attributes:
-        rank: whose shard it is.
         starts: int64[ranks + 1]; rank r has the vertices from starts[r] to starts[r + 1] - 1.
         indptr: int64[n + 1], from 0, of its n vertices.
         indices: int32[e], the neighbours of its vertices, ids of the whole graph.
@@ -54,9 +53,8 @@ class Shard:
 def write_shards(graph: Graph, ranks: int, folder: str | Path) -> None:
     """Write the shards of a graph, `shard-000.npz` and so on.
 
-    Every edge is stored in both directions, whatever the graph's are: an undirected graph is
-    what partitioners take. Shards have about equal numbers of vertices and edges together. All
-    appear at once, in place of older shards or of an empty folder.
+    Every edge is stored in both directions, as partitioners want it. Shards have about as many
+    vertices and edges together. All appear at once, replacing older shards or an empty folder.
     """
     if not 1 <= ranks <= graph.vertices:
         raise PlannerError(
@@ -75,7 +73,7 @@ def write_shards(graph: Graph, ranks: int, folder: str | Path) -> None:
 
 
 def read_shard(folder: str | Path, rank: int) -> Shard:
-    """Read the shard of one rank; the files of the others are not touched."""
+    """Read the shard of one rank, and no other file."""
     path = Path(folder) / shard_file(rank)
     if not path.exists():
         raise PlannerError(
@@ -121,10 +119,7 @@ def _write_files(graph: Graph, ranks: int, folder: Path) -> None:
 
 
 def _starts(indptr: NDArray[np.int64], ranks: int) -> NDArray[np.int64]:
-    """Return int64[ranks + 1]: the cuts that make vertices and edges together about even.
-
-    Each rank gets a vertex.
-    """
+    """Return int64[ranks + 1], cuts with about equal vertices plus edges; none is empty."""
     vertices = len(indptr) - 1
     load = indptr + np.arange(vertices + 1)
     cuts = np.searchsorted(load, load[-1] * np.arange(ranks + 1) / ranks)
@@ -135,7 +130,7 @@ def _starts(indptr: NDArray[np.int64], ranks: int) -> NDArray[np.int64]:
 
 
 def _check(shard: Shard, path: Path) -> None:
-    """Refuse what would crash a C library."""
+    """Refuse input that would crash a C library."""
     starts, indptr, indices = shard.starts, shard.indptr, shard.indices
     if len(starts) < 2 or starts[0] != 0 or np.any(starts[1:] <= starts[:-1]):
         raise PlannerError(f"{path} is damaged: its ranks have no vertices")

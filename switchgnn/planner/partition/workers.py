@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which worker holds which vertex."""
+"""The worker of each vertex."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,15 +16,13 @@ MAX_WORKERS = 128
 def partition_workers(graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
     """Assign every vertex to a worker with METIS: few edges between workers, equal shares.
 
-    Every worker gets at least one vertex. Edge directions do not matter here.
-
     Args:
-        graph: the graph, with V vertices.
+        graph: with V vertices; directions do not matter.
         workers: their number.
         seed: of METIS.
 
     Returns:
-        int32[V], 0 <= worker < workers.
+        int32[V], 0 <= worker < workers; every worker has a vertex.
 
     Raises:
         PlannerError: fewer than 1, more than 128, or more workers than vertices.
@@ -40,10 +38,7 @@ def partition_workers(graph: Graph, workers: int, seed: int) -> NDArray[np.int32
 def check_assignment(
     graph: Graph, workers: int, assignment: NDArray[np.integer]
 ) -> NDArray[np.int32]:
-    """Check an assignment that somebody made.
-
-    Returns The assignment as int32[V].
-    """
+    """Check an assignment, and return it as int32[V]."""
     if assignment.shape != (graph.vertices,) or not np.issubdtype(assignment.dtype, np.integer):
         raise PlannerError(
             f"the assignment must be {graph.vertices} whole numbers, one worker per vertex"
@@ -68,21 +63,14 @@ def check_workers(graph: Graph, workers: int) -> None:
 
 
 def fill_empty(part: NDArray[np.int32], workers: int, graph: Graph) -> NDArray[np.int32]:
-    """Give each empty part the vertex of the largest part that has the fewest neighbours.
-
-    `part`: int32[V], the worker of each vertex; returns int32[V]; every worker has a vertex.
-    """
+    """Give each empty part the vertex of the largest part that has the fewest neighbours."""
     return fill_parts(part, workers, np.diff(graph.indptr))
 
 
 def fill_parts(
     part: NDArray[np.int32], workers: int, degree: NDArray[np.integer]
 ) -> NDArray[np.int32]:
-    """Do what `fill_empty` does, when only the number of neighbours of each vertex is known.
-
-    `part`: int32[V], the worker of each vertex; `degree`: integers[V], the neighbours of each
-    vertex; returns int32[V]; every worker has a vertex.
-    """
+    """Do what `fill_empty` does, given only the degrees, integers[V]."""
     shares = np.bincount(part, minlength=workers)
     part = part.copy()
     for empty in np.flatnonzero(shares == 0):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which slot of which bank adds up which destination."""
+"""The slot and bank of each destination, and the file layout of a plan."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,8 +25,8 @@ class Placement:
     Attributes:
         block: int32[D], ascending.
         vertex: int32[D], ascending within a block.
-        worker: int32[D], who holds the vertex.
-        expected: int64[D], how many rows are added up for it in this block.
+        worker: int32[D], the holder of the vertex.
+        expected: int64[D], the rows that are added up for it in this block.
         bank: int8[D].
         slot: int32[D]; no two rows of a block share (bank, slot).
         indptr: int64[D + 1], the edges of each row in `edges`.
@@ -54,7 +54,7 @@ class Placement:
 
 
 def slots_per_bank(slots: int) -> int:
-    """Return the size of a bank: `slots` split over the banks, rounded up."""
+    """Return the size of a bank, rounded up."""
     return -(-slots // BANKS)
 
 
@@ -69,15 +69,12 @@ def place_destinations(
 ) -> Placement:
     """Give each destination of each block a slot, with few passes per source.
 
-    A source needs as many passes as it has destinations in its fullest bank. Destinations
-    are taken by falling number of sources; each goes to the bank where the fewest of its
-    sources need one more pass, then to the one with the fewest clashes, then to the
-    emptiest. O(E) for each of the banks.
+    A source needs as many passes as it has destinations in its fullest bank. Destinations are taken
+    by falling number of sources; each goes to the bank where the fewest sources need one more pass,
+    then with the fewest clashes, then to the emptiest. O(E) for each of the banks.
 
-    The tables have eight banks whatever the switch has. Where it has fewer, several of them stand
-    for one bank of the switch, and a pass adds to one slot of them all.
-
-    `block`: int32[E]; `count`: int64[E], how many rows the source of each edge stands for.
+    The tables always have eight banks; in a switch with fewer, several of them share one bank, and
+    a pass adds to one slot of them all. `count` is int64[E], the rows in each packet.
     """
     (row_block, row_vertex), row = number_pairs(block, boundary.destination)
     (packet_block, packet_source), packet = number_pairs(block, boundary.source)
@@ -125,10 +122,7 @@ def _choose_banks(  # noqa: PLR0917 - numba takes them by place
     banks: int,
     capacity: int,
 ) -> tuple[NDArray[np.int8], NDArray[np.int32], NDArray[np.int32]]:
-    """Return (bank, slot) of each row, and the passes of each packet.
-
-    `order`: int64[D]; `block`: int32[D]; `indptr`: int64[D + 1]; `packet`: int32[E].
-    """
+    """Return bank and slot of each row, int64[D] in `order`, and the passes of each packet."""
     bank = np.empty(len(order), dtype=np.int8)
     slot = np.empty(len(order), dtype=np.int32)
     used = np.zeros((packets, banks), dtype=np.int32)
@@ -152,11 +146,7 @@ def _choose_banks(  # noqa: PLR0917 - numba takes them by place
         for b in range(banks):
             if fill[b] == capacity:
                 continue
-            if best < 0 or (more[b], clashes[b], fill[b]) < (
-                more[best],
-                clashes[best],
-                fill[best],
-            ):
+            if best < 0 or (more[b], clashes[b], fill[b]) < (more[best], clashes[best], fill[best]):
                 best = b
         bank[row] = best
         slot[row] = fill[best]

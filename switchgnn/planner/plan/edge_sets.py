@@ -54,10 +54,7 @@ def edge_sets(
     wanted: Sequence[Direction],
     left: Mapping[Direction, NDArray[np.bool_]] | None = None,
 ) -> list[DirectionPlan]:
-    """Return the edges of each direction that is wanted, once where two have the same.
-
-    `left`: bool[V].
-    """
+    """Return the edges of each wanted direction, once where both have the same."""
     forward = _without(boundary, left, Direction.FORWARD)
     if Direction.BACKWARD not in wanted:
         return [DirectionPlan(tuple(wanted), forward, boundary)]
@@ -82,10 +79,7 @@ def _without(
 
 
 def join_blocks(sets: Sequence[DirectionPlan]) -> DirectionPlan:
-    """Return all blocks in one numbering: those of each set follow those of the set before it.
-
-    The edges follow one another as well, so they are sorted within a set only.
-    """
+    """Return all blocks in one numbering, set by set; edges are sorted within a set only."""
     *before, blocks = np.cumsum([0, *(each.blocks for each in sets)]).tolist()
     if blocks > MAX_BLOCKS:
         raise PlannerError(

@@ -41,10 +41,7 @@ _REMEDY = "plan again"
 def render_parts(
     switch: SwitchPart, workers: Sequence[WorkerPart], assignment: NDArray[np.int32]
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield every file of a plan but its manifest.
-
-    `workers`: one part per worker; `assignment`: int32[V], the worker of each vertex.
-    """
+    """Yield name and content of every file of a plan but its manifest."""
     yield SWITCH_FILE, pack_arrays(switch, SWITCH_ARRAYS)
     for part in workers:
         kinds = {**WORKER_ARRAYS, **(LEFT_ARRAYS if part.leaves_any else {})}
@@ -53,10 +50,7 @@ def render_parts(
 
 
 def pack_arrays(part: SwitchPart | WorkerPart, kinds: Mapping[str, str]) -> bytes:
-    """Return an .npz archive of the attributes of `part` that `kinds` names, uncompressed.
-
-    numpy.savez stamps the time into its archives; this does not.
-    """
+    """Return an uncompressed .npz archive of attributes, without numpy.savez's time stamps."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         for name, kind in kinds.items():
@@ -116,7 +110,7 @@ _ONE_LONGER = {"send_row_indptr": "send_source", "neighbour_indptr": "receive_ve
 
 
 def check_switch_shapes(arrays: Arrays, where: str) -> None:
-    """Check that sources, entries and results each have all their fields."""
+    """Check that sources, entries and results have equally long arrays."""
     for prefix in ("source", "entry", "result"):
         lengths = {len(array) for name, array in arrays.items() if name.startswith(prefix)}
         if len(lengths) > 1:
@@ -152,9 +146,9 @@ def _damaged(where: str, problem: str) -> PlannerError:
 
 
 def write_plan(plan: Plan, folder: str | Path) -> None:
-    """Write a plan; readers see either all of it or nothing of it.
+    """Write a plan atomically; a plan in `folder` is replaced as a whole.
 
-    An older plan in `folder` is replaced as a whole.
+    Raises PlannerError if `folder` is neither a plan nor an empty folder, or cannot be written.
     """
     target = Path(folder).resolve()
     try:
@@ -168,7 +162,7 @@ def write_plan(plan: Plan, folder: str | Path) -> None:
 
 
 def check_place(folder: str | Path) -> None:
-    """Check that a plan may be written to a folder, before it is made."""
+    """Check before planning that a plan may be written to a folder."""
     try:
         _check_target(Path(folder).resolve())
     except OSError as error:
@@ -176,7 +170,7 @@ def check_place(folder: str | Path) -> None:
 
 
 def read_plan(folder: str | Path) -> Plan:
-    """Read a whole plan; see the functions for its parts."""
+    """Read and verify a whole plan."""
     manifest = read_manifest(folder)
     return Plan(
         manifest=manifest,
@@ -207,7 +201,7 @@ def read_switch_part(folder: str | Path) -> SwitchPart:
 
 
 def read_worker_part(folder: str | Path, worker: int) -> WorkerPart:
-    """Read and verify one worker's part; the files of the others are not touched."""
+    """Read and verify one worker's part, and no other file but the manifest."""
     manifest = read_manifest(folder)
     workers = manifest.workers
     if not 0 <= worker < workers:
@@ -219,13 +213,13 @@ def read_worker_part(folder: str | Path, worker: int) -> WorkerPart:
 
 
 def read_assignment(folder: str | Path) -> NDArray[np.int32]:
-    """Read and verify the worker of each vertex, int32[V]; errors as read_switch_part."""
+    """Read and verify the worker of each vertex, int32[V]."""
     data, where = _read_file(folder, ASSIGNMENT_FILE)
     return unpack_assignment(data, where)
 
 
 def _read_file(folder: str | Path, name: str) -> tuple[bytes, str]:
-    """Return the content of a file whose digest is the manifest's, and what to call it."""
+    """Return the content of a file with the manifest's digest, and its name for messages."""
     manifest = read_manifest(folder)
     path = Path(folder) / name
     try:
@@ -244,7 +238,7 @@ def _write_files(plan: Plan, folder: Path) -> None:
 
 
 def _check_target(target: Path) -> None:
-    """Refuse to replace anything that is not a plan, or that holds other files as well."""
+    """Refuse to replace anything but a plan, or a folder that holds other files as well."""
     if not target.exists():
         return
     if not target.is_dir():

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What each switch of a leaf-spine has to know of a plan that was made for one switch.
+"""Splits the plan of one switch into the parts of leaves and spines.
 
-Blocks, packets, order and what workers expect stay as they are. A leaf adds up what its own
-workers send. Where all of a sum comes from there, and goes there, it is complete; else the leaf
-sends a partial sum up, and the destination's spine adds the partial sums of the leaves. To a
-spine a leaf is what a worker with partial sums is to a single switch (section 4 of the paper).
+Blocks, packets, order and the sums of workers stay the same. A leaf adds the packets of its own
+workers. A sum with all sources and its destination there is complete; else the leaf sends a partial
+sum up, and the destination's spine adds those of the leaves. To a spine a leaf is like a worker
+with partial sums (section 4 of the paper).
 """
 
 from dataclasses import dataclass, replace
@@ -27,11 +27,11 @@ from switchgnn.planner.sending.packets import wire_ids
 
 @dataclass(frozen=True, eq=False)
 class PartialSenders:
-    """One row for each pair of a destination in a block and a neighbour that sends it a part.
+    """One row for each destination in a block and neighbour that sends a partial sum for it.
 
     Attributes:
         result: int64[P], the place of the destination among the results, ascending.
-        neighbour: int64[P], who sends: as `source_worker` has it.
+        neighbour: int64[P], the sender, numbered as in `source_worker`.
     """
 
     result: NDArray[np.int64]
@@ -39,7 +39,7 @@ class PartialSenders:
 
 
 def partial_senders(switch: SwitchPart) -> PartialSenders:
-    """Find out in a switch's part who sends partial sums."""
+    """Return the senders of partial sums in a switch's part."""
     partial = np.flatnonzero(switch.entry_source >= FIRST_RESERVED_ID)
     row, bank = np.nonzero(switch.entry_expected[partial])
     entry = partial[row]
@@ -55,10 +55,7 @@ def partial_senders(switch: SwitchPart) -> PartialSenders:
 def slot_key(
     block: NDArray[np.integer], bank: NDArray[np.integer], slot: NDArray[np.integer]
 ) -> NDArray[np.int64]:
-    """Give each slot of each block a number, in the order of the results of a switch.
-
-    `block`: integers[N]; `bank`: integers[N]; `slot`: integers[N], in the bank; returns int64[N].
-    """
+    """Return a number for each slot, int64[N], in the order of the results of a switch."""
     key: NDArray[np.int64] = (block.astype(np.int64) * BANKS + bank) << 32
     return key + slot
 
@@ -69,19 +66,18 @@ NOBODY = 65535
 
 @dataclass(frozen=True, eq=False)
 class LeafSpinePart:
-    """What one switch of a leaf-spine has to know.
+    """The part of one switch of a leaf-spine.
 
     Its neighbours are numbered: first those below it (a leaf's workers, a spine's leaves), then
-    those above it (a leaf's spines). They take the place of workers in `switch`.
+    those above it (a leaf's spines). In `switch` they replace the workers.
 
     Attributes:
-        number: its own number among the leaves, or among the spines.
+        number: among the leaves, or among the spines.
         below: the number of each neighbour below, as it calls itself.
-        members: the workers that are behind each neighbour below, bit w for worker w.
-        above: how many neighbours are above.
+        members: the workers below each of them, bit w for worker w.
+        above: the number of neighbours above.
         switch: sources, entries and results.
-        result_partial: uint32[R], the Src_id with which the sum goes up as a partial sum; 0 where
-            it is complete.
+        result_partial: uint32[R], the Src_id of a partial sum that goes up; 0 if it is complete.
         route_block: uint16[D], key of a destination; sorted by block, vertex.
         route_vertex: uint32[D], key.
         route_neighbour: uint16[D], the neighbour towards the destination's worker.
@@ -104,13 +100,7 @@ class LeafSpinePart:
 
 @dataclass(frozen=True, eq=False)
 class LeafSpineParts:
-    """The parts of all switches of a leaf-spine.
-
-    Attributes:
-        leaf_spine: which leaf each worker is attached to, and the spines.
-        leaves: one part per leaf, in order.
-        spines: one part per spine, in order.
-    """
+    """The parts of all switches of a leaf-spine, in order."""
 
     leaf_spine: LeafSpine
     leaves: tuple[LeafSpinePart, ...]
@@ -118,7 +108,7 @@ class LeafSpineParts:
 
     @property
     def switches(self) -> tuple[LeafSpinePart, ...]:
-        """All of them, leaves first."""
+        """All parts, leaves first."""
         return (*self.leaves, *self.spines)
 
 
@@ -148,15 +138,14 @@ def split_for_leaf_spine(
 
 @dataclass(frozen=True, eq=False)
 class _Sums:
-    """The destinations of all blocks, and what contributes to each.
+    """The destinations of all blocks, and their contributions.
 
     Attributes:
         block: int64[D], ascending.
         vertex: int64[D], ascending within a block.
         worker: int64[D].
         crosses: bool[D], whether a spine completes it.
-        row: int64[C], the destination of each contribution; contributions are sorted by block,
-            then packet.
+        row: int64[C], the destination of each contribution, sorted by block, then packet.
         packet: int32[C], numbered as in the planner.
         packet_worker: int64[C].
         count: int64[C].
@@ -201,7 +190,7 @@ def _find_sums(plan: Plan, leaf_spine: LeafSpine) -> _Sums:
 
 @dataclass(frozen=True, eq=False)
 class _PartialSums:
-    """What goes up from the leaves: one row per (block, leaf, destination), U rows.
+    """The partial sums of the leaves: one row per (block, leaf, destination), U rows.
 
     Attributes:
         leaf: int64[U].
@@ -214,7 +203,7 @@ class _PartialSums:
     count: NDArray[np.int64]
 
     def id_of(self, ids: NDArray[np.int32], leaf: int) -> NDArray[np.int32]:
-        """Return those of the ids that are a leaf's."""
+        """Return the ids of one leaf."""
         own: NDArray[np.int32] = ids[self.leaf == leaf]
         return own
 
@@ -242,16 +231,11 @@ class _Leaf:
         _check_room(plan, f"leaf {number}", sums.block[self._row])
         self._count = sums.count[mine]
         self._placement = place_destinations(
-            edges,
-            block,
-            plan.manifest.room,
-            self._count,
-            banks=banks,
-            lanes=plan.manifest.lanes,
+            edges, block, plan.manifest.room, self._count, banks=banks, lanes=plan.manifest.lanes
         )
 
     def partial_sums(self) -> _PartialSums:
-        """Return what the leaf sends up."""
+        """Return the partial sums that the leaf sends up."""
         up = self._sums.crosses[self._row]
         rows = self._row[up]
         return _PartialSums(np.full(len(rows), self.number), rows, self._placement.expected[up])
@@ -292,7 +276,7 @@ class _Leaf:
         )
 
     def _neighbours(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the neighbour towards each destination's worker, and the one that completes it."""
+        """Return the neighbour towards the worker of each row, and the one that completes it."""
         sums, workers = self._sums, self._workers
         spine = len(workers) + self._leaf_spine.spine_of(sums.vertex[rows])
         owner = sums.worker[rows]
@@ -305,8 +289,8 @@ def _number_partial_sums(
 ) -> NDArray[np.int32]:
     """Return the planner's number of each partial sum, as workers number theirs.
 
-    V + rank · leaves + leaf, with the rank among the sums of the leaf for the spine in the block:
-    a spine remembers no more of them than the fullest block needs.
+    V + rank · leaves + leaf, with the rank among the sums of the leaf for the spine in the block,
+    so that a spine remembers no more of them than the fullest block needs.
     """
     block, spine = sums.block[ups.row], leaf_spine.spine_of(sums.vertex[ups.row])
     order = np.lexsort((ups.row, spine, ups.leaf, block))
@@ -343,12 +327,7 @@ def _spine(
     _check_room(plan, f"spine {number}", sums.block[routes])
     block = sums.block[row].astype(np.int32)
     placement = place_destinations(
-        edges,
-        block,
-        plan.manifest.room,
-        ups.count[mine],
-        banks=banks,
-        lanes=plan.manifest.lanes,
+        edges, block, plan.manifest.room, ups.count[mine], banks=banks, lanes=plan.manifest.lanes
     )
     # Partial sums of workers end at their leaf. Of vertices, any may be fetched.
     plain = np.flatnonzero(plan.switch.source_vertex < FIRST_RESERVED_ID)
@@ -398,7 +377,7 @@ def check_one_switch(plan: Plan) -> None:
 
 
 def _check_room(plan: Plan, switch: str, block: NDArray[np.integer]) -> None:
-    """Check the slots of a switch, given the blocks of the sums in it."""
+    """Check the slots of a switch, given the blocks of its sums."""
     fullest, room = int(np.bincount(block).max(initial=0)), plan.manifest.room
     if fullest > room:
         raise PlannerError(
@@ -436,9 +415,7 @@ def _join(parts: list[_PartialSums]) -> _PartialSums:
 
 @dataclass(frozen=True)
 class LeafSpinePrediction:
-    """What one exchange of one direction costs between leaves and spines without loss.
-
-    Data packets per fragment, by leaf, then spine.
+    """Data packets per fragment of one exchange without loss, by leaf, then spine.
 
     Attributes:
         partial_sums: from the leaf to the spine.
@@ -450,12 +427,12 @@ class LeafSpinePrediction:
 
     @property
     def packets(self) -> int:
-        """All of them."""
+        """All packets."""
         return sum(map(sum, self.partial_sums)) + sum(map(sum, self.sums))
 
 
 def predict_leaf_spine(parts: LeafSpineParts, record: DirectionRecord) -> LeafSpinePrediction:
-    """Count what the blocks of a direction send between leaves and spines."""
+    """Count the packets of a direction between leaves and spines."""
     up = [_results_to(leaf, record, behind=len(leaf.below)) for leaf in parts.leaves]
     down = [_results_to(spine, record, behind=0) for spine in parts.spines]
     return LeafSpinePrediction(
@@ -465,7 +442,7 @@ def predict_leaf_spine(parts: LeafSpineParts, record: DirectionRecord) -> LeafSp
 
 
 def _results_to(part: LeafSpinePart, record: DirectionRecord, behind: int) -> list[int]:
-    """Count the results of these blocks by the neighbour that gets them, from `behind` on."""
+    """Count the results of these blocks by receiving neighbour, from `behind` on."""
     block, neighbour = part.switch.result_block, part.switch.result_worker
     inside = (block >= record.first_block) & (block <= record.last_block)
     size = len(part.below) + part.above

@@ -17,10 +17,10 @@ from switchgnn.planner.sending.packets import Packets, make_packets
 
 @dataclass(frozen=True, eq=False)
 class SendOrder:
-    """Who is sent in each block, in sending order: one row per (block, source).
+    """The packets of each block in sending order: one row per (block, source).
 
-    The rank of a source in its block is its place among the rows of that block, over all
-    workers; each worker sends its own sources in the order of their ranks.
+    The place among the rows of a block is the rank of a source, over all workers; each worker sends
+    its own sources by rank.
 
     Attributes:
         block: int32[S], ascending.
@@ -32,33 +32,21 @@ class SendOrder:
 
 
 def gamr(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOrder:
-    """Reorder multicasts by the graph: a breadth-first search by degree (section 3.2.2).
+    """Order multicasts by a breadth-first search by degree (section 3.2.2).
 
-    The search runs over the undirected graph of each block, and a vertex's degree is the
-    number of its neighbours there. It starts at a random vertex, and again at a random one
-    for every further component. Vertices without an out-edge in the block lead the search
-    on but are not sent.
-
-    `block`: int32[E], numbered from 1.
+    The search runs over the undirected graph of each block, from a random vertex of each component.
+    Vertices without an out-edge in the block are searched but not sent.
     """
     return _search_blocks(boundary, block, seed, by_degree=True)
 
 
 def plain_bfs(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOrder:
-    """Search breadth first without a priority: who has waited longest is taken.
-
-    This is `gamr` without its second idea; it starts at the same vertices.
-
-    `block`: int32[E], numbered from 1.
-    """
+    """Search breadth first without priorities, from the same vertices as `gamr`."""
     return _search_blocks(boundary, block, seed, by_degree=False)
 
 
 def random_order(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOrder:
-    """Shuffle the sources of each block (section 2.3.2, the strawman).
-
-    `block`: int32[E], numbered from 1.
-    """
+    """Shuffle the sources of each block (section 2.3.2, the strawman)."""
     blocks = int(block.max(initial=0))
     numbers, sources = distinct_pairs(block, boundary.source)
     bounds = np.searchsorted(numbers, np.arange(1, blocks + 2))
@@ -110,13 +98,10 @@ def priority_bfs(
     *,
     by_degree: bool = True,
 ) -> NDArray[np.int64]:
-    """Search breadth first, and take the waiting vertex with the highest degree first.
+    """Search breadth first, taking the waiting vertex with the highest degree first.
 
-    Among equal degrees the one that has waited longest is taken. Every vertex is enqueued
-    once.
-
-    `indptr`: int64[V + 1], rows of an undirected graph; `indices`: int32[2E]; returns int64[V], the
-    vertices in the order in which they are taken.
+    Among equal degrees the longest waiting is taken. `indptr` int64[V + 1] and `indices` int32[2E]
+    are an undirected graph; returns int64[V], the vertices as they are taken.
     """
     degree = np.diff(indptr) if by_degree else np.zeros(len(starts), dtype=np.int64)
     return _search(indptr, indices, starts, degree)
@@ -160,11 +145,11 @@ Choose = Callable[[BoundaryEdges, NDArray[np.int32], float], NDArray[np.bool_]]
 
 @dataclass(frozen=True)
 class Rates:
-    """What the network carries.
+    """The capacity of the network.
 
     Attributes:
         link: packets per second on each worker's link, in each direction.
-        loop: passes per second of the switch, but for the first of each packet.
+        loop: passes per second of the switch after the first of each packet.
         additions: contributions that a pass makes on average.
     """
 
@@ -181,10 +166,7 @@ def quickest_first(
     vertices: int,
     workers: int,
 ) -> list[float]:
-    """Sort WEIGHTS by the time that an exchange takes with each.
-
-    `sets`: boundary edges, and their blocks, int32[E].
-    """
+    """Sort WEIGHTS by the time of an exchange; `sets` are boundary edges and their blocks."""
 
     def seconds(weight: float) -> float:
         return sum(
@@ -206,10 +188,9 @@ def quickest_first(
 
 
 def exchange_seconds(packets: Packets, rates: Rates, workers: int) -> float:
-    """Return what a fragment of all blocks takes at least, one block after another.
+    """Return the least time of a fragment of all blocks, one block after another.
 
-    Links and loop work side by side, so what takes longer counts: packets of the busiest link, or
-    all passes of the loop.
+    Links and loop work side by side: the longer of the busiest link and all passes counts.
     """
     edges, block = packets.edges, packets.block
     blocks = int(block.max(initial=0)) + 1
@@ -227,7 +208,7 @@ def _of_links(
     blocks: int,
     workers: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return of each block the packets of the busiest link, and those of all."""
+    """Return the packets of the busiest link in each block, and those of all links."""
     of_row = np.zeros(int(row.max(initial=0)) + 1, dtype=np.int64)
     of_row[row] = worker
     of_block, rows = distinct_pairs(block, row)

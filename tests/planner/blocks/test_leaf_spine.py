@@ -21,11 +21,7 @@ from switchgnn.planner import (
 from switchgnn.planner.blocks import leaf_spine as module
 from switchgnn.planner.blocks.destination import destination, number_ends
 from switchgnn.planner.blocks.hypergraph import has_mtkahypar
-from switchgnn.planner.blocks.leaf_spine import (
-    BlocksOver,
-    find_blocks_over,
-    slots_needed,
-)
+from switchgnn.planner.blocks.leaf_spine import BlocksOver, find_blocks_over, slots_needed
 from switchgnn.planner.blocks.refine import count_pairs, fit_within, limits_of, refine_within
 from switchgnn.planner.check.files import PlanCheckError
 from switchgnn.planner.check.plan import check_plan

@@ -30,10 +30,7 @@ from switchgnn.planner.partition.metis import partition_vertices, symmetric_rows
 from tests.planner.helpers import STEADY, graphs, one_sentence, random_graph, split_graphs
 
 BOTH = [pytest.param(g3, id="g3"), pytest.param(g3_literal, id="g3-literal")]
-STAGES = [
-    pytest.param(swap_while_better, id="g3"),
-    pytest.param(swap_literally, id="g3-literal"),
-]
+STAGES = [pytest.param(swap_while_better, id="g3"), pytest.param(swap_literally, id="g3-literal")]
 
 
 def neighbour_sets(graph):
