@@ -296,15 +296,10 @@ def _distinct_by_table(keys: NDArray[np.integer], bound: int) -> NDArray[np.int6
 
 @dataclass(frozen=True, eq=False)
 class Incidence:
-    """A bipartite graph of N sources and D destinations, both numbered from 0.
+    """A bipartite graph of N sources and D destinations, both numbered from 0."""
 
-    Attributes:
-        source: int32[E].
-        destination: int32[E].
-    """
-
-    source: NDArray[np.int32]
-    destination: NDArray[np.int32]
+    source: NDArray[np.int32]  # [E]
+    destination: NDArray[np.int32]  # [E]
     sources: int
     destinations: int
 

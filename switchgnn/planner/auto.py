@@ -34,17 +34,12 @@ _MOST_TRIED_EDGES = 4_000_000
 
 @dataclass(frozen=True, eq=False)
 class AutoPlan:
-    """The plan with the least predicted time.
+    """The plan with the least predicted time."""
 
-    Attributes:
-        plan: leaves all destinations to the hosts where these are quicker alone.
-        seconds: predicted, by the names of `costs/forecast.py`; plans that do not fit are missing.
-        chosen: the quickest way.
-    """
-
-    plan: Plan
+    plan: Plan  # leaves all destinations to the hosts where these are quicker alone
+    # predicted, by the names of `costs/forecast.py`; plans that do not fit are missing
     seconds: Mapping[str, float]
-    chosen: str
+    chosen: str  # the quickest way
 
 
 def build_auto(

@@ -279,20 +279,15 @@ class _Options:
 
 @dataclass(frozen=True, eq=False)
 class _Stages:
-    """The stages from the blocks of each direction to the plan.
-
-    Attributes:
-        owner: int32[V], the worker of each vertex.
-        left: bool[V] by direction, the destinations that are left to the hosts.
-        room: the sums that have a slot at once in the plan's one switch.
-    """
+    """The stages from the blocks of each direction to the plan."""
 
     options: _Options
     graph: Graph
-    owner: NDArray[np.int32]
+    owner: NDArray[np.int32]  # [V], the worker of each vertex
+    # [V] by direction, the destinations that are left to the hosts
     left: dict[Direction, NDArray[np.bool_]] | None
     formed: Sequence[DirectionPlan]
-    room: int
+    room: int  # the sums that have a slot at once in the plan's one switch
     tell: Progress
 
     def finish(self, weight: float) -> Plan:

@@ -49,20 +49,15 @@ STRATEGY_NAMES = ("partition", "block_strategy", "send", "weight", "order")
 
 @dataclass(frozen=True)
 class Asked:
-    """A preset, and replacements for its choices; None keeps the choice of the preset.
-
-    Attributes:
-        blocks: a key of BLOCK_NAMES; None: those of `best` follow `send`.
-        assignment: a file for load_assignment that replaces any partition.
-        lanes: numbers of the widest frame, one of LANES; None: by the widths of the features.
-    """
+    """A preset, and replacements for its choices; None keeps the choice of the preset."""
 
     preset: str = PAPER
     partition: str | None = None
-    blocks: str | None = None
+    blocks: str | None = None  # a key of BLOCK_NAMES; None: those of `best` follow `send`
     send: str | None = None
     order: str | None = None
-    assignment: Path | None = None
+    assignment: Path | None = None  # a file for load_assignment that replaces any partition
+    # numbers of the widest frame, one of LANES; None: by the widths of the features
     lanes: int | None = None
 
     def checked(self) -> "Asked":

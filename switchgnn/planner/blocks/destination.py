@@ -38,17 +38,11 @@ _MOST_EDGES_TWICE = 2_000_000
 
 @dataclass(frozen=True, eq=False)
 class Destinations:
-    """The boundary edges with their ends numbered from 0.
+    """The boundary edges with their ends numbered from 0."""
 
-    Attributes:
-        edges: sources and destinations, numbered.
-        source_id: int64[N], vertex ids, ascending.
-        destination_id: int64[D], vertex ids, ascending.
-    """
-
-    edges: Incidence
-    source_id: NDArray[np.int64]
-    destination_id: NDArray[np.int64]
+    edges: Incidence  # sources and destinations, numbered
+    source_id: NDArray[np.int64]  # [N], vertex ids, ascending
+    destination_id: NDArray[np.int64]  # [D], vertex ids, ascending
 
 
 def destination(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int32]:

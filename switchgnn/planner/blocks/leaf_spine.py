@@ -47,16 +47,11 @@ _NAME = re.compile(r"([1-9]\d{0,2}):(\d{1,3})")
 
 @dataclass(frozen=True)
 class BlocksOver:
-    """Blocks of a kind for a number of leaves and spines.
+    """Blocks of a kind for a number of leaves and spines."""
 
-    Attributes:
-        kind: `destination`, `hypergraph`, or one of these with `-cover`.
-        spines: that complete sums; 0: the leaves of the destinations do.
-    """
-
-    kind: str
+    kind: str  # `destination`, `hypergraph`, or one of these with `-cover`
     leaves: int
-    spines: int
+    spines: int  # that complete sums; 0: the leaves of the destinations do
 
     @property
     def name(self) -> str:
@@ -119,19 +114,12 @@ def name_over(kind: str, leaves: int, spines: int) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Needs:
-    """The switches in which each destination takes a slot, if a block has all its in-edges.
+    """The switches in which each destination takes a slot, if a block has all its in-edges."""
 
-    Attributes:
-        known: the boundary edges, with D destinations.
-        slot: bool[D, switches], leaves first.
-        worker: int32[D], the holder of the destination.
-        workers: their number.
-    """
-
-    known: Destinations
-    slot: NDArray[np.bool_]
-    worker: NDArray[np.int32]
-    workers: int
+    known: Destinations  # the boundary edges, with D destinations
+    slot: NDArray[np.bool_]  # [D, switches], leaves first
+    worker: NDArray[np.int32]  # [D], the holder of the destination
+    workers: int  # their number
 
 
 def slots_needed(boundary: BoundaryEdges, over: BlocksOver, workers: int) -> Needs:

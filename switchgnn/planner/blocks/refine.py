@@ -22,16 +22,11 @@ MOST_ADDITIONS = 2**31
 
 @dataclass(frozen=True, eq=False)
 class _Moves:
-    """Destinations that may change their set, best first.
+    """Destinations that may change their set, best first."""
 
-    Attributes:
-        vertex: int64[M].
-        target: int32[M].
-        swap: int64[M]; moves with the same number follow each other and belong together; -1: alone.
-    """
-
-    vertex: NDArray[np.int64]
-    target: NDArray[np.int32]
+    vertex: NDArray[np.int64]  # [M]
+    target: NDArray[np.int32]  # [M]
+    # [M]; moves with the same number follow each other and belong together; -1: alone
     swap: NDArray[np.int64]
 
 

@@ -67,18 +67,12 @@ class PlanCheckError(PlannerError):
 
 @dataclass(frozen=True)
 class RawPlan:
-    """The content of the files of a plan.
+    """The content of the files of a plan."""
 
-    Attributes:
-        manifest: plan.json.
-        assignment: int32[V].
-        switch: the arrays of switch.npz; `entry_count` is filled in where it is missing.
-        workers: the arrays of each worker; `send_row_indptr` is filled in where it is missing.
-    """
-
-    manifest: dict[str, Any]
-    assignment: NDArray[np.int32]
-    switch: Arrays
+    manifest: dict[str, Any]  # plan.json
+    assignment: NDArray[np.int32]  # [V]
+    switch: Arrays  # the arrays of switch.npz; `entry_count` is filled in where it is missing
+    # the arrays of each worker; `send_row_indptr` is filled in where it is missing
     workers: list[Arrays]
 
     @property

@@ -31,15 +31,10 @@ _PARTIAL = 2**31
 
 @dataclass(frozen=True)
 class Packets:
-    """The vertices that each packet adds up.
+    """The vertices that each packet adds up."""
 
-    Attributes:
-        indptr: int64[P + 1], rows of each packet, in the order of Deliveries.
-        vertex: int64[...].
-    """
-
-    indptr: NDArray[np.int64]
-    vertex: NDArray[np.int64]
+    indptr: NDArray[np.int64]  # [P + 1], rows of each packet, in the order of Deliveries
+    vertex: NDArray[np.int64]  # [...]
 
 
 @dataclass(frozen=True)
@@ -234,19 +229,13 @@ _WITHOUT_PARTIAL_SUMS = 4
 
 @dataclass(frozen=True)
 class CheckedPlan:
-    """A plan that passed the check.
-
-    Attributes:
-        packets: sent by all workers in all blocks.
-        sums: received by all workers in all blocks.
-        edges: served boundary edges of each direction that has blocks of its own.
-    """
+    """A plan that passed the check."""
 
     workers: int
     blocks: int
-    packets: int
-    sums: int
-    edges: int
+    packets: int  # sent by all workers in all blocks
+    sums: int  # received by all workers in all blocks
+    edges: int  # served boundary edges of each direction that has blocks of its own
 
 
 @dataclass(frozen=True)

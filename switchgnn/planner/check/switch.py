@@ -21,21 +21,13 @@ _PARTIAL = 2**31
 
 @dataclass(frozen=True)
 class Deliveries:
-    """All additions of the switch: one row per packet and destination, D rows.
+    """All additions of the switch: one row per packet and destination, D rows."""
 
-    Attributes:
-        packet: int64[D], the place of the packet in `packet_block` and `packet_id`.
-        result: int64[D], the place of the destination among the results.
-        packet_block: int64[P], ascending with packet_id.
-        packet_id: int64[P], the id on the wire.
-        packet_count: int64[P], the Count of the packet.
-    """
-
-    packet: NDArray[np.int64]
-    result: NDArray[np.int64]
-    packet_block: NDArray[np.int64]
-    packet_id: NDArray[np.int64]
-    packet_count: NDArray[np.int64]
+    packet: NDArray[np.int64]  # [D], the place of the packet in `packet_block` and `packet_id`
+    result: NDArray[np.int64]  # [D], the place of the destination among the results
+    packet_block: NDArray[np.int64]  # [P], ascending with packet_id
+    packet_id: NDArray[np.int64]  # [P], the id on the wire
+    packet_count: NDArray[np.int64]  # [P], the Count of the packet
 
 
 def check_switch(plan: RawPlan) -> Deliveries:

@@ -22,15 +22,10 @@ MATCHING_EDGES = 20_000_000
 
 @dataclass(frozen=True, eq=False)
 class Packets:
-    """Data packets of one exchange per fragment.
+    """Data packets of one exchange per fragment."""
 
-    Attributes:
-        up: int64[W], sent by each worker.
-        down: int64[W], received by each worker.
-    """
-
-    up: NDArray[np.int64]
-    down: NDArray[np.int64]
+    up: NDArray[np.int64]  # [W], sent by each worker
+    down: NDArray[np.int64]  # [W], received by each worker
 
     @property
     def total(self) -> int:
@@ -86,17 +81,11 @@ def _count(owner: NDArray[np.integer], workers: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """One exchange with the strawman, per fragment.
+    """One exchange with the strawman, per fragment."""
 
-    Attributes:
-        packets: sources up; sums and overflowed contributions down.
-        sums: those that had a slot.
-        overflowed: contributions without a free slot, which pass unchanged.
-    """
-
-    packets: Packets
-    sums: int
-    overflowed: int
+    packets: Packets  # sources up; sums and overflowed contributions down
+    sums: int  # those that had a slot
+    overflowed: int  # contributions without a free slot, which pass unchanged
 
 
 def simulate_pool(boundary: BoundaryEdges, slots: int, workers: int, seed: int) -> Pool:

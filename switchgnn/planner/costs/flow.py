@@ -19,36 +19,24 @@ from switchgnn.planner.strategies import ORDER_STRATEGIES, OrderStrategy
 
 @dataclass(frozen=True, eq=False)
 class Arrivals:
-    """The packets of all blocks in the order in which they reach the switch.
+    """The packets of all blocks in the order in which they reach the switch."""
 
-    Attributes:
-        block: int32[S], ascending; the place of a packet among those of its block is its turn.
-        packet: int64[E], the packet that serves each edge (or partial sum).
-        result: int64[E], the sum that it contributes to, from 0 without gaps over all blocks.
-    """
-
+    # [S], ascending; the place of a packet among those of its block is its turn
     block: NDArray[np.int32]
-    packet: NDArray[np.int64]
+    packet: NDArray[np.int64]  # [E], the packet that serves each edge (or partial sum)
+    # [E], the sum that it contributes to, from 0 without gaps over all blocks
     result: NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Flow:
-    """Queue and slots over time; the steps of a block follow those of the block before it.
+    """Queue and slots over time; the steps of a block follow those of the block before it."""
 
-    Attributes:
-        completion: int64[B], z of each block: the steps until the last sum has left.
-        largest_queue: int64[B], the largest Q(t) of each block.
-        block_indptr: int64[B + 1], the steps of each block in the arrays below.
-        queue: int64[T], Q(t): sums that wait to leave after step t.
-        occupancy: int64[T], slots that hold an unfinished sum after step t.
-    """
-
-    completion: NDArray[np.int64]
-    largest_queue: NDArray[np.int64]
-    block_indptr: NDArray[np.int64]
-    queue: NDArray[np.int64]
-    occupancy: NDArray[np.int64]
+    completion: NDArray[np.int64]  # [B], z of each block: the steps until the last sum has left
+    largest_queue: NDArray[np.int64]  # [B], the largest Q(t) of each block
+    block_indptr: NDArray[np.int64]  # [B + 1], the steps of each block in the arrays below
+    queue: NDArray[np.int64]  # [T], Q(t): sums that wait to leave after step t
+    occupancy: NDArray[np.int64]  # [T], slots that hold an unfinished sum after step t
 
     @property
     def steps(self) -> int:
@@ -144,16 +132,11 @@ class Arriving:
 
     All links are equally fast: the first packets of all workers enter, then the second ones, and so
     on; a worker that has sent its block waits for the next.
-
-    Attributes:
-        block: int64[S], from 1 for the first of the direction, ascending.
-        source: int64[S], vertices, and from 2^31 partial sums.
-        worker: int64[S], the sender.
     """
 
-    block: NDArray[np.int64]
-    source: NDArray[np.int64]
-    worker: NDArray[np.int64]
+    block: NDArray[np.int64]  # [S], from 1 for the first of the direction, ascending
+    source: NDArray[np.int64]  # [S], vertices, and from 2^31 partial sums
+    worker: NDArray[np.int64]  # [S], the sender
 
     def find(self, block: NDArray[np.integer], source: NDArray[np.integer]) -> NDArray[np.int64]:
         """Return the places of these packets."""

@@ -79,17 +79,12 @@ class Forecast(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class StarForecast:
-    """The forecast for hosts and a switch that share only links.
+    """The forecast for hosts and a switch that share only links."""
 
-    Attributes:
-        network: links and switch.
-        exchanges: by direction, the number of exchanges of each width.
-        together: a slot holds all fragments of a feature, so only blocks have barriers.
-    """
-
-    network: Network
+    network: Network  # links and switch
+    # by direction, the number of exchanges of each width
     exchanges: Mapping[Direction, Mapping[int, float]]
-    together: bool = False
+    together: bool = False  # a slot holds all fragments of a feature, so only blocks have barriers
 
     @property
     def directions(self) -> tuple[Direction, ...]:

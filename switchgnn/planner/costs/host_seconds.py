@@ -88,22 +88,14 @@ def packed_frame_bytes(mtu: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class _Frames:
-    """All frames, worker by worker in sending order; arrays of length N.
-
-    Attributes:
-        sender: int64[N], ascending.
-        receiver: int64[N].
-        size: int64[N], bytes.
-        asks: bool[N], whether an acknowledgement is wanted.
-        confirms: int64[N], the frames that it confirms.
-    """
+    """All frames, worker by worker in sending order; arrays of length N."""
 
     workers: int
-    sender: NDArray[np.int64]
-    receiver: NDArray[np.int64]
-    size: NDArray[np.int64]
-    asks: NDArray[np.bool_]
-    confirms: NDArray[np.int64]
+    sender: NDArray[np.int64]  # [N], ascending
+    receiver: NDArray[np.int64]  # [N]
+    size: NDArray[np.int64]  # [N], bytes
+    asks: NDArray[np.bool_]  # [N], whether an acknowledgement is wanted
+    confirms: NDArray[np.int64]  # [N], the frames that it confirms
 
     @classmethod
     def of(cls, rows: NDArray[np.int64], width: int, network: Network) -> "_Frames":

@@ -29,17 +29,11 @@ PLAN, HOST, STRAWMAN, ONCE, COVER = "plan", "host", "strawman", "once", "cover-b
 
 @dataclass(frozen=True)
 class Frames:
-    """The bytes of a feature on the wire.
+    """The bytes of a feature on the wire."""
 
-    Attributes:
-        size: bytes of a frame that carries one fragment.
-        fragments: frames that carry one feature.
-        last_size: bytes of the frame with the last fragment; None: as the others.
-    """
-
-    size: int
-    fragments: int
-    last_size: int | None = None
+    size: int  # bytes of a frame that carries one fragment
+    fragments: int  # frames that carry one feature
+    last_size: int | None = None  # bytes of the frame with the last fragment; None: as the others
 
     @property
     def feature_bytes(self) -> int:
@@ -67,70 +61,43 @@ class Load:
 
 @dataclass(frozen=True)
 class Way:
-    """One way to exchange features.
+    """One way to exchange features."""
 
-    Attributes:
-        up: sent by workers.
-        down: received by workers.
-        traffic_fraction: packets up and down, as a share of those of host-based exchange.
-    """
-
-    up: Load
-    down: Load
-    traffic_fraction: float
+    up: Load  # sent by workers
+    down: Load  # received by workers
+    traffic_fraction: float  # packets up and down, as a share of those of host-based exchange
 
 
 @dataclass(frozen=True)
 class Occupancy:
-    """Queue and slots over time with one order of the packets, in the model of `flow.py`.
+    """Queue and slots over time with one order of the packets, in the model of `flow.py`."""
 
-    Attributes:
-        steps: until the last sum has left, all blocks one after another.
-        queue_max: the most sums that wait to leave after a step.
-        slots_max: the most slots that hold an unfinished sum after a step.
-        slots_mean: of all steps.
-        share_max: slots_max as a share of the switch's slots.
-        share_mean: slots_mean as such a share.
-    """
-
-    steps: int
-    queue_max: int
-    slots_max: int
-    slots_mean: float
-    share_max: float
-    share_mean: float
+    steps: int  # until the last sum has left, all blocks one after another
+    queue_max: int  # the most sums that wait to leave after a step
+    slots_max: int  # the most slots that hold an unfinished sum after a step
+    slots_mean: float  # of all steps
+    share_max: float  # slots_max as a share of the switch's slots
+    share_mean: float  # slots_mean as such a share
 
 
 @dataclass(frozen=True)
 class DirectionReport:
-    """One direction of a plan.
-
-    Attributes:
-        copies_per_vertex: copies of a source in host-based exchange, on average.
-        entries: table entries of its blocks.
-        passes: trips through ingress per fragment.
-        contributions: additions per fragment.
-        passes_per_contribution: their ratio; 0.125 is the least with 8 banks.
-        slots_used_max: destinations of the fullest block.
-        slots_used_mean: destinations of a block.
-        ways: by name: `plan`, `host`, `strawman`, the bounds `once` and `cover-bound`, and others.
-        orders: `plan`, and the same packets as `gamr` and `random` order them.
-        left_out: ways, and `order NAME`, that were too large to compute.
-    """
+    """One direction of a plan."""
 
     boundary_vertices: int
     boundary_edges: int
-    copies_per_vertex: float
+    copies_per_vertex: float  # copies of a source in host-based exchange, on average
     blocks: int
-    entries: int
-    passes: int
-    contributions: int
-    passes_per_contribution: float
-    slots_used_max: int
-    slots_used_mean: float
+    entries: int  # table entries of its blocks
+    passes: int  # trips through ingress per fragment
+    contributions: int  # additions per fragment
+    passes_per_contribution: float  # their ratio; 0.125 is the least with 8 banks
+    slots_used_max: int  # destinations of the fullest block
+    slots_used_mean: float  # destinations of a block
+    # by name: `plan`, `host`, `strawman`, the bounds `once` and `cover-bound`, and others
     ways: dict[str, Way]
-    orders: dict[str, Occupancy]
-    left_out: list[str]
+    orders: dict[str, Occupancy]  # `plan`, and the same packets as `gamr` and `random` order them
+    left_out: list[str]  # ways, and `order NAME`, that were too large to compute
 
 
 def report_direction(
@@ -247,23 +214,15 @@ class LeafSpineLoad:
 
 @dataclass(frozen=True)
 class LeafSpineDirection:
-    """One direction of a plan on a leaf-spine.
+    """One direction of a plan on a leaf-spine."""
 
-    Attributes:
-        ways: `plan`; `host`; `single`, leaves that pass everything on; and the bound `once`.
-        packets_max: the most that one link carries one way, per fragment.
-        control_bytes: of barriers, up and down together.
-        control_share: those, as a share of all bytes of the plan.
-        leaf_slots: the most slots of each leaf that a block uses.
-        spine_slots: the same of each spine.
-    """
-
+    # `plan`; `host`; `single`, leaves that pass everything on; and the bound `once`
     ways: dict[str, LeafSpineLoad]
-    packets_max: int
-    control_bytes: int
-    control_share: float
-    leaf_slots: tuple[int, ...]
-    spine_slots: tuple[int, ...]
+    packets_max: int  # the most that one link carries one way, per fragment
+    control_bytes: int  # of barriers, up and down together
+    control_share: float  # those, as a share of all bytes of the plan
+    leaf_slots: tuple[int, ...]  # the most slots of each leaf that a block uses
+    spine_slots: tuple[int, ...]  # the same of each spine
 
 
 def report_leaf_spine_direction(

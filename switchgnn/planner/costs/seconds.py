@@ -109,34 +109,21 @@ class Rounds:
 
     A round is a fragment of a block, or all of them if `together`. B blocks have F rounds each, G
     groups, and R sums.
-
-    Attributes:
-        group_indptr: int64[B * W + 1], the groups of each block and worker.
-        group_worker: int64[G], the sender of each.
-        packets: int64[G], features in it.
-        passes: int64[G], its passes of the loop.
-        sum_indptr: int64[G + 1], the sums that each group completes.
-        sum_worker: int64[R], the receiver of each.
-        sums: int64[B * W], the sums of each worker in each block.
-        feature: int64[F], picoseconds of a feature or sum on a link in each round of a block.
-        ack: picoseconds of a group's acknowledgement on a link.
-        window: groups in flight of each worker, at most.
-        rest: int64[B * F + 1], picoseconds of each round and those after it alone.
-        work: picoseconds of processors for all of it.
     """
 
-    group_indptr: NDArray[np.int64]
-    group_worker: NDArray[np.int64]
-    packets: NDArray[np.int64]
-    passes: NDArray[np.int64]
-    sum_indptr: NDArray[np.int64]
-    sum_worker: NDArray[np.int64]
-    sums: NDArray[np.int64]
+    group_indptr: NDArray[np.int64]  # [B * W + 1], the groups of each block and worker
+    group_worker: NDArray[np.int64]  # [G], the sender of each
+    packets: NDArray[np.int64]  # [G], features in it
+    passes: NDArray[np.int64]  # [G], its passes of the loop
+    sum_indptr: NDArray[np.int64]  # [G + 1], the sums that each group completes
+    sum_worker: NDArray[np.int64]  # [R], the receiver of each
+    sums: NDArray[np.int64]  # [B * W], the sums of each worker in each block
+    # [F], picoseconds of a feature or sum on a link in each round of a block
     feature: NDArray[np.int64]
-    ack: int
-    window: int
-    rest: NDArray[np.int64]
-    work: int
+    ack: int  # picoseconds of a group's acknowledgement on a link
+    window: int  # groups in flight of each worker, at most
+    rest: NDArray[np.int64]  # [B * F + 1], picoseconds of each round and those after it alone
+    work: int  # picoseconds of processors for all of it
 
 
 def plan_rounds(
@@ -150,19 +137,12 @@ def plan_rounds(
 
 @dataclass(frozen=True, eq=False)
 class _Added:
-    """One fragment of all blocks in the switch.
+    """One fragment of all blocks in the switch."""
 
-    Attributes:
-        complete: int64[R], when each sum is complete.
-        through: int64[S], when each packet has been added.
-        last: int64[R], the entry that completes each sum.
-        passes: int64[S], the passes of each packet in the loop.
-    """
-
-    complete: NDArray[np.int64]
-    through: NDArray[np.int64]
-    last: NDArray[np.int64]
-    passes: NDArray[np.int64]
+    complete: NDArray[np.int64]  # [R], when each sum is complete
+    through: NDArray[np.int64]  # [S], when each packet has been added
+    last: NDArray[np.int64]  # [R], the entry that completes each sum
+    passes: NDArray[np.int64]  # [S], the passes of each packet in the loop
 
 
 class _Traffic:

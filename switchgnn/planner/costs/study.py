@@ -25,31 +25,20 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class PartitionPoint:
-    """One number of partitions (figures 1 and 9).
-
-    Attributes:
-        boundary_vertices: at an end of a boundary edge.
-        copies: packets up of host-based exchange per fragment, and as many down.
-        largest_component: of the boundary graph, in vertices.
-    """
+    """One number of partitions (figures 1 and 9)."""
 
     workers: int
-    boundary_vertices: int
-    copies: int
-    largest_component: int
+    boundary_vertices: int  # at an end of a boundary edge
+    copies: int  # packets up of host-based exchange per fragment, and as many down
+    largest_component: int  # of the boundary graph, in vertices
 
 
 @dataclass(frozen=True)
 class MemoryPoint:
-    """One size of the switch's memory (figure 18).
+    """One size of the switch's memory (figure 18)."""
 
-    Attributes:
-        slots: aggregators of 128 bytes.
-        fractions: shares of host-based traffic by strategy, and of the strawman.
-    """
-
-    slots: int
-    fractions: dict[str, float]
+    slots: int  # aggregators of 128 bytes
+    fractions: dict[str, float]  # shares of host-based traffic by strategy, and of the strawman
 
 
 def study_partitions(graph: Graph, most: int, seed: int, tell: Progress) -> list[PartitionPoint]:

@@ -23,21 +23,13 @@ from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID, Graph
 
 @dataclass(frozen=True)
 class Shape:
-    """A graph of the paper, and the parameters of similar ones.
+    """A graph of the paper, and the parameters of similar ones."""
 
-    Attributes:
-        vertices: at scale 1.
-        edges: undirected edges at scale 1.
-        communities: at scale 1.
-        skew: standard deviation of the logarithm of the weights.
-        outside: the share of edges drawn without regard to communities.
-    """
-
-    vertices: int
-    edges: int
-    communities: int
-    skew: float
-    outside: float
+    vertices: int  # at scale 1
+    edges: int  # undirected edges at scale 1
+    communities: int  # at scale 1
+    skew: float  # standard deviation of the logarithm of the weights
+    outside: float  # the share of edges drawn without regard to communities
 
 
 SHAPES: Mapping[str, Shape] = {
@@ -49,19 +41,13 @@ SHAPES: Mapping[str, Shape] = {
 
 @dataclass(frozen=True, eq=False)
 class _Model:
-    """The distribution of edges; vertices are numbered community by community.
+    """The distribution of edges; vertices are numbered community by community."""
 
-    Attributes:
-        total: float64[V + 1], the weights added up.
-        bounds: int64[C + 1]; community c has the vertices bounds[c] to bounds[c + 1] - 1.
-        outside: see Shape.
-        ids: int64[V], the shuffled ids of the vertices.
-    """
-
-    total: NDArray[np.float64]
+    total: NDArray[np.float64]  # [V + 1], the weights added up
+    # [C + 1]; community c has the vertices bounds[c] to bounds[c + 1] - 1
     bounds: NDArray[np.int64]
-    outside: float
-    ids: NDArray[np.int64]
+    outside: float  # see Shape
+    ids: NDArray[np.int64]  # [V], the shuffled ids of the vertices
 
 
 _NAME = re.compile(r"([a-z]+-like):([0-9]*\.?[0-9]+):([0-9]{1,1000})")

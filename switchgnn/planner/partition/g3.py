@@ -326,19 +326,12 @@ class _Swapper:
 
 @dataclass(frozen=True, eq=False)
 class _Candidates:
-    """Vertices of one worker that may go to another.
+    """Vertices of one worker that may go to another."""
 
-    Attributes:
-        worker: the holder.
-        vertex: int32[C].
-        own: int64[C], the change of the remote count of this worker.
-        other: int64[C], the change of the remote count of the other worker.
-    """
-
-    worker: int
-    vertex: NDArray[np.int32]
-    own: NDArray[np.int64]
-    other: NDArray[np.int64]
+    worker: int  # the holder
+    vertex: NDArray[np.int32]  # [C]
+    own: NDArray[np.int64]  # [C], the change of the remote count of this worker
+    other: NDArray[np.int64]  # [C], the change of the remote count of the other worker
 
 
 @Compiled

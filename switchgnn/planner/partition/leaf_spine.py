@@ -14,15 +14,10 @@ from switchgnn.planner.graphs.boundary import BoundaryEdges
 
 @dataclass(frozen=True)
 class LeafSpine:
-    """The leaf of each worker; every leaf has a link to every spine.
+    """The leaf of each worker; every leaf has a link to every spine."""
 
-    Attributes:
-        leaf_of_worker: the workers of a leaf have consecutive numbers.
-        spines: their number.
-    """
-
-    leaf_of_worker: tuple[int, ...]
-    spines: int
+    leaf_of_worker: tuple[int, ...]  # the workers of a leaf have consecutive numbers
+    spines: int  # their number
 
     @property
     def workers(self) -> int:

@@ -22,22 +22,15 @@ _KINDS = {"starts": "<i8", "edges": "<i8", "indptr": "<i8", "indices": "<i4", "g
 
 @dataclass(frozen=True, eq=False)
 class Shard:
-    """Consecutive rows of the undirected graph without self-loops, for one rank.
-
-    Attributes:
-        starts: int64[ranks + 1]; rank r has the vertices from starts[r] to starts[r + 1] - 1.
-        indptr: int64[n + 1], from 0, of its n vertices.
-        indices: int32[e], the neighbours of its vertices, ids of the whole graph.
-        edges: the ends of edges in all shards together.
-        graph: `Graph.digest()` of the graph.
-    """
+    """Consecutive rows of the undirected graph without self-loops, for one rank."""
 
     rank: int
+    # [ranks + 1]; rank r has the vertices from starts[r] to starts[r + 1] - 1
     starts: NDArray[np.int64]
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    edges: int
-    graph: str
+    indptr: NDArray[np.int64]  # [n + 1], from 0, of its n vertices
+    indices: NDArray[np.int32]  # [e], the neighbours of its vertices, ids of the whole graph
+    edges: int  # the ends of edges in all shards together
+    graph: str  # `Graph.digest()` of the graph
 
     @property
     def ranks(self) -> int:

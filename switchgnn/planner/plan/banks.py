@@ -20,37 +20,21 @@ BANKS_OF_SWITCHES = (1, 2, 4, 8)
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """The destinations of all blocks: one row per (block, destination), D rows.
+    """The destinations of all blocks: one row per (block, destination), D rows."""
 
-    Attributes:
-        block: int32[D], ascending.
-        vertex: int32[D], ascending within a block.
-        worker: int32[D], the holder of the vertex.
-        expected: int64[D], the rows that are added up for it in this block.
-        bank: int8[D].
-        slot: int32[D]; no two rows of a block share (bank, slot).
-        indptr: int64[D + 1], the edges of each row in `edges`.
-        edges: int32[E], the edges sorted by row, then source.
-        packet: int32[E], the packet of each edge.
-        packet_block: int32[N], the packets: one per (block, source), ascending.
-        packet_source: int32[N], ascending within a block.
-        packet_passes: int32[N], the destinations of the packet in its fullest bank.
-        banks: of the switch; `bank` b is part of its bank b mod `banks`.
-    """
-
-    block: NDArray[np.int32]
-    vertex: NDArray[np.int32]
-    worker: NDArray[np.int32]
-    expected: NDArray[np.int64]
-    bank: NDArray[np.int8]
-    slot: NDArray[np.int32]
-    indptr: NDArray[np.int64]
-    edges: NDArray[np.int32]
-    packet: NDArray[np.int32]
-    packet_block: NDArray[np.int32]
-    packet_source: NDArray[np.int32]
-    packet_passes: NDArray[np.int32]
-    banks: int = BANKS
+    block: NDArray[np.int32]  # [D], ascending
+    vertex: NDArray[np.int32]  # [D], ascending within a block
+    worker: NDArray[np.int32]  # [D], the holder of the vertex
+    expected: NDArray[np.int64]  # [D], the rows that are added up for it in this block
+    bank: NDArray[np.int8]  # [D]
+    slot: NDArray[np.int32]  # [D]; no two rows of a block share (bank, slot)
+    indptr: NDArray[np.int64]  # [D + 1], the edges of each row in `edges`
+    edges: NDArray[np.int32]  # [E], the edges sorted by row, then source
+    packet: NDArray[np.int32]  # [E], the packet of each edge
+    packet_block: NDArray[np.int32]  # [N], the packets: one per (block, source), ascending
+    packet_source: NDArray[np.int32]  # [N], ascending within a block
+    packet_passes: NDArray[np.int32]  # [N], the destinations of the packet in its fullest bank
+    banks: int = BANKS  # of the switch; `bank` b is part of its bank b mod `banks`
 
 
 def slots_per_bank(slots: int) -> int:

@@ -25,23 +25,15 @@ _NO_ORDER = SendOrder(_NO_NUMBERS, _NO_NUMBERS)
 
 @dataclass(frozen=True, eq=False)
 class DirectionPlan:
-    """The edges of a direction, and the decision of each planning stage; empty before its stage.
+    """The edges of a direction, and the decision of each planning stage; empty before its stage."""
 
-    Attributes:
-        directions: one, or both where they have the same edges.
-        boundary: the edges that get blocks, length E.
-        whole: those and the edges that are left to the hosts.
-        block: int32[E], numbered from 1 without gaps.
-        packets: the packets that serve the edges.
-        order: the packets of each block in sending order.
-    """
-
-    directions: tuple[Direction, ...]
-    boundary: BoundaryEdges
-    whole: BoundaryEdges
+    directions: tuple[Direction, ...]  # one, or both where they have the same edges
+    boundary: BoundaryEdges  # the edges that get blocks, length E
+    whole: BoundaryEdges  # those and the edges that are left to the hosts
+    # [E], numbered from 1 without gaps
     block: NDArray[np.int32] = field(default_factory=lambda: _NO_NUMBERS)
-    packets: Packets = _NO_PACKETS
-    order: SendOrder = _NO_ORDER
+    packets: Packets = _NO_PACKETS  # the packets that serve the edges
+    order: SendOrder = _NO_ORDER  # the packets of each block in sending order
 
     @property
     def blocks(self) -> int:

@@ -27,15 +27,10 @@ from switchgnn.planner.sending.packets import wire_ids
 
 @dataclass(frozen=True, eq=False)
 class PartialSenders:
-    """One row for each destination in a block and neighbour that sends a partial sum for it.
+    """One row for each destination in a block and neighbour that sends a partial sum for it."""
 
-    Attributes:
-        result: int64[P], the place of the destination among the results, ascending.
-        neighbour: int64[P], the sender, numbered as in `source_worker`.
-    """
-
-    result: NDArray[np.int64]
-    neighbour: NDArray[np.int64]
+    result: NDArray[np.int64]  # [P], the place of the destination among the results, ascending
+    neighbour: NDArray[np.int64]  # [P], the sender, numbered as in `source_worker`
 
 
 def partial_senders(switch: SwitchPart) -> PartialSenders:
@@ -70,31 +65,21 @@ class LeafSpinePart:
 
     Its neighbours are numbered: first those below it (a leaf's workers, a spine's leaves), then
     those above it (a leaf's spines). In `switch` they replace the workers.
-
-    Attributes:
-        number: among the leaves, or among the spines.
-        below: the number of each neighbour below, as it calls itself.
-        members: the workers below each of them, bit w for worker w.
-        above: the number of neighbours above.
-        switch: sources, entries and results.
-        result_partial: uint32[R], the Src_id of a partial sum that goes up; 0 if it is complete.
-        route_block: uint16[D], key of a destination; sorted by block, vertex.
-        route_vertex: uint32[D], key.
-        route_neighbour: uint16[D], the neighbour towards the destination's worker.
-        route_above: uint16[D], the neighbour that completes the sum; NOBODY: this switch does.
-        route_result: int64[D], the place of its slot among the results; -1: it has none here.
     """
 
-    number: int
-    below: tuple[int, ...]
-    members: tuple[int, ...]
-    above: int
-    switch: SwitchPart
+    number: int  # among the leaves, or among the spines
+    below: tuple[int, ...]  # the number of each neighbour below, as it calls itself
+    members: tuple[int, ...]  # the workers below each of them, bit w for worker w
+    above: int  # the number of neighbours above
+    switch: SwitchPart  # sources, entries and results
+    # [R], the Src_id of a partial sum that goes up; 0 if it is complete
     result_partial: NDArray[np.uint32]
-    route_block: NDArray[np.uint16]
-    route_vertex: NDArray[np.uint32]
-    route_neighbour: NDArray[np.uint16]
+    route_block: NDArray[np.uint16]  # [D], key of a destination; sorted by block, vertex
+    route_vertex: NDArray[np.uint32]  # [D], key
+    route_neighbour: NDArray[np.uint16]  # [D], the neighbour towards the destination's worker
+    # [D], the neighbour that completes the sum; NOBODY: this switch does
     route_above: NDArray[np.uint16]
+    # [D], the place of its slot among the results; -1: it has none here
     route_result: NDArray[np.int64]
 
 
@@ -138,27 +123,17 @@ def split_for_leaf_spine(
 
 @dataclass(frozen=True, eq=False)
 class _Sums:
-    """The destinations of all blocks, and their contributions.
+    """The destinations of all blocks, and their contributions."""
 
-    Attributes:
-        block: int64[D], ascending.
-        vertex: int64[D], ascending within a block.
-        worker: int64[D].
-        crosses: bool[D], whether a spine completes it.
-        row: int64[C], the destination of each contribution, sorted by block, then packet.
-        packet: int32[C], numbered as in the planner.
-        packet_worker: int64[C].
-        count: int64[C].
-    """
-
-    block: NDArray[np.int64]
-    vertex: NDArray[np.int64]
-    worker: NDArray[np.int64]
-    crosses: NDArray[np.bool_]
+    block: NDArray[np.int64]  # [D], ascending
+    vertex: NDArray[np.int64]  # [D], ascending within a block
+    worker: NDArray[np.int64]  # [D]
+    crosses: NDArray[np.bool_]  # [D], whether a spine completes it
+    # [C], the destination of each contribution, sorted by block, then packet
     row: NDArray[np.int64]
-    packet: NDArray[np.int32]
-    packet_worker: NDArray[np.int64]
-    count: NDArray[np.int64]
+    packet: NDArray[np.int32]  # [C], numbered as in the planner
+    packet_worker: NDArray[np.int64]  # [C]
+    count: NDArray[np.int64]  # [C]
 
 
 def _find_sums(plan: Plan, leaf_spine: LeafSpine) -> _Sums:
@@ -190,17 +165,11 @@ def _find_sums(plan: Plan, leaf_spine: LeafSpine) -> _Sums:
 
 @dataclass(frozen=True, eq=False)
 class _PartialSums:
-    """The partial sums of the leaves: one row per (block, leaf, destination), U rows.
+    """The partial sums of the leaves: one row per (block, leaf, destination), U rows."""
 
-    Attributes:
-        leaf: int64[U].
-        row: int64[U], the destination, as in _Sums; ascending within a leaf.
-        count: int64[U].
-    """
-
-    leaf: NDArray[np.int64]
-    row: NDArray[np.int64]
-    count: NDArray[np.int64]
+    leaf: NDArray[np.int64]  # [U]
+    row: NDArray[np.int64]  # [U], the destination, as in _Sums; ascending within a leaf
+    count: NDArray[np.int64]  # [U]
 
     def id_of(self, ids: NDArray[np.int32], leaf: int) -> NDArray[np.int32]:
         """Return the ids of one leaf."""
@@ -415,15 +384,10 @@ def _join(parts: list[_PartialSums]) -> _PartialSums:
 
 @dataclass(frozen=True)
 class LeafSpinePrediction:
-    """Data packets per fragment of one exchange without loss, by leaf, then spine.
+    """Data packets per fragment of one exchange without loss, by leaf, then spine."""
 
-    Attributes:
-        partial_sums: from the leaf to the spine.
-        sums: from the spine to the leaf.
-    """
-
-    partial_sums: tuple[tuple[int, ...], ...]
-    sums: tuple[tuple[int, ...], ...]
+    partial_sums: tuple[tuple[int, ...], ...]  # from the leaf to the spine
+    sums: tuple[tuple[int, ...], ...]  # from the spine to the leaf
 
     @property
     def packets(self) -> int:

@@ -29,17 +29,11 @@ class GraphRecord:
 
 @dataclass(frozen=True)
 class PartitionRecord:
-    """The partition of the vertices.
+    """The partition of the vertices."""
 
-    Attributes:
-        method: a key of PARTITION_STRATEGIES, `ptscotch:RANKS`, or `given`.
-        seed: of the partition.
-        digest: SHA-256 in hex over the assignment.
-    """
-
-    method: str
-    seed: int
-    digest: str
+    method: str  # a key of PARTITION_STRATEGIES, `ptscotch:RANKS`, or `given`
+    seed: int  # of the partition
+    digest: str  # SHA-256 in hex over the assignment
 
 
 @dataclass(frozen=True)

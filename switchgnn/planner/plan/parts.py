@@ -97,17 +97,11 @@ def slot_order(placement: Placement) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class AwaitedSums:
-    """The edges in the sum of each slot.
+    """The edges in the sum of each slot."""
 
-    Attributes:
-        placement: the destinations of all blocks.
-        boundary: the boundary edges, length E.
-        edges: int32[E], the edges sorted by block, destination, source.
-    """
-
-    placement: Placement
-    boundary: BoundaryEdges
-    edges: NDArray[np.int32]
+    placement: Placement  # the destinations of all blocks
+    boundary: BoundaryEdges  # the boundary edges, length E
+    edges: NDArray[np.int32]  # [E], the edges sorted by block, destination, source
 
 
 def awaited_sums(

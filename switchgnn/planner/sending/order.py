@@ -21,14 +21,10 @@ class SendOrder:
 
     The place among the rows of a block is the rank of a source, over all workers; each worker sends
     its own sources by rank.
-
-    Attributes:
-        block: int32[S], ascending.
-        source: int32[S], vertex ids; every source with an edge in the block, once.
     """
 
-    block: NDArray[np.int32]
-    source: NDArray[np.int32]
+    block: NDArray[np.int32]  # [S], ascending
+    source: NDArray[np.int32]  # [S], vertex ids; every source with an edge in the block, once
 
 
 def gamr(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOrder:
@@ -145,17 +141,11 @@ Choose = Callable[[BoundaryEdges, NDArray[np.int32], float], NDArray[np.bool_]]
 
 @dataclass(frozen=True)
 class Rates:
-    """The capacity of the network.
+    """The capacity of the network."""
 
-    Attributes:
-        link: packets per second on each worker's link, in each direction.
-        loop: passes per second of the switch after the first of each packet.
-        additions: contributions that a pass makes on average.
-    """
-
-    link: float
-    loop: float
-    additions: float
+    link: float  # packets per second on each worker's link, in each direction
+    loop: float  # passes per second of the switch after the first of each packet
+    additions: float  # contributions that a pass makes on average
 
 
 def quickest_first(

@@ -30,21 +30,14 @@ def multicast(
 
 @dataclass(frozen=True, eq=False)
 class PartialSums:
-    """The partial sums: one row per block and sum, P rows.
+    """The partial sums: one row per block and sum, P rows."""
 
-    Attributes:
-        block: int32[P], ascending.
-        source: int32[P], ascending within a block: V + rank · workers + worker, ranked by worker.
-        destination: int32[P], the vertex that each is for.
-        indptr: int64[P + 1].
-        vertex: int32[...], the vertices in each, ascending; two at least.
-    """
-
-    block: NDArray[np.int32]
+    block: NDArray[np.int32]  # [P], ascending
+    # [P], ascending within a block: V + rank · workers + worker, ranked by worker
     source: NDArray[np.int32]
-    destination: NDArray[np.int32]
-    indptr: NDArray[np.int64]
-    vertex: NDArray[np.int32]
+    destination: NDArray[np.int32]  # [P], the vertex that each is for
+    indptr: NDArray[np.int64]  # [P + 1]
+    vertex: NDArray[np.int32]  # [...], the vertices in each, ascending; two at least
 
 
 NO_SUMS = PartialSums(
@@ -58,21 +51,13 @@ NO_SUMS = PartialSums(
 
 @dataclass(frozen=True, eq=False)
 class Packets:
-    """The additions: one edge per (block, packet, destination), C edges.
+    """The additions: one edge per (block, packet, destination), C edges."""
 
-    Attributes:
-        vertices: V, their number; sources from V on are partial sums.
-        edges: from packets to destinations.
-        block: int32[C].
-        count: int64[C], the rows that the packet adds up.
-        sums: the partial sums among the packets.
-    """
-
-    vertices: int
-    edges: BoundaryEdges
-    block: NDArray[np.int32]
-    count: NDArray[np.int64]
-    sums: PartialSums
+    vertices: int  # V, their number; sources from V on are partial sums
+    edges: BoundaryEdges  # from packets to destinations
+    block: NDArray[np.int32]  # [C]
+    count: NDArray[np.int64]  # [C], the rows that the packet adds up
+    sums: PartialSums  # the partial sums among the packets
 
 
 def make_packets(
@@ -133,23 +118,14 @@ def make_packets(
 
 @dataclass(frozen=True, eq=False)
 class Sends:
-    """All packets in sending order, S rows.
+    """All packets in sending order, S rows."""
 
-    Attributes:
-        block: int32[S], ascending.
-        source: int32[S], numbered as in Packets.
-        destination: int32[S], the vertex that a partial sum is for; 0 for vertices.
-        worker: int32[S], the sender.
-        indptr: int64[S + 1].
-        vertex: int32[...], the vertices that the packet adds up.
-    """
-
-    block: NDArray[np.int32]
-    source: NDArray[np.int32]
-    destination: NDArray[np.int32]
-    worker: NDArray[np.int32]
-    indptr: NDArray[np.int64]
-    vertex: NDArray[np.int32]
+    block: NDArray[np.int32]  # [S], ascending
+    source: NDArray[np.int32]  # [S], numbered as in Packets
+    destination: NDArray[np.int32]  # [S], the vertex that a partial sum is for; 0 for vertices
+    worker: NDArray[np.int32]  # [S], the sender
+    indptr: NDArray[np.int64]  # [S + 1]
+    vertex: NDArray[np.int32]  # [...], the vertices that the packet adds up
 
 
 def make_sends(
