@@ -5,6 +5,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, update_wrapper
+from itertools import chain
 from pathlib import Path
 from typing import Generic, ParamSpec, TypeVar, cast
 
@@ -55,7 +56,8 @@ class Compiled(Generic[_Parameters, _Result]):
 
     def __call__(self, *args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
         """Call it, compiled if the arrays are large."""
-        numbers = sum(arg.size for arg in args if isinstance(arg, np.ndarray))
+        flat = chain.from_iterable(arg if isinstance(arg, tuple) else (arg,) for arg in args)
+        numbers = sum(each.size for each in flat if isinstance(each, np.ndarray))
         return (self.machine if numbers > _FEW else self.interpreted)(*args, **kwargs)
 
 

@@ -121,20 +121,14 @@ def _ranked(
     boundary: BoundaryEdges, vertices: int, directions: tuple[Direction, ...]
 ) -> dict[Direction, NDArray[np.int64]]:
     """Return all destinations by direction, first those that most workers contribute to."""
-    return {
-        direction: _by_workers(
-            boundary if direction is Direction.FORWARD else boundary.transposed(), vertices
-        )
-        for direction in directions
-    }
-
-
-def _by_workers(edges: BoundaryEdges, vertices: int) -> NDArray[np.int64]:
-    """Return all destinations, first those that most other workers contribute to."""
-    into = distinct_pairs(edges.destination, edges.source_worker)[0]
-    workers = np.bincount(into, minlength=vertices)
-    order = np.argsort(-workers, kind="stable")
-    return order[: np.count_nonzero(workers)]
+    ranked = {}
+    for direction in directions:
+        edges = boundary if direction is Direction.FORWARD else boundary.transposed()
+        into = distinct_pairs(edges.destination, edges.source_worker)[0]
+        workers = np.bincount(into, minlength=vertices)
+        order = np.argsort(-workers, kind="stable")
+        ranked[direction] = order[: np.count_nonzero(workers)]
+    return ranked
 
 
 def _all_but(

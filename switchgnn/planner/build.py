@@ -420,7 +420,6 @@ def _predict(
 
 
 def _rows(indptr: NDArray[np.int64], first: int, last: int) -> int:
-    """Return the number of rows in the blocks `first` to `last`."""
     return int(indptr[last] - indptr[first - 1])
 
 

@@ -226,25 +226,18 @@ def _partition(leaf_spine: LeafSpine | None) -> tuple[str, str]:
 def _blocks(graph: Graph, situation: Situation) -> tuple[str, str]:
     edges = len(graph.indices)
     if situation.room >= graph.vertices:
-        return (
-            "destination",
-            f"One block: {situation.room:,} slots hold all {graph.vertices:,} vertices.",
-        )
-    if edges > _MOST_HYPERGRAPH_EDGES:
-        return (
-            "destination",
-            f"Destination blocks by METIS: {edges:,} edges are too many for Mt-KaHyPar.",
-        )
-    if not has_mtkahypar():
-        return (
-            "destination",
+        why = f"One block: {situation.room:,} slots hold all {graph.vertices:,} vertices."
+    elif edges > _MOST_HYPERGRAPH_EDGES:
+        why = f"Destination blocks by METIS: {edges:,} edges are too many for Mt-KaHyPar."
+    elif not has_mtkahypar():
+        why = (
             "Destination blocks by METIS: Mt-KaHyPar, which makes fewer packets, is not "
-            "installed (pip install mtkahypar).",
+            "installed (pip install mtkahypar)."
         )
-    return (
-        "hypergraph",
-        "Destination blocks by Mt-KaHyPar: sources are sent in the fewest blocks.",
-    )
+    else:
+        why = "Destination blocks by Mt-KaHyPar: sources are sent in the fewest blocks."
+        return "hypergraph", why
+    return "destination", why
 
 
 def _rates(graph: Graph, situation: Situation) -> Rates | None:
@@ -259,19 +252,17 @@ def _rates(graph: Graph, situation: Situation) -> Rates | None:
 def _send(situation: Situation) -> tuple[str, float, str]:
     link, passes = situation.link_rate, situation.recirculation_rate
     if link is None or passes is None:
-        return (
-            COVER,
-            0.0,
+        why = (
             "Workers send a minimum cover of sources and partial sums: the fewest packets, as "
-            "no link and recirculation rates are given.",
+            "no link and recirculation rates are given."
         )
+        return COVER, 0.0, why
     # All links carry packets at once, while one switch makes all passes.
     weight = situation.workers * link / (passes * _CONTRIBUTIONS_PER_PASS[situation.banks_apart])
     weight = min(round(weight, 3), _MOST_WEIGHT)
-    return (
-        COVER,
-        weight,
+    why = (
         f"Workers send a cover in which a contribution costs {weight:g} packets: the links "
         f"carry {situation.workers * link:,.0f} packets per second and the switch makes "
-        f"{passes:,.0f} passes.",
+        f"{passes:,.0f} passes."
     )
+    return COVER, weight, why

@@ -18,9 +18,6 @@ from switchgnn.planner.plan.files import is_plan_file
 _MOST_BYTES = 4 << 30
 
 
-_CHUNK = 1 << 20
-
-
 class ForeignPlanError(PlannerError):
     """A plan of another user that fails the check or cannot be read."""
 

@@ -217,7 +217,6 @@ def _neighbours(plan: RawPlan) -> Neighbours:
 
 
 def _blocks(indptr: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the block of each row."""
     return np.repeat(np.arange(1, len(indptr), dtype=np.int64), np.diff(indptr))
 
 
@@ -240,8 +239,6 @@ class CheckedPlan:
 
 @dataclass(frozen=True)
 class _Blocks:
-    """The blocks of a direction."""
-
     name: str
     first: int
     last: int
@@ -372,7 +369,6 @@ def _directions(plan: RawPlan) -> Iterator[tuple[list[str], int, int]]:
 
 
 def _edges_of(plan: RawPlan, graph: Graph) -> NDArray[np.int64]:
-    """Return the keys of all boundary edges of a graph, ascending."""
     tail = np.repeat(np.arange(graph.vertices), np.diff(graph.indptr))
     crosses = plan.assignment[tail] != plan.assignment[graph.indices]
     return np.sort((tail[crosses] << 32) | graph.indices[crosses].astype(np.int64))
@@ -428,7 +424,6 @@ def _believed(neighbours: Neighbours) -> _Served:
 
 
 def _check_edges(boundary: NDArray[np.int64], served: _Served, blocks: _Blocks, who: str) -> None:
-    """Raise unless the blocks serve exactly the boundary edges."""
     name = blocks.name
     inside = (served.block >= blocks.first) & (served.block <= blocks.last)
     keys = np.sort(served.key[inside])
@@ -444,7 +439,6 @@ def _check_edges(boundary: NDArray[np.int64], served: _Served, blocks: _Blocks, 
 
 
 def _check_same_blocks(served: _Served, believed: _Served) -> None:
-    """Raise unless switch and workers put every edge into the same block."""
     one, other = np.lexsort((served.key, served.block)), np.lexsort((believed.key, believed.block))
     same = np.array_equal(served.key[one], believed.key[other])
     same = same and np.array_equal(served.block[one], believed.block[other])
@@ -454,7 +448,6 @@ def _check_same_blocks(served: _Served, believed: _Served) -> None:
 def _check_prediction(
     plan: RawPlan, deliveries: Deliveries, blocks: _Blocks, *, whole: NDArray[np.int64], known: bool
 ) -> None:
-    """Raise unless the manifest's counts are right."""
     name, first, last = blocks.name, blocks.first, blocks.last
     said: dict[str, Any] = plan.manifest["directions"][name]["prediction"]
     source, destination = whole >> 32, whole & _LOW

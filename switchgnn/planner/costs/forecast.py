@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Predicted times of exchanges: in the switch, between hosts, or partly in each."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -93,19 +93,21 @@ class StarForecast:
 
     def of_plan(self, plan: Plan, left: Rows) -> float:
         """See Forecast."""
-        return sum(
-            times
-            * exchange_seconds(
+        return self._total(
+            lambda direction, width: exchange_seconds(
                 plan, direction, width, self.network, left[direction], together=self.together
             )
-            for direction, widths in self.exchanges.items()
-            for width, times in widths.items()
         )
 
     def of_hosts(self, rows: Rows) -> float:
         """See Forecast."""
+        return self._total(
+            lambda direction, width: host_seconds(rows[direction], width, self.network)
+        )
+
+    def _total(self, seconds: Callable[[Direction, int], float]) -> float:
         return sum(
-            times * host_seconds(rows[direction], width, self.network)
+            times * seconds(direction, width)
             for direction, widths in self.exchanges.items()
             for width, times in widths.items()
         )

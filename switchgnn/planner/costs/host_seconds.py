@@ -36,14 +36,7 @@ _MARKED_BYTES = 1_000 * _FEATURE_BYTES
 _NOTHING = np.zeros(0, dtype=np.int64)
 _NO_INDPTR = np.zeros(1, dtype=np.int64)
 _NO_ROUNDS = Rounds(
-    group_indptr=_NO_INDPTR,
-    group_worker=_NOTHING,
-    packets=_NOTHING,
-    passes=_NOTHING,
-    sum_indptr=_NO_INDPTR,
-    sum_worker=_NOTHING,
-    sums=_NOTHING,
-    feature=_NOTHING,
+    *(_NO_INDPTR, _NOTHING, _NOTHING, _NOTHING, _NO_INDPTR, _NOTHING, _NOTHING, _NOTHING),
     ack=0,
     window=1,
     rest=_NO_INDPTR,
@@ -135,17 +128,7 @@ class _Frames:
             network.on_link(_MARKED_BYTES),
             float(max(1, network.window * _FEATURE_BYTES // full) + GROUP - 1),
             max(_FIRST_WINDOW, _SAFE_WINDOW * _FEATURE_BYTES / full),
-            rounds.group_indptr,
-            rounds.group_worker,
-            rounds.packets,
-            rounds.passes,
-            rounds.sum_indptr,
-            rounds.sum_worker,
-            rounds.sums,
-            rounds.feature,
-            rounds.ack,
-            rounds.window,
-            rounds.rest,
+            rounds,
             network.loop_pass,
             network.of_host(BARRIER_BYTES),
             round(network.barrier * PICOSECONDS) + self.workers * network.switch_work,
@@ -178,17 +161,7 @@ def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
     marking: int,
     window: float,
     first_window: float,
-    group_indptr: NDArray[np.int64],
-    group_worker: NDArray[np.int64],
-    packets: NDArray[np.int64],
-    passes: NDArray[np.int64],
-    sum_indptr: NDArray[np.int64],
-    sum_worker: NDArray[np.int64],
-    sums: NDArray[np.int64],
-    feature: NDArray[np.int64],
-    group_ack: int,
-    group_window: int,
-    rest: NDArray[np.int64],
+    switch: Rounds,
     loop_pass: int,
     barrier: int,
     barrier_work: int,
@@ -221,7 +194,7 @@ def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
     free = 0
     end = 0
     unconfirmed = len(time)
-    current, rounds, fragments = 0, len(rest) - 1, len(feature)
+    current, rounds, fragments = 0, len(switch.rest) - 1, len(switch.feature)
     next_group = np.zeros(workers, dtype=np.int64)
     groups_left = np.zeros(workers, dtype=np.int64)
     sums_left = np.zeros(workers, dtype=np.int64)
@@ -232,35 +205,35 @@ def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
     if rounds:
         for worker in range(workers):
             events.append((0, begin, worker))
-            groups_left[worker] = group_indptr[worker + 1] - group_indptr[worker]
-            sums_left[worker] = sums[worker]
+            groups_left[worker] = switch.group_indptr[worker + 1] - switch.group_indptr[worker]
+            sums_left[worker] = switch.sums[worker]
     heapq.heapify(events)
     while events:
         now, kind, what = heapq.heappop(events)
         if kind < 0:
             block = current // fragments
-            size = feature[current % fragments]
+            size = switch.feature[current % fragments]
             if kind == group_at_switch:
                 ready = now
                 if switch_work:
-                    free = max(free, now) + packets[what] * switch_work
+                    free = max(free, now) + switch.packets[what] * switch_work
                     ready = free
-                if loop_pass and passes[what]:
-                    loop_free = max(loop_free, ready) + passes[what] * loop_pass
+                if loop_pass and switch.passes[what]:
+                    loop_free = max(loop_free, ready) + switch.passes[what] * loop_pass
                     ready = loop_free
                 if ready > now:
                     heapq.heappush(events, (ready, group_added, what))
                     continue
                 kind = group_added
             if kind == group_added:
-                for each in range(sum_indptr[what], sum_indptr[what + 1]):
-                    to = sum_worker[each]
+                for each in range(switch.sum_indptr[what], switch.sum_indptr[what + 1]):
+                    to = switch.sum_worker[each]
                     down[to] = max(down[to], now) + size
                     sums_left[to] -= 1
                     if sums_left[to] == 0 and groups_left[to] == 0:
                         heapq.heappush(events, (down[to] + way, report, to))
-                to = group_worker[what]
-                down[to] = max(down[to], now) + group_ack
+                to = switch.group_worker[what]
+                down[to] = max(down[to], now) + switch.ack
                 groups_left[to] -= 1
                 if sums_left[to] == 0 and groups_left[to] == 0:
                     heapq.heappush(events, (down[to] + way, report, to))
@@ -278,28 +251,30 @@ def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
                 current += 1
                 if current == rounds or not unconfirmed:
                     # The hosts' part goes on without the switch's, or the other way round.
-                    through = max(down.max(), now + barrier_work) + barrier + way + rest[current]
+                    through = (
+                        max(down.max(), now + barrier_work) + barrier + way + switch.rest[current]
+                    )
                     continue
                 block = current // fragments
                 for to in range(workers):
                     down[to] = max(down[to], now + barrier_work) + barrier
                     share = block * workers + to
-                    groups_left[to] = group_indptr[share + 1] - group_indptr[share]
-                    sums_left[to] = sums[share]
+                    groups_left[to] = switch.group_indptr[share + 1] - switch.group_indptr[share]
+                    sums_left[to] = switch.sums[share]
                     heapq.heappush(events, (down[to] + way, begin, to))
                 continue
             room = 1
             worker = what
             if kind == begin:
-                next_group[worker] = group_indptr[block * workers + worker]
-                room = group_window
+                next_group[worker] = switch.group_indptr[block * workers + worker]
+                room = switch.window
                 if sums_left[worker] == 0 and groups_left[worker] == 0:
                     heapq.heappush(events, (now, report, worker))
             else:
-                worker = group_worker[what]
-            until = group_indptr[block * workers + worker + 1]
+                worker = switch.group_worker[what]
+            until = switch.group_indptr[block * workers + worker + 1]
             while room > 0 and next_group[worker] < until:
-                up[worker] = max(up[worker], now) + packets[next_group[worker]] * size
+                up[worker] = max(up[worker], now) + switch.packets[next_group[worker]] * size
                 heapq.heappush(events, (up[worker] + way, group_at_switch, next_group[worker]))
                 next_group[worker] += 1
                 room -= 1

@@ -153,7 +153,6 @@ def report_direction(
 
 
 def _slots_used(plan: Plan, first: int, last: int) -> NDArray[np.int64]:
-    """Return the destinations of each block."""
     counts = np.bincount(plan.switch.result_block, minlength=last + 1)[first : last + 1]
     return counts.astype(np.int64)
 

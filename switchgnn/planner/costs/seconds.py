@@ -8,6 +8,7 @@ Times are whole picoseconds inside, as in the simulator, which this predicts (do
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,8 +104,7 @@ def plan_seconds(
     return total / PICOSECONDS
 
 
-@dataclass(frozen=True, eq=False)
-class Rounds:
+class Rounds(NamedTuple):
     """The traffic of the switch from one barrier to the next, in groups of features.
 
     A round is a fragment of a block, or all of them if `together`. B blocks have F rounds each, G

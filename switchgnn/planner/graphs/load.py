@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Graphs by name or from a file."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from switchgnn.planner.errors import PlannerError
@@ -18,20 +20,12 @@ EDGE_LIST_SUFFIXES = (".txt", ".csv", ".tsv", ".edges", ".el")
 
 def load_graph(spec: str, *, directed: bool | None = None) -> Graph:
     """Load the graph with that name, or from that file."""
-    if load_bundled.is_bundled(spec):
-        _refuse_directed(spec, directed)
-        return load_bundled.load_bundled(spec)
-    if spec.startswith(load_random.PREFIX):
-        _refuse_directed(spec, directed)
-        return load_random.load_random(spec)
-    if load_shaped.is_shaped(spec):
-        _refuse_directed(spec, directed)
-        return load_shaped.load_shaped(spec)
     path = Path(spec)
-    planetoid = load_planetoid.find_planetoid(path)
-    if planetoid is not None:
-        _refuse_directed(spec, directed)
-        return load_planetoid.load_planetoid(*planetoid)
+    undirected = _undirected_loader(spec, path)
+    if undirected is not None:
+        if directed:
+            raise PlannerError(f"graph {spec} is undirected and has no directed form")
+        return undirected()
     if not path.exists():
         bundled = " or ".join(sorted(load_bundled.BUNDLED))
         raise PlannerError(f"no graph {spec}: it is neither a file nor {bundled}")
@@ -45,6 +39,12 @@ def load_graph(spec: str, *, directed: bool | None = None) -> Graph:
     )
 
 
-def _refuse_directed(spec: str, directed: bool | None) -> None:
-    if directed:
-        raise PlannerError(f"graph {spec} is undirected and has no directed form")
+def _undirected_loader(spec: str, path: Path) -> Callable[[], Graph] | None:
+    if load_bundled.is_bundled(spec):
+        return partial(load_bundled.load_bundled, spec)
+    if spec.startswith(load_random.PREFIX):
+        return partial(load_random.load_random, spec)
+    if load_shaped.is_shaped(spec):
+        return partial(load_shaped.load_shaped, spec)
+    planetoid = load_planetoid.find_planetoid(path)
+    return None if planetoid is None else partial(load_planetoid.load_planetoid, *planetoid)

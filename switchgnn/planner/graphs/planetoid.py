@@ -23,8 +23,7 @@ _NUMBER_KINDS = "biuf"
 _REMEMBERING = ("PUT", "BINPUT", "LONG_BINPUT")
 
 
-class _RefusedError(Exception):
-    """A pickle with forbidden content."""
+class _RefusedError(Exception): ...
 
 
 class InertType:

@@ -4,19 +4,16 @@
 
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.arrays import indptr_of_keys, is_symmetric, strange_row, thin
 from switchgnn.planner.errors import PlannerError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 # METIS seeds its generator with a C int.
 _SEED_LIMIT = 2**31 - 1
@@ -81,7 +78,7 @@ def partition_vertices(
     parts: int,
     seed: int,
     weights: NDArray[np.integer] | None = None,
-    shares: "Sequence[int] | None" = None,
+    shares: Sequence[int] | None = None,
     volume: bool = False,
     most_edges: int | None = None,
 ) -> NDArray[np.int32]:
@@ -145,9 +142,9 @@ def _part_graph(
     *,
     seed: int,
     weights: NDArray[np.integer] | None,
-    shares: "Sequence[int] | None",
+    shares: Sequence[int] | None,
     volume: bool,
-) -> "Sequence[int]":
+) -> Sequence[int]:
     try:
         import pymetis  # noqa: PLC0415 - needed by the planner only, not by who reads plans
     except ImportError as error:
@@ -163,9 +160,8 @@ def _part_graph(
         choice["vweights"] = weights.tolist()
     if shares is not None and len(set(shares)) > 1:
         choice["tpwgts"] = [share / sum(shares) for share in shares]
-    starts, adjacent = indptr.astype(np.int32), indices
     try:
-        graph = pymetis.CSRAdjacency(starts, adjacent)
+        graph = pymetis.CSRAdjacency(indptr.astype(np.int32), indices)
         return pymetis.part_graph(parts, graph, **choice).vertex_part
     except RuntimeError as error:
         raise PlannerError(f"METIS could not make {parts} parts: {error}") from error

@@ -17,15 +17,9 @@ from switchgnn.planner.partition.metis import partition_vertices
 from switchgnn.planner.partition.workers import check_workers, fill_empty, partition_workers
 
 _KIND = "metis-leaf-spine"
-
-
+_NAME = re.compile(rf"{_KIND}:([1-9]\d{{0,2}})")
 # Partitions that are made for a number of leaves, which comes first in their names.
 _FOR_LEAVES = (_KIND, CDFGNN)
-
-
-_NAME = re.compile(rf"{_KIND}:([1-9]\d{{0,2}})")
-
-
 # Of graphs with more directed edges there is one candidate only: the others cost METIS once more.
 MOST_COMPARED_EDGES = 2_000_000
 

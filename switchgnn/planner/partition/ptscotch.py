@@ -61,7 +61,7 @@ def run_ranks(ranks: int, command: Sequence[str]) -> None:
 
 
 def _for_words() -> IO[str]:
-    """Return a file for the output of the ranks, or a pipe if the disk is full."""
+    """Return a temporary file for the output of the ranks, with room reserved on the disk."""
     try:
         said = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
         keep_room(said.fileno())

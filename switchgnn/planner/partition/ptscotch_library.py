@@ -67,26 +67,18 @@ class PTScotch:
         )
         found = np.full(len(indptr) - 1, -1, dtype=number)
         # No weights; ids from 0; one constraint.
-        no_weights, base, constraints = (np.array([n], dtype=number) for n in (0, 0, 1))
+        no_weights, base, constraints, count = (
+            np.array([n], dtype=number) for n in (0, 0, 1, parts)
+        )
         # PT-Scotch makes integers of the shares: as ones they need no rounding.
         shares, balance = np.ones(parts, dtype=np.float32), np.full(1, 1.05, dtype=np.float32)
         options, cut = np.zeros(10, dtype=number), np.zeros(1, dtype=number)
         self._seed(seed)
         answer = self._parmetis.ParMETIS_V3_PartKway(
-            _pointer(starts),
-            _pointer(indptr),
-            _pointer(indices),
-            None,
-            None,
-            _pointer(no_weights),
-            _pointer(base),
-            _pointer(constraints),
-            _pointer(np.array([parts], dtype=number)),
-            _pointer(shares),
-            _pointer(balance),
-            _pointer(options),
-            _pointer(cut),
-            _pointer(found),
+            *map(_pointer, (starts, indptr, indices)),
+            *(None, None),
+            *map(_pointer, (no_weights, base, constraints, count)),
+            *map(_pointer, (shares, balance, options, cut, found)),
             ctypes.c_void_p(communicator),
         )
         # Some versions report success whatever happened.
@@ -133,10 +125,8 @@ def _places(*, wide: bool) -> Iterator[tuple[str, str]]:
     if wide:
         for folder in sorted(_LIBRARY_FOLDER.glob(_WIDE_FOLDERS)):
             for ending in _ENDINGS:
-                yield (
-                    str(folder / f"libptscotch{ending}"),
-                    str(folder / f"libptscotchparmetisv3{ending}"),
-                )
+                places = (f"libptscotch{ending}", f"libptscotchparmetisv3{ending}")
+                yield str(folder / places[0]), str(folder / places[1])
     for ending in _ENDINGS:
         yield f"libptscotch{ending}", f"libptscotchparmetisv3{ending}"
 

@@ -129,7 +129,6 @@ def _check_mpi(library: PTScotch) -> None:
 
 
 def _write(assignment: NDArray[np.int32], out: Path) -> None:
-    """Write the file atomically."""
     try:
         with whole_file(out) as file:
             np.save(file, assignment.astype("<i4"), allow_pickle=False)

@@ -137,7 +137,6 @@ def _check(shard: Shard, path: Path) -> None:
 
 
 def _check_target(target: Path) -> None:
-    """Refuse to replace anything but shards or an empty folder."""
     if not target.exists():
         return
     if not target.is_dir():

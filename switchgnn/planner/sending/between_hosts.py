@@ -21,7 +21,8 @@ def fewest_rows(boundary: BoundaryEdges) -> NDArray[np.bool_]:
     """
     # One vertex for each source and receiver, one for each destination and sender: the
     # pairs of workers do not touch each other, and one cover serves all.
-    left, right = _copies(boundary), _partial_sums(boundary)
+    left = _number(boundary.source, boundary.destination_worker)
+    right = _number(boundary.destination, boundary.source_worker)
     return cover_by_left(
         np.unique(left, return_inverse=True)[1].reshape(-1),
         np.unique(right, return_inverse=True)[1].reshape(-1),
@@ -36,23 +37,15 @@ def rows_between(
         by_copy = np.ones(len(boundary), dtype=np.bool_)
     pair = boundary.source_worker.astype(np.int64) * workers + boundary.destination_worker
     rows = np.zeros(workers * workers, dtype=np.int64)
-    for served, key in ((by_copy, _copies(boundary)), (~by_copy, _partial_sums(boundary))):
+    copies = _number(boundary.source, boundary.destination_worker)
+    partial_sums = _number(boundary.destination, boundary.source_worker)
+    for served, key in ((by_copy, copies), (~by_copy, partial_sums)):
         first = np.unique(key[served], return_index=True)[1]
         rows += np.bincount(pair[served][first], minlength=len(rows))
     return rows.reshape(workers, workers)
 
 
-def _copies(boundary: BoundaryEdges) -> NDArray[np.int64]:
-    """Return int64[E], a number for each source and receiver."""
-    key: NDArray[np.int64] = (
-        boundary.source.astype(np.int64) * _MOST_WORKERS + boundary.destination_worker
-    )
-    return key
-
-
-def _partial_sums(boundary: BoundaryEdges) -> NDArray[np.int64]:
-    """Return int64[E], a number for each destination and sender."""
-    key: NDArray[np.int64] = (
-        boundary.destination.astype(np.int64) * _MOST_WORKERS + boundary.source_worker
-    )
+def _number(vertex: NDArray[np.int32], worker: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Return int64[E], a number for each vertex and worker."""
+    key: NDArray[np.int64] = vertex.astype(np.int64) * _MOST_WORKERS + worker
     return key

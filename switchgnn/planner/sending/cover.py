@@ -67,7 +67,6 @@ def _by_workers(worker: NDArray[np.uint8]) -> Iterator[NDArray[np.int32]]:
 def _cover_part(
     boundary: BoundaryEdges, block: NDArray[np.int32], weight: float
 ) -> NDArray[np.bool_]:
-    """Do what `cover_edges` does, for all edges of some workers."""
     left = number_pairs(block, boundary.source)[1]
     first = int(boundary.source_worker.min())
     of_some = replace(boundary, source_worker=boundary.source_worker - np.uint8(first))

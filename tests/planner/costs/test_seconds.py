@@ -55,7 +55,6 @@ def nanoseconds(plan, network=SLOW, width=32):
 
 @pytest.fixture
 def pair():
-    """Two workers that send each other a feature."""
     return plan_of([(0, 1), (1, 0)], [0, 1])
 
 
@@ -162,7 +161,6 @@ def test_hosts_send_frames_and_acknowledge_them():
 
 
 def plant(right, wrong, monkeypatch):
-    """Put a mistake into the loop that follows frames."""
     source = inspect.getsource(host_module._exchange.interpreted)
     assert source.count(right) == 1
     planted = dict(vars(host_module))

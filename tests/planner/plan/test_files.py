@@ -192,7 +192,6 @@ def test_numbers_of_any_size_come_back(plan):
 
 
 def forge(plan, folder, name, data):
-    """A file with a matching manifest."""
     (folder / name).write_bytes(data)
     listed = {**plan.manifest.files, name: hashlib.sha256(data).hexdigest()}
     (folder / "plan.json").write_bytes(encode_manifest(seal(replace(plan.manifest, files=listed))))
