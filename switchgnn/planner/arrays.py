@@ -2,17 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compressed rows, distinct keys and groups of equal keys; counting sorts in O(rows + edges)."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property, update_wrapper
 from itertools import chain
 from pathlib import Path
-from typing import Generic, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Generic, ParamSpec, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.files import reason_to_distrust
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
@@ -222,6 +225,15 @@ def indptr_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     return indptr
 
 
+_Record = TypeVar("_Record", bound="DataclassInstance")
+
+
+def concatenate(records: Sequence[_Record]) -> _Record:
+    """Concatenate dataclasses of arrays, field by field."""
+    names = [field.name for field in fields(records[0])]
+    return type(records[0])(*(np.concatenate([getattr(r, n) for r in records]) for n in names))
+
+
 # The most places that a table may have per key, and in all.
 _PLACES_PER_KEY, _PLACES = 4, 1 << 22
 
@@ -247,13 +259,6 @@ def number_ids(ids: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.in
     return number_keys(ids, int(ids.max(initial=-1)) + 1)
 
 
-def distinct_keys(keys: NDArray[np.integer], bound: int) -> NDArray[np.int64]:
-    """Return the distinct keys, ascending; 0 <= key < bound."""
-    if not _fits_table(keys, bound):
-        return np.unique(keys).astype(np.int64)
-    return _distinct_by_table(keys, bound)
-
-
 def number_pairs(
     one: NDArray[np.integer], other: NDArray[np.integer]
 ) -> tuple[tuple[NDArray[np.int32], NDArray[np.int32]], NDArray[np.int32]]:
@@ -270,7 +275,10 @@ def distinct_pairs(
     """Return the distinct pairs of numbers from 0, sorted: int32[N] each."""
     size = int(other.max(initial=0)) + 1
     bound = (int(one.max(initial=0)) + 1) * size
-    return _split(distinct_keys(pair_keys(one, other, size), bound), size)
+    keys = pair_keys(one, other, size)
+    return _split(
+        _distinct_by_table(keys, bound) if _fits_table(keys, bound) else np.unique(keys), size
+    )
 
 
 def pair_keys(one: NDArray[np.integer], other: NDArray[np.integer], size: int) -> NDArray[np.int64]:

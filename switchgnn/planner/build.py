@@ -135,11 +135,11 @@ def build_plan(
         blocks=blocks,
         send=send,
         order=order,
-        directions=directions,
         banks=banks,
         lanes=lanes,
     )
     options.check(graph, weight)
+    wanted = find_directions(directions)
     tell = progress or (lambda _step: None)
 
     tell("partition the vertices over the workers")
@@ -150,7 +150,6 @@ def build_plan(
         options = replace(options, partition="given")
     owner = check_assignment(graph, workers, assignment)
     boundary = boundary_edges(graph, owner)
-    wanted = find_directions(directions)
     left_to_hosts = _left_to_hosts(left, boundary, graph.vertices, wanted)
     if left_to_hosts is not None and options.strawman:
         raise PlannerError("the strawman's switch serves all destinations: leave none to the hosts")
@@ -193,7 +192,6 @@ class _Options:
     blocks: str
     send: str
     order: str
-    directions: str
     banks: int
     lanes: int
 
@@ -250,7 +248,6 @@ class _Options:
             )
         # Each lookup raises for a name that is not known.
         _ = self.make_assignment, self.make_blocks, self.choose, self.make_order
-        find_directions(self.directions)
 
     def _check_switch(self) -> None:
         if self.banks not in BANKS_OF_SWITCHES:

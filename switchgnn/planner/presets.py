@@ -36,7 +36,6 @@ class Situation:
     """The conditions of a choice.
 
     Attributes:
-        workers: their number.
         slots: the aggregators of the switch.
         link_rate: packets per second on each worker's link; None: not known.
         recirculation_rate: passes per second of the switch; None: not known.
@@ -77,14 +76,11 @@ class Situation:
 
 @dataclass(frozen=True)
 class Choice:
-    """A strategy of each kind.
+    """A strategy of each kind, by name.
 
     Attributes:
-        partition: a key of PARTITION_STRATEGIES.
-        blocks: a key of BLOCK_NAMES.
         send: `multicast`, or `cover`: partial sums of the workers where they are fewer.
         weight: of `cover_edges`: the cost of a contribution, in packets.
-        order: a key of ORDER_STRATEGIES.
         because: a sentence for each part of the choice, by the name of the part.
         rates: use the weight with the quickest exchange at these; None: use `weight`.
         leaves: leave destinations to the hosts where that is predicted to be quicker (auto.py).
@@ -241,7 +237,6 @@ def _blocks(graph: Graph, situation: Situation) -> tuple[str, str]:
 
 
 def _rates(graph: Graph, situation: Situation) -> Rates | None:
-    """Return the rates for the quickest plan, if they are known."""
     link, passes = situation.link_rate, situation.recirculation_rate
     few = len(graph.indices) <= _MOST_TRIED_EDGES
     if not (situation.within and few) or link is None or passes is None:

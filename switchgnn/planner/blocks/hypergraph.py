@@ -84,5 +84,4 @@ def _library() -> Any:  # noqa: ANN401 - a module without types
 
 @cache
 def _started() -> Any:  # noqa: ANN401 - a module without types
-    """Return the library's threads, which start once per process."""
     return _library().initialize(os.cpu_count() or 1, False)

@@ -22,10 +22,8 @@ def mlgp(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int32]:
 
     METIS cuts the undirected boundary graph into parts of at most `slots` vertices. The edges
     inside a part are one block; the cut edges with their ends are the graph of the next level. A
-    level that fits as a whole is one block. Blocks are numbered in the order of level and part.
-
-    Surplus vertices move to parts with room. If METIS cuts every edge of a level, a greedy cut
-    makes stars instead, which keeps at least one edge. Parts are never merged.
+    level that fits is one block. Surplus vertices move to parts with room; if METIS cuts every
+    edge, greedy stars keep at least one.
     """
     if slots < MIN_SLOTS:
         raise PlannerError(
@@ -74,11 +72,7 @@ def _move_surplus(
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
 ) -> NDArray[np.int32]:
-    """Bring every part down to `slots` vertices, given parts * slots >= vertices.
-
-    The vertices with the fewest neighbours in their part move to the part with room that holds most
-    of their neighbours.
-    """
+    """Bring every part down to `slots` vertices, which move to parts with room nearby."""
     part = part.copy()
     room = slots - np.bincount(part, minlength=parts)
     if room.min() >= 0:

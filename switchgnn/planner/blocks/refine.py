@@ -37,18 +37,12 @@ def count_pairs(edges: Incidence, part: NDArray[np.int32], parts: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """How much of each resource the destinations of a set may take together.
+    """How much of each resource the destinations of a set may take together."""
 
-    Attributes:
-        indptr: int64[D + 1], the resources of each destination.
-        resource: int32[N], 0 <= resource < R.
-        most: int64[R], how many destinations of a set may take each.
-        group: int32[D]; destinations are swapped within groups, which take about the same.
-    """
-
-    indptr: NDArray[np.int64]
-    resource: NDArray[np.int32]
-    most: NDArray[np.int64]
+    indptr: NDArray[np.int64]  # [D + 1], the resources of each destination
+    resource: NDArray[np.int32]  # [N], 0 <= resource < R
+    most: NDArray[np.int64]  # [R], how many destinations of a set may take each
+    # [D]; destinations are swapped within groups, which take about the same
     group: NDArray[np.int32]
 
     def loads(self, part: NDArray[np.int32], parts: int) -> NDArray[np.int64]:
@@ -95,7 +89,11 @@ def fit(edges: Incidence, part: NDArray[np.int32], parts: int, slots: int) -> ND
             gain[:, room <= 0] = -np.inf
             target, best = gain.argmax(axis=1), gain.max(axis=1)
         else:
-            target, best = _spread(len(movers), room), -edges.degree[movers].astype(np.float64)
+            free = np.repeat(np.arange(parts), np.maximum(room, 0))
+            target, best = (
+                free[np.arange(len(movers)) % len(free)],
+                -edges.degree[movers].astype(np.float64),
+            )
         surplus = _rank(part[movers], -best) < -room[part[movers]]
         movers, target, best = movers[surplus], target[surplus], best[surplus]
         taken = _rank(target, -best) < room[target]
@@ -376,10 +374,3 @@ def _rank(group: NDArray[np.integer], key: NDArray[np.float64]) -> NDArray[np.in
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = rank_in_group(group[order])
     return rank
-
-
-def _spread(movers: int, room: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return a set with room for each mover, in turn."""
-    free = np.repeat(np.arange(len(room)), np.maximum(room, 0))
-    spread: NDArray[np.int64] = free[np.arange(movers) % len(free)]
-    return spread

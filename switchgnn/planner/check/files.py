@@ -81,7 +81,7 @@ class RawPlan:
         return "left_forward" in self.workers[0]
 
 
-def require(holds: bool, problem: str) -> None:
+def require(holds: bool | np.bool_, problem: str) -> None:
     """Raise PlanCheckError with that message unless the condition holds."""
     if not holds:
         raise PlanCheckError(problem)

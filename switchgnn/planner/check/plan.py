@@ -27,6 +27,10 @@ from switchgnn.planner.check.switch import Deliveries, check_switch
 from switchgnn.planner.graphs.graph import Graph
 
 _PARTIAL = 2**31
+_FORWARD, _BACKWARD = "forward", "backward"
+_LOW = 0xFFFFFFFF
+# The first version in which partial sums are not among the predicted entries.
+_WITHOUT_PARTIAL_SUMS = 4
 
 
 @dataclass(frozen=True)
@@ -38,15 +42,14 @@ class Packets:
 
 
 @dataclass(frozen=True)
-class Neighbours:
-    """The edges in the workers' lists of neighbours: int64[C] each, one row per contribution."""
+class Edges:
+    """Edges and the blocks that serve them, one row each; `key` is source << 32 | destination."""
 
     block: NDArray[np.int64]
-    source: NDArray[np.int64]
-    destination: NDArray[np.int64]
+    key: NDArray[np.int64]
 
 
-def check_workers(plan: RawPlan, deliveries: Deliveries) -> tuple[Packets, Neighbours]:
+def check_workers(plan: RawPlan, deliveries: Deliveries) -> tuple[Packets, Edges]:
     """Check what every worker owns, sends and receives."""
     for worker, part in enumerate(plan.workers):
         _check_shapes(worker, part, plan.manifest["blocks"])
@@ -70,7 +73,7 @@ def _check_shapes(worker: int, part: Arrays, blocks: int) -> None:
         array = part[name]
         right = len(array) == rows + 1 and array[0] == 0 and array[-1] == total
         require(
-            right and bool(np.all(np.diff(array) >= 0)),
+            right and np.all(np.diff(array) >= 0),
             f"worker {worker}: {name} does not rise from 0 to {total} in {rows} steps",
         )
     for names, rows in (
@@ -82,7 +85,7 @@ def _check_shapes(worker: int, part: Arrays, blocks: int) -> None:
             require(len(part[name]) == rows, f"worker {worker}: {name} has a wrong length")
     for name in ("send_row", "receive_row"):
         inside = (part[name] >= 0) & (part[name] < len(part["vertices"]))
-        require(bool(np.all(inside)), f"worker {worker}: {name} is beyond its vertices")
+        require(np.all(inside), f"worker {worker}: {name} is beyond its vertices")
 
 
 def rows_left(plan: RawPlan, name: str) -> NDArray[np.bool_]:
@@ -90,9 +93,9 @@ def rows_left(plan: RawPlan, name: str) -> NDArray[np.bool_]:
     left = np.zeros(len(plan.assignment), dtype=np.bool_)
     for worker, part in enumerate(plan.workers):
         rows = part.get(f"left_{name}", np.zeros(0, dtype=np.int64))
-        inside = bool(np.all((rows >= 0) & (rows < len(part["vertices"]))))
+        inside = np.all((rows >= 0) & (rows < len(part["vertices"])))
         require(inside, f"worker {worker}: left_{name} is beyond its vertices")
-        ascending = bool(np.all(np.diff(rows) > 0))
+        ascending = np.all(np.diff(rows) > 0)
         require(ascending, f"worker {worker}: left_{name} is not ascending")
         left[part["vertices"][rows]] = True
     return left
@@ -104,7 +107,7 @@ def _check_receives(plan: RawPlan, worker: int, part: Arrays) -> None:
     named = np.array_equal(part["vertices"][part["receive_row"]], vertex)
     require(named, f"worker {worker}: receive_row and receive_vertex differ")
     key = (_blocks(part["receive_indptr"]) << 32) | vertex
-    require(bool(np.all(np.diff(key) > 0)), f"worker {worker}: receive_vertex is not ascending")
+    require(np.all(np.diff(key) > 0), f"worker {worker}: receive_vertex is not ascending")
     mine = switch["result_worker"] == worker
     sums = (switch["result_block"][mine].astype(np.int64) << 32) | switch["result_vertex"][mine]
     order = np.argsort(sums)
@@ -131,9 +134,9 @@ def _check_sends(plan: RawPlan, deliveries: Deliveries) -> Packets:
         place = np.searchsorted(source_ids, ids)
         known = place < len(source_ids)
         known[known] = source_ids[place[known]] == ids[known]
-        require(bool(np.all(known)), f"worker {worker} sends what the switch does not know")
+        require(np.all(known), f"worker {worker} sends what the switch does not know")
         require(
-            bool(np.all(source_worker[place] == worker)),
+            np.all(source_worker[place] == worker),
             f"worker {worker} sends a packet that the switch takes from another worker only",
         )
         keys.append((_blocks(part["send_indptr"]) << 32) | ids)
@@ -187,43 +190,35 @@ def _check_carried(
     carrying: NDArray[np.int64],
     indptr: NDArray[np.int64],
 ) -> None:
-    require(bool(np.all(carried > 0)), f"worker {worker} sends a packet that carries nothing")
+    require(np.all(carried > 0), f"worker {worker} sends a packet that carries nothing")
     plain = ids < _PARTIAL
-    require(bool(np.all(carried[plain] == 1)), f"worker {worker} adds to a packet of one vertex")
+    require(np.all(carried[plain] == 1), f"worker {worker} adds to a packet of one vertex")
     named = np.array_equal(carrying[indptr[:-1][plain]], ids[plain])
     require(named, f"worker {worker}: send_row and send_source differ")
     pairs = np.sort((np.repeat(np.arange(len(ids)), carried) << 32) | carrying)
-    require(bool(np.all(np.diff(pairs) != 0)), f"worker {worker} adds a row twice to a packet")
+    require(np.all(np.diff(pairs) != 0), f"worker {worker} adds a row twice to a packet")
 
 
-def _neighbours(plan: RawPlan) -> Neighbours:
-    blocks, sources, destinations = [], [], []
+def _neighbours(plan: RawPlan) -> Edges:
+    blocks, keys = [], []
     for worker, part in enumerate(plan.workers):
         source = part["neighbour_vertex"].astype(np.int64)
         counts = np.diff(part["neighbour_indptr"])
-        require(bool(np.all(source < len(plan.assignment))), f"worker {worker}: no such neighbour")
+        require(np.all(source < len(plan.assignment)), f"worker {worker}: no such neighbour")
         require(
             np.array_equal(plan.assignment[source], part["neighbour_worker"]),
             f"worker {worker} believes that a neighbour belongs to another worker than it does",
         )
         ascending = (np.repeat(np.arange(len(counts)), counts) << 32) | source
-        require(
-            bool(np.all(np.diff(ascending) > 0)), f"worker {worker}: neighbours are not ascending"
-        )
+        require(np.all(np.diff(ascending) > 0), f"worker {worker}: neighbours are not ascending")
         blocks.append(np.repeat(_blocks(part["receive_indptr"]), counts))
-        destinations.append(np.repeat(part["receive_vertex"].astype(np.int64), counts))
-        sources.append(source)
-    return Neighbours(np.concatenate(blocks), np.concatenate(sources), np.concatenate(destinations))
+        destination = np.repeat(part["receive_vertex"].astype(np.int64), counts)
+        keys.append((source << 32) | destination)
+    return Edges(np.concatenate(blocks), np.concatenate(keys))
 
 
 def _blocks(indptr: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.repeat(np.arange(1, len(indptr), dtype=np.int64), np.diff(indptr))
-
-
-_FORWARD, _BACKWARD = "forward", "backward"
-_LOW = 0xFFFFFFFF
-# The first version in which they are not among the predicted entries.
-_WITHOUT_PARTIAL_SUMS = 4
 
 
 @dataclass(frozen=True)
@@ -242,14 +237,6 @@ class _Blocks:
     name: str
     first: int
     last: int
-
-
-@dataclass(frozen=True)
-class _Served:
-    """Edges and the blocks that serve them, one row each; `key` is source << 32 | destination."""
-
-    block: NDArray[np.int64]
-    key: NDArray[np.int64]
 
 
 def check_plan(folder: str | Path, graph: Graph | None = None) -> CheckedPlan:
@@ -281,8 +268,8 @@ def _check(plan: RawPlan, graph: Graph | None) -> CheckedPlan:
         _check_graph(plan, graph)
     _check_assignment(plan)
     deliveries = check_switch(plan)
-    packets, neighbours = check_workers(plan, deliveries)
-    served, believed = _served(plan, deliveries, packets), _believed(neighbours)
+    packets, believed = check_workers(plan, deliveries)
+    served = _served(plan, deliveries, packets)
     directions = list(_directions(plan))
     forward = _believed_edges(plan, believed) if graph is None else _edges_of(plan, graph)
     edges = 0
@@ -316,7 +303,7 @@ def _check_assignment(plan: RawPlan) -> None:
     workers, assignment = len(plan.workers), plan.assignment
     fits = len(assignment) == plan.manifest["graph"]["vertices"]
     require(fits, "assignment.npy does not fit the graph")
-    inside = bool(np.all((assignment >= 0) & (assignment < workers)))
+    inside = np.all((assignment >= 0) & (assignment < workers))
     require(inside, f"assignment.npy names a worker outside 0..{workers - 1}")
 
 
@@ -374,7 +361,7 @@ def _edges_of(plan: RawPlan, graph: Graph) -> NDArray[np.int64]:
     return np.sort((tail[crosses] << 32) | graph.indices[crosses].astype(np.int64))
 
 
-def _believed_edges(plan: RawPlan, believed: _Served) -> NDArray[np.int64]:
+def _believed_edges(plan: RawPlan, believed: Edges) -> NDArray[np.int64]:
     """Return the keys of the edges that the workers expect, ascending, as forward edges.
 
     Where destinations are left to the hosts, both directions count: an edge may be left in one.
@@ -388,8 +375,7 @@ def _believed_edges(plan: RawPlan, believed: _Served) -> NDArray[np.int64]:
     return keys if name == _FORWARD else _reversed(keys)
 
 
-def _believed_in(plan: RawPlan, believed: _Served, name: str) -> NDArray[np.int64]:
-    """Return the keys of the edges that the workers expect in a direction, ascending."""
+def _believed_in(plan: RawPlan, believed: Edges, name: str) -> NDArray[np.int64]:
     directions = plan.manifest["directions"]
     first, last = directions[name]["first_block"], directions[name]["last_block"]
     keys = np.unique(believed.key[(believed.block >= first) & (believed.block <= last)])
@@ -406,7 +392,7 @@ def _reversed(keys: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.sort(((keys & _LOW) << 32) | (keys >> 32))
 
 
-def _served(plan: RawPlan, deliveries: Deliveries, packets: Packets) -> _Served:
+def _served(plan: RawPlan, deliveries: Deliveries, packets: Packets) -> Edges:
     """Return the additions of the switch: each vertex of a packet, for each of its destinations."""
     rows = np.diff(packets.indptr)[deliveries.packet]
     # Both counts agree already, so this is what the slots expect: it cannot run away.
@@ -416,14 +402,10 @@ def _served(plan: RawPlan, deliveries: Deliveries, packets: Packets) -> _Served:
     result = np.repeat(deliveries.result, rows)
     destination = plan.switch["result_vertex"][result].astype(np.int64)
     block = plan.switch["result_block"][result].astype(np.int64)
-    return _Served(block, (source << 32) | destination)
+    return Edges(block, (source << 32) | destination)
 
 
-def _believed(neighbours: Neighbours) -> _Served:
-    return _Served(neighbours.block, (neighbours.source << 32) | neighbours.destination)
-
-
-def _check_edges(boundary: NDArray[np.int64], served: _Served, blocks: _Blocks, who: str) -> None:
+def _check_edges(boundary: NDArray[np.int64], served: Edges, blocks: _Blocks, who: str) -> None:
     name = blocks.name
     inside = (served.block >= blocks.first) & (served.block <= blocks.last)
     keys = np.sort(served.key[inside])
@@ -438,7 +420,7 @@ def _check_edges(boundary: NDArray[np.int64], served: _Served, blocks: _Blocks, 
     raise PlanCheckError(f"{name}: nobody serves the edge {_edge(missing[0])}, though {who} others")
 
 
-def _check_same_blocks(served: _Served, believed: _Served) -> None:
+def _check_same_blocks(served: Edges, believed: Edges) -> None:
     one, other = np.lexsort((served.key, served.block)), np.lexsort((believed.key, believed.block))
     same = np.array_equal(served.key[one], believed.key[other])
     same = same and np.array_equal(served.block[one], believed.block[other])

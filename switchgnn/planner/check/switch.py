@@ -78,15 +78,15 @@ def _check_lengths(switch: Arrays) -> None:
 def _check_sources(plan: RawPlan) -> None:
     ids = plan.switch["source_vertex"].astype(np.int64)
     owner = plan.switch["source_worker"].astype(np.int64)
-    require(bool(np.all(np.diff(ids) > 0)), "switch.npz: source_vertex is not ascending")
+    require(np.all(np.diff(ids) > 0), "switch.npz: source_vertex is not ascending")
     plain = ids < _PARTIAL
-    require(bool(np.all(ids[plain] < len(plan.assignment))), "a source is no vertex of the graph")
+    require(np.all(ids[plain] < len(plan.assignment)), "a source is no vertex of the graph")
     wrong = np.flatnonzero(plan.assignment[ids[plain]] != owner[plain])
     if len(wrong):
         vertex = ids[plain][wrong[0]]
         raise PlanCheckError(f"source {vertex} has another owner in the switch")
     workers = len(plan.workers)
-    require(bool(np.all(owner < workers)), f"a source belongs to no worker of 0..{workers - 1}")
+    require(np.all(owner < workers), f"a source belongs to no worker of 0..{workers - 1}")
 
 
 def _check_results(plan: RawPlan) -> None:
@@ -96,16 +96,16 @@ def _check_results(plan: RawPlan) -> None:
     _check_blocks(block, manifest["blocks"], "a result")
     lanes = manifest.get("lanes", 32)
     require(lanes in _LANES, f"plan.json: no frame carries {lanes} numbers")
-    require(bool(np.all(bank < _BANKS)), f"a result is in a bank beyond {_BANKS - 1}")
+    require(np.all(bank < _BANKS), f"a result is in a bank beyond {_BANKS - 1}")
     if manifest["strategy"]["blocks"] != "strawman":
         per_bank = -(-manifest["slots"] // _BANKS)
         require(manifest["slots_per_bank"] == per_bank, "plan.json: slots_per_bank is not slots/8")
         over = _leaves_and_spines(plan)
-        inside = bool(over) or bool(np.all(slot < per_bank))
+        inside = bool(over) or np.all(slot < per_bank)
         require(inside, f"a result is in a slot beyond {per_bank - 1}")
         wide = max(1, lanes // 32)
         beside = f"a slot of {lanes} numbers begins inside of another one"
-        require(bool(np.all(bank % wide == 0)), beside)
+        require(np.all(bank % wide == 0), beside)
         if not over:
             fullest = int(np.bincount(block).max(initial=0))
             require(
@@ -113,19 +113,18 @@ def _check_results(plan: RawPlan) -> None:
                 f"a block has {fullest} destinations for {manifest['slots']} slots",
             )
     keys = _result_key(block, bank, slot)
-    require(bool(np.all(np.diff(keys) >= 0)), "switch.npz: results are not sorted")
-    require(bool(np.all(np.diff(keys) != 0)), "two destinations of one block share a slot")
-    require(bool(np.all(vertex < len(plan.assignment))), "a result is for no vertex of the graph")
+    require(np.all(np.diff(keys) >= 0), "switch.npz: results are not sorted")
+    require(np.all(np.diff(keys) != 0), "two destinations of one block share a slot")
+    require(np.all(vertex < len(plan.assignment)), "a result is for no vertex of the graph")
     owns = plan.assignment[vertex] == switch["result_worker"]
     if not np.all(owns):
         wrong = vertex[np.argmin(owns)]
         raise PlanCheckError(f"the sum of vertex {wrong} goes to a wrong worker")
     pairs = np.sort((block << 32) | vertex)
-    require(bool(np.all(np.diff(pairs) != 0)), "a vertex has two results in one block")
+    require(np.all(np.diff(pairs) != 0), "a vertex has two results in one block")
 
 
 def _leaves_and_spines(plan: RawPlan) -> tuple[int, int] | None:
-    """Parse the leaves and spines of the blocks; None: for one switch."""
     name = str(plan.manifest["strategy"]["blocks"])
     found = re.fullmatch(r"[a-z-]+:([1-9]\d{0,2}):(\d{1,3})", name)
     require(":" not in name or found is not None, "plan.json: the blocks have a strange name")
@@ -135,7 +134,6 @@ def _leaves_and_spines(plan: RawPlan) -> tuple[int, int] | None:
 def _check_leaves_and_spines(
     plan: RawPlan, source: NDArray[np.integer], result: NDArray[np.int64]
 ) -> None:
-    """Check the slots of each switch, given Src_id and result of each contribution."""
     over = _leaves_and_spines(plan)
     if over is None:
         return
@@ -172,7 +170,7 @@ def _check_entries(plan: RawPlan) -> NDArray[np.int64]:
     known = _find(switch["source_vertex"].astype(np.int64), source.astype(np.int64)) >= 0
     _require_all(known, np.arange(len(source)), switch, "is not among the sources")
     key = (block << 32) | source
-    require(bool(np.all(np.diff(key) >= 0)), "switch.npz: entries are not sorted")
+    require(np.all(np.diff(key) >= 0), "switch.npz: entries are not sorted")
     new = np.diff(key, prepend=-1) != 0
     ends = np.append(new[1:], True)[: len(new)]
     right = np.where(new, hop == 0, hop == np.append(0, hop[:-1])[: len(hop)] + 1)
@@ -202,14 +200,13 @@ def _check_counts(switch: Arrays, entry: NDArray[np.int64], result: NDArray[np.i
 
 
 def _check_blocks(block: NDArray[np.int64], blocks: int, what: str) -> None:
-    inside = bool(np.all((block >= 1) & (block <= blocks)))
+    inside = np.all((block >= 1) & (block <= blocks))
     require(inside, f"{what} is of a block outside 1..{blocks}")
 
 
 def _require_all(
     holds: NDArray[np.bool_], entry: NDArray[np.int64], switch: Arrays, problem: str
 ) -> None:
-    """Raise with the source and block of the first entry that violates the condition."""
     if np.all(holds):
         return
     at = entry[np.argmin(holds)]
@@ -276,7 +273,7 @@ def _check_slots(plan: Plan, part: LeafSpinePart) -> None:
     keys = list(zip(switch.result_block, switch.result_bank, switch.result_slot, strict=True))
     require(keys == sorted(set(keys)), "two destinations of a block share a slot of a switch")
     per_bank = -(-plan.manifest.slots // _BANKS)
-    require(bool(np.all(switch.result_slot < per_bank)), f"a slot is beyond {per_bank - 1}")
+    require(np.all(switch.result_slot < per_bank), f"a slot is beyond {per_bank - 1}")
     expected: dict[tuple[int, int], int] = {}
     for block, _, vertex, count in _contributions(switch):
         expected[block, vertex] = expected.get((block, vertex), 0) + count
@@ -285,7 +282,6 @@ def _check_slots(plan: Plan, part: LeafSpinePart) -> None:
 
 
 def _contributions(switch: SwitchPart) -> set[Contribution]:
-    """Return all additions of a switch, and check that none occurs twice."""
     place = {
         key: at
         for at, key in enumerate(

@@ -81,10 +81,7 @@ def simulate_flow(arrivals: Arrivals, rate: int = 1) -> Flow:
 def packet_steps(
     block: NDArray[np.integer], rate: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the step of each packet, int64[S], and the steps of each block, int64[B + 1].
-
-    No block drains here; `rate` is in packets per step.
-    """
+    """Return the step of each packet, int64[S], and of each block, int64[B + 1], if none drains."""
     blocks = int(block.max(initial=0))
     bounds = np.searchsorted(block, np.arange(1, blocks + 2))
     indptr = np.concatenate([[0], np.cumsum(-(-np.diff(bounds) // rate))]).astype(np.int64)
@@ -120,7 +117,6 @@ def flow_of_sums(
 
 
 def _queue(completed: NDArray[np.int64], rate: int) -> NDArray[np.int64]:
-    """Return Q(t) of one block, for each step in which packets enter."""
     level = np.cumsum(completed - rate)
     queue: NDArray[np.int64] = level - np.minimum(np.minimum.accumulate(level), 0)
     return queue
@@ -128,11 +124,7 @@ def _queue(completed: NDArray[np.int64], rate: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class Arriving:
-    """The packets of one direction in the order of arrival, length S.
-
-    All links are equally fast: the first packets of all workers enter, then the second ones, and so
-    on; a worker that has sent its block waits for the next.
-    """
+    """The packets of one direction in the order of arrival: all workers in turn, length S."""
 
     block: NDArray[np.int64]  # [S], from 1 for the first of the direction, ascending
     source: NDArray[np.int64]  # [S], vertices, and from 2^31 partial sums

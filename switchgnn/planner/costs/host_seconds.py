@@ -57,10 +57,7 @@ def host_seconds(rows: NDArray[np.int64], width: int, network: Network) -> float
 
 
 def shared_seconds(rows: NDArray[np.int64], width: int, network: Network, rounds: Rounds) -> float:
-    """Predict an exchange whose sums come partly from the switch.
-
-    Features and sums queue on the same links as the frames between hosts, in groups of eight.
-    """
+    """Predict an exchange whose sums come partly from the switch, on the same links."""
     return _Frames.of(rows, width, network).picoseconds(network, rounds) / PICOSECONDS
 
 

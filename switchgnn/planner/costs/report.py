@@ -121,7 +121,8 @@ def report_direction(
         ONCE: once_each(boundary, workers),
         COVER: least_with_partial_sums(boundary, workers),
     }
-    used = _slots_used(plan, record.first_block, record.last_block)
+    first, last = record.first_block, record.last_block
+    used = np.bincount(plan.switch.result_block, minlength=last + 1)[first : last + 1]
     sources = len(np.unique(boundary.source))
     flows = plan_flows(plan, direction)
     return DirectionReport(
@@ -150,11 +151,6 @@ def report_direction(
             *(f"order {name}" for name, flow in flows.items() if flow is None),
         ],
     )
-
-
-def _slots_used(plan: Plan, first: int, last: int) -> NDArray[np.int64]:
-    counts = np.bincount(plan.switch.result_block, minlength=last + 1)[first : last + 1]
-    return counts.astype(np.int64)
 
 
 def _occupancy(flow: Flow, slots: int) -> Occupancy:
@@ -240,7 +236,11 @@ def report_leaf_spine_direction(
         SINGLE: (sum(record.prediction.packets_up), sum(record.prediction.packets_down)),
         HOST: (copies, copies),
     }
-    ways = {name: _busiest_load(up, down, frames) for name, (up, down) in packets.items()}
+    weight = frames.feature_bytes
+    ways = {
+        name: LeafSpineLoad(up, down, up * weight, down * weight)
+        for name, (up, down) in packets.items()
+    }
     # Each leaf reports each fragment of a block once, and the scale; the spine answers each.
     meetings = 1 + len(record.block_numbers) * frames.fragments
     control = 2 * meetings * leaf_spine.leaves * barrier_bytes
@@ -255,12 +255,6 @@ def report_leaf_spine_direction(
     )
 
 
-def _busiest_load(up: int, down: int, frames: Frames) -> LeafSpineLoad:
-    weight = frames.feature_bytes
-    return LeafSpineLoad(up, down, up * weight, down * weight)
-
-
 def _slots_of_switches(part: LeafSpinePart, record: DirectionRecord) -> int:
-    """Return the sums of each switch in the fullest block of a direction."""
     counts = np.bincount(part.switch.result_block, minlength=record.last_block + 1)
     return int(counts[record.first_block : record.last_block + 1].max(initial=0))

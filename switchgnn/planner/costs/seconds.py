@@ -32,29 +32,18 @@ _MOST_WINDOWS = 16
 
 @dataclass(frozen=True)
 class Network:
-    """A star of workers around one switch.
+    """A star of workers around one switch."""
 
-    Attributes:
-        bits_per_second: of each link, in each direction.
-        delay: seconds from one end of a link to the other.
-        passes_per_second: of the loop, for passes after the first of each packet; None: no limit.
-        host_frame: seconds of a host's processor for each frame, sent or received.
-        switch_frame: seconds of a software switch for each received frame.
-        barrier: seconds of a barrier beside the frames and the delay.
-        mtu: bytes of the largest IP packet between hosts.
-        window: features in flight at most, of each worker; between hosts as many bytes.
-        cores: shared by all hosts and a software switch; None: each has its own.
-    """
-
-    bits_per_second: float = 100e9
-    delay: float = 2e-6
+    bits_per_second: float = 100e9  # of each link, in each direction
+    delay: float = 2e-6  # seconds from one end of a link to the other
+    # of the loop, for passes after the first of each packet; None: no limit
     passes_per_second: float | None = None
-    host_frame: float = 0.0
-    switch_frame: float = 0.0
-    barrier: float = 0.0
-    mtu: int = 1_500
-    window: int = 512
-    cores: int | None = None
+    host_frame: float = 0.0  # seconds of a host's processor for each frame, sent or received
+    switch_frame: float = 0.0  # seconds of a software switch for each received frame
+    barrier: float = 0.0  # seconds of a barrier beside the frames and the delay
+    mtu: int = 1_500  # bytes of the largest IP packet between hosts
+    window: int = 512  # features in flight at most, of each worker; between hosts as many bytes
+    cores: int | None = None  # shared by all hosts and a software switch; None: each has its own
 
     @property
     def way(self) -> int:
@@ -309,11 +298,7 @@ class _Traffic:
     def _loop(
         self, arrival: NDArray[np.int64], splits: NDArray[np.int64], service: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Serve one packet after another in the loop.
-
-        Returns when each entry adds, int64[K], and when the loop begins and ends each packet,
-        int64[S].
-        """
+        """Return when each entry adds, int64[K], and the begin and end of each packet, int64[S]."""
         passes = self._passes(splits)
         order = np.lexsort((self._worker, arrival, self._block))
         order = order[passes[order] > 0]
@@ -388,7 +373,6 @@ class _Traffic:
         return shared_work((sent + got) * network.host_work, switch, network.cores)
 
     def _by_link(self, block: NDArray[np.int64], worker: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Count by block and worker, int64[B, W]."""
         shape = (self._blocks, self._workers)
         link = block * self._workers + worker
         return np.bincount(link, minlength=shape[0] * shape[1]).reshape(shape)

@@ -76,7 +76,6 @@ class BoundaryEdges:
         return len(self.host_copies()[0])
 
     def _ids(self) -> int:
-        """Return a number above every vertex at an end."""
         return int(max(self.source.max(initial=-1), self.destination.max(initial=-1))) + 1
 
 

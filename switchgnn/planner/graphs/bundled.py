@@ -68,7 +68,6 @@ def load_karate() -> Graph:
 
 
 def _digits_table() -> NDArray[np.int64]:
-    """Return 64 pixels and the class per row, int64[1797, 65]."""
     # Importing scikit-learn takes a second, which every worker would pay at its start;
     # the table is an ordinary file of the package.
     package = find_spec("sklearn")

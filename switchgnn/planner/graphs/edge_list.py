@@ -93,7 +93,6 @@ def _parse(path: Path, text: str, header: int, delimiter: str | None) -> NDArray
 
 
 def _explain(path: Path, text: str, header: int, delimiter: str | None) -> NoReturn:
-    """Raise for the first invalid line of a file that has one."""
     for number, line in enumerate(io.StringIO(text), start=1):
         data = line.split("#", 1)[0].strip()
         if number <= header or not data:

@@ -11,7 +11,6 @@ from switchgnn.planner.graphs import bundled as load_bundled
 from switchgnn.planner.graphs import edge_list as load_edge_list
 from switchgnn.planner.graphs import npz_file as load_npz
 from switchgnn.planner.graphs import planetoid as load_planetoid
-from switchgnn.planner.graphs import random_graph as load_random
 from switchgnn.planner.graphs import shaped as load_shaped
 from switchgnn.planner.graphs.graph import Graph
 
@@ -42,8 +41,8 @@ def load_graph(spec: str, *, directed: bool | None = None) -> Graph:
 def _undirected_loader(spec: str, path: Path) -> Callable[[], Graph] | None:
     if load_bundled.is_bundled(spec):
         return partial(load_bundled.load_bundled, spec)
-    if spec.startswith(load_random.PREFIX):
-        return partial(load_random.load_random, spec)
+    if spec.startswith(load_shaped.RANDOM_PREFIX):
+        return partial(load_shaped.load_random, spec)
     if load_shaped.is_shaped(spec):
         return partial(load_shaped.load_shaped, spec)
     planetoid = load_planetoid.find_planetoid(path)

@@ -79,7 +79,6 @@ def _stored(arrays: dict[str, NDArray[Any]]) -> NDArray[np.bool_] | None:
 
 
 def _are_rows_of_a_graph(indptr: NDArray[np.int64], indices: NDArray[np.integer]) -> bool:
-    """Return whether the rows are those of a Graph already."""
     vertices = len(indptr) - 1
     if vertices >= FIRST_RESERVED_ID or indices.min(initial=0) < 0:
         return False

@@ -98,12 +98,9 @@ def _encode(text: str, encoding: str = "latin1") -> bytes:
 _ADMITTED: dict[tuple[str, str], object] = {
     ("numpy", "ndarray"): InertArray,
     ("numpy", "dtype"): InertType,
-    ("numpy.core.multiarray", "_reconstruct"): _reconstruct_array,
-    ("numpy._core.multiarray", "_reconstruct"): _reconstruct_array,
-    ("scipy.sparse.csr", "csr_matrix"): InertMatrix,
-    ("scipy.sparse._csr", "csr_matrix"): InertMatrix,
-    ("copy_reg", "_reconstructor"): _reconstruct_object,
-    ("copyreg", "_reconstructor"): _reconstruct_object,
+    **{(f"numpy.{it}.multiarray", "_reconstruct"): _reconstruct_array for it in ("core", "_core")},
+    **{(f"scipy.sparse.{it}", "csr_matrix"): InertMatrix for it in ("csr", "_csr")},
+    **{(it, "_reconstructor"): _reconstruct_object for it in ("copy_reg", "copyreg")},
     ("_codecs", "encode"): _encode,
     ("collections", "defaultdict"): defaultdict,
     **{
@@ -300,7 +297,6 @@ def _matrix(path: Path) -> NDArray[np.float32]:
 
 
 def _check_room(rows: int, columns: int, where: str) -> None:
-    """Refuse a table far larger than its file."""
     # Beside its features a vertex has a class, and more.
     size = rows * (columns + 2) * np.dtype(np.float32).itemsize
     if size > _MOST_FEATURE_BYTES:
@@ -311,7 +307,6 @@ def _check_room(rows: int, columns: int, where: str) -> None:
 
 
 def _classes(path: Path) -> NDArray[np.int64]:
-    """Return the classes of a one-hot table, int64[N]."""
     value = read_inert_pickle(path)
     if not isinstance(value, InertArray) or value.array.ndim != 2 or not value.array.size:
         raise PlannerError(f"{path} does not hold a table of classes, one row per vertex")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Graphs with the shapes of the paper's, at any scale: ``reddit-like:SCALE:SEED``.
+"""Random graphs, and those with the shapes of the paper's: ``reddit-like:SCALE:SEED``.
 
 Vertices form communities of unequal size and have log-normal weights. An edge joins two vertices
 drawn by weight, mostly of one community. Duplicates are drawn again, so the hubs of a small
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from switchgnn.base.machine import require_memory
 from switchgnn.planner.errors import PlannerError
-from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID, Graph
+from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID, Graph, graph_from_edges
 
 
 @dataclass(frozen=True)
@@ -73,10 +73,7 @@ def is_shaped(spec: str) -> bool:
 
 @lru_cache(maxsize=1)
 def load_shaped(spec: str) -> Graph:
-    """Return the undirected graph of a name; the same name gives the same graph.
-
-    The last graph is cached: at the sizes of the paper it takes minutes to draw.
-    """
+    """Return the undirected graph of a name; the last one is cached, as drawing takes minutes."""
     found = _NAME.fullmatch(spec)
     if found is None:
         kind = spec.partition(":")[0]
@@ -108,7 +105,6 @@ def _make(shape: Shape, scale: float, vertices: int, rng: np.random.Generator, n
 def _community_bounds(
     vertices: int, communities: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Return bounds: community c has the ids bounds[c] to bounds[c + 1] - 1."""
     share = np.exp(rng.normal(0.0, _UNEVEN, communities))
     spare = vertices - communities * _SMALLEST_COMMUNITY
     ends = np.floor(np.cumsum(share) / share.sum() * spare).astype(np.int64)
@@ -167,7 +163,6 @@ def _draw(model: _Model, number: int, rng: np.random.Generator) -> Iterator[NDAr
 
 
 def _as_rows(keys: NDArray[np.int64], vertices: int, name: str) -> Graph:
-    """Return the graph with both directions of every edge."""
     half = len(keys)
     both = np.empty(2 * half, dtype=np.int64)
     both[:half] = keys
@@ -183,3 +178,37 @@ def _as_rows(keys: NDArray[np.int64], vertices: int, name: str) -> Graph:
     for first in range(0, len(both), _DRAW):
         indices[first : first + _DRAW] = both[first : first + _DRAW] % vertices
     return Graph(indptr=indptr, indices=indices, name=name)
+
+
+# Graphs ``random:VERTICES:EDGES:SEED``.
+RANDOM_PREFIX = "random:"
+_FIELDS = 3
+# Python's limit on the digits of a number lies above it.
+_MOST_DIGITS = 1000
+# Measured: NetworkX keeps a dictionary for each vertex and each edge.
+_RANDOM_VERTEX_BYTES, _RANDOM_EDGE_BYTES = 300, 400
+
+
+def load_random(spec: str) -> Graph:
+    """Return the undirected graph of a name; every set of that many edges is equally likely."""
+    fields = spec.removeprefix(RANDOM_PREFIX).split(":")
+    readable = all(field.isdecimal() and len(field) <= _MOST_DIGITS for field in fields)
+    if len(fields) != _FIELDS or not readable:
+        raise PlannerError(f"cannot read {spec}: write random:VERTICES:EDGES:SEED, all numbers")
+    vertices, edges, seed = map(int, fields)
+    if vertices < 1 or edges > vertices * (vertices - 1) // 2:
+        raise PlannerError(f"cannot make {spec}: {vertices} vertices do not take {edges} edges")
+    if vertices >= FIRST_RESERVED_ID:
+        raise PlannerError(
+            f"cannot make {spec}: {vertices:,} vertices are too many; 2^31 - 1 are possible"
+        )
+    require_memory(
+        f"{vertices:,} vertices and {edges:,} edges of {spec}",
+        vertices * _RANDOM_VERTEX_BYTES + edges * _RANDOM_EDGE_BYTES,
+        "name a graph with fewer",
+    )
+    import networkx  # noqa: PLC0415 - slow to import
+
+    made = networkx.gnm_random_graph(vertices, edges, seed=seed)
+    ends = np.array(list(made.edges()), dtype=np.int64).reshape(-1, 2)
+    return graph_from_edges(ends[:, 0], ends[:, 1], name=spec, vertices=vertices, directed=False)

@@ -37,10 +37,9 @@ from numpy.typing import NDArray
 from switchgnn.planner.arrays import Compiled, sort_by_key
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph
-from switchgnn.planner.partition.even_shares import MOST_SHARE
 from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
 from switchgnn.planner.partition.metis import symmetric_rows
-from switchgnn.planner.partition.workers import check_workers, fill_empty
+from switchgnn.planner.partition.workers import MOST_SHARE, check_workers, fill_empty
 
 CDFGNN = "cdfgnn"
 # The weight of copies between leaves, as in the paper's experiments (section 6).
@@ -83,17 +82,11 @@ def cdfgnn(
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """Vertices in the order in which they were given away.
+    """Vertices in the order in which they were given away."""
 
-    Attributes:
-        order: int32[V].
-        assignment: int32[V], the worker of each vertex.
-        score: float64[V], of the worker of each vertex when the vertex came.
-    """
-
-    order: NDArray[np.int32]
-    assignment: NDArray[np.int32]
-    score: NDArray[np.float64]
+    order: NDArray[np.int32]  # [V]
+    assignment: NDArray[np.int32]  # [V], the worker of each vertex
+    score: NDArray[np.float64]  # [V], of the worker of each vertex when the vertex came
 
 
 def stream_vertices(graph: Graph, leaf_spine: LeafSpine, seed: int, gamma: float) -> Stream:

@@ -78,15 +78,17 @@ class RemoteCounts:
 
     def leaving(self, vertices: NDArray[np.integer]) -> NDArray[np.int64]:
         """Return the change of the own worker's remote count if each vertex left it."""
-        added = np.zeros(len(vertices), dtype=np.int64)
-        _leave(self._indptr, self._indices, self.assignment, self.inside, vertices, added)
-        return added
+        return self._changes(vertices, self.assignment[vertices], 1)
 
     def joining(self, vertices: NDArray[np.integer], worker: int) -> NDArray[np.int64]:
         """Return the change of another worker's remote count if each vertex joined it."""
-        added = np.zeros(len(vertices), dtype=np.int64)
-        _join(self._indptr, self._indices, self.assignment, self.inside, vertices, worker, added)
-        return added
+        return self._changes(vertices, np.full(len(vertices), worker, dtype=np.int32), 0)
+
+    def _changes(
+        self, vertices: NDArray[np.integer], workers: NDArray[np.int32], lone: int
+    ) -> NDArray[np.int64]:
+        rows = self._indptr, self._indices
+        return _changes(*rows, self.assignment, self.inside, vertices, workers, lone)
 
 
 @Compiled
@@ -97,7 +99,6 @@ def _count(
     inside: NDArray[np.int32],
     remote: NDArray[np.int64],
 ) -> None:
-    """Fill `inside` and `remote` of RemoteCounts, which are zero."""
     for vertex in range(len(assignment)):
         for at in range(indptr[vertex], indptr[vertex + 1]):
             inside[vertex, assignment[indices[at]]] += 1
@@ -107,45 +108,30 @@ def _count(
 
 
 @Compiled
-def _leave(  # noqa: PLR0917 - numba takes them by place
+def _changes(  # noqa: PLR0917 - numba takes them by place
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
     assignment: NDArray[np.int32],
     inside: NDArray[np.int32],
     vertices: NDArray[np.integer],
-    added: NDArray[np.int64],
-) -> None:
-    """Subtract neighbours that nothing else keeps remote; add the vertex if it becomes remote."""
+    workers: NDArray[np.int32],
+    lone: int,
+) -> NDArray[np.int64]:
+    """Return the change of each worker's remote count as the vertex leaves (1) or joins (0) it.
+
+    A neighbour changes if it has `lone` neighbours there, and the vertex itself if it has any.
+    """
+    sign = 2 * lone - 1
+    added = np.zeros(len(vertices), dtype=np.int64)
     for place in range(len(vertices)):
-        vertex = vertices[place]
-        worker = assignment[vertex]
+        vertex, worker = vertices[place], workers[place]
         if inside[vertex, worker] > 0:
-            added[place] += 1
+            added[place] += sign
         for at in range(indptr[vertex], indptr[vertex + 1]):
             near = indices[at]
-            if inside[near, worker] == 1 and assignment[near] != worker:
-                added[place] -= 1
-
-
-@Compiled
-def _join(  # noqa: PLR0917 - numba takes them by place
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    assignment: NDArray[np.int32],
-    inside: NDArray[np.int32],
-    vertices: NDArray[np.integer],
-    worker: int,
-    added: NDArray[np.int64],
-) -> None:
-    """Add neighbours that become remote; subtract the vertex if it was."""
-    for place in range(len(vertices)):
-        vertex = vertices[place]
-        if inside[vertex, worker] > 0:
-            added[place] -= 1
-        for at in range(indptr[vertex], indptr[vertex + 1]):
-            near = indices[at]
-            if inside[near, worker] == 0 and assignment[near] != worker:
-                added[place] += 1
+            if inside[near, worker] == lone and assignment[near] != worker:
+                added[place] -= sign
+    return added
 
 
 # Stage 2 ends when the smallest remote count is within 0.5 % of the largest.
@@ -243,7 +229,6 @@ def _weights(degree: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _outside(counts: RemoteCounts, vertices: NDArray[np.int64], worker: int) -> NDArray[np.int64]:
-    """Return for each vertex the number of its neighbours that are not on `worker`."""
     outside: NDArray[np.int64] = counts.degree[vertices] - counts.inside[vertices, worker]
     return outside
 

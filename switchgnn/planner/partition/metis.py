@@ -46,10 +46,7 @@ _SCOPES: ContextVar[tuple[MetisTime, ...]] = ContextVar("scopes of metis_time", 
 
 @contextmanager
 def metis_time() -> Iterator[MetisTime]:
-    """Measure the time of METIS inside the block.
-
-    Nested scopes include those inside them; a thread counts for the scopes that it entered itself.
-    """
+    """Measure the time of METIS inside the block, nested ones included, in this thread."""
     found = MetisTime()
     token = _SCOPES.set((*_SCOPES.get(), found))
     try:

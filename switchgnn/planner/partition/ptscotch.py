@@ -136,7 +136,6 @@ def why_failed(said: str, code: int) -> str:
 
 
 def _without_words(lines: Sequence[str], code: int) -> str:
-    """Return a reason when no rank wrote anything and mpirun names none."""
     if code < 0:
         return f"{MPIRUN} was ended by signal {-code} ({signal.strsignal(-code)})"
     if code > _ENDED_BY_SIGNAL:

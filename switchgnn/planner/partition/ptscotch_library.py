@@ -118,10 +118,7 @@ def load_ptscotch(edges: int = 0) -> PTScotch:
 
 
 def _places(*, wide: bool) -> Iterator[tuple[str, str]]:
-    """Yield names of libptscotch and of its ParMETIS interface.
-
-    Only one pair may be loaded: both widths have the same symbols.
-    """
+    """Yield pairs of library names; only one may be loaded, as both widths share their symbols."""
     if wide:
         for folder in sorted(_LIBRARY_FOLDER.glob(_WIDE_FOLDERS)):
             for ending in _ENDINGS:

@@ -19,10 +19,9 @@ from switchgnn.base.files import whole_file
 from switchgnn.base.full_disk import why_not_written
 from switchgnn.base.machine import how_to_install
 from switchgnn.planner.errors import PlannerError
-from switchgnn.planner.partition.even_shares import even_shares
 from switchgnn.planner.partition.ptscotch_library import PTScotch, load_ptscotch
 from switchgnn.planner.partition.shards import Shard, read_shard
-from switchgnn.planner.partition.workers import MAX_WORKERS
+from switchgnn.planner.partition.workers import MAX_WORKERS, even_shares
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -74,7 +73,6 @@ def _part(
 
 
 def _gather(world: "MPI.Comm", shard: Shard, mine: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Concatenate all ranks' arrays at rank 0; nothing at the others."""
     from mpi4py import MPI  # noqa: PLC0415 - optional
 
     whole = np.empty(shard.vertices if world.rank == 0 else 0, dtype=np.int32)

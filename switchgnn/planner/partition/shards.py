@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A graph as shards, one for each rank of a parallel partitioner."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.metis import symmetric_rows
 
+_SHARD = re.compile(r"shard-(\d{3}|[1-9]\d{3,})\.npz")
 _KINDS = {"starts": "<i8", "edges": "<i8", "indptr": "<i8", "indices": "<i4", "graph": "<U64"}
 
 
@@ -141,14 +143,10 @@ def _check_target(target: Path) -> None:
         return
     if not target.is_dir():
         raise PlannerError(f"{target} is a file; give the name of a folder for the shards")
-    strange = sorted(path.name for path in target.iterdir() if not _is_shard(path.name))
+    names = (path.name for path in target.iterdir())
+    strange = sorted(name for name in names if not _SHARD.fullmatch(name))
     if strange:
         raise PlannerError(
             f"{target} holds {strange[0]}, which is not a shard, so it is not overwritten; "
             "choose another name"
         )
-
-
-def _is_shard(name: str) -> bool:
-    digits = name.removeprefix("shard-").removesuffix(".npz")
-    return digits.isdecimal() and name == shard_file(int(digits))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.arrays import indptr_of
+from switchgnn.planner.arrays import concatenate, indptr_of
 from switchgnn.planner.blocks.mlgp import MAX_BLOCKS
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.errors import PlannerError
@@ -82,8 +82,8 @@ def join_blocks(sets: Sequence[DirectionPlan]) -> DirectionPlan:
     shifts = np.array(before, dtype=np.int32)
     return DirectionPlan(
         directions=tuple(direction for each in sets for direction in each.directions),
-        whole=_concatenate([each.whole for each in sets]),
-        boundary=_concatenate([each.boundary for each in sets]),
+        whole=concatenate([each.whole for each in sets]),
+        boundary=concatenate([each.boundary for each in sets]),
         block=_shifted([each.block for each in sets], shifts),
         packets=_join_packets([each.packets for each in sets], shifts),
         order=SendOrder(
@@ -95,7 +95,7 @@ def join_blocks(sets: Sequence[DirectionPlan]) -> DirectionPlan:
 
 def _join_packets(sets: Sequence[Packets], shifts: NDArray[np.int32]) -> Packets:
     sums = [each.sums for each in sets]
-    edges = _concatenate([each.edges for each in sets])
+    edges = concatenate([each.edges for each in sets])
     summing = any(len(each.block) for each in sums)
     return Packets(
         vertices=sets[0].vertices,
@@ -114,12 +114,3 @@ def _join_packets(sets: Sequence[Packets], shifts: NDArray[np.int32]) -> Packets
 
 def _shifted(blocks: Sequence[NDArray[np.int32]], shifts: NDArray[np.int32]) -> NDArray[np.int32]:
     return np.concatenate([block + n for block, n in zip(blocks, shifts, strict=True)])
-
-
-def _concatenate(edges: Sequence[BoundaryEdges]) -> BoundaryEdges:
-    return BoundaryEdges(
-        source=np.concatenate([each.source for each in edges]),
-        destination=np.concatenate([each.destination for each in edges]),
-        source_worker=np.concatenate([each.source_worker for each in edges]),
-        destination_worker=np.concatenate([each.destination_worker for each in edges]),
-    )

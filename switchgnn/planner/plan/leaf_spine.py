@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.arrays import rank_in_group
+from switchgnn.planner.arrays import concatenate, rank_in_group
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID
@@ -109,11 +109,11 @@ def split_for_leaf_spine(
         )
     sums = _find_sums(plan, leaf_spine)
     leaves = [_Leaf(plan, leaf_spine, sums, leaf, banks=banks) for leaf in range(leaf_spine.leaves)]
-    ups = _join([leaf.partial_sums() for leaf in leaves])
+    ups = concatenate([leaf.partial_sums() for leaf in leaves])
     ids = _number_partial_sums(ups, sums, leaf_spine, len(plan.assignment))
     return LeafSpineParts(
         leaf_spine=leaf_spine,
-        leaves=tuple(leaf.part(ups.id_of(ids, leaf.number)) for leaf in leaves),
+        leaves=tuple(leaf.part(ids[ups.leaf == leaf.number]) for leaf in leaves),
         spines=tuple(
             _spine(plan, leaf_spine, sums, ups, ids=ids, number=spine, banks=banks)
             for spine in range(leaf_spine.spines)
@@ -170,11 +170,6 @@ class _PartialSums:
     leaf: NDArray[np.int64]  # [U]
     row: NDArray[np.int64]  # [U], the destination, as in _Sums; ascending within a leaf
     count: NDArray[np.int64]  # [U]
-
-    def id_of(self, ids: NDArray[np.int32], leaf: int) -> NDArray[np.int32]:
-        """Return the ids of one leaf."""
-        own: NDArray[np.int32] = ids[self.leaf == leaf]
-        return own
 
 
 class _Leaf:
@@ -372,14 +367,6 @@ def _planner_ids(wire: NDArray[np.uint32], vertices: int) -> NDArray[np.int32]:
     ids = wire.astype(np.int64)
     ids[ids >= FIRST_RESERVED_ID] += vertices - FIRST_RESERVED_ID
     return ids.astype(np.int32)
-
-
-def _join(parts: list[_PartialSums]) -> _PartialSums:
-    return _PartialSums(
-        leaf=np.concatenate([part.leaf for part in parts]),
-        row=np.concatenate([part.row for part in parts]),
-        count=np.concatenate([part.count for part in parts]),
-    )
 
 
 @dataclass(frozen=True)

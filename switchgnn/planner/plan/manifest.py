@@ -59,8 +59,6 @@ class Prediction:
         boundary_edges: edges between workers; both include those left to the hosts.
         packets_up: features and partial sums that each worker sends.
         packets_down: sums that each worker receives; with the strawman a lower bound.
-        host_packets_up: copies that each worker would send.
-        host_packets_down: copies that each worker would receive.
         passes: trips through ingress per fragment, without the extra ones of slots completed early.
         contributions: additions per fragment: one per edge, or one per partial sum.
         entries: table entries of the direction's blocks, one per pass.
@@ -82,9 +80,7 @@ class DirectionRecord:
     """One direction of a plan.
 
     Attributes:
-        first_block: its first block.
         last_block: its last block, `first_block` - 1 if it has none.
-        prediction: the cost of one exchange.
     """
 
     first_block: int
@@ -102,9 +98,6 @@ class Manifest:
     """The manifest of a plan.
 
     Attributes:
-        format: PLAN_FORMAT.
-        version: PLAN_VERSION.
-        workers: their number.
         slots: aggregators of 32 numbers for a block (of each switch of a leaf-spine) or a strawman.
         banks: 8.
         slots_per_bank: the size of a bank that the plan needs.
@@ -113,9 +106,6 @@ class Manifest:
         directions: by the values of Direction; two directions with the same edges share their
             blocks.
         max_fan_in: the most remote neighbours of a vertex in any direction, at least 1.
-        graph: its record.
-        partition: its record.
-        strategy: the strategies of blocks, sends and order.
         program: the digest of the P4 program, as given by the caller.
         files: SHA-256 in hex of every other file of the plan.
         digest: SHA-256 in hex over the canonical JSON of all fields but this one.

@@ -158,7 +158,6 @@ def worker_part(
 def _sources(
     boundary: BoundaryEdges, packets: Packets
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return the possible sources of a FEATURE, ascending, and their workers."""
     worker_of = np.full(packets.vertices, -1, dtype=np.int32)
     worker_of[boundary.source] = boundary.source_worker
     vertices = np.flatnonzero(worker_of >= 0)

@@ -62,14 +62,11 @@ class WorkerPart:
     Rows of block b (from 1) are those from indptr[b - 1] to indptr[b].
 
     Attributes:
-        worker: its number, from 0.
         vertices: int64[n], ascending ids; the position is the row in the worker's feature matrix.
-        send_indptr: int64[B + 1].
         send_source: uint32[S], the Src_ids in sending order: vertices, from 2^31 partial sums.
         send_destination: uint32[S], the Dst_ids: destinations of partial sums, 0 for vertices.
         send_row_indptr: int64[S + 1].
         send_row: int64[...], the rows that each packet adds up; their number is its Count.
-        receive_indptr: int64[B + 1].
         receive_vertex: uint32[Q], the destinations, ascending within a block.
         receive_row: int64[Q], their rows; the worker adds the sums of several blocks.
         receive_count: uint16[Q], the Count of a complete sum.
@@ -114,8 +111,6 @@ class Plan:
     """A whole plan; `write_plan` stores it, and each reader reads its own part.
 
     Attributes:
-        manifest: parameters and predicted cost.
-        switch: for the controller.
         workers: one part per worker, in order.
         assignment: int32[V], the worker of each vertex.
     """

@@ -219,14 +219,12 @@ _SORTED = 1 << 23
 def peel(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOrder:
     """Send the sources so that sums complete evenly over time.
 
-    The last source of a sum completes it, so the order is made backwards: the last place goes to a
-    source with few destinations, the place before to one with few destinations that are not taken
-    yet, and so on. The sums that may complete grow with each place by the mean: preferred is a
-    source whose sums fit, then one that completes none, then the one with the fewest. This keeps
-    the queue of section 3.2.1 short, and empty at the last arrival where possible.
+    The last source of a sum completes it, so places are filled from the last to the first, with
+    sources of few destinations that are not taken yet. The sums that may complete grow with each
+    place by the mean: preferred is a source whose sums fit, then one that completes none, then the
+    one with the fewest. This keeps the queue of section 3.2.1 short.
 
-    All blocks are peeled at once, a batch of sources per block and step: O(E) for all steps
-    together, plus sorting the sources that are left in each.
+    All blocks are peeled at once, a batch of sources per block and step, in O(E) plus sorting.
     """
     (numbers, source), packet = number_pairs(block, boundary.source)
     (sums, _), result = number_pairs(block, boundary.destination)
@@ -302,5 +300,4 @@ def _evenly(block: NDArray[np.int32], completes: NDArray[np.bool_]) -> NDArray[n
 
 
 def _slices(indptr: NDArray[np.int64], rows: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Return the positions of all entries of the given rows, one row after another."""
     return ranges(indptr[rows], indptr[rows + 1] - indptr[rows])

@@ -76,7 +76,8 @@ def make_packets(
     order = np.flatnonzero(~by_vertex)
     keys = (boundary.destination, boundary.source_worker, block)
     order = order[sort_by_keys(*(key[order] for key in keys))]
-    sizes = _group_sizes(block[order], boundary.source_worker[order], boundary.destination[order])
+    groups = (each[order] for each in (block, boundary.source_worker, boundary.destination))
+    sizes = np.diff(np.append(np.flatnonzero(starts_group(*groups)), len(order)))
     order, sizes = order[np.repeat(sizes > 1, sizes)], sizes[sizes > 1]
     if not len(order):
         return Packets(vertices, boundary, block, ones(len(boundary)), NO_SUMS)
@@ -157,11 +158,6 @@ def wire_ids(source: NDArray[np.int32], vertices: int) -> NDArray[np.uint32]:
     ids: NDArray[np.uint32] = source.astype(np.uint32)
     ids[summed] += np.uint32(FIRST_RESERVED_ID - vertices)
     return ids
-
-
-def _group_sizes(*keys: NDArray[np.integer]) -> NDArray[np.int64]:
-    starts = np.flatnonzero(starts_group(*keys))
-    return np.diff(np.append(starts, len(keys[0])))
 
 
 def _with(

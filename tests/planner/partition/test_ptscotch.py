@@ -23,7 +23,6 @@ from switchgnn.planner import (
     write_plan,
 )
 from switchgnn.planner.check.plan import check_plan
-from switchgnn.planner.partition.even_shares import MOST_SHARE
 from switchgnn.planner.partition.ptscotch import (
     RANK_PROGRAM,
     ptscotch,
@@ -33,6 +32,7 @@ from switchgnn.planner.partition.ptscotch import (
 )
 from switchgnn.planner.partition.ptscotch_library import load_ptscotch
 from switchgnn.planner.partition.shards import shard_file, write_shards
+from switchgnn.planner.partition.workers import MOST_SHARE
 from tests.planner.helpers import random_graph, reports
 from tests.support.speed import Deadline, seconds_here
 from tests.support.waiting import wait_until
