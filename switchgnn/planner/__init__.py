@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The planner: from a graph to the tables of the switch and the parts of the workers."""
+"""The planner: a graph in, the tables of the switch and the parts of the workers out."""
 
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.direction import DIRECTIONS, Direction

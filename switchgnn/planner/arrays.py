@@ -1,20 +1,21 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Edges in the rows of one of their ends, numbers for keys, and groups of equal keys.
+"""Compressed rows, distinct keys and groups of equal keys; counting sorts in O(rows + edges)."""
 
-Sorts are counting sorts, each in O(rows + edges).
-"""
-
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property, update_wrapper
+from itertools import chain
 from pathlib import Path
-from typing import Generic, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Generic, ParamSpec, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.files import reason_to_distrust
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
@@ -24,11 +25,10 @@ _FEW = 1 << 15
 
 
 class Compiled(Generic[_Parameters, _Result]):
-    """A function of arrays and numbers that numba can compile.
+    """A function of arrays and numbers that numba compiles when the arrays are large.
 
-    Compiling takes seconds, once; numba keeps the machine code beside the source or in the
-    user's cache. Loading it takes most of a second, so small arrays are left to Python: the
-    results are the same.
+    Compilation takes seconds, once; loading the cached code takes most of a second, so small arrays
+    are left to Python. The results are the same.
     """
 
     def __init__(self, function: Callable[_Parameters, _Result]) -> None:
@@ -49,10 +49,7 @@ class Compiled(Generic[_Parameters, _Result]):
         return cast("Callable[_Parameters, _Result]", kept)
 
     def _is_foreign(self, cache: Path) -> bool:
-        """Return whether others could have put code there, which numba would load and run.
-
-        Who can write beside the source can as well change the source.
-        """
+        """Return whether other users could have written the cache, which numba loads and runs."""
         if cache.parent == Path(self.interpreted.__code__.co_filename).parent:
             return False
         try:
@@ -62,7 +59,8 @@ class Compiled(Generic[_Parameters, _Result]):
 
     def __call__(self, *args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
         """Call it, compiled if the arrays are large."""
-        numbers = sum(arg.size for arg in args if isinstance(arg, np.ndarray))
+        flat = chain.from_iterable(arg if isinstance(arg, tuple) else (arg,) for arg in args)
+        numbers = sum(each.size for each in flat if isinstance(each, np.ndarray))
         return (self.machine if numbers > _FEW else self.interpreted)(*args, **kwargs)
 
 
@@ -71,37 +69,23 @@ _HASHES = 2**31
 
 
 def indptr_of_keys(key: NDArray[np.integer], size: int) -> NDArray[np.int64]:
-    """Return where the rows of each key begin once they are sorted: int64[size + 1].
-
-    Args:
-        key: integers[E], 0 <= key < size.
-        size: the number of rows.
-    """
+    """Return where the sorted rows of each key begin, int64[size + 1]; 0 <= key < size."""
     indptr = np.zeros(size + 1, dtype=np.int64)
     _count(key, indptr[1:])
     return np.cumsum(indptr, out=indptr)
 
 
 def sort_by_key(key: NDArray[np.integer], size: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Sort stably by small numbers.
+    """Sort stably by numbers 0 <= key < size.
 
-    Args:
-        key: integers[E], 0 <= key < size; fewer than 2^31.
-        size: the number of rows.
-
-    Returns:
-        (indptr int64[size + 1], order int32[E]): the edges of row k are
-        order[indptr[k] : indptr[k + 1]], ascending.
+    Returns (indptr int64[size + 1], order int32[E]); row k is order[indptr[k] : indptr[k + 1]].
     """
     indptr = indptr_of_keys(key, size)
     return indptr, _order_of(key, indptr[:-1].copy())
 
 
 def sort_by_keys(*keys: NDArray[np.integer]) -> NDArray[np.int32]:
-    """Sort stably by several small numbers, the most important one last: int32[E].
-
-    As numpy.lexsort, but in O(E + largest key) for each key.
-    """
+    """Do what numpy.lexsort does, int32[E], in O(E + largest key) for each key."""
     order = np.arange(len(keys[0]), dtype=np.int32)
     for key in keys:
         order = order[sort_by_key(key[order], int(key.max(initial=0)) + 1)[1]]
@@ -109,51 +93,29 @@ def sort_by_keys(*keys: NDArray[np.integer]) -> NDArray[np.int32]:
 
 
 def are_offsets(indptr: NDArray[np.integer], end: int) -> bool:
-    """Return whether an indptr from elsewhere cuts `end` places into rows: it rises from 0 to that.
-
-    Numbers are compared, not subtracted: a difference may overflow.
-    """
+    """Return whether an untrusted indptr rises from 0 to `end`; differences may overflow."""
     if len(indptr) == 0 or indptr[0] != 0 or indptr[-1] != end:
         return False
     return not np.any(indptr[1:] < indptr[:-1])
 
 
 def strange_row(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> tuple[str, int] | None:
-    """Return the first row that holds its own number or is not strictly ascending, and which it is.
-
-    Args:
-        indptr: int64[V + 1].
-        indices: int32[E].
-
-    Returns:
-        ("loop", row), ("order", row), or None.
-    """
+    """Return ("loop", row) or ("order", row) for the first row that is not simple and ascending."""
     kind, row = _find_strange(indptr, indices)
     return (("loop", "order")[kind], row) if kind >= 0 else None
 
 
 def is_symmetric(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> bool:
-    """Return whether every edge is there in both directions.
-
-    Args:
-        indptr: int64[V + 1].
-        indices: int32[E], strictly ascending within each row.
-    """
+    """Return whether every edge is there in both directions; rows must ascend strictly."""
     return bool(_meets_its_reverse(indptr, indices, indptr[:-1].copy()))
 
 
 def thin(
     indptr: NDArray[np.int64], indices: NDArray[np.int32], share: float
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return rows with a random share of the edges of an undirected graph, the same ones each time.
+    """Keep a share of the edges of an undirected graph, the same ones each time.
 
-    Args:
-        indptr: int64[V + 1].
-        indices: int32[2E].
-        share: of the edges that stay, from 0 to 1.
-
-    Returns:
-        (indptr int64[V + 1], indices int32[...]), each edge that stays in both directions.
+    `indptr` int64[V + 1] and `indices` int32[2E]; returns the same for the edges that stay.
     """
     kept = np.zeros(len(indptr), dtype=np.int64)
     few = np.empty(len(indices), dtype=np.int32)
@@ -169,7 +131,7 @@ def _keep_some(
     kept: NDArray[np.int64],
     few: NDArray[np.int32],
 ) -> int:
-    """Keep edges whose ends have a hash below `below`, in whichever direction they are read."""
+    """Keep edges whose hash is under `below`; it is the same in both directions."""
     edges = 0
     for u in range(len(indptr) - 1):
         for at in range(indptr[u], indptr[u + 1]):
@@ -186,14 +148,14 @@ def _keep_some(
 
 @Compiled
 def _count(key: NDArray[np.integer], rows: NDArray[np.int64]) -> None:
-    """Add up the edges of each key; numpy.bincount would copy the keys to int64."""
+    """Count the edges of each key; numpy.bincount would copy the keys to int64."""
     for edge in range(len(key)):
         rows[key[edge]] += 1
 
 
 @Compiled
 def _order_of(key: NDArray[np.integer], free: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Return the order of a stable sort; `free`, the next place of each key, is used up."""
+    """Return the order of a stable sort; consumes `free`, the next place of each key."""
     order = np.empty(len(key), dtype=np.int32)
     for edge in range(len(key)):
         row = key[edge]
@@ -220,11 +182,7 @@ def _find_strange(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> tupl
 def _meets_its_reverse(
     indptr: NDArray[np.int64], indices: NDArray[np.int32], unread: NDArray[np.int64]
 ) -> bool:
-    """Read all rows; the reverse of each edge must be what its other row has next.
-
-    As rows are ascending and taken in ascending order, the edges that lead to a row come in
-    the order of that row.
-    """
+    """Return whether the reverse of each edge is what its other row has next, as rows ascend."""
     for u in range(len(indptr) - 1):
         for at in range(indptr[u], indptr[u + 1]):
             v = indices[at]
@@ -267,6 +225,15 @@ def indptr_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     return indptr
 
 
+_Record = TypeVar("_Record", bound="DataclassInstance")
+
+
+def concatenate(records: Sequence[_Record]) -> _Record:
+    """Concatenate dataclasses of arrays, field by field."""
+    names = [field.name for field in fields(records[0])]
+    return type(records[0])(*(np.concatenate([getattr(r, n) for r in records]) for n in names))
+
+
 # The most places that a table may have per key, and in all.
 _PLACES_PER_KEY, _PLACES = 4, 1 << 22
 
@@ -274,17 +241,9 @@ _PLACES_PER_KEY, _PLACES = 4, 1 << 22
 def number_keys(
     keys: NDArray[np.integer], bound: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return the distinct keys, ascending, and the place of each key among them.
+    """Return the distinct keys, int64[N], and the place of each key among them, int32[E].
 
-    What numpy.unique does, in O(keys + bound) by a table where that is small enough; sorting
-    a hundred million keys takes many times as long.
-
-    Args:
-        keys: integers[E], 0 <= key < bound; fewer than 2^31 distinct ones.
-        bound: above every key.
-
-    Returns:
-        (int64[N], int32[E])
+    Does what numpy.unique does; 0 <= key < bound. A small bound takes a table in O(keys + bound).
     """
     if not _fits_table(keys, bound):
         distinct, number = np.unique(keys, return_inverse=True)
@@ -296,15 +255,8 @@ def number_keys(
 
 
 def number_ids(ids: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return `number_keys` of vertex ids, whatever the largest is."""
+    """Return `number_keys` of vertex ids."""
     return number_keys(ids, int(ids.max(initial=-1)) + 1)
-
-
-def distinct_keys(keys: NDArray[np.integer], bound: int) -> NDArray[np.int64]:
-    """Return only the distinct keys, ascending; arguments as those of `number_keys`."""
-    if not _fits_table(keys, bound):
-        return np.unique(keys).astype(np.int64)
-    return _distinct_by_table(keys, bound)
 
 
 def number_pairs(
@@ -320,28 +272,17 @@ def number_pairs(
 def distinct_pairs(
     one: NDArray[np.integer], other: NDArray[np.integer]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return the pairs of numbers that occur, by the first, then the second: int32[N] each.
-
-    Args:
-        one: integers[E], from 0.
-        other: integers[E], from 0.
-    """
+    """Return the distinct pairs of numbers from 0, sorted: int32[N] each."""
     size = int(other.max(initial=0)) + 1
     bound = (int(one.max(initial=0)) + 1) * size
-    return _split(distinct_keys(pair_keys(one, other, size), bound), size)
+    keys = pair_keys(one, other, size)
+    return _split(
+        _distinct_by_table(keys, bound) if _fits_table(keys, bound) else np.unique(keys), size
+    )
 
 
 def pair_keys(one: NDArray[np.integer], other: NDArray[np.integer], size: int) -> NDArray[np.int64]:
-    """Return one number for each pair; numbers are in the order of the pairs.
-
-    Args:
-        one: integers[N], not negative: the first of each pair.
-        other: integers[N], the second, 0 <= other < size.
-        size: above every `other`.
-
-    Returns:
-        int64[N].
-    """
+    """Return one number for each pair, in the order of the pairs; 0 <= other < size."""
     keys = one.astype(np.int64)
     keys *= size
     keys += other
@@ -365,17 +306,10 @@ def _distinct_by_table(keys: NDArray[np.integer], bound: int) -> NDArray[np.int6
 
 @dataclass(frozen=True, eq=False)
 class Incidence:
-    """A bipartite graph of sources and destinations, both numbered from 0.
+    """A bipartite graph of N sources and D destinations, both numbered from 0."""
 
-    Attributes:
-        source: int32[E].
-        destination: int32[E].
-        sources: their number, N.
-        destinations: their number, D.
-    """
-
-    source: NDArray[np.int32]
-    destination: NDArray[np.int32]
+    source: NDArray[np.int32]  # [E]
+    destination: NDArray[np.int32]  # [E]
     sources: int
     destinations: int
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The preset `auto`: all sums by the switch, by the hosts, or by both, whatever takes least."""
+"""The preset `auto`: sums by the switch, by the hosts, or by both, whichever is quickest."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -34,18 +34,12 @@ _MOST_TRIED_EDGES = 4_000_000
 
 @dataclass(frozen=True, eq=False)
 class AutoPlan:
-    """The plan with the least predicted time.
+    """The plan with the least predicted time."""
 
-    Attributes:
-        plan: it; where hosts do best alone, it leaves all destinations to them.
-        seconds: predicted, by the names of `costs/forecast.py`; of mixed plans that of the best.
-            Those whose tables do not fit the switch are missing.
-        chosen: the way with the least.
-    """
-
-    plan: Plan
+    plan: Plan  # leaves all destinations to the hosts where these are quicker alone
+    # predicted, by the names of `costs/forecast.py`; plans that do not fit are missing
     seconds: Mapping[str, float]
-    chosen: str
+    chosen: str  # the quickest way
 
 
 def build_auto(
@@ -63,28 +57,9 @@ def build_auto(
 ) -> AutoPlan:
     """Build the plan whose exchanges are predicted to take the least time.
 
-    Beside a plan that leaves nothing to the hosts and one that leaves them everything, plans are
-    tried in which the switch serves the destinations that most workers contribute to, in 1, 2, 4,
-    ... blocks for as long as that takes less time, and in one block less than all of them need;
-    unless the choice may leave none.
-
-    Args:
-        graph: what the plan is for.
-        choice: a strategy of each kind.
-        situation: workers, slots and banks.
-        forecast: predicts what exchanges take.
-        program: a hex digest of the P4 program that the plan is for.
-        seed: of the partition, the blocks and the order.
-        directions: a key of DIRECTIONS, with all those of the forecast.
-        assignment: as for ``build_chosen``.
-        fits: whether the switch has room for a plan; None: every plan fits.
-        progress: called with a few words at the start of each step.
-
-    Returns:
-        The plan, and what was predicted.
-
-    Raises:
-        PlannerError: as ``build_plan``.
+    Candidates leave nothing, everything, or part of the destinations to the hosts. In the latter
+    the switch serves those with the most contributing workers, in 1, 2, 4, ... blocks for as long
+    as that gets quicker, and in one block less than all need.
     """
     tell = progress or (lambda _step: None)
     room_for = fits or (lambda _plan: True)
@@ -96,7 +71,7 @@ def build_auto(
     count = partial(host_rows, boundary, situation.workers, forecast.directions)
 
     def leaving(left: Left) -> Plan:
-        """Build a plan for the same partition, and record how that was made."""
+        """Build a plan for the same partition, and restore the record of the partition."""
         plan = make(assignment=whole.assignment, fits=fits, left=left)
         manifest = replace(plan.manifest, partition=whole.manifest.partition)
         return replace(plan, manifest=seal(manifest))
@@ -133,12 +108,7 @@ def build_auto(
 
 
 def _numbers_of_blocks(blocks: int, edges: int) -> Iterator[int]:
-    """Yield how many blocks to try: 1, 2, 4, ..., and one less than all destinations need.
-
-    Args:
-        blocks: that all destinations need at least.
-        edges: boundary edges.
-    """
+    """Yield how many blocks to try: 1, 2, 4, ..., and one less than all destinations need."""
     number = 1
     while number < blocks - 1:
         yield number
@@ -151,26 +121,20 @@ def _ranked(
     boundary: BoundaryEdges, vertices: int, directions: tuple[Direction, ...]
 ) -> dict[Direction, NDArray[np.int64]]:
     """Return all destinations by direction, first those that most workers contribute to."""
-    return {
-        direction: _by_workers(
-            boundary if direction is Direction.FORWARD else boundary.transposed(), vertices
-        )
-        for direction in directions
-    }
-
-
-def _by_workers(edges: BoundaryEdges, vertices: int) -> NDArray[np.int64]:
-    """Return all destinations, first those that most other workers contribute to."""
-    into = distinct_pairs(edges.destination, edges.source_worker)[0]
-    workers = np.bincount(into, minlength=vertices)
-    order = np.argsort(-workers, kind="stable")
-    return order[: np.count_nonzero(workers)]
+    ranked = {}
+    for direction in directions:
+        edges = boundary if direction is Direction.FORWARD else boundary.transposed()
+        into = distinct_pairs(edges.destination, edges.source_worker)[0]
+        workers = np.bincount(into, minlength=vertices)
+        order = np.argsort(-workers, kind="stable")
+        ranked[direction] = order[: np.count_nonzero(workers)]
+    return ranked
 
 
 def _all_but(
     ranked: Mapping[Direction, NDArray[np.int64]], most: int, vertices: int
 ) -> dict[Direction, NDArray[np.bool_]]:
-    """Return by direction bool[V]: all vertices but the first destinations, `most` of them."""
+    """Return bool[V] by direction: all vertices but the first `most` destinations."""
     left = {}
     for direction, order in ranked.items():
         left[direction] = np.ones(vertices, dtype=np.bool_)

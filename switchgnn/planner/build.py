@@ -6,6 +6,7 @@ import hashlib
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,7 @@ from switchgnn.planner.plan.banks import (
     place_destinations,
     slots_per_bank,
 )
-from switchgnn.planner.plan.edge_sets import EdgeSet, OrderedBlocks, edge_sets, join_blocks
+from switchgnn.planner.plan.edge_sets import DirectionPlan, edge_sets, join_blocks
 from switchgnn.planner.plan.files import render_parts
 from switchgnn.planner.plan.manifest import (
     PLAN_FORMAT,
@@ -47,97 +48,16 @@ from switchgnn.planner.strategies import (
     ORDER_STRATEGIES,
     PARTITION_STRATEGIES,
     SEND_STRATEGIES,
+    BlockStrategy,
+    OrderStrategy,
+    PartitionStrategy,
+    SendStrategy,
     check_blocks,
     check_order,
     check_sends,
     find_blocks,
     find_strategy,
 )
-
-
-def direction_records(
-    sets: Sequence[EdgeSet],
-    ordered: Sequence[OrderedBlocks],
-    switch: SwitchPart,
-    parts: Sequence[WorkerPart],
-) -> dict[str, DirectionRecord]:
-    """Say what each direction costs, and which blocks it has.
-
-    Args:
-        sets: in the order in which their blocks were joined.
-        ordered: the blocks of each set.
-        switch: the joined blocks of all sets.
-        parts: one per worker.
-
-    Returns:
-        A record for each direction, by its value.
-    """
-    records: dict[str, DirectionRecord] = {}
-    first = 1
-    for edges, blocks in zip(sets, ordered, strict=True):
-        last = first + blocks.blocks - 1
-        prediction = _predict(edges.whole, first, last, switch, parts)
-        record = DirectionRecord(first, last, prediction)
-        records.update({direction.value: record for direction in edges.directions})
-        first = last + 1
-    return records
-
-
-def _predict(
-    boundary: BoundaryEdges, first: int, last: int, switch: SwitchPart, parts: Sequence[WorkerPart]
-) -> Prediction:
-    copies_from, copies_to = boundary.host_copies()
-    inside = (switch.entry_block >= first) & (switch.entry_block <= last)
-    passes = int(np.count_nonzero(inside))
-    partial = int(np.count_nonzero(switch.entry_source[inside] >= FIRST_RESERVED_ID))
-    return Prediction(
-        boundary_vertices=len(boundary.vertices()),
-        boundary_edges=len(boundary),
-        packets_up=tuple(_rows(part.send_indptr, first, last) for part in parts),
-        packets_down=tuple(_rows(part.receive_indptr, first, last) for part in parts),
-        host_packets_up=_per_worker(copies_from, len(parts)),
-        host_packets_down=_per_worker(copies_to, len(parts)),
-        passes=passes,
-        contributions=int(np.count_nonzero(switch.entry_expected[inside])),
-        entries=passes - partial,
-    )
-
-
-def _rows(indptr: NDArray[np.int64], first: int, last: int) -> int:
-    """Return how many rows the blocks `first` to `last` have."""
-    return int(indptr[last] - indptr[first - 1])
-
-
-def _per_worker(rows: NDArray[np.int32], workers: int) -> tuple[int, ...]:
-    return tuple(np.bincount(rows, minlength=workers).tolist())
-
-
-def one_block(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int32]:
-    """Put all boundary edges into one block, however few the slots are.
-
-    Args:
-        boundary: the boundary edges, length E.
-        slots: what the switch hands out.
-        seed: without effect.
-
-    Returns:
-        int32[E], ones.
-
-    Raises:
-        PlannerError: a bank would have no slot at all.
-    """
-    if slots < BANKS:
-        raise PlannerError(
-            f"{slots} slots are too few for the strawman, whose {BANKS} banks hand out their own: "
-            f"it needs at least {BANKS}"
-        )
-    return np.ones(len(boundary), dtype=np.int32)
-
-
-def most_destinations(sets: Sequence[EdgeSet]) -> int:
-    """Return the destinations of the largest block, at least 1: each has a number in its bank."""
-    return max([1, *(len(np.unique(each.boundary.destination)) for each in sets)])
-
 
 Progress = Callable[[str], None]
 # bool[V] for both directions, or one for each.
@@ -169,34 +89,33 @@ def build_plan(
     """Plan the exchange of one graph; the same arguments give the same plan.
 
     Args:
-        graph: what is trained on.
-        workers: how many hold it, from 1 to 128.
+        graph: the training graph, with V vertices.
+        workers: their number, from 1 to 128.
         slots: the aggregators of the switch, of BANK_LANES numbers each. One fragment is summed
             at a time, so their number does not depend on the width of the features.
         program: a hex digest of the P4 program that the plan is for; only recorded.
         seed: of the partition, the blocks and the order; not negative.
         partition: a key of PARTITION_STRATEGIES, or `ptscotch:RANKS`, `metis-leaf-spine:LEAVES` or
             `cdfgnn:LEAVES`.
-        blocks: a key of BLOCK_STRATEGIES, or `strawman`: one block for each set of edges,
-            whose destinations compete for the slots. Such a plan is for the P4 program of the
-            strawman. Or KIND:LEAVES:SPINES: blocks for these leaves and spines with `slots` each.
-            The switch's part is then that of one switch with as many slots as it needs.
+        blocks: a key of BLOCK_STRATEGIES; or `strawman`, one block for each set of edges,
+            whose destinations compete for the slots, for the P4 program of the strawman; or
+            KIND:LEAVES:SPINES, blocks for leaves and spines with `slots` each. The switch's part
+            of such a plan is that of one switch with enough slots.
         send: a key of SEND_STRATEGIES; `multicast` for the strawman.
-        weight: what a contribution costs the switch, in packets; for the send strategy.
+        weight: the cost of a contribution to the switch, in packets; for the send strategy.
         order: a key of ORDER_STRATEGIES.
         directions: a key of DIRECTIONS: `forward` sums over in-neighbours; `both` also sums
-            over out-neighbours, as training needs it. Both have the same assignment and the
-            same slots; where they have the same edges they share their blocks.
-        assignment: integers[V], the worker of each vertex; None lets `partition`
-            choose.
-        banks: one of BANKS_OF_SWITCHES: to how many slots one pass of the switch can add.
-        lanes: one of LANES: numbers of the widest frame. A destination takes as many aggregators
-            as it needs for them.
-        rates: of links and the switch's loop: the weight with which an exchange takes the least
-            time takes the place of `weight`. None: `weight` it is.
-        fits: with rates, whether the switch has room for a plan. Of the weights whose plans fit,
-            the quickest is taken. If none fits, the plan has the largest weight, as it needs the
-            fewest entries. None: every plan fits.
+            over out-neighbours, for training. Both have the same assignment and the same slots;
+            where they have the same edges they share their blocks.
+        assignment: integers[V], the worker of each vertex; None lets `partition` choose.
+        banks: one of BANKS_OF_SWITCHES, the slots that one pass of the switch can add to.
+        lanes: one of LANES, the numbers of the widest frame. A destination takes as many
+            aggregators as they need.
+        rates: of links and the switch's loop; the weight with the quickest exchange replaces
+            `weight`. None: use `weight`.
+        fits: with rates, whether the switch has room for a plan. The quickest plan that fits is
+            taken; if none does, the one of the largest weight, which needs the fewest entries.
+            None: every plan fits.
         left: bool[V], the destinations that are left to the hosts, for both directions or by
             direction; those without remote neighbours do not count. None: the switch serves all.
         progress: called with a few words at the start of each step.
@@ -207,157 +126,339 @@ def build_plan(
     Raises:
         PlannerError: arguments out of range, or a plan beyond the limits of the protocol.
     """
-    _check_arguments(graph, slots, program, seed)
-    _check_switch(slots, banks, lanes, strawman=blocks == STRAWMAN)
-    wide = banks_of_slot(lanes)
-    if not 0 <= weight < math.inf:
-        raise PlannerError(f"the weight of a contribution must be a number from 0, not {weight}")
-    if blocks == STRAWMAN and send != _MULTICAST:
-        raise PlannerError(
-            f"the strawman's switch passes features on as they are: its workers send {_MULTICAST}, "
-            f"not {send}"
-        )
-    make_assignment = find_strategy("partition", partition, PARTITION_STRATEGIES)
-    make_blocks = find_blocks(blocks, workers, {**BLOCK_STRATEGIES, STRAWMAN: one_block})
-    choose = find_strategy("send", send, SEND_STRATEGIES)
-    make_order = find_strategy("order", order, ORDER_STRATEGIES)
+    options = _Options(
+        workers=workers,
+        slots=slots,
+        program=program,
+        seed=seed,
+        partition=partition,
+        blocks=blocks,
+        send=send,
+        order=order,
+        banks=banks,
+        lanes=lanes,
+    )
+    options.check(graph, weight)
     wanted = find_directions(directions)
     tell = progress or (lambda _step: None)
 
     tell("partition the vertices over the workers")
     check_workers(graph, workers)
-    made = make_assignment(graph, workers, seed) if assignment is None else assignment
-    owner = check_assignment(graph, workers, made)
+    if assignment is None:
+        assignment = options.make_assignment(graph, workers, seed)
+    else:
+        options = replace(options, partition="given")
+    owner = check_assignment(graph, workers, assignment)
     boundary = boundary_edges(graph, owner)
     left_to_hosts = _left_to_hosts(left, boundary, graph.vertices, wanted)
-    if left_to_hosts is not None and blocks == STRAWMAN:
+    if left_to_hosts is not None and options.strawman:
         raise PlannerError("the strawman's switch serves all destinations: leave none to the hosts")
-    sets = edge_sets(boundary, wanted, left_to_hosts)
 
     tell("form blocks")
-    block = [make_blocks(each.boundary, slots // wide, seed) for each in sets]
-    room = _room(blocks, sets, block, slots // wide, workers)
+    formed = [
+        replace(each, block=options.make_blocks(each.boundary, options.room, seed))
+        for each in edge_sets(boundary, wanted, left_to_hosts)
+    ]
+    stages = _Stages(
+        options, graph, owner, left_to_hosts, formed, _checked_room(options, formed), tell
+    )
 
     tell("choose what to send")
-
-    def finish(weight: float) -> Plan:
-        by_vertex = [choose(each.boundary, b, weight) for each, b in zip(sets, block, strict=True)]
-        for each, choice in zip(sets, by_vertex, strict=True):
-            check_sends(send, each.boundary, choice)
-        packets = [
-            make_packets(each.boundary, b, choice, vertices=graph.vertices, workers=workers)
-            for each, b, choice in zip(sets, block, by_vertex, strict=True)
-        ]
-
-        tell("order the packets")
-        ordered = [
-            OrderedBlocks(each.boundary, b, served, make_order(served.edges, served.block, seed))
-            for each, b, served in zip(sets, block, packets, strict=True)
-        ]
-        for done in ordered:
-            check_order(order, done.packets.edges, done.packets.block, done.order)
-        whole = join_blocks(ordered)
-
-        tell("give every destination a slot")
-        served = whole.packets
-        counts = served.count if len(served.sums.block) else None
-        placement = place_destinations(
-            served.edges, served.block, room, counts, banks=banks, lanes=lanes
-        )
-
-        tell("write the parts of the switch and the workers")
-        switch = switch_part(whole.boundary, whole.packets, placement)
-        sends = make_sends(whole.packets, whole.order.block, whole.order.source, owner)
-        sums = awaited_sums(whole.boundary, whole.block, whole.packets, placement)
-        parts = tuple(
-            worker_part(
-                owner == worker,
-                sends,
-                sums,
-                worker=worker,
-                blocks=whole.blocks,
-                left=left_to_hosts,
-            )
-            for worker in range(workers)
-        )
-        manifest = Manifest(
-            format=PLAN_FORMAT,
-            version=PLAN_VERSION,
-            workers=workers,
-            slots=slots,
-            banks=BANKS,
-            slots_per_bank=slots_per_bank(slots),
-            lanes=lanes,
-            blocks=whole.blocks,
-            directions=direction_records(sets, ordered, switch, parts),
-            max_fan_in=max(each.boundary.max_fan_in() for each in sets),
-            graph=GraphRecord(graph.name, graph.vertices, len(graph.indices), graph.digest()),
-            partition=PartitionRecord(
-                method=partition if assignment is None else "given",
-                seed=seed,
-                digest=hashlib.sha256(owner.astype("<i4").data).hexdigest(),
-            ),
-            strategy=StrategyRecord(blocks, send, float(weight), order, seed),
-            program=program,
-            files={
-                name: hashlib.sha256(data).hexdigest()
-                for name, data in render_parts(switch, parts, owner)
-            },
-            digest="",
-        )
-        return Plan(seal(manifest), switch, parts, owner)
-
     if rates is None:
-        return finish(weight)
+        return stages.finish(weight)
     weights = quickest_first(
-        [(each.boundary, b) for each, b in zip(sets, block, strict=True)],
-        choose,
+        [(each.boundary, each.block) for each in formed],
+        options.choose,
         rates,
         vertices=graph.vertices,
         workers=workers,
     )
     for quickest in weights:
-        plan = finish(quickest)
+        plan = stages.finish(quickest)
         if fits is None or fits(plan):
             return plan
-    return finish(max(weights))
+    return stages.finish(max(weights))
 
 
-def _room(
-    name: str,
-    sets: Sequence[EdgeSet],
-    blocks: Sequence[NDArray[np.int32]],
-    slots: int,
-    workers: int,
-) -> int:
-    """Return the slots of the plan's one switch: `slots`, or what the largest block needs.
+@dataclass(frozen=True)
+class _Options:
+    """The arguments of `build_plan` that hold for all stages."""
+
+    workers: int
+    slots: int
+    program: str
+    seed: int
+    partition: str
+    blocks: str
+    send: str
+    order: str
+    banks: int
+    lanes: int
+
+    @property
+    def strawman(self) -> bool:
+        return self.blocks == STRAWMAN
+
+    @property
+    def room(self) -> int:
+        """The sums that have a slot at once."""
+        return self.slots // banks_of_slot(self.lanes)
+
+    @property
+    def make_assignment(self) -> PartitionStrategy:
+        return find_strategy("partition", self.partition, PARTITION_STRATEGIES)
+
+    @property
+    def make_blocks(self) -> BlockStrategy:
+        known = {**BLOCK_STRATEGIES, STRAWMAN: one_block}
+        return find_blocks(self.blocks, self.workers, known)
+
+    @property
+    def choose(self) -> SendStrategy:
+        return find_strategy("send", self.send, SEND_STRATEGIES)
+
+    @property
+    def make_order(self) -> OrderStrategy:
+        return find_strategy("order", self.order, ORDER_STRATEGIES)
+
+    def check(self, graph: Graph, weight: float) -> None:
+        if graph.vertices > FIRST_RESERVED_ID:
+            raise PlannerError(
+                f"graph {graph.name} has {graph.vertices} vertices; ids from 2^31 on are reserved"
+            )
+        if not 1 <= self.slots < 2**32:
+            raise PlannerError(
+                f"{self.slots} slots are not possible: give at least 1 and at most {2**32 - 1:,}"
+            )
+        if not re.fullmatch(r"[0-9a-f]+", self.program):
+            raise PlannerError(
+                f"the digest of the P4 program must be lower-case hex, not {self.program!r}"
+            )
+        if self.seed < 0:
+            raise PlannerError(f"the seed must not be negative, but it is {self.seed}")
+        self._check_switch()
+        if not 0 <= weight < math.inf:
+            raise PlannerError(
+                f"the weight of a contribution must be a number from 0, not {weight}"
+            )
+        if self.strawman and self.send != _MULTICAST:
+            raise PlannerError(
+                f"the strawman's switch forwards features unchanged: its workers send "
+                f"{_MULTICAST}, not {self.send}"
+            )
+        # Each lookup raises for a name that is not known.
+        _ = self.make_assignment, self.make_blocks, self.choose, self.make_order
+
+    def _check_switch(self) -> None:
+        if self.banks not in BANKS_OF_SWITCHES:
+            known = ", ".join(map(str, BANKS_OF_SWITCHES))
+            raise PlannerError(
+                f"a switch with {self.banks} banks cannot be planned for; known: {known}"
+            )
+        wide = banks_of_slot(self.lanes)
+        if self.lanes not in LANES or wide > self.banks:
+            known = ", ".join(str(each) for each in LANES if banks_of_slot(each) <= self.banks)
+            raise PlannerError(
+                f"frames of {self.lanes} numbers cannot be planned for a switch with {self.banks} "
+                f"banks; possible: {known}"
+            )
+        if wide > self.slots:
+            raise PlannerError(
+                f"{self.slots} slots of {BANK_LANES} numbers have no room for one sum of "
+                f"{self.lanes}: give at least {wide}"
+            )
+        if self.strawman and wide > 1:
+            raise PlannerError(
+                f"the strawman's switch adds frames of at most {BANK_LANES} numbers, not "
+                f"{self.lanes}"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class _Stages:
+    """The stages from the blocks of each direction to the plan."""
+
+    options: _Options
+    graph: Graph
+    owner: NDArray[np.int32]  # [V], the worker of each vertex
+    # [V] by direction, the destinations that are left to the hosts
+    left: dict[Direction, NDArray[np.bool_]] | None
+    formed: Sequence[DirectionPlan]
+    room: int  # the sums that have a slot at once in the plan's one switch
+    tell: Progress
+
+    def finish(self, weight: float) -> Plan:
+        """Make the plan for a contribution of that weight."""
+        options = self.options
+        served = [self._serve(each, weight) for each in self.formed]
+        self.tell("order the packets")
+        ordered = [self._order(each) for each in served]
+
+        self.tell("give every destination a slot")
+        whole = join_blocks(ordered)
+        packets = whole.packets
+        placement = place_destinations(
+            packets.edges,
+            packets.block,
+            self.room,
+            packets.count if len(packets.sums.block) else None,
+            banks=options.banks,
+            lanes=options.lanes,
+        )
+
+        self.tell("write the parts of the switch and the workers")
+        switch = switch_part(whole.boundary, packets, placement)
+        sends = make_sends(packets, whole.order.block, whole.order.source, self.owner)
+        sums = awaited_sums(whole.boundary, whole.block, packets, placement)
+        parts = tuple(
+            worker_part(
+                self.owner == worker,
+                sends,
+                sums,
+                worker=worker,
+                blocks=whole.blocks,
+                left=self.left,
+            )
+            for worker in range(options.workers)
+        )
+        records = direction_records(ordered, switch, parts)
+        manifest = self._manifest(whole.blocks, records, switch, parts, weight)
+        return Plan(seal(manifest), switch, parts, self.owner)
+
+    def _serve(self, each: DirectionPlan, weight: float) -> DirectionPlan:
+        by_vertex = self.options.choose(each.boundary, each.block, weight)
+        check_sends(self.options.send, each.boundary, by_vertex)
+        packets = make_packets(
+            each.boundary,
+            each.block,
+            by_vertex,
+            vertices=self.graph.vertices,
+            workers=self.options.workers,
+        )
+        return replace(each, packets=packets)
+
+    def _order(self, each: DirectionPlan) -> DirectionPlan:
+        edges, block = each.packets.edges, each.packets.block
+        order = self.options.make_order(edges, block, self.options.seed)
+        check_order(self.options.order, edges, block, order)
+        return replace(each, order=order)
+
+    def _manifest(
+        self,
+        blocks: int,
+        records: dict[str, DirectionRecord],
+        switch: SwitchPart,
+        parts: tuple[WorkerPart, ...],
+        weight: float,
+    ) -> Manifest:
+        options, graph = self.options, self.graph
+        files = render_parts(switch, parts, self.owner)
+        return Manifest(
+            format=PLAN_FORMAT,
+            version=PLAN_VERSION,
+            workers=options.workers,
+            slots=options.slots,
+            banks=BANKS,
+            slots_per_bank=slots_per_bank(options.slots),
+            lanes=options.lanes,
+            blocks=blocks,
+            directions=records,
+            max_fan_in=max(each.boundary.max_fan_in() for each in self.formed),
+            graph=GraphRecord(graph.name, graph.vertices, len(graph.indices), graph.digest()),
+            partition=PartitionRecord(
+                method=options.partition,
+                seed=options.seed,
+                digest=hashlib.sha256(self.owner.astype("<i4").data).hexdigest(),
+            ),
+            strategy=StrategyRecord(
+                options.blocks, options.send, float(weight), options.order, options.seed
+            ),
+            program=options.program,
+            files={name: hashlib.sha256(data).hexdigest() for name, data in files},
+            digest="",
+        )
+
+
+def direction_records(
+    plans: Sequence[DirectionPlan], switch: SwitchPart, parts: Sequence[WorkerPart]
+) -> dict[str, DirectionRecord]:
+    """Return the blocks and the cost of each direction, by its value.
+
+    `plans` are in the order in which their blocks were joined into `switch` and `parts`.
+    """
+    records: dict[str, DirectionRecord] = {}
+    first = 1
+    for each in plans:
+        last = first + each.blocks - 1
+        record = DirectionRecord(first, last, _predict(each.whole, first, last, switch, parts))
+        records.update({direction.value: record for direction in each.directions})
+        first = last + 1
+    return records
+
+
+def _predict(
+    boundary: BoundaryEdges, first: int, last: int, switch: SwitchPart, parts: Sequence[WorkerPart]
+) -> Prediction:
+    copies_from, copies_to = boundary.host_copies()
+    inside = (switch.entry_block >= first) & (switch.entry_block <= last)
+    passes = int(np.count_nonzero(inside))
+    partial = int(np.count_nonzero(switch.entry_source[inside] >= FIRST_RESERVED_ID))
+    return Prediction(
+        boundary_vertices=len(boundary.vertices()),
+        boundary_edges=len(boundary),
+        packets_up=tuple(_rows(part.send_indptr, first, last) for part in parts),
+        packets_down=tuple(_rows(part.receive_indptr, first, last) for part in parts),
+        host_packets_up=_per_worker(copies_from, len(parts)),
+        host_packets_down=_per_worker(copies_to, len(parts)),
+        passes=passes,
+        contributions=int(np.count_nonzero(switch.entry_expected[inside])),
+        entries=passes - partial,
+    )
+
+
+def _rows(indptr: NDArray[np.int64], first: int, last: int) -> int:
+    return int(indptr[last] - indptr[first - 1])
+
+
+def _per_worker(rows: NDArray[np.int32], workers: int) -> tuple[int, ...]:
+    return tuple(np.bincount(rows, minlength=workers).tolist())
+
+
+def one_block(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int32]:
+    """Put all boundary edges into one block, even where it exceeds the slots."""
+    if slots < BANKS:
+        raise PlannerError(
+            f"{slots} slots are too few for the strawman, whose {BANKS} banks hand out their own: "
+            f"it needs at least {BANKS}"
+        )
+    return np.ones(len(boundary), dtype=np.int32)
+
+
+def _checked_room(options: _Options, formed: Sequence[DirectionPlan]) -> int:
+    """Return the slots of the plan's one switch: those of `options`, or the largest block's need.
 
     Raises:
-        PlannerError: blocks that do not fit what is there.
+        PlannerError: blocks that do not fit the slots.
     """
-    if name == STRAWMAN:
-        slots = most_destinations(sets)
-    over = find_blocks_over(name)
-    for each, block in zip(sets, blocks, strict=True):
+    slots = options.room
+    if options.strawman:
+        slots = max([1, *(len(np.unique(each.boundary.destination)) for each in formed)])
+    over = find_blocks_over(options.blocks)
+    largest = slots
+    for each in formed:
         most = slots if over is None else max(len(each.boundary), 1)
-        check_blocks(name, each.boundary, block, most)
+        check_blocks(options.blocks, each.boundary, each.block, most)
         if over is not None:
-            over.check(each.boundary, block, slots, workers)
-    pairs = [
-        distinct_pairs(block, each.boundary.destination)[0]
-        for each, block in zip(sets, blocks, strict=True)
-    ]
-    return max([slots, *(int(np.bincount(block).max(initial=0)) for block in pairs)])
+            over.check(each.boundary, each.block, slots, options.workers)
+        block = distinct_pairs(each.block, each.boundary.destination)[0]
+        largest = max(largest, int(np.bincount(block).max(initial=0)))
+    return largest
 
 
 def _left_to_hosts(
     left: Left | None, boundary: BoundaryEdges, vertices: int, wanted: Sequence[Direction]
 ) -> dict[Direction, NDArray[np.bool_]] | None:
-    """Return the destinations that hosts serve by direction; None where there are none.
-
-    Raises:
-        PlannerError: `left` is not bool[V].
-    """
+    """Return the destinations that hosts serve by direction; None where there are none."""
     if left is None:
         return None
     chosen: dict[Direction, NDArray[np.bool_]] = {}
@@ -374,41 +475,3 @@ def _left_to_hosts(
             )
         chosen[direction][end] = given[end]
     return chosen if any(each.any() for each in chosen.values()) else None
-
-
-def _check_arguments(graph: Graph, slots: int, program: str, seed: int) -> None:
-    if graph.vertices > FIRST_RESERVED_ID:
-        raise PlannerError(
-            f"graph {graph.name} has {graph.vertices} vertices; ids from 2^31 on are reserved"
-        )
-    if not 1 <= slots < 2**32:
-        raise PlannerError(
-            f"{slots} slots are not possible: give at least 1 and at most {2**32 - 1:,}"
-        )
-    if not re.fullmatch(r"[0-9a-f]+", program):
-        raise PlannerError(f"the digest of the P4 program must be lower-case hex, not {program!r}")
-    if seed < 0:
-        raise PlannerError(f"the seed must not be negative, but it is {seed}")
-
-
-def _check_switch(slots: int, banks: int, lanes: int, *, strawman: bool) -> None:
-    """Refuse a switch that cannot be planned for, or frames that are too wide for it."""
-    if banks not in BANKS_OF_SWITCHES:
-        known = ", ".join(map(str, BANKS_OF_SWITCHES))
-        raise PlannerError(f"a switch with {banks} banks cannot be planned for; known: {known}")
-    wide = banks_of_slot(lanes)
-    if lanes not in LANES or wide > banks:
-        known = ", ".join(str(each) for each in LANES if banks_of_slot(each) <= banks)
-        raise PlannerError(
-            f"frames of {lanes} numbers cannot be planned for a switch with {banks} banks; "
-            f"possible: {known}"
-        )
-    if wide > slots:
-        raise PlannerError(
-            f"{slots} slots of {BANK_LANES} numbers have no room for one sum of {lanes}: give at "
-            f"least {wide}"
-        )
-    if strawman and wide > 1:
-        raise PlannerError(
-            f"the strawman's switch adds frames of at most {BANK_LANES} numbers, not {lanes}"
-        )

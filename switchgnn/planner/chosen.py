@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Plans with strategies that a preset chose, or that were asked for by name."""
+"""Plans with the strategies of a preset, or with others by name."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -49,34 +49,19 @@ STRATEGY_NAMES = ("partition", "block_strategy", "send", "weight", "order")
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked for: a preset, and what takes the place of its choices.
-
-    Attributes:
-        preset: a key of PRESETS.
-        partition: a key of PARTITION_STRATEGIES, or None for the preset's.
-        blocks: a key of BLOCK_NAMES, or None for the preset's; those of `best` follow
-            `send`.
-        send: a key of SEND_STRATEGIES, or None for the preset's.
-        order: a key of ORDER_STRATEGIES, or None for the preset's.
-        assignment: a file for load_assignment in place of any partition, or None.
-        lanes: numbers of the widest frame, one of LANES; None: what the widths of the features
-            need.
-    """
+    """A preset, and replacements for its choices; None keeps the choice of the preset."""
 
     preset: str = PAPER
     partition: str | None = None
-    blocks: str | None = None
+    blocks: str | None = None  # a key of BLOCK_NAMES; None: those of `best` follow `send`
     send: str | None = None
     order: str | None = None
-    assignment: Path | None = None
+    assignment: Path | None = None  # a file for load_assignment that replaces any partition
+    # numbers of the widest frame, one of LANES; None: by the widths of the features
     lanes: int | None = None
 
     def checked(self) -> "Asked":
-        """Return the same, if all its names are known.
-
-        Raises:
-            PlannerError: a name is not known, or an assignment and a partition are given.
-        """
+        """Return the same after checking all names."""
         find_preset(self.preset)
         for part, name in self.named().items():
             find_strategy(part.removesuffix("s"), name, KNOWN[part])
@@ -88,44 +73,23 @@ class Asked:
         return self
 
     def lanes_for(self, widths: Sequence[int], slots: int, banks: int = BANKS) -> int:
-        """Return the numbers of the widest frame, which every switch can make.
-
-        Args:
-            widths: numbers of a feature in each exchange.
-            slots: of the switch, of which some sums must have room at once.
-            banks: of the switch.
-
-        Returns:
-            One of LANES.
-        """
+        """Return the widest frame, one of LANES, for exchanges of features of these widths."""
         room = BANK_LANES * min(banks, max(1, slots // MIN_SLOTS))
         widest = min(1 << room.bit_length() - 1, WIDEST_ANSWER)
         return self.lanes or min(lanes_for(widths), widest)
 
     def load_assignment(self) -> NDArray[np.int64] | None:
-        """Return the assignment that the file holds, or None without one."""
+        """Return the assignment in the file, or None without one."""
         return None if self.assignment is None else load_assignment(self.assignment)
 
     def named(self) -> dict[str, str]:
-        """Return the strategies that take the place of the preset's."""
+        """Return the replacements of the preset's strategies."""
         names = {part: getattr(self, part) for part in KNOWN}
         return {part: name for part, name in names.items() if name is not None}
 
 
 def choose_asked(asked: Asked, graph: Graph, situation: Situation) -> Choice:
-    """Let the preset choose, but for what is asked for.
-
-    Args:
-        asked: the preset, and what takes the place of its choices.
-        graph: what the plan is for.
-        situation: workers, slots and rates.
-
-    Returns:
-        The choice, with the reason of each part of it.
-
-    Raises:
-        PlannerError: a name that is not known, or a rate that is not above 0.
-    """
+    """Return the preset's choice with the replacements."""
     asked.checked()
     choice = choose(asked.preset, graph, situation)
     named: dict[str, Any] = {**asked.named()}
@@ -154,27 +118,7 @@ def build_chosen(
     left: Left | None = None,
     progress: Progress | None = None,
 ) -> Plan:
-    """Build a plan with what was chosen.
-
-    Args:
-        graph: what the plan is for.
-        choice: a strategy of each kind.
-        situation: workers, slots and banks.
-        program: a hex digest of the P4 program that the plan is for.
-        seed: of the partition, the blocks and the order.
-        directions: a key of DIRECTIONS.
-        assignment: integers[V], the worker of each vertex, in place of the partition that was
-            chosen; None: that partition.
-        fits: as for `build_plan`.
-        left: the destinations that are left to the hosts, as for `build_plan`.
-        progress: called with a few words at the start of each step.
-
-    Returns:
-        The plan.
-
-    Raises:
-        PlannerError: as `build_plan`.
-    """
+    """Build a plan with a choice; the other arguments are those of `build_plan`."""
     return build_plan(
         graph,
         workers=situation.workers,
@@ -198,7 +142,7 @@ def build_chosen(
 
 
 def strategy_names(manifest: Manifest) -> dict[str, Any]:
-    """Return what a plan was made with, by the names that reports have for it."""
+    """Return the strategies of a plan, by the reports' names for them."""
     strategy = manifest.strategy
     made = (manifest.partition.method, strategy.blocks, strategy.send, strategy.weight)
     return dict(zip(STRATEGY_NAMES, (*made, strategy.order), strict=True))

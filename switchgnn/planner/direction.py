@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Along the edges, or against them: training needs sums of both."""
+"""Sums along the edges, or against them: training needs both."""
 
 from collections.abc import Mapping
 from enum import Enum
@@ -9,10 +9,10 @@ from switchgnn.planner.errors import PlannerError
 
 
 class Direction(str, Enum):
-    """Which neighbours an exchange sums.
+    """The neighbours that an exchange sums.
 
-    FORWARD sums a vertex's in-neighbours: the features of a layer. BACKWARD sums its
-    out-neighbours, which are its in-neighbours on the transposed edges: the gradients.
+    FORWARD sums in-neighbours: the features of a layer. BACKWARD sums out-neighbours: the
+    gradients.
     """
 
     FORWARD = "forward"
@@ -27,11 +27,7 @@ DIRECTIONS: Mapping[str, tuple[Direction, ...]] = {
 
 
 def find_directions(name: str) -> tuple[Direction, ...]:
-    """Find directions by their name in DIRECTIONS.
-
-    Raises:
-        PlannerError: there are none of that name; the known ones are listed.
-    """
+    """Look up a key of DIRECTIONS."""
     try:
         return DIRECTIONS[name]
     except KeyError:

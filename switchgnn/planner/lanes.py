@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""How many numbers a frame carries, and which width needs the fewest bytes."""
+"""The numbers in a frame, and the width that needs the fewest bytes."""
 
 from collections.abc import Sequence
 
@@ -23,30 +23,14 @@ _NUMBER_BYTES = 4
 
 
 def fragment_lanes(width: int, lanes: int) -> tuple[int, ...]:
-    """Return how many numbers each fragment of a feature carries.
-
-    All but the last one are `lanes` wide. The last one has the least width that holds the rest.
-
-    Args:
-        width: numbers of a feature; a feature of none has no fragments.
-        lanes: one of LANES.
-    """
+    """Return the numbers of each fragment of a feature; the last is as narrow as possible."""
     full, rest = divmod(width, lanes)
     last = [next(least for least in LANES if least >= rest)] if rest else []
     return (lanes,) * full + tuple(last)
 
 
 def lanes_for(widths: Sequence[int]) -> int:
-    """Return the width of frames that needs the fewest bytes for one exchange of each feature.
-
-    Of widths that need the same number of bytes it is the narrowest.
-
-    Args:
-        widths: numbers of a feature in each exchange of the model.
-
-    Returns:
-        One of LANES.
-    """
+    """Return the narrowest width of frames among those that need the fewest bytes."""
     return min(
         LANES,
         key=lambda lanes: sum(
@@ -56,15 +40,7 @@ def lanes_for(widths: Sequence[int]) -> int:
 
 
 def parse_lanes(text: str, widths: Sequence[int]) -> int:
-    """Return the width of frames that `--lanes` asks for.
-
-    Args:
-        text: one of LANES, or `auto` for what `lanes_for` returns.
-        widths: numbers of a feature in each exchange of the model.
-
-    Raises:
-        PlannerError: neither.
-    """
+    """Parse the width of frames in `--lanes`."""
     if text == AUTO:
         return lanes_for(widths)
     if text not in map(str, LANES):
@@ -75,10 +51,10 @@ def parse_lanes(text: str, widths: Sequence[int]) -> int:
 
 
 def frame_bytes(lanes: int) -> int:
-    """Return the bytes of a frame on the wire that carries that many numbers."""
+    """Return the bytes of a frame with that many numbers on the wire."""
     return _HEADERS_BYTES + _NUMBER_BYTES * lanes
 
 
 def banks_of_slot(lanes: int) -> int:
-    """Return how many banks of the switch a slot of that many numbers takes, at one index each."""
+    """Return the banks that a slot of that many numbers spans."""
     return max(1, lanes // BANK_LANES)

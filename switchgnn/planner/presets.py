@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Strategies chosen together: `paper` as the paper has it, `best` with the fewest packets."""
+"""Sets of strategies: `paper` follows the paper, `best` sends the fewest packets."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -33,19 +33,17 @@ _MOST_WEIGHT = 1.0
 
 @dataclass(frozen=True)
 class Situation:
-    """What a choice depends on.
+    """The conditions of a choice.
 
     Attributes:
-        workers: their number.
         slots: the aggregators of the switch.
         link_rate: packets per second on each worker's link; None: not known.
-        recirculation_rate: passes per second that the switch can make; None: not known.
+        recirculation_rate: passes per second of the switch; None: not known.
         leaf_spine: the leaves that the workers are attached to; None: a star around one switch.
         banks: of the switch, one of BANKS_OF_SWITCHES: additions that one pass can make.
         within: plan for the least time within these rates.
         lanes: of the widest frame, one of LANES.
-        leaves_complete: the leaves of the destinations complete sums in place of spines, which
-            only the simulator knows.
+        leaves_complete: leaves of destinations complete sums, not spines; simulator only.
     """
 
     workers: int
@@ -60,37 +58,32 @@ class Situation:
 
     @property
     def over(self) -> tuple[int, int] | None:
-        """Leaves, and spines that complete sums; None where one switch adds everything."""
+        """Leaves, and spines that complete sums; None: one switch adds everything."""
         if self.leaf_spine is None or self.leaf_spine.leaves == 1:
             return None
         return self.leaf_spine.leaves, 0 if self.leaves_complete else self.leaf_spine.spines
 
     @property
     def banks_apart(self) -> int:
-        """To how many slots of those lanes one pass can add."""
+        """The slots of those lanes that one pass can add to."""
         return self.banks // banks_of_slot(self.lanes)
 
     @property
     def room(self) -> int:
-        """How many sums have room at once."""
+        """The sums that have room at once."""
         return self.slots // banks_of_slot(self.lanes)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A strategy of each kind.
+    """A strategy of each kind, by name.
 
     Attributes:
-        partition: a key of PARTITION_STRATEGIES.
-        blocks: a key of BLOCK_NAMES.
         send: `multicast`, or `cover`: partial sums of the workers where they are fewer.
-        weight: of `cover_edges`: what a contribution costs, in packets.
-        order: a key of ORDER_STRATEGIES.
+        weight: of `cover_edges`: the cost of a contribution, in packets.
         because: a sentence for each part of the choice, by the name of the part.
-        rates: find the weight with which an exchange takes the least time at these; None: it is
-            `weight`.
-        leaves: destinations may be left to the hosts where that is predicted to take less time
-            (planner/auto.py).
+        rates: use the weight with the quickest exchange at these; None: use `weight`.
+        leaves: leave destinations to the hosts where that is predicted to be quicker (auto.py).
     """
 
     partition: str
@@ -111,7 +104,7 @@ class Preset(Protocol):
 
 
 def paper(graph: Graph, situation: Situation) -> Choice:
-    """Choose what the paper has: METIS, MLGP, GAMR, and every source multicast."""
+    """Choose the strategies of the paper: METIS, MLGP, GAMR, and every source multicast."""
     return Choice(
         partition="metis",
         blocks="mlgp",
@@ -123,13 +116,7 @@ def paper(graph: Graph, situation: Situation) -> Choice:
 
 
 def best(graph: Graph, situation: Situation) -> Choice:
-    """Choose what measured best, as far as the graph's size allows it.
-
-    Args:
-        graph: only its size counts.
-        situation: with the rates, the switch's recirculation is weighed against the links; with
-            several leaves, the partition keeps down what is between them.
-    """
+    """Choose the strategies that measured best, as far as the size of the graph allows."""
     partition, why_partition = _partition(situation.leaf_spine)
     blocks, why_blocks = _blocks(graph, situation)
     send, weight, why_send = _send(situation)
@@ -177,8 +164,8 @@ def choose(name: str, graph: Graph, situation: Situation) -> Choice:
 
     Args:
         name: a key of PRESETS.
-        graph: what the plan is for.
-        situation: what the choice depends on.
+        graph: the graph of the plan.
+        situation: the conditions of the choice.
 
     Returns:
         A strategy of each kind.
@@ -194,18 +181,14 @@ def choose(name: str, graph: Graph, situation: Situation) -> Choice:
 
 
 def find_preset(name: str) -> Preset:
-    """Find a preset by its name.
-
-    Raises:
-        PlannerError: there is none of that name; the known ones are listed.
-    """
+    """Find a preset by its name."""
     if name not in PRESETS:
         raise PlannerError(f"no preset {name!r}; known: {', '.join(sorted(PRESETS))}")
     return PRESETS[name]
 
 
 def blocks_for(blocks: str, send: str) -> str:
-    """Return the block strategy of that kind that is refined for what is sent."""
+    """Return the variant of a block strategy that is refined for a send strategy."""
     name, colon, over = blocks.partition(":")
     kind = name.removesuffix(f"-{COVER}")
     covered = f"{kind}-{COVER}"
@@ -213,14 +196,7 @@ def blocks_for(blocks: str, send: str) -> str:
 
 
 def slots_of_memory(memory: int, slot_features: int | None = None) -> int:
-    """Return how many slots fit into the memory of a switch.
-
-    Args:
-        memory: bytes.
-        slot_features: numbers that a slot holds, where it holds a whole feature as in the paper.
-            None: a slot holds a fragment, and fragments share the slots one after another, so the
-            width of the features does not matter.
-    """
+    """Return the slots that fit into bytes of memory of a switch."""
     size = slot_bytes(slot_features)
     slots = memory // size
     if slots < 1:
@@ -246,29 +222,21 @@ def _partition(leaf_spine: LeafSpine | None) -> tuple[str, str]:
 def _blocks(graph: Graph, situation: Situation) -> tuple[str, str]:
     edges = len(graph.indices)
     if situation.room >= graph.vertices:
-        return (
-            "destination",
-            f"One block: {situation.room:,} slots hold all {graph.vertices:,} vertices.",
-        )
-    if edges > _MOST_HYPERGRAPH_EDGES:
-        return (
-            "destination",
-            f"Destination blocks by METIS: {edges:,} edges are too many for Mt-KaHyPar.",
-        )
-    if not has_mtkahypar():
-        return (
-            "destination",
+        why = f"One block: {situation.room:,} slots hold all {graph.vertices:,} vertices."
+    elif edges > _MOST_HYPERGRAPH_EDGES:
+        why = f"Destination blocks by METIS: {edges:,} edges are too many for Mt-KaHyPar."
+    elif not has_mtkahypar():
+        why = (
             "Destination blocks by METIS: Mt-KaHyPar, which makes fewer packets, is not "
-            "installed (pip install mtkahypar).",
+            "installed (pip install mtkahypar)."
         )
-    return (
-        "hypergraph",
-        "Destination blocks by Mt-KaHyPar: sources are sent in the fewest blocks.",
-    )
+    else:
+        why = "Destination blocks by Mt-KaHyPar: sources are sent in the fewest blocks."
+        return "hypergraph", why
+    return "destination", why
 
 
 def _rates(graph: Graph, situation: Situation) -> Rates | None:
-    """Return the rates at which a plan is to take the least time, if that can be found out."""
     link, passes = situation.link_rate, situation.recirculation_rate
     few = len(graph.indices) <= _MOST_TRIED_EDGES
     if not (situation.within and few) or link is None or passes is None:
@@ -279,19 +247,17 @@ def _rates(graph: Graph, situation: Situation) -> Rates | None:
 def _send(situation: Situation) -> tuple[str, float, str]:
     link, passes = situation.link_rate, situation.recirculation_rate
     if link is None or passes is None:
-        return (
-            COVER,
-            0.0,
+        why = (
             "Workers send a minimum cover of sources and partial sums: the fewest packets, as "
-            "no link and recirculation rates are given.",
+            "no link and recirculation rates are given."
         )
+        return COVER, 0.0, why
     # All links carry packets at once, while one switch makes all passes.
     weight = situation.workers * link / (passes * _CONTRIBUTIONS_PER_PASS[situation.banks_apart])
     weight = min(round(weight, 3), _MOST_WEIGHT)
-    return (
-        COVER,
-        weight,
+    why = (
         f"Workers send a cover in which a contribution costs {weight:g} packets: the links "
         f"carry {situation.workers * link:,.0f} packets per second and the switch makes "
-        f"{passes:,.0f} passes.",
+        f"{passes:,.0f} passes."
     )
+    return COVER, weight, why

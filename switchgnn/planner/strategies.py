@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What can be chosen by name: who holds a vertex, how to form blocks, what to send, and when.
+"""Strategies by name: partitions, blocks, sends and orders.
 
-To add a strategy, write a function with the signature of the protocol and give it a name in
-the mapping. `build_plan` checks what it returns.
+To add one, write a function with the signature of the protocol and add it to the mapping;
+`build_plan` checks its results.
 """
 
 from collections.abc import Iterator, Mapping
@@ -34,10 +34,9 @@ from switchgnn.planner.sending.packets import multicast
 
 
 class PartitionStrategy(Protocol):
-    """Gives every vertex to a worker.
+    """Assigns vertices to workers, deterministically.
 
-    Returns int32[V], 0 <= worker < workers; every worker has a vertex. The same arguments
-    give the same assignment.
+    Returns int32[V], 0 <= worker < workers; every worker has a vertex.
     """
 
     def __call__(self, graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
@@ -45,10 +44,9 @@ class PartitionStrategy(Protocol):
 
 
 class BlockStrategy(Protocol):
-    """Puts every boundary edge into a block.
+    """Puts every boundary edge into a block, deterministically.
 
     Returns int32[E], numbered from 1 without gaps. A block has at most `slots` destinations.
-    The same arguments give the same blocks.
     """
 
     def __call__(self, boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int32]:
@@ -56,13 +54,10 @@ class BlockStrategy(Protocol):
 
 
 class SendStrategy(Protocol):
-    """Chooses what serves each boundary edge u→v in its block.
+    """Chooses the packet that serves each boundary edge u→v in its block, deterministically.
 
-    `weight` is what a contribution costs the switch, in packets: a multicast makes one for each
-    destination, a partial sum makes one.
-
-    Returns bool[E]: True where u is sent, False where the worker of u sends its partial sum
-    for v. The same arguments give the same choice.
+    `weight` is the cost of a contribution in packets: a multicast makes one for each destination, a
+    partial sum one. Returns bool[E]: u is sent (True), or a partial sum for v of the worker of u.
     """
 
     def __call__(
@@ -72,11 +67,10 @@ class SendStrategy(Protocol):
 
 
 class OrderStrategy(Protocol):
-    """Orders the packets of each block.
+    """Orders the packets of each block, deterministically.
 
-    The edges lead from packets to destinations: to a strategy partial sums are sources like
-    vertices. Returns every (block, source) that has an edge exactly once, blocks ascending.
-    The same arguments give the same order.
+    The edges lead from packets to destinations; partial sums are sources like vertices. Returns
+    every (block, source) that has an edge exactly once, blocks ascending.
     """
 
     def __call__(self, boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOrder:
@@ -84,13 +78,13 @@ class OrderStrategy(Protocol):
 
 
 class PartitionStrategies(dict[str, PartitionStrategy]):
-    """By name; beside those that it lists, those that have a number in their name.
+    """Partition strategies by name, and those with a number in their name.
 
     `ptscotch:RANKS`, `metis-leaf-spine:LEAVES`, `cdfgnn:LEAVES` and `cdfgnn:LEAVES:GAMMA`.
     """
 
     def __missing__(self, name: str) -> PartitionStrategy:
-        """Return the strategy of that name; raise KeyError if there is none."""
+        """Return the strategy, or raise KeyError."""
         for find in (find_metis_leaf_spine, find_cdfgnn, find_ptscotch):
             with suppress(KeyError):
                 return find(name)
@@ -125,10 +119,10 @@ SEND_STRATEGIES: Mapping[str, SendStrategy] = {"multicast": multicast, "cover": 
 
 
 class _BlockNames(Mapping[str, object]):
-    """What blocks can be called: the keys of BLOCK_STRATEGIES, and KIND:LEAVES:SPINES."""
+    """Names of blocks: the keys of BLOCK_STRATEGIES, and KIND:LEAVES:SPINES."""
 
     def __getitem__(self, name: str) -> object:
-        """Return what forms blocks of that name; raise KeyError if there is nothing."""
+        """Return the strategy, or raise KeyError."""
         return find_blocks_over(name) or BLOCK_STRATEGIES[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -144,19 +138,7 @@ _Strategy = TypeVar("_Strategy")
 
 
 def find_strategy(what: str, name: str, known: Mapping[str, _Strategy]) -> _Strategy:
-    """Find a strategy by its name.
-
-    Args:
-        what: the kind of the strategy, for the error.
-        name: its name.
-        known: those of the kind, by name.
-
-    Returns:
-        The strategy.
-
-    Raises:
-        PlannerError: there is none of that name; the known ones are listed.
-    """
+    """Look up a strategy; the error lists the known ones."""
     try:
         return known[name]
     except KeyError:
@@ -166,19 +148,7 @@ def find_strategy(what: str, name: str, known: Mapping[str, _Strategy]) -> _Stra
 
 
 def find_blocks(name: str, workers: int, known: Mapping[str, BlockStrategy]) -> BlockStrategy:
-    """Find a block strategy by its name.
-
-    Args:
-        name: a key of `known`, or KIND:LEAVES:SPINES for blocks over leaves and spines.
-        workers: their number.
-        known: other strategies, by name.
-
-    Returns:
-        The strategy.
-
-    Raises:
-        PlannerError: there is none of that name.
-    """
+    """Look up a block strategy, or parse KIND:LEAVES:SPINES."""
     over = find_blocks_over(name)
     if over is not None:
         return partial(over.form, workers=workers)
@@ -186,17 +156,7 @@ def find_blocks(name: str, workers: int, known: Mapping[str, BlockStrategy]) -> 
 
 
 def check_blocks(name: str, boundary: BoundaryEdges, block: NDArray[np.int32], slots: int) -> None:
-    """Check that a strategy returned what BlockStrategy promises.
-
-    Args:
-        name: of the strategy, for the error.
-        boundary: the boundary edges, length E.
-        block: int32[E], what it returned.
-        slots: the most destinations of a block.
-
-    Raises:
-        PlannerError: it did not.
-    """
+    """Check that a strategy returned what BlockStrategy promises."""
     if block.shape != (len(boundary),):
         raise PlannerError(f"block strategy {name} must give one block for each boundary edge")
     if block.min(initial=1) < 1 or np.any(np.bincount(block)[1:] == 0):
@@ -209,16 +169,7 @@ def check_blocks(name: str, boundary: BoundaryEdges, block: NDArray[np.int32], s
 
 
 def check_sends(name: str, boundary: BoundaryEdges, by_vertex: NDArray[np.bool_]) -> None:
-    """Check that a strategy returned what SendStrategy promises.
-
-    Args:
-        name: of the strategy, for the error.
-        boundary: the boundary edges, length E.
-        by_vertex: bool[E], what it returned.
-
-    Raises:
-        PlannerError: it did not.
-    """
+    """Check that a strategy returned what SendStrategy promises."""
     if by_vertex.shape != (len(boundary),) or by_vertex.dtype != np.bool_:
         raise PlannerError(f"send strategy {name} must give one truth value per boundary edge")
 
@@ -226,17 +177,7 @@ def check_sends(name: str, boundary: BoundaryEdges, by_vertex: NDArray[np.bool_]
 def check_order(
     name: str, boundary: BoundaryEdges, block: NDArray[np.int32], sends: SendOrder
 ) -> None:
-    """Check that a strategy returned what OrderStrategy promises.
-
-    Args:
-        name: of the strategy, for the error.
-        boundary: from packets to destinations, length E.
-        block: int32[E].
-        sends: what it returned.
-
-    Raises:
-        PlannerError: it did not.
-    """
+    """Check that a strategy returned what OrderStrategy promises."""
     needed = distinct_pairs(block, boundary.source)
     by_pair = np.lexsort((sends.source, sends.block))
     given = sends.block[by_pair], sends.source[by_pair]

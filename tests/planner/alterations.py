@@ -15,7 +15,6 @@ def contributions(switch):
 
 
 def drop(switch, entry, bank):
-    """Take a contribution out of the switch."""
     switch["entry_expected"][entry, bank] = 0
     switch["entry_slot"][entry, bank] = 0
 
@@ -39,7 +38,6 @@ def double(content, entry, bank):
 
 
 def raise_count(content, block, bank, slot, by=1):
-    """Change what a slot expects, everywhere."""
     switch = content["switch"]
     hit = (switch["entry_block"] == block) & (switch["entry_slot"][:, bank] == slot)
     hit &= switch["entry_expected"][:, bank] > 0
@@ -81,7 +79,6 @@ def exchange(switch, one, other, bank):
 
 
 def swap_owners(content):
-    """Give two workers a vertex of each other."""
     one = np.flatnonzero(content["assignment"] == 0)[0]
     other = np.flatnonzero(content["assignment"] == 1)[0]
     content["assignment"][[one, other]] = 1, 0
@@ -99,7 +96,6 @@ def change_packets(content, worker, *, twice):
 
 
 def share_slot(switch):
-    """Put two destinations of a block into one slot."""
     bank, slot = switch["result_bank"], switch["result_slot"]
     same = (np.diff(switch["result_block"]) == 0) & (np.diff(bank) == 0)
     slot[np.argmax(same) + 1] = slot[np.argmax(same)]

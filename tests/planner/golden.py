@@ -103,7 +103,6 @@ def switch_cases() -> dict[str, tuple[dict[str, str], int, int]]:
 
 
 def plan_of(case: dict[str, str], workers: int = 4) -> Plan:
-    """Make the plan of a case."""
     options = dict(case)
     graph = golden_graph(options.pop("graph"))
     directions = options.pop("directions", "forward")
@@ -116,7 +115,6 @@ def plan_of(case: dict[str, str], workers: int = 4) -> Plan:
 
 @cache
 def golden_graph(name: str) -> Graph:
-    """Load a graph of SLOTS."""
     if name != "directed":
         return load_graph(name)
     edge = np.arange(900, dtype=np.int64)
@@ -215,7 +213,6 @@ def _digest(numbers: list[int]) -> str:
 
 
 def record() -> dict[str, object]:
-    """Make all plans, and give their digests."""
     return {
         "versions": versions(),
         "probes": probes(),

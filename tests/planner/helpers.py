@@ -2,19 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random graphs and shared settings of the planner's tests."""
 
+from contextlib import contextmanager
+
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from switchgnn.planner import Graph, boundary_edges, graph_from_edges
+from switchgnn.planner import Graph, PlannerError, boundary_edges, build_plan, graph_from_edges
 
 # The same examples in every run, and no time limit that a busy machine could break. How many, the
 # profile says (tests/conftest.py).
-STEADY = settings(
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+STEADY = settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 
 
 def random_graph(vertices, edges, seed, *, directed=False):
@@ -83,3 +82,20 @@ def one_sentence(error) -> str:
     assert "\n" not in message
     assert "Traceback" not in message
     return message
+
+
+@contextmanager
+def reports(*parts, kind=PlannerError):
+    """Expect an error of one sentence with these parts."""
+    with pytest.raises(kind) as error:
+        yield
+    message = one_sentence(error)
+    assert all(part in message for part in parts)
+
+
+def plan_of(graph, workers=4, slots=20, **options):
+    return build_plan(graph, workers=workers, slots=slots, program="ab" * 32, **options)
+
+
+def random_features(graph, seed=0):
+    return np.random.default_rng(seed).integers(-(2**40), 2**40, (graph.vertices, 3))

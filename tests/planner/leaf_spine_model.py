@@ -20,7 +20,6 @@ class Replayed:
 
 
 def replay_leaf_spine(plan, parts, features, direction=Direction.FORWARD):
-    """Run one exchange through all switches."""
     rng = np.random.default_rng(1)
     leaf_spine = parts.leaf_spine
     total = np.zeros_like(features)

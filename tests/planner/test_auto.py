@@ -121,8 +121,10 @@ def test_other_presets_leave_all_or_nothing(graph):
 
 
 def test_the_fewest_workers_first_is_found(graph, monkeypatch):
-    right = module._by_workers
-    monkeypatch.setattr(module, "_by_workers", lambda *args: right(*args)[::-1])
+    right = module._ranked
+    monkeypatch.setattr(
+        module, "_ranked", lambda *args: {each: it[::-1] for each, it in right(*args).items()}
+    )
     with pytest.raises(AssertionError):
         test_between_them_the_switch_serves_what_most_workers_contribute_to(
             graph, (Direction.FORWARD,)

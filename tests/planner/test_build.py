@@ -27,14 +27,10 @@ from switchgnn.planner.plan import parts as parts_module
 from switchgnn.planner.plan.banks import SWITCH_ARRAYS, WORKER_ARRAYS
 from switchgnn.planner.plan.manifest import manifest_digest
 from switchgnn.planner.sending.order import SendOrder
-from tests.planner.helpers import STEADY, one_sentence, random_graph, split_graphs
+from tests.planner.helpers import STEADY, random_features, random_graph, reports, split_graphs
 from tests.planner.switch_model import ReplayError, check, replay
 
 PROGRAM = "ab" * 32
-
-
-def random_features(graph, seed=0):
-    return np.random.default_rng(seed).integers(-(2**40), 2**40, (graph.vertices, 3))
 
 
 def plan_of(graph, workers=3, slots=10, **options):
@@ -75,7 +71,6 @@ def test_larger_plans(workers, slots, directed):
     ids=lambda names: " ".join(names.values()),
 )
 def test_plans_of_every_strategy(names, directed):
-    """The features come back summed, in both directions, whatever is chosen."""
     if names.get("blocks", "").startswith("hypergraph") and not has_mtkahypar():
         pytest.skip("Mt-KaHyPar is not installed")
     graph = random_graph(120, 500, 7, directed=directed)
@@ -315,9 +310,8 @@ def test_progress_tells_the_steps():
     ],
 )
 def test_impossible_requests(options, part):
-    with pytest.raises(PlannerError) as error:
+    with reports(part):
         plan_of(load_graph("karate"), **options)
-    assert part in one_sentence(error)
 
 
 def test_the_program_is_a_digest():
@@ -336,9 +330,8 @@ def test_a_fan_in_beyond_16_bits_is_refused():
     )
     assignment = np.ones(sources + 1, dtype=np.int32)
     assignment[0] = 0
-    with pytest.raises(PlannerError) as error:
+    with reports("65536 in-neighbours"):
         plan_of(graph, 2, 10**6, assignment=assignment)
-    assert "65536 in-neighbours" in one_sentence(error)
 
 
 def test_too_many_hops_are_refused(monkeypatch):
@@ -346,9 +339,8 @@ def test_too_many_hops_are_refused(monkeypatch):
     graph = graph_from_edges(
         np.zeros(64, int), np.arange(1, 65), name="star", vertices=65, directed=True
     )
-    with pytest.raises(PlannerError) as error:
+    with reports("8 passes"):
         plan_of(graph, 2, 100, assignment=np.array([0] + [1] * 64))
-    assert "8 passes" in one_sentence(error)
 
 
 def with_strategy(monkeypatch, mapping, function):
@@ -380,9 +372,8 @@ def test_a_new_block_strategy_is_a_function_with_a_name(monkeypatch):
 )
 def test_a_wrong_block_strategy_is_caught(monkeypatch, blocks, part):
     with_strategy(monkeypatch, BLOCK_STRATEGIES, blocks)
-    with pytest.raises(PlannerError) as error:
+    with reports(part):
         plan_of(load_graph("karate"), blocks="mine", slots=3)
-    assert part in one_sentence(error)
 
 
 @pytest.mark.parametrize("mistake", ["drop", "repeat", "shuffle"])
@@ -394,6 +385,5 @@ def test_a_wrong_order_strategy_is_caught(monkeypatch, mistake):
         return SendOrder(good.block[rows], good.source[rows])
 
     with_strategy(monkeypatch, ORDER_STRATEGIES, order)
-    with pytest.raises(PlannerError) as error:
+    with reports("each source of each block once"):
         plan_of(load_graph("karate"), order="mine")
-    assert "each source of each block once" in one_sentence(error)

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from switchgnn.planner import (
     BoundaryEdges,
     Direction,
-    PlannerError,
     build_plan,
     load_graph,
     read_manifest,
@@ -20,7 +19,7 @@ from switchgnn.planner import (
     write_plan,
 )
 from switchgnn.planner.plan import edge_sets
-from tests.planner.helpers import STEADY, one_sentence, random_graph, split_graphs
+from tests.planner.helpers import STEADY, random_graph, reports, split_graphs
 from tests.planner.switch_model import ReplayError, check
 
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
@@ -174,9 +173,8 @@ def test_directions_survive_the_disk(tmp_path):
 
 def test_a_direction_that_was_not_planned_is_refused():
     plan = build_plan(load_graph("karate"), workers=2, slots=10, program="ab" * 32)
-    with pytest.raises(PlannerError) as error:
+    with reports("no backward blocks"):
         plan.manifest.direction(BACKWARD)
-    assert "no backward blocks" in one_sentence(error)
 
 
 def test_too_many_blocks_in_both_directions_are_refused(monkeypatch):
@@ -184,9 +182,8 @@ def test_too_many_blocks_in_both_directions_are_refused(monkeypatch):
     forward = build_plan(graph, workers=4, slots=12, program="ab" * 32).manifest.blocks
     monkeypatch.setattr(edge_sets, "MAX_BLOCKS", forward)
     build_plan(graph, workers=4, slots=12, program="ab" * 32)
-    with pytest.raises(PlannerError) as error:
+    with reports(f"at most {forward} fit"):
         both_of(graph, 4, 12)
-    assert f"at most {forward} fit" in one_sentence(error)
 
 
 @pytest.mark.parametrize(

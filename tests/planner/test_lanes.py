@@ -22,7 +22,6 @@ CHOICES = (8, 16, 32, 64, 128, 256)
 
 
 def cut(width, lanes):
-    """Return the fragments, found number by number."""
     fragments = []
     left = width
     while left > lanes:

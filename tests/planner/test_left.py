@@ -10,20 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchgnn.planner import PlannerError, build_plan, read_plan, write_plan
+from switchgnn.planner import PlannerError, read_plan, write_plan
 from switchgnn.planner.check.files import PlanCheckError
 from switchgnn.planner.check.plan import check_plan
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
 from tests.planner.forgery import content_of, write_content
-from tests.planner.helpers import STEADY, one_sentence, random_graph, split_graphs
+from tests.planner.helpers import STEADY, one_sentence, plan_of, random_graph, split_graphs
 
-PROGRAM = "ab" * 32
 BOTH = (Direction.FORWARD, Direction.BACKWARD)
-
-
-def plan_of(graph, workers=4, slots=20, **options):
-    return build_plan(graph, workers=workers, slots=slots, program=PROGRAM, **options)
 
 
 @pytest.fixture(scope="module")
@@ -72,11 +67,7 @@ def test_every_destination_is_in_blocks_or_left(split, slots, directions, send, 
         backward = forward
     left = dict(zip(BOTH, (forward, backward), strict=True))
     plan = plan_of(
-        *(graph, workers, slots),
-        assignment=assignment,
-        directions=directions,
-        send=send,
-        left=left,
+        *(graph, workers, slots), assignment=assignment, directions=directions, send=send, left=left
     )
     for direction in BOTH[: 1 + (directions == "both")]:
         blocks = plan.manifest.direction(direction).block_numbers

@@ -5,11 +5,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from switchgnn.planner import PlannerError, presets
+from switchgnn.planner import presets
 from switchgnn.planner.plan.banks import BANKS_OF_SWITCHES
 from switchgnn.planner.presets import PRESETS, Situation, choose, slots_of_memory
 from switchgnn.planner.strategies import BLOCK_STRATEGIES, ORDER_STRATEGIES, PARTITION_STRATEGIES
-from tests.planner.helpers import one_sentence, random_graph
+from tests.planner.helpers import random_graph, reports
 
 GRAPH = random_graph(200, 800, 0)
 FEW = Situation(workers=4, slots=50)
@@ -82,20 +82,17 @@ def test_a_pass_that_adds_less_weighs_less():
 
 @pytest.mark.parametrize("rate", [0.0, -1.0, float("nan")])
 def test_impossible_rates(rate):
-    with pytest.raises(PlannerError) as error:
+    with reports("above 0"):
         choose("best", GRAPH, Situation(4, 50, rate, 1e6))
-    assert "above 0" in one_sentence(error)
 
 
 def test_an_unknown_preset():
-    with pytest.raises(PlannerError) as error:
+    with reports("best, paper"):
         choose("fastest", GRAPH, FEW)
-    assert "best, paper" in one_sentence(error)
 
 
 def test_slots_of_memory():
     assert slots_of_memory(10_000_000) == 78_125
     assert slots_of_memory(10_000_000, slot_features=602) == 10_000_000 // (602 * 4)
-    with pytest.raises(PlannerError) as error:
+    with reports("no slot"):
         slots_of_memory(127)
-    assert "no slot" in one_sentence(error)

@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which boundary edges go into which block."""
+"""Strategies that form blocks of boundary edges."""

@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Destination blocks: each is a set of destinations with all their in-edges.
 
-Only destinations occupy slots. Where a block holds all in-edges of its destinations, every
-destination is returned once, and what is left to choose is how often sources are sent: the
-number of (source, block) pairs.
+Every destination is then returned once; the cost is the number of (source, block) pairs.
 """
 
 from collections.abc import Callable
@@ -40,55 +38,25 @@ _MOST_EDGES_TWICE = 2_000_000
 
 @dataclass(frozen=True, eq=False)
 class Destinations:
-    """The boundary edges with their ends numbered from 0.
+    """The boundary edges with their ends numbered from 0."""
 
-    Attributes:
-        edges: which source contributes to which destination.
-        source_id: int64[N], vertex ids, ascending.
-        destination_id: int64[D], vertex ids, ascending.
-    """
-
-    edges: Incidence
-    source_id: NDArray[np.int64]
-    destination_id: NDArray[np.int64]
+    edges: Incidence  # sources and destinations, numbered
+    source_id: NDArray[np.int64]  # [N], vertex ids, ascending
+    destination_id: NDArray[np.int64]  # [D], vertex ids, ascending
 
 
 def destination(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int32]:
     """Form destination blocks by METIS, then refine them: few (source, block) pairs.
 
-    METIS cuts the boundary graph, in which only destinations have weight: once for few cut
-    edges, and where there are not too many edges once for little communication volume, the
-    number of other blocks in which a vertex has a neighbour. That is the number of pairs, but
-    for those in a source's own block.
-
-    Args:
-        boundary: the boundary edges, length E.
-        slots: the aggregators of the switch; the most destinations of a block.
-        seed: of METIS.
-
-    Returns:
-        int32[E], blocks numbered from 1 without gaps.
-
-    Raises:
-        PlannerError: more than 65,535 blocks.
+    METIS cuts the boundary graph, in which only destinations have weight, for few cut edges and, if
+    the graph is small, also for little communication volume, which counts the pairs outside a
+    source's own block.
     """
     return destination_blocks(boundary, slots, seed, cut_by_metis)
 
 
 def destination_cover(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int32]:
-    """Make the blocks of `destination`, refined for workers that send a minimum cover.
-
-    Args:
-        boundary: the boundary edges, length E.
-        slots: the aggregators of the switch; the most destinations of a block.
-        seed: of METIS.
-
-    Returns:
-        int32[E], blocks numbered from 1 without gaps.
-
-    Raises:
-        PlannerError: more than 65,535 blocks.
-    """
+    """Make the blocks of `destination`, refined for workers that send a minimum cover."""
     block = destination(boundary, slots, seed)
     return refine_for_cover(boundary, block, partial(refine, slots=slots))
 
@@ -96,20 +64,7 @@ def destination_cover(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray
 def destination_blocks(
     boundary: BoundaryEdges, slots: int, seed: int, cut: Cut
 ) -> NDArray[np.int32]:
-    """Make as few blocks as there can be, cut by `cut`, made to fit and refined.
-
-    Args:
-        boundary: the boundary edges, length E.
-        slots: the aggregators of the switch; the most destinations of a block.
-        seed: handed to `cut`.
-        cut: cuts the destinations into sets, which may be too large.
-
-    Returns:
-        int32[E], blocks numbered from 1 without gaps.
-
-    Raises:
-        PlannerError: more than 65,535 blocks.
-    """
+    """Form as few blocks as possible with `cut`, fit them to the slots and refine them."""
     known = number_ends(boundary)
     sets = -(-len(known.destination_id) // slots)
     check_sets(sets, slots)
@@ -121,11 +76,7 @@ def destination_blocks(
 
 
 def check_sets(sets: int, slots: int) -> None:
-    """Check that sets of destinations can be numbered as blocks.
-
-    Raises:
-        PlannerError: more than 65,535 of them.
-    """
+    """Check that sets of destinations can be numbered as blocks."""
     if sets > MAX_BLOCKS:
         raise PlannerError(
             f"with {slots} slots the graph needs {sets} blocks, at most {MAX_BLOCKS} fit; "
@@ -136,19 +87,10 @@ def check_sets(sets: int, slots: int) -> None:
 def refine_for_cover(
     boundary: BoundaryEdges, block: NDArray[np.int32], improve: Improve
 ) -> NDArray[np.int32]:
-    """Change destination blocks so that a minimum cover needs fewer packets.
+    """Change destination blocks, int32[E], so that a minimum cover needs fewer packets.
 
-    In turn, the cover is chosen for the blocks, and the blocks are refined for the edges that
-    the cover serves by multicast; the others cost the same in whatever block their
-    destination is. Neither step makes more packets.
-
-    Args:
-        boundary: the boundary edges, length E.
-        block: int32[E]; all edges of a destination are in one block.
-        improve: makes sets with fewer (source, set) pairs, as `refine` does.
-
-    Returns:
-        int32[E], with as many blocks or fewer.
+    In turn, chooses the cover for the blocks, and refines the blocks for the edges that the cover
+    serves by multicast; the others cost the same in any block. Neither step adds packets.
     """
     sets = int(block.max(initial=0))
     if sets <= 1 or len(boundary) > _MOST_EDGES_IN_TURN:
@@ -177,19 +119,7 @@ def refine_for_cover(
 
 
 def cut_by_metis(known: Destinations, sets: int, slots: int, seed: int) -> NDArray[np.int32]:
-    """Let METIS cut the destinations, and refine the sets.
-
-    Few edges are cut with either objective, and the better sets are taken.
-
-    Args:
-        known: the boundary edges, with D destinations.
-        sets: their number.
-        slots: the most destinations of a set.
-        seed: of METIS.
-
-    Returns:
-        int32[D], 0 <= set < sets.
-    """
+    """Cut with both objectives of METIS, refine, and return the better sets: int32[D], from 0."""
     ids = np.union1d(known.source_id, known.destination_id)
     at = np.searchsorted(ids, known.destination_id).astype(np.int32)
     u, v = known.edges.source, known.edges.destination
@@ -219,19 +149,16 @@ def cut_by_metis(known: Destinations, sets: int, slots: int, seed: int) -> NDArr
 
 
 def number_ends(boundary: BoundaryEdges) -> Destinations:
-    """Give the sources and destinations numbers from 0."""
+    """Return the edges with sources and destinations numbered from 0."""
     source_id, source = number_ids(boundary.source)
     destination_id, into = number_ids(boundary.destination)
     edges = Incidence(
-        source=source,
-        destination=into,
-        sources=len(source_id),
-        destinations=len(destination_id),
+        source=source, destination=into, sources=len(source_id), destinations=len(destination_id)
     )
     return Destinations(edges, source_id, destination_id)
 
 
 def number_sets(part: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Give the sets that are in use numbers from 1, without gaps."""
+    """Return the sets that are in use, numbered from 1 without gaps."""
     number = np.unique(part, return_inverse=True)[1].reshape(-1)
     return (number + 1).astype(np.int32)

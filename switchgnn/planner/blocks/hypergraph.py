@@ -9,11 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.blocks.destination import (
-    Destinations,
-    destination_blocks,
-    refine_for_cover,
-)
+from switchgnn.planner.blocks.destination import Destinations, destination_blocks, refine_for_cover
 from switchgnn.planner.blocks.refine import refine
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
@@ -28,39 +24,15 @@ _SEED_LIMIT = 2**31 - 1
 def hypergraph(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int32]:
     """Form destination blocks by Mt-KaHyPar, then refine them: few (source, block) pairs.
 
-    Destinations are the vertices of the hypergraph and each source is a net over its
-    destinations. The connectivity objective, the number of blocks of each net less one, is
-    the number of (source, block) pairs but for a constant. The deterministic algorithm runs,
-    so that the same seed gives the same blocks on any number of cores.
-
-    Args:
-        boundary: the boundary edges, length E.
-        slots: the aggregators of the switch; the most destinations of a block.
-        seed: of Mt-KaHyPar.
-
-    Returns:
-        int32[E], blocks numbered from 1 without gaps.
-
-    Raises:
-        PlannerError: more than 65,535 blocks, or Mt-KaHyPar is not installed or fails.
+    Destinations are the vertices, each source is a net. The connectivity objective, the blocks of
+    each net less one, is the number of pairs up to a constant. The deterministic algorithm gives
+    the same blocks on any number of cores.
     """
     return destination_blocks(boundary, slots, seed, cut_by_mtkahypar)
 
 
 def hypergraph_cover(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int32]:
-    """Make the blocks of `hypergraph`, refined for workers that send a minimum cover.
-
-    Args:
-        boundary: the boundary edges, length E.
-        slots: the aggregators of the switch; the most destinations of a block.
-        seed: of Mt-KaHyPar.
-
-    Returns:
-        int32[E], blocks numbered from 1 without gaps.
-
-    Raises:
-        PlannerError: more than 65,535 blocks, or Mt-KaHyPar is not installed or fails.
-    """
+    """Make the blocks of `hypergraph`, refined for workers that send a minimum cover."""
     block = hypergraph(boundary, slots, seed)
     return refine_for_cover(boundary, block, partial(refine, slots=slots))
 
@@ -75,20 +47,7 @@ def has_mtkahypar() -> bool:
 
 
 def cut_by_mtkahypar(known: Destinations, sets: int, slots: int, seed: int) -> NDArray[np.int32]:
-    """Let Mt-KaHyPar cut the destinations.
-
-    Args:
-        known: the boundary edges, with D destinations.
-        sets: their number.
-        slots: about the most destinations of a set.
-        seed: of Mt-KaHyPar.
-
-    Returns:
-        int32[D], 0 <= set < sets.
-
-    Raises:
-        PlannerError: Mt-KaHyPar is not installed or fails.
-    """
+    """Cut the destinations by Mt-KaHyPar: int32[D], 0 <= set < sets."""
     library = _library()
     edges = known.edges
     shares = np.bincount(edges.source, minlength=edges.sources)
@@ -125,5 +84,4 @@ def _library() -> Any:  # noqa: ANN401 - a module without types
 
 @cache
 def _started() -> Any:  # noqa: ANN401 - a module without types
-    """Return the library's threads, which start once per process."""
     return _library().initialize(os.cpu_count() or 1, False)

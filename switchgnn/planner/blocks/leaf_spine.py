@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Destination blocks for a leaf-spine: within the slots of each switch, spread over the workers.
 
-Each leaf and each spine has slots of its own, and a destination takes one only where something of
-its sum is added. So a block may have more destinations than one switch has slots. Its destinations
-are spread over the workers, so that no link carries most of the block's sums.
+A destination takes a slot only in switches that add to its sum, so a block may have more
+destinations than one switch has slots. Spreading them keeps any link from carrying most sums of a
+block.
 """
 
 import re
@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.arrays import Compiled, Incidence, indptr_of, rank_in_group
+from switchgnn.planner.arrays import rank_in_group
 from switchgnn.planner.blocks.destination import (
     Cut,
     Destinations,
@@ -25,271 +25,10 @@ from switchgnn.planner.blocks.destination import (
     refine_for_cover,
 )
 from switchgnn.planner.blocks.hypergraph import cut_by_mtkahypar
-from switchgnn.planner.blocks.refine import count_sources, fit, gains_of, refinable
+from switchgnn.planner.blocks.refine import Limits, fit, fit_within, limits_of, refine_within
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
-
-# The most rounds of fitting and of refining, which also end when a round gains less than this
-# share.
-_FIT_ROUNDS, _ROUNDS = 60, 30
-_LEAST_GAIN = 1e-4
-
-
-@dataclass(frozen=True, eq=False)
-class Limits:
-    """What the destinations of a set may take together.
-
-    Attributes:
-        indptr: int64[D + 1], where the resources of each destination are.
-        resource: int32[N], 0 <= resource < R.
-        most: int64[R], how many destinations of a set may take each.
-        group: int32[D]; destinations of the same group take about the same, so they are swapped.
-    """
-
-    indptr: NDArray[np.int64]
-    resource: NDArray[np.int32]
-    most: NDArray[np.int64]
-    group: NDArray[np.int32]
-
-    def loads(self, part: NDArray[np.int32], parts: int) -> NDArray[np.int64]:
-        """Return int64[parts, R], how many destinations of each set take each resource."""
-        resources = len(self.most)
-        row = np.repeat(part.astype(np.int64), np.diff(self.indptr))
-        counted = np.bincount(row * resources + self.resource, minlength=parts * resources)
-        return counted.reshape(parts, resources)
-
-    def hold(self, part: NDArray[np.int32], parts: int) -> bool:
-        """Return whether no set takes too much."""
-        return bool(np.all(self.loads(part, parts) <= self.most))
-
-
-def limits_of(
-    takes: NDArray[np.bool_], most: NDArray[np.int64], group: NDArray[np.int32]
-) -> Limits:
-    """Return limits from a table.
-
-    Args:
-        takes: bool[D, R], what each destination takes.
-        most: int64[R].
-        group: int32[D].
-
-    Returns:
-        The limits of D destinations.
-    """
-    _, resource = np.nonzero(takes)
-    return Limits(indptr_of(takes.sum(axis=1)), resource.astype(np.int32), most, group)
-
-
-def fit_within(
-    edges: Incidence, part: NDArray[np.int32], parts: int, limits: Limits
-) -> NDArray[np.int32]:
-    """Move destinations out of sets that take too much, at little cost in pairs.
-
-    Args:
-        edges: with D destinations.
-        part: int32[D], 0 <= part < parts.
-        parts: the number of sets.
-        limits: of each set.
-
-    Returns:
-        int32[D], which may still be beyond the limits: ask `limits.hold`.
-    """
-    part, known = part.copy(), refinable(edges, parts)
-    loads = limits.loads(part, parts)
-    gain = np.zeros((0, parts), dtype=np.float32)
-    for _ in range(_FIT_ROUNDS):
-        overfull: NDArray[np.bool_] = np.any(loads > limits.most, axis=1)
-        movers = np.flatnonzero(overfull[part])
-        if known:
-            gain = gains_of(edges, part, count_sources(edges, part, parts))
-            movers = movers[np.argsort(-gain[movers].max(axis=1), kind="stable")]
-        if not _relieve(limits.indptr, limits.resource, limits.most, movers, gain, part, loads):
-            break
-    return part
-
-
-def refine_within(
-    edges: Incidence, part: NDArray[np.int32], parts: int, limits: Limits
-) -> NDArray[np.int32]:
-    """Move and swap destinations as long as that saves (source, set) pairs.
-
-    As `refine`, but for the limits: a move or a swap that would break one is not made.
-
-    Args:
-        edges: with D destinations.
-        part: int32[D], within the limits.
-        parts: the number of sets.
-        limits: of each set.
-
-    Returns:
-        int32[D], within the limits, never with more pairs than `part`.
-    """
-    if parts == 1 or not refinable(edges, parts):
-        return part
-    part, counts = part.copy(), count_sources(edges, part, parts)
-    loads = limits.loads(part, parts)
-    pairs = int(np.count_nonzero(counts))
-    for _ in range(_ROUNDS):
-        vertex, target, swap = _choose(gains_of(edges, part, counts), part, parts, limits.group)
-        saved = int(
-            _move(
-                *edges.rows,
-                limits.indptr,
-                limits.resource,
-                limits.most,
-                vertex,
-                target,
-                swap,
-                part,
-                counts,
-                loads,
-            )
-        )
-        pairs -= saved
-        if saved <= _LEAST_GAIN * pairs:
-            break
-    return part
-
-
-def _choose(
-    gain: NDArray[np.float32], part: NDArray[np.int32], parts: int, group: NDArray[np.int32]
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
-    """Return (vertex, target, swap) of each move, best first.
-
-    Moves with the same `swap` follow each other and belong together; -1: alone.
-    """
-    target = gain.argmax(axis=1).astype(np.int32)
-    best = gain[np.arange(len(part)), target]
-    groups = int(group.max(initial=0)) + 1
-    there = (part.astype(np.int64) * parts + target) * groups + group
-    back = (target.astype(np.int64) * parts + part) * groups + group
-    order = np.lexsort((-best, there))
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = rank_in_group(there[order])
-    sorted_there = there[order]
-    first = np.searchsorted(sorted_there, back) + rank
-    paired = first < np.searchsorted(sorted_there, back, side="right")
-    partner = order[np.minimum(first, len(part) - 1)]
-    mean = np.where(paired, (best + best[partner]) / 2, -np.inf)
-    swaps = np.flatnonzero((mean > 0) & (np.arange(len(part)) < partner))
-    others = best > 0
-    others[swaps] = others[partner[swaps]] = False
-    alone = np.flatnonzero(others)
-    number = np.concatenate([swaps, swaps, np.full(len(alone), -1)])
-    vertex = np.concatenate([swaps, partner[swaps], alone])
-    by_gain = np.lexsort((number, -np.concatenate([mean[swaps], mean[swaps], best[alone]])))
-    return vertex[by_gain], target[vertex[by_gain]], number[by_gain]
-
-
-@Compiled
-def _relieve(  # noqa: PLR0917 - numba takes them by place
-    indptr: NDArray[np.int64],
-    resource: NDArray[np.int32],
-    most: NDArray[np.int64],
-    movers: NDArray[np.int64],
-    gain: NDArray[np.float32],
-    part: NDArray[np.int32],
-    loads: NDArray[np.int64],
-) -> int:
-    """Move each destination to where it breaks the fewest limits, then costs the fewest pairs.
-
-    Without gains (no rows) the set that takes least is the best. `part` and `loads` change.
-
-    Returns:
-        How many were moved.
-    """
-    moved = 0
-    for vertex in movers:
-        here, broken = part[vertex], 0
-        for at in range(indptr[vertex], indptr[vertex + 1]):
-            broken += loads[here, resource[at]] > most[resource[at]]
-        if broken == 0:
-            continue
-        best, best_value = -1, 0.0
-        for there in range(len(loads)):
-            if there == here:
-                continue
-            full, taken = 0, 0
-            for at in range(indptr[vertex], indptr[vertex + 1]):
-                full += loads[there, resource[at]] >= most[resource[at]]
-                taken += loads[there, resource[at]]
-            value = -float(taken)
-            if len(gain) > 0:
-                value = float(gain[vertex, there])
-            if full < broken or (best >= 0 and full == broken and value > best_value):
-                best, broken, best_value = there, full, value
-        if best < 0:
-            continue
-        for at in range(indptr[vertex], indptr[vertex + 1]):
-            loads[here, resource[at]] -= 1
-            loads[best, resource[at]] += 1
-        part[vertex] = best
-        moved += 1
-    return moved
-
-
-@Compiled
-def _move(  # noqa: PLR0917 - numba takes them by place
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    starts: NDArray[np.int64],
-    resource: NDArray[np.int32],
-    most: NDArray[np.int64],
-    vertices: NDArray[np.int64],
-    targets: NDArray[np.int32],
-    swaps: NDArray[np.int64],
-    part: NDArray[np.int32],
-    counts: NDArray[np.int32],
-    loads: NDArray[np.int64],
-) -> int:
-    """Make those moves that save pairs within the limits when their turn comes.
-
-    Moves of the same swap are made both or not at all. `part`, `counts` and `loads` change.
-
-    Returns:
-        How many pairs they save.
-    """
-
-    def shift(vertex: int, target: int) -> int:
-        here, saved = part[vertex], 0
-        for at in range(indptr[vertex], indptr[vertex + 1]):
-            source = indices[at]
-            counts[source, here] -= 1
-            saved += counts[source, here] == 0
-            saved -= counts[source, target] == 0
-            counts[source, target] += 1
-        for at in range(starts[vertex], starts[vertex + 1]):
-            loads[here, resource[at]] -= 1
-            loads[target, resource[at]] += 1
-        part[vertex] = target
-        return saved
-
-    def breaks(vertex: int) -> int:
-        here, broken = part[vertex], 0
-        for at in range(starts[vertex], starts[vertex + 1]):
-            broken += loads[here, resource[at]] > most[resource[at]]
-        return broken
-
-    origins = np.empty(2, dtype=np.int32)
-    total, first = 0, 0
-    while first < len(vertices):
-        moves = 2 if swaps[first] >= 0 else 1
-        saved, broken = 0, 0
-        for k in range(moves):
-            vertex, target = vertices[first + k], targets[first + k]
-            origins[k] = part[vertex]
-            saved += shift(vertex, target)
-        for k in range(moves):
-            broken += breaks(vertices[first + k])
-        if saved > 0 and broken == 0:
-            total += saved
-        else:
-            for k in range(moves):
-                shift(vertices[first + k], origins[k])
-        first += moves
-    return total
-
 
 # How much more than an equal share of a worker's destinations a block may have. The next one is
 # only tried where the blocks would not fit otherwise: fewer blocks are worth more.
@@ -308,17 +47,11 @@ _NAME = re.compile(r"([1-9]\d{0,2}):(\d{1,3})")
 
 @dataclass(frozen=True)
 class BlocksOver:
-    """Blocks of a kind for a number of leaves and spines.
+    """Blocks of a kind for a number of leaves and spines."""
 
-    Attributes:
-        kind: `destination`, `hypergraph`, or one of these with `-cover`.
-        leaves: their number.
-        spines: that complete sums; 0: the leaves of the destinations do.
-    """
-
-    kind: str
+    kind: str  # `destination`, `hypergraph`, or one of these with `-cover`
     leaves: int
-    spines: int
+    spines: int  # that complete sums; 0: the leaves of the destinations do
 
     @property
     def name(self) -> str:
@@ -328,23 +61,7 @@ class BlocksOver:
     def form(
         self, boundary: BoundaryEdges, slots: int, seed: int, *, workers: int
     ) -> NDArray[np.int32]:
-        """Form the blocks.
-
-        There are as few blocks as the slots of the fullest switch allow, or a few more where the
-        destinations could not be arranged so.
-
-        Args:
-            boundary: the boundary edges, length E.
-            slots: of each switch.
-            seed: of the cut.
-            workers: their number, divided over the leaves as `even_leaf_spine` does.
-
-        Returns:
-            int32[E], blocks numbered from 1 without gaps.
-
-        Raises:
-            PlannerError: more than 65,535 blocks, a leaf without a worker, or no Mt-KaHyPar.
-        """
+        """Form about as few blocks as the slots of the fullest switch allow: int32[E], from 1."""
         cut, cover = _KINDS[self.kind]
         needs = slots_needed(boundary, self, workers)
         found = _within_slots(needs, slots, seed, cut)
@@ -356,22 +73,12 @@ class BlocksOver:
         block = number_sets(part)[known.edges.destination]
         if not cover:
             return block
-        return refine_for_cover(boundary, block, partial(_refine, limits=limits))
+        return refine_for_cover(boundary, block, partial(refine_within, limits=limits))
 
     def check(
         self, boundary: BoundaryEdges, block: NDArray[np.int32], slots: int, workers: int
     ) -> None:
-        """Check that blocks fit the slots of each switch.
-
-        Args:
-            boundary: the boundary edges, length E.
-            block: int32[E], from 1.
-            slots: of each switch.
-            workers: their number.
-
-        Raises:
-            PlannerError: they do not, or a destination is in two blocks.
-        """
+        """Check that blocks fit the slots of each switch and split no destination."""
         needs = slots_needed(boundary, self, workers)
         into = needs.known.edges.destination
         own = np.zeros(len(needs.worker), dtype=np.int32)
@@ -387,11 +94,7 @@ class BlocksOver:
 
 
 def find_blocks_over(name: str) -> BlocksOver | None:
-    """Return what a block strategy called KIND:LEAVES:SPINES is; None: it has another name.
-
-    Raises:
-        PlannerError: the kind has no such blocks, or the numbers are none.
-    """
+    """Parse KIND:LEAVES:SPINES; None for names without a colon."""
     kind, colon, numbers = name.partition(":")
     if not colon:
         return None
@@ -405,49 +108,25 @@ def find_blocks_over(name: str) -> BlocksOver | None:
 
 
 def name_over(kind: str, leaves: int, spines: int) -> str:
-    """Return the name of a kind of blocks for leaves and spines.
-
-    Args:
-        kind: a key of BLOCK_STRATEGIES.
-        leaves: their number.
-        spines: that complete sums.
-
-    Returns:
-        KIND:LEAVES:SPINES; `kind` itself if it has no blocks for them.
-    """
+    """Return KIND:LEAVES:SPINES, or `kind` itself if it has no blocks for leaves and spines."""
     return BlocksOver(kind, leaves, spines).name if kind in _KINDS else kind
 
 
 @dataclass(frozen=True, eq=False)
 class Needs:
-    """In which switches each destination takes a slot, if a block has all its in-edges.
+    """The switches in which each destination takes a slot, if a block has all its in-edges."""
 
-    Attributes:
-        known: the boundary edges, with D destinations.
-        slot: bool[D, switches], leaves first.
-        worker: int32[D], who holds the destination.
-        workers: their number.
-    """
-
-    known: Destinations
-    slot: NDArray[np.bool_]
-    worker: NDArray[np.int32]
-    workers: int
+    known: Destinations  # the boundary edges, with D destinations
+    slot: NDArray[np.bool_]  # [D, switches], leaves first
+    worker: NDArray[np.int32]  # [D], the holder of the destination
+    workers: int  # their number
 
 
 def slots_needed(boundary: BoundaryEdges, over: BlocksOver, workers: int) -> Needs:
-    """Find the switches that add something up for each destination.
+    """Find the switches that add to the sum of each destination.
 
-    A leaf does for what its workers send. Of what crosses leaves, the spine of the destination
-    adds the leaves' partial sums; without spines the destination's leaf does.
-
-    Args:
-        boundary: the boundary edges, length E.
-        over: leaves and spines.
-        workers: their number.
-
-    Returns:
-        The slots of D destinations.
+    A leaf adds the packets of its workers. Partial sums that cross leaves are added by the spine of
+    the destination, or without spines by its leaf.
     """
     attached = even_leaf_spine(workers, over.leaves, max(over.spines, 1))
     leaf_of = np.array(attached.leaf_of_worker)
@@ -471,7 +150,7 @@ def slots_needed(boundary: BoundaryEdges, over: BlocksOver, workers: int) -> Nee
 def _within_slots(
     needs: Needs, slots: int, seed: int, cut: Cut
 ) -> tuple[NDArray[np.int32], int, Limits] | None:
-    """Return sets that fit, their number, and within which limits; None: all are one set."""
+    """Return sets that fit, their number and their limits; None: all fit into one set."""
     edges, size = needs.known.edges, needs.known.edges.destinations
     sets = -(-int(needs.slot.sum(axis=0).max(initial=0)) // slots)
     if sets <= 1:
@@ -494,7 +173,7 @@ def _within_slots(
 
 
 def _dealt(part: NDArray[np.int32], worker: NDArray[np.int32], sets: int) -> NDArray[np.int32]:
-    """Deal the destinations of each worker out to the sets in turn: int32[D]."""
+    """Deal each worker's destinations out to the sets in turn: int32[D]."""
     order = np.lexsort((part, worker))
     dealt = np.empty(len(part), dtype=np.int32)
     dealt[order] = (rank_in_group(worker[order]) + worker[order]) % sets
@@ -502,16 +181,10 @@ def _dealt(part: NDArray[np.int32], worker: NDArray[np.int32], sets: int) -> NDA
 
 
 def _limits(needs: Needs, slots: int, sets: int, surplus: float) -> Limits:
-    """Return the slots of each switch, and of each worker's destinations an equal share or more."""
+    """Limit each switch to its slots, and each worker's destinations to about an equal share."""
     of_worker = np.zeros((len(needs.worker), needs.workers), dtype=np.bool_)
     of_worker[np.arange(len(needs.worker)), needs.worker] = True
     held = of_worker.sum(axis=0)
     share = np.minimum(np.ceil(held / sets * (1 + surplus)), held) if surplus < np.inf else held
     most = np.concatenate([np.full(needs.slot.shape[1], slots), share]).astype(np.int64)
     return limits_of(np.concatenate([needs.slot, of_worker], axis=1), most, needs.worker)
-
-
-def _refine(
-    edges: Incidence, part: NDArray[np.int32], parts: int, *, limits: Limits
-) -> NDArray[np.int32]:
-    return refine_within(edges, part, parts, limits)

@@ -20,26 +20,10 @@ _CUT = -1
 def mlgp(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int32]:
     """Find the block of every boundary edge by multi-level graph partitioning (section 3.3).
 
-    The boundary graph, taken as undirected, is cut by METIS into parts of at most `slots`
-    vertices. The edges inside a part are one block; the edges that were cut, with only their
-    own vertices, are the graph of the next level, until none are left. A level that fits as
-    a whole is one block.
-
-    METIS balances only roughly, so surplus vertices move to parts with room. Should METIS
-    cut every edge of a level, a greedy cut takes its place: each part is the vertex with the
-    most neighbours and as many of those as fit, which keeps at least one edge. Parts are
-    never merged, neither within a level nor across.
-
-    Args:
-        boundary: the boundary edges, length E.
-        slots: the aggregators of the switch; the most vertices of a block.
-        seed: of METIS.
-
-    Returns:
-        int32[E], blocks numbered from 1 without gaps, in the order of level and part.
-
-    Raises:
-        PlannerError: fewer than 2 slots, or more than 65,535 blocks.
+    METIS cuts the undirected boundary graph into parts of at most `slots` vertices. The edges
+    inside a part are one block; the cut edges with their ends are the graph of the next level. A
+    level that fits is one block. Surplus vertices move to parts with room; if METIS cuts every
+    edge, greedy stars keep at least one.
     """
     if slots < MIN_SLOTS:
         raise PlannerError(
@@ -88,11 +72,7 @@ def _move_surplus(
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
 ) -> NDArray[np.int32]:
-    """Bring every part down to `slots` vertices.
-
-    The vertices with the fewest neighbours in their part leave it, each for the part with
-    room that holds most of its neighbours. There is room: parts * slots >= vertices.
-    """
+    """Bring every part down to `slots` vertices, which move to parts with room nearby."""
     part = part.copy()
     room = slots - np.bincount(part, minlength=parts)
     if room.min() >= 0:
@@ -115,7 +95,7 @@ def _move_surplus(
 def _grow_stars(
     indptr: NDArray[np.int64], indices: NDArray[np.int32], slots: int
 ) -> NDArray[np.int32]:
-    """Return the greedy cut: int32[V], in each part one vertex and neighbours of it."""
+    """Return the greedy cut, int32[V]: each part is one vertex and neighbours of it."""
     part = np.full(len(indptr) - 1, _CUT, dtype=np.int32)
     number = 0
     for centre in np.argsort(-np.diff(indptr), kind="stable"):

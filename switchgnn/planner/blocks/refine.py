@@ -1,20 +1,18 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sets of destinations that fit the slots, made better move by move.
-
-The cost of the sets is the number of (source, set) pairs: how often sources are sent.
-"""
+"""Destination sets that fit the slots, improved move by move for few (source, set) pairs."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.arrays import Compiled, Incidence, rank_in_group
+from switchgnn.planner.arrays import Compiled, Incidence, indptr_of, rank_in_group
 
 # The most rounds of a refinement. It also ends when a round gains less than this share. Where there
 # are many edges, fewer rounds are made, but these at least.
 _ROUNDS, _FEWEST_ROUNDS = 60, 4
+_FIT_ROUNDS, _ROUNDS_WITHIN = 60, 30
 _LEAST_GAIN = 1e-4
 # With more (vertex, set) numbers the tables of the refinement would not fit.
 MOST_NUMBERS = 2**27
@@ -24,54 +22,60 @@ MOST_ADDITIONS = 2**31
 
 @dataclass(frozen=True, eq=False)
 class _Moves:
-    """Destinations that may change their set, best first within a batch.
+    """Destinations that may change their set, best first."""
 
-    Attributes:
-        vertex: int64[M].
-        target: int32[M].
-        swap: int64[M], moves with the same number belong together; -1: alone.
-    """
-
-    vertex: NDArray[np.int64]
-    target: NDArray[np.int32]
+    vertex: NDArray[np.int64]  # [M]
+    target: NDArray[np.int32]  # [M]
+    # [M]; moves with the same number follow each other and belong together; -1: alone
     swap: NDArray[np.int64]
 
 
 def count_pairs(edges: Incidence, part: NDArray[np.int32], parts: int) -> int:
-    """Count the (source, set) pairs that have an edge.
-
-    Args:
-        edges: with D destinations.
-        part: int32[D], the set of each destination, 0 <= part < parts.
-        parts: the number of sets.
-
-    Returns:
-        Their number.
-    """
+    """Count the (source, set) pairs that have an edge."""
     return int(np.count_nonzero(count_sources(edges, part, parts)))
 
 
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """How much of each resource the destinations of a set may take together."""
+
+    indptr: NDArray[np.int64]  # [D + 1], the resources of each destination
+    resource: NDArray[np.int32]  # [N], 0 <= resource < R
+    most: NDArray[np.int64]  # [R], how many destinations of a set may take each
+    # [D]; destinations are swapped within groups, which take about the same
+    group: NDArray[np.int32]
+
+    def loads(self, part: NDArray[np.int32], parts: int) -> NDArray[np.int64]:
+        """Return int64[parts, R], the destinations of each set that take each resource."""
+        resources = len(self.most)
+        row = np.repeat(part.astype(np.int64), np.diff(self.indptr))
+        counted = np.bincount(row * resources + self.resource, minlength=parts * resources)
+        return counted.reshape(parts, resources)
+
+    def hold(self, part: NDArray[np.int32], parts: int) -> bool:
+        """Return whether all sets are within the limits."""
+        return bool(np.all(self.loads(part, parts) <= self.most))
+
+
+def limits_of(
+    takes: NDArray[np.bool_], most: NDArray[np.int64], group: NDArray[np.int32]
+) -> Limits:
+    """Return limits from bool[D, R], the resources that each destination takes."""
+    _, resource = np.nonzero(takes)
+    return Limits(indptr_of(takes.sum(axis=1)), resource.astype(np.int32), most, group)
+
+
 def refinable(edges: Incidence, parts: int) -> bool:
-    """Return whether `refine` is quick and small enough for these edges."""
+    """Return whether refinement is quick and small enough for these edges."""
     most = max(edges.sources, edges.destinations)
     return most * parts <= MOST_NUMBERS and len(edges.source) * parts <= MOST_ADDITIONS
 
 
 def fit(edges: Incidence, part: NDArray[np.int32], parts: int, slots: int) -> NDArray[np.int32]:
-    """Bring every set down to `slots` destinations, at little cost in pairs.
+    """Bring every set, int32[D], down to `slots` destinations, at little cost in pairs.
 
-    Surplus destinations leave for the sets with room where they cost least. In each round
-    every overfull set offers its cheapest destinations, and every set with room takes the
-    cheapest of those that chose it.
-
-    Args:
-        edges: with D destinations.
-        part: int32[D], 0 <= part < parts.
-        parts: at least D / slots.
-        slots: the most destinations of a set.
-
-    Returns:
-        int32[D], at most `slots` destinations in each set.
+    In each round every overfull set offers its cheapest destinations to the sets with room where
+    they cost least, and these take the cheapest offers.
     """
     part = part.copy()
     table = refinable(edges, parts)
@@ -85,37 +89,92 @@ def fit(edges: Incidence, part: NDArray[np.int32], parts: int, slots: int) -> ND
             gain[:, room <= 0] = -np.inf
             target, best = gain.argmax(axis=1), gain.max(axis=1)
         else:
-            target, best = _spread(len(movers), room), -edges.degree[movers].astype(np.float64)
+            free = np.repeat(np.arange(parts), np.maximum(room, 0))
+            target, best = (
+                free[np.arange(len(movers)) % len(free)],
+                -edges.degree[movers].astype(np.float64),
+            )
         surplus = _rank(part[movers], -best) < -room[part[movers]]
         movers, target, best = movers[surplus], target[surplus], best[surplus]
         taken = _rank(target, -best) < room[target]
         part[movers[taken]] = target[taken]
 
 
+def fit_within(
+    edges: Incidence, part: NDArray[np.int32], parts: int, limits: Limits
+) -> NDArray[np.int32]:
+    """Move destinations out of sets beyond the limits; check the result with `limits.hold`."""
+    part, known = part.copy(), refinable(edges, parts)
+    loads = limits.loads(part, parts)
+    gain = np.zeros((0, parts), dtype=np.float32)
+    for _ in range(_FIT_ROUNDS):
+        overfull: NDArray[np.bool_] = np.any(loads > limits.most, axis=1)
+        movers = np.flatnonzero(overfull[part])
+        if known:
+            gain = gains_of(edges, part, count_sources(edges, part, parts))
+            movers = movers[np.argsort(-gain[movers].max(axis=1), kind="stable")]
+        if not _relieve(limits.indptr, limits.resource, limits.most, movers, gain, part, loads):
+            break
+    return part
+
+
 def refine(edges: Incidence, part: NDArray[np.int32], parts: int, slots: int) -> NDArray[np.int32]:
     """Move and swap destinations between sets as long as that saves (source, set) pairs.
 
-    In each round every destination chooses its best other set. Those that want to go opposite
-    ways are swapped, best with best; others move where there is room. As moves of one round
-    disturb each other, each is counted anew when its turn comes, and made if it still saves.
-
-    Args:
-        edges: with D destinations.
-        part: int32[D], at most `slots` destinations in each set.
-        parts: the number of sets.
-        slots: the most destinations of a set.
-
-    Returns:
-        int32[D], never with more pairs than `part`.
+    In each round every destination chooses its best other set. Opposite moves are swapped, best
+    with best; others move where there is room. As moves disturb each other, each is evaluated again
+    at its turn and undone if it saves nothing. `part` is int32[D], within `slots`, as is the
+    result.
     """
+    additions = max(len(edges.source) * parts, 1)
+    rounds = min(_ROUNDS, max(_FEWEST_ROUNDS, MOST_ADDITIONS // additions))
+    size = len(part)
+    none = Limits(
+        indptr=np.zeros(size + 1, dtype=np.int64),
+        resource=np.zeros(0, dtype=np.int32),
+        most=np.zeros(0, dtype=np.int64),
+        group=np.zeros(size, dtype=np.int32),
+    )
+    return _refine(edges, part, parts, none, rounds=rounds, slots=slots)
+
+
+def refine_within(
+    edges: Incidence, part: NDArray[np.int32], parts: int, limits: Limits
+) -> NDArray[np.int32]:
+    """Do what `refine` does, without moves or swaps that break a limit."""
+    return _refine(edges, part, parts, limits, rounds=_ROUNDS_WITHIN)
+
+
+def _refine(
+    edges: Incidence,
+    part: NDArray[np.int32],
+    parts: int,
+    limits: Limits,
+    *,
+    rounds: int,
+    slots: int | None = None,
+) -> NDArray[np.int32]:
     if parts == 1 or not refinable(edges, parts):
         return part
     part, counts = part.copy(), count_sources(edges, part, parts)
+    loads = limits.loads(part, parts)
     pairs = int(np.count_nonzero(counts))
-    rounds = min(_ROUNDS, max(_FEWEST_ROUNDS, MOST_ADDITIONS // max(len(edges.source) * parts, 1)))
     for _ in range(rounds):
-        moves = _choose(gains_of(edges, part, counts), part, parts, slots)
-        saved = int(_move(*edges.rows, moves.vertex, moves.target, moves.swap, part, counts))
+        moves = _choose(gains_of(edges, part, counts), part, parts, limits.group, slots)
+        saved = int(
+            _move(
+                *edges.rows,
+                limits.indptr,
+                limits.resource,
+                limits.most,
+                moves.vertex,
+                moves.target,
+                moves.swap,
+                part,
+                counts,
+                loads,
+            )
+        )
         pairs -= saved
         if saved <= _LEAST_GAIN * pairs:
             break
@@ -123,16 +182,7 @@ def refine(edges: Incidence, part: NDArray[np.int32], parts: int, slots: int) ->
 
 
 def count_sources(edges: Incidence, part: NDArray[np.int32], parts: int) -> NDArray[np.int32]:
-    """Count the destinations that each source has in each set.
-
-    Args:
-        edges: with D destinations and N sources.
-        part: int32[D], 0 <= part < parts.
-        parts: the number of sets.
-
-    Returns:
-        int32[N, parts].
-    """
+    """Count the destinations of each source in each set, int32[N, parts]."""
     counts = np.zeros((edges.sources, parts), dtype=np.int32)
     _add_up(*edges.rows, part, counts)
     return counts
@@ -141,16 +191,7 @@ def count_sources(edges: Incidence, part: NDArray[np.int32], parts: int) -> NDAr
 def gains_of(
     edges: Incidence, part: NDArray[np.int32], counts: NDArray[np.int32]
 ) -> NDArray[np.float32]:
-    """Count the pairs that each move would save alone.
-
-    Args:
-        edges: with D destinations and N sources.
-        part: int32[D], 0 <= part < parts.
-        counts: int32[N, parts], as `count_sources` returns them.
-
-    Returns:
-        float32[D, parts]; -inf where the destination is.
-    """
+    """Count the pairs that each move saves alone, float32[D, parts]; -inf for the own set."""
     gain = np.zeros((edges.destinations, counts.shape[1]), dtype=np.float32)
     _add_gains(*edges.rows, part, counts, gain)
     gain[np.arange(len(part)), part] = -np.inf
@@ -178,7 +219,7 @@ def _add_gains(
     counts: NDArray[np.int32],
     gain: NDArray[np.float32],
 ) -> None:
-    """Count anew: sources alone in a set no longer go there, those new to one begin to."""
+    """Add sources that are alone in a set and leave it; subtract those new to the target."""
     parts = counts.shape[1]
     for vertex in range(len(part)):
         here, lone = part[vertex], 0
@@ -191,19 +232,66 @@ def _add_gains(
 
 
 @Compiled
+def _relieve(  # noqa: PLR0917 - numba takes them by place
+    indptr: NDArray[np.int64],
+    resource: NDArray[np.int32],
+    most: NDArray[np.int64],
+    movers: NDArray[np.int64],
+    gain: NDArray[np.float32],
+    part: NDArray[np.int32],
+    loads: NDArray[np.int64],
+) -> int:
+    """Move each destination to where it breaks the fewest limits, then costs the fewest pairs.
+
+    Without gains (no rows) the set that takes least is the best. `part` and `loads` change.
+    """
+    moved = 0
+    for vertex in movers:
+        here, broken = part[vertex], 0
+        for at in range(indptr[vertex], indptr[vertex + 1]):
+            broken += loads[here, resource[at]] > most[resource[at]]
+        if broken == 0:
+            continue
+        best, best_value = -1, 0.0
+        for there in range(len(loads)):
+            if there == here:
+                continue
+            full, taken = 0, 0
+            for at in range(indptr[vertex], indptr[vertex + 1]):
+                full += loads[there, resource[at]] >= most[resource[at]]
+                taken += loads[there, resource[at]]
+            value = -float(taken)
+            if len(gain) > 0:
+                value = float(gain[vertex, there])
+            if full < broken or (best >= 0 and full == broken and value > best_value):
+                best, broken, best_value = there, full, value
+        if best < 0:
+            continue
+        for at in range(indptr[vertex], indptr[vertex + 1]):
+            loads[here, resource[at]] -= 1
+            loads[best, resource[at]] += 1
+        part[vertex] = best
+        moved += 1
+    return moved
+
+
+@Compiled
 def _move(  # noqa: PLR0917 - numba takes them by place
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
+    starts: NDArray[np.int64],
+    resource: NDArray[np.int32],
+    most: NDArray[np.int64],
     vertices: NDArray[np.int64],
     targets: NDArray[np.int32],
     swaps: NDArray[np.int64],
     part: NDArray[np.int32],
     counts: NDArray[np.int32],
+    loads: NDArray[np.int64],
 ) -> int:
-    """Make those moves that still save pairs when their turn comes; how many they save.
+    """Make those moves that save pairs within the limits when their turn comes.
 
-    Moves of the same swap follow each other and are made both or not at all. `part` and
-    `counts` change.
+    Moves of the same swap are made both or not at all. `part`, `counts` and `loads` change.
     """
 
     def shift(vertex: int, target: int) -> int:
@@ -214,19 +302,30 @@ def _move(  # noqa: PLR0917 - numba takes them by place
             saved += counts[source, here] == 0
             saved -= counts[source, target] == 0
             counts[source, target] += 1
+        for at in range(starts[vertex], starts[vertex + 1]):
+            loads[here, resource[at]] -= 1
+            loads[target, resource[at]] += 1
         part[vertex] = target
         return saved
+
+    def breaks(vertex: int) -> int:
+        here, broken = part[vertex], 0
+        for at in range(starts[vertex], starts[vertex + 1]):
+            broken += loads[here, resource[at]] > most[resource[at]]
+        return broken
 
     origins = np.empty(2, dtype=np.int32)
     total, first = 0, 0
     while first < len(vertices):
         moves = 2 if swaps[first] >= 0 else 1
-        saved = 0
+        saved, broken = 0, 0
         for k in range(moves):
             vertex, target = vertices[first + k], targets[first + k]
             origins[k] = part[vertex]
             saved += shift(vertex, target)
-        if saved > 0:
+        for k in range(moves):
+            broken += breaks(vertices[first + k])
+        if saved > 0 and broken == 0:
             total += saved
         else:
             for k in range(moves):
@@ -235,31 +334,38 @@ def _move(  # noqa: PLR0917 - numba takes them by place
     return total
 
 
-def _choose(gain: NDArray[np.float32], part: NDArray[np.int32], parts: int, slots: int) -> _Moves:
-    """Return swaps that save pairs, then moves into what room is left; best first."""
+def _choose(
+    gain: NDArray[np.float32],
+    part: NDArray[np.int32],
+    parts: int,
+    group: NDArray[np.int32],
+    slots: int | None,
+) -> _Moves:
+    """Return swaps within groups and single moves that save pairs, best first.
+
+    With `slots`, single moves are only those that have room.
+    """
     target = gain.argmax(axis=1).astype(np.int32)
     best = gain[np.arange(len(part)), target]
-    there = part.astype(np.int64) * parts + target
-    back = target.astype(np.int64) * parts + part
+    groups = int(group.max(initial=0)) + 1
+    there = (part.astype(np.int64) * parts + target) * groups + group
+    back = (target.astype(np.int64) * parts + part) * groups + group
     order = np.lexsort((-best, there))
-    rank = _rank(there, -best)
-    starts = np.searchsorted(there[order], back)
-    behind = np.searchsorted(there[order], back, side="right")
-    has_partner = starts + rank < behind
-    partner = order[np.minimum(starts + rank, len(part) - 1)]
-    mean = np.where(has_partner, (best + best[partner]) / 2, -np.inf)
-    vertex = np.arange(len(part))
-    swaps = np.flatnonzero((mean > 0) & (vertex < partner))
+    first = np.searchsorted(there[order], back) + _rank(there, -best)
+    paired = first < np.searchsorted(there[order], back, side="right")
+    partner = order[np.minimum(first, len(part) - 1)]
+    mean = np.where(paired, (best + best[partner]) / 2, -np.inf)
+    swaps = np.flatnonzero((mean > 0) & (np.arange(len(part)) < partner))
     others = best > 0
     others[swaps] = others[partner[swaps]] = False
     alone = np.flatnonzero(others)
-    room = slots - np.bincount(part, minlength=parts)
-    alone = alone[_rank(target[alone].astype(np.int64), -best[alone]) < room[target[alone]]]
+    if slots is not None:
+        room = slots - np.bincount(part, minlength=parts)
+        alone = alone[_rank(target[alone].astype(np.int64), -best[alone]) < room[target[alone]]]
+    vertex = np.concatenate([swaps, partner[swaps], alone])
     number = np.concatenate([swaps, swaps, np.full(len(alone), -1)])
-    who = np.concatenate([swaps, partner[swaps], alone])
-    gains = np.concatenate([mean[swaps], mean[swaps], best[alone]])
-    first = np.lexsort((number, -gains))
-    return _Moves(who[first], target[who[first]], number[first])
+    by_gain = np.lexsort((number, -np.concatenate([mean[swaps], mean[swaps], best[alone]])))
+    return _Moves(vertex[by_gain], target[vertex[by_gain]], number[by_gain])
 
 
 def _rank(group: NDArray[np.integer], key: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -268,10 +374,3 @@ def _rank(group: NDArray[np.integer], key: NDArray[np.float64]) -> NDArray[np.in
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = rank_in_group(group[order])
     return rank
-
-
-def _spread(movers: int, room: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return a set with room for each mover, in turn."""
-    free = np.repeat(np.arange(len(room)), np.maximum(room, 0))
-    spread: NDArray[np.int64] = free[np.arange(movers) % len(free)]
-    return spread

@@ -1,9 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The files of a plan as the checker reads them: by the page docs/planner.md alone.
-
-The reader of plans (`files.py`) is not used, so that a mistake there cannot hide one in a plan.
-"""
+"""Plan files as the checker reads them: by docs/planner.md, without the reader of plans."""
 
 import hashlib
 import json
@@ -16,9 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.arrays import ArrayKind, ArraysError, read_npy
-from switchgnn.base.files import (
-    read_regular,
-)
+from switchgnn.base.files import read_regular
 from switchgnn.base.npz import read_npz
 from switchgnn.planner.errors import PlannerError
 
@@ -67,25 +62,17 @@ _REMEDY = "plan again"
 
 
 class PlanCheckError(PlannerError):
-    """A plan that does not do what it promises; the sentence names the first thing found."""
+    """A plan that breaks a promise; the message names the first violation."""
 
 
 @dataclass(frozen=True)
 class RawPlan:
-    """What the files of a plan hold.
+    """The content of the files of a plan."""
 
-    Attributes:
-        manifest: plan.json.
-        assignment: int32[V].
-        switch: the arrays of switch.npz; `entry_count` is filled in where it is missing.
-        workers: the arrays of each worker's file; `send_row_indptr` is filled in likewise.
-            `send_destination` is there from version 4 on, `left_forward` and `left_backward` in
-            plans that leave destinations to the hosts.
-    """
-
-    manifest: dict[str, Any]
-    assignment: NDArray[np.int32]
-    switch: Arrays
+    manifest: dict[str, Any]  # plan.json
+    assignment: NDArray[np.int32]  # [V]
+    switch: Arrays  # the arrays of switch.npz; `entry_count` is filled in where it is missing
+    # the arrays of each worker; `send_row_indptr` is filled in where it is missing
     workers: list[Arrays]
 
     @property
@@ -94,18 +81,14 @@ class RawPlan:
         return "left_forward" in self.workers[0]
 
 
-def require(holds: bool, problem: str) -> None:
-    """Raise PlanCheckError with that sentence unless it holds."""
+def require(holds: bool | np.bool_, problem: str) -> None:
+    """Raise PlanCheckError with that message unless the condition holds."""
     if not holds:
         raise PlanCheckError(problem)
 
 
 def read_raw_plan(folder: Path) -> RawPlan:
-    """Read all files and compare their digests.
-
-    Raises:
-        PlanCheckError: a file is missing, strange, or has another digest.
-    """
+    """Read all files and compare their digests."""
     manifest = read_raw_manifest(folder)
     try:
         workers, files = int(manifest["workers"]), dict(manifest["files"])
@@ -123,8 +106,7 @@ def read_raw_plan(folder: Path) -> RawPlan:
     parts = [_arrays(content[name], _WORKER, folder / name, _LEFT) for name in own]
     leaving = [name in part for part in parts for name in _LEFT]
     require(
-        all(leaving) or not any(leaving),
-        f"{folder}: only some files say what is left to the hosts",
+        all(leaving) or not any(leaving), f"{folder}: only some files say what is left to the hosts"
     )
     require(
         not any(leaving) or manifest["version"] >= _LEAVING,

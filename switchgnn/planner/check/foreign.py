@@ -1,9 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A plan that somebody else may have made is checked before it is used.
-
-The digests of a plan tell that its files belong together, not who has made them.
-"""
+"""Check plans of other users before use: digests do not show who made a plan."""
 
 import os
 import shutil
@@ -11,11 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from switchgnn.base.files import (
-    open_regular,
-    private_folder,
-    reason_to_distrust_place,
-)
+from switchgnn.base.files import open_regular, private_folder, reason_to_distrust_place
 from switchgnn.planner.check.files import PlanCheckError
 from switchgnn.planner.check.plan import check_plan
 from switchgnn.planner.errors import PlannerError
@@ -25,33 +18,15 @@ from switchgnn.planner.plan.files import is_plan_file
 _MOST_BYTES = 4 << 30
 
 
-_CHUNK = 1 << 20
-
-
 class ForeignPlanError(PlannerError):
-    """A plan that others may have made does not do what it promises, or cannot be read."""
+    """A plan of another user that fails the check or cannot be read."""
 
 
 @contextmanager
 def trusted_plan(
     folder: Path, say: Callable[[str], None], *, check: bool | None = None
 ) -> Iterator[Path]:
-    """Yield a folder with a plan that is one's own, or has been checked.
-
-    Args:
-        folder: of the plan.
-        say: called with a sentence if the plan is checked.
-        check: whether to check it; None: if others could have made or changed it.
-
-    Yields:
-        The folder itself, with no link in its path, or, while the block runs, a copy that nobody
-        can change any more.
-
-    Raises:
-        ForeignPlanError: the plan does not do what it promises, or has more than 4 GiB.
-        ForeignFolderError: there is no place for a copy that nobody else can change.
-        PlannerError: the folder cannot be read.
-    """
+    """Yield a folder with a plan of one's own or a checked copy."""
     # Who may write to where a link is could lead it elsewhere when its plan has been looked at.
     place = folder.resolve()
     reason = _reason(place, check=check)

@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The independent checker: does a plan on disk serve every boundary edge exactly once?
 
-It reads the files by their description in docs/planner.md and shares no code with what
-writes them. What it looks at, in this order: the files and their digests, the switch's part,
-the workers' parts, and the edges: those of the graph, or, without it, those that the workers
-believe in.
+It follows docs/planner.md and shares no code with the planner. Order: files and digests, the part
+of the switch, the parts of the workers, and the edges: those of the graph, or without a graph those
+in the workers' lists of neighbours.
 """
 
 from collections.abc import Iterator
@@ -28,45 +27,30 @@ from switchgnn.planner.check.switch import Deliveries, check_switch
 from switchgnn.planner.graphs.graph import Graph
 
 _PARTIAL = 2**31
+_FORWARD, _BACKWARD = "forward", "backward"
+_LOW = 0xFFFFFFFF
+# The first version in which partial sums are not among the predicted entries.
+_WITHOUT_PARTIAL_SUMS = 4
 
 
 @dataclass(frozen=True)
 class Packets:
-    """Which vertices the packets of the switch add up.
+    """The vertices that each packet adds up."""
 
-    Attributes:
-        indptr: int64[P + 1], rows of each packet, in the order of Deliveries.
-        vertex: int64[...], the vertices.
-    """
-
-    indptr: NDArray[np.int64]
-    vertex: NDArray[np.int64]
+    indptr: NDArray[np.int64]  # [P + 1], rows of each packet, in the order of Deliveries
+    vertex: NDArray[np.int64]  # [...]
 
 
 @dataclass(frozen=True)
-class Neighbours:
-    """The edges that the workers believe in: one row per contribution, C rows.
-
-    Attributes:
-        block: int64[C].
-        source: int64[C].
-        destination: int64[C].
-    """
+class Edges:
+    """Edges and the blocks that serve them, one row each; `key` is source << 32 | destination."""
 
     block: NDArray[np.int64]
-    source: NDArray[np.int64]
-    destination: NDArray[np.int64]
+    key: NDArray[np.int64]
 
 
-def check_workers(plan: RawPlan, deliveries: Deliveries) -> tuple[Packets, Neighbours]:
-    """Check what every worker owns, sends and receives.
-
-    Returns:
-        What their packets carry, and the edges in their lists of neighbours.
-
-    Raises:
-        PlanCheckError: the first thing that is wrong.
-    """
+def check_workers(plan: RawPlan, deliveries: Deliveries) -> tuple[Packets, Edges]:
+    """Check what every worker owns, sends and receives."""
     for worker, part in enumerate(plan.workers):
         _check_shapes(worker, part, plan.manifest["blocks"])
         own = np.flatnonzero(plan.assignment == worker)
@@ -89,7 +73,7 @@ def _check_shapes(worker: int, part: Arrays, blocks: int) -> None:
         array = part[name]
         right = len(array) == rows + 1 and array[0] == 0 and array[-1] == total
         require(
-            right and bool(np.all(np.diff(array) >= 0)),
+            right and np.all(np.diff(array) >= 0),
             f"worker {worker}: {name} does not rise from 0 to {total} in {rows} steps",
         )
     for names, rows in (
@@ -101,21 +85,17 @@ def _check_shapes(worker: int, part: Arrays, blocks: int) -> None:
             require(len(part[name]) == rows, f"worker {worker}: {name} has a wrong length")
     for name in ("send_row", "receive_row"):
         inside = (part[name] >= 0) & (part[name] < len(part["vertices"]))
-        require(bool(np.all(inside)), f"worker {worker}: {name} is beyond its vertices")
+        require(np.all(inside), f"worker {worker}: {name} is beyond its vertices")
 
 
 def rows_left(plan: RawPlan, name: str) -> NDArray[np.bool_]:
-    """Return bool[V], the destinations of a direction that are left to the hosts.
-
-    Raises:
-        PlanCheckError: a worker leaves what it does not hold, or a row twice.
-    """
+    """Return bool[V], the destinations of a direction that are left to the hosts."""
     left = np.zeros(len(plan.assignment), dtype=np.bool_)
     for worker, part in enumerate(plan.workers):
         rows = part.get(f"left_{name}", np.zeros(0, dtype=np.int64))
-        inside = bool(np.all((rows >= 0) & (rows < len(part["vertices"]))))
+        inside = np.all((rows >= 0) & (rows < len(part["vertices"])))
         require(inside, f"worker {worker}: left_{name} is beyond its vertices")
-        ascending = bool(np.all(np.diff(rows) > 0))
+        ascending = np.all(np.diff(rows) > 0)
         require(ascending, f"worker {worker}: left_{name} is not ascending")
         left[part["vertices"][rows]] = True
     return left
@@ -127,7 +107,7 @@ def _check_receives(plan: RawPlan, worker: int, part: Arrays) -> None:
     named = np.array_equal(part["vertices"][part["receive_row"]], vertex)
     require(named, f"worker {worker}: receive_row and receive_vertex differ")
     key = (_blocks(part["receive_indptr"]) << 32) | vertex
-    require(bool(np.all(np.diff(key) > 0)), f"worker {worker}: receive_vertex is not ascending")
+    require(np.all(np.diff(key) > 0), f"worker {worker}: receive_vertex is not ascending")
     mine = switch["result_worker"] == worker
     sums = (switch["result_block"][mine].astype(np.int64) << 32) | switch["result_vertex"][mine]
     order = np.argsort(sums)
@@ -154,9 +134,9 @@ def _check_sends(plan: RawPlan, deliveries: Deliveries) -> Packets:
         place = np.searchsorted(source_ids, ids)
         known = place < len(source_ids)
         known[known] = source_ids[place[known]] == ids[known]
-        require(bool(np.all(known)), f"worker {worker} sends what the switch does not know")
+        require(np.all(known), f"worker {worker} sends what the switch does not know")
         require(
-            bool(np.all(source_worker[place] == worker)),
+            np.all(source_worker[place] == worker),
             f"worker {worker} sends a packet that the switch takes from another worker only",
         )
         keys.append((_blocks(part["send_indptr"]) << 32) | ids)
@@ -178,7 +158,7 @@ def _check_sends(plan: RawPlan, deliveries: Deliveries) -> Packets:
         raise PlanCheckError(
             f"packet {deliveries.packet_id[at]} of block {deliveries.packet_block[at]} adds up "
             f"{carried[order][at]} vertices, but the switch takes it with Count "
-            f"{deliveries.packet_count[at]}",
+            f"{deliveries.packet_count[at]}"
         )
     if addressed:
         _check_addressed(plan, deliveries, np.concatenate(addressed)[order])
@@ -210,101 +190,64 @@ def _check_carried(
     carrying: NDArray[np.int64],
     indptr: NDArray[np.int64],
 ) -> None:
-    require(bool(np.all(carried > 0)), f"worker {worker} sends a packet that carries nothing")
+    require(np.all(carried > 0), f"worker {worker} sends a packet that carries nothing")
     plain = ids < _PARTIAL
-    require(bool(np.all(carried[plain] == 1)), f"worker {worker} adds to a packet of one vertex")
+    require(np.all(carried[plain] == 1), f"worker {worker} adds to a packet of one vertex")
     named = np.array_equal(carrying[indptr[:-1][plain]], ids[plain])
     require(named, f"worker {worker}: send_row and send_source differ")
     pairs = np.sort((np.repeat(np.arange(len(ids)), carried) << 32) | carrying)
-    require(bool(np.all(np.diff(pairs) != 0)), f"worker {worker} adds a row twice to a packet")
+    require(np.all(np.diff(pairs) != 0), f"worker {worker} adds a row twice to a packet")
 
 
-def _neighbours(plan: RawPlan) -> Neighbours:
-    blocks, sources, destinations = [], [], []
+def _neighbours(plan: RawPlan) -> Edges:
+    blocks, keys = [], []
     for worker, part in enumerate(plan.workers):
         source = part["neighbour_vertex"].astype(np.int64)
         counts = np.diff(part["neighbour_indptr"])
-        require(bool(np.all(source < len(plan.assignment))), f"worker {worker}: no such neighbour")
+        require(np.all(source < len(plan.assignment)), f"worker {worker}: no such neighbour")
         require(
             np.array_equal(plan.assignment[source], part["neighbour_worker"]),
             f"worker {worker} believes that a neighbour belongs to another worker than it does",
         )
         ascending = (np.repeat(np.arange(len(counts)), counts) << 32) | source
-        require(
-            bool(np.all(np.diff(ascending) > 0)), f"worker {worker}: neighbours are not ascending"
-        )
+        require(np.all(np.diff(ascending) > 0), f"worker {worker}: neighbours are not ascending")
         blocks.append(np.repeat(_blocks(part["receive_indptr"]), counts))
-        destinations.append(np.repeat(part["receive_vertex"].astype(np.int64), counts))
-        sources.append(source)
-    return Neighbours(np.concatenate(blocks), np.concatenate(sources), np.concatenate(destinations))
+        destination = np.repeat(part["receive_vertex"].astype(np.int64), counts)
+        keys.append((source << 32) | destination)
+    return Edges(np.concatenate(blocks), np.concatenate(keys))
 
 
 def _blocks(indptr: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the block of each row."""
     return np.repeat(np.arange(1, len(indptr), dtype=np.int64), np.diff(indptr))
-
-
-_FORWARD, _BACKWARD = "forward", "backward"
-_LOW = 0xFFFFFFFF
-# The first version in which they are not among the predicted entries.
-_WITHOUT_PARTIAL_SUMS = 4
 
 
 @dataclass(frozen=True)
 class CheckedPlan:
-    """A plan that was found to be right.
-
-    Attributes:
-        workers: their number.
-        blocks: their number.
-        packets: sent by all workers in all blocks.
-        sums: received by all workers in all blocks.
-        edges: boundary edges that the switch serves, those of each direction that has blocks of
-            its own.
-    """
+    """A plan that passed the check."""
 
     workers: int
     blocks: int
-    packets: int
-    sums: int
-    edges: int
+    packets: int  # sent by all workers in all blocks
+    sums: int  # received by all workers in all blocks
+    edges: int  # served boundary edges of each direction that has blocks of its own
 
 
 @dataclass(frozen=True)
 class _Blocks:
-    """The blocks of a direction."""
-
     name: str
     first: int
     last: int
-
-
-@dataclass(frozen=True)
-class _Served:
-    """Edges and the blocks that serve them, one row each; `key` is source << 32 | destination."""
-
-    block: NDArray[np.int64]
-    key: NDArray[np.int64]
 
 
 def check_plan(folder: str | Path, graph: Graph | None = None) -> CheckedPlan:
     """Check everything that a plan promises.
 
     Every boundary edge is served once, in one block, by one packet, or its destination is left to
-    the hosts, with all its edges; no slot is used twice in
-    a block or lies outside its bank; every slot's expected count is what its packets carry;
-    every worker holds, sends and receives what is its own, and knows its neighbours.
+    the hosts with all its edges. No slot is used twice in a block or lies outside its bank. Every
+    expected count matches its packets. Every worker holds, sends and receives its own, and knows
+    its neighbours.
 
-    Args:
-        folder: the plan.
-        graph: what it is for. Without it the switch and the workers have to agree on the edges,
-            but nothing tells whether those are the edges of the graph.
-
-    Returns:
-        How large it is.
-
-    Raises:
-        PlanCheckError: the first thing that is wrong.
+    Without the graph, the switch and the workers only have to agree on the edges.
     """
     try:
         return _check(read_raw_plan(Path(folder)), graph)
@@ -313,7 +256,7 @@ def check_plan(folder: str | Path, graph: Graph | None = None) -> CheckedPlan:
 
 
 def name_of_graph(folder: str | Path) -> str:
-    """Return what the plan calls its graph; a file's is its name without folder and ending."""
+    """Return the plan's name for its graph."""
     try:
         return str(read_raw_manifest(Path(folder))["graph"]["name"])
     except (KeyError, TypeError) as error:
@@ -325,8 +268,8 @@ def _check(plan: RawPlan, graph: Graph | None) -> CheckedPlan:
         _check_graph(plan, graph)
     _check_assignment(plan)
     deliveries = check_switch(plan)
-    packets, neighbours = check_workers(plan, deliveries)
-    served, believed = _served(plan, deliveries, packets), _believed(neighbours)
+    packets, believed = check_workers(plan, deliveries)
+    served = _served(plan, deliveries, packets)
     directions = list(_directions(plan))
     forward = _believed_edges(plan, believed) if graph is None else _edges_of(plan, graph)
     edges = 0
@@ -360,21 +303,14 @@ def _check_assignment(plan: RawPlan) -> None:
     workers, assignment = len(plan.workers), plan.assignment
     fits = len(assignment) == plan.manifest["graph"]["vertices"]
     require(fits, "assignment.npy does not fit the graph")
-    inside = bool(np.all((assignment >= 0) & (assignment < workers)))
+    inside = np.all((assignment >= 0) & (assignment < workers))
     require(inside, f"assignment.npy names a worker outside 0..{workers - 1}")
 
 
 def _check_left(
     plan: RawPlan, blocks: _Blocks, left: NDArray[np.bool_], boundary: NDArray[np.int64] | None
 ) -> None:
-    """Raise unless what is left to the hosts has edges, and no sum of the switch in the blocks.
-
-    Args:
-        plan: the plan.
-        blocks: of the direction.
-        left: bool[V], the destinations that are left.
-        boundary: the keys of all boundary edges; None where nobody knows those that are left.
-    """
+    """Raise unless destinations left to the hosts have edges, and no sum in these blocks."""
     block, vertex = plan.switch["result_block"], plan.switch["result_vertex"].astype(np.int64)
     here = (block >= blocks.first) & (block <= blocks.last)
     both = vertex[here][left[vertex[here]]]
@@ -392,7 +328,7 @@ def _check_left(
 
 
 def _check_no_others_left(plan: RawPlan) -> None:
-    """Raise if something is left of a direction that the plan does not have, or nothing at all."""
+    """Raise if destinations are left in a direction without blocks, or if none are left."""
     left = {name: bool(rows_left(plan, name).any()) for name in (_FORWARD, _BACKWARD)}
     for name, any_left in left.items():
         known = not any_left or name in plan.manifest["directions"]
@@ -420,17 +356,15 @@ def _directions(plan: RawPlan) -> Iterator[tuple[list[str], int, int]]:
 
 
 def _edges_of(plan: RawPlan, graph: Graph) -> NDArray[np.int64]:
-    """Return the keys of all boundary edges of a graph, ascending."""
     tail = np.repeat(np.arange(graph.vertices), np.diff(graph.indptr))
     crosses = plan.assignment[tail] != plan.assignment[graph.indices]
     return np.sort((tail[crosses] << 32) | graph.indices[crosses].astype(np.int64))
 
 
-def _believed_edges(plan: RawPlan, believed: _Served) -> NDArray[np.int64]:
-    """Return the keys of the edges that the workers expect in one direction, ascending, as forward.
+def _believed_edges(plan: RawPlan, believed: Edges) -> NDArray[np.int64]:
+    """Return the keys of the edges that the workers expect, ascending, as forward edges.
 
-    What they expect more than once is found when they are compared with it. Where something is
-    left to the hosts, what is expected backward may be left forward, so that counts as well.
+    Where destinations are left to the hosts, both directions count: an edge may be left in one.
     """
     directions = plan.manifest["directions"]
     if plan.leaves_any and len(directions) > 1:
@@ -441,8 +375,7 @@ def _believed_edges(plan: RawPlan, believed: _Served) -> NDArray[np.int64]:
     return keys if name == _FORWARD else _reversed(keys)
 
 
-def _believed_in(plan: RawPlan, believed: _Served, name: str) -> NDArray[np.int64]:
-    """Return the keys of the edges that the workers expect in a direction, ascending."""
+def _believed_in(plan: RawPlan, believed: Edges, name: str) -> NDArray[np.int64]:
     directions = plan.manifest["directions"]
     first, last = directions[name]["first_block"], directions[name]["last_block"]
     keys = np.unique(believed.key[(believed.block >= first) & (believed.block <= last)])
@@ -459,8 +392,8 @@ def _reversed(keys: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.sort(((keys & _LOW) << 32) | (keys >> 32))
 
 
-def _served(plan: RawPlan, deliveries: Deliveries, packets: Packets) -> _Served:
-    """Return what the switch adds: each vertex in a packet, for each destination of the packet."""
+def _served(plan: RawPlan, deliveries: Deliveries, packets: Packets) -> Edges:
+    """Return the additions of the switch: each vertex of a packet, for each of its destinations."""
     rows = np.diff(packets.indptr)[deliveries.packet]
     # Both counts agree already, so this is what the slots expect: it cannot run away.
     total = np.concatenate([[0], np.cumsum(rows)])
@@ -469,15 +402,10 @@ def _served(plan: RawPlan, deliveries: Deliveries, packets: Packets) -> _Served:
     result = np.repeat(deliveries.result, rows)
     destination = plan.switch["result_vertex"][result].astype(np.int64)
     block = plan.switch["result_block"][result].astype(np.int64)
-    return _Served(block, (source << 32) | destination)
+    return Edges(block, (source << 32) | destination)
 
 
-def _believed(neighbours: Neighbours) -> _Served:
-    return _Served(neighbours.block, (neighbours.source << 32) | neighbours.destination)
-
-
-def _check_edges(boundary: NDArray[np.int64], served: _Served, blocks: _Blocks, who: str) -> None:
-    """Raise unless the blocks serve exactly the boundary edges."""
+def _check_edges(boundary: NDArray[np.int64], served: Edges, blocks: _Blocks, who: str) -> None:
     name = blocks.name
     inside = (served.block >= blocks.first) & (served.block <= blocks.last)
     keys = np.sort(served.key[inside])
@@ -486,17 +414,13 @@ def _check_edges(boundary: NDArray[np.int64], served: _Served, blocks: _Blocks, 
     twice = keys[1:][keys[1:] == keys[:-1]]
     strange = np.setdiff1d(keys, boundary)
     missing = np.setdiff1d(boundary, keys)
-    for found, problem in (
-        (strange, "which is no boundary edge"),
-        (twice, "more than once"),
-    ):
+    for found, problem in ((strange, "which is no boundary edge"), (twice, "more than once")):
         if len(found):
             raise PlanCheckError(f"{name}: {who} the edge {_edge(found[0])} {problem}")
     raise PlanCheckError(f"{name}: nobody serves the edge {_edge(missing[0])}, though {who} others")
 
 
-def _check_same_blocks(served: _Served, believed: _Served) -> None:
-    """Raise unless switch and workers put every edge into the same block."""
+def _check_same_blocks(served: Edges, believed: Edges) -> None:
     one, other = np.lexsort((served.key, served.block)), np.lexsort((believed.key, believed.block))
     same = np.array_equal(served.key[one], believed.key[other])
     same = same and np.array_equal(served.block[one], believed.block[other])
@@ -504,22 +428,8 @@ def _check_same_blocks(served: _Served, believed: _Served) -> None:
 
 
 def _check_prediction(
-    plan: RawPlan,
-    deliveries: Deliveries,
-    blocks: _Blocks,
-    *,
-    whole: NDArray[np.int64],
-    known: bool,
+    plan: RawPlan, deliveries: Deliveries, blocks: _Blocks, *, whole: NDArray[np.int64], known: bool
 ) -> None:
-    """Raise unless the manifest counts what there is.
-
-    Args:
-        plan: the plan.
-        deliveries: what the switch adds where.
-        blocks: of the direction.
-        whole: the keys of its boundary edges, with those that are left to the hosts.
-        known: whether those are there as well.
-    """
     name, first, last = blocks.name, blocks.first, blocks.last
     said: dict[str, Any] = plan.manifest["directions"][name]["prediction"]
     source, destination = whole >> 32, whole & _LOW

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Does the switch's part of a plan agree with itself? A step of the checker."""
+"""The checker of the part of the switch, and of the parts of leaves and spines."""
 
 import re
 from collections.abc import Iterable
@@ -21,29 +21,17 @@ _PARTIAL = 2**31
 
 @dataclass(frozen=True)
 class Deliveries:
-    """What the switch adds where: one row per packet and destination, D rows.
+    """All additions of the switch: one row per packet and destination, D rows."""
 
-    Attributes:
-        packet: int64[D], the packet's place in `packet_block` and `packet_id`.
-        result: int64[D], the place of the destination among the results.
-        packet_block: int64[P], ascending with packet_id.
-        packet_id: int64[P], the id on the wire.
-        packet_count: int64[P], the Count it must carry.
-    """
-
-    packet: NDArray[np.int64]
-    result: NDArray[np.int64]
-    packet_block: NDArray[np.int64]
-    packet_id: NDArray[np.int64]
-    packet_count: NDArray[np.int64]
+    packet: NDArray[np.int64]  # [D], the place of the packet in `packet_block` and `packet_id`
+    result: NDArray[np.int64]  # [D], the place of the destination among the results
+    packet_block: NDArray[np.int64]  # [P], ascending with packet_id
+    packet_id: NDArray[np.int64]  # [P], the id on the wire
+    packet_count: NDArray[np.int64]  # [P], the Count of the packet
 
 
 def check_switch(plan: RawPlan) -> Deliveries:
-    """Check entries, slots, counts and owners; return what goes where.
-
-    Raises:
-        PlanCheckError: the first thing that is wrong.
-    """
+    """Check entries, slots, counts and owners; return the additions."""
     switch = plan.switch
     _check_lengths(switch)
     _check_sources(plan)
@@ -60,7 +48,7 @@ def check_switch(plan: RawPlan) -> Deliveries:
         at = entry[lost[0]]
         raise PlanCheckError(
             f"source {switch['entry_source'][at]} adds to slot {switch['entry_slot'][at].max()} of "
-            f"bank {bank[lost[0]]} in block {switch['entry_block'][at]}, which is nobody's",
+            f"bank {bank[lost[0]]} in block {switch['entry_block'][at]}, which is nobody's"
         )
     agree = switch["entry_expected"][entry, bank] == switch["result_expected"][result]
     _require_all(agree, entry, switch, "expects another count of its slot than its result does")
@@ -90,15 +78,15 @@ def _check_lengths(switch: Arrays) -> None:
 def _check_sources(plan: RawPlan) -> None:
     ids = plan.switch["source_vertex"].astype(np.int64)
     owner = plan.switch["source_worker"].astype(np.int64)
-    require(bool(np.all(np.diff(ids) > 0)), "switch.npz: source_vertex is not ascending")
+    require(np.all(np.diff(ids) > 0), "switch.npz: source_vertex is not ascending")
     plain = ids < _PARTIAL
-    require(bool(np.all(ids[plain] < len(plan.assignment))), "a source is no vertex of the graph")
+    require(np.all(ids[plain] < len(plan.assignment)), "a source is no vertex of the graph")
     wrong = np.flatnonzero(plan.assignment[ids[plain]] != owner[plain])
     if len(wrong):
         vertex = ids[plain][wrong[0]]
         raise PlanCheckError(f"source {vertex} has another owner in the switch")
     workers = len(plan.workers)
-    require(bool(np.all(owner < workers)), f"a source belongs to no worker of 0..{workers - 1}")
+    require(np.all(owner < workers), f"a source belongs to no worker of 0..{workers - 1}")
 
 
 def _check_results(plan: RawPlan) -> None:
@@ -108,16 +96,16 @@ def _check_results(plan: RawPlan) -> None:
     _check_blocks(block, manifest["blocks"], "a result")
     lanes = manifest.get("lanes", 32)
     require(lanes in _LANES, f"plan.json: no frame carries {lanes} numbers")
-    require(bool(np.all(bank < _BANKS)), f"a result is in a bank beyond {_BANKS - 1}")
+    require(np.all(bank < _BANKS), f"a result is in a bank beyond {_BANKS - 1}")
     if manifest["strategy"]["blocks"] != "strawman":
         per_bank = -(-manifest["slots"] // _BANKS)
         require(manifest["slots_per_bank"] == per_bank, "plan.json: slots_per_bank is not slots/8")
         over = _leaves_and_spines(plan)
-        inside = bool(over) or bool(np.all(slot < per_bank))
+        inside = bool(over) or np.all(slot < per_bank)
         require(inside, f"a result is in a slot beyond {per_bank - 1}")
         wide = max(1, lanes // 32)
         beside = f"a slot of {lanes} numbers begins inside of another one"
-        require(bool(np.all(bank % wide == 0)), beside)
+        require(np.all(bank % wide == 0), beside)
         if not over:
             fullest = int(np.bincount(block).max(initial=0))
             require(
@@ -125,19 +113,18 @@ def _check_results(plan: RawPlan) -> None:
                 f"a block has {fullest} destinations for {manifest['slots']} slots",
             )
     keys = _result_key(block, bank, slot)
-    require(bool(np.all(np.diff(keys) >= 0)), "switch.npz: results are not sorted")
-    require(bool(np.all(np.diff(keys) != 0)), "two destinations of one block share a slot")
-    require(bool(np.all(vertex < len(plan.assignment))), "a result is for no vertex of the graph")
+    require(np.all(np.diff(keys) >= 0), "switch.npz: results are not sorted")
+    require(np.all(np.diff(keys) != 0), "two destinations of one block share a slot")
+    require(np.all(vertex < len(plan.assignment)), "a result is for no vertex of the graph")
     owns = plan.assignment[vertex] == switch["result_worker"]
     if not np.all(owns):
         wrong = vertex[np.argmin(owns)]
         raise PlanCheckError(f"the sum of vertex {wrong} goes to a wrong worker")
     pairs = np.sort((block << 32) | vertex)
-    require(bool(np.all(np.diff(pairs) != 0)), "a vertex has two results in one block")
+    require(np.all(np.diff(pairs) != 0), "a vertex has two results in one block")
 
 
 def _leaves_and_spines(plan: RawPlan) -> tuple[int, int] | None:
-    """Return the leaves and spines that the blocks are for; None: for one switch."""
     name = str(plan.manifest["strategy"]["blocks"])
     found = re.fullmatch(r"[a-z-]+:([1-9]\d{0,2}):(\d{1,3})", name)
     require(":" not in name or found is not None, "plan.json: the blocks have a strange name")
@@ -147,13 +134,6 @@ def _leaves_and_spines(plan: RawPlan) -> tuple[int, int] | None:
 def _check_leaves_and_spines(
     plan: RawPlan, source: NDArray[np.integer], result: NDArray[np.int64]
 ) -> None:
-    """Check the slots that each switch needs in a block.
-
-    Args:
-        plan: the plan.
-        source: integers[C], the Src_id of each contribution.
-        result: int64[C], the place of its destination among the results.
-    """
     over = _leaves_and_spines(plan)
     if over is None:
         return
@@ -182,7 +162,7 @@ def _check_leaves_and_spines(
 
 
 def _check_entries(plan: RawPlan) -> NDArray[np.int64]:
-    """Check keys, hops and counts of the entries; return the packet that each serves, int64[K]."""
+    """Check keys, hops and counts of the entries; return the packet of each, int64[K]."""
     switch = plan.switch
     block, source = switch["entry_block"].astype(np.int64), switch["entry_source"]
     hop, last = switch["entry_hop"].astype(np.int64), switch["entry_last"]
@@ -190,7 +170,7 @@ def _check_entries(plan: RawPlan) -> NDArray[np.int64]:
     known = _find(switch["source_vertex"].astype(np.int64), source.astype(np.int64)) >= 0
     _require_all(known, np.arange(len(source)), switch, "is not among the sources")
     key = (block << 32) | source
-    require(bool(np.all(np.diff(key) >= 0)), "switch.npz: entries are not sorted")
+    require(np.all(np.diff(key) >= 0), "switch.npz: entries are not sorted")
     new = np.diff(key, prepend=-1) != 0
     ends = np.append(new[1:], True)[: len(new)]
     right = np.where(new, hop == 0, hop == np.append(0, hop[:-1])[: len(hop)] + 1)
@@ -215,24 +195,23 @@ def _check_counts(switch: Arrays, entry: NDArray[np.int64], result: NDArray[np.i
         raise PlanCheckError(
             f"the slot of vertex {switch['result_vertex'][at]} in block "
             f"{switch['result_block'][at]} expects {switch['result_expected'][at]}, but its "
-            f"packets carry {arriving[at]}",
+            f"packets carry {arriving[at]}"
         )
 
 
 def _check_blocks(block: NDArray[np.int64], blocks: int, what: str) -> None:
-    inside = bool(np.all((block >= 1) & (block <= blocks)))
+    inside = np.all((block >= 1) & (block <= blocks))
     require(inside, f"{what} is of a block outside 1..{blocks}")
 
 
 def _require_all(
     holds: NDArray[np.bool_], entry: NDArray[np.int64], switch: Arrays, problem: str
 ) -> None:
-    """Raise with the source and block of the first entry for which it does not hold."""
     if np.all(holds):
         return
     at = entry[np.argmin(holds)]
     raise PlanCheckError(
-        f"source {switch['entry_source'][at]} of block {switch['entry_block'][at]} {problem}",
+        f"source {switch['entry_source'][at]} of block {switch['entry_block'][at]} {problem}"
     )
 
 
@@ -263,13 +242,10 @@ Destination = tuple[int, int]
 def check_leaf_spine(plan: Plan, parts: LeafSpineParts) -> None:
     """Check that leaves and spines add what the plan's single switch adds, each edge once.
 
-    Every contribution of the plan is made in its worker's leaf; what is not complete there goes
-    up as one partial sum, which the spine takes from that leaf with that Count, for that
-    destination only; every sum is complete in one switch and goes to its worker; no slot is
-    used twice in a block; and recalls, fetches and fetched features find their way.
-
-    Raises:
-        PlanCheckError: the first thing that is wrong.
+    Every contribution is made in its worker's leaf. An incomplete sum goes up as one partial sum,
+    which the spine accepts from that leaf, with that Count, for that destination only. Every sum is
+    complete in one switch and goes to its worker. No slot is used twice in a block. Recalls,
+    fetches and fetched features find their way.
     """
     leaf_of = parts.leaf_spine.leaf_of_worker
     for part in parts.switches:
@@ -297,7 +273,7 @@ def _check_slots(plan: Plan, part: LeafSpinePart) -> None:
     keys = list(zip(switch.result_block, switch.result_bank, switch.result_slot, strict=True))
     require(keys == sorted(set(keys)), "two destinations of a block share a slot of a switch")
     per_bank = -(-plan.manifest.slots // _BANKS)
-    require(bool(np.all(switch.result_slot < per_bank)), f"a slot is beyond {per_bank - 1}")
+    require(np.all(switch.result_slot < per_bank), f"a slot is beyond {per_bank - 1}")
     expected: dict[tuple[int, int], int] = {}
     for block, _, vertex, count in _contributions(switch):
         expected[block, vertex] = expected.get((block, vertex), 0) + count
@@ -306,7 +282,6 @@ def _check_slots(plan: Plan, part: LeafSpinePart) -> None:
 
 
 def _contributions(switch: SwitchPart) -> set[Contribution]:
-    """Return all that a switch adds, and check that nothing is added twice."""
     place = {
         key: at
         for at, key in enumerate(
@@ -340,7 +315,7 @@ def _check_leaf_sources(leaf: LeafSpinePart, owner: dict[int, int]) -> None:
 
 
 def _partial_sums(parts: LeafSpineParts) -> dict[tuple[int, int, int], tuple[int, int, int]]:
-    """Return what goes up: (spine, block, Src_id) to (leaf, destination, Count)."""
+    """Map (spine, block, Src_id) of each partial sum to (leaf, destination, Count)."""
     up: dict[tuple[int, int, int], tuple[int, int, int]] = {}
     for leaf in parts.leaves:
         switch = leaf.switch

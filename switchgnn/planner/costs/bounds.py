@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What no plan for an assignment can beat, and what the others would send."""
+"""Lower bounds for any plan of an assignment, and the packets of other ways."""
 
 from dataclasses import dataclass
 
@@ -22,15 +22,10 @@ MATCHING_EDGES = 20_000_000
 
 @dataclass(frozen=True, eq=False)
 class Packets:
-    """Data packets of one exchange per fragment.
+    """Data packets of one exchange per fragment."""
 
-    Attributes:
-        up: int64[W], sent by each worker.
-        down: int64[W], received by each worker.
-    """
-
-    up: NDArray[np.int64]
-    down: NDArray[np.int64]
+    up: NDArray[np.int64]  # [W], sent by each worker
+    down: NDArray[np.int64]  # [W], received by each worker
 
     @property
     def total(self) -> int:
@@ -39,26 +34,21 @@ class Packets:
 
 
 def host_based(boundary: BoundaryEdges, workers: int) -> Packets:
-    """Return one copy of each source for each other worker that needs it, up and down."""
+    """Count one copy of each source for each other worker that needs it, up and down."""
     sender, receiver = boundary.host_copies()
     return Packets(_count(sender, workers), _count(receiver, workers))
 
 
 def once_each(boundary: BoundaryEdges, workers: int) -> Packets:
-    """Return the least if sources are multicast: each once up, each destination once down."""
+    """Count the least with multicast: each source once up, each destination once down."""
     return multicast_packets(boundary, np.ones(len(boundary), dtype=np.int32), workers)
 
 
 def least_with_partial_sums(boundary: BoundaryEdges, workers: int) -> Packets | None:
-    """Return the fewest packets if workers may also send partial sums of their own.
+    """Count the fewest packets if workers may also send partial sums of their own.
 
-    Up, every boundary edge is served by its source or by its worker's partial sum for the
-    destination. So a worker sends at least the minimum vertex cover of its edges, which is as
-    large as their maximum matching (König). Blocks can only add to that: the covers of all
-    blocks together are a cover. Down, each destination comes at least once.
-
-    Returns:
-        None where the matching would have too many edges.
+    Up, a worker sends at least the minimum vertex cover of its edges, as large as their maximum
+    matching (König); blocks can only add to that. Down, each destination comes at least once.
     """
     if len(boundary) > MATCHING_EDGES:
         return None
@@ -76,19 +66,7 @@ def least_with_partial_sums(boundary: BoundaryEdges, workers: int) -> Packets | 
 
 
 def multicast_packets(boundary: BoundaryEdges, block: NDArray[np.integer], workers: int) -> Packets:
-    """Count packets when every edge is served by the feature of its source.
-
-    Each source goes up once in each of its blocks, each destination comes down once in each of its
-    own.
-
-    Args:
-        boundary: the boundary edges, length E.
-        block: int32[E], the block of each.
-        workers: their number.
-
-    Returns:
-        The packets up and down of each worker, per fragment.
-    """
+    """Count each source once up and each destination once down in each of its blocks, int32[E]."""
     up = distinct_pairs(block, boundary.source)[1]
     down = distinct_pairs(block, boundary.destination)[1]
     return Packets(
@@ -103,36 +81,20 @@ def _count(owner: NDArray[np.integer], workers: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """One exchange with the strawman, per fragment.
+    """One exchange with the strawman, per fragment."""
 
-    Attributes:
-        packets: sources up; sums and overflowed contributions down.
-        sums: those that had a slot.
-        overflowed: contributions that found no slot free and went on as they came.
-    """
-
-    packets: Packets
-    sums: int
-    overflowed: int
+    packets: Packets  # sources up; sums and overflowed contributions down
+    sums: int  # those that had a slot
+    overflowed: int  # contributions without a free slot, which pass unchanged
 
 
 def simulate_pool(boundary: BoundaryEdges, slots: int, workers: int, seed: int) -> Pool:
-    """Play one exchange: all sources in a random order, destinations compete for the slots.
+    """Simulate one exchange: sources in a random order, destinations compete for the slots.
 
-    A source's contributions arrive together, by ascending destination. The first
-    contribution to a destination that finds a slot free takes it; from then on all are added;
-    with the last one the sum leaves and the slot is free. A contribution without a slot goes
-    to the worker of its destination. The switch of the product has a pool for each bank; here
-    is one for all, so this one overflows a little less.
-
-    Args:
-        boundary: the boundary edges.
-        slots: of the whole switch.
-        workers: their number.
-        seed: of the order.
-
-    Returns:
-        The packets, and how many contributions found no slot.
+    The contributions of a source arrive together, by ascending destination. The first one that
+    finds a free slot takes it for its destination; the last one frees it. Contributions without a
+    slot go to the worker of their destination. The product has a pool for each bank and overflows
+    slightly more than this single pool.
     """
     sources, source = number_ids(boundary.source)
     destinations, destination = number_ids(boundary.destination)
@@ -152,7 +114,7 @@ def simulate_pool(boundary: BoundaryEdges, slots: int, workers: int, seed: int) 
 
 
 def arrival_order(sources: int, seed: int) -> NDArray[np.int64]:
-    """Return the sources, numbered by their ids, in the order in which they arrive: int64[N]."""
+    """Return the sources in order of arrival, numbered by their ids: int64[N]."""
     return np.random.default_rng(seed).permutation(sources)
 
 
@@ -164,15 +126,7 @@ def _play(
     fan_in: NDArray[np.int64],
     slots: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return for each destination the sums that leave the switch, 0 or 1, and what overflows.
-
-    Args:
-        order: int64[N], the sources as they arrive.
-        indptr: int64[N + 1].
-        destination: int32[E], those of the first source, then of the second, and so on.
-        fan_in: int64[D].
-        slots: how many are free.
-    """
+    """Return the sums of each destination that leave the switch, 0 or 1, and the overflows."""
     sums = np.zeros(len(fan_in), dtype=np.int64)
     overflowed = np.zeros(len(fan_in), dtype=np.int64)
     left = fan_in.copy()

@@ -19,37 +19,24 @@ from switchgnn.planner.strategies import ORDER_STRATEGIES, OrderStrategy
 
 @dataclass(frozen=True, eq=False)
 class Arrivals:
-    """The packets of all blocks in the order in which they reach the switch.
+    """The packets of all blocks in the order in which they reach the switch."""
 
-    Attributes:
-        block: int32[S], ascending; the place of a packet among those of its block is its turn.
-        packet: int64[E], for each served edge (or partial sum) the packet that serves it.
-        result: int64[E], and the sum that it contributes to, numbered from 0 without gaps
-            over all blocks.
-    """
-
+    # [S], ascending; the place of a packet among those of its block is its turn
     block: NDArray[np.int32]
-    packet: NDArray[np.int64]
+    packet: NDArray[np.int64]  # [E], the packet that serves each edge (or partial sum)
+    # [E], the sum that it contributes to, from 0 without gaps over all blocks
     result: NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Flow:
-    """What happens over time; the steps of a block follow those of the block before it.
+    """Queue and slots over time; the steps of a block follow those of the block before it."""
 
-    Attributes:
-        completion: int64[B], z of each block: the steps until the last sum has left.
-        largest_queue: int64[B], the largest Q(t) of each block.
-        block_indptr: int64[B + 1], the steps of each block in the arrays below.
-        queue: int64[T], Q(t): sums that wait to leave after step t.
-        occupancy: int64[T], slots that hold an unfinished sum after step t.
-    """
-
-    completion: NDArray[np.int64]
-    largest_queue: NDArray[np.int64]
-    block_indptr: NDArray[np.int64]
-    queue: NDArray[np.int64]
-    occupancy: NDArray[np.int64]
+    completion: NDArray[np.int64]  # [B], z of each block: the steps until the last sum has left
+    largest_queue: NDArray[np.int64]  # [B], the largest Q(t) of each block
+    block_indptr: NDArray[np.int64]  # [B + 1], the steps of each block in the arrays below
+    queue: NDArray[np.int64]  # [T], Q(t): sums that wait to leave after step t
+    occupancy: NDArray[np.int64]  # [T], slots that hold an unfinished sum after step t
 
     @property
     def steps(self) -> int:
@@ -60,16 +47,7 @@ class Flow:
 def multicast_arrivals(
     boundary: BoundaryEdges, block: NDArray[np.int32], sends: SendOrder
 ) -> Arrivals:
-    """Return the arrivals when every edge is served by the feature of its source.
-
-    Args:
-        boundary: the boundary edges, length E.
-        block: int32[E].
-        sends: the sources of each block, in sending order.
-
-    Returns:
-        The packets in sending order, and the sums that they contribute to.
-    """
+    """Return the arrivals when every edge is served by the feature of its source."""
     sent = (sends.block.astype(np.int64) << 32) | sends.source
     order = np.argsort(sent)
     key = (block.astype(np.int64) << 32) | boundary.source
@@ -79,20 +57,16 @@ def multicast_arrivals(
 
 
 def simulate_flow(arrivals: Arrivals, rate: int = 1) -> Flow:
-    """Work out completion time, queue and slots over time, as in section 3.2.1.
+    """Compute completion time, queue and slots over time, as in section 3.2.1.
 
-    In each step at most `rate` packets enter the switch and `rate` leave it. A sum is complete
-    in the step in which its last packet enters, and may leave in the same step:
+    In each step at most `rate` packets enter the switch and `rate` leave it. A sum may leave in the
+    step in which its last packet enters:
 
         Q(t) = max(f(t) + Q(t - 1) - rate, 0)    with f(t) the sums that step t completes
         z = ceil(n / rate) + ceil(Q(ceil(n / rate)) / rate)
 
-    Q(t) is worked out here as the running sum of f - rate above its running minimum. Behind
-    the last arrival the queue drains; those steps are part of the arrays.
-
-    Args:
-        arrivals: in which order the packets enter, and what they complete.
-        rate: k of the paper.
+    Q(t) is the running sum of f - rate above its running minimum. The arrays include the steps
+    after the last arrival in which the queue drains.
     """
     steps, indptr = packet_steps(arrivals.block, rate)
     when = steps[arrivals.packet]
@@ -107,15 +81,7 @@ def simulate_flow(arrivals: Arrivals, rate: int = 1) -> Flow:
 def packet_steps(
     block: NDArray[np.integer], rate: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return in which steps packets enter, in one numbering as if no block had to drain.
-
-    Args:
-        block: integers[S], of each packet in the order of arrival, ascending from 1.
-        rate: packets per step.
-
-    Returns:
-        (int64[S], the step of each packet; int64[B + 1], the steps of each block)
-    """
+    """Return the step of each packet, int64[S], and of each block, int64[B + 1], if none drains."""
     blocks = int(block.max(initial=0))
     bounds = np.searchsorted(block, np.arange(1, blocks + 2))
     indptr = np.concatenate([[0], np.cumsum(-(-np.diff(bounds) // rate))]).astype(np.int64)
@@ -126,17 +92,7 @@ def packet_steps(
 def flow_of_sums(
     first: NDArray[np.int64], last: NDArray[np.int64], indptr: NDArray[np.int64], rate: int
 ) -> Flow:
-    """Do what `simulate_flow` does, for sums whose first and last steps are known.
-
-    Args:
-        first: int64[R], as packet_steps numbers them.
-        last: int64[R].
-        indptr: int64[B + 1], the steps of each block.
-        rate: sums that leave per step.
-
-    Returns:
-        What happens over time.
-    """
+    """Do what `simulate_flow` does, for sums with known first and last steps, int64[R]."""
     completed = np.bincount(last, minlength=int(indptr[-1]))
     held = np.cumsum(np.bincount(first, minlength=int(indptr[-1])) - completed)
 
@@ -161,7 +117,6 @@ def flow_of_sums(
 
 
 def _queue(completed: NDArray[np.int64], rate: int) -> NDArray[np.int64]:
-    """Return Q(t) of one block, for each step in which packets enter."""
     level = np.cumsum(completed - rate)
     queue: NDArray[np.int64] = level - np.minimum(np.minimum.accumulate(level), 0)
     return queue
@@ -169,20 +124,11 @@ def _queue(completed: NDArray[np.int64], rate: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class Arriving:
-    """The packets of one direction in the order of arrival, length S.
+    """The packets of one direction in the order of arrival: all workers in turn, length S."""
 
-    All links are equally fast: the first packets of all workers enter, then the second ones,
-    and so on; a worker that has sent all of its block sends nothing until the next.
-
-    Attributes:
-        block: int64[S], from 1 for the first of the direction, ascending.
-        source: int64[S], the ids: vertices, and from 2^31 partial sums.
-        worker: int64[S], who sends it.
-    """
-
-    block: NDArray[np.int64]
-    source: NDArray[np.int64]
-    worker: NDArray[np.int64]
+    block: NDArray[np.int64]  # [S], from 1 for the first of the direction, ascending
+    source: NDArray[np.int64]  # [S], vertices, and from 2^31 partial sums
+    worker: NDArray[np.int64]  # [S], the sender
 
     def find(self, block: NDArray[np.integer], source: NDArray[np.integer]) -> NDArray[np.int64]:
         """Return the places of these packets."""
@@ -198,7 +144,7 @@ class Arriving:
 
 
 def plan_arrivals(plan: Plan, direction: Direction) -> Arriving:
-    """Say which packet of the plan enters when."""
+    """Return the packets of a plan in the order of arrival."""
     record = plan.manifest.direction(direction)
     first, last = record.first_block, record.last_block
     blocks, sources, workers = [], [], []
@@ -215,17 +161,7 @@ def plan_arrivals(plan: Plan, direction: Direction) -> Arriving:
 def reordered(
     plan: Plan, direction: Direction, arriving: Arriving, order: OrderStrategy
 ) -> Arriving:
-    """Return the same packets as another order strategy has them sent, with the plan's seed.
-
-    Args:
-        plan: the plan.
-        direction: one that it has.
-        arriving: its packets.
-        order: the other strategy.
-
-    Returns:
-        The packets in the new order.
-    """
+    """Return the same packets in the order of another strategy, with the plan's seed."""
     block, source, destination = packet_edges(plan, direction)
     numbers = _as_planned(source, plan)
     by_ends = np.lexsort((destination, numbers))
@@ -258,13 +194,13 @@ def packet_edges(
 
 
 def _as_planned(source: NDArray[np.int64], plan: Plan) -> NDArray[np.int64]:
-    """Give packets the numbers that build_plan gives them to order them."""
+    """Give packets the numbers with which build_plan orders them."""
     summed = source >= FIRST_RESERVED_ID
     return np.where(summed, source - FIRST_RESERVED_ID + plan.manifest.graph.vertices, source)
 
 
 def _by_turns(sent: Arriving) -> Arriving:
-    """Return packets in the order of arrival, given in each worker's sending order."""
+    """Sort packets by arrival, given in each worker's sending order."""
     together = np.lexsort((sent.worker, sent.block))
     turn = np.empty(len(together), dtype=np.int64)
     turn[together] = rank_in_group(sent.block[together], sent.worker[together])
@@ -279,10 +215,7 @@ MOST_REORDERED = 2_000_000
 
 
 def plan_flows(plan: Plan, direction: Direction) -> dict[str, Flow | None]:
-    """Follow the packets through the switch over time, by order; None for what is too large.
-
-    In each step as many packets enter and leave as there are workers.
-    """
+    """Return the flow by order, None where too large; the rate is one packet per worker."""
     contributions = plan.manifest.direction(direction).prediction.contributions
     arriving = plan_arrivals(plan, direction)
     flows: dict[str, Flow | None] = {OWN: _flow(plan, direction, arriving)}

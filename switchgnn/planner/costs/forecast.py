@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What exchanges are predicted to take: in the switch, between hosts, or partly in each."""
+"""Predicted times of exchanges: in the switch, between hosts, or partly in each."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -28,21 +28,10 @@ def exchange_seconds(
     *,
     together: bool = False,
 ) -> float:
-    """Predict how long one exchange of a plan takes that may leave destinations to the hosts.
+    """Predict one exchange of a plan that may leave destinations to the hosts.
 
-    Both parts begin at once and share links. While blocks wait at their barriers, links carry the
-    rows between hosts; features and sums wait behind these in queues.
-
-    Args:
-        plan: the plan; not the strawman's.
-        direction: one that it has.
-        width: numbers of a feature.
-        network: on which it is run.
-        rows: int64[W, W], the rows between hosts for the destinations that it leaves to them.
-        together: a slot holds all fragments of a feature, so only blocks have barriers.
-
-    Returns:
-        Seconds; 0 where nothing is exchanged.
+    Both parts begin at once and share links: features and sums queue after the rows between hosts,
+    int64[W, W], which use the links while blocks wait at their barriers.
     """
     if not rows.any():
         return plan_seconds(plan, direction, width, network, together=together)
@@ -53,19 +42,7 @@ def exchange_seconds(
 
 
 def left_edges(plan: Plan, graph: Graph, direction: Direction) -> BoundaryEdges:
-    """Return the boundary edges into the destinations that a plan leaves to the hosts.
-
-    Args:
-        plan: the plan.
-        graph: what it was made for.
-        direction: of the exchange.
-
-    Returns:
-        The edges, in the order of `boundary_edges`.
-
-    Raises:
-        PlannerError: the plan was made for another graph.
-    """
+    """Return the boundary edges into the destinations that a plan leaves to the hosts."""
     if graph.digest() != plan.manifest.graph.digest:
         raise PlannerError(
             f"The plan was made for another graph than {graph.name}, so the rows between its "
@@ -87,37 +64,27 @@ Rows = Mapping[Direction, NDArray[np.int64]]
 
 
 class Forecast(Protocol):
-    """Predicts the seconds of all exchanges that are asked about."""
+    """Predicts the seconds of all exchanges in question."""
 
     @property
     def directions(self) -> tuple[Direction, ...]:
         """Those of the exchanges."""
 
     def of_plan(self, plan: Plan, left: Rows) -> float:
-        """Return what they take with a plan.
-
-        Args:
-            plan: the plan.
-            left: the rows between hosts for the destinations that it leaves to them.
-        """
+        """Return the seconds with a plan."""
 
     def of_hosts(self, rows: Rows) -> float:
-        """Return what they take between hosts alone."""
+        """Return the seconds between hosts alone."""
 
 
 @dataclass(frozen=True, eq=False)
 class StarForecast:
-    """The forecast of hosts and a switch that share nothing but links (planner/costs).
+    """The forecast for hosts and a switch that share only links."""
 
-    Attributes:
-        network: links and switch.
-        exchanges: by direction how often which width is exchanged.
-        together: a slot holds all fragments of a feature, so only blocks have barriers.
-    """
-
-    network: Network
+    network: Network  # links and switch
+    # by direction, the number of exchanges of each width
     exchanges: Mapping[Direction, Mapping[int, float]]
-    together: bool = False
+    together: bool = False  # a slot holds all fragments of a feature, so only blocks have barriers
 
     @property
     def directions(self) -> tuple[Direction, ...]:
@@ -126,19 +93,21 @@ class StarForecast:
 
     def of_plan(self, plan: Plan, left: Rows) -> float:
         """See Forecast."""
-        return sum(
-            times
-            * exchange_seconds(
+        return self._total(
+            lambda direction, width: exchange_seconds(
                 plan, direction, width, self.network, left[direction], together=self.together
             )
-            for direction, widths in self.exchanges.items()
-            for width, times in widths.items()
         )
 
     def of_hosts(self, rows: Rows) -> float:
         """See Forecast."""
+        return self._total(
+            lambda direction, width: host_seconds(rows[direction], width, self.network)
+        )
+
+    def _total(self, seconds: Callable[[Direction, int], float]) -> float:
         return sum(
-            times * host_seconds(rows[direction], width, self.network)
+            times * seconds(direction, width)
             for direction, widths in self.exchanges.items()
             for width, times in widths.items()
         )
@@ -152,18 +121,7 @@ def host_rows(
     partial: bool,
     left: Mapping[Direction, NDArray[np.bool_]] | None = None,
 ) -> Rows:
-    """Count the rows that hosts send each other.
-
-    Args:
-        boundary: the boundary edges of the forward direction.
-        workers: W.
-        directions: those to count.
-        partial: send partial sums where they are fewer; else copies alone.
-        left: by direction bool[V], the destinations that count; None: all.
-
-    Returns:
-        The rows by direction.
-    """
+    """Count the rows between hosts, int64[W, W], for the destinations in `left`, bool[V] each."""
     rows = {}
     for direction in directions:
         edges = boundary if direction is Direction.FORWARD else boundary.transposed()
@@ -177,7 +135,7 @@ _MICRO, _MILLI = 1e-6, 1e-3
 
 
 def way_of(plan: Plan, directions: tuple[Direction, ...]) -> str:
-    """Return the way of a plan: `switch`, `mixed`, or `host-partial` where it leaves everything."""
+    """Return `switch`, `mixed`, or `host-partial` where the plan leaves everything to the hosts."""
     if not plan.leaves_any:
         return SWITCH
     served = any(plan.manifest.direction(each).block_numbers for each in directions)
@@ -185,16 +143,7 @@ def way_of(plan: Plan, directions: tuple[Direction, ...]) -> str:
 
 
 def share_served(plan: Plan, boundary: BoundaryEdges, directions: tuple[Direction, ...]) -> float:
-    """Return the share of the destinations that the switch serves.
-
-    Args:
-        plan: the plan.
-        boundary: the boundary edges of the forward direction.
-        directions: those that count.
-
-    Returns:
-        From 0 to 1; 1 where there are no destinations.
-    """
+    """Return the share of the destinations that the switch serves."""
     ends = {Direction.FORWARD: boundary.destination, Direction.BACKWARD: boundary.source}
     left = sum(int(plan.left(each).sum()) for each in directions)
     every = sum(len(np.unique(ends[each])) for each in directions)
@@ -204,18 +153,7 @@ def share_served(plan: Plan, boundary: BoundaryEdges, directions: tuple[Directio
 def verdict(
     own: str, seconds: Mapping[str, float], served: float, mtu: int, *, both: bool = False
 ) -> str:
-    """Return whether the switch pays.
-
-    Args:
-        own: the way of the plan.
-        seconds: predicted, by the ways of costs/forecast.py.
-        served: the share of the destinations that the switch serves.
-        mtu: bytes of the largest IP packet between hosts.
-        both: the seconds are those of an exchange in each direction.
-
-    Returns:
-        One sentence.
-    """
+    """Return a sentence on whether the switch pays; `mtu` is in bytes."""
     exchange = "exchanges of both directions are" if both else "an exchange is"
     host = min((HOST_PARTIAL, HOST), key=seconds.__getitem__)
     alone = f"between hosts alone ({host}, IP packets of up to {mtu:,} bytes)"
@@ -237,7 +175,7 @@ def verdict(
 
 
 def told_seconds(seconds: float) -> str:
-    """Return a time for people."""
+    """Format a time for people."""
     if seconds < _MILLI:
         return f"{seconds / _MICRO:,.1f} µs"
     return f"{seconds / _MILLI:,.1f} ms" if seconds < 1 else f"{seconds:,.2f} s"

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""How long hosts take to exchange packed frames: alone, or on links that the switch's part shares.
+"""Exchange times of packed frames between hosts: alone, or beside the traffic of the switch.
 
-Frames go through two rows of queues: the links up, and the links down.
+Frames pass two rows of queues: the links up, and the links down.
 """
 
 import heapq
@@ -36,14 +36,7 @@ _MARKED_BYTES = 1_000 * _FEATURE_BYTES
 _NOTHING = np.zeros(0, dtype=np.int64)
 _NO_INDPTR = np.zeros(1, dtype=np.int64)
 _NO_ROUNDS = Rounds(
-    group_indptr=_NO_INDPTR,
-    group_worker=_NOTHING,
-    packets=_NOTHING,
-    passes=_NOTHING,
-    sum_indptr=_NO_INDPTR,
-    sum_worker=_NOTHING,
-    sums=_NOTHING,
-    feature=_NOTHING,
+    *(_NO_INDPTR, _NOTHING, _NOTHING, _NOTHING, _NO_INDPTR, _NOTHING, _NOTHING, _NOTHING),
     ack=0,
     window=1,
     rest=_NO_INDPTR,
@@ -52,19 +45,10 @@ _NO_ROUNDS = Rounds(
 
 
 def host_seconds(rows: NDArray[np.int64], width: int, network: Network) -> float:
-    """Predict how long one exchange takes in which hosts send rows to each other.
+    """Predict an exchange in which hosts send int64[W, W] rows to each other.
 
-    The rows from one worker to another are a run of bytes, cut into frames of up to the MTU. A
-    worker spreads the groups of frames for each receiver evenly over its time. Frames queue on the
-    link of their sender and then on that of their receiver.
-
-    Args:
-        rows: int64[W, W], rows from worker a to worker b.
-        width: numbers of a row.
-        network: on which it is run.
-
-    Returns:
-        Seconds; 0 where nothing is sent.
+    The rows of a pair are a run of bytes, cut into frames of up to the MTU. A worker spreads the
+    groups of frames for each receiver evenly over its time.
     """
     frames = _Frames.of(rows, width, network)
     if not len(frames.sender):
@@ -73,35 +57,14 @@ def host_seconds(rows: NDArray[np.int64], width: int, network: Network) -> float
 
 
 def shared_seconds(rows: NDArray[np.int64], width: int, network: Network, rounds: Rounds) -> float:
-    """Predict how long an exchange takes whose sums come partly from the switch.
-
-    Features and sums queue on the same links as the frames between hosts, in groups of eight.
-
-    Args:
-        rows: int64[W, W], rows from worker a to worker b.
-        width: numbers of a row.
-        network: on which it is run.
-        rounds: what goes over the switch.
-
-    Returns:
-        Seconds.
-    """
+    """Predict an exchange whose sums come partly from the switch, on the same links."""
     return _Frames.of(rows, width, network).picoseconds(network, rounds) / PICOSECONDS
 
 
 def packed_frames(
     rows: NDArray[np.int64], width: int, mtu: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Count the frames between hosts, and their bytes.
-
-    Args:
-        rows: int64[W, W], rows from worker a to worker b.
-        width: numbers of a row.
-        mtu: bytes of the largest IP packet.
-
-    Returns:
-        (int64[W, W], int64[W, W])
-    """
+    """Count the frames between hosts and their bytes, int64[W, W] each, for int64[W, W] rows."""
     run = rows * (_NUMBER_BYTES * width)
     frames = -(-run // (packed_frame_bytes(mtu) - _HEADERS_BYTES))
     return frames, run + frames * _HEADERS_BYTES
@@ -115,27 +78,18 @@ def packed_frame_bytes(mtu: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class _Frames:
-    """All frames, worker by worker in sending order; arrays of length N.
-
-    Attributes:
-        workers: W.
-        sender: int64[N], ascending.
-        receiver: int64[N].
-        size: int64[N], bytes.
-        asks: bool[N], whether an acknowledgement is wanted.
-        confirms: int64[N], how many frames it confirms.
-    """
+    """All frames, worker by worker in sending order; arrays of length N."""
 
     workers: int
-    sender: NDArray[np.int64]
-    receiver: NDArray[np.int64]
-    size: NDArray[np.int64]
-    asks: NDArray[np.bool_]
-    confirms: NDArray[np.int64]
+    sender: NDArray[np.int64]  # [N], ascending
+    receiver: NDArray[np.int64]  # [N]
+    size: NDArray[np.int64]  # [N], bytes
+    asks: NDArray[np.bool_]  # [N], whether an acknowledgement is wanted
+    confirms: NDArray[np.int64]  # [N], the frames that it confirms
 
     @classmethod
     def of(cls, rows: NDArray[np.int64], width: int, network: Network) -> "_Frames":
-        """Cut the rows into frames, and order these as `send_order` of host/direct does."""
+        """Cut the rows into frames in the order of `send_order` of host/direct."""
         workers = len(rows)
         payload = packed_frame_bytes(network.mtu) - _HEADERS_BYTES
         run = rows.reshape(-1) * (_NUMBER_BYTES * width)
@@ -157,12 +111,7 @@ class _Frames:
         )
 
     def picoseconds(self, network: Network, rounds: Rounds = _NO_ROUNDS) -> int:
-        """Return what the exchange takes.
-
-        Args:
-            network: on which it is run.
-            rounds: what goes over the switch at the same time.
-        """
+        """Return the picoseconds of the exchange, beside the rounds of the switch."""
         full = packed_frame_bytes(network.mtu)
         through = _exchange(
             indptr_of(np.bincount(self.sender, minlength=self.workers)),
@@ -176,17 +125,7 @@ class _Frames:
             network.on_link(_MARKED_BYTES),
             float(max(1, network.window * _FEATURE_BYTES // full) + GROUP - 1),
             max(_FIRST_WINDOW, _SAFE_WINDOW * _FEATURE_BYTES / full),
-            rounds.group_indptr,
-            rounds.group_worker,
-            rounds.packets,
-            rounds.passes,
-            rounds.sum_indptr,
-            rounds.sum_worker,
-            rounds.sums,
-            rounds.feature,
-            rounds.ack,
-            rounds.window,
-            rounds.rest,
+            rounds,
             network.loop_pass,
             network.of_host(BARRIER_BYTES),
             round(network.barrier * PICOSECONDS) + self.workers * network.switch_work,
@@ -219,53 +158,16 @@ def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
     marking: int,
     window: float,
     first_window: float,
-    group_indptr: NDArray[np.int64],
-    group_worker: NDArray[np.int64],
-    packets: NDArray[np.int64],
-    passes: NDArray[np.int64],
-    sum_indptr: NDArray[np.int64],
-    sum_worker: NDArray[np.int64],
-    sums: NDArray[np.int64],
-    feature: NDArray[np.int64],
-    group_ack: int,
-    group_window: int,
-    rest: NDArray[np.int64],
+    switch: Rounds,
     loop_pass: int,
     barrier: int,
     barrier_work: int,
 ) -> int:
-    """Follow all frames and acknowledgements, and return when the last one arrives.
+    """Simulate all frames and acknowledgements; return when the last one arrives.
 
     Windows open as TCP's (host/congestion.py): they double until frames come marked, and until they
     are wide frames leave at a rate a quarter above a window per round trip, in bursts of up to
-    eight.
-
-    Args:
-        indptr: int64[W + 1], the frames of each sender.
-        sender: int64[N].
-        receiver: int64[N].
-        time: int64[N], of each frame on a link.
-        confirms: int64[N], how many frames its acknowledgement confirms; 0: none is wanted.
-        way: from one end of a link to the other.
-        ack: time of an acknowledgement on a link.
-        switch_work: of the switch for each frame.
-        marking: a frame that waits longer at the switch comes marked.
-        window: frames in flight, at most.
-        first_window: of them at the beginning.
-        group_indptr: see `Rounds`.
-        group_worker: see there.
-        packets: see there.
-        passes: see there.
-        sum_indptr: see there.
-        sum_worker: see there.
-        sums: see there.
-        feature: see there.
-        group_ack: `ack` there.
-        group_window: `window` there.
-        rest: see there.
-        loop_pass: of the switch for a pass; 0: none.
-        barrier: of DONE and ADVANCE on a link.
-        barrier_work: of a barrier beside its frames.
+    eight. Times are picoseconds; arrays of the switch's part are those of `Rounds`.
     """
     at_switch, at_receiver, ack_at_switch, ack_at_sender = 0, 1, 2, 3
     begin, report, done_at_switch = -6, -5, -4
@@ -289,7 +191,7 @@ def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
     free = 0
     end = 0
     unconfirmed = len(time)
-    current, rounds, fragments = 0, len(rest) - 1, len(feature)
+    current, rounds, fragments = 0, len(switch.rest) - 1, len(switch.feature)
     next_group = np.zeros(workers, dtype=np.int64)
     groups_left = np.zeros(workers, dtype=np.int64)
     sums_left = np.zeros(workers, dtype=np.int64)
@@ -300,35 +202,35 @@ def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
     if rounds:
         for worker in range(workers):
             events.append((0, begin, worker))
-            groups_left[worker] = group_indptr[worker + 1] - group_indptr[worker]
-            sums_left[worker] = sums[worker]
+            groups_left[worker] = switch.group_indptr[worker + 1] - switch.group_indptr[worker]
+            sums_left[worker] = switch.sums[worker]
     heapq.heapify(events)
     while events:
         now, kind, what = heapq.heappop(events)
         if kind < 0:
             block = current // fragments
-            size = feature[current % fragments]
+            size = switch.feature[current % fragments]
             if kind == group_at_switch:
                 ready = now
                 if switch_work:
-                    free = max(free, now) + packets[what] * switch_work
+                    free = max(free, now) + switch.packets[what] * switch_work
                     ready = free
-                if loop_pass and passes[what]:
-                    loop_free = max(loop_free, ready) + passes[what] * loop_pass
+                if loop_pass and switch.passes[what]:
+                    loop_free = max(loop_free, ready) + switch.passes[what] * loop_pass
                     ready = loop_free
                 if ready > now:
                     heapq.heappush(events, (ready, group_added, what))
                     continue
                 kind = group_added
             if kind == group_added:
-                for each in range(sum_indptr[what], sum_indptr[what + 1]):
-                    to = sum_worker[each]
+                for each in range(switch.sum_indptr[what], switch.sum_indptr[what + 1]):
+                    to = switch.sum_worker[each]
                     down[to] = max(down[to], now) + size
                     sums_left[to] -= 1
                     if sums_left[to] == 0 and groups_left[to] == 0:
                         heapq.heappush(events, (down[to] + way, report, to))
-                to = group_worker[what]
-                down[to] = max(down[to], now) + group_ack
+                to = switch.group_worker[what]
+                down[to] = max(down[to], now) + switch.ack
                 groups_left[to] -= 1
                 if sums_left[to] == 0 and groups_left[to] == 0:
                     heapq.heappush(events, (down[to] + way, report, to))
@@ -346,30 +248,33 @@ def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
                 current += 1
                 if current == rounds or not unconfirmed:
                     # The hosts' part goes on without the switch's, or the other way round.
-                    through = max(down.max(), now + barrier_work) + barrier + way + rest[current]
+                    through = (
+                        max(down.max(), now + barrier_work) + barrier + way + switch.rest[current]
+                    )
                     continue
                 block = current // fragments
                 for to in range(workers):
                     down[to] = max(down[to], now + barrier_work) + barrier
                     share = block * workers + to
-                    groups_left[to] = group_indptr[share + 1] - group_indptr[share]
-                    sums_left[to] = sums[share]
+                    groups_left[to] = switch.group_indptr[share + 1] - switch.group_indptr[share]
+                    sums_left[to] = switch.sums[share]
                     heapq.heappush(events, (down[to] + way, begin, to))
                 continue
             room = 1
             worker = what
             if kind == begin:
                 share = block * workers + worker
-                next_group[worker] = group_indptr[share]
-                room = group_window
+                next_group[worker] = switch.group_indptr[share]
+                room = switch.window
                 # What is left may have come before the worker knew that the block is open.
-                if sums[share] == 0 and group_indptr[share] == group_indptr[share + 1]:
+                groups = switch.group_indptr[share + 1] - switch.group_indptr[share]
+                if switch.sums[share] == 0 and groups == 0:
                     heapq.heappush(events, (now, report, worker))
             else:
-                worker = group_worker[what]
-            until = group_indptr[block * workers + worker + 1]
+                worker = switch.group_worker[what]
+            until = switch.group_indptr[block * workers + worker + 1]
             while room > 0 and next_group[worker] < until:
-                up[worker] = max(up[worker], now) + packets[next_group[worker]] * size
+                up[worker] = max(up[worker], now) + switch.packets[next_group[worker]] * size
                 heapq.heappush(events, (up[worker] + way, group_at_switch, next_group[worker]))
                 next_group[worker] += 1
                 room -= 1

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a plan costs, beside what others would cost: numbers only, no words for people."""
+"""The costs of a plan beside those of other ways: numbers only."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,17 +29,11 @@ PLAN, HOST, STRAWMAN, ONCE, COVER = "plan", "host", "strawman", "once", "cover-b
 
 @dataclass(frozen=True)
 class Frames:
-    """What a packet weighs on the wire.
+    """The bytes of a feature on the wire."""
 
-    Attributes:
-        size: bytes of a frame that carries one fragment.
-        fragments: frames that carry one feature.
-        last_size: bytes of the frame with the last fragment; None: as the others.
-    """
-
-    size: int
-    fragments: int
-    last_size: int | None = None
+    size: int  # bytes of a frame that carries one fragment
+    fragments: int  # frames that carry one feature
+    last_size: int | None = None  # bytes of the frame with the last fragment; None: as the others
 
     @property
     def feature_bytes(self) -> int:
@@ -52,14 +46,8 @@ class Frames:
 class Load:
     """Packets in one direction of all links, per fragment; bytes of an exchange of features.
 
-    Attributes:
-        packets: of all workers.
-        packets_max: of the busiest worker.
-        packets_mean: of a worker.
-        imbalance: packets_max / packets_mean.
-        bytes: of all workers, all fragments, headers included.
-        bytes_max: of the busiest worker.
-        bytes_mean: of a worker.
+    `*_max` are those of the busiest worker, `imbalance` is packets_max / packets_mean; bytes
+    include headers and all fragments.
     """
 
     packets: int
@@ -73,79 +61,43 @@ class Load:
 
 @dataclass(frozen=True)
 class Way:
-    """One way to exchange features.
+    """One way to exchange features."""
 
-    Attributes:
-        up: what workers send.
-        down: what they receive.
-        traffic_fraction: packets up and down, as a share of those of host-based exchange.
-    """
-
-    up: Load
-    down: Load
-    traffic_fraction: float
+    up: Load  # sent by workers
+    down: Load  # received by workers
+    traffic_fraction: float  # packets up and down, as a share of those of host-based exchange
 
 
 @dataclass(frozen=True)
 class Occupancy:
-    """Queue and slots over time with one order of the packets, in the model of `flow.py`.
+    """Queue and slots over time with one order of the packets, in the model of `flow.py`."""
 
-    In each step as many packets enter and leave as there are workers.
-
-    Attributes:
-        steps: until the last sum has left, all blocks one after another.
-        queue_max: the most sums that wait to leave after a step.
-        slots_max: the most slots that hold an unfinished sum after a step.
-        slots_mean: of all steps.
-        share_max: slots_max as a share of the switch's slots.
-        share_mean: slots_mean as such a share.
-    """
-
-    steps: int
-    queue_max: int
-    slots_max: int
-    slots_mean: float
-    share_max: float
-    share_mean: float
+    steps: int  # until the last sum has left, all blocks one after another
+    queue_max: int  # the most sums that wait to leave after a step
+    slots_max: int  # the most slots that hold an unfinished sum after a step
+    slots_mean: float  # of all steps
+    share_max: float  # slots_max as a share of the switch's slots
+    share_mean: float  # slots_mean as such a share
 
 
 @dataclass(frozen=True)
 class DirectionReport:
-    """One direction of a plan.
-
-    Attributes:
-        boundary_vertices: vertices at an end of a boundary edge.
-        boundary_edges: edges between workers.
-        copies_per_vertex: copies that host-based exchange sends of a source, on average.
-        blocks: of this direction.
-        entries: table entries of its blocks.
-        passes: trips through ingress per fragment.
-        contributions: additions per fragment.
-        passes_per_contribution: their ratio; 0.125 is the least with 8 banks.
-        slots_used_max: destinations of the fullest block.
-        slots_used_mean: destinations of a block.
-        ways: by name: `plan`, `host`, `strawman`, `once` (each source once up, each
-            destination once down: no plan that multicasts all sources sends less),
-            `cover-bound` (no plan sends less), and what the caller compares with.
-        orders: what happens in the switch over time, by order: `plan`, its own; the same
-            packets as `gamr` and `random` order them.
-        left_out: those of the ways that were too large to work out, and `order NAME` for those
-            of the orders.
-    """
+    """One direction of a plan."""
 
     boundary_vertices: int
     boundary_edges: int
-    copies_per_vertex: float
+    copies_per_vertex: float  # copies of a source in host-based exchange, on average
     blocks: int
-    entries: int
-    passes: int
-    contributions: int
-    passes_per_contribution: float
-    slots_used_max: int
-    slots_used_mean: float
+    entries: int  # table entries of its blocks
+    passes: int  # trips through ingress per fragment
+    contributions: int  # additions per fragment
+    passes_per_contribution: float  # their ratio; 0.125 is the least with 8 banks
+    slots_used_max: int  # destinations of the fullest block
+    slots_used_mean: float  # destinations of a block
+    # by name: `plan`, `host`, `strawman`, the bounds `once` and `cover-bound`, and others
     ways: dict[str, Way]
-    orders: dict[str, Occupancy]
-    left_out: list[str]
+    orders: dict[str, Occupancy]  # `plan`, and the same packets as `gamr` and `random` order them
+    left_out: list[str]  # ways, and `order NAME`, that were too large to compute
 
 
 def report_direction(
@@ -155,18 +107,7 @@ def report_direction(
     frames: Frames,
     others: Mapping[str, Packets | None],
 ) -> DirectionReport:
-    """Count one direction of a plan.
-
-    Args:
-        plan: the plan.
-        direction: one that it has.
-        boundary: the edges of that direction.
-        frames: what a packet weighs.
-        others: more ways by name; None for one that is left out.
-
-    Returns:
-        The numbers of that direction.
-    """
+    """Report one direction of a plan."""
     manifest, workers = plan.manifest, plan.manifest.workers
     record = manifest.direction(direction)
     said = record.prediction
@@ -180,7 +121,8 @@ def report_direction(
         ONCE: once_each(boundary, workers),
         COVER: least_with_partial_sums(boundary, workers),
     }
-    used = _slots_used(plan, record.first_block, record.last_block)
+    first, last = record.first_block, record.last_block
+    used = np.bincount(plan.switch.result_block, minlength=last + 1)[first : last + 1]
     sources = len(np.unique(boundary.source))
     flows = plan_flows(plan, direction)
     return DirectionReport(
@@ -209,12 +151,6 @@ def report_direction(
             *(f"order {name}" for name, flow in flows.items() if flow is None),
         ],
     )
-
-
-def _slots_used(plan: Plan, first: int, last: int) -> NDArray[np.int64]:
-    """Return the destinations of each block."""
-    counts = np.bincount(plan.switch.result_block, minlength=last + 1)[first : last + 1]
-    return counts.astype(np.int64)
 
 
 def _occupancy(flow: Flow, slots: int) -> Occupancy:
@@ -253,7 +189,7 @@ def _load(packets: NDArray[np.int64], frames: Frames) -> Load:
 
 
 def _ratio(part: float, whole: float) -> float:
-    """0 of 0 is 0: without boundary edges nothing is sent by anybody."""
+    """Return the ratio; 0 of 0 is 0."""
     return part / whole if whole else 0.0
 
 
@@ -263,12 +199,7 @@ SINGLE = "single"
 
 @dataclass(frozen=True)
 class LeafSpineLoad:
-    """What all links between leaves and spines carry together.
-
-    Attributes:
-        packets_up, packets_down: of data, per fragment.
-        bytes_up, bytes_down: of an exchange of features, headers included.
-    """
+    """Packets per fragment and bytes of an exchange, on all links of leaves and spines."""
 
     packets_up: int
     packets_down: int
@@ -278,25 +209,15 @@ class LeafSpineLoad:
 
 @dataclass(frozen=True)
 class LeafSpineDirection:
-    """One direction of a plan.
+    """One direction of a plan on a leaf-spine."""
 
-    Attributes:
-        ways: by name: `plan`; `host`, host-based exchange between leaves; `single`, leaves
-            that pass everything on; `once`, one partial sum for each destination and leaf that
-            contributes, and one sum for each destination.
-        packets_max: the most that one link carries one way, per fragment.
-        control_bytes: of barriers, up and down together.
-        control_share: those, as a share of all bytes of the plan.
-        leaf_slots: the most slots of each leaf that a block uses.
-        spine_slots: the same of each spine.
-    """
-
+    # `plan`; `host`; `single`, leaves that pass everything on; and the bound `once`
     ways: dict[str, LeafSpineLoad]
-    packets_max: int
-    control_bytes: int
-    control_share: float
-    leaf_slots: tuple[int, ...]
-    spine_slots: tuple[int, ...]
+    packets_max: int  # the most that one link carries one way, per fragment
+    control_bytes: int  # of barriers, up and down together
+    control_share: float  # those, as a share of all bytes of the plan
+    leaf_slots: tuple[int, ...]  # the most slots of each leaf that a block uses
+    spine_slots: tuple[int, ...]  # the same of each spine
 
 
 def report_leaf_spine_direction(
@@ -306,18 +227,7 @@ def report_leaf_spine_direction(
     frames: Frames,
     barrier_bytes: int,
 ) -> LeafSpineDirection:
-    """Count one direction of a plan on a leaf-spine.
-
-    Args:
-        parts: the parts of the switches.
-        record: the direction.
-        boundary: its edges.
-        frames: what a packet weighs.
-        barrier_bytes: of the frame of a barrier.
-
-    Returns:
-        The plan beside other ways, and the slots in use.
-    """
+    """Report one direction of a plan on a leaf-spine."""
     said, leaf_spine = predict_leaf_spine(parts, record), parts.leaf_spine
     copies = crossing_copies(boundary, leaf_spine)
     packets = {
@@ -326,7 +236,11 @@ def report_leaf_spine_direction(
         SINGLE: (sum(record.prediction.packets_up), sum(record.prediction.packets_down)),
         HOST: (copies, copies),
     }
-    ways = {name: _busiest_load(up, down, frames) for name, (up, down) in packets.items()}
+    weight = frames.feature_bytes
+    ways = {
+        name: LeafSpineLoad(up, down, up * weight, down * weight)
+        for name, (up, down) in packets.items()
+    }
     # Each leaf reports each fragment of a block once, and the scale; the spine answers each.
     meetings = 1 + len(record.block_numbers) * frames.fragments
     control = 2 * meetings * leaf_spine.leaves * barrier_bytes
@@ -341,12 +255,6 @@ def report_leaf_spine_direction(
     )
 
 
-def _busiest_load(up: int, down: int, frames: Frames) -> LeafSpineLoad:
-    weight = frames.feature_bytes
-    return LeafSpineLoad(up, down, up * weight, down * weight)
-
-
 def _slots_of_switches(part: LeafSpinePart, record: DirectionRecord) -> int:
-    """Return the sums that a switch makes in the fullest block of a direction."""
     counts = np.bincount(part.switch.result_block, minlength=record.last_block + 1)
     return int(counts[record.first_block : record.last_block + 1].max(initial=0))

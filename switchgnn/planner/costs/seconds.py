@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""How long one exchange of a plan takes: links, the switch's loop, and barriers as queues.
+"""Exchange times of a plan: links, the loop of the switch, and barriers as queues.
 
 Times are whole picoseconds inside, as in the simulator, which this predicts (docs/simulator.md).
 """
@@ -8,6 +8,7 @@ Times are whole picoseconds inside, as in the simulator, which this predicts (do
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,31 +32,18 @@ _MOST_WINDOWS = 16
 
 @dataclass(frozen=True)
 class Network:
-    """What an exchange takes place on: a star of workers around one switch.
+    """A star of workers around one switch."""
 
-    Attributes:
-        bits_per_second: of each link, in each direction.
-        delay: seconds from one end of a link to the other.
-        passes_per_second: of the switch's loop: passes but the first of each packet. None: no
-            limit.
-        host_frame: seconds that the processor of a host takes for each frame that it sends or
-            receives.
-        switch_frame: seconds of a software switch for each frame that it receives.
-        barrier: seconds that a barrier takes beside the frames and the delay.
-        mtu: bytes of the largest IP packet between hosts.
-        window: features in flight at most, of each worker. Between hosts as many bytes.
-        cores: that all hosts and a software switch share; None: each has its own.
-    """
-
-    bits_per_second: float = 100e9
-    delay: float = 2e-6
+    bits_per_second: float = 100e9  # of each link, in each direction
+    delay: float = 2e-6  # seconds from one end of a link to the other
+    # of the loop, for passes after the first of each packet; None: no limit
     passes_per_second: float | None = None
-    host_frame: float = 0.0
-    switch_frame: float = 0.0
-    barrier: float = 0.0
-    mtu: int = 1_500
-    window: int = 512
-    cores: int | None = None
+    host_frame: float = 0.0  # seconds of a host's processor for each frame, sent or received
+    switch_frame: float = 0.0  # seconds of a software switch for each received frame
+    barrier: float = 0.0  # seconds of a barrier beside the frames and the delay
+    mtu: int = 1_500  # bytes of the largest IP packet between hosts
+    window: int = 512  # features in flight at most, of each worker; between hosts as many bytes
+    cores: int | None = None  # shared by all hosts and a software switch; None: each has its own
 
     @property
     def way(self) -> int:
@@ -90,21 +78,12 @@ class Network:
 def plan_seconds(
     plan: Plan, direction: Direction, width: int, network: Network, *, together: bool = False
 ) -> float:
-    """Predict how long one exchange of a plan takes, in steady state.
+    """Predict one exchange of a plan in steady state.
 
-    Workers send the features of a block one behind another. A sum is complete when its last
+    Workers send the features of a block one after another. A sum is complete when its last
     contribution has been added, and queues for its worker. A worker with all its sums reports to
-    the barrier, which opens the next fragment, the next block or the next exchange.
-
-    Args:
-        plan: the plan; not the strawman's.
-        direction: one that it has.
-        width: numbers of a feature.
-        network: on which it is run.
-        together: a slot holds all fragments of a feature, so only blocks have barriers.
-
-    Returns:
-        Seconds; 0 where nothing is exchanged.
+    the barrier, which opens the next fragment, block or exchange. With `together` a slot holds all
+    fragments of a feature, so only blocks have barriers.
     """
     traffic = _Traffic(plan, direction)
     widths = Counter(fragment_lanes(width, plan.manifest.lanes))
@@ -114,57 +93,32 @@ def plan_seconds(
     return total / PICOSECONDS
 
 
-@dataclass(frozen=True, eq=False)
-class Rounds:
-    """What goes over the switch from one barrier to the next, in groups of features.
+class Rounds(NamedTuple):
+    """The traffic of the switch from one barrier to the next, in groups of features.
 
-    A round is a fragment of a block, or all of them where they travel together. B blocks have F
-    rounds each, G groups, and R sums.
-
-    Attributes:
-        group_indptr: int64[B * W + 1], the groups of each block and worker.
-        group_worker: int64[G], who sends each.
-        packets: int64[G], features in it.
-        passes: int64[G], that they take of the switch's loop.
-        sum_indptr: int64[G + 1], the sums that each group completes.
-        sum_worker: int64[R], who gets each of them.
-        sums: int64[B * W], how many each worker gets in each block.
-        feature: int64[F], picoseconds of a feature or sum on a link in each round of a block.
-        ack: picoseconds of a group's acknowledgement on a link.
-        window: groups in flight of each worker, at most.
-        rest: int64[B * F + 1], picoseconds that each round and those after it take alone.
-        work: picoseconds of processors for all of it.
+    A round is a fragment of a block, or all of them if `together`. B blocks have F rounds each, G
+    groups, and R sums.
     """
 
-    group_indptr: NDArray[np.int64]
-    group_worker: NDArray[np.int64]
-    packets: NDArray[np.int64]
-    passes: NDArray[np.int64]
-    sum_indptr: NDArray[np.int64]
-    sum_worker: NDArray[np.int64]
-    sums: NDArray[np.int64]
+    group_indptr: NDArray[np.int64]  # [B * W + 1], the groups of each block and worker
+    group_worker: NDArray[np.int64]  # [G], the sender of each
+    packets: NDArray[np.int64]  # [G], features in it
+    passes: NDArray[np.int64]  # [G], its passes of the loop
+    sum_indptr: NDArray[np.int64]  # [G + 1], the sums that each group completes
+    sum_worker: NDArray[np.int64]  # [R], the receiver of each
+    sums: NDArray[np.int64]  # [B * W], the sums of each worker in each block
+    # [F], picoseconds of a feature or sum on a link in each round of a block
     feature: NDArray[np.int64]
-    ack: int
-    window: int
-    rest: NDArray[np.int64]
-    work: int
+    ack: int  # picoseconds of a group's acknowledgement on a link
+    window: int  # groups in flight of each worker, at most
+    rest: NDArray[np.int64]  # [B * F + 1], picoseconds of each round and those after it alone
+    work: int  # picoseconds of processors for all of it
 
 
 def plan_rounds(
     plan: Plan, direction: Direction, width: int, network: Network, *, together: bool = False
 ) -> Rounds:
-    """Return what an exchange sends over the switch from one barrier to the next.
-
-    Args:
-        plan: the plan, with at least one block in that direction; not the strawman's.
-        direction: one that it has.
-        width: numbers of a feature.
-        network: on which it is run.
-        together: a slot holds all fragments of a feature, so only blocks have barriers.
-
-    Returns:
-        The rounds.
-    """
+    """Return the traffic of the switch from one barrier to the next."""
     return _Traffic(plan, direction).rounds(
         fragment_lanes(width, plan.manifest.lanes), network, together=together
     )
@@ -172,26 +126,16 @@ def plan_rounds(
 
 @dataclass(frozen=True, eq=False)
 class _Added:
-    """What the switch does with a fragment of all blocks.
+    """One fragment of all blocks in the switch."""
 
-    Attributes:
-        complete: int64[R], when each sum is complete.
-        through: int64[S], when each packet has been added.
-        last: int64[R], the entry that completes each sum.
-        passes: int64[S], that each packet takes of the loop.
-    """
-
-    complete: NDArray[np.int64]
-    through: NDArray[np.int64]
-    last: NDArray[np.int64]
-    passes: NDArray[np.int64]
+    complete: NDArray[np.int64]  # [R], when each sum is complete
+    through: NDArray[np.int64]  # [S], when each packet has been added
+    last: NDArray[np.int64]  # [R], the entry that completes each sum
+    passes: NDArray[np.int64]  # [S], the passes of each packet in the loop
 
 
 class _Traffic:
-    """The packets and sums of one direction, block by block. Blocks count from 0.
-
-    Packets are in the order of the plan's entries: by block, then source.
-    """
+    """The packets of one direction by block (from 0) and source, and its sums."""
 
     def __init__(self, plan: Plan, direction: Direction) -> None:
         self._plan, self._direction = plan, direction
@@ -231,20 +175,14 @@ class _Traffic:
         self._sum_bank = switch.result_bank[low:high]
 
     def picoseconds(self, lanes: int, network: Network) -> int:
-        """Return what a fragment of all blocks takes."""
+        """Return the picoseconds of a fragment of all blocks."""
         if not self._blocks:
             return 0
         size = frame_bytes(lanes)
         return int(self._of_blocks(self._switch(size, network), size, network).sum())
 
     def rounds(self, lanes: Sequence[int], network: Network, *, together: bool) -> Rounds:
-        """Return what goes over the switch from one barrier to the next.
-
-        Args:
-            lanes: numbers in each fragment of a feature.
-            network: with links and loop.
-            together: fragments have no barriers between them.
-        """
+        """Return `Rounds`, given the numbers in each fragment."""
         added = {each: self._switch(frame_bytes(each), network) for each in set(lanes)}
         alone = {
             each: self._of_blocks(found, frame_bytes(each), network)
@@ -268,12 +206,7 @@ class _Traffic:
         )
 
     def _groups(self, added: _Added, times: int) -> dict[str, NDArray[np.int64]]:
-        """Return the groups and sums of `Rounds`.
-
-        Args:
-            added: what the switch does.
-            times: how often a packet makes its passes in a round.
-        """
+        """Return the groups and sums of `Rounds`; packets make their passes `times` times."""
         order = np.lexsort((self._turn, self._worker, self._block))
         share = self._block * self._workers + self._worker
         begins = self._turn[order] % GROUP == 0
@@ -294,18 +227,18 @@ class _Traffic:
         }
 
     def _of_blocks(self, added: _Added, size: int, network: Network) -> NDArray[np.int64]:
-        """Return int64[B], what a fragment of each block takes with its barrier."""
+        """Return int64[B], picoseconds of a fragment of each block with its barrier."""
         last = self._through(added.complete, added.through, size, network)
         work, barrier = self._work(network), _barrier(self._workers, network)
         taken: NDArray[np.int64] = np.maximum(last + network.way, work) + barrier
         return taken
 
     def between_fragments(self, network: Network) -> int:
-        """Return what barriers and the ways of packets take of a fragment of all blocks."""
+        """Return the picoseconds of barriers and link delays in a fragment of all blocks."""
         return self._blocks * (_barrier(self._workers, network) + 2 * network.way)
 
     def _switch(self, size: int, network: Network) -> _Added:
-        """Return what the switch does with frames of that many bytes."""
+        """Return the times in the switch for frames of `size` bytes."""
         arrival = (self._turn + 1) * network.of_host(size) + network.way
         if network.switch_work:
             order = self._in_turn
@@ -333,15 +266,10 @@ class _Traffic:
     def _window_opens(
         self, through: NDArray[np.int64], size: int, network: Network
     ) -> NDArray[np.int64]:
-        """Return int64[S], when each packet reaches the switch if its worker's window is heeded.
+        """Return int64[S], when each packet reaches the switch, given its worker's window.
 
         A packet waits until fewer than a window before it are unconfirmed, and until the first
-        group that is not confirmed is near enough. Groups are confirmed in any order.
-
-        Args:
-            through: int64[S], when each packet has been added.
-            size: bytes of a frame.
-            network: with the window.
+        unconfirmed group is near enough. Groups are confirmed in any order.
         """
         order, turn = self._of_worker, self._turn[self._of_worker]
         link = self._block[order] * self._workers + self._worker[order]
@@ -363,28 +291,14 @@ class _Traffic:
         return arrival
 
     def _passes(self, splits: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return int64[S], passes of each packet but the first.
-
-        Args:
-            splits: int64[K], passes that an entry takes beyond its own.
-        """
+        """Return int64[S], passes of each packet but the first; `splits` are extra passes."""
         passes: NDArray[np.int64] = np.add.reduceat(1 + splits, self._entry) - 1
         return passes
 
     def _loop(
         self, arrival: NDArray[np.int64], splits: NDArray[np.int64], service: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Let the loop serve one packet after another.
-
-        Args:
-            arrival: int64[S].
-            splits: int64[K], passes that an entry takes beyond its own.
-            service: picoseconds of a pass.
-
-        Returns:
-            (int64[K], when each entry adds; int64[S], when the loop begins with each packet;
-            int64[S], when each packet is through)
-        """
+        """Return when each entry adds, int64[K], and the begin and end of each packet, int64[S]."""
         passes = self._passes(splits)
         order = np.lexsort((self._worker, arrival, self._block))
         order = order[passes[order] > 0]
@@ -403,14 +317,7 @@ class _Traffic:
         begin: NDArray[np.int64],
         service: int,
     ) -> NDArray[np.int64]:
-        """Return int64[R], when each sum is complete: of one entry one sum per pass.
-
-        Args:
-            last: int64[R], the entry that completes each sum.
-            when: int64[K], when each entry begins to add.
-            begin: int64[S], when the loop begins with each packet.
-            service: picoseconds of a pass.
-        """
+        """Return int64[R], when each sum is complete: an entry completes one sum per pass."""
         order = np.lexsort((self._sum_bank, last))
         before = np.empty(len(last), dtype=np.int64)
         before[order] = rank_in_group(last[order])
@@ -419,7 +326,7 @@ class _Traffic:
         return starts + before * service
 
     def _last_entries(self, when: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return int64[R], which entry adds last to each sum."""
+        """Return int64[R], the entry that adds last to each sum."""
         packet = self._packet
         order = np.lexsort((self._worker[packet], when))
         rank = np.empty(len(order), dtype=np.int64)
@@ -428,11 +335,7 @@ class _Traffic:
         return entries
 
     def _split_passes(self, last: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return int64[K], passes that an entry takes more as sums leave.
-
-        Args:
-            last: int64[R], the entry that completes each sum.
-        """
+        """Return int64[K], the extra passes of an entry for sums that leave."""
         used = self._plan.switch.entry_expected[entries_of(self._plan, self._direction)] > 0
         highest = used.shape[1] - 1 - np.argmax(used[:, ::-1], axis=1)
         ends = self._sum_bank == highest[last]
@@ -442,20 +345,9 @@ class _Traffic:
         return np.bincount(last[~ends | waits], minlength=len(self._hop))
 
     def _through(
-        self,
-        complete: NDArray[np.int64],
-        through: NDArray[np.int64],
-        size: int,
-        network: Network,
+        self, complete: NDArray[np.int64], through: NDArray[np.int64], size: int, network: Network
     ) -> NDArray[np.int64]:
-        """Return int64[B], when the last sum or acknowledgement of each block has left the switch.
-
-        Args:
-            complete: int64[R], when each sum is complete.
-            through: int64[S], when each packet has been added.
-            size: bytes of a frame.
-            network: with the links.
-        """
+        """Return int64[B], when each block's last sum or acknowledgement has left the switch."""
         asks = self._asks
         key = np.concatenate(
             [
@@ -472,7 +364,7 @@ class _Traffic:
         return last
 
     def _work(self, network: Network) -> NDArray[np.int64]:
-        """Return int64[B], what processors take at least for the frames of a block."""
+        """Return int64[B], the least picoseconds of processors for the frames of a block."""
         if not (network.host_work or network.switch_work):
             return np.zeros(self._blocks, dtype=np.int64)
         sent = self._by_link(self._block, self._worker)
@@ -481,7 +373,6 @@ class _Traffic:
         return shared_work((sent + got) * network.host_work, switch, network.cores)
 
     def _by_link(self, block: NDArray[np.int64], worker: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return int64[B, W], how many there are."""
         shape = (self._blocks, self._workers)
         link = block * self._workers + worker
         return np.bincount(link, minlength=shape[0] * shape[1]).reshape(shape)
@@ -499,15 +390,9 @@ def _barrier(workers: int, network: Network) -> int:
 def shared_work(
     hosts: NDArray[np.int64], switch: NDArray[np.int64], cores: int | None
 ) -> NDArray[np.int64]:
-    """Return what processors take at least: each its own work, or some cores all of it.
+    """Return int64[B], the least picoseconds of processors: each its own work, or shared cores.
 
-    Args:
-        hosts: int64[B, W], picoseconds of each host.
-        switch: int64[B], picoseconds of the switch.
-        cores: that all of them share, or None.
-
-    Returns:
-        int64[B], picoseconds.
+    `hosts` are int64[B, W] and `switch` int64[B], in picoseconds.
     """
     longest: NDArray[np.int64] = np.maximum(hosts.max(axis=1), switch)
     if cores is not None:
@@ -518,18 +403,10 @@ def shared_work(
 def served(
     arrival: NDArray[np.int64], service: NDArray[np.int64], queue: NDArray[np.integer]
 ) -> NDArray[np.int64]:
-    """Return when each customer of some queues has been served, first in, first out.
+    """Return int64[N], when each customer of some queues has been served, first in, first out.
 
-    The last one that found its queue empty began the row that a customer is in, so it ends at the
-    largest of arrival + the services from there on.
-
-    Args:
-        arrival: int64[N], ascending in each queue.
-        service: int64[N], how long each takes.
-        queue: integers[N], ascending from 0.
-
-    Returns:
-        int64[N].
+    `arrival` ascends in each queue, and `queue` from 0. A customer ends at the largest arrival plus
+    all services from there on, over the customers before it.
     """
     if not len(arrival):
         return np.zeros(0, dtype=np.int64)
@@ -544,16 +421,7 @@ def served(
 def drained(
     arrival: NDArray[np.int64], service: NDArray[np.int64], queue: NDArray[np.integer]
 ) -> NDArray[np.int64]:
-    """Return when the last customer of each queue has been served, first in, first out.
-
-    Args:
-        arrival: int64[N].
-        service: int64[N], how long each takes.
-        queue: integers[N].
-
-    Returns:
-        int64[Q], of those queues that have customers, ascending.
-    """
+    """Return int64[Q], when the last customer of each queue that has any has been served."""
     if not len(arrival):
         return np.zeros(0, dtype=np.int64)
     order = np.lexsort((arrival, queue))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers behind the paper's figures 1, 7, 9 and 18, for any graph."""
+"""The data of the paper's figures 1, 7, 9 and 18, for any graph."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -25,46 +25,24 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class PartitionPoint:
-    """One number of partitions (figures 1 and 9).
-
-    Attributes:
-        workers: the number.
-        boundary_vertices: at an end of a boundary edge.
-        copies: packets up of host-based exchange per fragment, and as many down.
-        largest_component: of the boundary graph, in vertices.
-    """
+    """One number of partitions (figures 1 and 9)."""
 
     workers: int
-    boundary_vertices: int
-    copies: int
-    largest_component: int
+    boundary_vertices: int  # at an end of a boundary edge
+    copies: int  # packets up of host-based exchange per fragment, and as many down
+    largest_component: int  # of the boundary graph, in vertices
 
 
 @dataclass(frozen=True)
 class MemoryPoint:
-    """One size of the switch's memory (figure 18): shares of host-based traffic.
+    """One size of the switch's memory (figure 18)."""
 
-    Attributes:
-        slots: aggregators of 128 bytes.
-        fractions: by strategy, and of the strawman.
-    """
-
-    slots: int
-    fractions: dict[str, float]
+    slots: int  # aggregators of 128 bytes
+    fractions: dict[str, float]  # shares of host-based traffic by strategy, and of the strawman
 
 
 def study_partitions(graph: Graph, most: int, seed: int, tell: Progress) -> list[PartitionPoint]:
-    """Partition with METIS for 2, 4, 8, ... up to `most` workers, and for `most`.
-
-    Args:
-        graph: what is partitioned.
-        most: the largest number of workers.
-        seed: of METIS.
-        tell: called at each number of workers.
-
-    Returns:
-        One point for each number of workers, ascending.
-    """
+    """Partition with METIS for 2, 4, 8, ... up to `most` workers, and for `most`."""
     counts = [2**power for power in range(1, MAX_WORKERS.bit_length()) if 2**power < most]
     points = []
     for workers in [*counts, most]:
@@ -103,12 +81,7 @@ def neighbour_counts(boundary: BoundaryEdges) -> NDArray[np.int64]:
 
 
 def share_of_most(counts: NDArray[np.int64], share: float) -> float:
-    """Return the share of everything that those with the most have.
-
-    Args:
-        counts: descending.
-        share: how many of them, as 0.2.
-    """
+    """Return the share of the total that the largest ones hold."""
     return float(counts[: round(share * len(counts))].sum() / counts.sum()) if len(counts) else 0.0
 
 
@@ -119,18 +92,7 @@ def study_memory(
     seed: int,
     tell: Progress,
 ) -> list[MemoryPoint]:
-    """Plan with slots for 1 % to 100 % of the boundary vertices.
-
-    Args:
-        graph: what is planned for.
-        assignment: int32[V]; in place of the partition that the presets choose.
-        presets: by name.
-        seed: of the plans.
-        tell: called at each size.
-
-    Returns:
-        One point for each number of slots, ascending.
-    """
+    """Plan with slots for 1 % to 100 % of the boundary vertices; `assignment`: int32[V]."""
     boundary = boundary_edges(graph, assignment)
     vertices, copies = len(boundary.vertices()), boundary.host_packets()
     sizes = sorted({max(_FEWEST_SLOTS, round(share * vertices)) for share in _SHARES})

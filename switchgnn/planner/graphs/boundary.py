@@ -18,7 +18,7 @@ class BoundaryEdges:
     Attributes:
         source: int32[E], vertex ids.
         destination: int32[E], vertex ids.
-        source_worker: uint8[E], the worker that holds the source.
+        source_worker: uint8[E].
         destination_worker: uint8[E], another worker.
     """
 
@@ -31,14 +31,14 @@ class BoundaryEdges:
         return len(self.source)
 
     def vertices(self) -> NDArray[np.int32]:
-        """Return the boundary vertices, ascending: all that are at an end of a boundary edge."""
+        """Return the boundary vertices, at either end, ascending."""
         present = np.zeros(self._ids(), dtype=np.bool_)
         present[self.source] = True
         present[self.destination] = True
         return np.flatnonzero(present).astype(np.int32)
 
     def transposed(self) -> "BoundaryEdges":
-        """Return the same edges with source and destination exchanged, sorted as here."""
+        """Return the same edges with source and destination exchanged, sorted again."""
         _, order = sort_by_key(self.destination, self._ids())
         return BoundaryEdges(
             source=self.destination[order],
@@ -48,7 +48,7 @@ class BoundaryEdges:
         )
 
     def take(self, edges: NDArray[np.integer]) -> "BoundaryEdges":
-        """Return some of the edges; to be sorted as here, `edges` must ascend."""
+        """Return the edges at these places, which must ascend."""
         return BoundaryEdges(
             source=self.source[edges],
             destination=self.destination[edges],
@@ -57,40 +57,30 @@ class BoundaryEdges:
         )
 
     def same_edges(self, other: "BoundaryEdges") -> bool:
-        """Return whether `other` holds the same edges; the workers of the ends are not compared."""
+        """Return whether `other` holds the same edges; workers are not compared."""
         return np.array_equal(self.source, other.source) and np.array_equal(
             self.destination, other.destination
         )
 
     def max_fan_in(self) -> int:
-        """Return the largest number of remote in-neighbours of one vertex, but at least 1."""
+        """Return the most remote in-neighbours of one vertex, but at least 1."""
         return int(np.bincount(self.destination).max(initial=1))
 
     def host_copies(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return the packets of host-based exchange as (from worker, to worker), int32[P] each.
-
-        Without a switch that helps, a worker sends one copy of a feature to every other
-        worker that needs it (section 2.2).
-        """
+        """Return the sender and receiver, int32[P] each, of all host-based copies (section 2.2)."""
         source, worker = distinct_pairs(self.source, self.destination_worker)
         return holders(self.source, self.source_worker)[source].astype(np.int32), worker
 
     def host_packets(self) -> int:
-        """Return the number of copies that host-based exchange sends, per fragment."""
+        """Count the copies of host-based exchange, per fragment."""
         return len(self.host_copies()[0])
 
     def _ids(self) -> int:
-        """Return a number above every vertex at an end."""
         return int(max(self.source.max(initial=-1), self.destination.max(initial=-1))) + 1
 
 
 def holders(vertex: NDArray[np.int32], worker: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return uint8[largest id + 1], the worker of each vertex that occurs; 0 of the others.
-
-    Args:
-        vertex: int32[E], vertex ids.
-        worker: uint8[E], who holds each.
-    """
+    """Return uint8[largest id + 1], the worker of each vertex that occurs; 0 for the others."""
     holder = np.zeros(int(vertex.max(initial=-1)) + 1, dtype=np.uint8)
     holder[vertex] = worker
     return holder

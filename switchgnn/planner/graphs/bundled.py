@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Small graphs that need no download: digits, denser ones of the same images, and karate."""
+"""Small graphs without a download: digits, denser ones of the same images, and karate."""
 
 import gzip
 from collections.abc import Callable, Mapping
@@ -26,11 +26,8 @@ DIGITS_MAX_PIXEL = 16
 def load_digits(neighbours: int = DIGITS_NEIGHBOURS) -> Graph:
     """Return the k-nearest-neighbour graph of scikit-learn's digits, made symmetric.
 
-    1,797 vertices (8 x 8 images), 64 features in [0, 1], 10 classes. Distances are exact
-    (whole numbers) and ties go to the lower id, so every machine gets the same graph.
-
-    Args:
-        neighbours: k, from 1 to 1,796.
+    1,797 vertices (8 x 8 images), 64 features in [0, 1], 10 classes. Distances are whole numbers
+    and ties go to the lower id, so the graph is the same everywhere.
     """
     table = _digits_table()
     pixels, labels = table[:, :64], table[:, 64]
@@ -71,7 +68,6 @@ def load_karate() -> Graph:
 
 
 def _digits_table() -> NDArray[np.int64]:
-    """Return 64 pixels and the class per row, int64[1797, 65]."""
     # Importing scikit-learn takes a second, which every worker would pay at its start;
     # the table is an ordinary file of the package.
     package = find_spec("sklearn")
@@ -91,16 +87,12 @@ BUNDLED: Mapping[str, Callable[[], Graph]] = {"digits": load_digits, "karate": l
 
 
 def is_bundled(spec: str) -> bool:
-    """Return whether the name is of this kind, right or wrong."""
+    """Return whether the name has this form, valid or not."""
     return spec in BUNDLED or spec.startswith(DIGITS_PREFIX)
 
 
 def load_bundled(spec: str) -> Graph:
-    """Return the graph that a name says: ``digits``, ``karate``, or ``digits:NEIGHBOURS``.
-
-    Raises:
-        PlannerError: the name is malformed.
-    """
+    """Load ``digits``, ``karate``, or ``digits:NEIGHBOURS``."""
     if spec in BUNDLED:
         return BUNDLED[spec]()
     text = spec.removeprefix(DIGITS_PREFIX)

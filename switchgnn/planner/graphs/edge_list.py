@@ -21,18 +21,13 @@ _INTEGER = re.compile(r"[+-]?\d+")
 
 
 def load_edge_list(path: Path, *, directed: bool) -> Graph:
-    """Read an edge list: two whole numbers per line, separated by spaces, tabs or a comma.
+    """Read two whole numbers per line, separated by spaces, tabs or a comma.
 
-    `#` and `%` start a comment, empty lines are skipped, and a first line of names is a
-    header. The first line with data decides the separator: a comma if it has one.
+    `#` and `%` start a comment; empty lines and a header of names are skipped. The first line with
+    data decides the separator.
 
-    Ids stay as they are if at least half of 0..max occur (those that do not are isolated
-    vertices). Otherwise they are renumbered 0..V-1 in ascending order, and
-    `Graph.original_ids` holds the ids of the file.
-
-    Raises:
-        PlannerError: unreadable file, a line that is not two whole numbers, a negative id,
-            an id from 2^31 on, or no edges.
+    Ids stay as they are if at least half of 0..max occur; the others are isolated vertices.
+    Otherwise they are renumbered in ascending order and kept in `Graph.original_ids`.
     """
     text = _read_text(path)
     header, delimiter = _look_ahead(text)
@@ -62,7 +57,7 @@ def _read_text(path: Path) -> str:
 
 
 def _look_ahead(text: str) -> tuple[int, str | None]:
-    """Return the number of lines up to and including the header (0: none), and the separator."""
+    """Return the number of lines up to the header (0: none), and the separator."""
     header = 0
     for number, line in enumerate(io.StringIO(text), start=1):
         data = line.split("#", 1)[0].strip()
@@ -98,7 +93,6 @@ def _parse(path: Path, text: str, header: int, delimiter: str | None) -> NDArray
 
 
 def _explain(path: Path, text: str, header: int, delimiter: str | None) -> NoReturn:
-    """Find the line that cannot be used; only ever runs on a file that has one."""
     for number, line in enumerate(io.StringIO(text), start=1):
         data = line.split("#", 1)[0].strip()
         if number <= header or not data:
@@ -126,9 +120,7 @@ def _problem(fields: list[str]) -> str | None:
     return None
 
 
-def _compact(
-    edges: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], int, NDArray[np.int64] | None]:
+def _compact(edges: NDArray[np.int64]) -> tuple[NDArray[np.int64], int, NDArray[np.int64] | None]:
     """Return edges with usable ids, the number of vertices, and the original ids if changed."""
     largest = int(edges.max())
     if largest < 2 * edges.size:

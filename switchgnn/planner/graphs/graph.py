@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The graph that is trained on, as compressed sparse rows of out-edges."""
+"""The training graph, as compressed sparse rows of out-edges."""
 
 import hashlib
 from dataclasses import dataclass
@@ -22,24 +22,22 @@ SPLIT_NONE, SPLIT_TRAIN, SPLIT_VALIDATION, SPLIT_TEST = range(4)
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """A directed graph; edge u→v says that the feature of u contributes to the sum of v.
+    """A directed graph; along edge u→v the feature of u contributes to the sum of v.
 
-    An undirected graph holds each edge in both directions. The rows are sorted, hold no
-    duplicates and no self-loops: a vertex needs no network to reach itself, so models that
-    use self-loops (GCN) add them on the worker. `graph_from_edges` brings any list of edges
-    into this form.
+    An undirected graph holds each edge in both directions. Rows are sorted, without duplicates and
+    self-loops: models that use self-loops (GCN) add them on the worker. `graph_from_edges` accepts
+    any list of edges.
 
     Attributes:
         indptr: int64[V + 1]; the out-neighbours of u are indices[indptr[u]:indptr[u + 1]].
         indices: int32[E], ascending within each row.
-        name: what messages and manifests call the graph.
+        name: for messages and manifests.
         features: float32[V, F], finite, or None.
         labels: int64[V], or None.
-        split: int8[V] with the values SPLIT_NONE, SPLIT_TRAIN, SPLIT_VALIDATION and
-            SPLIT_TEST where the data set comes with a split, or None.
+        split: int8[V], SPLIT_NONE, SPLIT_TRAIN, SPLIT_VALIDATION or SPLIT_TEST; None without a
+            split.
         original_ids: int64[V], the ids of the input where they were renumbered, or None.
-        self_loops: int64[L], ascending, the vertices whose self-loops graph_from_edges dropped,
-            or None if there were none.
+        self_loops: int64[L], ascending, the vertices with dropped self-loops, or None.
 
     Raises:
         PlannerError: the arrays do not have this form.
@@ -69,11 +67,7 @@ class Graph:
         return source, self.indices
 
     def digest(self) -> str:
-        """Return SHA-256 in hex over what a plan depends on: the vertices and the edges.
-
-        Name, features, labels and split are left out, so that a plan can be used again with
-        other features on the same graph.
-        """
+        """Return SHA-256 in hex over the vertices and the edges, which a plan depends on."""
         sha = hashlib.sha256(b"switchgnn-graph 1\n")
         sha.update(np.ascontiguousarray(self.indptr, dtype="<i8").data)
         sha.update(np.ascontiguousarray(self.indices, dtype="<i4").data)
@@ -92,15 +86,13 @@ def graph_from_edges(
     split: NDArray[np.int8] | None = None,
     original_ids: NDArray[np.int64] | None = None,
 ) -> Graph:
-    """Build a Graph from a list of edges; duplicates and self-loops are dropped.
-
-    `Graph.self_loops` says which vertices had a self-loop.
+    """Build a Graph from a list of edges; drop duplicates and self-loops.
 
     Args:
         source: integers[N], 0 <= id < vertices.
         destination: integers[N].
         name: see Graph.
-        vertices: the number of vertices; those without an edge are isolated.
+        vertices: their number; those without an edge are isolated.
         directed: False adds the reverse of every edge.
         features: see Graph.
         labels: see Graph.
@@ -199,8 +191,7 @@ def reference_sums(
 ) -> NDArray[Number]:
     """Sum for each vertex the features of its neighbours on other workers.
 
-    One sparse matrix product over the whole graph; shares no code with the planner, so that
-    it can stand as its oracle.
+    One sparse matrix product over the whole graph, as an oracle without code of the planner.
 
     Args:
         graph: with V vertices.

@@ -1,7 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Graphs by name or from a file; one module per format does the reading."""
+"""Graphs by name or from a file."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from switchgnn.planner.errors import PlannerError
@@ -9,7 +11,6 @@ from switchgnn.planner.graphs import bundled as load_bundled
 from switchgnn.planner.graphs import edge_list as load_edge_list
 from switchgnn.planner.graphs import npz_file as load_npz
 from switchgnn.planner.graphs import planetoid as load_planetoid
-from switchgnn.planner.graphs import random_graph as load_random
 from switchgnn.planner.graphs import shaped as load_shaped
 from switchgnn.planner.graphs.graph import Graph
 
@@ -17,35 +18,13 @@ EDGE_LIST_SUFFIXES = (".txt", ".csv", ".tsv", ".edges", ".el")
 
 
 def load_graph(spec: str, *, directed: bool | None = None) -> Graph:
-    """Load the graph that `spec` names.
-
-    Args:
-        spec: `digits`, `digits:NEIGHBOURS`, `karate`, `random:VERTICES:EDGES:SEED`,
-            `reddit-like:SCALE:SEED` (also `yelp-like`, `products-like`), or a path: an edge list
-            (.txt .csv .tsv .edges .el),
-            a SciPy or NumPy archive (.npz), or a Planetoid data set (`ind.NAME.graph`, or
-            `FOLDER/NAME`). A file of the same name as a bundled graph needs a `./`.
-        directed: None does what the format says: an edge list is undirected, an archive is
-            taken as stored, the others are undirected. True or False overrides that for
-            edge lists and archives.
-
-    Raises:
-        PlannerError: missing or unreadable file, bad content, or an unknown kind of file.
-    """
-    if load_bundled.is_bundled(spec):
-        _refuse_directed(spec, directed)
-        return load_bundled.load_bundled(spec)
-    if spec.startswith(load_random.PREFIX):
-        _refuse_directed(spec, directed)
-        return load_random.load_random(spec)
-    if load_shaped.is_shaped(spec):
-        _refuse_directed(spec, directed)
-        return load_shaped.load_shaped(spec)
+    """Load the graph with that name, or from that file."""
     path = Path(spec)
-    planetoid = load_planetoid.find_planetoid(path)
-    if planetoid is not None:
-        _refuse_directed(spec, directed)
-        return load_planetoid.load_planetoid(*planetoid)
+    undirected = _undirected_loader(spec, path)
+    if undirected is not None:
+        if directed:
+            raise PlannerError(f"graph {spec} is undirected and has no directed form")
+        return undirected()
     if not path.exists():
         bundled = " or ".join(sorted(load_bundled.BUNDLED))
         raise PlannerError(f"no graph {spec}: it is neither a file nor {bundled}")
@@ -59,6 +38,12 @@ def load_graph(spec: str, *, directed: bool | None = None) -> Graph:
     )
 
 
-def _refuse_directed(spec: str, directed: bool | None) -> None:
-    if directed:
-        raise PlannerError(f"graph {spec} is undirected and has no directed form")
+def _undirected_loader(spec: str, path: Path) -> Callable[[], Graph] | None:
+    if load_bundled.is_bundled(spec):
+        return partial(load_bundled.load_bundled, spec)
+    if spec.startswith(load_shaped.RANDOM_PREFIX):
+        return partial(load_shaped.load_random, spec)
+    if load_shaped.is_shaped(spec):
+        return partial(load_shaped.load_shaped, spec)
+    planetoid = load_planetoid.find_planetoid(path)
+    return None if planetoid is None else partial(load_planetoid.load_planetoid, *planetoid)

@@ -33,21 +33,10 @@ _REMEDY = (
 
 
 def load_npz(path: Path, *, directed: bool = True, limit: UnpackLimit = PACKED) -> Graph:
-    """Read compressed sparse rows: keys indptr, indices, and if present features and labels.
+    """Read compressed sparse rows: keys indptr, indices, and optionally features and labels.
 
-    Row u holds the vertices that u contributes to. What `scipy.sparse.save_npz` writes for a
-    square CSR matrix is read too; its stored zeros are not edges. Other arrays are not read.
-
-    Args:
-        path: the archive.
-        directed: False adds the reverse of every edge.
-        limit: how much it may unpack to.
-
-    Returns:
-        The graph, with the name of the file.
-
-    Raises:
-        PlannerError: unreadable file, missing or unusable arrays.
+    Row u holds the vertices that u contributes to. Archives of `scipy.sparse.save_npz` with a
+    square CSR matrix are accepted; stored zeros are not edges. Other arrays are ignored.
     """
     try:
         arrays = read_npz(path, _KINDS, remedy=_REMEDY, limit=limit, others=True)
@@ -82,7 +71,7 @@ def load_npz(path: Path, *, directed: bool = True, limit: UnpackLimit = PACKED) 
 
 
 def _stored(arrays: dict[str, NDArray[Any]]) -> NDArray[np.bool_] | None:
-    """Return which entries of a sparse matrix are edges; None: all."""
+    """Return the entries of a sparse matrix that are edges; None: all."""
     if "data" not in arrays or np.all(arrays["data"]):
         return None
     stored: NDArray[np.bool_] = arrays["data"].astype(np.bool_)
@@ -90,7 +79,6 @@ def _stored(arrays: dict[str, NDArray[Any]]) -> NDArray[np.bool_] | None:
 
 
 def _are_rows_of_a_graph(indptr: NDArray[np.int64], indices: NDArray[np.integer]) -> bool:
-    """Return whether nothing is left to do: no duplicates or self-loops, in order, in range."""
     vertices = len(indptr) - 1
     if vertices >= FIRST_RESERVED_ID or indices.min(initial=0) < 0:
         return False

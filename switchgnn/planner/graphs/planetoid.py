@@ -23,12 +23,11 @@ _NUMBER_KINDS = "biuf"
 _REMEMBERING = ("PUT", "BINPUT", "LONG_BINPUT")
 
 
-class _RefusedError(Exception):
-    """What a pickle has or wants that is not admitted."""
+class _RefusedError(Exception): ...
 
 
 class InertType:
-    """Stands for numpy.dtype; accepts numbers only."""
+    """A stand-in for numpy.dtype that accepts numbers only."""
 
     def __init__(self, code: object = None, *_: object) -> None:
         self.code = str(code)
@@ -38,7 +37,7 @@ class InertType:
         self.order = ">" if state[1] == ">" else "<"
 
     def number(self) -> np.dtype[np.generic]:
-        """Return the NumPy type; raise _RefusedError if it is not one of numbers."""
+        """Return the NumPy type; raise _RefusedError if it is not numeric."""
         kind, size = self.code[:1], self.code[1:]
         if kind not in _NUMBER_KINDS or size not in ("1", "2", "4", "8"):
             raise _RefusedError(f"it has an array of type {self.code!r}")
@@ -46,7 +45,7 @@ class InertType:
 
 
 class InertArray:
-    """Stands for numpy.ndarray."""
+    """A stand-in for numpy.ndarray."""
 
     def __init__(self, *_: object) -> None:
         self.array: NDArray[np.generic] = np.empty(0)
@@ -71,7 +70,7 @@ class InertArray:
 
 
 class InertMatrix:
-    """Stands for scipy.sparse.csr_matrix; `state` holds its attributes."""
+    """A stand-in for scipy.sparse.csr_matrix; `state` holds its attributes."""
 
     def __init__(self, *_: object) -> None:
         self.state: dict[str, object] = {}
@@ -99,12 +98,9 @@ def _encode(text: str, encoding: str = "latin1") -> bytes:
 _ADMITTED: dict[tuple[str, str], object] = {
     ("numpy", "ndarray"): InertArray,
     ("numpy", "dtype"): InertType,
-    ("numpy.core.multiarray", "_reconstruct"): _reconstruct_array,
-    ("numpy._core.multiarray", "_reconstruct"): _reconstruct_array,
-    ("scipy.sparse.csr", "csr_matrix"): InertMatrix,
-    ("scipy.sparse._csr", "csr_matrix"): InertMatrix,
-    ("copy_reg", "_reconstructor"): _reconstruct_object,
-    ("copyreg", "_reconstructor"): _reconstruct_object,
+    **{(f"numpy.{it}.multiarray", "_reconstruct"): _reconstruct_array for it in ("core", "_core")},
+    **{(f"scipy.sparse.{it}", "csr_matrix"): InertMatrix for it in ("csr", "_csr")},
+    **{(it, "_reconstructor"): _reconstruct_object for it in ("copy_reg", "copyreg")},
     ("_codecs", "encode"): _encode,
     ("collections", "defaultdict"): defaultdict,
     **{
@@ -116,10 +112,10 @@ _ADMITTED: dict[tuple[str, str], object] = {
 
 
 class InertUnpickler(pickle.Unpickler):
-    """An unpickler that knows the names above and refuses all others."""
+    """An unpickler that admits only the names above."""
 
     def find_class(self, module_name: str, global_name: str, /) -> object:
-        """Return the stand-in for a name; raise _RefusedError if there is none."""
+        """Return the stand-in for a name, or raise _RefusedError."""
         try:
             return _ADMITTED[module_name, global_name]
         except KeyError:
@@ -127,23 +123,14 @@ class InertUnpickler(pickle.Unpickler):
 
 
 def _check_numbers(data: bytes) -> None:
-    """Refuse a number of a remembered object that no writer has come to.
-
-    Python's reader makes room for all numbers below: a file of ten bytes could take 32 GiB.
-    """
+    """Refuse large memo numbers: Python allocates all below, 32 GiB for a file of 10 bytes."""
     for operation, number, _ in pickletools.genops(data):
         if operation.name in _REMEMBERING and not 0 <= int(number or 0) < len(data):
             raise _RefusedError(f"it remembers an object as number {number:,}")
 
 
 def read_inert_pickle(path: Path) -> object:
-    """Read a pickle of plain numbers, lists, dictionaries, arrays and CSR matrices.
-
-    Arrays come back as InertArray, matrices as InertMatrix.
-
-    Raises:
-        PlannerError: missing file, or a pickle that holds or asks for anything else.
-    """
+    """Read numbers, lists, dictionaries, arrays (InertArray) and CSR matrices (InertMatrix)."""
     try:
         data = read_regular(path)
     except OSError as error:
@@ -170,7 +157,7 @@ _MOST_FEATURE_BYTES = 1 << 30
 
 @dataclass(frozen=True, eq=False)
 class _Tables:
-    """What the files say of the vertices: `all_*` first, then the test vertices."""
+    """Features and classes in the files: `all_*` first, then the test vertices."""
 
     all_features: NDArray[np.float32]
     test_features: NDArray[np.float32]
@@ -181,7 +168,7 @@ class _Tables:
 
 
 def find_planetoid(path: Path) -> tuple[Path, str] | None:
-    """Return (folder, name) if `path` is a file of a data set, or FOLDER/NAME; else None."""
+    """Return (folder, name) of a file of a data set, or of FOLDER/NAME; else None."""
     match = _PART_FILE.fullmatch(path.name)
     if match:
         return path.parent, match["name"]
@@ -193,12 +180,9 @@ def find_planetoid(path: Path) -> tuple[Path, str] | None:
 def load_planetoid(folder: Path, name: str) -> Graph:
     """Read `ind.NAME.*`: graph, allx, tx, ally, ty, y, test.index; undirected, with a split.
 
-    The split is the published one: the first len(y) vertices train, the next 500 validate,
-    those of test.index test. Vertices that test.index leaves out (Citeseer has such) get
-    zero features and the class 0. The files are pickles, but nothing in them is run.
-
-    Raises:
-        PlannerError: a file is missing or does not hold what it should.
+    The published split: the first len(y) vertices train, the next 500 validate, those of test.index
+    test. Vertices missing from test.index (in Citeseer) get zero features and class 0. No code in
+    the pickles runs.
     """
     neighbours = read_inert_pickle(_file(folder, name, "graph"))
     tables = _read_tables(folder, name)
@@ -241,7 +225,7 @@ def _read_tables(folder: Path, name: str) -> _Tables:
 def _assemble(
     folder: Path, name: str, tables: _Tables
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Put features and classes by vertex id: row i of tx is of the i-th id of test.index."""
+    """Order features and classes by vertex id: row i of tx is of the i-th id of test.index."""
     known, ids = len(tables.all_features), tables.test_ids
     fits = (
         len(tables.all_classes) == known
@@ -313,11 +297,6 @@ def _matrix(path: Path) -> NDArray[np.float32]:
 
 
 def _check_room(rows: int, columns: int, where: str) -> None:
-    """Refuse a table whose size a few bytes of a file could have said.
-
-    Raises:
-        PlannerError: it is too large.
-    """
     # Beside its features a vertex has a class, and more.
     size = rows * (columns + 2) * np.dtype(np.float32).itemsize
     if size > _MOST_FEATURE_BYTES:
@@ -328,7 +307,6 @@ def _check_room(rows: int, columns: int, where: str) -> None:
 
 
 def _classes(path: Path) -> NDArray[np.int64]:
-    """Return the classes of a one-hot table, int64[N]."""
     value = read_inert_pickle(path)
     if not isinstance(value, InertArray) or value.array.ndim != 2 or not value.array.size:
         raise PlannerError(f"{path} does not hold a table of classes, one row per vertex")

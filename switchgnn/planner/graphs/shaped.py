@@ -1,11 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Graphs with the shapes of the paper's, at any scale: ``reddit-like:SCALE:SEED``.
+"""Random graphs, and those with the shapes of the paper's: ``reddit-like:SCALE:SEED``.
 
-What each number was calibrated to is in docs/planner.md. The model: vertices form
-communities of unequal size and have weights of log-normal distribution. An edge joins two
-vertices drawn by weight, mostly of one community, sometimes of all. Duplicates are drawn
-again, so the hubs of a small community know nearly everybody in it.
+Vertices form communities of unequal size and have log-normal weights. An edge joins two vertices
+drawn by weight, mostly of one community. Duplicates are drawn again, so the hubs of a small
+community reach most of it. docs/planner.md has the calibration.
 """
 
 import math
@@ -19,26 +18,18 @@ from numpy.typing import NDArray
 
 from switchgnn.base.machine import require_memory
 from switchgnn.planner.errors import PlannerError
-from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID, Graph
+from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID, Graph, graph_from_edges
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A graph of the paper, and the numbers that make one like it.
+    """A graph of the paper, and the parameters of similar ones."""
 
-    Attributes:
-        vertices: at scale 1.
-        edges: undirected edges at scale 1.
-        communities: at scale 1.
-        skew: standard deviation of the logarithm of the weights.
-        outside: the share of edges drawn without regard to communities.
-    """
-
-    vertices: int
-    edges: int
-    communities: int
-    skew: float
-    outside: float
+    vertices: int  # at scale 1
+    edges: int  # undirected edges at scale 1
+    communities: int  # at scale 1
+    skew: float  # standard deviation of the logarithm of the weights
+    outside: float  # the share of edges drawn without regard to communities
 
 
 SHAPES: Mapping[str, Shape] = {
@@ -50,19 +41,13 @@ SHAPES: Mapping[str, Shape] = {
 
 @dataclass(frozen=True, eq=False)
 class _Model:
-    """What edges are drawn from; vertices are numbered community by community.
+    """The distribution of edges; vertices are numbered community by community."""
 
-    Attributes:
-        total: float64[V + 1], the weights added up.
-        bounds: int64[C + 1]; community c has the vertices bounds[c] to bounds[c + 1] - 1.
-        outside: see Shape.
-        ids: int64[V], what the vertices are called: where they stand says nothing.
-    """
-
-    total: NDArray[np.float64]
+    total: NDArray[np.float64]  # [V + 1], the weights added up
+    # [C + 1]; community c has the vertices bounds[c] to bounds[c + 1] - 1
     bounds: NDArray[np.int64]
-    outside: float
-    ids: NDArray[np.int64]
+    outside: float  # see Shape
+    ids: NDArray[np.int64]  # [V], the shuffled ids of the vertices
 
 
 _NAME = re.compile(r"([a-z]+-like):([0-9]*\.?[0-9]+):([0-9]{1,1000})")
@@ -82,26 +67,13 @@ _EDGE_BYTES = 40
 
 
 def is_shaped(spec: str) -> bool:
-    """Return whether the name is of this kind, right or wrong."""
+    """Return whether the name has this form, valid or not."""
     return spec.partition(":")[0] in SHAPES
 
 
 @lru_cache(maxsize=1)
 def load_shaped(spec: str) -> Graph:
-    """Return the undirected graph that a name says; the same name gives the same graph.
-
-    The last one is kept: at the paper's sizes drawing takes minutes, and who partitions, plans
-    and compares loads it at each step.
-
-    Args:
-        spec: `reddit-like:SCALE:SEED`, or another of SHAPES. Vertices are in proportion to
-            SCALE; communities to its root. The mean degree stays as long as a community has
-            room for it.
-
-    Raises:
-        PlannerError: the name is malformed, or the scale too small or too large.
-        TooLargeError: the graph has no room in memory.
-    """
+    """Return the undirected graph of a name; the last one is cached, as drawing takes minutes."""
     found = _NAME.fullmatch(spec)
     if found is None:
         kind = spec.partition(":")[0]
@@ -133,7 +105,6 @@ def _make(shape: Shape, scale: float, vertices: int, rng: np.random.Generator, n
 def _community_bounds(
     vertices: int, communities: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Return bounds: community c has the ids bounds[c] to bounds[c + 1] - 1, to be shuffled."""
     share = np.exp(rng.normal(0.0, _UNEVEN, communities))
     spare = vertices - communities * _SMALLEST_COMMUNITY
     ends = np.floor(np.cumsum(share) / share.sum() * spare).astype(np.int64)
@@ -169,7 +140,7 @@ def _distinct_edges(model: _Model, edges: int, rng: np.random.Generator) -> NDAr
 
 
 def _draw(model: _Model, number: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
-    """Yield keys of that many random edges, self-loops left out, in pieces."""
+    """Yield keys of that many random edges without self-loops, in pieces."""
     total, bounds, ids = model.total, model.bounds, model.ids
     vertices = len(ids)
     start, stop = total[bounds[:-1]], total[bounds[1:]]
@@ -192,7 +163,6 @@ def _draw(model: _Model, number: int, rng: np.random.Generator) -> Iterator[NDAr
 
 
 def _as_rows(keys: NDArray[np.int64], vertices: int, name: str) -> Graph:
-    """Return the graph with both directions of every edge."""
     half = len(keys)
     both = np.empty(2 * half, dtype=np.int64)
     both[:half] = keys
@@ -208,3 +178,37 @@ def _as_rows(keys: NDArray[np.int64], vertices: int, name: str) -> Graph:
     for first in range(0, len(both), _DRAW):
         indices[first : first + _DRAW] = both[first : first + _DRAW] % vertices
     return Graph(indptr=indptr, indices=indices, name=name)
+
+
+# Graphs ``random:VERTICES:EDGES:SEED``.
+RANDOM_PREFIX = "random:"
+_FIELDS = 3
+# Python's limit on the digits of a number lies above it.
+_MOST_DIGITS = 1000
+# Measured: NetworkX keeps a dictionary for each vertex and each edge.
+_RANDOM_VERTEX_BYTES, _RANDOM_EDGE_BYTES = 300, 400
+
+
+def load_random(spec: str) -> Graph:
+    """Return the undirected graph of a name; every set of that many edges is equally likely."""
+    fields = spec.removeprefix(RANDOM_PREFIX).split(":")
+    readable = all(field.isdecimal() and len(field) <= _MOST_DIGITS for field in fields)
+    if len(fields) != _FIELDS or not readable:
+        raise PlannerError(f"cannot read {spec}: write random:VERTICES:EDGES:SEED, all numbers")
+    vertices, edges, seed = map(int, fields)
+    if vertices < 1 or edges > vertices * (vertices - 1) // 2:
+        raise PlannerError(f"cannot make {spec}: {vertices} vertices do not take {edges} edges")
+    if vertices >= FIRST_RESERVED_ID:
+        raise PlannerError(
+            f"cannot make {spec}: {vertices:,} vertices are too many; 2^31 - 1 are possible"
+        )
+    require_memory(
+        f"{vertices:,} vertices and {edges:,} edges of {spec}",
+        vertices * _RANDOM_VERTEX_BYTES + edges * _RANDOM_EDGE_BYTES,
+        "name a graph with fewer",
+    )
+    import networkx  # noqa: PLC0415 - slow to import
+
+    made = networkx.gnm_random_graph(vertices, edges, seed=seed)
+    ends = np.array(list(made.edges()), dtype=np.int64).reshape(-1, 2)
+    return graph_from_edges(ends[:, 0], ends[:, 1], name=spec, vertices=vertices, directed=False)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""CDFGNN's host-aware objective, for vertices in place of edges and leaves in place of hosts.
+"""CDFGNN's host-aware objective, for vertices instead of edges and leaves instead of hosts.
 
 CDFGNN (section 6) extends EBV, which gives *edges* to devices one by one. A vertex has a copy on
 each device that has an edge of it. The edge (u, v) goes to the device i with the least
@@ -9,24 +9,21 @@ each device that has an edge of it. The edge (u, v) goes to the device i with th
     + gamma * ([the host of i has no copy of u] + [the host of i has no copy of v])
     + alpha * edges of i / mean + beta * vertices of i / mean                    (equation 24).
 
-Here a worker holds a *vertex*, with all edges that are summed for it. So all edges of a vertex v
-are given away together, and their scores are added up. A copy is made once, however many of the
-edges need it; what the shares grow by on the way is the same for all workers, and left out:
+Here a worker holds a *vertex* with all edges that are summed for it, so the scores of all edges of
+a vertex v are added up. A copy is made once for all edges that need it:
 
     (1 - gamma) * (how many of v and its neighbours i has no copy of)
     + gamma * (how many of v and its neighbours the leaf of i has no copy of)
     + neighbours of v * (alpha * edges of i / mean + beta * vertices of i / mean).
 
-A worker has a copy of x if it holds x or a neighbour of x: it needs the feature of x, or
-contributes to the sum of x. A leaf has a copy if one of its workers has. Of an undirected graph it
-sends up a partial sum of each x that has copies on several leaves, or gets the sum. With gamma = 0
+A worker has a copy of x if it holds x or a neighbour of x; a leaf, if one of its workers has. A
+leaf exchanges a partial sum or the sum of each x with copies on several leaves. With gamma = 0
 leaves do not count: that is the objective of EBV.
 
-The four terms and gamma are CDFGNN's. The order is EBV's, see `by_degree_sum`, and CDFGNN says
-nothing of it, nor of alpha and beta; 1 is what others who have built EBV take. Ours are the sum
-over the edges of a vertex, that *vertices of i* are those that it holds, without copies, and that
-no worker gets more of them than MOST_SHARE of the mean: edges given away one by one keep the
-shares even, vertices with many neighbours do not.
+The four terms and gamma are CDFGNN's. The order is EBV's (`by_degree_sum`); CDFGNN gives no order,
+alpha or beta; 1 is what other implementations of EBV use. Ours are the sum over the edges of a
+vertex, that *vertices of i* excludes copies, and the bound of MOST_SHARE of the mean on these, as
+vertices with many neighbours make the shares uneven.
 """
 
 import math
@@ -40,10 +37,9 @@ from numpy.typing import NDArray
 from switchgnn.planner.arrays import Compiled, sort_by_key
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph
-from switchgnn.planner.partition.even_shares import MOST_SHARE
 from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
 from switchgnn.planner.partition.metis import symmetric_rows
-from switchgnn.planner.partition.workers import check_workers, fill_empty
+from switchgnn.planner.partition.workers import MOST_SHARE, check_workers, fill_empty
 
 CDFGNN = "cdfgnn"
 # The weight of copies between leaves, as in the paper's experiments (section 6).
@@ -59,12 +55,7 @@ def cdfgnn_name(leaves: int, gamma: float | None = None) -> str:
 
 
 def find_cdfgnn(name: str) -> partial[NDArray[np.int32]]:
-    """Return the strategy that is called `cdfgnn:LEAVES` or `cdfgnn:LEAVES:GAMMA`.
-
-    Raises:
-        KeyError: that is the name of something else.
-        PlannerError: the number of leaves is not one, or gamma is not from 0 to 1.
-    """
+    """Return the strategy `cdfgnn:LEAVES` or `cdfgnn:LEAVES:GAMMA`."""
     if name.partition(":")[0] != CDFGNN:
         raise KeyError(name)
     found = _NAME.fullmatch(name)
@@ -80,23 +71,9 @@ def find_cdfgnn(name: str) -> partial[NDArray[np.int32]]:
 def cdfgnn(
     graph: Graph, workers: int, seed: int, *, leaves: int, gamma: float = GAMMA
 ) -> NDArray[np.int32]:
-    """Give one vertex after another to the worker with the least score, see above.
+    """Give one vertex after another to the worker with the least score, see the module.
 
-    Args:
-        graph: directions count for the number of edges of a worker alone: those that lead to its
-            vertices.
-        workers: their number, divided over the leaves as `even_leaf_spine` does.
-        seed: of the order of edges with the same sum of degrees.
-        leaves: with one, gamma only makes copies cheaper beside shares.
-        gamma: the weight of copies between leaves, from 0 to 1; copies between workers have the
-            rest.
-
-    Returns:
-        int32[V], 0 <= worker < workers; every worker has a vertex, and none more than
-        MOST_SHARE * V / workers, rounded up.
-
-    Raises:
-        PlannerError: impossible numbers of workers or leaves.
+    Returns int32[V]; every worker has a vertex, and at most MOST_SHARE * V / workers, rounded up.
     """
     check_workers(graph, workers)
     leaf_spine = even_leaf_spine(workers, leaves, spines=1)
@@ -105,33 +82,15 @@ def cdfgnn(
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """Vertices that were given away one by one.
+    """Vertices in the order in which they were given away."""
 
-    Attributes:
-        order: int32[V], the vertices as they came.
-        assignment: int32[V], the worker of each vertex.
-        score: float64[V], that of the worker of each vertex, when the vertex came.
-    """
-
-    order: NDArray[np.int32]
-    assignment: NDArray[np.int32]
-    score: NDArray[np.float64]
+    order: NDArray[np.int32]  # [V]
+    assignment: NDArray[np.int32]  # [V], the worker of each vertex
+    score: NDArray[np.float64]  # [V], of the worker of each vertex when the vertex came
 
 
 def stream_vertices(graph: Graph, leaf_spine: LeafSpine, seed: int, gamma: float) -> Stream:
-    """Give all vertices away, one by one; see `cdfgnn`.
-
-    A worker may be left without one.
-
-    Args:
-        graph: the graph, with V vertices.
-        leaf_spine: which worker is attached to which leaf.
-        seed: of the order among vertices that are equal.
-        gamma: the weight of copies between leaves, from 0 to 1.
-
-    Returns:
-        The order, and the worker of each vertex.
-    """
+    """Give all vertices away, one by one; a worker may be left without one."""
     vertices, workers = graph.vertices, leaf_spine.workers
     indptr, indices = symmetric_rows(*graph.edges(), vertices)
     order = by_degree_sum(indptr, indices, seed)
@@ -154,19 +113,11 @@ def stream_vertices(graph: Graph, leaf_spine: LeafSpine, seed: int, gamma: float
 def by_degree_sum(
     indptr: NDArray[np.int64], indices: NDArray[np.int32], seed: int
 ) -> NDArray[np.int32]:
-    """Order the vertices as EBV orders edges: a vertex comes with the first of its edges.
+    """Order the vertices, int32[V], as EBV orders edges: each comes with the first of its edges.
 
     EBV sorts edges by the sum of the degrees of their ends, the smallest first (Zhang et al., "An
     Efficient and Balanced Graph Partition Algorithm for the Subgraph-Centric Programming Model on
     Large-scale Power-law Graphs", abstract). Vertices without edges come last.
-
-    Args:
-        indptr: int64[V + 1], rows of an undirected simple graph.
-        indices: int32[2E].
-        seed: of the order of edges with the same sum.
-
-    Returns:
-        int32[V].
     """
     degree = np.diff(indptr)
     source = np.repeat(np.arange(len(degree), dtype=np.int32), degree)
@@ -194,19 +145,10 @@ def _stream(  # noqa: PLR0917 - numba takes them by place
     leaf_has: NDArray[np.bool_],
     assignment: NDArray[np.int32],
 ) -> NDArray[np.float64]:
-    """Fill `assignment`, and return the score that each vertex got.
+    """Fill `assignment`, and return the score of each vertex.
 
-    Args:
-        order: int32[V], in which vertices come.
-        indptr: int64[V + 1], rows of the undirected simple graph.
-        indices: int32[2E].
-        edges: int64[V], the edges that lead to each vertex.
-        leaf_of: int32[W], the leaf of each worker.
-        gamma: see `cdfgnn`.
-        most: the most vertices that a worker may get; all workers together V at least.
-        has: bool[V, W], False; [x, i] becomes whether worker i has a copy of x.
-        leaf_has: bool[V, L], False; the same of leaves.
-        assignment: int32[V].
+    `leaf_of` is int32[W]; `has`, bool[V, W], and `leaf_has`, bool[V, L], are the copies, at first
+    False.
     """
     vertices, workers = has.shape
     leaves = leaf_has.shape[1]

@@ -1,10 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The partition of G3: no worker with far more vertices, edges or remote neighbours.
+"""The partition of G3: workers with about as many vertices, edges and remote neighbours.
 
-G3 (Wan et al., SIGMOD 2023, section 4.2) partitions in two stages. The first is METIS, which
-balances vertices and edges; the second swaps vertices between the worker that needs most
-vertices of others and one that needs few, until all need about as many.
+G3 (Wan et al., SIGMOD 2023, section 4.2) has two stages: METIS balances vertices and edges, then
+swaps between the worker with the most remote neighbours and one with few even these out.
 """
 
 from collections.abc import Callable
@@ -20,7 +19,7 @@ from switchgnn.planner.partition.workers import check_workers, fill_empty
 
 
 class RemoteCounts:
-    """An assignment of vertices to workers, and what each worker needs of the others.
+    """An assignment of vertices to workers, with the remote neighbours of each worker.
 
     A move costs time in proportion to the degree of the vertex: G3's fast neighbour tracking
     (section 4.2), for moves in both directions. The counts take 4 bytes per vertex and worker.
@@ -29,15 +28,8 @@ class RemoteCounts:
         assignment: int32[V], the worker of each vertex.
         degree: int64[V], the number of its neighbours.
         inside: int32[V, P]; [v, p] is the number of neighbours of v on worker p.
-        remote: int64[P], for each worker the number of vertices of others that have a
-            neighbour on it.
-        degree_sum: int64[P], for each worker the degrees of its vertices, added up.
-
-    Args:
-        indptr: int64[V + 1], rows of an undirected simple graph.
-        indices: int32[2E].
-        assignment: int32[V]; copied.
-        workers: their number, P.
+        remote: int64[P], the vertices of other workers with a neighbour on each worker.
+        degree_sum: int64[P], the degrees of each worker's vertices, added up.
     """
 
     def __init__(
@@ -47,7 +39,6 @@ class RemoteCounts:
         assignment: NDArray[np.int32],
         workers: int,
     ) -> None:
-        """Count from scratch."""
         self._indptr, self._indices = indptr, indices
         self.assignment: NDArray[np.int32] = assignment.copy()
         self.degree = np.diff(indptr)
@@ -62,7 +53,7 @@ class RemoteCounts:
         return self._indices[self._indptr[vertex] : self._indptr[vertex + 1]]
 
     def move(self, vertex: int, to: int) -> None:
-        """Give a vertex to another worker. Only the counts of the two workers change."""
+        """Give a vertex to another worker; only the counts of the two workers change."""
         origin = int(self.assignment[vertex])
         # The vertex itself: now inside of one worker, outside of the other.
         self.remote[to] -= int(self.inside[vertex, to] > 0)
@@ -86,16 +77,18 @@ class RemoteCounts:
         self.move(other, first)
 
     def leaving(self, vertices: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Return what a move of each away from its worker adds to that worker's remote count."""
-        added = np.zeros(len(vertices), dtype=np.int64)
-        _leave(self._indptr, self._indices, self.assignment, self.inside, vertices, added)
-        return added
+        """Return the change of the own worker's remote count if each vertex left it."""
+        return self._changes(vertices, self.assignment[vertices], 1)
 
     def joining(self, vertices: NDArray[np.integer], worker: int) -> NDArray[np.int64]:
-        """Return what a move of each to another worker adds to that worker's remote count."""
-        added = np.zeros(len(vertices), dtype=np.int64)
-        _join(self._indptr, self._indices, self.assignment, self.inside, vertices, worker, added)
-        return added
+        """Return the change of another worker's remote count if each vertex joined it."""
+        return self._changes(vertices, np.full(len(vertices), worker, dtype=np.int32), 0)
+
+    def _changes(
+        self, vertices: NDArray[np.integer], workers: NDArray[np.int32], lone: int
+    ) -> NDArray[np.int64]:
+        rows = self._indptr, self._indices
+        return _changes(*rows, self.assignment, self.inside, vertices, workers, lone)
 
 
 @Compiled
@@ -106,7 +99,6 @@ def _count(
     inside: NDArray[np.int32],
     remote: NDArray[np.int64],
 ) -> None:
-    """Fill `inside` and `remote` of RemoteCounts, which are zero."""
     for vertex in range(len(assignment)):
         for at in range(indptr[vertex], indptr[vertex + 1]):
             inside[vertex, assignment[indices[at]]] += 1
@@ -116,45 +108,30 @@ def _count(
 
 
 @Compiled
-def _leave(  # noqa: PLR0917 - numba takes them by place
+def _changes(  # noqa: PLR0917 - numba takes them by place
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
     assignment: NDArray[np.int32],
     inside: NDArray[np.int32],
     vertices: NDArray[np.integer],
-    added: NDArray[np.int64],
-) -> None:
-    """Count down: neighbours that nothing else keeps remote no longer are; the vertex may be."""
+    workers: NDArray[np.int32],
+    lone: int,
+) -> NDArray[np.int64]:
+    """Return the change of each worker's remote count as the vertex leaves (1) or joins (0) it.
+
+    A neighbour changes if it has `lone` neighbours there, and the vertex itself if it has any.
+    """
+    sign = 2 * lone - 1
+    added = np.zeros(len(vertices), dtype=np.int64)
     for place in range(len(vertices)):
-        vertex = vertices[place]
-        worker = assignment[vertex]
+        vertex, worker = vertices[place], workers[place]
         if inside[vertex, worker] > 0:
-            added[place] += 1
+            added[place] += sign
         for at in range(indptr[vertex], indptr[vertex + 1]):
             near = indices[at]
-            if inside[near, worker] == 1 and assignment[near] != worker:
-                added[place] -= 1
-
-
-@Compiled
-def _join(  # noqa: PLR0917 - numba takes them by place
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    assignment: NDArray[np.int32],
-    inside: NDArray[np.int32],
-    vertices: NDArray[np.integer],
-    worker: int,
-    added: NDArray[np.int64],
-) -> None:
-    """Count up: neighbours become remote that were not; the vertex itself no longer is."""
-    for place in range(len(vertices)):
-        vertex = vertices[place]
-        if inside[vertex, worker] > 0:
-            added[place] -= 1
-        for at in range(indptr[vertex], indptr[vertex + 1]):
-            near = indices[at]
-            if inside[near, worker] == 0 and assignment[near] != worker:
-                added[place] += 1
+            if inside[near, worker] == lone and assignment[near] != worker:
+                added[place] -= sign
+    return added
 
 
 # Stage 2 ends when the smallest remote count is within 0.5 % of the largest.
@@ -171,43 +148,20 @@ _TRIES = 16
 
 
 def g3(graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
-    """Partition as G3 does, with a second stage that only ever improves on the first.
+    """Partition as G3 does, with a second stage that only improves on the first.
 
     A swap is made only if the largest remote count falls, the sums of degrees stay within
-    DEGREE_TOLERANCE (or within what stage 1 left), and neither vertex has moved before. So
-    the result is the best state seen, each vertex moves at most once, and hubs do not go
-    back and forth. It ends when no pair among the candidates helps, or at GAMMA.
-
-    Args:
-        graph: directions of edges do not matter.
-        workers: their number.
-        seed: of METIS.
-
-    Returns:
-        int32[V], 0 <= worker < workers; every worker has a vertex.
-
-    Raises:
-        PlannerError: fewer than 1, more than 128, or more workers than vertices.
+    DEGREE_TOLERANCE (or within those of stage 1), and neither vertex has moved before. It ends when
+    no pair among the candidates helps, or at GAMMA.
     """
     return _two_stages(graph, workers, seed, swap_while_better)
 
 
 def g3_literal(graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
-    """Partition as G3 does, with a second stage as its Algorithm 1 says.
+    """Partition as G3 does, with its Algorithm 1 as second stage.
 
-    The result may be worse than what stage 1 gave: each swap takes the vertex with the most remote
-    neighbours, whatever becomes of the counts and of the sums of degrees.
-
-    Args:
-        graph: the graph, with V vertices.
-        workers: their number.
-        seed: of METIS.
-
-    Returns:
-        int32[V], 0 <= worker < workers; every worker has a vertex.
-
-    Raises:
-        PlannerError: as `g3`.
+    The result may be worse than stage 1: each swap takes the vertex with the most remote
+    neighbours, regardless of the counts and the sums of degrees.
     """
     return _two_stages(graph, workers, seed, swap_literally)
 
@@ -215,10 +169,9 @@ def g3_literal(graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
 def swap_literally(counts: RemoteCounts) -> int:
     """Run Algorithm 1 of G3, and return the number of swaps.
 
-    From the worker with the largest remote count the vertex with the most neighbours
-    elsewhere goes to the worker with the smallest; back comes the vertex that has the fewest
-    neighbours outside its new worker. Ends at GAMMA, when a pair comes up a second time, or
-    after as many swaps as there are vertices.
+    The vertex with the most outside neighbours moves from the worker with the largest remote count
+    to the one with the smallest; the vertex with the fewest neighbours outside its new worker comes
+    back. Ends at GAMMA, at a repeated pair, or after as many swaps as there are vertices.
     """
     swapped: set[tuple[int, int]] = set()
     while len(swapped) < len(counts.assignment):
@@ -267,18 +220,15 @@ def _two_stages(
 
 
 def _weights(degree: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return int64[V], one weight in place of two constraints.
+    """Return int64[V], one weight for two constraints.
 
-    G3 balances the number of vertices and the sum of degrees, as two constraints. pymetis
-    passes a single one to METIS, so each vertex weighs its degree plus the mean degree:
-    both sums count alike in the one that is balanced. Where degrees differ much from
-    part to part, neither sum need be balanced by itself.
+    G3 balances vertices and degrees. pymetis passes one constraint to METIS, so each vertex weighs
+    its degree plus the mean degree: both sums count alike, but neither need be balanced by itself.
     """
     return degree + max(1, round(float(degree.mean())))
 
 
 def _outside(counts: RemoteCounts, vertices: NDArray[np.int64], worker: int) -> NDArray[np.int64]:
-    """Return for each vertex the number of its neighbours that are not on `worker`."""
     outside: NDArray[np.int64] = counts.degree[vertices] - counts.inside[vertices, worker]
     return outside
 
@@ -288,11 +238,7 @@ def _even(counts: RemoteCounts, high: int, low: int) -> bool:
 
 
 class _Swapper:
-    """The second stage of :func:`g3`, swap by swap.
-
-    A vertex that has moved does not move again, so those of a worker that may move are always
-    some of those that it had in the beginning.
-    """
+    """The second stage of :func:`g3`, swap by swap; a vertex moves at most once."""
 
     def __init__(self, counts: RemoteCounts) -> None:
         self._counts = counts
@@ -322,13 +268,7 @@ class _Swapper:
         return False
 
     def _lowest(self, worker: int, inside: int, sign: int) -> NDArray[np.int32]:
-        """Return free vertices of a worker, by the neighbours that they have outside of another.
-
-        Args:
-            worker: whose.
-            inside: the other one, or the same.
-            sign: 1: fewest first, -1: most first.
-        """
+        """Return free vertices by neighbours outside `inside`: fewest first (1) or most (-1)."""
         counts = self._counts
         best = np.empty(_CANDIDATES, dtype=np.int32)
         rank = np.empty(_CANDIDATES, dtype=np.int64)
@@ -347,8 +287,8 @@ class _Swapper:
     def _swap_pair(self, ours: "_Candidates", theirs: "_Candidates") -> tuple[int, int] | None:
         """Swap a pair of the two workers that lowers the count of the first, if one is found.
 
-        What two vertices add is summed to guess what their swap adds; that they share neighbours
-        is seen when the swap is tried, and a swap that does not help is taken back.
+        Candidates are ranked by the sum of both moves; shared neighbours show only in the trial
+        swap, which is undone if it does not help.
         """
         counts, high, low = self._counts, ours.worker, theirs.worker
         before = counts.remote[high]
@@ -371,19 +311,12 @@ class _Swapper:
 
 @dataclass(frozen=True, eq=False)
 class _Candidates:
-    """Vertices of one worker that may go to another.
+    """Vertices of one worker that may go to another."""
 
-    Attributes:
-        worker: that has them.
-        vertex: int32[C].
-        own: int64[C], what each adds to the remote count of its worker by leaving.
-        other: int64[C], what each adds to the remote count of the other by joining.
-    """
-
-    worker: int
-    vertex: NDArray[np.int32]
-    own: NDArray[np.int64]
-    other: NDArray[np.int64]
+    worker: int  # the holder
+    vertex: NDArray[np.int32]  # [C]
+    own: NDArray[np.int64]  # [C], the change of the remote count of this worker
+    other: NDArray[np.int64]  # [C], the change of the remote count of the other worker
 
 
 @Compiled
@@ -397,7 +330,7 @@ def _find_lowest(  # noqa: PLR0917 - numba takes them by place
     best: NDArray[np.int32],
     rank: NDArray[np.int64],
 ) -> int:
-    """Fill `best` with the members of the lowest ranks, ascending; return how many there are."""
+    """Fill `best` with the members of the lowest ranks, ascending; return their number."""
     found = 0
     for vertex in members:
         if not free[vertex]:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A leaf-spine: workers attached to several switches, the leaves, with spines above them."""
+"""A leaf-spine: workers attached to leaf switches, with spine switches above them."""
 
 from dataclasses import dataclass
 
@@ -14,15 +14,10 @@ from switchgnn.planner.graphs.boundary import BoundaryEdges
 
 @dataclass(frozen=True)
 class LeafSpine:
-    """A leaf-spine: which leaf each worker is attached to; every leaf has a link to every spine.
+    """The leaf of each worker; every leaf has a link to every spine."""
 
-    Attributes:
-        leaf_of_worker: the leaf of each worker; a leaf's workers have numbers in a row.
-        spines: their number.
-    """
-
-    leaf_of_worker: tuple[int, ...]
-    spines: int
+    leaf_of_worker: tuple[int, ...]  # the workers of a leaf have consecutive numbers
+    spines: int  # their number
 
     @property
     def workers(self) -> int:
@@ -40,25 +35,13 @@ class LeafSpine:
         return range(first, first + self.leaf_of_worker.count(leaf))
 
     def spine_of(self, vertex: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Return the spine that completes the sums of each vertex: they take turns."""
+        """Return the spine that completes the sum of each vertex, in turn."""
         spine: NDArray[np.int64] = vertex.astype(np.int64) % self.spines
         return spine
 
 
 def even_leaf_spine(workers: int, leaves: int, spines: int) -> LeafSpine:
-    """Divide workers over leaves as evenly as can be.
-
-    Args:
-        workers: their number.
-        leaves: their number, from 1 to `workers`.
-        spines: their number, at least 1.
-
-    Returns:
-        The leaf-spine; leaf sizes differ by one worker at most.
-
-    Raises:
-        PlannerError: a leaf without a worker, or no leaf or no spine.
-    """
+    """Divide workers over leaves as evenly as can be."""
     if leaves < 1 or spines < 1:
         raise PlannerError(f"{leaves} leaves and {spines} spines are too few: take one at least")
     if leaves > workers:
@@ -69,10 +52,10 @@ def even_leaf_spine(workers: int, leaves: int, spines: int) -> LeafSpine:
 
 
 def crossing_sums(boundary: BoundaryEdges, leaf_spine: LeafSpine) -> tuple[int, int]:
-    """Count the partial sums up and the sums down that cross, with every sum in one block.
+    """Count the sums that cross leaves, with every sum in one block.
 
-    A destination with a source behind another leaf costs one partial sum of each leaf that has
-    a boundary edge to it, its own included, and one sum. In more blocks it costs that in each.
+    A destination with a source on another leaf costs one partial sum of each leaf with a boundary
+    edge to it, its own included, and one sum down.
     """
     leaf = np.array(leaf_spine.leaf_of_worker, dtype=np.int32)
     source, destination = leaf[boundary.source_worker], leaf[boundary.destination_worker]

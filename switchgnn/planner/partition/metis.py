@@ -1,22 +1,19 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""METIS behind one safe function, which can say how long METIS takes."""
+"""METIS for any edges, and the time that it takes."""
 
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.arrays import indptr_of_keys, is_symmetric, strange_row, thin
 from switchgnn.planner.errors import PlannerError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 # METIS seeds its generator with a C int.
 _SEED_LIMIT = 2**31 - 1
@@ -27,7 +24,7 @@ _OBJTYPE_VOL = 1
 
 
 class MetisTime:
-    """The time that calls of METIS took."""
+    """The time of calls of METIS."""
 
     def __init__(self) -> None:
         # Appending is safe in threads, adding to a number is not.
@@ -49,11 +46,7 @@ _SCOPES: ContextVar[tuple[MetisTime, ...]] = ContextVar("scopes of metis_time", 
 
 @contextmanager
 def metis_time() -> Iterator[MetisTime]:
-    """Measure the time that METIS takes inside the block.
-
-    Scopes may be nested: each has the time of those inside it. A thread counts for the scopes
-    that it entered itself.
-    """
+    """Measure the time of METIS inside the block, nested ones included, in this thread."""
     found = MetisTime()
     token = _SCOPES.set((*_SCOPES.get(), found))
     try:
@@ -64,7 +57,7 @@ def metis_time() -> Iterator[MetisTime]:
 
 @contextmanager
 def _measured() -> Iterator[None]:
-    """Count the block for all scopes, however it ends."""
+    """Add the time of the block to all scopes, even if it raises."""
     start = time.perf_counter()
     try:
         yield
@@ -82,35 +75,17 @@ def partition_vertices(
     parts: int,
     seed: int,
     weights: NDArray[np.integer] | None = None,
-    shares: "Sequence[int] | None" = None,
+    shares: Sequence[int] | None = None,
     volume: bool = False,
     most_edges: int | None = None,
 ) -> NDArray[np.int32]:
     """Cut a graph into parts of about equal size with few edges between them.
 
-    METIS crashes on graphs that are not symmetric or have self-loops, so the edges given here
-    may be anything: directions, duplicates and self-loops do not matter. Part sizes are as
-    METIS leaves them: a few percent apart, and on odd graphs even 0.
+    Any edges will do, as METIS crashes on asymmetric graphs and self-loops. Sizes are up to a few
+    percent apart, and on odd graphs even 0.
 
-    Args:
-        source: integers[E], 0 <= id < vertices.
-        destination: integers[E].
-        vertices: the number of vertices, isolated ones included.
-        parts: at least 1.
-        seed: the same seed gives the same partition.
-        weights: integers[vertices], from 1; parts get about equal sums of them. None: about
-            equal numbers of vertices.
-        shares: from 1, one per part: parts are as large as these are to one another. None: they
-            are about equal.
-        volume: keep down the communication volume, the number of (vertex, other part that
-            it has a neighbour in), instead of the number of edges between parts.
-        most_edges: of graphs with more, counting both directions, a random sample is cut.
-
-    Returns:
-        int32[vertices], the part of each vertex, 0 <= part < parts.
-
-    Raises:
-        PlannerError: METIS is not installed or fails, or there are too many edges for it.
+    `source`: integers[E], 0 <= id < vertices; `weights`: integers[vertices], from 1; `shares`:
+    relative sizes of the parts, from 1; returns int32[vertices], 0 <= part < parts.
     """
     if parts == 1:
         return np.zeros(vertices, dtype=np.int32)
@@ -137,15 +112,8 @@ def symmetric_rows(
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Return the rows of the undirected simple graph that has these edges.
 
-    Edges that are these rows already, as those of an undirected Graph, are not copied.
-
-    Args:
-        source: integers[E], 0 <= id < vertices.
-        destination: integers[E].
-        vertices: the number of vertices.
-
-    Returns:
-        (indptr int64[vertices + 1], indices int32[2E']), rows ascending.
+    Edges that are these rows already are not copied. Returns (indptr int64[vertices + 1], indices
+    int32[2E']), rows ascending.
     """
     u = source.astype(np.int32, copy=False)
     v = destination.astype(np.int32, copy=False)
@@ -171,9 +139,9 @@ def _part_graph(
     *,
     seed: int,
     weights: NDArray[np.integer] | None,
-    shares: "Sequence[int] | None",
+    shares: Sequence[int] | None,
     volume: bool,
-) -> "Sequence[int]":
+) -> Sequence[int]:
     try:
         import pymetis  # noqa: PLC0415 - needed by the planner only, not by who reads plans
     except ImportError as error:
@@ -189,9 +157,8 @@ def _part_graph(
         choice["vweights"] = weights.tolist()
     if shares is not None and len(set(shares)) > 1:
         choice["tpwgts"] = [share / sum(shares) for share in shares]
-    starts, adjacent = indptr.astype(np.int32), indices
     try:
-        graph = pymetis.CSRAdjacency(starts, adjacent)
+        graph = pymetis.CSRAdjacency(indptr.astype(np.int32), indices)
         return pymetis.part_graph(parts, graph, **choice).vertex_part
     except RuntimeError as error:
         raise PlannerError(f"METIS could not make {parts} parts: {error}") from error

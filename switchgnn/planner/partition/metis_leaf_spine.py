@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A partition for a leaf-spine: few sums cross between leaves, then few go between workers."""
+"""A partition for a leaf-spine: few sums between leaves, then few between workers."""
 
 import re
 from functools import partial
@@ -14,22 +14,12 @@ from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.cdfgnn import CDFGNN
 from switchgnn.planner.partition.leaf_spine import LeafSpine, crossing_sums, even_leaf_spine
 from switchgnn.planner.partition.metis import partition_vertices
-from switchgnn.planner.partition.workers import (
-    check_workers,
-    fill_empty,
-    partition_workers,
-)
+from switchgnn.planner.partition.workers import check_workers, fill_empty, partition_workers
 
 _KIND = "metis-leaf-spine"
-
-
+_NAME = re.compile(rf"{_KIND}:([1-9]\d{{0,2}})")
 # Partitions that are made for a number of leaves, which comes first in their names.
 _FOR_LEAVES = (_KIND, CDFGNN)
-
-
-_NAME = re.compile(rf"{_KIND}:([1-9]\d{{0,2}})")
-
-
 # Of graphs with more directed edges there is one candidate only: the others cost METIS once more.
 MOST_COMPARED_EDGES = 2_000_000
 
@@ -40,12 +30,7 @@ def metis_leaf_spine_name(leaves: int) -> str:
 
 
 def find_metis_leaf_spine(name: str) -> partial[NDArray[np.int32]]:
-    """Return the strategy that is called `metis-leaf-spine:LEAVES`.
-
-    Raises:
-        KeyError: that is the name of something else.
-        PlannerError: the number of leaves is not one.
-    """
+    """Return the strategy `metis-leaf-spine:LEAVES`."""
     if name.partition(":")[0] != _KIND:
         raise KeyError(name)
     found = _NAME.fullmatch(name)
@@ -57,13 +42,7 @@ def find_metis_leaf_spine(name: str) -> partial[NDArray[np.int32]]:
 
 
 def partition_for_leaf_spine(partition: str | None, leaf_spine: LeafSpine | None) -> str | None:
-    """Complete the name of a partition that is made for a number of leaves.
-
-    `metis-leaf-spine` and `cdfgnn` without a number are for the leaves that there are.
-
-    Raises:
-        PlannerError: the name is for another number of leaves.
-    """
+    """Append the number of leaves to `metis-leaf-spine` or `cdfgnn` without one."""
     if leaf_spine is None or partition is None:
         return partition
     kind, *parameters = partition.split(":")
@@ -79,23 +58,10 @@ def partition_for_leaf_spine(partition: str | None, leaf_spine: LeafSpine | None
 
 
 def metis_leaf_spine(graph: Graph, workers: int, seed: int, *, leaves: int) -> NDArray[np.int32]:
-    """Assign vertices by METIS with few sums between leaves: the best of three ways to cut.
+    """Assign vertices by METIS with few sums between leaves: the best of three cuts.
 
-    One cuts for all workers at once. The others cut for the leaves first, one with few edges
-    between them and one with a small communication volume, and then each part for the workers of
-    its leaf. The fewest packets between leaves and spines win, with every sum in one block.
-
-    Args:
-        graph: directions count when the ways are compared.
-        workers: their number, divided over the leaves as `even_leaf_spine` does.
-        seed: of METIS.
-        leaves: with one it is `partition_workers`.
-
-    Returns:
-        int32[V], 0 <= worker < workers; every worker has a vertex.
-
-    Raises:
-        PlannerError: the number of workers or of leaves is impossible.
+    One cuts for all workers at once. The others cut for the leaves first, with few edges or a small
+    communication volume, and then each part for the workers of its leaf.
     """
     check_workers(graph, workers)
     leaf_spine = even_leaf_spine(workers, leaves, spines=1)
@@ -112,7 +78,7 @@ def metis_leaf_spine(graph: Graph, workers: int, seed: int, *, leaves: int) -> N
 
 
 def _by_leaf(graph: Graph, leaf_spine: LeafSpine, seed: int, *, volume: bool) -> NDArray[np.int32]:
-    """Cut for the leaves, and then what each leaf has for its workers."""
+    """Cut for the leaves, and then each part for the workers of its leaf."""
     source, destination = graph.edges()
     below = [len(leaf_spine.workers_of(leaf)) for leaf in range(leaf_spine.leaves)]
     leaf_of = partition_vertices(

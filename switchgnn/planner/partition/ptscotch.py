@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The workers' partition by PT-Scotch: several processes, each with a shard of the graph."""
+"""Partitions by PT-Scotch: several processes, each with a shard of the graph."""
 
 import importlib.util
 import itertools
@@ -50,13 +50,7 @@ _CULPRITS = (
 
 
 def run_ranks(ranks: int, command: Sequence[str]) -> None:
-    """Run a command as several ranks on this machine, for as long as it takes.
-
-    An exception such as KeyboardInterrupt ends all of them.
-
-    Raises:
-        PlannerError: mpirun is missing, or a rank fails; with the last line that it wrote.
-    """
+    """Run a command as several ranks on this machine; an exception ends all of them."""
     with _for_words() as said:
         code = _wait(_start(ranks, command, said))
         if code != 0:
@@ -67,7 +61,7 @@ def run_ranks(ranks: int, command: Sequence[str]) -> None:
 
 
 def _for_words() -> IO[str]:
-    """Return a file for what the ranks say; a full disk does not silence them."""
+    """Return a temporary file for the output of the ranks, with room reserved on the disk."""
     try:
         said = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
         keep_room(said.fileno())
@@ -112,7 +106,7 @@ def _wait(process: subprocess.Popen[bytes]) -> int:
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """Let mpirun end its ranks; if it does not, kill it, and they lose their connection."""
+    """Let mpirun end its ranks, or else kill it: the ranks then lose their connection."""
     process.terminate()
     try:
         process.wait(_STOP_SECONDS)
@@ -122,12 +116,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def why_failed(said: str, code: int) -> str:
-    """Return the last line of the rank that failed first, or else what mpirun says.
-
-    Args:
-        said: output of the ranks and of Open MPI's mpirun.
-        code: how mpirun ended.
-    """
+    """Return the last line of the rank that failed first, or the message of mpirun."""
     lines = said.splitlines()
     found = next(
         (match for line in lines for each in _CULPRITS if (match := each.search(line))), None
@@ -147,7 +136,6 @@ def why_failed(said: str, code: int) -> str:
 
 
 def _without_words(lines: Sequence[str], code: int) -> str:
-    """Return what is known when no rank wrote anything and mpirun names none."""
     if code < 0:
         return f"{MPIRUN} was ended by signal {-code} ({signal.strsignal(-code)})"
     if code > _ENDED_BY_SIGNAL:
@@ -171,7 +159,7 @@ def ptscotch_name(ranks: int) -> str:
 
 
 def ptscotch_missing() -> str | None:
-    """Return what keeps PT-Scotch from running here, as a sentence, or None."""
+    """Return the reason why PT-Scotch cannot run here, as a sentence, or None."""
     if shutil.which(MPIRUN) is None:
         return f"PT-Scotch needs {MPIRUN}, which is not on the PATH (apt-get install openmpi-bin)"
     if importlib.util.find_spec("mpi4py") is None:
@@ -186,21 +174,8 @@ def ptscotch_missing() -> str | None:
 def ptscotch(graph: Graph, workers: int, seed: int, *, ranks: int) -> NDArray[np.int32]:
     """Assign every vertex to a worker with PT-Scotch, as several processes on this machine.
 
-    Few edges between workers; no worker has more than MOST_SHARE of the mean of vertices.
-    The same arguments give the same assignment, another number of ranks another one. Shards
-    lie in the folder for temporary files until it is done.
-
-    Args:
-        graph: directions do not matter.
-        workers: their number.
-        seed: of PT-Scotch.
-        ranks: at most as many as the graph has vertices.
-
-    Returns:
-        int32[V], 0 <= worker < workers; every worker has a vertex.
-
-    Raises:
-        PlannerError: impossible numbers, something is not installed, or a rank fails.
+    Few edges between workers; no worker has more than MOST_SHARE of the mean of vertices. The
+    result depends on the number of ranks. The shards are temporary files.
     """
     check_workers(graph, workers)
     missing = ptscotch_missing()
@@ -215,12 +190,7 @@ def ptscotch(graph: Graph, workers: int, seed: int, *, ranks: int) -> NDArray[np
 
 
 def find_ptscotch(name: str) -> partial[NDArray[np.int32]]:
-    """Return the strategy that is called `ptscotch:RANKS`.
-
-    Raises:
-        KeyError: that is the name of something else.
-        PlannerError: the number of ranks is not one.
-    """
+    """Return the strategy `ptscotch:RANKS`."""
     if name.partition(":")[0] != "ptscotch":
         raise KeyError(name)
     found = _NAME.fullmatch(name)

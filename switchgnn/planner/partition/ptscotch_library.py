@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""PT-Scotch behind one function: its ParMETIS interface, called by every rank."""
+"""The ParMETIS interface of PT-Scotch, called by every rank."""
 
 import ctypes
 import os
@@ -29,11 +29,11 @@ _SEED_LIMIT = 2**30
 
 
 class PTScotch:
-    """The library, loaded.
+    """The loaded library.
 
     Attributes:
         version: as 7.0.3.
-        number: the integers that it counts with.
+        number: its integer type.
     """
 
     def __init__(self, scotch: ctypes.CDLL, parmetis: ctypes.CDLL) -> None:
@@ -48,30 +48,17 @@ class PTScotch:
         self.number = np.dtype(f"i{scotch.SCOTCH_numSizeof()}")
 
     def mpi_version(self) -> str:
-        """Return what the MPI library that PT-Scotch uses says of itself."""
+        """Return the version of PT-Scotch's MPI library."""
         text = ctypes.create_string_buffer(8192)
         length = ctypes.c_int()
         self._scotch.MPI_Get_library_version(text, ctypes.byref(length))
         return text.value.decode()
 
     def part(self, shard: Shard, parts: int, seed: int, communicator: int) -> NDArray[np.int32]:
-        """Cut the graph into parts of about equal numbers of vertices with few edges between.
+        """Cut the graph into parts with about as many vertices and few edges between them.
 
-        All ranks call this at the same time, each with its shard. Sizes are up to 5 % above
-        their mean, and sometimes a little more: PT-Scotch chooses that, and ignores what a
-        caller of ParMETIS's interface asks for.
-
-        Args:
-            shard: of this rank.
-            parts: at least 1.
-            seed: not negative.
-            communicator: the address of the MPI communicator of all ranks.
-
-        Returns:
-            int32[n], the part of each vertex of the shard.
-
-        Raises:
-            PlannerError: PT-Scotch fails.
+        All ranks call this together, each with its shard; returns int32[n] for its vertices. Sizes
+        are up to about 5 % above their mean: PT-Scotch ignores the tolerance of its caller.
         """
         number = self.number
         starts, indptr, indices = (
@@ -80,26 +67,18 @@ class PTScotch:
         )
         found = np.full(len(indptr) - 1, -1, dtype=number)
         # No weights; ids from 0; one constraint.
-        no_weights, base, constraints = (np.array([n], dtype=number) for n in (0, 0, 1))
+        no_weights, base, constraints, count = (
+            np.array([n], dtype=number) for n in (0, 0, 1, parts)
+        )
         # PT-Scotch makes integers of the shares: as ones they need no rounding.
         shares, balance = np.ones(parts, dtype=np.float32), np.full(1, 1.05, dtype=np.float32)
         options, cut = np.zeros(10, dtype=number), np.zeros(1, dtype=number)
         self._seed(seed)
         answer = self._parmetis.ParMETIS_V3_PartKway(
-            _pointer(starts),
-            _pointer(indptr),
-            _pointer(indices),
-            None,
-            None,
-            _pointer(no_weights),
-            _pointer(base),
-            _pointer(constraints),
-            _pointer(np.array([parts], dtype=number)),
-            _pointer(shares),
-            _pointer(balance),
-            _pointer(options),
-            _pointer(cut),
-            _pointer(found),
+            *map(_pointer, (starts, indptr, indices)),
+            *(None, None),
+            *map(_pointer, (no_weights, base, constraints, count)),
+            *map(_pointer, (shares, balance, options, cut, found)),
             ctypes.c_void_p(communicator),
         )
         # Some versions report success whatever happened.
@@ -114,13 +93,10 @@ class PTScotch:
 
 
 def load_ptscotch(edges: int = 0) -> PTScotch:
-    """Load the library that can count that many ends of edges.
+    """Load the library whose integers hold that many ends of edges.
 
-    One thread for each rank, and the algorithms that give the same result each time: with
-    more threads Scotch does not even repeat itself on one rank.
-
-    Raises:
-        PlannerError: it is not installed, or counts with too few bits.
+    One thread for each rank and deterministic algorithms: with more threads Scotch does not even
+    repeat itself on one rank.
     """
     os.environ["SCOTCH_PTHREAD_NUMBER"] = "1"
     os.environ["SCOTCH_DETERMINISTIC"] = "1"  # not read up to 7.0.8; see its README.md
@@ -142,17 +118,12 @@ def load_ptscotch(edges: int = 0) -> PTScotch:
 
 
 def _places(*, wide: bool) -> Iterator[tuple[str, str]]:
-    """Yield names of libptscotch and of its ParMETIS interface.
-
-    Only one pair may be loaded: both widths have the same names inside.
-    """
+    """Yield pairs of library names; only one may be loaded, as both widths share their symbols."""
     if wide:
         for folder in sorted(_LIBRARY_FOLDER.glob(_WIDE_FOLDERS)):
             for ending in _ENDINGS:
-                yield (
-                    str(folder / f"libptscotch{ending}"),
-                    str(folder / f"libptscotchparmetisv3{ending}"),
-                )
+                places = (f"libptscotch{ending}", f"libptscotchparmetisv3{ending}")
+                yield str(folder / places[0]), str(folder / places[1])
     for ending in _ENDINGS:
         yield f"libptscotch{ending}", f"libptscotchparmetisv3{ending}"
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One rank: `mpirun -n RANKS python -m ...partition.ptscotch_rank SHARDS OUT --workers N`.
 
-Each rank reads its own shard and nothing else. Rank 0 gathers who has which vertex and writes it.
+Each rank reads only its own shard; rank 0 gathers and writes the assignment.
 """
 
 import argparse
@@ -19,10 +19,9 @@ from switchgnn.base.files import whole_file
 from switchgnn.base.full_disk import why_not_written
 from switchgnn.base.machine import how_to_install
 from switchgnn.planner.errors import PlannerError
-from switchgnn.planner.partition.even_shares import even_shares
 from switchgnn.planner.partition.ptscotch_library import PTScotch, load_ptscotch
 from switchgnn.planner.partition.shards import Shard, read_shard
-from switchgnn.planner.partition.workers import MAX_WORKERS
+from switchgnn.planner.partition.workers import MAX_WORKERS, even_shares
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -31,7 +30,7 @@ _FAILED = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Partition; whatever goes wrong in one rank ends all of them."""
+    """Partition; an error in one rank ends all of them."""
     options = _options(arguments)
     try:
         from mpi4py import MPI  # noqa: PLC0415 - starts MPI
@@ -50,19 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def partition_shards(world: "MPI.Comm", folder: Path, out: Path, workers: int, seed: int) -> None:
-    """Read a shard, partition with the other ranks, and at rank 0 write the assignment.
-
-    Args:
-        world: the communicator of all ranks; there are as many as shards.
-        folder: where this rank's shard is.
-        out: the file `.npy` that rank 0 writes: int32[V], the worker of each vertex.
-        workers: from 1 to 128, at most V.
-        seed: not negative.
-
-    Raises:
-        PlannerError: shards that do not fit the ranks or each other, impossible arguments, or
-            a library that is missing or fails.
-    """
+    """Read a shard, partition with the other ranks, and at rank 0 write int32[V]."""
     shard = _read(world, folder, out)
     _check(world, shard, workers, seed)
     library = load_ptscotch(shard.edges)
@@ -86,7 +73,6 @@ def _part(
 
 
 def _gather(world: "MPI.Comm", shard: Shard, mine: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Gather all ranks' arrays in a row at rank 0, nothing at the others."""
     from mpi4py import MPI  # noqa: PLC0415 - optional
 
     whole = np.empty(shard.vertices if world.rank == 0 else 0, dtype=np.int32)
@@ -96,7 +82,7 @@ def _gather(world: "MPI.Comm", shard: Shard, mine: NDArray[np.int32]) -> NDArray
 
 
 def _read(world: "MPI.Comm", folder: Path, out: Path) -> Shard:
-    """Read this rank's shard; if one rank cannot go on, all say why."""
+    """Read this rank's shard; if one rank fails, all report why."""
     shard, problem = None, None
     try:
         shard = read_shard(folder, world.rank)
@@ -129,7 +115,7 @@ def _check(world: "MPI.Comm", shard: Shard, workers: int, seed: int) -> None:
 
 
 def _check_mpi(library: PTScotch) -> None:
-    """Refuse two MPI libraries in one process: they do not know each other's communicators."""
+    """Refuse two MPI libraries in one process, whose communicators differ."""
     from mpi4py import MPI  # noqa: PLC0415 - optional
 
     ours, theirs = MPI.Get_library_version(), library.mpi_version()
@@ -141,7 +127,6 @@ def _check_mpi(library: PTScotch) -> None:
 
 
 def _write(assignment: NDArray[np.int32], out: Path) -> None:
-    """Write the file; readers see all of it or nothing."""
     try:
         with whole_file(out) as file:
             np.save(file, assignment.astype("<i4"), allow_pickle=False)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A graph as shards, one for each rank of a parallel partitioner."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,28 +18,21 @@ from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.metis import symmetric_rows
 
+_SHARD = re.compile(r"shard-(\d{3}|[1-9]\d{3,})\.npz")
 _KINDS = {"starts": "<i8", "edges": "<i8", "indptr": "<i8", "indices": "<i4", "graph": "<U64"}
 
 
 @dataclass(frozen=True, eq=False)
 class Shard:
-    """What one rank holds: consecutive rows of the undirected graph without self-loops.
-
-    Attributes:
-        rank: whose shard it is.
-        starts: int64[ranks + 1]; rank r has the vertices from starts[r] to starts[r + 1] - 1.
-        indptr: int64[n + 1], from 0, of its n vertices.
-        indices: int32[e], the neighbours of its vertices, ids of the whole graph.
-        edges: the ends of edges in all shards together.
-        graph: `Graph.digest()` of the graph.
-    """
+    """Consecutive rows of the undirected graph without self-loops, for one rank."""
 
     rank: int
+    # [ranks + 1]; rank r has the vertices from starts[r] to starts[r + 1] - 1
     starts: NDArray[np.int64]
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    edges: int
-    graph: str
+    indptr: NDArray[np.int64]  # [n + 1], from 0, of its n vertices
+    indices: NDArray[np.int32]  # [e], the neighbours of its vertices, ids of the whole graph
+    edges: int  # the ends of edges in all shards together
+    graph: str  # `Graph.digest()` of the graph
 
     @property
     def ranks(self) -> int:
@@ -54,17 +48,8 @@ class Shard:
 def write_shards(graph: Graph, ranks: int, folder: str | Path) -> None:
     """Write the shards of a graph, `shard-000.npz` and so on.
 
-    Every edge is stored in both directions, whatever the graph's are: an undirected graph is
-    what partitioners take. Shards have about equal numbers of vertices and edges together. All
-    appear at once, in place of older shards or of an empty folder.
-
-    Args:
-        graph: what is to be partitioned.
-        ranks: the number of shards, from 1 to the number of vertices.
-        folder: made if it is not there.
-
-    Raises:
-        PlannerError: more ranks than vertices, or a folder that cannot be written.
+    Every edge is stored in both directions, as partitioners want it. Shards have about as many
+    vertices and edges together. All appear at once, replacing older shards or an empty folder.
     """
     if not 1 <= ranks <= graph.vertices:
         raise PlannerError(
@@ -83,11 +68,7 @@ def write_shards(graph: Graph, ranks: int, folder: str | Path) -> None:
 
 
 def read_shard(folder: str | Path, rank: int) -> Shard:
-    """Read the shard of one rank; the files of the others are not touched.
-
-    Raises:
-        PlannerError: no such shard, or one that is damaged.
-    """
+    """Read the shard of one rank, and no other file."""
     path = Path(folder) / shard_file(rank)
     if not path.exists():
         raise PlannerError(
@@ -133,10 +114,7 @@ def _write_files(graph: Graph, ranks: int, folder: Path) -> None:
 
 
 def _starts(indptr: NDArray[np.int64], ranks: int) -> NDArray[np.int64]:
-    """Return int64[ranks + 1]: the cuts that make vertices and edges together about even.
-
-    Each rank gets a vertex.
-    """
+    """Return int64[ranks + 1], cuts with about equal vertices plus edges; none is empty."""
     vertices = len(indptr) - 1
     load = indptr + np.arange(vertices + 1)
     cuts = np.searchsorted(load, load[-1] * np.arange(ranks + 1) / ranks)
@@ -147,7 +125,7 @@ def _starts(indptr: NDArray[np.int64], ranks: int) -> NDArray[np.int64]:
 
 
 def _check(shard: Shard, path: Path) -> None:
-    """Refuse what would crash a C library."""
+    """Refuse input that would crash a C library."""
     starts, indptr, indices = shard.starts, shard.indptr, shard.indices
     if len(starts) < 2 or starts[0] != 0 or np.any(starts[1:] <= starts[:-1]):
         raise PlannerError(f"{path} is damaged: its ranks have no vertices")
@@ -161,19 +139,14 @@ def _check(shard: Shard, path: Path) -> None:
 
 
 def _check_target(target: Path) -> None:
-    """Refuse to replace anything but shards or an empty folder."""
     if not target.exists():
         return
     if not target.is_dir():
         raise PlannerError(f"{target} is a file; give the name of a folder for the shards")
-    strange = sorted(path.name for path in target.iterdir() if not _is_shard(path.name))
+    names = (path.name for path in target.iterdir())
+    strange = sorted(name for name in names if not _SHARD.fullmatch(name))
     if strange:
         raise PlannerError(
             f"{target} holds {strange[0]}, which is not a shard, so it is not overwritten; "
             "choose another name"
         )
-
-
-def _is_shard(name: str) -> bool:
-    digits = name.removeprefix("shard-").removesuffix(".npz")
-    return digits.isdecimal() and name == shard_file(int(digits))

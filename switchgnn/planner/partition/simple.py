@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Partitions to compare with: by volume, at random, and in the order of the ids."""
+"""Partitions for comparison: by volume, at random, and in the order of the ids."""
 
 import io
 import warnings
@@ -20,19 +20,8 @@ from switchgnn.planner.partition.workers import check_workers, fill_empty
 def metis_volume(graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
     """Partition by METIS with the communication volume as its objective.
 
-    The volume is the number of (vertex, other worker that it has a neighbour on): the copies that
-    host-based exchange sends of an undirected graph.
-
-    Args:
-        graph: the graph, with V vertices.
-        workers: their number.
-        seed: of METIS.
-
-    Returns:
-        int32[V], 0 <= worker < workers; every worker has a vertex.
-
-    Raises:
-        PlannerError: impossible numbers of workers.
+    The volume counts the pairs of a vertex and another worker with a neighbour of it: the copies of
+    host-based exchange for an undirected graph.
     """
     check_workers(graph, workers)
     source, destination = graph.edges()
@@ -43,38 +32,14 @@ def metis_volume(graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
 
 
 def shuffled(graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
-    """Give every vertex to a random worker; the numbers of vertices differ by at most one.
-
-    Args:
-        graph: only the number of its vertices counts.
-        workers: their number.
-        seed: of the shuffling.
-
-    Returns:
-        int32[V], 0 <= worker < workers.
-
-    Raises:
-        PlannerError: impossible numbers of workers.
-    """
+    """Give every vertex to a random worker; shares differ by at most one vertex."""
     check_workers(graph, workers)
     order = np.random.default_rng(seed).permutation(graph.vertices)
     return (order % workers).astype(np.int32)
 
 
 def chunk(graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
-    """Cut the ids into runs of equal length; good where the ids of neighbours are close.
-
-    Args:
-        graph: only the number of its vertices counts.
-        workers: their number.
-        seed: without effect.
-
-    Returns:
-        int32[V], 0 <= worker < workers, ascending.
-
-    Raises:
-        PlannerError: impossible numbers of workers.
-    """
+    """Cut the ids into runs of equal length; good where neighbours have close ids."""
     check_workers(graph, workers)
     return (np.arange(graph.vertices) * workers // graph.vertices).astype(np.int32)
 
@@ -86,17 +51,7 @@ MOST_BOUNDARY = 1.02
 
 
 def boundary_loads(graph: Graph, assignment: NDArray[np.int32], workers: int) -> NDArray[np.int64]:
-    """Count what each worker sends and receives at least: its remote sources and destinations.
-
-    Args:
-        graph: the graph, with V vertices.
-        assignment: int32[V], the worker of each vertex.
-        workers: their number.
-
-    Returns:
-        int64[workers]: its vertices with an edge to another worker, plus its vertices with an
-        edge from another worker.
-    """
+    """Count the remote sources and destinations of each worker, int64[workers]."""
     sends, receives = _ends(graph, assignment)
     return np.bincount(assignment[sends], minlength=workers) + np.bincount(
         assignment[receives], minlength=workers
@@ -106,18 +61,10 @@ def boundary_loads(graph: Graph, assignment: NDArray[np.int32], workers: int) ->
 def balanced_boundary(graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
     """Run METIS again with weights until no worker has far more boundary vertices.
 
-    Each run weights the vertices by what they cost in the best partition so far: twice the
-    mean share of a boundary vertex if it sends and receives, once if it does one of both, and
-    a little to all, so that vertices stay balanced too. A run is taken if its largest load is
-    less and all loads together have not grown by more than MOST_BOUNDARY.
-
-    Args:
-        graph: directions count: a vertex may only send, or only receive.
-        workers: their number.
-        seed: of METIS; the run counts on from it.
-
-    Returns:
-        int32[V], 0 <= worker < workers; every worker has a vertex.
+    Each run weights the vertices by their cost in the best partition so far: twice the mean share
+    of a boundary vertex if it sends and receives, once if it does one of both, and a little for
+    all. A run is accepted if its largest load is less and the total has not grown by more than
+    MOST_BOUNDARY.
     """
     check_workers(graph, workers)
     source, destination = graph.edges()
@@ -144,7 +91,7 @@ def balanced_boundary(graph: Graph, workers: int, seed: int) -> NDArray[np.int32
 
 
 def _weights(graph: Graph, assignment: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Return int64[V]: half of the sum for all alike, half for what they send and receive."""
+    """Return int64[V]: half of the sum equal for all, half by sends and receives."""
     sends, receives = _ends(graph, assignment)
     load = sends.astype(np.int64) + receives
     share = -(-graph.vertices // max(1, int(load.sum())))
@@ -169,12 +116,8 @@ _CONTENT = "one whole number per vertex"
 def load_assignment(path: Path | str) -> NDArray[np.int64]:
     """Return the worker of each vertex, in the order of the ids, for `build_plan(assignment=...)`.
 
-    A file `.npy` holds an array of integers; any other file is text with one number per line,
-    as METIS writes its partitions; `#` starts a comment. `build_plan` checks that the numbers
-    fit the graph.
-
-    Raises:
-        PlannerError: the file cannot be read, or holds anything else.
+    A `.npy` file holds an array of integers; any other file is text with one number per line, as
+    METIS writes its partitions, with comments after `#`. `build_plan` checks the numbers.
     """
     path = Path(path)
     return _array(path) if path.suffix == ".npy" else _lines(path)

@@ -1,6 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which worker holds which vertex."""
+"""The worker of each vertex."""
+
+import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,20 +13,20 @@ from switchgnn.planner.partition.metis import partition_vertices
 
 # A block's barrier and members are sets of 128 bits, one per worker.
 MAX_WORKERS = 128
+# The most vertices of a worker, as a share of the mean.
+MOST_SHARE = 1.05
 
 
 def partition_workers(graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
     """Assign every vertex to a worker with METIS: few edges between workers, equal shares.
 
-    Every worker gets at least one vertex. Edge directions do not matter here.
-
     Args:
-        graph: the graph, with V vertices.
+        graph: with V vertices; directions do not matter.
         workers: their number.
         seed: of METIS.
 
     Returns:
-        int32[V], 0 <= worker < workers.
+        int32[V], 0 <= worker < workers; every worker has a vertex.
 
     Raises:
         PlannerError: fewer than 1, more than 128, or more workers than vertices.
@@ -40,19 +42,7 @@ def partition_workers(graph: Graph, workers: int, seed: int) -> NDArray[np.int32
 def check_assignment(
     graph: Graph, workers: int, assignment: NDArray[np.integer]
 ) -> NDArray[np.int32]:
-    """Check an assignment that somebody made.
-
-    Args:
-        graph: the graph, with V vertices.
-        workers: their number.
-        assignment: the worker of each vertex.
-
-    Returns:
-        The assignment as int32[V].
-
-    Raises:
-        PlannerError: it does not fit the graph, or a worker has no vertex.
-    """
+    """Check an assignment, and return it as int32[V]."""
     if assignment.shape != (graph.vertices,) or not np.issubdtype(assignment.dtype, np.integer):
         raise PlannerError(
             f"the assignment must be {graph.vertices} whole numbers, one worker per vertex"
@@ -77,32 +67,14 @@ def check_workers(graph: Graph, workers: int) -> None:
 
 
 def fill_empty(part: NDArray[np.int32], workers: int, graph: Graph) -> NDArray[np.int32]:
-    """Give each empty part the vertex of the largest part that has the fewest neighbours.
-
-    Args:
-        part: int32[V], the worker of each vertex.
-        workers: their number, at most V.
-        graph: with V vertices.
-
-    Returns:
-        int32[V]; every worker has a vertex.
-    """
+    """Give each empty part the vertex of the largest part that has the fewest neighbours."""
     return fill_parts(part, workers, np.diff(graph.indptr))
 
 
 def fill_parts(
     part: NDArray[np.int32], workers: int, degree: NDArray[np.integer]
 ) -> NDArray[np.int32]:
-    """Do what `fill_empty` does, when only the number of neighbours of each vertex is known.
-
-    Args:
-        part: int32[V], the worker of each vertex.
-        workers: their number, at most V.
-        degree: integers[V], the neighbours of each vertex.
-
-    Returns:
-        int32[V]; every worker has a vertex.
-    """
+    """Do what `fill_empty` does, given only the degrees, integers[V]."""
     shares = np.bincount(part, minlength=workers)
     part = part.copy()
     for empty in np.flatnonzero(shares == 0):
@@ -112,3 +84,34 @@ def fill_parts(
         shares[largest] -= 1
         shares[empty] += 1
     return part
+
+
+def even_shares(
+    part: NDArray[np.int32], workers: int, degree: NDArray[np.integer]
+) -> NDArray[np.int32]:
+    """Bring every worker down to MOST_SHARE of the mean, and give each at least one vertex.
+
+    The vertices with the fewest neighbours move from the fullest workers to the emptiest ones. No
+    share of the int32[V] is then above MOST_SHARE * V / workers, rounded up.
+    """
+    most = math.ceil(MOST_SHARE * len(part) / workers)
+    shares = np.bincount(part, minlength=workers)
+    leaving = _surplus(part, shares, degree, most)
+    # Every free place, by the vertices that its worker has once it is taken.
+    room = np.maximum(most - shares, 0)
+    worker = np.repeat(np.arange(workers, dtype=np.int32), room)
+    before = np.repeat(np.cumsum(room) - room, room)
+    level = np.repeat(shares, room) + np.arange(len(worker)) - before
+    part = part.copy()
+    part[leaving] = worker[np.argsort(level, kind="stable")[: len(leaving)]]
+    return fill_parts(part, workers, degree)
+
+
+def _surplus(
+    part: NDArray[np.int32], shares: NDArray[np.int64], degree: NDArray[np.integer], most: int
+) -> NDArray[np.int64]:
+    """Return the surplus vertices of all workers, those with the fewest neighbours."""
+    full = np.flatnonzero((shares > most)[part])
+    ranked = full[np.lexsort((degree[full], part[full]))]
+    first = np.searchsorted(part[ranked], part[ranked])
+    return ranked[np.arange(len(ranked)) - first < shares[part[ranked]] - most]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which slot of which bank adds up which destination."""
+"""The slot and bank of each destination, and the file layout of a plan."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,41 +20,25 @@ BANKS_OF_SWITCHES = (1, 2, 4, 8)
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """The destinations of all blocks: one row per (block, destination), D rows.
+    """The destinations of all blocks: one row per (block, destination), D rows."""
 
-    Attributes:
-        block: int32[D], ascending.
-        vertex: int32[D], ascending within a block.
-        worker: int32[D], who holds the vertex.
-        expected: int64[D], how many rows are added up for it in this block.
-        bank: int8[D].
-        slot: int32[D]; no two rows of a block share (bank, slot).
-        indptr: int64[D + 1], the edges of each row in `edges`.
-        edges: int32[E], the edges sorted by row, then source.
-        packet: int32[E], the packet of each edge.
-        packet_block: int32[N], the packets: one per (block, source), ascending.
-        packet_source: int32[N], ascending within a block.
-        packet_passes: int32[N], the destinations of the packet in its fullest bank.
-        banks: of the switch; `bank` b is part of its bank b mod `banks`.
-    """
-
-    block: NDArray[np.int32]
-    vertex: NDArray[np.int32]
-    worker: NDArray[np.int32]
-    expected: NDArray[np.int64]
-    bank: NDArray[np.int8]
-    slot: NDArray[np.int32]
-    indptr: NDArray[np.int64]
-    edges: NDArray[np.int32]
-    packet: NDArray[np.int32]
-    packet_block: NDArray[np.int32]
-    packet_source: NDArray[np.int32]
-    packet_passes: NDArray[np.int32]
-    banks: int = BANKS
+    block: NDArray[np.int32]  # [D], ascending
+    vertex: NDArray[np.int32]  # [D], ascending within a block
+    worker: NDArray[np.int32]  # [D], the holder of the vertex
+    expected: NDArray[np.int64]  # [D], the rows that are added up for it in this block
+    bank: NDArray[np.int8]  # [D]
+    slot: NDArray[np.int32]  # [D]; no two rows of a block share (bank, slot)
+    indptr: NDArray[np.int64]  # [D + 1], the edges of each row in `edges`
+    edges: NDArray[np.int32]  # [E], the edges sorted by row, then source
+    packet: NDArray[np.int32]  # [E], the packet of each edge
+    packet_block: NDArray[np.int32]  # [N], the packets: one per (block, source), ascending
+    packet_source: NDArray[np.int32]  # [N], ascending within a block
+    packet_passes: NDArray[np.int32]  # [N], the destinations of the packet in its fullest bank
+    banks: int = BANKS  # of the switch; `bank` b is part of its bank b mod `banks`
 
 
 def slots_per_bank(slots: int) -> int:
-    """Return the size of a bank: `slots` split over the banks, rounded up."""
+    """Return the size of a bank, rounded up."""
     return -(-slots // BANKS)
 
 
@@ -69,25 +53,12 @@ def place_destinations(
 ) -> Placement:
     """Give each destination of each block a slot, with few passes per source.
 
-    A source needs as many passes as it has destinations in its fullest bank. Destinations
-    are taken by falling number of sources; each goes to the bank where the fewest of its
-    sources need one more pass, then to the one with the fewest clashes, then to the
-    emptiest. O(E) for each of the banks.
+    A source needs as many passes as it has destinations in its fullest bank. Destinations are taken
+    by falling number of sources; each goes to the bank where the fewest sources need one more pass,
+    then with the fewest clashes, then to the emptiest. O(E) for each of the banks.
 
-    The tables have eight banks whatever the switch has. Where it has fewer, several of them stand
-    for one bank of the switch, and a pass adds to one slot of them all.
-
-    Args:
-        boundary: the boundary edges, length E; in each block sorted by source.
-        block: int32[E]; at most `slots` destinations per block.
-        slots: all aggregators of the switch of `lanes`; fewer than there are use as many banks.
-        count: int64[E], how many rows the source of each edge stands for; None: one each.
-        banks: of the switch, one of BANKS_OF_SWITCHES: slots that a pass can add to.
-        lanes: of the widest frame. A slot of more than BANK_LANES takes several banks side by
-            side, and has the number of the first one.
-
-    Returns:
-        The bank and slot of each destination of each block.
+    The tables always have eight banks; in a switch with fewer, several of them share one bank, and
+    a pass adds to one slot of them all. `count` is int64[E], the rows in each packet.
     """
     (row_block, row_vertex), row = number_pairs(block, boundary.destination)
     (packet_block, packet_source), packet = number_pairs(block, boundary.source)
@@ -135,17 +106,7 @@ def _choose_banks(  # noqa: PLR0917 - numba takes them by place
     banks: int,
     capacity: int,
 ) -> tuple[NDArray[np.int8], NDArray[np.int32], NDArray[np.int32]]:
-    """Return (bank, slot) of each row, and the passes of each packet.
-
-    Args:
-        order: int64[D], the rows in the order in which they choose, block by block.
-        block: int32[D].
-        indptr: int64[D + 1].
-        packet: int32[E], the packets of the first row, then those of the second, and so on.
-        packets: their number.
-        banks: how many there are.
-        capacity: the slots of a bank.
-    """
+    """Return bank and slot of each row, int64[D] in `order`, and the passes of each packet."""
     bank = np.empty(len(order), dtype=np.int8)
     slot = np.empty(len(order), dtype=np.int32)
     used = np.zeros((packets, banks), dtype=np.int32)
@@ -169,11 +130,7 @@ def _choose_banks(  # noqa: PLR0917 - numba takes them by place
         for b in range(banks):
             if fill[b] == capacity:
                 continue
-            if best < 0 or (more[b], clashes[b], fill[b]) < (
-                more[best],
-                clashes[best],
-                fill[best],
-            ):
+            if best < 0 or (more[b], clashes[b], fill[b]) < (more[best], clashes[best], fill[best]):
                 best = b
         bank[row] = best
         slot[row] = fill[best]

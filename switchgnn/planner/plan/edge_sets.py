@@ -3,50 +3,37 @@
 """The boundary edges of each direction, and their blocks in one numbering."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.arrays import indptr_of
+from switchgnn.planner.arrays import concatenate, indptr_of
 from switchgnn.planner.blocks.mlgp import MAX_BLOCKS
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.sending.order import SendOrder
-from switchgnn.planner.sending.packets import Packets, PartialSums, ones
+from switchgnn.planner.sending.packets import NO_SUMS, Packets, PartialSums, ones
+
+_NO_NUMBERS = np.empty(0, dtype=np.int32)
+_NO_WORKERS = np.empty(0, dtype=np.uint8)
+_NO_EDGES = BoundaryEdges(_NO_NUMBERS, _NO_NUMBERS, _NO_WORKERS, _NO_WORKERS)
+_NO_PACKETS = Packets(0, _NO_EDGES, _NO_NUMBERS, ones(0), NO_SUMS)
+_NO_ORDER = SendOrder(_NO_NUMBERS, _NO_NUMBERS)
 
 
 @dataclass(frozen=True, eq=False)
-class EdgeSet:
-    """Boundary edges that get blocks, and the directions that those blocks serve.
+class DirectionPlan:
+    """The edges of a direction, and the decision of each planning stage; empty before its stage."""
 
-    Attributes:
-        directions: one, or both where they have the same edges.
-        boundary: the edges that get blocks.
-        whole: those and the edges that are left to the hosts.
-    """
-
-    directions: tuple[Direction, ...]
-    boundary: BoundaryEdges
-    whole: BoundaryEdges
-
-
-@dataclass(frozen=True, eq=False)
-class OrderedBlocks:
-    """The blocks of some boundary edges.
-
-    Attributes:
-        boundary: the edges, length E.
-        block: int32[E], numbered from 1 without gaps.
-        packets: what serves them.
-        order: the packets of each block.
-    """
-
-    boundary: BoundaryEdges
-    block: NDArray[np.int32]
-    packets: Packets
-    order: SendOrder
+    directions: tuple[Direction, ...]  # one, or both where they have the same edges
+    boundary: BoundaryEdges  # the edges that get blocks, length E
+    whole: BoundaryEdges  # those and the edges that are left to the hosts
+    # [E], numbered from 1 without gaps
+    block: NDArray[np.int32] = field(default_factory=lambda: _NO_NUMBERS)
+    packets: Packets = _NO_PACKETS  # the packets that serve the edges
+    order: SendOrder = _NO_ORDER  # the packets of each block in sending order
 
     @property
     def blocks(self) -> int:
@@ -58,27 +45,18 @@ def edge_sets(
     boundary: BoundaryEdges,
     wanted: Sequence[Direction],
     left: Mapping[Direction, NDArray[np.bool_]] | None = None,
-) -> list[EdgeSet]:
-    """Return the edges of each direction that is wanted, once where two have the same.
-
-    Args:
-        boundary: the boundary edges of FORWARD; those of BACKWARD are the transposed ones.
-        wanted: FORWARD, and perhaps BACKWARD.
-        left: by direction bool[V], the destinations whose edges get no blocks; None: all edges do.
-
-    Returns:
-        One set for both directions, or one for each that is wanted, forward first.
-    """
+) -> list[DirectionPlan]:
+    """Return the edges of each wanted direction, once where both have the same."""
     forward = _without(boundary, left, Direction.FORWARD)
     if Direction.BACKWARD not in wanted:
-        return [EdgeSet(tuple(wanted), forward, boundary)]
+        return [DirectionPlan(tuple(wanted), forward, boundary)]
     transposed = boundary.transposed()
     backward = _without(transposed, left, Direction.BACKWARD)
     if transposed.same_edges(boundary) and backward.same_edges(forward):
-        return [EdgeSet(tuple(wanted), forward, boundary)]
+        return [DirectionPlan(tuple(wanted), forward, boundary)]
     return [
-        EdgeSet((Direction.FORWARD,), forward, boundary),
-        EdgeSet((Direction.BACKWARD,), backward, transposed),
+        DirectionPlan((Direction.FORWARD,), forward, boundary),
+        DirectionPlan((Direction.BACKWARD,), backward, transposed),
     ]
 
 
@@ -92,14 +70,8 @@ def _without(
     return boundary.take(np.flatnonzero(~left[direction][boundary.destination]))
 
 
-def join_blocks(sets: Sequence[OrderedBlocks]) -> OrderedBlocks:
-    """Return all blocks in one numbering: those of each set follow those of the set before it.
-
-    The edges follow one another as well, so they are sorted within a set only.
-
-    Raises:
-        PlannerError: more than 65,535 blocks.
-    """
+def join_blocks(sets: Sequence[DirectionPlan]) -> DirectionPlan:
+    """Return all blocks in one numbering, set by set; edges are sorted within a set only."""
     *before, blocks = np.cumsum([0, *(each.blocks for each in sets)]).tolist()
     if blocks > MAX_BLOCKS:
         raise PlannerError(
@@ -108,8 +80,10 @@ def join_blocks(sets: Sequence[OrderedBlocks]) -> OrderedBlocks:
     if len(sets) == 1:
         return sets[0]
     shifts = np.array(before, dtype=np.int32)
-    return OrderedBlocks(
-        boundary=_concatenate([each.boundary for each in sets]),
+    return DirectionPlan(
+        directions=tuple(direction for each in sets for direction in each.directions),
+        whole=concatenate([each.whole for each in sets]),
+        boundary=concatenate([each.boundary for each in sets]),
         block=_shifted([each.block for each in sets], shifts),
         packets=_join_packets([each.packets for each in sets], shifts),
         order=SendOrder(
@@ -121,7 +95,7 @@ def join_blocks(sets: Sequence[OrderedBlocks]) -> OrderedBlocks:
 
 def _join_packets(sets: Sequence[Packets], shifts: NDArray[np.int32]) -> Packets:
     sums = [each.sums for each in sets]
-    edges = _concatenate([each.edges for each in sets])
+    edges = concatenate([each.edges for each in sets])
     summing = any(len(each.block) for each in sums)
     return Packets(
         vertices=sets[0].vertices,
@@ -140,12 +114,3 @@ def _join_packets(sets: Sequence[Packets], shifts: NDArray[np.int32]) -> Packets
 
 def _shifted(blocks: Sequence[NDArray[np.int32]], shifts: NDArray[np.int32]) -> NDArray[np.int32]:
     return np.concatenate([block + n for block, n in zip(blocks, shifts, strict=True)])
-
-
-def _concatenate(edges: Sequence[BoundaryEdges]) -> BoundaryEdges:
-    return BoundaryEdges(
-        source=np.concatenate([each.source for each in edges]),
-        destination=np.concatenate([each.destination for each in edges]),
-        source_worker=np.concatenate([each.source_worker for each in edges]),
-        destination_worker=np.concatenate([each.destination_worker for each in edges]),
-    )

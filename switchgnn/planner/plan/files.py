@@ -41,16 +41,7 @@ _REMEDY = "plan again"
 def render_parts(
     switch: SwitchPart, workers: Sequence[WorkerPart], assignment: NDArray[np.int32]
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield every file of a plan but its manifest.
-
-    Args:
-        switch: the part of the switch.
-        workers: one part per worker.
-        assignment: int32[V], the worker of each vertex.
-
-    Yields:
-        (file name, content).
-    """
+    """Yield name and content of every file of a plan but its manifest."""
     yield SWITCH_FILE, pack_arrays(switch, SWITCH_ARRAYS)
     for part in workers:
         kinds = {**WORKER_ARRAYS, **(LEFT_ARRAYS if part.leaves_any else {})}
@@ -59,10 +50,7 @@ def render_parts(
 
 
 def pack_arrays(part: SwitchPart | WorkerPart, kinds: Mapping[str, str]) -> bytes:
-    """Return an .npz archive of the attributes of `part` that `kinds` names, uncompressed.
-
-    numpy.savez stamps the time into its archives; this does not.
-    """
+    """Return an uncompressed .npz archive of attributes, without numpy.savez's time stamps."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         for name, kind in kinds.items():
@@ -76,20 +64,7 @@ def pack_arrays(part: SwitchPart | WorkerPart, kinds: Mapping[str, str]) -> byte
 def unpack_arrays(
     data: bytes, kinds: Mapping[str, str], where: str, optional: Mapping[str, str] | None = None
 ) -> dict[str, NDArray[np.generic]]:
-    """Read the arrays of an archive, which must have the names and types of `kinds`.
-
-    Args:
-        data: the content of the file.
-        kinds: the type of each array, by its name.
-        where: what error messages call the file.
-        optional: the type of each array that may be there besides.
-
-    Returns:
-        The arrays by name.
-
-    Raises:
-        PlannerError: a damaged archive, or other arrays.
-    """
+    """Read the arrays of an archive, which must have the names and types of `kinds`."""
     expected = {
         name: ArrayKind((kind,), (2,) if name in TABLES else (1,)) for name, kind in kinds.items()
     }
@@ -102,11 +77,7 @@ def unpack_arrays(
 
 
 def unpack_assignment(data: bytes, where: str) -> NDArray[np.int32]:
-    """Read an assignment, int32[V].
-
-    Raises:
-        PlannerError: the file does not hold one.
-    """
+    """Read an assignment, int32[V]."""
     try:
         return read_npy(data, ArrayKind(("<i4",)), where=where, remedy=_REMEDY)
     except ArraysError as error:
@@ -139,15 +110,7 @@ _ONE_LONGER = {"send_row_indptr": "send_source", "neighbour_indptr": "receive_ve
 
 
 def check_switch_shapes(arrays: Arrays, where: str) -> None:
-    """Check that sources, entries and results each have all their fields.
-
-    Args:
-        arrays: of the switch's part.
-        where: what error messages call its file.
-
-    Raises:
-        PlannerError: two arrays differ in length.
-    """
+    """Check that sources, entries and results have equally long arrays."""
     for prefix in ("source", "entry", "result"):
         lengths = {len(array) for name, array in arrays.items() if name.startswith(prefix)}
         if len(lengths) > 1:
@@ -157,16 +120,7 @@ def check_switch_shapes(arrays: Arrays, where: str) -> None:
 
 
 def check_worker_shapes(arrays: Arrays, blocks: int, where: str) -> None:
-    """Check that every row of a worker's part is inside the arrays that it names.
-
-    Args:
-        arrays: of the worker's part.
-        blocks: of the plan.
-        where: what error messages call its file.
-
-    Raises:
-        PlannerError: it is not.
-    """
+    """Check that every row of a worker's part is inside the arrays that it names."""
     for name, other in _AS_LONG.items():
         if len(arrays[name]) != len(arrays[other]):
             raise _damaged(where, f"{name} and {other} differ in length")
@@ -192,13 +146,9 @@ def _damaged(where: str, problem: str) -> PlannerError:
 
 
 def write_plan(plan: Plan, folder: str | Path) -> None:
-    """Write a plan; readers see either all of it or nothing of it.
+    """Write a plan atomically; a plan in `folder` is replaced as a whole.
 
-    An older plan in `folder` is replaced as a whole.
-
-    Raises:
-        PlannerError: `folder` is something other than a plan or an empty folder, or it
-            cannot be written.
+    Raises PlannerError if `folder` is neither a plan nor an empty folder, or cannot be written.
     """
     target = Path(folder).resolve()
     try:
@@ -212,11 +162,7 @@ def write_plan(plan: Plan, folder: str | Path) -> None:
 
 
 def check_place(folder: str | Path) -> None:
-    """Check that a plan may be written to a folder, before it is made.
-
-    Raises:
-        PlannerError: it is something other than a plan or an empty folder.
-    """
+    """Check before planning that a plan may be written to a folder."""
     try:
         _check_target(Path(folder).resolve())
     except OSError as error:
@@ -224,7 +170,7 @@ def check_place(folder: str | Path) -> None:
 
 
 def read_plan(folder: str | Path) -> Plan:
-    """Read a whole plan; see the functions for its parts."""
+    """Read and verify a whole plan."""
     manifest = read_manifest(folder)
     return Plan(
         manifest=manifest,
@@ -235,11 +181,7 @@ def read_plan(folder: str | Path) -> Plan:
 
 
 def read_manifest(folder: str | Path) -> Manifest:
-    """Read and verify plan.json.
-
-    Raises:
-        PlannerError: not a plan, another version, or a changed file.
-    """
+    """Read and verify plan.json."""
     path = Path(folder) / MANIFEST_FILE
     try:
         data = read_regular(path)
@@ -251,11 +193,7 @@ def read_manifest(folder: str | Path) -> Manifest:
 
 
 def read_switch_part(folder: str | Path) -> SwitchPart:
-    """Read and verify the switch's part.
-
-    Raises:
-        PlannerError: as read_manifest, or a missing or changed file.
-    """
+    """Read and verify the switch's part."""
     data, where = _read_file(folder, SWITCH_FILE)
     arrays: dict[str, Any] = dict(unpack_arrays(data, SWITCH_ARRAYS, where))
     check_switch_shapes(arrays, where)
@@ -263,11 +201,7 @@ def read_switch_part(folder: str | Path) -> SwitchPart:
 
 
 def read_worker_part(folder: str | Path, worker: int) -> WorkerPart:
-    """Read and verify one worker's part; the files of the others are not touched.
-
-    Raises:
-        PlannerError: as read_manifest, no such worker, or a missing or changed file.
-    """
+    """Read and verify one worker's part, and no other file but the manifest."""
     manifest = read_manifest(folder)
     workers = manifest.workers
     if not 0 <= worker < workers:
@@ -279,13 +213,13 @@ def read_worker_part(folder: str | Path, worker: int) -> WorkerPart:
 
 
 def read_assignment(folder: str | Path) -> NDArray[np.int32]:
-    """Read and verify the worker of each vertex, int32[V]; errors as read_switch_part."""
+    """Read and verify the worker of each vertex, int32[V]."""
     data, where = _read_file(folder, ASSIGNMENT_FILE)
     return unpack_assignment(data, where)
 
 
 def _read_file(folder: str | Path, name: str) -> tuple[bytes, str]:
-    """Return the content of a file whose digest is the manifest's, and what to call it."""
+    """Return the content of a file with the manifest's digest, and its name for messages."""
     manifest = read_manifest(folder)
     path = Path(folder) / name
     try:
@@ -304,7 +238,7 @@ def _write_files(plan: Plan, folder: Path) -> None:
 
 
 def _check_target(target: Path) -> None:
-    """Refuse to replace anything that is not a plan, or that holds other files as well."""
+    """Refuse to replace anything but a plan, or a folder that holds other files as well."""
     if not target.exists():
         return
     if not target.is_dir():

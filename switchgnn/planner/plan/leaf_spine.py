@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What each switch of a leaf-spine has to know of a plan that was made for one switch.
+"""Splits the plan of one switch into the parts of leaves and spines.
 
-Blocks, packets, order and what workers expect stay as they are. A leaf adds up what its own
-workers send. Where all of a sum comes from there, and goes there, it is complete; else the leaf
-sends a partial sum up, and the destination's spine adds the partial sums of the leaves. To a
-spine a leaf is what a worker with partial sums is to a single switch (section 4 of the paper).
+Blocks, packets, order and the sums of workers stay the same. A leaf adds the packets of its own
+workers. A sum with all sources and its destination there is complete; else the leaf sends a partial
+sum up, and the destination's spine adds those of the leaves. To a spine a leaf is like a worker
+with partial sums (section 4 of the paper).
 """
 
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.arrays import rank_in_group
+from switchgnn.planner.arrays import concatenate, rank_in_group
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID
@@ -27,26 +27,14 @@ from switchgnn.planner.sending.packets import wire_ids
 
 @dataclass(frozen=True, eq=False)
 class PartialSenders:
-    """One row for each pair of a destination in a block and a neighbour that sends it a part.
+    """One row for each destination in a block and neighbour that sends a partial sum for it."""
 
-    Attributes:
-        result: int64[P], the place of the destination among the results, ascending.
-        neighbour: int64[P], who sends: as `source_worker` has it.
-    """
-
-    result: NDArray[np.int64]
-    neighbour: NDArray[np.int64]
+    result: NDArray[np.int64]  # [P], the place of the destination among the results, ascending
+    neighbour: NDArray[np.int64]  # [P], the sender, numbered as in `source_worker`
 
 
 def partial_senders(switch: SwitchPart) -> PartialSenders:
-    """Find out in a switch's part who sends partial sums.
-
-    Args:
-        switch: with sources, entries and results.
-
-    Returns:
-        The pairs.
-    """
+    """Return the senders of partial sums in a switch's part."""
     partial = np.flatnonzero(switch.entry_source >= FIRST_RESERVED_ID)
     row, bank = np.nonzero(switch.entry_expected[partial])
     entry = partial[row]
@@ -62,16 +50,7 @@ def partial_senders(switch: SwitchPart) -> PartialSenders:
 def slot_key(
     block: NDArray[np.integer], bank: NDArray[np.integer], slot: NDArray[np.integer]
 ) -> NDArray[np.int64]:
-    """Give each slot of each block a number, in the order of the results of a switch.
-
-    Args:
-        block: integers[N].
-        bank: integers[N].
-        slot: integers[N], in the bank.
-
-    Returns:
-        int64[N].
-    """
+    """Return a number for each slot, int64[N], in the order of the results of a switch."""
     key: NDArray[np.int64] = (block.astype(np.int64) * BANKS + bank) << 32
     return key + slot
 
@@ -82,48 +61,31 @@ NOBODY = 65535
 
 @dataclass(frozen=True, eq=False)
 class LeafSpinePart:
-    """What one switch of a leaf-spine has to know.
+    """The part of one switch of a leaf-spine.
 
     Its neighbours are numbered: first those below it (a leaf's workers, a spine's leaves), then
-    those above it (a leaf's spines). They take the place of workers in `switch`.
-
-    Attributes:
-        number: its own number among the leaves, or among the spines.
-        below: the number of each neighbour below, as it calls itself.
-        members: the workers that are behind each neighbour below, bit w for worker w.
-        above: how many neighbours are above.
-        switch: sources, entries and results.
-        result_partial: uint32[R], the Src_id with which the sum goes up as a partial sum; 0 where
-            it is complete.
-        route_block: uint16[D], key of a destination; sorted by block, vertex.
-        route_vertex: uint32[D], key.
-        route_neighbour: uint16[D], the neighbour towards the destination's worker.
-        route_above: uint16[D], the neighbour that completes the sum; NOBODY: this switch does.
-        route_result: int64[D], the place of its slot among the results; -1: it has none here.
+    those above it (a leaf's spines). In `switch` they replace the workers.
     """
 
-    number: int
-    below: tuple[int, ...]
-    members: tuple[int, ...]
-    above: int
-    switch: SwitchPart
+    number: int  # among the leaves, or among the spines
+    below: tuple[int, ...]  # the number of each neighbour below, as it calls itself
+    members: tuple[int, ...]  # the workers below each of them, bit w for worker w
+    above: int  # the number of neighbours above
+    switch: SwitchPart  # sources, entries and results
+    # [R], the Src_id of a partial sum that goes up; 0 if it is complete
     result_partial: NDArray[np.uint32]
-    route_block: NDArray[np.uint16]
-    route_vertex: NDArray[np.uint32]
-    route_neighbour: NDArray[np.uint16]
+    route_block: NDArray[np.uint16]  # [D], key of a destination; sorted by block, vertex
+    route_vertex: NDArray[np.uint32]  # [D], key
+    route_neighbour: NDArray[np.uint16]  # [D], the neighbour towards the destination's worker
+    # [D], the neighbour that completes the sum; NOBODY: this switch does
     route_above: NDArray[np.uint16]
+    # [D], the place of its slot among the results; -1: it has none here
     route_result: NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class LeafSpineParts:
-    """The parts of all switches of a leaf-spine.
-
-    Attributes:
-        leaf_spine: which leaf each worker is attached to, and the spines.
-        leaves: one part per leaf, in order.
-        spines: one part per spine, in order.
-    """
+    """The parts of all switches of a leaf-spine, in order."""
 
     leaf_spine: LeafSpine
     leaves: tuple[LeafSpinePart, ...]
@@ -131,27 +93,14 @@ class LeafSpineParts:
 
     @property
     def switches(self) -> tuple[LeafSpinePart, ...]:
-        """All of them, leaves first."""
+        """All parts, leaves first."""
         return (*self.leaves, *self.spines)
 
 
 def split_for_leaf_spine(
     plan: Plan, leaf_spine: LeafSpine, *, banks: int = BANKS
 ) -> LeafSpineParts:
-    """Split the plan of a single switch into the parts of leaves and spines.
-
-    Args:
-        plan: the plan.
-        leaf_spine: which leaf each worker is attached to, and the spines.
-        banks: of each switch, one of BANKS_OF_SWITCHES.
-
-    Returns:
-        The parts of all switches.
-
-    Raises:
-        PlannerError: the leaf-spine is for another number of workers, the plan is the strawman's,
-            or its blocks are for other leaves and spines, and too large for these.
-    """
+    """Split the plan of a single switch into the parts of leaves and spines."""
     if plan.manifest.strawman:
         raise PlannerError("the strawman's plan is for a single switch: choose other blocks")
     if leaf_spine.workers != plan.manifest.workers:
@@ -160,11 +109,11 @@ def split_for_leaf_spine(
         )
     sums = _find_sums(plan, leaf_spine)
     leaves = [_Leaf(plan, leaf_spine, sums, leaf, banks=banks) for leaf in range(leaf_spine.leaves)]
-    ups = _join([leaf.partial_sums() for leaf in leaves])
+    ups = concatenate([leaf.partial_sums() for leaf in leaves])
     ids = _number_partial_sums(ups, sums, leaf_spine, len(plan.assignment))
     return LeafSpineParts(
         leaf_spine=leaf_spine,
-        leaves=tuple(leaf.part(ups.id_of(ids, leaf.number)) for leaf in leaves),
+        leaves=tuple(leaf.part(ids[ups.leaf == leaf.number]) for leaf in leaves),
         spines=tuple(
             _spine(plan, leaf_spine, sums, ups, ids=ids, number=spine, banks=banks)
             for spine in range(leaf_spine.spines)
@@ -174,28 +123,17 @@ def split_for_leaf_spine(
 
 @dataclass(frozen=True, eq=False)
 class _Sums:
-    """The destinations of all blocks, and what contributes to each.
+    """The destinations of all blocks, and their contributions."""
 
-    Attributes:
-        block: int64[D], ascending.
-        vertex: int64[D], ascending within a block.
-        worker: int64[D].
-        crosses: bool[D], whether a spine completes it.
-        row: int64[C], the destination of each contribution; contributions are sorted by block,
-            then packet.
-        packet: int32[C], numbered as in the planner.
-        packet_worker: int64[C].
-        count: int64[C].
-    """
-
-    block: NDArray[np.int64]
-    vertex: NDArray[np.int64]
-    worker: NDArray[np.int64]
-    crosses: NDArray[np.bool_]
+    block: NDArray[np.int64]  # [D], ascending
+    vertex: NDArray[np.int64]  # [D], ascending within a block
+    worker: NDArray[np.int64]  # [D]
+    crosses: NDArray[np.bool_]  # [D], whether a spine completes it
+    # [C], the destination of each contribution, sorted by block, then packet
     row: NDArray[np.int64]
-    packet: NDArray[np.int32]
-    packet_worker: NDArray[np.int64]
-    count: NDArray[np.int64]
+    packet: NDArray[np.int32]  # [C], numbered as in the planner
+    packet_worker: NDArray[np.int64]  # [C]
+    count: NDArray[np.int64]  # [C]
 
 
 def _find_sums(plan: Plan, leaf_spine: LeafSpine) -> _Sums:
@@ -227,22 +165,11 @@ def _find_sums(plan: Plan, leaf_spine: LeafSpine) -> _Sums:
 
 @dataclass(frozen=True, eq=False)
 class _PartialSums:
-    """What goes up from the leaves: one row per (block, leaf, destination), U rows.
+    """The partial sums of the leaves: one row per (block, leaf, destination), U rows."""
 
-    Attributes:
-        leaf: int64[U].
-        row: int64[U], the destination, as in _Sums; ascending within a leaf.
-        count: int64[U].
-    """
-
-    leaf: NDArray[np.int64]
-    row: NDArray[np.int64]
-    count: NDArray[np.int64]
-
-    def id_of(self, ids: NDArray[np.int32], leaf: int) -> NDArray[np.int32]:
-        """Return those of the ids that are a leaf's."""
-        own: NDArray[np.int32] = ids[self.leaf == leaf]
-        return own
+    leaf: NDArray[np.int64]  # [U]
+    row: NDArray[np.int64]  # [U], the destination, as in _Sums; ascending within a leaf
+    count: NDArray[np.int64]  # [U]
 
 
 class _Leaf:
@@ -268,16 +195,11 @@ class _Leaf:
         _check_room(plan, f"leaf {number}", sums.block[self._row])
         self._count = sums.count[mine]
         self._placement = place_destinations(
-            edges,
-            block,
-            plan.manifest.room,
-            self._count,
-            banks=banks,
-            lanes=plan.manifest.lanes,
+            edges, block, plan.manifest.room, self._count, banks=banks, lanes=plan.manifest.lanes
         )
 
     def partial_sums(self) -> _PartialSums:
-        """Return what the leaf sends up."""
+        """Return the partial sums that the leaf sends up."""
         up = self._sums.crosses[self._row]
         rows = self._row[up]
         return _PartialSums(np.full(len(rows), self.number), rows, self._placement.expected[up])
@@ -318,7 +240,7 @@ class _Leaf:
         )
 
     def _neighbours(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the neighbour towards each destination's worker, and the one that completes it."""
+        """Return the neighbour towards the worker of each row, and the one that completes it."""
         sums, workers = self._sums, self._workers
         spine = len(workers) + self._leaf_spine.spine_of(sums.vertex[rows])
         owner = sums.worker[rows]
@@ -331,11 +253,8 @@ def _number_partial_sums(
 ) -> NDArray[np.int32]:
     """Return the planner's number of each partial sum, as workers number theirs.
 
-    V + rank · leaves + leaf, with the rank among the sums of the leaf for the spine in the block:
-    a spine remembers no more of them than the fullest block needs.
-
-    Raises:
-        PlannerError: more partial sums than ids.
+    V + rank · leaves + leaf, with the rank among the sums of the leaf for the spine in the block,
+    so that a spine remembers no more of them than the fullest block needs.
     """
     block, spine = sums.block[ups.row], leaf_spine.spine_of(sums.vertex[ups.row])
     order = np.lexsort((ups.row, spine, ups.leaf, block))
@@ -372,12 +291,7 @@ def _spine(
     _check_room(plan, f"spine {number}", sums.block[routes])
     block = sums.block[row].astype(np.int32)
     placement = place_destinations(
-        edges,
-        block,
-        plan.manifest.room,
-        ups.count[mine],
-        banks=banks,
-        lanes=plan.manifest.lanes,
+        edges, block, plan.manifest.room, ups.count[mine], banks=banks, lanes=plan.manifest.lanes
     )
     # Partial sums of workers end at their leaf. Of vertices, any may be fetched.
     plain = np.flatnonzero(plan.switch.source_vertex < FIRST_RESERVED_ID)
@@ -411,11 +325,7 @@ def _spine(
 
 
 def check_leaves_that_complete(plan: Plan, leaf_spine: LeafSpine) -> None:
-    """Check that each leaf has the slots to complete the sums of its workers.
-
-    Raises:
-        PlannerError: a block has too many destinations for a leaf.
-    """
+    """Check that each leaf has the slots to complete the sums of its workers."""
     sums = _find_sums(plan, leaf_spine)
     leaf_of = np.array(leaf_spine.leaf_of_worker)
     from_leaf, own = leaf_of[sums.packet_worker], leaf_of[sums.worker]
@@ -425,17 +335,13 @@ def check_leaves_that_complete(plan: Plan, leaf_spine: LeafSpine) -> None:
 
 
 def check_one_switch(plan: Plan) -> None:
-    """Check that one switch has the slots for each block.
-
-    Raises:
-        PlannerError: the blocks are for leaves and spines, and too large.
-    """
+    """Check that one switch has the slots for each block."""
     if not plan.manifest.strawman:
         _check_room(plan, "one switch", plan.switch.result_block)
 
 
 def _check_room(plan: Plan, switch: str, block: NDArray[np.integer]) -> None:
-    """Check the slots of a switch, given the blocks of the sums in it."""
+    """Check the slots of a switch, given the blocks of its sums."""
     fullest, room = int(np.bincount(block).max(initial=0)), plan.manifest.room
     if fullest > room:
         raise PlannerError(
@@ -463,36 +369,21 @@ def _planner_ids(wire: NDArray[np.uint32], vertices: int) -> NDArray[np.int32]:
     return ids.astype(np.int32)
 
 
-def _join(parts: list[_PartialSums]) -> _PartialSums:
-    return _PartialSums(
-        leaf=np.concatenate([part.leaf for part in parts]),
-        row=np.concatenate([part.row for part in parts]),
-        count=np.concatenate([part.count for part in parts]),
-    )
-
-
 @dataclass(frozen=True)
 class LeafSpinePrediction:
-    """What one exchange of one direction costs between leaves and spines without loss.
+    """Data packets per fragment of one exchange without loss, by leaf, then spine."""
 
-    Data packets per fragment, by leaf, then spine.
-
-    Attributes:
-        partial_sums: from the leaf to the spine.
-        sums: from the spine to the leaf.
-    """
-
-    partial_sums: tuple[tuple[int, ...], ...]
-    sums: tuple[tuple[int, ...], ...]
+    partial_sums: tuple[tuple[int, ...], ...]  # from the leaf to the spine
+    sums: tuple[tuple[int, ...], ...]  # from the spine to the leaf
 
     @property
     def packets(self) -> int:
-        """All of them."""
+        """All packets."""
         return sum(map(sum, self.partial_sums)) + sum(map(sum, self.sums))
 
 
 def predict_leaf_spine(parts: LeafSpineParts, record: DirectionRecord) -> LeafSpinePrediction:
-    """Count what the blocks of a direction send between leaves and spines."""
+    """Count the packets of a direction between leaves and spines."""
     up = [_results_to(leaf, record, behind=len(leaf.below)) for leaf in parts.leaves]
     down = [_results_to(spine, record, behind=0) for spine in parts.spines]
     return LeafSpinePrediction(
@@ -502,7 +393,7 @@ def predict_leaf_spine(parts: LeafSpineParts, record: DirectionRecord) -> LeafSp
 
 
 def _results_to(part: LeafSpinePart, record: DirectionRecord, behind: int) -> list[int]:
-    """Count the results of these blocks by the neighbour that gets them, from `behind` on."""
+    """Count the results of these blocks by receiving neighbour, from `behind` on."""
     block, neighbour = part.switch.result_block, part.switch.result_worker
     inside = (block >= record.first_block) & (block <= record.last_block)
     size = len(part.below) + part.above

@@ -29,25 +29,16 @@ class GraphRecord:
 
 @dataclass(frozen=True)
 class PartitionRecord:
-    """How vertices came to workers.
+    """The partition of the vertices."""
 
-    Attributes:
-        method: a key of PARTITION_STRATEGIES, `ptscotch:RANKS`, or `given`.
-        seed: of the partition.
-        digest: SHA-256 in hex over the assignment.
-    """
-
-    method: str
-    seed: int
-    digest: str
+    method: str  # a key of PARTITION_STRATEGIES, `ptscotch:RANKS`, or `given`
+    seed: int  # of the partition
+    digest: str  # SHA-256 in hex over the assignment
 
 
 @dataclass(frozen=True)
 class StrategyRecord:
-    """The strategies by name, their seed, and the weight of a contribution.
-
-    Blocks that are called KIND:LEAVES:SPINES are for these leaves and spines.
-    """
+    """The names of the strategies, their seed, and the weight of a contribution."""
 
     blocks: str
     send: str
@@ -58,22 +49,17 @@ class StrategyRecord:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What one exchange of one direction costs without loss.
+    """The cost of one exchange of one direction without loss.
 
-    Packets are data packets per fragment, one number per worker. `host_*` is what the same
-    exchange costs without the switch's help.
+    Packets are data packets per fragment, one number per worker; `host_*` are those without the
+    switch.
 
     Attributes:
-        boundary_vertices: vertices with a neighbour on another worker, also those that are left to
-            the hosts.
-        boundary_edges: edges between workers, also those that are left.
+        boundary_vertices: vertices with a neighbour on another worker.
+        boundary_edges: edges between workers; both include those left to the hosts.
         packets_up: features and partial sums that each worker sends.
-        packets_down: sums that each worker receives; with the strawman, whose switch may pass
-            on features instead, these are the least.
-        host_packets_up: copies that each worker would send.
-        host_packets_down: copies that each worker would receive.
-        passes: trips through ingress per fragment; a pass that completes a slot before its
-            last one ends there and costs one more, which is not counted here.
+        packets_down: sums that each worker receives; with the strawman a lower bound.
+        passes: trips through ingress per fragment, without the extra ones of slots completed early.
         contributions: additions per fragment: one per edge, or one per partial sum.
         entries: table entries of the direction's blocks, one per pass.
     """
@@ -94,9 +80,7 @@ class DirectionRecord:
     """One direction of a plan.
 
     Attributes:
-        first_block: its first block.
-        last_block: its last block, `first_block` - 1 when it has none.
-        prediction: what one exchange costs.
+        last_block: its last block, `first_block` - 1 if it has none.
     """
 
     first_block: int
@@ -111,26 +95,18 @@ class DirectionRecord:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What was planned.
+    """The manifest of a plan.
 
     Attributes:
-        format: PLAN_FORMAT.
-        version: PLAN_VERSION.
-        workers: their number.
-        slots: the aggregators of 32 numbers that a block may use, or that the strawman hands out.
-            In blocks for leaves and spines, those that a block may use in each of these.
+        slots: aggregators of 32 numbers for a block (of each switch of a leaf-spine) or a strawman.
         banks: 8.
         slots_per_bank: the size of a bank that the plan needs.
         lanes: numbers of the widest frame; a slot of more than 32 takes several banks.
         blocks: their number over all directions, B.
-        directions: what the plan sums, by the values of Direction: `forward`, and perhaps
-            `backward`. Two directions with the same edges share their blocks.
-        max_fan_in: the most remote neighbours that the switch sums for any vertex in any
-            direction, at least 1.
-        graph: what it is for.
-        partition: how vertices came to workers.
-        strategy: how blocks and order were made.
-        program: the digest of the P4 program that the plan is for, as the caller gave it.
+        directions: by the values of Direction; two directions with the same edges share their
+            blocks.
+        max_fan_in: the most remote neighbours of a vertex in any direction, at least 1.
+        program: the digest of the P4 program, as given by the caller.
         files: SHA-256 in hex of every other file of the plan.
         digest: SHA-256 in hex over the canonical JSON of all fields but this one.
     """
@@ -154,20 +130,16 @@ class Manifest:
 
     @property
     def strawman(self) -> bool:
-        """Whether destinations compete for `slots`, in place of each having one."""
+        """Whether destinations compete for `slots`."""
         return self.strategy.blocks == STRAWMAN
 
     @property
     def room(self) -> int:
-        """How many sums have a slot at once."""
+        """The sums that have a slot at once."""
         return self.slots // banks_of_slot(self.lanes)
 
     def direction(self, direction: Direction) -> DirectionRecord:
-        """Return the blocks of a direction, and what they cost.
-
-        Raises:
-            PlannerError: the plan was made without that direction.
-        """
+        """Return the record of a direction; raise PlannerError if the plan has none."""
         try:
             return self.directions[direction.value]
         except KeyError:
@@ -177,7 +149,7 @@ class Manifest:
 
 
 def _check_printable(manifest: Manifest, where: str) -> None:
-    """Refuse names that would do something to a terminal when they are printed."""
+    """Refuse names with control characters for a terminal."""
     strategy = manifest.strategy
     names = (manifest.graph.name, manifest.partition.method, strategy.blocks, strategy.send)
     for name in (*names, strategy.order):
@@ -206,16 +178,7 @@ def encode_manifest(manifest: Manifest) -> bytes:
 
 
 def decode_manifest(data: bytes, where: str) -> Manifest:
-    """Read plan.json and verify its format, version and digest.
-
-    Args:
-        data: the content of the file.
-        where: what error messages call it.
-
-    Raises:
-        PlannerError: not JSON, another format or version, missing, unknown or wrong fields, or a
-            changed manifest.
-    """
+    """Read plan.json and verify its format, version and digest."""
     try:
         content = parse_json(data)
     except RecordError as error:

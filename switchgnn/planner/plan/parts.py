@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Cuts packets, order and slots into the parts of the switch and of the workers."""
+"""Builds the parts of the switch and the workers from packets, order and slots."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,19 +23,8 @@ MAX_16_BITS = 65534
 def switch_part(boundary: BoundaryEdges, packets: Packets, placement: Placement) -> SwitchPart:
     """Make the table entries of a single switch.
 
-    The h-th destination of a source in a bank of the switch is served by hop h. The switch knows
-    all sources of boundary edges, also those that are never sent as they are: they may be fetched.
-
-    Args:
-        boundary: the boundary edges.
-        packets: what serves them.
-        placement: of the packets' destinations.
-
-    Returns:
-        The part of the switch.
-
-    Raises:
-        PlannerError: a fan-in or a number of hops that 16 bits cannot hold.
+    Hop h of a source serves its h-th destination in each bank. The switch knows all sources of
+    boundary edges, since any may be fetched.
     """
     source, source_worker = _sources(boundary, packets)
     return fill_tables(
@@ -55,20 +44,10 @@ def fill_tables(
     *,
     vertices: int,
 ) -> SwitchPart:
-    """Make the entries of a switch with these sources, which adds up a placement's packets.
+    """Make the entries of a switch for the packets of a placement.
 
-    Args:
-        source_vertex: uint32[N], whatever a FEATURE can be of, ascending.
-        source_worker: uint16[N], who may send it.
-        count: int64[C], how many rows the packet of each edge adds up; edges as they were placed.
-        placement: of the packets' destinations.
-        vertices: V, the vertices of the graph; packets from V on are partial sums.
-
-    Returns:
-        The part of the switch.
-
-    Raises:
-        PlannerError: a fan-in or a number of hops that 16 bits cannot hold.
+    `source_vertex`: uint32[N], all Src_ids of a FEATURE, ascending; `source_worker`: uint16[N],
+    their senders; `count`: int64[C], the rows in the packet of each edge.
     """
     _check_16_bits("in-neighbours of one vertex in one block", placement.expected)
     passes = placement.packet_passes
@@ -112,40 +91,23 @@ def fill_tables(
 
 
 def slot_order(placement: Placement) -> NDArray[np.int64]:
-    """Return the rows of a placement as the results of a switch have them: by block, bank, slot."""
+    """Return the rows of a placement by block, bank and slot, as the results of a switch."""
     return np.lexsort((placement.slot, placement.bank, placement.block))
 
 
 @dataclass(frozen=True, eq=False)
 class AwaitedSums:
-    """What each slot adds up, whatever carries it there.
+    """The edges in the sum of each slot."""
 
-    Attributes:
-        placement: the destinations of all blocks.
-        boundary: the boundary edges, length E.
-        edges: int32[E], the edges sorted by block, destination, source: the rows of the first
-            destination, then those of the second, and so on.
-    """
-
-    placement: Placement
-    boundary: BoundaryEdges
-    edges: NDArray[np.int32]
+    placement: Placement  # the destinations of all blocks
+    boundary: BoundaryEdges  # the boundary edges, length E
+    edges: NDArray[np.int32]  # [E], the edges sorted by block, destination, source
 
 
 def awaited_sums(
     boundary: BoundaryEdges, block: NDArray[np.int32], packets: Packets, placement: Placement
 ) -> AwaitedSums:
-    """Say which boundary edges each destination sums.
-
-    Args:
-        boundary: the boundary edges, length E.
-        block: int32[E], the block of each edge, numbered from 1.
-        packets: what serves the edges.
-        placement: of the packets' destinations.
-
-    Returns:
-        One sum for each destination of each block.
-    """
+    """Return the boundary edges of the sum of each destination in each block."""
     if not len(packets.sums.block):
         return AwaitedSums(placement, boundary, placement.edges)
     (rows, _), row = number_pairs(block, boundary.destination)
@@ -161,19 +123,7 @@ def worker_part(
     blocks: int,
     left: Mapping[Direction, NDArray[np.bool_]] | None = None,
 ) -> WorkerPart:
-    """Say what one worker sends and receives.
-
-    Args:
-        owns: bool[V], whether the vertex is the worker's.
-        sends: the packets of all workers, in sending order.
-        sums: the sums of all workers.
-        worker: its number.
-        blocks: B, the number of blocks.
-        left: by direction bool[V], the destinations that hosts serve; None: the plan leaves none.
-
-    Returns:
-        The part of the worker.
-    """
+    """Return the sends and receives of one worker; `owns` is bool[V], its vertices."""
     vertices = np.flatnonzero(owns)
     rows_left = {} if left is None else {d: np.flatnonzero(v[vertices]) for d, v in left.items()}
     sent = np.flatnonzero(sends.worker == worker)
@@ -208,7 +158,6 @@ def worker_part(
 def _sources(
     boundary: BoundaryEdges, packets: Packets
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return whatever a FEATURE can be of, ascending, and whose it is."""
     worker_of = np.full(packets.vertices, -1, dtype=np.int32)
     worker_of[boundary.source] = boundary.source_worker
     vertices = np.flatnonzero(worker_of >= 0)
@@ -231,19 +180,10 @@ def _fill_entries(  # noqa: PLR0917 - numba takes them by place
     entry_expected: NDArray[np.uint16],
     banks: int,
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint16]]:
-    """Fill in the slots of the entries: each row adds itself to an entry of each packet.
+    """Add the slot of each row to one entry of each of its packets.
 
-    Args:
-        rows: int64[D], all rows, in the order of their slots in each block and bank.
-        bank: int8[D].
-        slot: int32[D].
-        expected: int64[D].
-        indptr: int64[D + 1].
-        packet: int32[E], the packets of the first row, then those of the second, and so on.
-        first: int64[N], the first entry of each packet.
-        entry_slot: uint32[K, banks], zeros.
-        entry_expected: uint16[K, banks], zeros.
-        banks: of the switch; several of the tables' may be one of them.
+    `rows` are int64[D] in the order of their slots; `packet` is int32[E] by row; `first` is
+    int64[N], the first entry of each packet; `entry_*` are [K, banks], at first zero.
     """
     hop = np.zeros((len(first), banks), dtype=np.uint16)
     for row in rows:

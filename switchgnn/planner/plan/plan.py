@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A plan: what the switch, and what each worker, has to know."""
+"""A plan: the part of the switch and the parts of the workers."""
 
 from dataclasses import dataclass
 
@@ -15,29 +15,26 @@ from switchgnn.planner.plan.manifest import Manifest
 
 @dataclass(frozen=True, eq=False)
 class SwitchPart:
-    """What the switch adds where: the table entries of sources, packets and destinations.
+    """The tables of the switch: sources, entries and results.
 
-    A partial sum has an entry here, with its only slot, and none in the table of the switch: it
-    names its destination, whose entry has the slot.
+    A partial sum has an entry here, but none in the table of the switch, as it names its
+    destination.
 
     Attributes:
-        source_vertex: uint32[N], every vertex with a remote neighbour that sums it, and behind
-            them, from 2^31, the partial sums that are sent; ascending. The position is the
-            source index: the place of the source in the switch's registers.
-        source_worker: uint16[N], who may send it.
+        source_vertex: uint32[N], ascending: sources of boundary edges, from 2^31 partial sums.
+        source_worker: uint16[N], the sender. The position of a source is its place in registers.
         entry_block: uint16[K], key of an entry; entries are sorted by block, source, hop.
         entry_source: uint32[K], key: the Src_id of a packet.
         entry_hop: uint16[K], key: 0, 1, ... for the first, second, ... pass.
         entry_last: bool[K], no further hop follows.
-        entry_count: uint16[K], the Count that the packet must have.
+        entry_count: uint16[K], the Count of the packet.
         entry_slot: uint32[K, 8], per bank the slot to add to.
-        entry_expected: uint16[K, 8], per bank the count that completes the slot; 0 where the
-            bank is not used.
+        entry_expected: uint16[K, 8], per bank the count that completes the slot; 0: bank not used.
         result_block: uint16[R], key of a result; sorted by block, bank, slot.
         result_bank: uint8[R], key.
         result_slot: uint32[R], key.
-        result_vertex: uint32[R], the destination whose sum the slot holds.
-        result_worker: uint16[R], who gets it.
+        result_vertex: uint32[R], the destination of the sum in the slot.
+        result_worker: uint16[R], its worker.
         result_expected: uint16[R], the count that completes the slot.
     """
 
@@ -60,31 +57,24 @@ class SwitchPart:
 
 @dataclass(frozen=True, eq=False)
 class WorkerPart:
-    """What one worker sends and receives, block by block.
+    """The sends and receives of one worker, block by block.
 
     Rows of block b (from 1) are those from indptr[b - 1] to indptr[b].
 
     Attributes:
-        worker: its number, from 0.
-        vertices: int64[n], the ids of its vertices, ascending. The position is the row of
-            the vertex in the worker's own feature matrix.
-        send_indptr: int64[B + 1].
-        send_source: uint32[S], the Src_id of each packet, in sending order: a vertex, or, from
-            2^31, a partial sum.
-        send_destination: uint32[S], the Dst_id of each packet: the vertex that a partial sum is
-            for; 0 where the packet is a vertex.
+        vertices: int64[n], ascending ids; the position is the row in the worker's feature matrix.
+        send_source: uint32[S], the Src_ids in sending order: vertices, from 2^31 partial sums.
+        send_destination: uint32[S], the Dst_ids: destinations of partial sums, 0 for vertices.
         send_row_indptr: int64[S + 1].
         send_row: int64[...], the rows that each packet adds up; their number is its Count.
-        receive_indptr: int64[B + 1].
-        receive_vertex: uint32[Q], whose sum arrives, ascending within a block.
-        receive_row: int64[Q], the row of that vertex. A vertex that occurs in several blocks
-            receives partial sums, which the worker adds.
+        receive_vertex: uint32[Q], the destinations, ascending within a block.
+        receive_row: int64[Q], their rows; the worker adds the sums of several blocks.
         receive_count: uint16[Q], the Count of a complete sum.
         neighbour_indptr: int64[Q + 1].
-        neighbour_vertex: uint32[C], the vertices that each sum adds up in its block, ascending.
-        neighbour_worker: uint16[C], who holds them.
-        left_forward: int64[L], the rows whose forward sums the hosts make, ascending; None where
-            the plan leaves no destination of any worker to the hosts.
+        neighbour_vertex: uint32[C], the vertices in each sum, ascending.
+        neighbour_worker: uint16[C], their workers.
+        left_forward: int64[L], ascending rows whose forward sums hosts make; None if no worker has
+            any.
         left_backward: int64[M], the same for backward sums.
     """
 
@@ -107,7 +97,7 @@ class WorkerPart:
 
     @property
     def leaves_any(self) -> bool:
-        """Whether the plan leaves any destination, of this worker or another, to the hosts."""
+        """Whether the plan leaves destinations of any worker to the hosts."""
         return self.left_forward is not None
 
     def left(self, direction: Direction) -> NDArray[np.int64]:
@@ -118,11 +108,9 @@ class WorkerPart:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A whole plan; `write_plan` stores it, each reader reads its own part.
+    """A whole plan; `write_plan` stores it, and each reader reads its own part.
 
     Attributes:
-        manifest: what was planned, for what, and what it will cost.
-        switch: for the controller.
         workers: one part per worker, in order.
         assignment: int32[V], the worker of each vertex.
     """
@@ -150,10 +138,10 @@ _TOGETHER = 1 << 18
 
 
 class SlotNumbers:
-    """A number for each slot that a block of the direction uses, without a search.
+    """A number for each slot in the blocks of a direction, without a search.
 
     Attributes:
-        vertex: int64[N], whose sum the slot with that number makes; -1 for numbers of no slot.
+        vertex: int64[N], the destination of the slot with that number; -1: no such slot.
     """
 
     def __init__(self, plan: Plan, direction: Direction) -> None:
@@ -171,16 +159,7 @@ class SlotNumbers:
     def of(
         self, block: NDArray[np.integer], bank: NDArray[np.integer], slot: NDArray[np.integer]
     ) -> NDArray[np.int64]:
-        """Return the numbers of slots that are in use.
-
-        Args:
-            block: integers[N], blocks of the direction.
-            bank: integers[N], 0 <= bank < BANKS.
-            slot: integers[N], in the bank.
-
-        Returns:
-            int64[N].
-        """
+        """Return the numbers, int64[N], of slots that are in use."""
         numbers: NDArray[np.int64] = self._start[self._bank(block, bank)] + slot
         return numbers
 
@@ -189,7 +168,7 @@ class SlotNumbers:
 
 
 def entries_of(plan: Plan, direction: Direction) -> slice:
-    """Return where the table entries of a direction are."""
+    """Return the range of the table entries of a direction."""
     record = plan.manifest.direction(direction)
     return _blocks(plan.switch.entry_block, record.first_block, record.last_block)
 
@@ -197,15 +176,9 @@ def entries_of(plan: Plan, direction: Direction) -> slice:
 def slots_in_use(
     plan: Plan, direction: Direction, when: NDArray[np.integer]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Find the first and the last time that something is added to each slot, one per sum.
+    """Find the times of the first and last addition to each slot in use, int64[R] each.
 
-    Args:
-        plan: the plan.
-        direction: one that it has.
-        when: integers[K], the time of each table entry of that direction.
-
-    Returns:
-        (first, last), int64[R] each, in the order of the slots' numbers.
+    `when`: integers[K], the time of each table entry of that direction.
     """
     switch, entries = plan.switch, entries_of(plan, direction)
     numbers = SlotNumbers(plan, direction)

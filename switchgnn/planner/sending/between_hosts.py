@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What hosts alone send each other: copies of rows, or partial sums where they are fewer."""
+"""Traffic between hosts alone: copies of rows, or partial sums where they are fewer."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,19 +13,16 @@ _MOST_WORKERS = 256
 
 
 def fewest_rows(boundary: BoundaryEdges) -> NDArray[np.bool_]:
-    """Choose for every edge u→v between a copy of u and a partial sum for v.
+    """Choose for every edge u→v between a copy of u (True) and a partial sum for v, bool[E].
 
-    The boundary edges from worker a to worker b are a bipartite graph. An edge is served
-    when u is sent raw or the partial sum for v is sent, so what is sent is a vertex cover,
-    and a minimum one is the least that a can send to b. Per pair of workers it is at most
-    one copy of each source, and at most one partial sum for each destination.
-
-    Returns:
-        bool[E], whether a copy serves the edge.
+    The boundary edges of a pair of workers are a bipartite graph, and the rows that serve them are
+    a vertex cover. A minimum one is at most one copy of each source, and at most one partial sum
+    for each destination.
     """
     # One vertex for each source and receiver, one for each destination and sender: the
     # pairs of workers do not touch each other, and one cover serves all.
-    left, right = _copies(boundary), _partial_sums(boundary)
+    left = _number(boundary.source, boundary.destination_worker)
+    right = _number(boundary.destination, boundary.source_worker)
     return cover_by_left(
         np.unique(left, return_inverse=True)[1].reshape(-1),
         np.unique(right, return_inverse=True)[1].reshape(-1),
@@ -35,37 +32,20 @@ def fewest_rows(boundary: BoundaryEdges) -> NDArray[np.bool_]:
 def rows_between(
     boundary: BoundaryEdges, workers: int, by_copy: NDArray[np.bool_] | None = None
 ) -> NDArray[np.int64]:
-    """Count the rows that each worker sends each other one.
-
-    Args:
-        boundary: the boundary edges, length E.
-        workers: W.
-        by_copy: bool[E], as `fewest_rows` returns; None: copies serve all edges.
-
-    Returns:
-        int64[W, W], from worker a to worker b.
-    """
+    """Count the rows between each pair of workers, int64[W, W]; without a choice, all copies."""
     if by_copy is None:
         by_copy = np.ones(len(boundary), dtype=np.bool_)
     pair = boundary.source_worker.astype(np.int64) * workers + boundary.destination_worker
     rows = np.zeros(workers * workers, dtype=np.int64)
-    for served, key in ((by_copy, _copies(boundary)), (~by_copy, _partial_sums(boundary))):
+    copies = _number(boundary.source, boundary.destination_worker)
+    partial_sums = _number(boundary.destination, boundary.source_worker)
+    for served, key in ((by_copy, copies), (~by_copy, partial_sums)):
         first = np.unique(key[served], return_index=True)[1]
         rows += np.bincount(pair[served][first], minlength=len(rows))
     return rows.reshape(workers, workers)
 
 
-def _copies(boundary: BoundaryEdges) -> NDArray[np.int64]:
-    """Return int64[E], a number for each source and receiver."""
-    key: NDArray[np.int64] = (
-        boundary.source.astype(np.int64) * _MOST_WORKERS + boundary.destination_worker
-    )
-    return key
-
-
-def _partial_sums(boundary: BoundaryEdges) -> NDArray[np.int64]:
-    """Return int64[E], a number for each destination and sender."""
-    key: NDArray[np.int64] = (
-        boundary.destination.astype(np.int64) * _MOST_WORKERS + boundary.source_worker
-    )
+def _number(vertex: NDArray[np.int32], worker: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Return int64[E], a number for each vertex and worker."""
+    key: NDArray[np.int64] = vertex.astype(np.int64) * _MOST_WORKERS + worker
     return key

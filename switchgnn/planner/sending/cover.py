@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Minimum vertex covers of bipartite graphs: raw features or partial sums, whichever are fewer."""
+"""Minimum vertex covers of bipartite graphs: the fewest raw features and partial sums."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -32,31 +32,20 @@ _AT_A_TIME = 1 << 20
 def cover_edges(
     boundary: BoundaryEdges, block: NDArray[np.int32], weight: float = 0.0
 ) -> NDArray[np.bool_]:
-    """Choose for every edge u→v between multicasting u and a partial sum for v.
+    """Choose for every edge u→v, bool[E], between multicasting u (True) and a partial sum for v.
 
-    In each block a worker serves an edge by sending u raw, or by adding up its sources of v
-    and sending that sum. The edges of one worker in one block are a bipartite graph, and what
-    is sent is a vertex cover of it. The choice has the least
+    The edges of one worker in one block are a bipartite graph, and its packets are a vertex cover
+    with the least
 
         packets + weight * contributions
 
-    where an edge that a multicast serves is one contribution, and a partial sum is one,
-    however many edges it serves. So a partial sum, once sent, serves every edge of its worker
-    to v in the block. A partial sum of a single feature is never made: it would be that
+    where a multicast makes one contribution per edge, and a partial sum one in all, so a partial
+    sum serves every edge of its worker to v in the block. There are no partial sums of a single
     feature.
 
-    With `weight` 0, Hopcroft-Karp and König's theorem give the choice in O(E sqrt(V)), and of
-    all choices with the fewest packets the one with the most partial sums, as those need fewer
-    contributions. With another weight a minimum cut does, which takes several times as long,
-    with the weight rounded to 1/1024.
-
-    Args:
-        boundary: the boundary edges, length E.
-        block: int32[E], from 1.
-        weight: what a contribution costs, in packets: how scarce the switch's recirculation is.
-
-    Returns:
-        bool[E]: True where u is multicast, False where the partial sum for v serves the edge.
+    With `weight` 0, Hopcroft-Karp and König's theorem give the choice in O(E sqrt(V)), with the
+    most partial sums among all choices with the fewest packets, as those need fewer contributions.
+    With another weight, rounded to 1/1024, a minimum cut does, in several times as long.
     """
     chosen = np.empty(len(boundary), dtype=np.bool_)
     for edges in _by_workers(boundary.source_worker):
@@ -65,7 +54,7 @@ def cover_edges(
 
 
 def _by_workers(worker: NDArray[np.uint8]) -> Iterator[NDArray[np.int32]]:
-    """Yield the edges of some workers at a time: no packet serves the edges of two workers."""
+    """Yield the edges of some workers at a time: no packet serves two workers."""
     workers = int(worker.max(initial=0)) + 1
     indptr, order = sort_by_key(worker, workers)
     first = 0
@@ -78,7 +67,6 @@ def _by_workers(worker: NDArray[np.uint8]) -> Iterator[NDArray[np.int32]]:
 def _cover_part(
     boundary: BoundaryEdges, block: NDArray[np.int32], weight: float
 ) -> NDArray[np.bool_]:
-    """Do what `cover_edges` does, for all edges of some workers."""
     left = number_pairs(block, boundary.source)[1]
     first = int(boundary.source_worker.min())
     of_some = replace(boundary, source_worker=boundary.source_worker - np.uint8(first))
@@ -97,16 +85,7 @@ def _cover_part(
 def packets_up(
     boundary: BoundaryEdges, block: NDArray[np.int32], multicast: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Count the features and the partial sums that each worker sends.
-
-    Args:
-        boundary: the boundary edges, length E.
-        block: int32[E].
-        multicast: bool[E], as `cover_edges` returns.
-
-    Returns:
-        (features, partial sums), int64[workers] each.
-    """
+    """Count the features and the partial sums of each worker, int64[workers] each."""
     workers = int(boundary.source_worker.max(initial=0)) + 1
     owner = holders(boundary.source, boundary.source_worker)
     raw = distinct_pairs(block[multicast], boundary.source[multicast])[1]
@@ -118,16 +97,7 @@ def packets_up(
 
 
 def cover_by_left(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Cover all edges with as few vertices as there are.
-
-    Args:
-        left: integers[E], the vertex at the left end of each edge, numbered from 0.
-        right: integers[E], at the right end. No edge occurs twice.
-
-    Returns:
-        bool[E]: whether the vertex at the left end is in the cover; where it is not, the one
-        at the right end is.
-    """
+    """Return a minimum cover, bool[E]: the left end of each edge (True) or the right one."""
     by_left: NDArray[np.bool_] = minimum_cover(left, right)[0][left]
     return by_left
 
@@ -137,12 +107,9 @@ def minimum_cover(
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return the vertices of a minimum vertex cover, on the left and on the right.
 
-    The cover is that of König's proof: with Z the vertices that alternating paths reach from
-    the unmatched vertices on the left, it is left without Z, and right within Z.
-
-    Args:
-        left: integers[E], the vertex at the left end of each edge, numbered from 0 without gaps.
-        right: integers[E], at the right end. No edge occurs twice.
+    König's proof: with Z the vertices that alternating paths reach from the unmatched vertices on
+    the left, the cover is left without Z, and right within Z. Vertices on the left are numbered
+    without gaps, and no edge occurs twice.
     """
     if not len(left):
         return np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.bool_)
@@ -169,12 +136,7 @@ def _reach(
 ) -> None:
     """Follow all alternating paths from the unmatched vertices on the left.
 
-    Args:
-        indptr: int64[L + 1], the edges of each vertex on the left.
-        indices: int32[E].
-        right_of: int32[L], what each is matched with, -1 for nothing.
-        reached_left: bool[L], false; made true where a path leads.
-        reached_right: bool[R], false; made true where a path leads.
+    `right_of` is int32[L], the match of each or -1; `reached_*` are False at first.
     """
     left_of = np.full(len(reached_right), -1, dtype=np.int32)
     waiting = np.empty(len(right_of), dtype=np.int32)
@@ -204,7 +166,7 @@ def _reach(
 def _partial_sums(
     boundary: BoundaryEdges, block: NDArray[np.int32], where: NDArray[np.bool_] | slice = _ALL
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return the (block, destination, worker) triples as one number each, and that of each edge."""
+    """Return the distinct (block, destination, worker) as numbers, and that of each edge."""
     destinations = int(boundary.destination.max(initial=-1)) + 1
     workers = int(boundary.source_worker.max(initial=0)) + 1
     keys = block[where] * np.int64(destinations) + boundary.destination[where]
@@ -217,9 +179,8 @@ def _weighted_cover(
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return the cover of least packets + weight * contributions, by a minimum cut.
 
-    Without the partial sum for v all its edges are contributions, with it there is one. So
-    the partial sum costs 1 + weight - weight * edges over what v costs without it, and is
-    free of cost where that is negative. A multicast vertex costs one packet.
+    A partial sum replaces the contributions of its edges by one, so it costs 1 + weight - weight *
+    edges more than multicasts, and nothing where that is negative. A multicast vertex costs 1.
     """
     from scipy.sparse import csr_array  # noqa: PLC0415 - slow to import
     from scipy.sparse.csgraph import breadth_first_order, maximum_flow  # noqa: PLC0415
@@ -258,25 +219,12 @@ _SORTED = 1 << 23
 def peel(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOrder:
     """Send the sources so that sums complete evenly over time.
 
-    A sum is complete when the last of its sources arrives, so the source that is sent last
-    completes all its destinations. The order is made backwards: the last place goes to a
-    source with few destinations; those are then taken, and the place before goes to a source
-    with few destinations that are not taken yet, and so on. What may be completed grows with
-    each place by the mean, sums over sources: a source whose sums fit is preferred, then one
-    that completes none, then the one with the fewest. So the queue is short all the time, and
-    empty when the last source arrives where that is possible; section 3.2.1 adds what is left
-    in it to the time of sending.
+    The last source of a sum completes it, so places are filled from the last to the first, with
+    sources of few destinations that are not taken yet. The sums that may complete grow with each
+    place by the mean: preferred is a source whose sums fit, then one that completes none, then the
+    one with the fewest. This keeps the queue of section 3.2.1 short.
 
-    All blocks are peeled at once, a batch of sources per block and step: O(E) for all steps
-    together, plus sorting the sources that are left in each.
-
-    Args:
-        boundary: the boundary edges, length E.
-        block: int32[E], numbered from 1.
-        seed: without effect.
-
-    Returns:
-        The sources of each block, in sending order.
+    All blocks are peeled at once, a batch of sources per block and step, in O(E) plus sorting.
     """
     (numbers, source), packet = number_pairs(block, boundary.source)
     (sums, _), result = number_pairs(block, boundary.destination)
@@ -286,21 +234,11 @@ def peel(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOr
 
 
 def peel_places(
-    block: NDArray[np.int32],
-    packet: NDArray[np.int32],
-    result: NDArray[np.int32],
-    results: int,
+    block: NDArray[np.int32], packet: NDArray[np.int32], result: NDArray[np.int32], results: int
 ) -> NDArray[np.int64]:
-    """Find the place where `peel` puts each packet.
+    """Return the place of each packet in the order of `peel`, int64[S]; larger is later.
 
-    Args:
-        block: int32[S], ascending.
-        packet: int32[E], for each served edge the packet that serves it.
-        result: int32[E], and the sum that it contributes to.
-        results: the number of sums.
-
-    Returns:
-        int64[S], larger is later; distinct within a block.
+    `block`: int32[S], ascending; `packet` and `result`: int32[E], the packet and sum of each edge.
     """
     size = np.bincount(block)
     batches = min(max(_SORTED // max(len(block), 1), _LEAST_BATCHES), _MOST_BATCHES)
@@ -335,10 +273,10 @@ def peel_places(
 def _by_choice(
     block: NDArray[np.int32], free: NDArray[np.int64], credit: NDArray[np.float64]
 ) -> NDArray[np.int64]:
-    """Return the packets by block; in each, first those that should be sent last.
+    """Return the packets by block, those to be sent last first.
 
-    First come those that complete sums within the block's credit, then those that complete
-    none, then the others; each by the number of sums, then as given.
+    First those that complete sums within the credit of the block, then those that complete none,
+    then the others; each by the number of sums.
     """
     order = np.lexsort((free, block))
     total = np.cumsum(free[order])
@@ -351,7 +289,7 @@ def _by_choice(
 
 
 def _evenly(block: NDArray[np.int32], completes: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return an order by block that spreads what completes sums evenly among what does not."""
+    """Return an order by block that spreads completing packets evenly among the others."""
     kind = block.astype(np.int64) * 2 + completes
     order = np.argsort(kind, kind="stable")
     rank = np.empty(len(order), dtype=np.int64)
@@ -362,5 +300,4 @@ def _evenly(block: NDArray[np.int32], completes: NDArray[np.bool_]) -> NDArray[n
 
 
 def _slices(indptr: NDArray[np.int64], rows: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Return the positions of all entries of the given rows, one row after another."""
     return ranges(indptr[rows], indptr[rows + 1] - indptr[rows])

@@ -17,66 +17,32 @@ from switchgnn.planner.sending.packets import Packets, make_packets
 
 @dataclass(frozen=True, eq=False)
 class SendOrder:
-    """Who is sent in each block, in sending order: one row per (block, source).
+    """The packets of each block in sending order: one row per (block, source).
 
-    The rank of a source in its block is its place among the rows of that block, over all
-    workers; each worker sends its own sources in the order of their ranks.
-
-    Attributes:
-        block: int32[S], ascending.
-        source: int32[S], vertex ids; every source with an edge in the block, once.
+    The place among the rows of a block is the rank of a source, over all workers; each worker sends
+    its own sources by rank.
     """
 
-    block: NDArray[np.int32]
-    source: NDArray[np.int32]
+    block: NDArray[np.int32]  # [S], ascending
+    source: NDArray[np.int32]  # [S], vertex ids; every source with an edge in the block, once
 
 
 def gamr(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOrder:
-    """Reorder multicasts by the graph: a breadth-first search by degree (section 3.2.2).
+    """Order multicasts by a breadth-first search by degree (section 3.2.2).
 
-    The search runs over the undirected graph of each block, and a vertex's degree is the
-    number of its neighbours there. It starts at a random vertex, and again at a random one
-    for every further component. Vertices without an out-edge in the block lead the search
-    on but are not sent.
-
-    Args:
-        boundary: the boundary edges, length E.
-        block: int32[E], numbered from 1.
-        seed: of the random starts, which also depend on the block's number.
-
-    Returns:
-        The sources of each block, in sending order.
+    The search runs over the undirected graph of each block, from a random vertex of each component.
+    Vertices without an out-edge in the block are searched but not sent.
     """
     return _search_blocks(boundary, block, seed, by_degree=True)
 
 
 def plain_bfs(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOrder:
-    """Search breadth first without a priority: who has waited longest is taken.
-
-    This is `gamr` without its second idea; it starts at the same vertices.
-
-    Args:
-        boundary: the boundary edges, length E.
-        block: int32[E], numbered from 1.
-        seed: of the random starts, which also depend on the block's number.
-
-    Returns:
-        The sources of each block, in sending order.
-    """
+    """Search breadth first without priorities, from the same vertices as `gamr`."""
     return _search_blocks(boundary, block, seed, by_degree=False)
 
 
 def random_order(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOrder:
-    """Shuffle the sources of each block (section 2.3.2, the strawman).
-
-    Args:
-        boundary: the boundary edges, length E.
-        block: int32[E], numbered from 1.
-        seed: of the shuffling, which also depends on the block's number.
-
-    Returns:
-        The sources of each block, in sending order.
-    """
+    """Shuffle the sources of each block (section 2.3.2, the strawman)."""
     blocks = int(block.max(initial=0))
     numbers, sources = distinct_pairs(block, boundary.source)
     bounds = np.searchsorted(numbers, np.arange(1, blocks + 2))
@@ -128,20 +94,10 @@ def priority_bfs(
     *,
     by_degree: bool = True,
 ) -> NDArray[np.int64]:
-    """Search breadth first, and take the waiting vertex with the highest degree first.
+    """Search breadth first, taking the waiting vertex with the highest degree first.
 
-    Among equal degrees the one that has waited longest is taken. Every vertex is enqueued
-    once.
-
-    Args:
-        indptr: int64[V + 1], rows of an undirected graph.
-        indices: int32[2E].
-        starts: a permutation of the vertices; when none is waiting, the search goes on at
-            the first of them that it has not seen.
-        by_degree: False takes who has waited longest, whatever its degree.
-
-    Returns:
-        int64[V], the vertices in the order in which they are taken.
+    Among equal degrees the longest waiting is taken. `indptr` int64[V + 1] and `indices` int32[2E]
+    are an undirected graph; returns int64[V], the vertices as they are taken.
     """
     degree = np.diff(indptr) if by_degree else np.zeros(len(starts), dtype=np.int64)
     return _search(indptr, indices, starts, degree)
@@ -185,17 +141,11 @@ Choose = Callable[[BoundaryEdges, NDArray[np.int32], float], NDArray[np.bool_]]
 
 @dataclass(frozen=True)
 class Rates:
-    """What the network carries.
+    """The capacity of the network."""
 
-    Attributes:
-        link: packets per second on each worker's link, in each direction.
-        loop: passes per second of the switch, but for the first of each packet.
-        additions: contributions that a pass makes on average.
-    """
-
-    link: float
-    loop: float
-    additions: float
+    link: float  # packets per second on each worker's link, in each direction
+    loop: float  # passes per second of the switch after the first of each packet
+    additions: float  # contributions that a pass makes on average
 
 
 def quickest_first(
@@ -206,21 +156,7 @@ def quickest_first(
     vertices: int,
     workers: int,
 ) -> list[float]:
-    """Sort WEIGHTS by the time that an exchange takes with each.
-
-    Args:
-        sets: boundary edges, and their blocks, int32[E].
-        choose: the send strategy.
-        rates: of links and loop.
-        vertices: V, the vertices of the graph.
-        workers: their number.
-
-    Returns:
-        All of WEIGHTS, the quickest first; of those that take the same time the smallest first.
-
-    Raises:
-        PlannerError: more partial sums than ids.
-    """
+    """Sort WEIGHTS by the time of an exchange; `sets` are boundary edges and their blocks."""
 
     def seconds(weight: float) -> float:
         return sum(
@@ -242,18 +178,9 @@ def quickest_first(
 
 
 def exchange_seconds(packets: Packets, rates: Rates, workers: int) -> float:
-    """Return what a fragment of all blocks takes at least, one block after another.
+    """Return the least time of a fragment of all blocks, one block after another.
 
-    Links and loop work side by side, so what takes longer counts: packets of the busiest link, or
-    all passes of the loop.
-
-    Args:
-        packets: of all blocks.
-        rates: of links and loop.
-        workers: their number.
-
-    Returns:
-        Seconds, without barriers and the way of a packet.
+    Links and loop work side by side: the longer of the busiest link and all passes counts.
     """
     edges, block = packets.edges, packets.block
     blocks = int(block.max(initial=0)) + 1
@@ -271,7 +198,7 @@ def _of_links(
     blocks: int,
     workers: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return of each block the packets of the busiest link, and those of all."""
+    """Return the packets of the busiest link in each block, and those of all links."""
     of_row = np.zeros(int(row.max(initial=0)) + 1, dtype=np.int64)
     of_row[row] = worker
     of_block, rows = distinct_pairs(block, row)

@@ -1,11 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What serves each boundary edge: its source as it is, or a partial sum of its worker.
+"""Packets that serve boundary edges: a source itself, or a partial sum of its worker.
 
-A packet is a row that a worker sends in a block: one of its vertices, for all destinations
-that take it from there, or several added up for one destination. In the planner partial sums
-are numbered behind the vertices, so that packets and destinations are a graph like any other;
-on the wire their ids begin at 2^31.
+A packet is one vertex, for all its destinations in a block, or several added up for one
+destination. The planner numbers partial sums after the vertices, so that packets and destinations
+are an ordinary graph; on the wire their ids begin at 2^31.
 """
 
 from dataclasses import dataclass
@@ -14,13 +13,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.arrays import (
-    indptr_of,
-    ranges,
-    rank_in_group,
-    sort_by_keys,
-    starts_group,
-)
+from switchgnn.planner.arrays import indptr_of, ranges, rank_in_group, sort_by_keys, starts_group
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID
@@ -31,57 +24,40 @@ _Number = TypeVar("_Number", bound=np.integer)
 def multicast(
     boundary: BoundaryEdges, block: NDArray[np.int32], weight: float = 0.0
 ) -> NDArray[np.bool_]:
-    """Serve every boundary edge by its source, as the paper does.
-
-    Args:
-        boundary: the boundary edges, length E.
-        block: int32[E]; without effect.
-        weight: without effect.
-
-    Returns:
-        bool[E], all true.
-    """
+    """Serve every boundary edge by its source, as the paper does: bool[E], all true."""
     return np.ones(len(boundary), dtype=np.bool_)
 
 
 @dataclass(frozen=True, eq=False)
 class PartialSums:
-    """What workers add up before they send it: one row per (block, partial sum), P rows.
+    """The partial sums: one row per block and sum, P rows."""
 
-    Attributes:
-        block: int32[P], ascending.
-        source: int32[P], ascending within a block: V + rank · workers + worker, with the rank
-            of the sum among those of its worker in its block. So a number is the same worker's
-            in all blocks, and no more of them are in use than the fullest block needs.
-        destination: int32[P], the vertex that each is for.
-        indptr: int64[P + 1].
-        vertex: int32[...], whose rows each adds, ascending; two at least.
-    """
-
-    block: NDArray[np.int32]
+    block: NDArray[np.int32]  # [P], ascending
+    # [P], ascending within a block: V + rank · workers + worker, ranked by worker
     source: NDArray[np.int32]
-    destination: NDArray[np.int32]
-    indptr: NDArray[np.int64]
-    vertex: NDArray[np.int32]
+    destination: NDArray[np.int32]  # [P], the vertex that each is for
+    indptr: NDArray[np.int64]  # [P + 1]
+    vertex: NDArray[np.int32]  # [...], the vertices in each, ascending; two at least
+
+
+NO_SUMS = PartialSums(
+    block=np.empty(0, dtype=np.int32),
+    source=np.empty(0, dtype=np.int32),
+    destination=np.empty(0, dtype=np.int32),
+    indptr=np.zeros(1, dtype=np.int64),
+    vertex=np.empty(0, dtype=np.int32),
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Packets:
-    """Who contributes to whom: one edge per (block, packet, destination), C edges.
+    """The additions: one edge per (block, packet, destination), C edges."""
 
-    Attributes:
-        vertices: V, their number; sources from V on are partial sums.
-        edges: from packets to destinations.
-        block: int32[C].
-        count: int64[C], how many rows the packet adds up.
-        sums: the partial sums among the packets.
-    """
-
-    vertices: int
-    edges: BoundaryEdges
-    block: NDArray[np.int32]
-    count: NDArray[np.int64]
-    sums: PartialSums
+    vertices: int  # V, their number; sources from V on are partial sums
+    edges: BoundaryEdges  # from packets to destinations
+    block: NDArray[np.int32]  # [C]
+    count: NDArray[np.int64]  # [C], the rows that the packet adds up
+    sums: PartialSums  # the partial sums among the packets
 
 
 def make_packets(
@@ -94,31 +70,17 @@ def make_packets(
 ) -> Packets:
     """Form the packets that serve each boundary edge once.
 
-    A partial sum of a single row is no sum: its vertex is sent in its place, which the block
-    may need anyway.
-
-    Args:
-        boundary: the boundary edges, length E.
-        block: int32[E].
-        by_vertex: bool[E], whether the edge is served by its source, or by a partial sum for
-            its destination.
-        vertices: V, the vertices of the graph.
-        workers: their number.
-
-    Returns:
-        The packets, and which of them serves each edge.
-
-    Raises:
-        PlannerError: more partial sums than ids.
+    Instead of a partial sum of a single row its vertex is sent. `by_vertex` is bool[E].
     """
     # By source already.
     order = np.flatnonzero(~by_vertex)
     keys = (boundary.destination, boundary.source_worker, block)
     order = order[sort_by_keys(*(key[order] for key in keys))]
-    sizes = _group_sizes(block[order], boundary.source_worker[order], boundary.destination[order])
+    groups = (each[order] for each in (block, boundary.source_worker, boundary.destination))
+    sizes = np.diff(np.append(np.flatnonzero(starts_group(*groups)), len(order)))
     order, sizes = order[np.repeat(sizes > 1, sizes)], sizes[sizes > 1]
     if not len(order):
-        return Packets(vertices, boundary, block, ones(len(boundary)), _NO_SUMS)
+        return Packets(vertices, boundary, block, ones(len(boundary)), NO_SUMS)
     first = order[np.cumsum(sizes) - sizes]
     worker = boundary.source_worker[first]
     rank = rank_in_group(block[first], worker)
@@ -157,42 +119,20 @@ def make_packets(
 
 @dataclass(frozen=True, eq=False)
 class Sends:
-    """All packets in sending order, S rows.
+    """All packets in sending order, S rows."""
 
-    Attributes:
-        block: int32[S], ascending.
-        source: int32[S], numbered as in Packets.
-        destination: int32[S], the vertex that a partial sum is for; 0 where the packet is none.
-        worker: int32[S], who sends it.
-        indptr: int64[S + 1].
-        vertex: int32[...], the vertices whose rows the packet adds up.
-    """
-
-    block: NDArray[np.int32]
-    source: NDArray[np.int32]
-    destination: NDArray[np.int32]
-    worker: NDArray[np.int32]
-    indptr: NDArray[np.int64]
-    vertex: NDArray[np.int32]
+    block: NDArray[np.int32]  # [S], ascending
+    source: NDArray[np.int32]  # [S], numbered as in Packets
+    destination: NDArray[np.int32]  # [S], the vertex that a partial sum is for; 0 for vertices
+    worker: NDArray[np.int32]  # [S], the sender
+    indptr: NDArray[np.int64]  # [S + 1]
+    vertex: NDArray[np.int32]  # [...], the vertices that the packet adds up
 
 
 def make_sends(
-    packets: Packets,
-    block: NDArray[np.int32],
-    source: NDArray[np.int32],
-    owner: NDArray[np.int32],
+    packets: Packets, block: NDArray[np.int32], source: NDArray[np.int32], owner: NDArray[np.int32]
 ) -> Sends:
-    """List what each packet adds up.
-
-    Args:
-        packets: of all blocks.
-        block: int32[S], of each packet in sending order.
-        source: int32[S], its number.
-        owner: int32[V], the worker of each vertex.
-
-    Returns:
-        The rows of each packet, in sending order.
-    """
+    """List the rows of each packet; `block` and `source` are int32[S], in sending order."""
     sums = packets.sums
     summed = np.flatnonzero(source >= packets.vertices)
     place = np.searchsorted(_keys(sums.block, sums.source), _keys(block[summed], source[summed]))
@@ -208,7 +148,7 @@ def make_sends(
 
 
 def ones(length: int) -> NDArray[np.int64]:
-    """Return `size` ones in the memory of one, read-only."""
+    """Return read-only ones in the memory of one."""
     return np.broadcast_to(np.int64(1), length)
 
 
@@ -220,11 +160,6 @@ def wire_ids(source: NDArray[np.int32], vertices: int) -> NDArray[np.uint32]:
     return ids
 
 
-def _group_sizes(*keys: NDArray[np.integer]) -> NDArray[np.int64]:
-    starts = np.flatnonzero(starts_group(*keys))
-    return np.diff(np.append(starts, len(keys[0])))
-
-
 def _with(
     column: NDArray[_Number], which: NDArray[np.bool_], more: NDArray[np.int64]
 ) -> NDArray[_Number]:
@@ -233,12 +168,3 @@ def _with(
 
 def _keys(block: NDArray[np.int32], source: NDArray[np.int32]) -> NDArray[np.int64]:
     return (block.astype(np.int64) << 32) | source
-
-
-_NO_SUMS = PartialSums(
-    block=np.empty(0, dtype=np.int32),
-    source=np.empty(0, dtype=np.int32),
-    destination=np.empty(0, dtype=np.int32),
-    indptr=np.zeros(1, dtype=np.int64),
-    vertex=np.empty(0, dtype=np.int32),
-)

@@ -20,7 +20,7 @@ from switchgnn.planner.graphs.graph import (
     graph_from_edges,
 )
 from switchgnn.planner.graphs.npz_file import load_npz
-from switchgnn.planner.graphs.random_graph import PREFIX, load_random
+from switchgnn.planner.graphs.shaped import RANDOM_PREFIX, load_random
 from switchgnn.training.data.dataset import (
     Dataset,
     Split,
@@ -314,7 +314,7 @@ def load_dataset(
     key = name.lower()
     if key.endswith(_ARCHIVE):
         return load_graph_file(Path(name), seed)
-    if key.startswith(PREFIX):
+    if key.startswith(RANDOM_PREFIX):
         return load_random_dataset(key, seed)
     if key.startswith(DIGITS_PREFIX):
         return load_digits(key, seed)

@@ -20,7 +20,6 @@ from tests.support.markers import some_of
 
 @Compiled
 def add_up(numbers):
-    """What it says."""
     total = 0
     for number in numbers:
         total += number

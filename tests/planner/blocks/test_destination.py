@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchgnn.planner import PlannerError, graph_from_edges
+from switchgnn.planner import graph_from_edges
 from switchgnn.planner.blocks import destination as blocks_destination
 from switchgnn.planner.blocks import hypergraph as blocks_hypergraph
 from switchgnn.planner.blocks.destination import (
@@ -22,7 +22,7 @@ from switchgnn.planner.blocks.hypergraph import has_mtkahypar, hypergraph, hyper
 from switchgnn.planner.blocks.mlgp import mlgp
 from switchgnn.planner.blocks.refine import count_pairs, fit, refine
 from switchgnn.planner.sending.cover import cover_edges, packets_up
-from tests.planner.helpers import STEADY, boundary_of, graphs, one_sentence, random_graph
+from tests.planner.helpers import STEADY, boundary_of, graphs, random_graph, reports
 
 needs_mtkahypar = pytest.mark.skipif(not has_mtkahypar(), reason="Mt-KaHyPar is not installed")
 STRATEGIES = [
@@ -44,7 +44,6 @@ def pairs(boundary, block):
 
 
 def check(boundary, block, slots):
-    """As few blocks as there can be, of whole destinations, that fit."""
     assert block.dtype == np.int32
     assert block.shape == (len(boundary),)
     of = {}
@@ -91,7 +90,6 @@ def least_pairs(boundary, slots):
 
 
 def at_random(boundary, slots, seed):
-    """Destinations shuffled into blocks: the strategy that looks at nothing."""
     ids = np.unique(boundary.destination)
     at = np.searchsorted(ids, boundary.destination)
     number = np.random.default_rng(seed).permutation(len(ids)) // slots
@@ -220,17 +218,15 @@ def test_fewer_packets_than_the_paper(strategy, slots):
 
 def test_too_many_blocks(monkeypatch):
     monkeypatch.setattr(blocks_destination, "MAX_BLOCKS", 10)
-    with pytest.raises(PlannerError) as error:
+    with reports("more slots"):
         destination(split(random_graph(50, 200, 0), 2), 2, 0)
-    assert "more slots" in one_sentence(error)
 
 
 def test_without_mtkahypar_the_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "mtkahypar", None)
     assert not blocks_hypergraph.has_mtkahypar()
-    with pytest.raises(PlannerError) as error:
+    with reports("pip install mtkahypar"):
         hypergraph(split(random_graph(50, 200, 0), 2), 10, 0)
-    assert "pip install mtkahypar" in one_sentence(error)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

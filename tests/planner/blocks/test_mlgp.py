@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchgnn.planner import PlannerError, graph_from_edges
+from switchgnn.planner import graph_from_edges
 from switchgnn.planner.blocks import mlgp as blocks
 from switchgnn.planner.blocks.mlgp import mlgp
-from tests.planner.helpers import STEADY, boundary_of, graphs, one_sentence, random_graph
+from tests.planner.helpers import STEADY, boundary_of, graphs, random_graph, reports
 
 
 def everyone_apart(graph):
@@ -130,13 +130,11 @@ def test_the_greedy_cut_makes_progress(monkeypatch):
 
 @pytest.mark.parametrize("slots", [1, 0, -3])
 def test_too_few_slots(slots):
-    with pytest.raises(PlannerError) as error:
+    with reports("at least 2"):
         mlgp(everyone_apart(random_graph(5, 10, 0)), slots, 0)
-    assert "at least 2" in one_sentence(error)
 
 
 def test_too_many_blocks(monkeypatch):
     monkeypatch.setattr(blocks, "MAX_BLOCKS", 10)
-    with pytest.raises(PlannerError) as error:
+    with reports("more slots"):
         mlgp(everyone_apart(random_graph(50, 200, 0)), 2, 0)
-    assert "more slots" in one_sentence(error)

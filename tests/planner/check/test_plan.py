@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from switchgnn.planner import build_plan, graph_from_edges, write_plan
+from switchgnn.planner import graph_from_edges, write_plan
 from switchgnn.planner.check.files import PlanCheckError
 from switchgnn.planner.check.plan import check_plan, name_of_graph
 from tests.planner.alterations import (
@@ -28,16 +28,11 @@ from tests.planner.alterations import (
     swap_owners,
 )
 from tests.planner.forgery import content_of, write_content
-from tests.planner.helpers import STEADY, one_sentence, random_graph, split_graphs
+from tests.planner.helpers import STEADY, one_sentence, plan_of, random_graph, reports, split_graphs
 
 # A mistake planted in each of so many places.
 FEWER = settings(STEADY, max_examples=40)
-PROGRAM = "ab" * 32
 PARTIAL = 2**31
-
-
-def plan_of(graph, workers=4, slots=20, **options):
-    return build_plan(graph, workers=workers, slots=slots, program=PROGRAM, **options)
 
 
 @pytest.fixture(scope="module")
@@ -57,10 +52,11 @@ def content(plan):
     return content_of(plan)
 
 
-def refused(content, graph, folder):
-    write_content(content, folder)
-    with pytest.raises(PlanCheckError) as error:
-        check_plan(folder, graph)
+def refused(content, graph, folder=None):
+    with tempfile.TemporaryDirectory() as temporary:
+        written = write_content(content, folder or Path(temporary))
+        with pytest.raises(PlanCheckError) as error:
+            check_plan(written, graph)
     return one_sentence(error)
 
 
@@ -158,9 +154,7 @@ def test_a_plan_that_is_right_for_one_edge_less_more_or_elsewhere(split, change,
     forged = content_of(plan_of(other, workers, 9, assignment=assignment))
     right = content_of(plan_of(graph, workers, 9, assignment=assignment))
     forged["manifest"]["graph"] = right["manifest"]["graph"]
-    with tempfile.TemporaryDirectory() as folder:
-        message = refused(forged, graph, Path(folder))
-    assert "edge" in message
+    assert "edge" in refused(forged, graph)
 
 
 @FEWER
@@ -169,8 +163,7 @@ def test_a_contribution_dropped(graph, plan, data):
     content = content_of(plan)
     entry, bank = data.draw(st.sampled_from(contributions(content["switch"]).tolist()))
     drop(content["switch"], entry, bank)
-    with tempfile.TemporaryDirectory() as folder:
-        refused(content, graph, Path(folder))
+    refused(content, graph)
 
 
 @FEWER
@@ -178,8 +171,7 @@ def test_a_contribution_dropped(graph, plan, data):
 def test_a_contribution_doubled(graph, plan, data):
     content = content_of(plan)
     double(content, *data.draw(st.sampled_from(contributions(content["switch"]).tolist())))
-    with tempfile.TemporaryDirectory() as folder:
-        refused(content, graph, Path(folder))
+    refused(content, graph)
 
 
 @pytest.mark.parametrize("number", range(10))
@@ -200,22 +192,19 @@ def test_a_count_that_is_wrong_everywhere(graph, plan, data, by):
     assume(int(switch["entry_expected"][entry, bank]) + by > 0)
     block, slot = switch["entry_block"][entry], switch["entry_slot"][entry, bank]
     raise_count(content, block, bank, slot, by)
-    with tempfile.TemporaryDirectory() as folder:
-        refused(content, graph, Path(folder))
+    refused(content, graph)
 
 
 @FEWER
 @given(st.data())
 def test_one_changed_number_in_the_arrays(graph, plan, data):
-    """No number in any file can change by one and stay unseen."""
     content = content_of(plan)
     where = data.draw(st.sampled_from([content["switch"], *content["workers"]]))
     names = [name for name, array in where.items() if array.size]
     array = where[data.draw(st.sampled_from(names))]
     at = np.unravel_index(data.draw(st.integers(0, array.size - 1)), array.shape)
     change_number(array, at)
-    with tempfile.TemporaryDirectory() as folder:
-        refused(content, graph, Path(folder))
+    refused(content, graph)
 
 
 def test_a_swapped_owner_is_found(content, graph, tmp_path):
@@ -278,13 +267,10 @@ def test_blocks_without_a_direction_are_found(content, graph, tmp_path):
 
 
 @pytest.mark.parametrize("name", [*ALTERATIONS])
-def test_alterations_are_found_without_the_graph(plan, name, tmp_path):
+def test_alterations_are_found_without_the_graph(plan, name):
     content = content_of(plan)
     ALTERATIONS[name](content, random.Random(name))
-    write_content(content, tmp_path)
-    with pytest.raises(PlanCheckError) as error:
-        check_plan(tmp_path)
-    one_sentence(error)
+    refused(content, None)
 
 
 def test_directions_that_are_not_each_other_reversed_are_found(graph, tmp_path):
@@ -305,9 +291,8 @@ def test_a_strange_number_of_workers_is_refused(content, graph, tmp_path):
 
 def test_another_graph_is_refused(plan, tmp_path):
     write_plan(plan, tmp_path / "plan")
-    with pytest.raises(PlanCheckError) as error:
+    with reports("is for graph random", kind=PlanCheckError):
         check_plan(tmp_path / "plan", random_graph(60, 300, 4, directed=True))
-    assert "is for graph random" in one_sentence(error)
 
 
 def test_changed_missing_and_strange_files_are_refused(plan, graph, tmp_path):

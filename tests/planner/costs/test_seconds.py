@@ -55,7 +55,6 @@ def nanoseconds(plan, network=SLOW, width=32):
 
 @pytest.fixture
 def pair():
-    """Two workers that send each other a feature."""
     return plan_of([(0, 1), (1, 0)], [0, 1])
 
 
@@ -162,7 +161,6 @@ def test_hosts_send_frames_and_acknowledge_them():
 
 
 def plant(right, wrong, monkeypatch):
-    """Put a mistake into the loop that follows frames."""
     source = inspect.getsource(host_module._exchange.interpreted)
     assert source.count(right) == 1
     planted = dict(vars(host_module))
@@ -200,7 +198,7 @@ def test_sums_that_come_before_their_block_is_known():
 
 
 def test_a_worker_that_reports_twice_is_found(monkeypatch):
-    static = "sums[share] == 0 and group_indptr[share] == group_indptr[share + 1]"
+    static = "switch.sums[share] == 0 and groups == 0"
     plant(static, "sums_left[worker] == 0 and groups_left[worker] == 0", monkeypatch)
     with pytest.raises((AssertionError, IndexError)):
         check_sums_before_the_block_is_known()

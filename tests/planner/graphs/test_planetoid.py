@@ -14,7 +14,7 @@ import scipy.sparse
 
 from switchgnn.planner import PlannerError, load_graph
 from switchgnn.planner.graphs.planetoid import read_inert_pickle
-from tests.planner.helpers import one_sentence
+from tests.planner.helpers import one_sentence, reports
 from tests.planner.python2_pickle import dump_like_python2
 
 # Vertices 0-4 are in allx (0 and 1 train), 5 to 8 are for testing; 7 is missing (Citeseer).
@@ -103,9 +103,8 @@ def test_a_malicious_pickle_is_refused_and_runs_nothing(folder, part, protocol):
 def test_everything_unusual_is_refused(tmp_path, value):
     path = tmp_path / "p"
     path.write_bytes(pickle.dumps(value, protocol=2))
-    with pytest.raises(PlannerError) as error:
+    with reports("refused"):
         read_inert_pickle(path)
-    assert "refused" in one_sentence(error)
 
 
 def test_no_pickle_reaches_into_the_admitted_names(tmp_path):

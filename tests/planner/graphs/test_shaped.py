@@ -5,10 +5,10 @@
 import numpy as np
 import pytest
 
-from switchgnn.planner import PlannerError, load_graph, partition_workers
+from switchgnn.planner import load_graph, partition_workers
 from switchgnn.planner.costs.study import largest_component, neighbour_counts, share_of_most
 from switchgnn.planner.graphs.shaped import SHAPES, load_shaped
-from tests.planner.helpers import boundary_of, one_sentence
+from tests.planner.helpers import boundary_of, reports
 
 
 @pytest.fixture(scope="module")
@@ -72,16 +72,14 @@ def test_the_boundary_is_most_of_the_graph_and_connected(reddit):
     ["reddit-like", "reddit-like:1", "yelp-like:x:1", "yelp-like:1:-1", "products-like:1:1:1"],
 )
 def test_malformed_names(spec):
-    with pytest.raises(PlannerError) as error:
+    with reports(":SCALE:SEED"):
         load_graph(spec)
-    assert ":SCALE:SEED" in one_sentence(error)
 
 
 @pytest.mark.parametrize("scale", ["0", "0.0001", "1000"])
 def test_scales_out_of_range(scale):
-    with pytest.raises(PlannerError) as error:
+    with reports("must be between"):
         load_graph(f"reddit-like:{scale}:0")
-    assert "must be between" in one_sentence(error)
 
 
 def test_the_last_graph_is_not_drawn_again():

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchgnn.planner.partition.even_shares import MOST_SHARE, even_shares
+from switchgnn.planner.partition.workers import MOST_SHARE, even_shares
 from tests.planner.helpers import STEADY
 
 

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from switchgnn.planner import (
     PARTITION_STRATEGIES,
-    PlannerError,
     build_plan,
     graph_from_edges,
     load_graph,
@@ -27,17 +26,13 @@ from switchgnn.planner.partition.g3 import (
     swap_while_better,
 )
 from switchgnn.planner.partition.metis import partition_vertices, symmetric_rows
-from tests.planner.helpers import STEADY, graphs, one_sentence, random_graph, split_graphs
+from tests.planner.helpers import STEADY, graphs, random_graph, reports, split_graphs
 
 BOTH = [pytest.param(g3, id="g3"), pytest.param(g3_literal, id="g3-literal")]
-STAGES = [
-    pytest.param(swap_while_better, id="g3"),
-    pytest.param(swap_literally, id="g3-literal"),
-]
+STAGES = [pytest.param(swap_while_better, id="g3"), pytest.param(swap_literally, id="g3-literal")]
 
 
 def neighbour_sets(graph):
-    """The undirected neighbours of each vertex."""
     near = [set() for _ in range(graph.vertices)]
     for u, v in zip(*(ends.tolist() for ends in graph.edges()), strict=True):
         near[u].add(v)
@@ -288,9 +283,8 @@ def test_shares_are_balanced_in_every_way(workers, monkeypatch):
     ("workers", "part"), [(0, "not possible"), (129, "not possible"), (35, "too many")]
 )
 def test_impossible_numbers_of_workers(make, workers, part):
-    with pytest.raises(PlannerError) as error:
+    with reports(part):
         make(load_graph("karate"), workers, 0)
-    assert part in one_sentence(error)
 
 
 @pytest.mark.parametrize("name", PARTITION_STRATEGIES)
@@ -302,9 +296,8 @@ def test_a_plan_names_its_partition(name):
 
 
 def test_an_unknown_partition_is_refused():
-    with pytest.raises(PlannerError) as error:
+    with reports("known: chunk, g3, g3-literal, metis"):
         build_plan(load_graph("karate"), workers=2, slots=9, program="ab", partition="best")
-    assert "known: chunk, g3, g3-literal, metis" in one_sentence(error)
 
 
 @pytest.mark.parametrize(
@@ -317,9 +310,8 @@ def test_an_unknown_partition_is_refused():
 def test_a_wrong_partition_strategy_is_caught(monkeypatch, wrong, part):
     known = {**PARTITION_STRATEGIES, "mine": wrong}
     monkeypatch.setattr("switchgnn.planner.build.PARTITION_STRATEGIES", known)
-    with pytest.raises(PlannerError) as error:
+    with reports(part):
         build_plan(load_graph("karate"), workers=2, slots=9, program="ab", partition="mine")
-    assert part in one_sentence(error)
 
 
 @pytest.mark.parametrize("mistake", ["forgets the own vertex", "counts a shared one twice"])

@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 from switchgnn.planner import (
-    PlannerError,
     build_plan,
     graph_from_edges,
     load_assignment,
@@ -24,7 +23,6 @@ from switchgnn.planner import (
     write_plan,
 )
 from switchgnn.planner.check.plan import check_plan
-from switchgnn.planner.partition.even_shares import MOST_SHARE
 from switchgnn.planner.partition.ptscotch import (
     RANK_PROGRAM,
     ptscotch,
@@ -34,7 +32,8 @@ from switchgnn.planner.partition.ptscotch import (
 )
 from switchgnn.planner.partition.ptscotch_library import load_ptscotch
 from switchgnn.planner.partition.shards import shard_file, write_shards
-from tests.planner.helpers import one_sentence, random_graph
+from switchgnn.planner.partition.workers import MOST_SHARE
+from tests.planner.helpers import random_graph, reports
 from tests.support.speed import Deadline, seconds_here
 from tests.support.waiting import wait_until
 
@@ -156,9 +155,8 @@ def test_each_rank_needs_its_own_shard_only(tmp_path):
 def test_shards_of_different_graphs_are_noticed(tmp_path):
     for rank, graph in enumerate([GRAPH, random_graph(GRAPH.vertices, 4000, 0)]):
         write_shards(graph, 2, tmp_path / f"machine{rank}")
-    with pytest.raises(PlannerError) as error:
+    with reports("not of the same graph"):
         run_ranks(2, rank_on_its_machine(tmp_path, workers=8, seed=3))
-    assert "not of the same graph" in one_sentence(error)
     assert not (tmp_path / "out.npy").exists()
 
 
@@ -183,9 +181,8 @@ def test_what_does_not_fit_is_said_in_a_sentence(tmp_path, ranks, options, part)
     write_shards(GRAPH, 2, tmp_path / "shards")
     out = tmp_path / "out.npy"
     command = [sys.executable, "-m", RANK_PROGRAM, str(tmp_path / "shards"), str(out)]
-    with pytest.raises(PlannerError) as error:
+    with reports(part):
         run_ranks(ranks, [*command, *options])
-    assert part in one_sentence(error)
     assert not out.exists()
 
 
@@ -194,18 +191,16 @@ def test_a_shard_that_is_missing_is_named(tmp_path):
     write_shards(GRAPH, 2, tmp_path / "shards")
     (tmp_path / "shards" / shard_file(1)).unlink()
     command = [sys.executable, "-m", RANK_PROGRAM, str(tmp_path / "shards"), "out.npy"]
-    with pytest.raises(PlannerError) as error:
+    with reports("shard-001.npz does not exist"):
         run_ranks(2, [*command, "--workers", "4"])
-    assert "shard-001.npz does not exist" in one_sentence(error)
 
 
 @needs_ptscotch
 def test_a_place_that_cannot_be_written(tmp_path):
     write_shards(GRAPH, 2, tmp_path / "shards")
     command = [sys.executable, "-m", RANK_PROGRAM, str(tmp_path / "shards")]
-    with pytest.raises(PlannerError) as error:
+    with reports("cannot write"):
         run_ranks(2, [*command, str(tmp_path / "none" / "out.npy"), "--workers", "4"])
-    assert "cannot write" in one_sentence(error)
 
 
 OTHER_MPI = """
@@ -221,10 +216,8 @@ def test_two_kinds_of_mpi_are_noticed(tmp_path):
     write_shards(GRAPH, 1, tmp_path / "shards")
     out = str(tmp_path / "out.npy")
     command = [sys.executable, "-c", OTHER_MPI, str(tmp_path / "shards"), out, "--workers", "4"]
-    with pytest.raises(PlannerError) as error:
+    with reports("mpi4py uses Open MPI", "PT-Scotch MPICH Version: 4.0:"):
         run_ranks(1, command)
-    assert "mpi4py uses Open MPI" in one_sentence(error)
-    assert "PT-Scotch MPICH Version: 4.0:" in one_sentence(error)
 
 
 WIDE = [*Path("/usr/lib").glob("*/scotch-int64")]
@@ -361,9 +354,8 @@ def test_what_is_missing_is_named(monkeypatch, hide, part):
     if part.startswith("apt-get"):
         monkeypatch.setattr(importlib.util, "find_spec", lambda _: "mpi4py")
     hide(monkeypatch)
-    with pytest.raises(PlannerError) as error:
+    with reports(part):
         ptscotch(load_graph("karate"), 2, 0, ranks=2)
-    assert part in one_sentence(error)
 
 
 def test_a_library_that_counts_too_little_is_refused(monkeypatch):
@@ -372,22 +364,19 @@ def test_a_library_that_counts_too_little_is_refused(monkeypatch):
     monkeypatch.setattr(
         "switchgnn.planner.partition.ptscotch_library._LIBRARY_FOLDER", Path("/nonexistent")
     )
-    with pytest.raises(PlannerError) as error:
+    with reports("counts with 32 bits"):
         load_ptscotch(2**40)
-    assert "counts with 32 bits" in one_sentence(error)
 
 
 @pytest.mark.parametrize("name", ["ptscotch", "ptscotch:0", "ptscotch:-1", "ptscotch:2x"])
 def test_its_name_says_how_many_ranks(name):
-    with pytest.raises(PlannerError) as error:
+    with reports("write it as ptscotch:2"):
         build_plan(load_graph("karate"), workers=2, slots=9, program="ab", partition=name)
-    assert "write it as ptscotch:2" in one_sentence(error)
 
 
 def test_other_names_are_not_its():
-    with pytest.raises(PlannerError) as error:
+    with reports("known: chunk, g3"):
         build_plan(load_graph("karate"), workers=2, slots=9, program="ab", partition="ptscotched:2")
-    assert "known: chunk, g3" in one_sentence(error)
 
 
 ABORT = """\

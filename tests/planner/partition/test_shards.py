@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchgnn.planner import PlannerError, load_graph
+from switchgnn.planner import load_graph
 from switchgnn.planner.partition.shards import read_shard, shard_file, write_shards
-from tests.planner.helpers import STEADY, graphs, one_sentence, random_graph
+from tests.planner.helpers import STEADY, graphs, random_graph, reports
 
 
 def pairs_of(graph):
@@ -81,9 +81,8 @@ def test_a_rank_reads_its_own_file_only(tmp_path):
         (tmp_path / "shards" / shard_file(rank)).unlink()
     again = read_shard(tmp_path / "shards", 1)
     assert np.array_equal(whole.indices, again.indices)
-    with pytest.raises(PlannerError) as error:
+    with reports("switchgnn shard"):
         read_shard(tmp_path / "shards", 0)
-    assert "switchgnn shard" in one_sentence(error)
 
 
 def test_older_shards_are_replaced_and_other_files_are_not(tmp_path):
@@ -92,24 +91,21 @@ def test_older_shards_are_replaced_and_other_files_are_not(tmp_path):
     write_shards(load_graph("karate"), 2, folder)
     assert sorted(path.name for path in folder.iterdir()) == ["shard-000.npz", "shard-001.npz"]
     (folder / "thesis.txt").write_text("years of work")
-    with pytest.raises(PlannerError) as error:
+    with reports("thesis.txt"):
         write_shards(load_graph("karate"), 2, folder)
-    assert "thesis.txt" in one_sentence(error)
     assert [path.name for path in tmp_path.iterdir()] == ["shards"]
 
 
 @pytest.mark.parametrize("ranks", [0, 35])
 def test_impossible_numbers_of_ranks(tmp_path, ranks):
-    with pytest.raises(PlannerError) as error:
+    with reports("from 1 to 34"):
         write_shards(load_graph("karate"), ranks, tmp_path / "shards")
-    assert "from 1 to 34" in one_sentence(error)
 
 
 def test_a_file_is_no_folder_for_shards(tmp_path):
     (tmp_path / "shards").write_text("")
-    with pytest.raises(PlannerError) as error:
+    with reports("is a file"):
         write_shards(load_graph("karate"), 2, tmp_path / "shards")
-    assert "is a file" in one_sentence(error)
 
 
 def change(folder, rank, edit):
@@ -153,21 +149,18 @@ def without_starts(arrays):
 def test_damaged_shards_are_refused_before_a_c_library_sees_them(tmp_path, edit):
     write_shards(load_graph("karate"), 2, tmp_path)
     change(tmp_path, 0, edit)
-    with pytest.raises(PlannerError) as error:
+    with reports(shard_file(0)):
         read_shard(tmp_path, 0)
-    assert shard_file(0) in one_sentence(error)
 
 
 def test_a_shard_of_another_rank_is_refused(tmp_path):
     write_shards(load_graph("karate"), 2, tmp_path)
     (tmp_path / shard_file(1)).rename(tmp_path / shard_file(7))
-    with pytest.raises(PlannerError) as error:
+    with reports("one of 2 shards"):
         read_shard(tmp_path, 7)
-    assert "one of 2 shards" in one_sentence(error)
 
 
 def test_something_else_is_no_shard(tmp_path):
     (tmp_path / shard_file(0)).write_text("0 1\n")
-    with pytest.raises(PlannerError) as error:
+    with reports("is not a shard"):
         read_shard(tmp_path, 0)
-    assert "is not a shard" in one_sentence(error)

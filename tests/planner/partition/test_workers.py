@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchgnn.planner import PlannerError, graph_from_edges, partition_workers
+from switchgnn.planner import graph_from_edges, partition_workers
 from switchgnn.planner.partition import metis
 from switchgnn.planner.partition.metis import partition_vertices, symmetric_rows
 from switchgnn.planner.partition.workers import check_assignment
@@ -15,8 +15,8 @@ from tests.planner.helpers import (
     boundary_of,
     check_everybody_has_a_vertex,
     graphs,
-    one_sentence,
     random_graph,
+    reports,
 )
 
 
@@ -70,9 +70,8 @@ def test_shares_are_balanced():
     ("workers", "part"), [(0, "not possible"), (129, "not possible"), (11, "too many")]
 )
 def test_impossible_numbers_of_workers(workers, part):
-    with pytest.raises(PlannerError) as error:
+    with reports(part):
         partition_workers(make([0], [1], 10), workers, 0)
-    assert part in one_sentence(error)
 
 
 @pytest.mark.parametrize(
@@ -86,9 +85,8 @@ def test_impossible_numbers_of_workers(workers, part):
     ],
 )
 def test_bad_assignments(assignment, part):
-    with pytest.raises(PlannerError) as error:
+    with reports(part):
         check_assignment(make([0], [1], 4), 2, np.array(assignment))
-    assert part in one_sentence(error)
 
 
 def test_the_wrapper_takes_directions_duplicates_and_loops():
@@ -106,9 +104,8 @@ def test_what_metis_says_is_passed_on(monkeypatch):
         raise RuntimeError("METIS ran out of memory")
 
     monkeypatch.setattr(pymetis, "part_graph", fail)
-    with pytest.raises(PlannerError) as error:
+    with reports("out of memory"):
         partition_workers(random_graph(10, 30, 0), 2, 0)
-    assert "out of memory" in one_sentence(error)
 
 
 def test_boundary_edges():
@@ -131,6 +128,5 @@ def test_too_many_edges_for_metis(monkeypatch):
     monkeypatch.setattr(metis, "_MOST_ENDS", len(graph.indices))
     partition_workers(graph, 4, 0)
     monkeypatch.setattr(metis, "_MOST_ENDS", len(graph.indices) - 1)
-    with pytest.raises(PlannerError) as error:
+    with reports("too many for METIS"):
         partition_workers(graph, 4, 0)
-    assert "too many for METIS" in one_sentence(error)

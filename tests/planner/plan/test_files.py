@@ -7,6 +7,7 @@ import json
 import pickle
 import time
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -192,7 +193,6 @@ def test_numbers_of_any_size_come_back(plan):
 
 
 def forge(plan, folder, name, data):
-    """A file with a matching manifest."""
     (folder / name).write_bytes(data)
     listed = {**plan.manifest.files, name: hashlib.sha256(data).hexdigest()}
     (folder / "plan.json").write_bytes(encode_manifest(seal(replace(plan.manifest, files=listed))))
@@ -211,39 +211,38 @@ def test_forged_files_run_no_pickles_and_need_the_right_arrays(plan, folder):
 
 
 @pytest.mark.parametrize(
-    ("name", "change", "part"),
+    ("which", "name", "change", "part"),
     [
-        ("source_worker", lambda a: a[1:], "arrays source_* differ in length"),
-        ("entry_slot", lambda a: a[:, 1:], "entry_slot and entry_expected differ in shape"),
-        ("entry_slot", lambda a: a[:, 0], "not a table of <u4"),
-        ("result_slot", lambda a: a[0], "not a row of <u4"),
+        ("switch", "source_worker", lambda a: a[1:], "arrays source_* differ in length"),
+        (
+            "switch",
+            "entry_slot",
+            lambda a: a[:, 1:],
+            "entry_slot and entry_expected differ in shape",
+        ),
+        ("switch", "entry_slot", lambda a: a[:, 0], "not a table of <u4"),
+        ("switch", "result_slot", lambda a: a[0], "not a row of <u4"),
+        (
+            "worker",
+            "receive_count",
+            lambda a: a[1:],
+            "receive_count and receive_vertex differ in length",
+        ),
+        ("worker", "send_row_indptr", lambda a: a[:-1], "is not one longer than send_source"),
+        ("worker", "send_indptr", lambda a: a[:-1], "is not for"),
+        ("worker", "send_indptr", lambda a: a + 1, "does not rise from 0"),
+        ("worker", "send_row", lambda a: a + 10**9, "a row that the worker does not have"),
+        ("worker", "receive_row", lambda a: a - 10**9, "a row that the worker does not have"),
     ],
 )
-def test_a_switch_part_whose_arrays_do_not_fit(plan, folder, name, change, part):
-    arrays = dict(np.load(folder / "switch.npz"))
+def test_parts_whose_arrays_do_not_fit(plan, folder, which, name, change, part):
+    file = {"switch": "switch.npz", "worker": "worker-001.npz"}[which]
+    read = {"switch": read_switch_part, "worker": partial(read_worker_part, worker=1)}[which]
+    arrays = dict(np.load(folder / file))
     buffer = io.BytesIO()
     np.savez(buffer, **(arrays | {name: change(arrays[name])}))
-    forge(plan, folder, "switch.npz", buffer.getvalue())
-    assert part in refused(read_switch_part, folder)
-
-
-@pytest.mark.parametrize(
-    ("name", "change", "part"),
-    [
-        ("receive_count", lambda a: a[1:], "receive_count and receive_vertex differ in length"),
-        ("send_row_indptr", lambda a: a[:-1], "is not one longer than send_source"),
-        ("send_indptr", lambda a: a[:-1], "is not for"),
-        ("send_indptr", lambda a: a + 1, "does not rise from 0"),
-        ("send_row", lambda a: a + 10**9, "a row that the worker does not have"),
-        ("receive_row", lambda a: a - 10**9, "a row that the worker does not have"),
-    ],
-)
-def test_a_workers_part_whose_arrays_do_not_fit(plan, folder, name, change, part):
-    arrays = dict(np.load(folder / "worker-001.npz"))
-    buffer = io.BytesIO()
-    np.savez(buffer, **(arrays | {name: change(arrays[name])}))
-    forge(plan, folder, "worker-001.npz", buffer.getvalue())
-    assert part in refused(read_worker_part, folder, 1)
+    forge(plan, folder, file, buffer.getvalue())
+    assert part in refused(read, folder)
 
 
 def test_a_plan_is_replaced_as_a_whole(folder):

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from switchgnn.planner import (
     Direction,
-    PlannerError,
     build_plan,
     load_graph,
     read_plan,
@@ -21,7 +20,7 @@ from switchgnn.planner import (
 )
 from switchgnn.planner.sending import packets
 from switchgnn.planner.strategies import SEND_STRATEGIES
-from tests.planner.helpers import STEADY, one_sentence, random_graph, split_graphs
+from tests.planner.helpers import STEADY, random_features, random_graph, reports, split_graphs
 from tests.planner.switch_model import PARTIAL_SUMS, ReplayError, check
 
 SLOTS = st.integers(2, 45)
@@ -60,10 +59,6 @@ def by_chance(monkeypatch):
     return make
 
 
-def random_features(graph, seed=0):
-    return np.random.default_rng(seed).integers(-(2**40), 2**40, (graph.vertices, 3))
-
-
 def served(plan):
     """(block, u, v) for every row u that a packet of the workers brings to the slot of v."""
     switch, targets = plan.switch, {}
@@ -91,7 +86,6 @@ def served(plan):
 
 
 def sent(plan):
-    """(part, block, id, rows) of every packet."""
     for part in plan.workers:
         for block in range(1, plan.manifest.blocks + 1):
             for place in range(part.send_indptr[block - 1], part.send_indptr[block]):
@@ -253,16 +247,14 @@ def test_the_files_keep_partial_sums(tmp_path):
 
 
 def test_the_strawman_sends_features_only():
-    with pytest.raises(PlannerError) as error:
+    with reports("multicast, not cover"):
         plan_of(load_graph("karate"), blocks="strawman", order="random")
-    assert "multicast, not cover" in one_sentence(error)
 
 
 def test_more_partial_sums_than_ids_are_refused(monkeypatch):
     monkeypatch.setattr(packets, "FIRST_RESERVED_ID", 35)
-    with pytest.raises(PlannerError) as error:
+    with reports("partial sums"):
         plan_of(load_graph("karate"))
-    assert "partial sums" in one_sentence(error)
 
 
 @pytest.mark.parametrize(
@@ -273,9 +265,8 @@ def test_a_wrong_send_strategy_is_caught(monkeypatch, choice):
         return np.ones(len(boundary), dtype=int) if choice is None else choice
 
     monkeypatch.setattr("switchgnn.planner.build.SEND_STRATEGIES", {"mine": choose})
-    with pytest.raises(PlannerError) as error:
+    with reports("one truth value per boundary edge"):
         plan_of(load_graph("karate"), send="mine")
-    assert "one truth value per boundary edge" in one_sentence(error)
 
 
 def test_the_weight_reaches_the_strategy(monkeypatch):
