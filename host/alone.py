@@ -73,14 +73,7 @@ def host_traffic(
 ) -> dict[str, HostTraffic]:
     """Predict what exchanges would take without the switch's help.
 
-    Args:
-        boundary: the boundary edges that FORWARD sums over.
-        workers: W.
-        exchanges: all that there are.
-        framing: how rows are cut into frames.
-
-    Returns:
-        The bytes by the name of the transport: `host` and `host-partial`.
+    Returns the bytes by the name of the transport: `host` and `host-partial`.
     """
     asked = list(exchanges)
     found: dict[str, HostTraffic] = {}

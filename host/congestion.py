@@ -28,11 +28,6 @@ _RATE_GAIN = 1.25
 class Congestion:
     """Window and rate of one worker.
 
-    Args:
-        pace: the widest window, and whether it is narrowed.
-        round_trip: how long answers take.
-        segment: features that it grows by in a round trip.
-
     Attributes:
         window: features that may be in flight.
         cuts: how often it was narrowed.
@@ -120,11 +115,7 @@ class Congestion:
 
 
 class Waiting:
-    """A stopwatch; a context manager around all that is waiting. Other threads may read it.
-
-    Args:
-        clock: what time it is where the link is.
-    """
+    """A stopwatch; a context manager around all that is waiting. Other threads may read it."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -30,12 +30,7 @@ _WAYS = ("up", "down")
 def metrics_place(place: tuple[str, int], worker: int) -> str:
     """Return where a worker serves its metrics, as its task has it.
 
-    Args:
-        place: the address, and the port of worker 0; port 0: any that is free.
-        worker: its number.
-
-    Returns:
-        ``ADDRESS:PORT``.
+    `place`: the address, and the port of worker 0; port 0: any that is free.
     """
     host, port = place
     return f"{host}:{port and port + worker}"
@@ -119,18 +114,7 @@ class WorkerView:
 
 @contextmanager
 def serving_metrics(place: str, view: WorkerView) -> Iterator[None]:
-    """Serve what can be seen of a worker, as long as the block runs.
-
-    Args:
-        place: ``ADDRESS:PORT``; empty: nobody asked for metrics.
-        view: the worker.
-
-    Yields:
-        Once they are served.
-
-    Raises:
-        MetricsError: nobody can listen there.
-    """
+    """Serve what can be seen of a worker, as long as the block runs."""
     if not place:
         yield
         return
@@ -142,12 +126,8 @@ def serving_metrics(place: str, view: WorkerView) -> Iterator[None]:
 def metric_values(view: WorkerView) -> dict[str, float]:
     """Return all values of a worker's metrics.
 
-    Args:
-        view: the worker.
-
-    Returns:
-        Each by its name without the words that all begin with, and the values of labels other
-        than the worker behind slashes, as ``link_bytes_total/up``.
+    Returns each by its name without the words that all begin with, and the values of labels other.
+    Returns than the worker behind slashes, as ``link_bytes_total/up``.
     """
     return {
         "/".join((metric.name.removeprefix(PREFIX), *labels[1:])): value
@@ -161,13 +141,7 @@ def metric_values(view: WorkerView) -> dict[str, float]:
 def telling_metrics(events: EventWriter, every: float, view: WorkerView) -> Iterator[None]:
     """Tell the parent process what can be seen of a worker, as long as the block runs.
 
-    Args:
-        events: where it is told, as the event METRICS_EVENT.
-        every: seconds between two events; there is one more at the end. 0: nobody asked for them.
-        view: the worker.
-
-    Yields:
-        Once the first is told.
+    `every`: seconds between two events; there is one more at the end. 0: nobody asked for them.
     """
     if not every:
         yield
@@ -206,15 +180,8 @@ _MOST = 2.0**63
 def told_values(text: str, worker: int) -> dict[str, float]:
     """Return the values of a worker's metrics, as ``metric_values`` does.
 
-    Args:
-        text: what it serves.
-        worker: who it must be.
-
-    Returns:
-        Each by its name; lines that are none of ours, or have no number that can be, are left out.
-
-    Raises:
-        MetricsError: it is none of a worker, or of another one.
+    Returns each by its name; lines that are none of ours, or have no number that can be, are left
+    out.
     """
     found = {}
     for name, labels, value in _samples(text):

@@ -62,10 +62,7 @@ Meanwhile = Callable[[], float]
 class SplitLink:
     """Shares a link between two exchanges.
 
-    Args:
-        link: carries the frames of both; the caller closes it.
-        protocol: the IPv4 protocol of the second exchange. The first one gets everything else.
-        clock: what time it is where the link is.
+    `protocol`: the IPv4 protocol of the second exchange. The first one gets everything else.
 
     Attributes:
         first: the link of the first exchange.
@@ -81,12 +78,7 @@ class SplitLink:
     def receive(self, part: "PartLink", seconds: float) -> None:
         """Receive frames for both parts.
 
-        Args:
-            part: looks at its frames before anything else is received.
-            seconds: how long to wait for a frame at most.
-
-        Raises:
-            LinkError: the link is gone.
+        `seconds`: how long to wait for a frame at most.
         """
         self.first.keep_what_is_left()
         self.second.keep_what_is_left()
@@ -110,11 +102,6 @@ class SplitLink:
 
 class PartLink(Link):
     """What one exchange sees of a shared link: all that is sent, and its own frames that arrive.
-
-    Args:
-        split: receives for both.
-        link: sends.
-        clock: what time it is where the link is.
 
     Attributes:
         meanwhile: called while a frame is waited for; lets the other exchange go on, and returns
@@ -150,32 +137,15 @@ class PartLink(Link):
         return self._batch is not None or bool(self._kept)
 
     def send(self, frame: bytes | memoryview) -> None:
-        """Send one frame; waits while the link is full.
-
-        Raises:
-            LinkError: the interface is gone or down.
-        """
+        """Send one frame; waits while the link is full."""
         self._link.send(frame)
 
     def send_rows(self, rows: FrameRows, first: int, count: int) -> None:
-        """Send some frames in their order; waits while the link is full.
-
-        Args:
-            rows: the frames.
-            first: the first of them that leaves.
-            count: how many leave.
-
-        Raises:
-            LinkError: the interface is gone or down.
-        """
+        """Send some frames in their order; waits while the link is full."""
         self._link.send_rows(rows, first, count)
 
     def receive(self, seconds: float) -> memoryview | None:
-        """Return the next frame, valid until the next call, or None after ``seconds``.
-
-        Raises:
-            LinkError: the interface is gone or down.
-        """
+        """Return the next frame, valid until the next call, or None after ``seconds``."""
         batch = self._next(seconds)
         if batch is None:
             return None
@@ -185,11 +155,7 @@ class PartLink(Link):
         return batch.frame(batch.first - 1)
 
     def receive_batch(self, seconds: float) -> FrameBatch | None:
-        """Return the next frames, valid until the next call, or None after ``seconds``.
-
-        Raises:
-            LinkError: the interface is gone or down.
-        """
+        """Return the next frames, valid until the next call, or None after ``seconds``."""
         batch, self._batch = self._next(seconds), None
         return batch
 
@@ -197,13 +163,7 @@ class PartLink(Link):
         """Do nothing: the shared link is not closed with one part of it."""
 
     def take(self, batch: FrameBatch, places: NDArray[np.int64], *, now: bool) -> None:
-        """Take frames of a batch.
-
-        Args:
-            batch: what has come.
-            places: which of its frames are this part's.
-            now: whether they are handed out before the next batch comes; else they are copied.
-        """
+        """Take frames of a batch."""
         if not now or self.ready:
             self._keep(batch, places)
             return
@@ -277,12 +237,7 @@ class MixedTransport(InNetworkTransport):
 
     A direction without blocks does not use the switch at all.
 
-    Args:
-        manifest: the plan's manifest.
-        exchange: this worker's exchange over the switch, on ``split.first``.
-        hosts: this worker's exchange with the other hosts, on ``split.second``.
-        split: shares the link between both.
-        link: that link, for its counters.
+    `hosts`: this worker's exchange with the other hosts, on ``split.second``.
     """
 
     def __init__(
@@ -308,10 +263,6 @@ class MixedTransport(InNetworkTransport):
         """Return float32[n, F]; see ``Transport``.
 
         A sum of the switch is off by at most ``FixedPoint.error_bound()``; hosts add in float32.
-
-        Raises:
-            PlannerError: the plan was made without that direction.
-            HostError: either part cannot go on.
         """
         fixed, sums = self.aggregate_parts(rows, direction)
         sums += fixed.decode()
@@ -342,11 +293,7 @@ class MixedTransport(InNetworkTransport):
         return add_traffic(switch, self._hosts.expected_traffic(width, direction))
 
     def attend(self, until: Callable[[], bool]) -> None:
-        """Answer other hosts, which may have missed our last acknowledgements.
-
-        Raises:
-            LinkError: the link is gone.
-        """
+        """Answer other hosts, which may have missed our last acknowledgements."""
         self._hosts.attend(until)
 
     def next_epoch(self) -> None:
@@ -370,20 +317,8 @@ class MixedTransport(InNetworkTransport):
 def open_switch(end: WorkerEnd, listeners: Listeners | None = None) -> Iterator[InNetworkTransport]:
     """Open the transport `switch`, with the hosts' part where the plan leaves them something.
 
-    Args:
-        end: the worker's end.
-        listeners: hear of the blocks of the switch; None: nobody does.
-
-    Yields:
-        The transport; its link is closed at the end.
-
-    Raises:
-        TransportError: the worker was not given a plan, or it needs a schedule and was not given
-            one of the same plan.
-        PlanError: the plan cannot be read.
-        PlanMismatchError: the plan is the strawman's.
-        ScheduleError: the schedule cannot be read.
-        LinkError: the link cannot be opened, or the frames are too long for it.
+    `listeners`: hear of the blocks of the switch; None: nobody does. Yields the transport; its link
+    is closed at the end.
     """
     plan, listeners = end.plan_folder(), listeners or Listeners()
     part = read_worker_part(plan, end.worker)
@@ -409,23 +344,7 @@ def mixed_transport(
     *,
     listeners: Listeners,
 ) -> MixedTransport:
-    """Put both parts of a worker on one link.
-
-    Args:
-        end: the worker's end.
-        manifest: the plan's manifest.
-        part: its part of the plan.
-        schedule: what it sends to other hosts, in both directions.
-        link: an open link for the frames of both; the caller closes it.
-        listeners: hear of the blocks of the switch.
-
-    Returns:
-        The transport.
-
-    Raises:
-        DirectError: stations for another number of workers, or an MTU out of range.
-        PlanMismatchError: the plan is the strawman's.
-    """
+    """Put both parts of a worker on one link."""
     split = SplitLink(link, DIRECT_PROTOCOL, end.clock)
     hosts = DirectTransport(
         schedule.forward,
@@ -441,11 +360,7 @@ def mixed_transport(
 
 
 def _check_schedule(part: WorkerPart, schedule: BinnedSchedule) -> None:
-    """Refuse a schedule that makes other sums than the plan leaves to the hosts.
-
-    Raises:
-        TransportError: it does.
-    """
+    """Refuse a schedule that makes other sums than the plan leaves to the hosts."""
     both: dict[Direction, DirectSchedule] = {
         Direction.FORWARD: schedule.forward,
         Direction.BACKWARD: schedule.backward,
@@ -470,17 +385,8 @@ def left_schedules(
 
     Each direction has copies or partial sums, whichever are fewer, as `host-partial` has.
 
-    Args:
-        graph: with V vertices.
-        assignment: int32[V], the worker of each vertex.
-        workers: their number.
-        left: by direction bool[V], the destinations.
-
-    Returns:
-        Both directions of each worker.
-
-    Raises:
-        ScheduleError: as ``direct_schedules``.
+    `assignment`: int32[V], the worker of each vertex. `left`: by direction bool[V], the
+    destinations.
     """
     check_workers(graph, assignment, workers)
     boundary = boundary_edges(graph, assignment)
@@ -507,16 +413,7 @@ def _cut(
 
 
 def write_left_schedules(graph: Graph, plan: Plan, paths: Sequence[Path]) -> None:
-    """Write what hosts send for the destinations that a plan leaves to them.
-
-    Args:
-        graph: what the plan is for.
-        plan: the plan.
-        paths: one file per worker; each has another one beside it for the way back.
-
-    Raises:
-        ScheduleError: as ``direct_schedules``, or a file cannot be written.
-    """
+    """Write what hosts send for the destinations that a plan leaves to them."""
     left = {direction: plan.left(direction) for direction in Direction}
     schedules = left_schedules(graph, plan.assignment, plan.manifest.workers, left)
     for schedule, path in zip(schedules, paths, strict=True):

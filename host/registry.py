@@ -34,15 +34,7 @@ from switchgnn.planner.plan.plan import Plan
 
 
 class LocalTransport:
-    """Sums over no remote neighbours: zeros.
-
-    Args:
-        vertices: how many vertices the worker holds.
-        workers: must be 1.
-
-    Raises:
-        TransportError: there are more workers.
-    """
+    """Sums over no remote neighbours: zeros."""
 
     def __init__(self, vertices: int, workers: int = 1) -> None:
         if workers != 1:
@@ -78,11 +70,7 @@ class LocalTransport:
 
 @contextmanager
 def open_local(end: WorkerEnd) -> Iterator[LocalTransport]:
-    """Open the transport `local`.
-
-    Raises:
-        TransportError: there are more workers.
-    """
+    """Open the transport `local`."""
     yield LocalTransport(end.vertices, end.workers)
 
 
@@ -214,11 +202,7 @@ DEFAULT = AUTO
 
 
 def transport_kind(name: str) -> TransportKind:
-    """Return the transport of a name.
-
-    Raises:
-        TransportError: there is none of that name.
-    """
+    """Return the transport of a name."""
     for kind in TRANSPORTS:
         if kind.name == name:
             return kind

@@ -27,11 +27,7 @@ _ATTEMPTS_WHEN_ANSWERED = 3
 
 
 class RoundTrip:
-    """Smoothed round-trip time of one worker, in seconds.
-
-    Args:
-        shortest: the least time-out.
-    """
+    """Smoothed round-trip time of one worker, in seconds."""
 
     def __init__(self, shortest: float = SHORTEST_TIMEOUT) -> None:
         self._shortest = shortest
@@ -56,9 +52,6 @@ class RoundTrip:
 
         It is shorter the more often questions had to be asked lately, so that as many answers are
         to be expected within a patience as where nothing is lost.
-
-        Args:
-            legs: how many questions an answer takes in a row, each of which may be lost.
         """
         return max(self.timeout, _MOST_OFTEN, LONGEST_TIMEOUT / self._tries**legs)
 
@@ -72,13 +65,7 @@ class RoundTrip:
     def backed_off(self, attempts: int, *, bounded: bool = True, legs: int = 1) -> float:
         """Double the time-out with each attempt, within bounds.
 
-        Args:
-            attempts: how many.
-            bounded: also from below; not where a packet came marked, see receiver.py.
-            legs: as ``longest`` takes it.
-
-        Returns:
-            The time-out in seconds.
+        Returns the time-out in seconds.
         """
         timeout = self.timeout
         if not bounded and self._smoothed is not None:

@@ -63,31 +63,17 @@ class WorkerEnd:
     recording: Path | None = None
 
     def open_link(self, *protocols: int) -> Link:
-        """Open the link for some IPv4 protocols.
-
-        Raises:
-            FaultError: the faults cannot be read.
-            LinkError: the link cannot be opened.
-            WriteError: the file that is to keep its frames cannot be written.
-        """
+        """Open the link for some IPv4 protocols."""
         return open_worker_link(self.link, self.faults, self.worker, protocols, self.recording)
 
     def plan_folder(self) -> Path:
-        """Return the plan folder.
-
-        Raises:
-            TransportError: the worker was not given one.
-        """
+        """Return the plan folder."""
         if self.plan is None:
             raise TransportError(f"Worker {self.worker} needs a plan for this transport.")
         return self.plan
 
     def schedule_file(self) -> Path:
-        """Return the file of the worker's schedule.
-
-        Raises:
-            TransportError: the worker was not given one.
-        """
+        """Return the file of the worker's schedule."""
         if self.schedule is None:
             raise TransportError(f"Worker {self.worker} needs a schedule for this transport.")
         return self.schedule
@@ -99,27 +85,13 @@ class Transport(Protocol):
     def aggregate(self, rows: NDArray[np.float32], direction: Direction) -> NDArray[np.float32]:
         """Sum over the remote neighbours of each of this worker's vertices.
 
-        Args:
-            rows: float32[n, F], one row per vertex of this worker, ids ascending; any F
-                from 1, the same for all workers. Nobody looks at them after the return.
-            direction: which neighbours.
-
-        Returns:
-            float32[n, F]; 0 for a vertex without remote neighbours.
-
-        Raises:
-            HostError: the exchange cannot go on.
+        `rows`: float32[n, F], one row per vertex of this worker, ids ascending; any F from 1, the
+        same for all workers. Nobody looks at them after the return. Returns float32[n, F]; 0 for a
+        vertex without remote neighbours.
         """
 
     def attend(self, until: Callable[[], bool]) -> None:
-        """Answer other workers, which may have missed our last words, while nothing is exchanged.
-
-        Args:
-            until: says when that is enough; asked every few milliseconds.
-
-        Raises:
-            HostError: the link is gone.
-        """
+        """Answer workers that may have missed our last frames, while nothing is exchanged."""
 
     def next_epoch(self) -> None:
         """Begin another epoch: a transport that samples draws anew."""
@@ -136,16 +108,7 @@ class Transport(Protocol):
 
 
 def check_rows(rows: NDArray[np.float32], vertices: int, worker: int) -> None:
-    """Refuse what is not float32[vertices, F].
-
-    Args:
-        rows: what a caller gave.
-        vertices: how many rows there must be.
-        worker: for the message.
-
-    Raises:
-        FeatureError: wrong shape or type.
-    """
+    """Refuse what is not float32[vertices, F]."""
     if rows.ndim != 2 or rows.shape[0] != vertices or rows.shape[1] < 1:
         raise FeatureError(
             f"Worker {worker} holds {vertices} vertices: rows must have the shape "

@@ -34,10 +34,7 @@ from switchgnn.planner.plan.manifest import Manifest
 def features_of_round(features: NDArray[np.float32], index: int) -> NDArray[np.float32]:
     """Return the features of the round with this index, from 0.
 
-    Args:
-        features: float32[n, F].
-        index: 0 gives the features themselves; later rounds shift the columns and
-            change scale and sign.
+    `features`: float32[n, F].
     """
     scale = np.float32((-1) ** index * (1 + index / 4))
     return np.ascontiguousarray(np.roll(features, index, axis=1) * scale)
@@ -104,45 +101,26 @@ class WorkerTask:
 
     @classmethod
     def from_json(cls, text: str) -> "WorkerTask":
-        """Read what :meth:`to_json` wrote.
-
-        Raises:
-            TaskError: no JSON; or a field is missing, unknown, or of another type.
-        """
+        """Read what :meth:`to_json` wrote."""
         return task_from_json(cls, text)
 
 
 def result_file(output: Path, number: int) -> Path:
-    """Return the file with the sums of some rounds.
-
-    Args:
-        output: of the task.
-        number: of the file, from 0.
-    """
+    """Return the file with the sums of some rounds."""
     return output.with_stem(f"{output.stem}-{number}")
 
 
 def steps_of(manifest: Manifest, width: int, rounds: int) -> int:
     """Count the fragments of blocks in some forward exchanges.
 
-    Args:
-        manifest: of the plan.
-        width: of the features.
-        rounds: how many exchanges.
-
-    Returns:
-        Their number; each exchange counts as one at least.
+    Returns their number; each exchange counts as one at least.
     """
     blocks = len(manifest.direction(Direction.FORWARD).block_numbers)
     return rounds * max(1, blocks * fragments_of(width))
 
 
 def run_worker(task: WorkerTask) -> None:
-    """Do the task; see the module's description.
-
-    Raises:
-        SwitchGNNError: whatever stops an exchange.
-    """
+    """Do the task; see the module's description."""
     events = EventWriter(sys.stdout)
     with Heartbeat(events):
         _exchange(task, events)

@@ -31,11 +31,7 @@ class Backlog(NamedTuple):
 
 
 def udp_backlog() -> dict[str, int]:
-    """Return the bytes that wait at each UDP socket of this network namespace.
-
-    Returns:
-        By ``HOST:PORT``.
-    """
+    """Return the bytes that wait at each UDP socket of this network namespace."""
     waiting = {}
     # https://www.kernel.org/doc/html/latest/networking/proc_net_tcp.html; UDP's has these, too.
     for line in Path("/proc/net/udp").read_text().splitlines()[1:]:
@@ -50,11 +46,7 @@ def udp_backlog() -> dict[str, int]:
 def packet_backlog(process: int) -> Mapping[str, int]:
     """Return the bytes that wait at the packet sockets of another network namespace.
 
-    Args:
-        process: one that is in it.
-
-    Returns:
-        By the name of the interface.
+    Returns by the name of the interface.
     """
     folder = Path(f"/proc/{process}/net")
     names = {}
@@ -88,16 +80,7 @@ class RelayedCable(NamedTuple):
 
 
 class FaultyCables:
-    """The relay behind a set of cables, to be started once; ``stop`` is idempotent.
-
-    Args:
-        cables: all that it carries.
-        faults: what ``switchgnn run --faults`` takes.
-        folder: for its temporary files, and its log.
-        place: turns a command into one that runs where the ends of the cables are.
-        recordings: the file of each cable that keeps what passes, by its name; or none at all.
-        logs: another folder for its log.
-    """
+    """The relay behind a set of cables, to be started once; ``stop`` is idempotent."""
 
     def __init__(
         self,
@@ -123,11 +106,7 @@ class FaultyCables:
         self._recordings = {name: str(path) for name, path in (recordings or {}).items()}
 
     def start(self) -> None:
-        """Start the relay and wait until it carries frames.
-
-        Raises:
-            FabricError: it cannot open the ends of its cables.
-        """
+        """Start the relay and wait until it carries frames."""
         self._child.start()
         self._child.read_line()
         if self._recordings:

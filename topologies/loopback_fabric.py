@@ -30,14 +30,7 @@ from switchgnn.topologies.targets import Target, switch_child, wait_until_servin
 
 
 class LoopbackFabric(Fabric):
-    """Embedded switches and the workers as processes; a datagram is a frame.
-
-    Args:
-        site, folder, cable_faults, nursery, cable_recordings, logs: as ``Fabric`` takes them.
-
-    Raises:
-        FabricError: the site has BMv2.
-    """
+    """Embedded switches and the workers as processes; a datagram is a frame."""
 
     def __init__(
         self,

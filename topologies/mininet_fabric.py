@@ -59,11 +59,7 @@ def small_send_buffers() -> Iterator[None]:
 
 @contextmanager
 def settled_default() -> Iterator[str]:
-    """Keep other runs from changing the default.
-
-    Yields:
-        What the file says.
-    """
+    """Keep other runs from changing the default."""
     with _DEFAULT.open() as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield file.read()
@@ -131,12 +127,6 @@ class MininetFabric(Fabric):
     Nobody outside reaches what they listen at there: BMv2's Thrift server, which has no password,
     takes all interfaces (https://github.com/p4lang/behavioral-model, src/bm_runtime/server.cpp),
     and a frame of a worker cannot be one for this machine. P4Runtime comes in by Unix sockets.
-
-    Args:
-        site, folder, cable_faults, nursery, cable_recordings: as ``Fabric`` takes them.
-
-    Raises:
-        FabricError: Mininet cannot be used here.
     """
 
     def __init__(
@@ -251,11 +241,7 @@ class MininetFabric(Fabric):
         return True
 
     def wire_bytes(self) -> list[WireBytes] | None:
-        """Return what the switch's ends of the links have received and sent.
-
-        Raises:
-            FabricError: the shell of a host has ended.
-        """
+        """Return what the switch's ends of the links have received and sent."""
         for host in self._net.hosts:
             host.check()
         counted = _counted(self._room.pid)
@@ -456,11 +442,7 @@ class MininetHost(Node):  # type: ignore[misc]
     shell: subprocess.Popen[bytes] | None
 
     def startShell(self, mnopts: str | None = None) -> None:  # noqa: N802 - Mininet's name
-        """Start the shell and wait for its prompt.
-
-        Raises:
-            FabricError: the shell ended or did not answer.
-        """
+        """Start the shell and wait for its prompt."""
         try:
             super().startShell(mnopts)
         except BaseException:
@@ -469,11 +451,7 @@ class MininetHost(Node):  # type: ignore[misc]
             raise
 
     def read(self, size: int = 1024) -> str:
-        """Return what the shell prints; everything that Mininet waits for comes through here.
-
-        Raises:
-            FabricError: the shell ended or did not answer.
-        """
+        """Return what the shell prints; everything that Mininet waits for comes through here."""
         printed = select.poll()
         printed.register(self.stdout, select.POLLIN)
         deadline = time.monotonic() + _ANSWER_SECONDS
@@ -488,11 +466,7 @@ class MininetHost(Node):  # type: ignore[misc]
         return text
 
     def check(self) -> None:
-        """Check that the shell still runs.
-
-        Raises:
-            FabricError: it has ended.
-        """
+        """Check that the shell still runs."""
         ended = os.WEXITED | os.WNOHANG | os.WNOWAIT
         if self.shell is None or os.waitid(os.P_PID, self.shell.pid, ended) is not None:
             raise FabricError(f"The shell of Mininet's host {self.name} has ended: run again.")

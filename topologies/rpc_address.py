@@ -66,12 +66,7 @@ def split_tcp(address: str) -> tuple[str, int]:
 
 
 def require_free(address: str) -> None:
-    """Check that nothing listens on the address yet.
-
-    Raises:
-        FabricError: something does; the switch would start and never be reached.
-        WriteError: there is no room for its socket.
-    """
+    """Check that nothing listens on the address yet."""
     if (path := socket_path(address)) is not None:
         if answers(address):
             raise FabricError(f"A switch serves at {path} already: end it first.")

@@ -110,17 +110,8 @@ def switch_command(
 ) -> list[str]:
     """Return the command that starts a switch without a program.
 
-    Args:
-        target: which switch.
-        ports: port number to ``eth:INTERFACE`` or ``udp:HOST:PORT:PEER_HOST:PEER_PORT``.
-        grpc_address: where it serves P4Runtime, ``unix:PATH`` or ``HOST:PORT``.
-        device_id: P4Runtime's device id.
-        tls: certificates; the switch then wants one of its clients, too.
-        backend: what the embedded switch runs programs as; None: what the environment says.
-        bandwidth: Mbit/s of what the embedded switch sends on each port; None: no limit.
-
-    Returns:
-        Program and arguments.
+    `backend`: what the embedded switch runs programs as; None: what the environment says.
+    `bandwidth`: Mbit/s of what the embedded switch sends on each port; None: no limit.
     """
     if target is Target.EMBEDDED:
         return [
@@ -184,21 +175,12 @@ def switch_child(
 ) -> Child:
     """Return the switch as a child process, not yet started.
 
-    Args:
-        target: which switch.
-        ports: port number to ``eth:INTERFACE`` or ``udp:HOST:PORT:PEER_HOST:PEER_PORT``.
-        grpc_address: where it serves P4Runtime, ``unix:PATH`` or ``HOST:PORT``.
-        device_id: P4Runtime's device id.
-        log: file for what it prints.
-        tls: certificates, or None for plain gRPC.
-        backend: what the embedded switch runs programs as; None: what the environment says.
-        bandwidth: Mbit/s of what the embedded switch sends on each port; None: no limit.
-        nursery: forks the embedded switch; None: it is started as any program.
-        namespace: the network namespace of its ports, such as ``/proc/PID/ns/net``; None: ours.
-        folder: for its temporary files; None: that of the log.
-
-    Returns:
-        The process; ``wait_until_serving`` waits for it once it is started.
+    `backend`: what the embedded switch runs programs as; None: what the environment says.
+    `bandwidth`: Mbit/s of what the embedded switch sends on each port; None: no limit. `nursery`:
+    forks the embedded switch; None: it is started as any program. `namespace`: the network
+    namespace of its ports, such as ``/proc/PID/ns/net``; None: ours. `folder`: for its temporary
+    files; None: that of the log. Returns the process; ``wait_until_serving`` waits for it once it
+    is started.
     """
     command = switch_command(
         target,
@@ -222,9 +204,5 @@ def _enter(namespace: Path | None) -> tuple[str, ...]:
 
 
 def wait_until_serving(switch: Child, grpc_address: str) -> None:
-    """Wait until the switch answers on its gRPC address.
-
-    Raises:
-        FabricError: it ended, or did not answer in time.
-    """
+    """Wait until the switch answers on its gRPC address."""
     switch.wait_until(lambda: answers(grpc_address), _READY_SECONDS)

@@ -21,15 +21,7 @@ Result = TypeVar("Result")
 
 
 class TcpDoor:
-    """Carries the bytes of all connections, as a thread. A context manager.
-
-    Args:
-        address: where to listen, ``HOST:PORT``.
-        path: the socket behind it.
-
-    Raises:
-        FabricError: on entering: somebody else listens there.
-    """
+    """Carries the bytes of all connections, as a thread. A context manager."""
 
     def __init__(self, address: str, path: Path) -> None:
         self._address = address

@@ -41,10 +41,6 @@ class Incoming:
 
     It belongs to the thread that exchanges, but for `arrived` and `rows`.
 
-    Args:
-        mark: what the frames must carry.
-        runs: what each worker sends, and how it is cut.
-
     Attributes:
         mark, runs: as given.
         frames: how many frames each worker sends.
@@ -103,13 +99,7 @@ class Incoming:
         return end - begin
 
     def put(self, peer: int, number: int, body: bytes | memoryview) -> None:
-        """Take a frame that is not here yet.
-
-        Args:
-            peer: the worker that sent it.
-            number: of the frame, among those of that worker.
-            body: its payload, ``body_bytes`` of it.
-        """
+        """Take a frame that is not here yet."""
         begin, end = self._span(peer, number)
         self._seen[self._first[peer] + number] = 1
         self._view[begin:end] = body
@@ -139,16 +129,7 @@ class Incoming:
 
 
 class Arrivals:
-    """The receiving side of one worker, through all rounds.
-
-    Args:
-        worker: its number.
-        link: for acknowledgements.
-        envelopes: around them.
-        one_way: the workers that only send to us, or only receive.
-        round_number: the last round, before the first.
-        tally: counters.
-    """
+    """The receiving side of one worker, through all rounds."""
 
     def __init__(
         self,
@@ -183,12 +164,7 @@ class Arrivals:
         return self._rounds[round_number].waiting_for
 
     def open_round(self, round_number: int, incoming: Incoming) -> None:
-        """Enter a round, and take what has come for it already.
-
-        Args:
-            round_number: one more than the last one.
-            incoming: where its rows go.
-        """
+        """Enter a round, and take what has come for it already."""
         self._newest = round_number
         self._rounds[round_number] = incoming
         early = self._early.pop(round_number, {})
@@ -220,13 +196,8 @@ class Arrivals:
     def sift(self, batch: FrameBatch, now: float, heard: dict[int, float]) -> Sequence[int]:
         """Take what is plainly right and asks for nothing; see ``switchgnn.host.wire.native``.
 
-        Args:
-            batch: what has come.
-            now: the time, in seconds of the exchange's clock.
-            heard: when something came of each worker.
-
-        Returns:
-            The frames that somebody has to look at.
+        `now`: the time, in seconds of the exchange's clock. Returns the frames that somebody has to
+        look at.
         """
         if self._sifter is None:
             return range(batch.first, batch.count)

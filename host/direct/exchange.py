@@ -40,12 +40,7 @@ _LONGEST_WAIT = 1.0
 class Round:
     """One round of one worker.
 
-    Args:
-        number: counted from the first one.
-        width: F, the elements of a row.
-        mark: 32 bits in which all workers must agree.
-        outgoing: what goes to each worker.
-        awaited: what each worker sends.
+    `mark`: 32 bits in which all workers must agree.
 
     Attributes:
         outgoing: the rows for the others, as far as they were given.
@@ -67,18 +62,6 @@ class DirectExchange:
 
     Rounds begin one after another, and two of them may be under way. One thread begins
     rounds, gives rows and waits; `step` may be called by another, and by one only.
-
-    Args:
-        worker: its number.
-        stations: where the workers are.
-        link: an open link to the switch, for ``wire.PROTOCOL``.
-        pace: bounds on sending and waiting.
-        peers: the workers with which rows are exchanged.
-        one_way: those of them that only send to us, or only receive.
-        session: what DONE carries; the same for all workers.
-        first_round: number of the first round; must grow on the same links.
-        framing: what a frame carries; the same for all workers.
-        clock: what time it is where the link is.
     """
 
     def __init__(
@@ -157,14 +140,8 @@ class DirectExchange:
     ) -> Round:
         """Begin a round, when `may_begin`.
 
-        Args:
-            width: F, the elements of a row.
-            out_indptr: int64[W + 1], the rows for each worker.
-            in_indptr: int64[W + 1], the rows that each worker sends.
-            mark: 32 bits in which all workers must agree.
-
-        Returns:
-            The round, for `give`.
+        `out_indptr`: int64[W + 1], the rows for each worker. `in_indptr`: int64[W + 1], the rows
+        that each worker sends. `mark`: 32 bits in which all workers must agree.
         """
         runs = (Runs(self._framing, width, indptr) for indptr in (out_indptr, in_indptr))
         begun = Round(self._next_round, width, mark, *runs)
@@ -182,11 +159,8 @@ class DirectExchange:
     ) -> None:
         """Give some rows of a round, none of them twice; frames that are whole leave soon.
 
-        Args:
-            to: the round.
-            places: int64[K], ascending, which of the round's rows, receiver by receiver.
-            rows: float32[K, F].
-            counts: int64[K], how many rows of vertices each of them adds up.
+        `places`: int64[K], ascending, which of the round's rows, receiver by receiver. `rows`:
+        float32[K, F]. `counts`: int64[K], how many rows of vertices each of them adds up.
         """
         whole = to.outgoing.give(places, rows, counts)
         if not len(whole):
@@ -206,12 +180,7 @@ class DirectExchange:
         self._handed.put(Cargo(to.number, order, frames, asking))
 
     def wait_until(self, ready: Callable[[], bool]) -> None:
-        """Exchange until something is there.
-
-        Raises:
-            SilentWorkerError: nothing new for longer than the pace allows, or a worker left.
-            LinkError: the link is gone.
-        """
+        """Exchange until something is there."""
         self._deadline = self._clock.now() + self._patience
         while not ready():
             self.step()
@@ -219,12 +188,7 @@ class DirectExchange:
     def step(self, longest: float = float("inf")) -> bool:
         """Send and receive a little; tell whether there is news.
 
-        Args:
-            longest: seconds to wait for a frame at most.
-
-        Raises:
-            SilentWorkerError: nothing new for longer than the pace allows, or a worker left.
-            LinkError: the link is gone.
+        `longest`: seconds to wait for a frame at most.
         """
         self._take_handed()
         now = self._clock.now()
@@ -263,13 +227,8 @@ class DirectExchange:
     ) -> Traffic:
         """Count the frames of one round without losses: rows, and what acknowledges them.
 
-        Args:
-            out_indptr: int64[W + 1], the rows for each worker.
-            in_indptr: int64[W + 1], the rows that each worker sends.
-            width: F, the elements of a row.
-
-        Returns:
-            Frames and bytes of this worker, up and down.
+        `out_indptr`: int64[W + 1], the rows for each worker. `in_indptr`: int64[W + 1], the rows
+        that each worker sends. Returns frames and bytes of this worker, up and down.
         """
         sent, sent_bytes, acks_down = self._frames_and_acks(out_indptr, width)
         awaited, awaited_bytes, acks_up = self._frames_and_acks(in_indptr, width)

@@ -107,8 +107,7 @@ def unpack(frame: memoryview, receiver: int) -> Packet | None:
 def data_bytes(frame: bytes | memoryview) -> int | None:
     """Return how many bytes of rows a FEATURE has, as IPv4 tells its length; None: it cannot be.
 
-    Args:
-        frame: 60 bytes at least.
+    `frame`: 60 bytes at least.
     """
     size = (frame[_LENGTH_AT] << 8 | frame[_LENGTH_AT + 1]) - _BEFORE_BODY
     return size if size > 0 and size % 4 == 0 else None
@@ -120,12 +119,7 @@ def pair_number(sender: int, receiver: int) -> int:
 
 
 class Envelopes:
-    """Ethernet and IPv4 headers from one worker to the others.
-
-    Args:
-        worker: the sender.
-        stations: all workers.
-    """
+    """Ethernet and IPv4 headers from one worker to the others."""
 
     def __init__(self, worker: int, stations: tuple[Station, ...]) -> None:
         self._worker = worker
@@ -186,13 +180,8 @@ def send_order(worker: int, out_indptr: NDArray[np.int64], frames: NDArray[np.in
     the pairs, and no queue is filled by all senders at the same time. Workers begin with
     different receivers.
 
-    Args:
-        worker: the sender.
-        out_indptr: int64[W + 1], the frames for each worker in the whole round.
-        frames: int64[S], ascending, which of them leave.
-
-    Returns:
-        The frames, in sending order.
+    `out_indptr`: int64[W + 1], the frames for each worker in the whole round. `frames`: int64[S],
+    ascending, which of them leave.
     """
     workers = len(out_indptr) - 1
     peer = np.searchsorted(out_indptr, frames, side="right") - 1
@@ -219,9 +208,6 @@ def _turns(peer: NDArray[np.int64], group: NDArray[np.int64], workers: int) -> N
 class Outgoing:
     """The rows of one round for all other workers.
 
-    Args:
-        runs: how they are cut into frames.
-
     Attributes:
         runs: as given.
         lanes: big-endian float32, the runs one behind the other, and a frame's length of zeros.
@@ -240,13 +226,9 @@ class Outgoing:
     ) -> NDArray[np.int64]:
         """Take some rows, none of them twice.
 
-        Args:
-            places: int64[K], ascending, which of the round's rows.
-            rows: float32[K, F].
-            counts: int64[K], how many rows of vertices each of them adds up.
-
-        Returns:
-            int64[S], ascending: the frames of which this was the last part.
+        `places`: int64[K], ascending, which of the round's rows. `rows`: float32[K, F]. `counts`:
+        int64[K], how many rows of vertices each of them adds up. Returns int64[S], ascending: the
+        frames of which this was the last part.
         """
         runs = self.runs
         if not len(self.counts):
@@ -290,17 +272,7 @@ def data_frames(
 ) -> FrameRows:
     """Pack the frames.
 
-    Args:
-        order: the frames.
-        outgoing: the rows that are in them.
-        worker: the sender.
-        envelopes: its envelopes.
-        round_number: the round.
-        mark: the mark of the schedule.
-        asking: bool[S], which frames want an acknowledgement.
-
-    Returns:
-        S frames, ready to leave.
+    `asking`: bool[S], which frames want an acknowledgement.
     """
     runs, size = outgoing.runs, len(order.peer)
     frames = np.zeros((size, BODY_AT + runs.payload_bytes), dtype=np.uint8)
@@ -356,13 +328,8 @@ def join_rows(
 ) -> NDArray[np.float32]:
     """Return some rows of what has arrived.
 
-    Args:
-        payloads: uint8, the runs one behind the other.
-        rows: int64[R], which rows.
-        runs: how they were cut.
-
-    Returns:
-        float32[R, F].
+    `payloads`: uint8, the runs one behind the other. `rows`: int64[R], which rows. Returns
+    float32[R, F].
     """
     lanes = payloads.view(">f4").reshape(-1, runs.lanes)
     return lanes[rows, : runs.width].astype(np.float32)

@@ -131,10 +131,7 @@ class Runs:
     Frames and rows are counted through all workers; bytes, too, as if the runs lay one behind
     the other.
 
-    Args:
-        framing: how runs are cut.
-        width: F, the numbers of a row.
-        indptr: int64[W + 1], the rows of each worker.
+    `indptr`: int64[W + 1], the rows of each worker.
 
     Attributes:
         framing, width, indptr: as given.
@@ -171,9 +168,7 @@ class Runs:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return where the rows in some frames begin and end, in bytes.
 
-        Args:
-            peer: int64[S], whose the frames are.
-            number: int64[S], which of that worker's they are.
+        `peer`: int64[S], whose the frames are. `number`: int64[S], which of that worker's they are.
         """
         begin = self.begin[peer] + number * self.payload_bytes
         return begin, np.minimum(begin + self.payload_bytes, self.begin[peer + 1])

@@ -65,13 +65,7 @@ def write_copy_schedules(
 ) -> None:
     """Write the schedules of `host`.
 
-    Args:
-        graph: with V vertices.
-        assignment: int32[V], the worker of each vertex.
-        paths: one file per worker.
-
-    Raises:
-        ScheduleError: as ``direct_schedules``, or a file cannot be written.
+    `assignment`: int32[V], the worker of each vertex.
     """
     write_schedules(copy_schedules(graph, assignment, len(paths)), paths)
 
@@ -158,14 +152,7 @@ class BinnedTransport(DirectTransport):
 def open_binned(end: WorkerEnd) -> Iterator[BinnedTransport]:
     """Open the transport `g3`.
 
-    Yields:
-        The transport; its link is closed at the end.
-
-    Raises:
-        TransportError: the worker was not given a schedule.
-        ScheduleError: the schedule cannot be read.
-        DirectError: rows are to be sampled, or the MTU is out of range.
-        LinkError: the link cannot be opened, or takes shorter packets only.
+    Yields the transport; its link is closed at the end.
     """
     schedule = read_binned_schedule(end.schedule_file())
     sampling, framing = Sampling(end.sampling, end.seed), Framing.parse(end.mtu)
@@ -180,13 +167,7 @@ def write_binned_schedules(
 ) -> None:
     """Write the schedules of `g3`, those of the way back into files beside the others.
 
-    Args:
-        graph: with V vertices.
-        assignment: int32[V], the worker of each vertex.
-        paths: one file per worker.
-
-    Raises:
-        ScheduleError: as ``direct_schedules``, or a file cannot be written.
+    `assignment`: int32[V], the worker of each vertex.
     """
     for schedule, path in zip(binned_schedules(graph, assignment, len(paths)), paths, strict=True):
         write_binned_schedule(schedule, path)

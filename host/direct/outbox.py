@@ -54,11 +54,7 @@ class Departures:
         self._spans.append((rows, place, place + 1))
 
     def leave(self, link: Link) -> None:
-        """Send them all.
-
-        Raises:
-            LinkError: the link is gone.
-        """
+        """Send them all."""
         for rows, first, end in self._spans:
             link.send_rows(rows, first, end - first)
         self._spans.clear()
@@ -174,15 +170,7 @@ class _Run:
 
 
 class Outbox:
-    """One worker's data frames on their way, in all rounds that are open.
-
-    Args:
-        link: where they go.
-        envelopes: for questions.
-        congestion: window and rate.
-        round_trip: time-outs.
-        tally: counters.
-    """
+    """One worker's data frames on their way, in all rounds that are open."""
 
     def __init__(
         self,
@@ -213,13 +201,7 @@ class Outbox:
         return not self._left and not self._open
 
     def open_round(self, round_number: int, mark: int, frames: list[int]) -> None:
-        """Enter a round.
-
-        Args:
-            round_number: its number.
-            mark: the mark of the schedule.
-            frames: how many each worker gets.
-        """
+        """Enter a round."""
         self._rounds[round_number] = _Sending(mark, frames, sum(frames))
 
     def close_round(self, round_number: int) -> None:

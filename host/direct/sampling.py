@@ -79,15 +79,7 @@ def sample_rows(
 ) -> Sample:
     """Draw the rows of one side.
 
-    Args:
-        sampling: what is drawn.
-        epoch: its number.
-        worker: whose side it is.
-        indptr: int64[W + 1], the rows of each other worker.
-        outgoing: whether the worker sends them, forward.
-
-    Returns:
-        What travels of them.
+    `indptr`: int64[W + 1], the rows of each other worker.
     """
     places, scales, sizes = [], [], []
     for peer, rows in enumerate(np.diff(indptr).tolist()):

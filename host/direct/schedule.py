@@ -78,14 +78,7 @@ def row_sums(
 ) -> RowSums:
     """Make RowSums of a list of different entries in any order.
 
-    Args:
-        result: integers[K], which result.
-        column: integers[K], which row it adds.
-        len_results: the number of results.
-        width: the number of given rows.
-
-    Returns:
-        The sums.
+    `result`: integers[K], which result. `column`: integers[K], which row it adds.
     """
     order = np.lexsort((column, result))
     indptr = np.zeros(len_results + 1, dtype=np.int64)
@@ -157,18 +150,8 @@ def direct_schedules(
 ) -> tuple[DirectSchedule, ...]:
     """Cut the exchange into one schedule per worker.
 
-    Args:
-        graph: with V vertices.
-        assignment: int32[V], the worker of each vertex.
-        workers: their number.
-        choose: gives bool[E] for the boundary edges: whether a copy of the source serves the
-            edge, or a partial sum for the destination.
-
-    Returns:
-        One schedule per worker.
-
-    Raises:
-        ScheduleError: too many workers, or an assignment that does not fit.
+    `assignment`: int32[V], the worker of each vertex. `choose`: gives bool[E] for the boundary
+    edges: whether a copy of the source serves the edge, or a partial sum for the destination.
     """
     check_workers(graph, assignment, workers)
     boundary = boundary_edges(graph, assignment)
@@ -179,13 +162,7 @@ def direct_schedules(
 def check_workers(graph: Graph, assignment: NDArray[np.int32], workers: int) -> None:
     """Refuse what no schedule can be made for.
 
-    Args:
-        graph: with V vertices.
-        assignment: int32[V], the worker of each vertex.
-        workers: their number.
-
-    Raises:
-        ScheduleError: too many workers, or an assignment that does not fit.
+    `assignment`: int32[V], the worker of each vertex.
     """
     if not 1 <= workers <= MOST_WORKERS:
         raise ScheduleError(f"Between 1 and {MOST_WORKERS} workers can exchange, not {workers}.")
@@ -206,16 +183,9 @@ def cut_schedules(
 ) -> tuple[DirectSchedule, ...]:
     """Cut the exchange along some edges into one schedule per worker.
 
-    Args:
-        boundary: E edges.
-        assignment: int32[V], the worker of each vertex.
-        workers: their number.
-        by_copy: bool[E], whether a copy of the source serves the edge.
-        turn: int64[V], when the row of a vertex is there; a pair's rows travel in the order in
-            which their last source is.
-
-    Returns:
-        One schedule per worker.
+    `assignment`: int32[V], the worker of each vertex. `by_copy`: bool[E], whether a copy of the
+    source serves the edge. `turn`: int64[V], when the row of a vertex is there; a pair's rows
+    travel in the order in which their last source is.
     """
     rows = _rows(boundary, by_copy, turn)
     digest = _digest(boundary, assignment, by_copy, turn)
@@ -249,14 +219,7 @@ class PairRows:
 def count_rows(boundary: BoundaryEdges, workers: int, choose: EdgeChoice) -> PairRows:
     """Count the rows of an exchange without its schedules.
 
-    Args:
-        boundary: E edges.
-        workers: their number, W.
-        choose: as ``direct_schedules`` takes it. It is asked for the edges of one receiver at a
-            time.
-
-    Returns:
-        The rows: what ``rows_per_pair`` returns of the schedules.
+    Returns the rows: what ``rows_per_pair`` returns of the schedules.
     """
     rows, sums = np.zeros((workers, workers), dtype=np.int64), 0
     indptr, order = sort_by_key(boundary.destination_worker, workers)
@@ -397,11 +360,7 @@ def write_schedule(schedule: DirectSchedule, path: str | Path) -> None:
 
 
 def write_schedules(schedules: Sequence[DirectSchedule], paths: Sequence[Path]) -> None:
-    """Write the schedules of all workers, each into its file.
-
-    Raises:
-        ScheduleError: a file cannot be written.
-    """
+    """Write the schedules of all workers, each into its file."""
     for schedule, path in zip(schedules, paths, strict=True):
         write_schedule(schedule, path)
 

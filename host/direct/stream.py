@@ -48,15 +48,7 @@ class Side:
 def make_side(worker: int, send: RowSums, sent: Sample, add: RowSums, awaited: Sample) -> Side:
     """Put a schedule and its samples together.
 
-    Args:
-        worker: its number.
-        send: of the schedule.
-        sent: which of the rows to send are drawn.
-        add: of the schedule.
-        awaited: which of the rows to come are drawn.
-
-    Returns:
-        What the worker does in every round of that direction.
+    Returns what the worker does in every round of that direction.
     """
     drawn = send.rows(sent.place)
     arrival = np.full(add.width, -1, dtype=np.int64)
@@ -184,11 +176,7 @@ _LONG = 0.05
 
 
 class Driver:
-    """A thread that steps while a round is under way. A context manager.
-
-    Args:
-        exchange: the exchange; no other thread steps it meanwhile.
-    """
+    """A thread that steps while a round is under way. A context manager."""
 
     def __init__(self, exchange: DirectExchange) -> None:
         self._exchange = exchange
@@ -232,11 +220,7 @@ class Driver:
             later.cancel()
 
     def wait_until(self, ready: Callable[[], bool]) -> None:
-        """Wait until something is there, or the exchange has stopped.
-
-        Raises:
-            SwitchGNNError: what stopped it; see ``DirectExchange.step``.
-        """
+        """Wait until something is there, or the exchange has stopped."""
         with self._changed:
             try:
                 while not ready():

@@ -260,14 +260,7 @@ class DirectTransport:
 def open_direct(end: WorkerEnd) -> Iterator[DirectTransport]:
     """Open a transport between hosts, as the worker's schedule says.
 
-    Yields:
-        The transport; its link is closed at the end.
-
-    Raises:
-        TransportError: the worker was not given a schedule.
-        ScheduleError: the schedule cannot be read.
-        DirectError: the sampling or the MTU is out of range.
-        LinkError: the link cannot be opened, or takes shorter packets only.
+    Yields the transport; its link is closed at the end.
     """
     schedule = read_schedule(end.schedule_file())
     sampling, framing = Sampling(end.sampling, end.seed), Framing.parse(end.mtu)
@@ -284,11 +277,7 @@ def open_direct(end: WorkerEnd) -> Iterator[DirectTransport]:
 
 
 def open_direct_link(end: WorkerEnd, framing: Framing) -> Link:
-    """Open a worker's link for frames between hosts.
-
-    Raises:
-        LinkError: it cannot be opened, or takes shorter packets only.
-    """
+    """Open a worker's link for frames between hosts."""
     check_packets_fit(end.link, framing.packet_bytes)
     return end.open_link(PROTOCOL)
 

@@ -21,11 +21,6 @@ from switchgnn.host.wire.header import (
 class Meeting:
     """A barrier of all workers, from the first `done` of this one to its `advance`.
 
-    Args:
-        endpoint: this worker.
-        workers: the number of workers.
-        place: the round, the block and the word of the fragment.
-
     Attributes:
         place: the same.
         patience: seconds that a worker may be silent.
@@ -50,11 +45,7 @@ class Meeting:
 
     @property
     def answered(self) -> tuple[Header, BarrierBody]:
-        """The `advance`, where it has come.
-
-        Raises:
-            ValueError: it has not.
-        """
+        """The `advance`, where it has come."""
         if self.answer is None:
             raise ValueError("the barrier is not complete")
         return self.answer
@@ -77,10 +68,7 @@ class Meeting:
     def heard(self, header: Header, barrier: BarrierBody, now: float) -> None:
         """Take an answer that refuses nothing.
 
-        Args:
-            header: of the packet.
-            barrier: its body.
-            now: the time, in seconds of the endpoint's clock.
+        `now`: the time, in seconds of the endpoint's clock.
         """
         if self._unanswered > 0:
             self._round_trip.took(self._unanswered)
@@ -153,11 +141,7 @@ class Barrier:
     `done` is repeated until it is answered: the switch counts it once. Who is not done is waited
     for while it is alive: every `done` has its worker's pulse, and the answer those of all.
 
-    Args:
-        endpoint: this worker.
-        inbox: where the answers come from.
-        workers: the number of workers.
-        plan_id: the first 32 bits of the plan's digest.
+    `plan_id`: the first 32 bits of the plan's digest.
     """
 
     def __init__(
@@ -196,23 +180,8 @@ class Barrier:
     def open_round(self, round_number: int, magnitude: int, following: Following) -> Largest:
         """Open a round together with all workers.
 
-        Args:
-            round_number: the round, from 1.
-            magnitude: float32 bits of this worker's largest magnitude.
-            following: the first block of the round and its fragment.
-
-        Returns:
-            The largest magnitude over all workers.
-
-        Raises:
-            ExchangeTimeoutError: the switch does not answer, or a worker is silent.
-            PlanMismatchError: the switch serves another plan.
-            SessionMismatchError: it serves another install of the plan.
-            RoundMismatchError: the switch stands in a later round, or another process has
-                been this worker in this one.
-            MagnitudeError: the switch has refused a magnitude.
-            DisagreementError: another worker goes on with another block or fragment.
-            BarrierError: the magnitude that came back cannot be right.
+        `magnitude`: float32 bits of this worker's largest magnitude. Returns the largest magnitude
+        over all workers.
         """
         self._magnitude = magnitude
         return self._agreed(self._meet((round_number, OPENING_BLOCK, 0), following))
@@ -220,10 +189,7 @@ class Barrier:
     def begin_round(self, round_number: int, magnitude: int, following: Following) -> None:
         """Report that this worker opens a round, and do not wait: ``tend`` does the rest.
 
-        Args:
-            round_number: the round, from 1.
-            magnitude: float32 bits of this worker's largest magnitude.
-            following: the first block of the round and its fragment.
+        `magnitude`: float32 bits of this worker's largest magnitude.
         """
         self._magnitude = magnitude
         self._opening = self._begin((round_number, OPENING_BLOCK, 0), following)
@@ -233,11 +199,7 @@ class Barrier:
 
         What is received in the meantime is for ``heed``.
 
-        Returns:
-            The largest magnitude over all workers, once; None until all have opened the round.
-
-        Raises:
-            InNetworkError: as ``open_round``.
+        Returns the largest magnitude over all workers, once; None until all have opened the round.
         """
         if self._opening is None:
             return None
@@ -252,21 +214,7 @@ class Barrier:
         return 0.0 if self._opening is None else max(0.0, self._opening.repeat_at - now)
 
     def close_block(self, place: tuple[int, int, int], following: Following) -> None:
-        """Report a fragment of a block as done, and wait until all workers have.
-
-        Args:
-            place: the round, from 1, the block, from 1, and the word of the fragment.
-            following: what comes next.
-
-        Raises:
-            ExchangeTimeoutError: the switch does not answer, or a worker is silent.
-            PlanMismatchError: the switch serves another plan.
-            SessionMismatchError: it serves another install of the plan.
-            RoundMismatchError: another process has been this worker.
-            MagnitudeError: the switch has refused a magnitude.
-            DisagreementError: another worker goes on with another block or fragment.
-            BarrierError: workers have used different scales.
-        """
+        """Report a fragment of a block as done, and wait until all workers have."""
         _, answer = self._meet(place, following).answered
         round_number = place[0]
         if answer.round == round_number and answer.magnitude != self._magnitude:
@@ -291,11 +239,7 @@ class Barrier:
     def heed(self, header: Header, frame: memoryview) -> bool:
         """Read an answer that comes in a block, if it is of the last barrier or of the opening.
 
-        Returns:
-            Whether it is of the opening, and so was awaited.
-
-        Raises:
-            InNetworkError: the switch says that this worker cannot go on.
+        Returns whether it is of the opening, and so was awaited.
         """
         if self._last is None or place_of(header) != self._last.place:
             return False

@@ -26,12 +26,7 @@ _GROUPS_APART = 32
 
 
 class FeatureSender:
-    """One fragment of one block, on its way to the switch.
-
-    Args:
-        endpoint: this worker.
-        rows: what is sent, in groups of ``Pace.group_size``.
-    """
+    """One fragment of one block, on its way to the switch."""
 
     def __init__(self, endpoint: Endpoint, rows: FrameRows) -> None:
         self._link = endpoint.link
@@ -96,13 +91,7 @@ class FeatureSender:
     def take_ack(self, group: int, count: int, now: float) -> bool:
         """Take an acknowledgement.
 
-        Args:
-            group: of which group.
-            count: how many of its features the switch has let through.
-            now: the time, in seconds of the endpoint's clock.
-
-        Returns:
-            Whether it is news.
+        `now`: the time, in seconds of the endpoint's clock. Returns whether it is news.
         """
         if group not in self._waiting:
             self._measure_doubtful(group)
@@ -234,17 +223,7 @@ class _Fragment:
 
 
 class BlockExchange:
-    """Exchanges the fragments of blocks, one at a time.
-
-    Args:
-        endpoint: this worker.
-        inbox: what comes for it.
-        barrier: its last `done` is repeated, once per beat: others see that this worker is alive,
-            a switch that was restarted may have forgotten it, and one that was installed anew
-            says so in its answer.
-        receiver: makes the sums of one fragment.
-        on_share: called once per beat.
-    """
+    """Exchanges the fragments of blocks, one at a time."""
 
     def __init__(
         self,
@@ -277,20 +256,9 @@ class BlockExchange:
     ) -> NDArray[np.int32]:
         """Exchange one fragment of one block.
 
-        Args:
-            schedule: the block.
-            sieve: takes the sums of the block that are plainly right; None: nobody does.
-            round_number: the round, from 1.
-            fragment: the fragment's word.
-            lanes: int32[S, W], the fixed-point slices in send order.
-            opening: of the round, where that goes on meanwhile; nothing is asked for before it is
-                done, as others may still compute.
-
-        Returns:
-            int32[Q, W], one sum per awaited vertex; of no use if the round turned out to be void.
-
-        Raises:
-            ExchangeTimeoutError: nothing arrived for ``Pace.patience`` seconds.
+        `sieve`: takes the sums of the block that are plainly right; None: nobody does. `lanes`:
+        int32[S, W], the fixed-point slices in send order. Returns int32[Q, W], one sum per awaited
+        vertex; of no use if the round turned out to be void.
         """
         place = (round_number, schedule.block_id, fragment)
         sender = FeatureSender(self._endpoint, schedule.frames.fill(round_number, fragment, lanes))

@@ -109,11 +109,7 @@ class Endpoint:
     clock: Clock = SYSTEM_CLOCK
 
     def send(self, header: Header, body: bytes = b"") -> None:
-        """Send one packet of this session to the switch.
-
-        Raises:
-            LinkError: the link is gone.
-        """
+        """Send one packet of this session to the switch."""
         self.link.send(self.frame(header, body))
 
     def frame(self, header: Header, body: bytes = b"") -> bytes:
@@ -134,18 +130,8 @@ def new_endpoint(
 ) -> Endpoint:
     """Return the endpoint of a worker that has not sent anything yet.
 
-    Args:
-        worker: its number.
-        session: the number of the install that it takes part in.
-        link: an open link to the switch.
-        addresses: those of the worker and of the switch.
-        pace: bounds on sending and waiting.
-        clock: what time it is where the link is.
-        incarnation: what tells it from another process that is the same worker, 32 bits; None:
-            it is drawn.
-
-    Returns:
-        The endpoint, with nothing measured and nothing counted.
+    `incarnation`: what tells it from another process that is the same worker, 32 bits; None: it is
+    drawn. Returns the endpoint, with nothing measured and nothing counted.
     """
     round_trip = RoundTrip(pace.shortest_timeout)
     return Endpoint(

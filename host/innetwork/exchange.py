@@ -62,15 +62,7 @@ def expected_traffic(
     of features, and one ADVANCE per barrier. There is a barrier at the opening, and one behind each
     fragment of each block, or one behind the opening where there is no block.
 
-    Args:
-        part: this worker's part of the plan.
-        blocks: numbers of the blocks of the direction.
-        width: elements of a feature.
-        group_size: features that are acknowledged together.
-        lanes: of the widest frame.
-
-    Returns:
-        Frames and bytes of this worker, up and down.
+    Returns frames and bytes of this worker, up and down.
     """
     widths = fragment_lanes(width, lanes)
     fragments = len(widths)
@@ -95,12 +87,7 @@ _HALF_A_STEP = 0.5
 
 
 class Scales:
-    """Chooses scales, and refuses what this worker's features would not survive.
-
-    Args:
-        worker: this worker.
-        max_fan_in: of the plan.
-    """
+    """Chooses scales, and refuses what this worker's features would not survive."""
 
     def __init__(self, worker: int, max_fan_in: int) -> None:
         self._worker = worker
@@ -110,12 +97,7 @@ class Scales:
     def check_own(self, direction: Direction, own: int) -> None:
         """Take note of this worker's features, and refuse those whose sums would overflow.
 
-        Args:
-            direction: of the exchange.
-            own: float32 bits of the largest magnitude.
-
-        Raises:
-            FeatureError: they would.
+        `own`: float32 bits of the largest magnitude.
         """
         magnitude = magnitude_from_bits(own)
         try:
@@ -127,15 +109,7 @@ class Scales:
         self._peaks[direction] = max(self._peaks.get(direction, 0.0), magnitude)
 
     def choose(self, round_number: int, largest: Largest) -> FixedPoint:
-        """Choose the scale of a round by its largest feature.
-
-        Args:
-            round_number: the round.
-            largest: of the features of all workers.
-
-        Raises:
-            MagnitudeError: sums of such features would overflow.
-        """
+        """Choose the scale of a round by its largest feature."""
         fan_in, magnitude = self._max_fan_in, magnitude_from_bits(largest.bits)
         try:
             return FixedPoint.for_exchange(fan_in, magnitude)
@@ -153,15 +127,6 @@ class Scales:
         """Refuse a scale that is made for another worker's features alone.
 
         Features may become small: gradients do. What counts are the largest of this worker so far.
-
-        Args:
-            round_number: the round.
-            direction: of the exchange.
-            largest: of the features of all workers.
-            fixed_point: the scale.
-
-        Raises:
-            MagnitudeError: all features of this worker would be rounded to zero.
         """
         magnitude = self._peaks[direction]
         # Where all features are zero, there is no scale.
@@ -393,9 +358,8 @@ class InNetworkExchange:
     def _start_early(self, work: "_Work", fixed_point: FixedPoint) -> "_Started | None":
         """Open the round while its first features are sent, at a scale that was foreseen.
 
-        Returns:
-            The first sums; None where some worker's features did not fit: nothing that was sent is
-            used, and the next round is open for them.
+        Returns the first sums; None where some worker's features did not fit: nothing that was sent
+        is. Returns used, and the next round is open for them.
         """
         first = work.steps[0]
         fits = magnitude_from_bits(work.own) <= fixed_point.magnitude

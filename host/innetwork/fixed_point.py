@@ -71,9 +71,6 @@ def largest_magnitude(features: NDArray[np.float32]) -> int:
 
     The bits of non-negative floats compare like integers, which lets the switch
     take the maximum.
-
-    Raises:
-        FeatureError: a feature is NaN or infinite.
     """
     if features.size == 0:
         return 0
@@ -128,11 +125,7 @@ class Foreseen:
 
 
 class Foresight:
-    """Remembers exchanges.
-
-    Args:
-        max_fan_in: of the plan.
-    """
+    """Remembers exchanges."""
 
     def __init__(self, max_fan_in: int) -> None:
         self._max_fan_in = max_fan_in
@@ -141,9 +134,7 @@ class Foresight:
     def note(self, kind: ExchangeKind, largest: int) -> None:
         """Remember an exchange that all workers take part in.
 
-        Args:
-            kind: of which kind.
-            largest: float32 bits of the largest magnitude over all workers.
+        `largest`: float32 bits of the largest magnitude over all workers.
         """
         self._past.append((kind, largest))
 

@@ -12,11 +12,6 @@ class Opening:
 
     The round is void where the largest magnitude does not fit the scale of the features: all
     workers hear the same maximum, so all know.
-
-    Args:
-        barrier: this worker's.
-        waiting: runs while there is nothing to do but to wait for others.
-        capacity: the largest magnitude that fits.
     """
 
     def __init__(self, barrier: Barrier, waiting: Waiting, capacity: float) -> None:
@@ -28,22 +23,12 @@ class Opening:
     def begin(self, round_number: int, magnitude: int, following: Following) -> None:
         """Report that this worker opens the round.
 
-        Args:
-            round_number: the round, from 1.
-            magnitude: float32 bits of this worker's largest magnitude.
-            following: the first block of the round and its fragment.
+        `magnitude`: float32 bits of this worker's largest magnitude.
         """
         self._barrier.begin_round(round_number, magnitude, following)
 
     def tend(self, *, idle: bool) -> None:
-        """Ask again if that is due, and look whether all workers have opened the round.
-
-        Args:
-            idle: whether this worker has nothing else to do.
-
-        Raises:
-            InNetworkError: as ``Barrier.open_round``.
-        """
+        """Ask again if that is due, and look whether all workers have opened the round."""
         self.largest = self._barrier.tend()
         if self.done:
             self._waiting.stop()

@@ -46,10 +46,6 @@ class FetchedFeatures:
         """Return those of a fragment, to look at and to add to.
 
         Those of other rounds are forgotten, so no more are held than one round has.
-
-        Args:
-            round_number: the round, from 1, growing.
-            fragment: the slice of the features, from 0.
         """
         if round_number != self._round:
             self._round, self._by_fragment = round_number, {}
@@ -90,12 +86,7 @@ class SumReceiver:
 
     Most are plainly right, and a sieve may put them into their places.
 
-    Args:
-        endpoint: this worker.
-        schedule: the block.
-        place: round, block and the word of the fragment.
-        began: when the fragment was begun, in seconds of the endpoint's clock.
-        fetched: the features that are here already; those that are fetched are added.
+    `began`: when the fragment was begun, in seconds of the endpoint's clock.
 
     Attributes:
         awaited: uint8[Q], what each sum is: HERE, AWAITED or IN_DOUBT.
@@ -194,9 +185,7 @@ class SumReceiver:
     def took(self, sums: int, now: float) -> bool:
         """Take note of sums that a sieve has put into their places; tell whether there are any.
 
-        Args:
-            sums: how many; each as ``take_sum`` takes one that was not asked for.
-            now: the time, in seconds of the endpoint's clock.
+        `now`: the time, in seconds of the endpoint's clock.
         """
         if sums:
             self._left -= sums
@@ -208,13 +197,7 @@ class SumReceiver:
     def take_sum(self, header: Header, frame: memoryview, now: float) -> bool:
         """Take a sum of the switch.
 
-        Args:
-            header: of the packet.
-            frame: the whole packet.
-            now: the time, in seconds of the endpoint's clock.
-
-        Returns:
-            Whether it is news.
+        `now`: the time, in seconds of the endpoint's clock. Returns whether it is news.
         """
         place = self._schedule.receive_place.get(header.dst_id)
         if place is None or header.count != self._schedule.receive_count[place]:
@@ -239,13 +222,7 @@ class SumReceiver:
     def take_overflow(self, header: Header, frame: memoryview, now: float) -> bool:
         """Take a feature that found no slot, which only the strawman's switch sends.
 
-        Args:
-            header: of the packet.
-            frame: the whole packet.
-            now: the time, in seconds of the endpoint's clock.
-
-        Returns:
-            Whether it is news.
+        `now`: the time, in seconds of the endpoint's clock. Returns whether it is news.
         """
         self._tally.ignored += 1
         return False
@@ -279,13 +256,7 @@ class SumReceiver:
     def take_feature(self, header: Header, frame: memoryview, now: float) -> bool:
         """Take a fetched feature.
 
-        Args:
-            header: of the packet.
-            frame: the whole packet.
-            now: the time, in seconds of the endpoint's clock.
-
-        Returns:
-            Whether it is news.
+        `now`: the time, in seconds of the endpoint's clock. Returns whether it is news.
         """
         source, owners = header.src_id, self._schedule.neighbour_owner
         if source in owners:

@@ -24,10 +24,7 @@ from switchgnn.host.wire.header import (
 class Refusals:
     """Tells refusals apart.
 
-    Args:
-        endpoint: this worker.
-        workers: the number of workers.
-        plan_id: the first 32 bits of the plan's digest.
+    `plan_id`: the first 32 bits of the plan's digest.
     """
 
     def __init__(self, endpoint: Endpoint, *, workers: int, plan_id: int) -> None:
@@ -37,19 +34,7 @@ class Refusals:
         self._plan_id = plan_id
 
     def check(self, header: Header, barrier: BarrierBody) -> None:
-        """Raise what an answer of the barrier refuses.
-
-        Args:
-            header: of the packet.
-            barrier: its body.
-
-        Raises:
-            PlanMismatchError: the switch serves another plan.
-            SessionMismatchError: it serves another install of the plan.
-            RoundMismatchError: the switch stands elsewhere, or another process was this worker.
-            DisagreementError: another worker goes on with another block or fragment.
-            MagnitudeError: the switch has refused a magnitude.
-        """
+        """Raise what an answer of the barrier refuses."""
         if barrier.plan != self._plan_id:
             raise PlanMismatchError(
                 f"Worker {self._worker} holds plan {self._plan_id:08x}, the switch serves plan "
@@ -91,15 +76,7 @@ class Refusals:
             )
 
     def check_round(self, barrier: BarrierBody, place: tuple[int, int, int]) -> None:
-        """Refuse to open a round that the switch has left behind.
-
-        Args:
-            barrier: the body of an answer.
-            place: the round, the block and the word of the fragment.
-
-        Raises:
-            RoundMismatchError: it has.
-        """
+        """Refuse to open a round that the switch has left behind."""
         # Later barriers of a round may be answered when others have opened the next one.
         round_number, block_id, _ = place
         if block_id == OPENING_BLOCK and barrier.round > round_number:
@@ -122,8 +99,7 @@ class Pulse:
     It stays for two beats at least: who looks once per beat sees each change, in whatever step
     the two are. A worker that speaks less often changes it each time.
 
-    Args:
-        beat: seconds.
+    `beat`: seconds.
     """
 
     def __init__(self, beat: float) -> None:
@@ -139,11 +115,7 @@ class Pulse:
 
 
 class SignsOfLife:
-    """The workers that are not done with a barrier, and since when nothing is heard of them.
-
-    Args:
-        workers: the number of workers.
-    """
+    """The workers that are not done with a barrier, and since when nothing is heard of them."""
 
     def __init__(self, workers: int) -> None:
         self._workers = workers
@@ -158,10 +130,7 @@ class SignsOfLife:
     def take(self, done: int, pulses: int, now: float) -> None:
         """Take what a WAITING says.
 
-        Args:
-            done: who is done, bit w for worker w.
-            pulses: the latest pulse of each worker; one that has changed is a sign of life.
-            now: the time, in seconds of a clock.
+        `done`: who is done, bit w for worker w. `now`: the time, in seconds of a clock.
         """
         changed = -1 if self._pulses is None else pulses ^ self._pulses
         self._pulses = pulses

@@ -21,9 +21,7 @@ Fragments = Mapping[int, NDArray[np.int32]]
 class Responder:
     """Holds the fixed-point features of the current round.
 
-    Args:
-        endpoint: this worker.
-        vertices: int64[n], the worker's vertices, ascending.
+    `vertices`: int64[n], the worker's vertices, ascending.
     """
 
     def __init__(self, endpoint: Endpoint, vertices: NDArray[np.int64]) -> None:
@@ -37,11 +35,7 @@ class Responder:
     def serve(self, round_number: int, blocks: range, lanes: Fragments) -> None:
         """Serve this round's features from now on.
 
-        Args:
-            round_number: the round.
-            blocks: the blocks of the round. A worker that asks in another block sums in
-                another direction, and gets no answer.
-            lanes: int32[n, W] for each fragment, by its word.
+        `lanes`: int32[n, W] for each fragment, by its word.
         """
         self._round, self._blocks, self._lanes = round_number, blocks, lanes
 
@@ -74,12 +68,7 @@ _MOST_TOLD = 0xFFFF
 
 
 class Notifier:
-    """Sends a NOTICE to all workers, at most once per round trip, and takes theirs.
-
-    Args:
-        endpoint: the worker that tells the others.
-        features_per_sum: of each block, as `features_per_sum` returns them.
-    """
+    """Sends a NOTICE to all workers, at most once per round trip, and takes theirs."""
 
     def __init__(self, endpoint: Endpoint, features_per_sum: Sequence[float] = ()) -> None:
         self._endpoint = endpoint
@@ -116,12 +105,7 @@ class Notifier:
 
 
 def features_per_sum(manifest: Manifest, schedules: Sequence[BlockSchedule]) -> list[float]:
-    """Return how many features this worker sends for each sum that all workers get, by block.
-
-    Args:
-        manifest: says how many sums a direction has. Its blocks have about as many each.
-        schedules: what the worker sends in each block, in order.
-    """
+    """Return how many features this worker sends for each sum that all workers get, by block."""
     ratios = [0.0] * len(schedules)
     for direction in manifest.directions.values():
         blocks = direction.block_numbers
@@ -138,13 +122,7 @@ Packet = tuple[Header, memoryview]
 
 
 class Inbox:
-    """Receives sound packets from a link and keeps early ones.
-
-    Args:
-        endpoint: whose packets.
-        responder: answers fetches.
-        notifier: tells the others of marks, and hears of theirs.
-    """
+    """Receives sound packets from a link and keeps early ones."""
 
     def __init__(self, endpoint: Endpoint, responder: Responder, notifier: Notifier) -> None:
         self._link = endpoint.link

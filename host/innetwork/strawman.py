@@ -45,11 +45,6 @@ class PartReceiver(SumReceiver):
     neighbours, each feature counted once, and the ids of their sources add up to those of
     the neighbours: a switch that restarts may sum again what it had passed on before.
     Anything else gives way to the raw features of all neighbours.
-
-    Args:
-        endpoint, schedule, place, began: as ``SumReceiver`` takes them.
-        fetched: not used. It would hold all that overflows until the end of the round, which
-            has only this block.
     """
 
     # A sum is not right by its count alone.
@@ -72,13 +67,7 @@ class PartReceiver(SumReceiver):
     def take_sum(self, header: Header, frame: memoryview, now: float) -> bool:
         """Take the part of a sum that the switch has made.
 
-        Args:
-            header: of the packet.
-            frame: the whole packet.
-            now: the time, in seconds of the endpoint's clock.
-
-        Returns:
-            Whether it is news.
+        `now`: the time, in seconds of the endpoint's clock. Returns whether it is news.
         """
         place = self._schedule.receive_place.get(header.dst_id)
         if place is None or not 1 <= header.count <= self._schedule.receive_count[place]:
@@ -97,13 +86,7 @@ class PartReceiver(SumReceiver):
     def take_overflow(self, header: Header, frame: memoryview, now: float) -> bool:
         """Take a feature that found no slot.
 
-        Args:
-            header: of the packet.
-            frame: the whole packet.
-            now: the time, in seconds of the endpoint's clock.
-
-        Returns:
-            Whether it is news.
+        `now`: the time, in seconds of the endpoint's clock. Returns whether it is news.
         """
         place, source = self._schedule.receive_place.get(header.dst_id), header.src_id
         if place is None or not self._is_neighbour(place, source):

@@ -40,10 +40,6 @@ _NOBODY = Listeners()
 class InNetworkTransport:
     """In-network sums.
 
-    Args:
-        exchange: this worker's exchange, of a plan with the directions that are asked for.
-        link: the exchange's link, for its counters.
-
     Attributes:
         exchange: the same.
     """
@@ -54,12 +50,7 @@ class InNetworkTransport:
         self._start = link.traffic
 
     def aggregate(self, rows: NDArray[np.float32], direction: Direction) -> NDArray[np.float32]:
-        """Return float32[n, F], off by at most ``FixedPoint.error_bound()``; see ``Transport``.
-
-        Raises:
-            PlannerError: the plan was made without that direction.
-            HostError: as ``InNetworkExchange.aggregate``.
-        """
+        """Return float32[n, F], off by at most ``FixedPoint.error_bound()``; see ``Transport``."""
         return self.exchange.aggregate(rows, direction)
 
     def aggregate_parts(
@@ -67,17 +58,9 @@ class InNetworkTransport:
     ) -> tuple[FixedSums, NDArray[np.float32] | None]:
         """Return the integers that the switch summed, and what hosts summed besides.
 
-        Args:
-            rows: float32[n, F], one row per vertex of this worker, ids ascending.
-            direction: which neighbours.
-
-        Returns:
-            The sums of the switch, and float32[n, F], or None where hosts sum nothing; each has 0
-            where the other one has the sum.
-
-        Raises:
-            PlannerError: the plan was made without that direction.
-            HostError: the exchange cannot go on.
+        `rows`: float32[n, F], one row per vertex of this worker, ids ascending. Returns the sums of
+        the switch, and float32[n, F], or None where hosts sum nothing; each has 0. Returns where
+        the other one has the sum.
         """
         return self.exchange.aggregate_fixed(rows, direction), None
 
@@ -122,19 +105,7 @@ def open_in_network(
 ) -> Iterator[InNetworkTransport]:
     """Open the transport `switch`, or another with the same packets.
 
-    Args:
-        end: the worker's end.
-        kind: what exchanges.
-        listeners: hear of it.
-
-    Yields:
-        The transport; its link is closed at the end.
-
-    Raises:
-        TransportError: the worker was not given a plan.
-        PlanError: the plan cannot be read.
-        PlanMismatchError: the plan is for the other kind of switch.
-        LinkError: the link cannot be opened, or the plan's frames are too long for it.
+    Yields the transport; its link is closed at the end.
     """
     plan = end.plan_folder()
     manifest, part = read_manifest(plan), read_worker_part(plan, end.worker)
@@ -155,19 +126,7 @@ def new_exchange(
 ) -> InNetworkExchange:
     """Return a worker's exchange over the switch.
 
-    Args:
-        end: the worker's end.
-        manifest: the manifest of its plan.
-        part: its part of the plan.
-        link: an open link for ``PROTOCOL``.
-        kind: what exchanges.
-        listeners: hear of it.
-
-    Returns:
-        The exchange, before its first round.
-
-    Raises:
-        PlanMismatchError: the plan is for the other kind of switch.
+    Returns the exchange, before its first round.
     """
     return kind(
         manifest,

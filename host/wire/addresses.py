@@ -49,15 +49,7 @@ def ipv4_envelope(
 ) -> bytes:
     """Return the Ethernet and IPv4 header (34 bytes) for a packet of this size.
 
-    Args:
-        sender: where it comes from.
-        receiver: where it goes.
-        packet_bytes: what follows the IPv4 header.
-        protocol: IPv4 protocol number.
-        ecn: ECN field of the IPv4 header.
-
-    Returns:
-        34 bytes.
+    Returns 34 bytes.
     """
     ethernet = _mac_bytes(receiver.mac) + _mac_bytes(sender.mac) + ETHERTYPE_IPV4.to_bytes(2, "big")
     fields = (

@@ -43,10 +43,8 @@ _SEGMENT = struct.Struct("H")
 class FrameBatch:
     """Frames that have arrived together, in the order of arrival.
 
-    Args:
-        room: uint8[B], contiguous.
-        begins: uint32[N], where each frame begins in the room.
-        sizes: uint32[N], how long each is.
+    `room`: uint8[B], contiguous. `begins`: uint32[N], where each frame begins in the room. `sizes`:
+    uint32[N], how long each is.
 
     Attributes:
         room, begins, sizes: as given.
@@ -78,9 +76,7 @@ class FrameBatch:
 def new_batch(frames: int, longest: int) -> FrameBatch:
     """Return an empty batch.
 
-    Args:
-        frames: how many fit.
-        longest: bytes of the longest frame.
+    `longest`: bytes of the longest frame.
     """
     room = np.zeros(frames * longest, dtype=np.uint8)
     begins = np.arange(frames, dtype=np.uint32) * np.uint32(longest)
@@ -99,24 +95,15 @@ class Arriving(Protocol):
     def receive(self, seconds: float) -> int:
         """Receive what is there into ``batch``; wait for it if nothing is.
 
-        Args:
-            seconds: how long to wait at most; 0 for not at all.
-
-        Returns:
-            The bytes of all frames, or -1 if nothing has come.
-
-        Raises:
-            OSError: as ``socket.recv``.
+        `seconds`: how long to wait at most; 0 for not at all. Returns the bytes of all frames, or
+        -1 if nothing has come.
         """
 
 
 class PlainArriving:
     """Room for frames that one system call receives, one in each message.
 
-    Args:
-        descriptor: of a socket that does not block.
-        frames: how many at most.
-        longest: bytes of the longest frame.
+    `longest`: bytes of the longest frame.
     """
 
     def __init__(self, descriptor: int, frames: int, longest: int) -> None:
@@ -151,9 +138,8 @@ class PlainArriving:
 class FrameRows:
     """Frames ready to leave many at a time.
 
-    Args:
-        frames: uint8[S, L], contiguous; it may be changed between two calls of ``send``.
-        sizes: uint32[S], how long each is, at most L; None: all have L bytes.
+    `frames`: uint8[S, L], contiguous; it may be changed between two calls of ``send``. `sizes`:
+    uint32[S], how long each is, at most L; None: all have L bytes.
 
     Attributes:
         count: S.
@@ -193,16 +179,7 @@ class FrameRows:
     def send(self, descriptor: int, first: int, count: int) -> int:
         """Send some of them, without waiting.
 
-        Args:
-            descriptor: of a socket.
-            first: the first of them.
-            count: how many.
-
-        Returns:
-            How many have left, at least one.
-
-        Raises:
-            OSError: as ``socket.send``; none has left.
+        Returns how many have left, at least one.
         """
         address = self._address + first * _MESSAGE.itemsize
         sent = _LIBC.sendmmsg(descriptor, address, count, _NO_FLAGS)
@@ -215,17 +192,6 @@ class FrameRows:
         """Send some of them as one message that the kernel cuts into datagrams.
 
         https://man7.org/linux/man-pages/man7/udp.7.html (UDP_SEGMENT)
-
-        Args:
-            sock: a connected UDP socket.
-            first: the first of them.
-            count: how many.
-
-        Returns:
-            How many have left.
-
-        Raises:
-            OSError: as ``socket.sendmsg``; none has left.
         """
         count = max(1, min(count, self._most_cut))
         # A message may end with a shorter frame, and goes no further.

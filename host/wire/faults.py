@@ -69,9 +69,6 @@ class Faults:
 
         A name may be preceded by a direction, a link or a kind of links, or both, which then
         replace what holds for all: ``loss=0.01,up.loss=0.05,w3.down.corrupt=0.1,cables.loss=0``.
-
-        Raises:
-            FaultError: an unknown name or a number that is no probability.
         """
         seed = 0
         values: dict[tuple[str | None, str | None], dict[str, float]] = {}
@@ -95,11 +92,7 @@ class Faults:
         return any(link is None or _kind(link) == CABLES for link, _ in self.rates)
 
     def check(self, links: Collection[str]) -> None:
-        """Check that only these links are spoken of.
-
-        Raises:
-            FaultError: another one is named.
-        """
+        """Check that only these links are spoken of."""
         known = {*links, *map(_kind, links), None}
         for link, _ in self.rates:
             if link not in known:
@@ -127,13 +120,7 @@ class FaultCounts:
 
 
 class FaultyLink(Link):
-    """The link of a worker, with faults in both directions.
-
-    Args:
-        link: the real link.
-        faults: what goes wrong on the links of a run.
-        worker: whose link it is.
-    """
+    """The link of a worker, with faults in both directions."""
 
     def __init__(self, link: Link, faults: Faults, worker: int) -> None:
         self._link = link
@@ -198,21 +185,8 @@ def open_worker_link(
 ) -> Link:
     """Open the link of a worker, with what is to go wrong on it.
 
-    Args:
-        description: as ``open_link`` takes it.
-        faults: as ``Faults.parse`` takes them; empty for none.
-        worker: whose link it is.
-        protocols: the IPv4 protocols that are to be received from an interface.
-        recording: the file that keeps its frames, as ``begin_recording`` has made it; None: no
-            file. Of faults it has what the switch sees of them.
-
-    Returns:
-        The open link.
-
-    Raises:
-        FaultError: the faults cannot be read.
-        LinkError: the description is malformed, or the link cannot be opened.
-        WriteError: the file cannot be written.
+    `recording`: the file that keeps its frames, as ``begin_recording`` has made it; None: no file.
+    Of faults it has what the switch sees of them.
     """
     parsed = Faults.parse(faults)
     link = open_link(description, *protocols)
@@ -223,11 +197,6 @@ def open_worker_link(
 
 class FaultyDirection:
     """What becomes of the frames that go one way over a link.
-
-    Args:
-        faults: what goes wrong on the links of a run.
-        link: its name, such as ``w3``.
-        direction: ``up`` or ``down``.
 
     Attributes:
         counts: the faults so far.

@@ -87,12 +87,7 @@ def fragments_of(width: int) -> int:
 
 
 def fragment_words(width: int, lanes: int) -> tuple[int, ...]:
-    """Return the words that stand for the fragments of a row in headers, ascending.
-
-    Args:
-        width: elements of a row.
-        lanes: of the widest frame.
-    """
+    """Return the words that stand for the fragments of a row in headers, ascending."""
     return tuple(
         number << _CODE_BITS | PLANNED_LANES.index(each)
         for number, each in enumerate(fragment_lanes(width, lanes))

@@ -40,11 +40,7 @@ BURST_BYTES = 15 << 10
 class TokenBucket:
     """Limits a rate: each byte takes a token, and tokens come at the rate.
 
-    Args:
-        rate: bytes per second.
-        burst: tokens that are kept while nothing is sent.
-        clock: tells the time in seconds.
-        sleep: waits for some seconds.
+    `rate`: bytes per second. `clock`: tells the time in seconds. `sleep`: waits for some seconds.
     """
 
     def __init__(
@@ -61,8 +57,7 @@ class TokenBucket:
     def take(self, size: int) -> None:
         """Wait until there are tokens for a number of bytes, and take them.
 
-        Args:
-            size: bytes; beyond the burst, the bucket owes the rest.
+        `size`: bytes; beyond the burst, the bucket owes the rest.
         """
         needed = min(float(size), self._burst)
         if (missing := needed - self._refilled()) > 0:
@@ -184,10 +179,7 @@ class Link(ABC):
 class SocketLink(Link):
     """A link over a socket that sends and receives whole frames.
 
-    Args:
-        sock: the socket.
-        name: what messages call the link.
-        arriving: receives from the socket; None: what takes each message for a frame.
+    `arriving`: receives from the socket; None: what takes each message for a frame.
     """
 
     def __init__(self, sock: socket.socket, name: str, arriving: Arriving | None = None) -> None:
@@ -214,27 +206,14 @@ class SocketLink(Link):
         return Traffic(self._frames_up, self._bytes_up, self._frames_down, self._bytes_down)
 
     def send(self, frame: bytes | memoryview) -> None:
-        """Send one frame; waits while the socket is full.
-
-        Raises:
-            LinkError: the interface is gone or down.
-        """
+        """Send one frame; waits while the socket is full."""
         sent = self._once(partial(self._socket.send, frame))
         if sent is not None:
             self._bytes_up += sent
             self._frames_up += 1
 
     def send_rows(self, rows: FrameRows, first: int, count: int) -> None:
-        """Send some frames in their order; waits while the socket is full.
-
-        Args:
-            rows: the frames.
-            first: the first of them that leaves.
-            count: how many leave.
-
-        Raises:
-            LinkError: the interface is gone or down.
-        """
+        """Send some frames in their order; waits while the socket is full."""
         end = first + count
         while first < end:
             sent = self._once(partial(self._send_rows, rows, first, end - first))
@@ -265,22 +244,14 @@ class SocketLink(Link):
                 raise LinkError(f"Cannot send on {self._name}: {error.strerror}.") from error
 
     def receive(self, seconds: float) -> memoryview | None:
-        """Return the next frame, valid until the next call, or None after ``seconds``.
-
-        Raises:
-            LinkError: the interface is gone or down.
-        """
+        """Return the next frame, valid until the next call, or None after ``seconds``."""
         if self._taken >= self._batch.count and not self._receive(seconds):
             return None
         self._taken += 1
         return self._batch.frame(self._taken - 1)
 
     def receive_batch(self, seconds: float) -> FrameBatch | None:
-        """Return the next frames, valid until the next call, or None after ``seconds``.
-
-        Raises:
-            LinkError: the interface is gone or down.
-        """
+        """Return the next frames, valid until the next call, or None after ``seconds``."""
         if self._taken >= self._batch.count and not self._receive(self._trickle.gather(seconds)):
             return None
         self._batch.first, self._taken = self._taken, self._batch.count
@@ -373,10 +344,6 @@ class LimitedUdpLink(UdpLink):
 
     The switch limits the other direction. A frame counts with its Ethernet header, without those of
     the datagram around it.
-
-    Args:
-        local, switch: as ``UdpLink`` takes them.
-        megabits: Mbit/s.
     """
 
     def __init__(self, local: tuple[str, int], switch: tuple[str, int], megabits: float) -> None:
@@ -386,25 +353,12 @@ class LimitedUdpLink(UdpLink):
         self._step_bytes = min(BURST_BYTES, rate * _STEP_SECONDS)
 
     def send(self, frame: bytes | memoryview) -> None:
-        """Send one frame; waits while the link is full.
-
-        Raises:
-            LinkError: the switch cannot be reached.
-        """
+        """Send one frame; waits while the link is full."""
         self._bucket.take(len(frame))
         super().send(frame)
 
     def send_rows(self, rows: FrameRows, first: int, count: int) -> None:
-        """Send some frames in their order; waits while the link is full.
-
-        Args:
-            rows: the frames.
-            first: the first of them that leaves.
-            count: how many leave.
-
-        Raises:
-            LinkError: the switch cannot be reached.
-        """
+        """Send some frames in their order; waits while the link is full."""
         at_once = max(1, int(self._step_bytes / max(1, rows.frame_bytes)))
         end = first + count
         for begin in range(first, end, at_once):
@@ -414,15 +368,7 @@ class LimitedUdpLink(UdpLink):
 
 
 def check_packets_fit(description: str, packet_bytes: int) -> None:
-    """Refuse a link whose interface takes shorter packets only; over UDP all fit.
-
-    Args:
-        description: as ``open_link`` takes it.
-        packet_bytes: the longest IP packet that is to be sent.
-
-    Raises:
-        LinkError: it does, or there is no such interface.
-    """
+    """Refuse a link whose interface takes shorter packets only; over UDP all fit."""
     kind, _, interface = description.partition(":")
     if kind != "eth":
         return

@@ -93,11 +93,7 @@ class NativeFrames:
 
 @cache
 def native_frames() -> NativeFrames | None:
-    """Return the native code, compiled if need be; None where Python does the work.
-
-    Raises:
-        NativeFramesError: ``SWITCHGNN_HOSTS`` is ``native``, and there is no compiler, or it fails.
-    """
+    """Return the native code, compiled if need be; None where Python does the work."""
     wanted = os.environ.get(VARIABLE)
     if wanted == PYTHON:
         return None
@@ -110,11 +106,7 @@ def native_frames() -> NativeFrames | None:
 
 
 def compile_for_hosts() -> None:
-    """Compile now what hosts will need, so that nothing that has a deadline waits for it.
-
-    Raises:
-        NativeFramesError: as ``native_frames``.
-    """
+    """Compile now what hosts will need, so that nothing that has a deadline waits for it."""
     native_frames()
 
 
@@ -171,12 +163,7 @@ class _Receiving(Structure):
 class NativeArriving:
     """Room for what one system call receives; see ``Arriving``.
 
-    Args:
-        frames: the native code.
-        descriptor: of a socket that does not block.
-        messages: how many at most, up to 64.
-        longest: bytes of the longest message.
-        cut: whether messages may have many frames, which the kernel tells.
+    `longest`: bytes of the longest message.
     """
 
     def __init__(
@@ -250,10 +237,8 @@ class Sifted(NamedTuple):
 class SumSieve:
     """Takes the sums of a block out of batches.
 
-    Args:
-        frames: the native code.
-        vertices: uint32[Q], the vertices whose sums are awaited.
-        counts: uint32[Q], the contributions each sum must have.
+    `vertices`: uint32[Q], the vertices whose sums are awaited. `counts`: uint32[Q], the
+    contributions each sum must have.
     """
 
     def __init__(
@@ -282,11 +267,8 @@ class SumSieve:
     ) -> None:
         """Begin with a fragment.
 
-        Args:
-            session: what the frames must carry.
-            place: the round, the block and the word of the fragment.
-            awaited: uint8[Q], 1 for each sum that may be taken; 0 as soon as it was.
-            payloads: uint8[Q · 4 W], where they go.
+        `awaited`: uint8[Q], 1 for each sum that may be taken; 0 as soon as it was. `payloads`:
+        uint8[Q · 4 W], where they go.
         """
         round_number, block, fragment = place
         self._sieve.round = session_and_round(session, round_number)
@@ -374,16 +356,6 @@ class _RowSieve(Structure):
 class RowSieve:
     """What is plainly right in a round.
 
-    Args:
-        arrays: where it goes.
-        row_bytes: of a row on the wire.
-        payload_bytes: of rows in a full frame.
-        receiver: this worker.
-        round_number: what the frames must carry,
-        mark: and that,
-        protocol: and the number of the protocol.
-        group: frames that are acknowledged together.
-
     Attributes:
         heard: uint8[W], of whom something was taken since this was set to 0.
     """
@@ -436,11 +408,7 @@ class RowSieve:
 
 
 class RowSifter:
-    """Takes rows out of batches.
-
-    Args:
-        frames: the native code.
-    """
+    """Takes rows out of batches."""
 
     def __init__(self, frames: NativeFrames) -> None:
         self._frames = frames
@@ -449,12 +417,7 @@ class RowSifter:
     def sift(self, batch: FrameBatch, sieves: Sequence[RowSieve]) -> Sequence[int]:
         """Take what can be taken of a batch.
 
-        Args:
-            batch: what has come.
-            sieves: of the rounds that are open.
-
-        Returns:
-            The frames that somebody has to look at.
+        Returns the frames that somebody has to look at.
         """
         if batch is not self._batch:
             self._batch = batch

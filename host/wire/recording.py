@@ -27,24 +27,13 @@ _BILLION = 1_000_000_000
 
 
 def begin_recording(path: Path) -> None:
-    """Make a file without frames, to which a ``Recording`` adds some.
-
-    Raises:
-        OSError: it is there already, or cannot be written.
-    """
+    """Make a file without frames, to which a ``Recording`` adds some."""
     with path.open("xb") as file:
         file.write(_FILE_HEADER)
 
 
 class Recording:
-    """Adds frames to a file that ``begin_recording`` has made.
-
-    Args:
-        path: the file.
-
-    Raises:
-        WriteError: it cannot be written.
-    """
+    """Adds frames to a file that ``begin_recording`` has made."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -53,11 +42,7 @@ class Recording:
             self._end = os.fstat(self._file).st_size
 
     def add(self, frames: Iterable[bytes | memoryview]) -> None:
-        """Add frames that pass now.
-
-        Raises:
-            WriteError: there is no room; the file ends with the last frame that is whole.
-        """
+        """Add frames that pass now."""
         seconds, part = divmod(time.time_ns(), _BILLION)
         pieces: list[bytes | memoryview] = []
         for frame in frames:
@@ -83,12 +68,7 @@ class Recording:
 
 
 class RecordingLink(Link):
-    """A link that is recorded, as a tap at the switch's end of a worker's link would see it.
-
-    Args:
-        link: the link.
-        recording: takes its frames.
-    """
+    """A link that is recorded, as a tap at the switch's end of a worker's link would see it."""
 
     def __init__(self, link: Link, recording: Recording) -> None:
         self._link = link
@@ -111,17 +91,7 @@ class RecordingLink(Link):
         self._link.send(frame)
 
     def send_rows(self, rows: FrameRows, first: int, count: int) -> None:
-        """Record some frames, and send them in their order.
-
-        Args:
-            rows: the frames.
-            first: the first of them that leaves.
-            count: how many leave.
-
-        Raises:
-            LinkError: the interface is gone or down.
-            WriteError: there is no room for them in the file.
-        """
+        """Record some frames, and send them in their order."""
         self._recording.add(rows.frame(place) for place in range(first, first + count))
         self._link.send_rows(rows, first, count)
 

@@ -28,9 +28,7 @@ class Trickle:
     def received(self, frames: int, now: float) -> None:
         """Take note of a batch.
 
-        Args:
-            frames: the number of its frames.
-            now: the time in seconds.
+        `now`: the time in seconds.
         """
         since, self._received_at = now - self._received_at, now
         self._frames = frames
@@ -40,11 +38,8 @@ class Trickle:
     def pause(self, now: float) -> float:
         """Return the seconds in which about as many frames arrive as a batch should have.
 
-        Args:
-            now: the time in seconds.
-
-        Returns:
-            0 after a large batch or a silence, where the next frame is not to be delayed.
+        `now`: the time in seconds. Returns 0 after a large batch or a silence, where the next frame
+        is not to be delayed.
         """
         if self._frames >= _TOGETHER or now - self._received_at >= _SILENCE:
             return 0.0
@@ -57,11 +52,8 @@ class Trickle:
     def gather(self, seconds: float) -> float:
         """Let frames gather where they trickle in.
 
-        Args:
-            seconds: how long the caller would wait for the first one.
-
-        Returns:
-            How long it may still wait, in seconds.
+        `seconds`: how long the caller would wait for the first one. Returns how long it may still
+        wait, in seconds.
         """
         pause = min(self.pause(time.monotonic()), seconds)
         if pause <= 0:

@@ -74,15 +74,7 @@ class Process(Protocol):
 
 
 class Child:
-    """A process with a log file; start, wait until ready, stop. A context manager.
-
-    Args:
-        name: what messages call it.
-        command: program and arguments.
-        log: file for its standard error (and output, unless it is piped).
-        pipe: give the parent its standard input and output.
-        environment: variables to set.
-    """
+    """A process with a log file; start, wait until ready, stop. A context manager."""
 
     def __init__(
         self,
@@ -101,12 +93,7 @@ class Child:
         self._process: Process | None = None
 
     def start(self) -> None:
-        """Start the process unless it runs.
-
-        Raises:
-            FabricError: the program does not exist.
-            WriteError: there is no room for its log.
-        """
+        """Start the process unless it runs."""
         if self._process is not None:
             return
         with self._open_log() as log:
@@ -185,12 +172,7 @@ class Child:
     def wait_until(self, ready: Callable[[], bool], seconds: float) -> None:
         """Poll until ``ready()``.
 
-        Args:
-            ready: tells whether the process is ready.
-            seconds: after which it must be.
-
-        Raises:
-            FabricError: it exited or was not ready in time; with the end of its log.
+        `seconds`: after which it must be.
         """
         deadline = time.monotonic() + seconds
         while not ready():
@@ -204,11 +186,7 @@ class Child:
             self.wait(_POLL_INTERVAL)
 
     def read_line(self) -> str:
-        """Return the line that it prints next; it must print no other before it is asked again.
-
-        Raises:
-            FabricError: it ended, or printed nothing in time; with the end of its log.
-        """
+        """Return the line that it prints next; it must print no other before it is asked again."""
         if not select.select([self.stdout], [], [], _ANSWER_SECONDS)[0]:
             raise FabricError(
                 f"{self.name} has not answered for {_ANSWER_SECONDS:g} s: {self.last_words()}"

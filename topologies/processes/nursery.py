@@ -51,11 +51,7 @@ class _ForkedProcess(ABC):
         return self._code
 
     def wait(self, timeout: float | None = None) -> int:
-        """Return the exit code.
-
-        Raises:
-            subprocess.TimeoutExpired: it still runs.
-        """
+        """Return the exit code."""
         if self._code is None:
             self._code = self._look(timeout)
         if self._code is None:
@@ -78,13 +74,7 @@ class _ForkedProcess(ABC):
 
 
 class Forked(_ForkedProcess):
-    """A process that a nursery forked.
-
-    Args:
-        pid: its process id.
-        status: where the nursery writes its exit code.
-        stdin, stdout: our ends of its standard input and output, if they are piped.
-    """
+    """A process that a nursery forked."""
 
     def __init__(
         self,
@@ -130,11 +120,9 @@ _NUMBER_BYTES = 32
 class Nursery:
     """A process that forks Python programs on request. A context manager.
 
-    Args:
-        preload: names of modules; the nursery is then a new process that imports them, while the
-            caller goes on. None: it is forked from this process, and has what this one has
-            imported; nothing may have started a thread or a parallel loop here before.
-        environment: variables that must be set before the import.
+    `preload`: names of modules; the nursery is then a new process that imports them, while the
+    caller goes on. None: it is forked from this process, and has what this one has imported;
+    nothing may have started a thread or a parallel loop here before.
     """
 
     def __init__(
@@ -145,11 +133,7 @@ class Nursery:
         self._running: _Running | None = None
 
     def start(self) -> None:
-        """Start the process unless it runs.
-
-        Raises:
-            WriteError: there is no room for its log.
-        """
+        """Start the process unless it runs."""
         if self._running is not None:
             return
         folder = Path(tempfile.gettempdir())
@@ -198,18 +182,7 @@ class Nursery:
     ) -> "ForkedChild":
         """Return a child that does what the command does, not yet started.
 
-        Args:
-            name: what messages call it.
-            command: as ``python_program`` makes it, or ``sys.executable``, ``-m``, a module and its
-                arguments.
-            log: file for its standard error (and output, unless it is piped).
-            pipe: give the caller its standard input and output.
-            environment: variables to set.
-            namespace: a network namespace to enter, such as ``/proc/PID/ns/net``.
-            folder: where it works; None: where the nursery was started.
-
-        Returns:
-            The child; ``start`` forks it.
+        `folder`: where it works; None: where the nursery was started.
         """
         return ForkedChild(
             self,
@@ -228,17 +201,7 @@ class Nursery:
         return module_of(command) is not None
 
     def fork(self, order: Mapping[str, object], files: Sequence[int]) -> int:
-        """Fork a child and return its process id.
-
-        Args:
-            order: a module and its arguments (``module``), variables (``environment``), and
-                where to work (``folder``) if it is not None.
-            files: its standard input, output and error, where its exit code is to be written,
-                and its network namespace if it has one of its own.
-
-        Raises:
-            FabricError: the nursery is gone, or could not import its modules.
-        """
+        """Fork a child and return its process id."""
         running = self._running
         if running is None:
             raise FabricError("The nursery has not been started, or was stopped.")
@@ -295,13 +258,7 @@ class _Running:
 
 
 class ForkedChild(Child):
-    """A child that a nursery forks.
-
-    Args:
-        nursery: what forks it.
-        name, command, log, pipe, environment, namespace, folder: as :meth:`Nursery.child`
-            takes them.
-    """
+    """A child that a nursery forks."""
 
     def __init__(
         self,
@@ -322,12 +279,7 @@ class ForkedChild(Child):
         self._folder = folder
 
     def start(self) -> None:
-        """Fork the process unless it runs.
-
-        Raises:
-            FabricError: the nursery is gone, or the namespace is.
-            WriteError: there is no room for its log.
-        """
+        """Fork the process unless it runs."""
         if self._process is not None:
             return
         order = {

@@ -35,14 +35,7 @@ def serve_forked(
     signals: Iterable[signal.Signals | int],
     environment: Mapping[str, str],
 ) -> NoReturn:
-    """Serve in a process that was just forked from its parent; never returns.
-
-    Args:
-        files: the socket of the orders, and the file for standard output and error.
-        parent: the process to end with.
-        signals: which ones to block; when this is called all are.
-        environment: variables to set.
-    """
+    """Serve in a process that was just forked from its parent; never returns."""
     try:
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
