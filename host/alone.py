@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from switchgnn.host.direct.frames import GROUP
 from switchgnn.host.direct.framing import Framing
-from switchgnn.host.direct.kinds import copies, fewest_rows
+from switchgnn.host.direct.kinds import copies
 from switchgnn.host.direct.schedule import EdgeChoice, count_rows
 from switchgnn.host.registry import HOST, HOST_PARTIAL
 from switchgnn.host.wire.header import BODY_AT
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import BoundaryEdges
+from switchgnn.planner.sending.between_hosts import fewest_rows
 
 # By the names of the transports.
 _WAYS: Mapping[str, EdgeChoice] = {HOST.name: copies, HOST_PARTIAL.name: fewest_rows}

@@ -28,10 +28,7 @@ _WAYS = ("up", "down")
 
 
 def metrics_place(place: tuple[str, int], worker: int) -> str:
-    """Return where a worker serves its metrics, as its task has it.
-
-    `place`: the address, and the port of worker 0; port 0: any that is free.
-    """
+    """Return where a worker serves its metrics; `place`: that of worker 0, port 0 for any."""
     host, port = place
     return f"{host}:{port and port + worker}"
 
@@ -94,17 +91,16 @@ class WorkerView:
             )
 
     def _of_exchange(self, exchange: InNetworkExchange) -> Iterator[Metric]:
-        standing = exchange.standing
-        yield self._one("rounds_total", "Exchanges that are complete.", standing.rounds)
-        yield self._one("blocks_total", "Fragments of blocks that are complete.", standing.blocks)
-        yield self._one("window_features", "Features that may be in flight.", standing.window)
-        yield self._one("exchanging", "Whether an exchange is under way.", standing.exchanging)
-        yield self._one(
-            "barrier_seconds_total", "Time in which others were not as far.", standing.waiting
-        )
+        status = exchange.status
+        yield self._one("rounds_total", "Completed exchanges.", status.rounds)
+        yield self._one("blocks_total", "Completed fragments of blocks.", status.blocks)
+        yield self._one("window_features", "Features that may be in flight.", status.window)
+        yield self._one("exchanging", "Whether an exchange is under way.", status.exchanging)
+        yield self._one("barrier_seconds_total", "Time spent waiting at barriers.", status.stalled)
         for name, count in asdict(exchange.tally).items():
-            words = name.replace("_", " ")
-            yield self._one(f"{name}_total", f"As the worker's tally counts: {words}.", count)
+            yield self._one(
+                f"{name}_total", f"The worker's counter: {name.replace('_', ' ')}.", count
+            )
 
     def _one(self, name: str, text: str, value: float) -> Metric:
         kind = MetricKind.COUNTER if name.endswith("_total") else MetricKind.GAUGE
@@ -114,7 +110,7 @@ class WorkerView:
 
 @contextmanager
 def serving_metrics(place: str, view: WorkerView) -> Iterator[None]:
-    """Serve what can be seen of a worker, as long as the block runs."""
+    """Serve a worker's metrics while the block runs."""
     if not place:
         yield
         return
@@ -126,8 +122,8 @@ def serving_metrics(place: str, view: WorkerView) -> Iterator[None]:
 def metric_values(view: WorkerView) -> dict[str, float]:
     """Return all values of a worker's metrics.
 
-    Returns each by its name without the words that all begin with, and the values of labels other.
-    Returns than the worker behind slashes, as ``link_bytes_total/up``.
+    Names lack the common prefix; values of labels other than the worker follow after slashes, as in
+    ``link_bytes_total/up``.
     """
     return {
         "/".join((metric.name.removeprefix(PREFIX), *labels[1:])): value
@@ -139,9 +135,9 @@ def metric_values(view: WorkerView) -> dict[str, float]:
 
 @contextmanager
 def telling_metrics(events: EventWriter, every: float, view: WorkerView) -> Iterator[None]:
-    """Tell the parent process what can be seen of a worker, as long as the block runs.
+    """Report a worker's metrics to the parent process while the block runs.
 
-    `every`: seconds between two events; there is one more at the end. 0: nobody asked for them.
+    `every`: seconds between two events, with one more at the end; 0: none at all.
     """
     if not every:
         yield
@@ -178,11 +174,7 @@ _MOST = 2.0**63
 
 
 def told_values(text: str, worker: int) -> dict[str, float]:
-    """Return the values of a worker's metrics, as ``metric_values`` does.
-
-    Returns each by its name; lines that are none of ours, or have no number that can be, are left
-    out.
-    """
+    """Parse a worker's metrics, as ``metric_values`` returns them; skip foreign lines."""
     found = {}
     for name, labels, value in _samples(text):
         if labels.pop(LABELS[0], None) != str(worker):

@@ -21,7 +21,6 @@ from switchgnn.host.direct.frames import PROTOCOL as DIRECT_PROTOCOL
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.kinds import (
     BinnedSchedule,
-    fewest_rows,
     read_binned_schedule,
     write_binned_schedule,
 )
@@ -47,6 +46,7 @@ from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.plan.files import read_manifest, read_worker_part
 from switchgnn.planner.plan.manifest import Manifest
 from switchgnn.planner.plan.plan import Plan, WorkerPart
+from switchgnn.planner.sending.between_hosts import fewest_rows
 
 _PROTOCOL_AT = ETHERNET_BYTES + 9
 # As many as an exchange over the switch keeps; later ones are lost, as in a full socket.
@@ -76,10 +76,7 @@ class SplitLink:
         self._protocol = protocol
 
     def receive(self, part: "PartLink", seconds: float) -> None:
-        """Receive frames for both parts.
-
-        `seconds`: how long to wait for a frame at most.
-        """
+        """Receive frames for both parts."""
         self.first.keep_what_is_left()
         self.second.keep_what_is_left()
         batch = self._link.receive_batch(seconds)

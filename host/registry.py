@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import TypedDict
 
@@ -16,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.host.direct.kinds import (
+    binned_schedules,
+    copy_schedules,
     open_binned,
-    write_binned_schedules,
-    write_copy_schedules,
-    write_partial_schedules,
+    partial_schedules,
+    write_schedules,
 )
 from switchgnn.host.direct.transport import open_direct
 from switchgnn.host.errors import TransportError
@@ -157,7 +159,7 @@ HOST = TransportKind(
     help="each worker sends copies to the others, as in BNS-GCN",
     open=open_direct,
     strategies=_PARTITION_ONLY,
-    write_schedules=write_copy_schedules,
+    write_schedules=partial(write_schedules, choose=copy_schedules),
     samples=True,
 )
 HOST_PARTIAL = TransportKind(
@@ -166,7 +168,7 @@ HOST_PARTIAL = TransportKind(
     help="copies or partial sums between workers, whichever are fewer",
     open=open_direct,
     strategies=_PARTITION_ONLY,
-    write_schedules=write_partial_schedules,
+    write_schedules=partial(write_schedules, choose=partial_schedules),
 )
 G3 = TransportKind(
     name="g3",
@@ -175,7 +177,7 @@ G3 = TransportKind(
     open=open_binned,
     strategies=_PARTITION_ONLY,
     partition="g3",
-    write_schedules=write_binned_schedules,
+    write_schedules=partial(write_schedules, choose=binned_schedules),
 )
 STRAWMAN = TransportKind(
     name="strawman",

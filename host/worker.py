@@ -32,10 +32,7 @@ from switchgnn.planner.plan.manifest import Manifest
 
 
 def features_of_round(features: NDArray[np.float32], index: int) -> NDArray[np.float32]:
-    """Return the features of the round with this index, from 0.
-
-    `features`: float32[n, F].
-    """
+    """Return the features of the round with this index, from 0. `features`: float32[n, F]."""
     scale = np.float32((-1) ** index * (1 + index / 4))
     return np.ascontiguousarray(np.roll(features, index, axis=1) * scale)
 

@@ -40,8 +40,6 @@ _LONGEST_WAIT = 1.0
 class Round:
     """One round of one worker.
 
-    `mark`: 32 bits in which all workers must agree.
-
     Attributes:
         outgoing: the rows for the others, as far as they were given.
         incoming: the rows of the others.

@@ -270,10 +270,7 @@ def data_frames(
     mark: int,
     asking: NDArray[np.bool_],
 ) -> FrameRows:
-    """Pack the frames.
-
-    `asking`: bool[S], which frames want an acknowledgement.
-    """
+    """Pack the frames. `asking`: bool[S], which frames want an acknowledgement."""
     runs, size = outgoing.runs, len(order.peer)
     frames = np.zeros((size, BODY_AT + runs.payload_bytes), dtype=np.uint8)
     if not size:

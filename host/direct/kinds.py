@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The schedules of `g3`: the copies of `host`, in the order in which they are computed.
+"""The schedules of `host`, `host-partial` and `g3`, and the transport `g3`.
 
-Which rows travel, and how many, is as with `host`. But the rows of a pair are numbered as they
-become ready, forward and backward, so that a bin's rows fill whole groups of frames.
+The rows of `g3` are those of `host`, but the rows of a pair are numbered as they become ready,
+forward and backward, so that a bin's rows fill whole groups of frames.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +25,6 @@ from switchgnn.host.direct.schedule import (
     direct_schedules,
     read_schedule,
     write_schedule,
-    write_schedules,
 )
 from switchgnn.host.direct.transport import DirectTransport, open_direct_link
 from switchgnn.host.pace import Pace
@@ -55,19 +54,28 @@ def copy_schedules(
         One schedule per worker.
 
     Raises:
-        ScheduleError: as ``direct_schedules``.
+        ScheduleError: too many workers, or an assignment that does not fit.
     """
     return direct_schedules(graph, assignment, workers, choose=copies)
 
 
-def write_copy_schedules(
-    graph: Graph, assignment: NDArray[np.int32], paths: Sequence[Path]
-) -> None:
-    """Write the schedules of `host`.
+def partial_schedules(
+    graph: Graph, assignment: NDArray[np.int32], workers: int
+) -> tuple[DirectSchedule, ...]:
+    """Make the schedules of `host-partial`: copies or partial sums, whichever are fewer.
 
-    `assignment`: int32[V], the worker of each vertex.
+    Args:
+        graph: with V vertices.
+        assignment: int32[V], the worker of each vertex.
+        workers: their number.
+
+    Returns:
+        One schedule per worker.
+
+    Raises:
+        ScheduleError: too many workers, or an assignment that does not fit.
     """
-    write_schedules(copy_schedules(graph, assignment, len(paths)), paths)
+    return direct_schedules(graph, assignment, workers, choose=fewest_rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +84,7 @@ class BinnedSchedule:
 
     Attributes:
         forward: a copy of a row for each worker that needs it.
-        backward: what those workers add up for it; the transpose of `forward`, with the rows
+        backward: the sums of those workers for it; the transpose of `forward`, with the rows
             of each pair in another order.
     """
 
@@ -98,7 +106,7 @@ def binned_schedules(
         Both directions of each worker.
 
     Raises:
-        ScheduleError: as ``direct_schedules``.
+        ScheduleError: too many workers, or an assignment that does not fit.
     """
     check_workers(graph, assignment, workers)
     boundary = boundary_edges(graph, assignment)
@@ -112,16 +120,74 @@ def binned_schedules(
     return tuple(map(BinnedSchedule, forward, backward))
 
 
+def _turns(
+    graph: Graph, assignment: NDArray[np.int32], workers: int, boundary: BoundaryEdges
+) -> NDArray[np.int64]:
+    """int64[V], when each vertex is computed by its worker."""
+    source, destination = graph.edges()
+    stays = assignment[source] == assignment[destination]
+    ends, home = np.stack([source[stays], destination[stays]]), assignment[source[stays]]
+    remote = np.zeros(graph.vertices, dtype=np.bool_)
+    remote[boundary.vertices()] = True
+    turn = np.zeros(graph.vertices, dtype=np.int64)
+    for worker in range(workers):
+        vertices = np.flatnonzero(assignment == worker)
+        edges = np.searchsorted(vertices, ends[:, home == worker])
+        turn[vertices[visit_order(edges, remote[vertices])]] = np.arange(len(vertices))
+    return turn
+
+
+# One of the functions above, such as ``copy_schedules``.
+ScheduleChoice = Callable[
+    [Graph, NDArray[np.int32], int], Sequence[DirectSchedule | BinnedSchedule]
+]
+
+
+def write_schedules(
+    graph: Graph, assignment: NDArray[np.int32], paths: Sequence[Path], *, choose: ScheduleChoice
+) -> None:
+    """Write the schedules that ``choose`` makes; ``paths``: one per worker."""
+    for schedule, path in zip(choose(graph, assignment, len(paths)), paths, strict=True):
+        if isinstance(schedule, BinnedSchedule):
+            write_binned_schedule(schedule, path)
+        else:
+            write_schedule(schedule, path)
+
+
+def write_binned_schedule(schedule: BinnedSchedule, path: Path) -> None:
+    """Write one worker's schedules, the backward one to ``backward_file(path)``.
+
+    Raises:
+        ScheduleError: they cannot be written.
+    """
+    write_schedule(schedule.forward, path)
+    write_schedule(schedule.backward, backward_file(path))
+
+
+def read_binned_schedule(path: Path) -> BinnedSchedule:
+    """Read what ``write_binned_schedule`` wrote.
+
+    Raises:
+        ScheduleError: the files do not exist or are damaged.
+    """
+    return BinnedSchedule(read_schedule(path), read_schedule(backward_file(path)))
+
+
+def backward_file(path: Path) -> Path:
+    """Return the file of the backward schedule, next to the forward one."""
+    return path.with_name(f"{path.stem}-backward{path.suffix}")
+
+
 class BinnedTransport(DirectTransport):
-    """One worker of `g3`: rows leave bin by bin, while those of other bins are computed.
+    """One worker of `g3`: rows are sent bin by bin while other bins are computed.
 
     Args:
         schedule: this worker's part of both directions.
         link: an open link; see ``DirectTransport``.
-        stations: where the workers are.
+        stations: the addresses of the workers.
         pace: bounds on sending and waiting.
-        sampling: refused if it is anything but all rows.
-        framing: what a frame carries.
+        sampling: must be that of all rows.
+        framing: the content of a frame.
 
     Raises:
         DirectError: stations for another number of workers, or sampling.
@@ -150,103 +216,10 @@ class BinnedTransport(DirectTransport):
 
 @contextmanager
 def open_binned(end: WorkerEnd) -> Iterator[BinnedTransport]:
-    """Open the transport `g3`.
-
-    Yields the transport; its link is closed at the end.
-    """
+    """Open the transport `g3`."""
     schedule = read_binned_schedule(end.schedule_file())
     sampling, framing = Sampling(end.sampling, end.seed), Framing.parse(end.mtu)
     with open_direct_link(end, framing) as link:
         yield BinnedTransport(
             schedule, link, end.stations, pace=end.pace, sampling=sampling, framing=framing
         )
-
-
-def write_binned_schedules(
-    graph: Graph, assignment: NDArray[np.int32], paths: Sequence[Path]
-) -> None:
-    """Write the schedules of `g3`, those of the way back into files beside the others.
-
-    `assignment`: int32[V], the worker of each vertex.
-    """
-    for schedule, path in zip(binned_schedules(graph, assignment, len(paths)), paths, strict=True):
-        write_binned_schedule(schedule, path)
-
-
-def write_binned_schedule(schedule: BinnedSchedule, path: Path) -> None:
-    """Write one worker's schedules, backward into a file beside the other.
-
-    Raises:
-        ScheduleError: they cannot be written.
-    """
-    write_schedule(schedule.forward, path)
-    write_schedule(schedule.backward, backward_file(path))
-
-
-def read_binned_schedule(path: Path) -> BinnedSchedule:
-    """Read what ``write_binned_schedule`` wrote.
-
-    Raises:
-        ScheduleError: no such files, or something else in them.
-    """
-    return BinnedSchedule(read_schedule(path), read_schedule(backward_file(path)))
-
-
-def backward_file(path: Path) -> Path:
-    """Return the file beside a schedule's, which holds that of the way back."""
-    return path.with_name(f"{path.stem}-backward{path.suffix}")
-
-
-def _turns(
-    graph: Graph, assignment: NDArray[np.int32], workers: int, boundary: BoundaryEdges
-) -> NDArray[np.int64]:
-    """int64[V], when each vertex is computed by its worker."""
-    source, destination = graph.edges()
-    stays = assignment[source] == assignment[destination]
-    ends, home = np.stack([source[stays], destination[stays]]), assignment[source[stays]]
-    remote = np.zeros(graph.vertices, dtype=np.bool_)
-    remote[boundary.vertices()] = True
-    turn = np.zeros(graph.vertices, dtype=np.int64)
-    for worker in range(workers):
-        vertices = np.flatnonzero(assignment == worker)
-        edges = np.searchsorted(vertices, ends[:, home == worker])
-        turn[vertices[visit_order(edges, remote[vertices])]] = np.arange(len(vertices))
-    return turn
-
-
-__all__ = ["fewest_rows", "partial_schedules", "write_partial_schedules"]
-
-
-def partial_schedules(
-    graph: Graph, assignment: NDArray[np.int32], workers: int
-) -> tuple[DirectSchedule, ...]:
-    """Make the schedules of `host-partial`.
-
-    Args:
-        graph: with V vertices.
-        assignment: int32[V], the worker of each vertex.
-        workers: their number.
-
-    Returns:
-        One schedule per worker.
-
-    Raises:
-        ScheduleError: as ``direct_schedules``.
-    """
-    return direct_schedules(graph, assignment, workers, choose=fewest_rows)
-
-
-def write_partial_schedules(
-    graph: Graph, assignment: NDArray[np.int32], paths: Sequence[Path]
-) -> None:
-    """Write the schedules of `host-partial`.
-
-    Args:
-        graph: with V vertices.
-        assignment: int32[V], the worker of each vertex.
-        paths: one file per worker.
-
-    Raises:
-        ScheduleError: as ``direct_schedules``, or a file cannot be written.
-    """
-    write_schedules(partial_schedules(graph, assignment, len(paths)), paths)

@@ -77,10 +77,7 @@ class Sample:
 def sample_rows(
     sampling: Sampling, epoch: int, worker: int, indptr: NDArray[np.int64], *, outgoing: bool
 ) -> Sample:
-    """Draw the rows of one side.
-
-    `indptr`: int64[W + 1], the rows of each other worker.
-    """
+    """Draw the rows of one side. `indptr`: int64[W + 1], the rows of each other worker."""
     places, scales, sizes = [], [], []
     for peer, rows in enumerate(np.diff(indptr).tolist()):
         pair = (worker, peer) if outgoing else (peer, worker)

@@ -8,7 +8,7 @@ all in which `host` and `host-partial` differ.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -160,10 +160,7 @@ def direct_schedules(
 
 
 def check_workers(graph: Graph, assignment: NDArray[np.int32], workers: int) -> None:
-    """Refuse what no schedule can be made for.
-
-    `assignment`: int32[V], the worker of each vertex.
-    """
+    """Refuse what no schedule can be made for."""
     if not 1 <= workers <= MOST_WORKERS:
         raise ScheduleError(f"Between 1 and {MOST_WORKERS} workers can exchange, not {workers}.")
     if assignment.shape != (graph.vertices,) or np.any((assignment < 0) | (assignment >= workers)):
@@ -357,12 +354,6 @@ def write_schedule(schedule: DirectSchedule, path: str | Path) -> None:
     except OSError as error:
         why = why_not_written(error, Path(path))
         raise ScheduleError(f"Cannot write {path}: {why}.") from error
-
-
-def write_schedules(schedules: Sequence[DirectSchedule], paths: Sequence[Path]) -> None:
-    """Write the schedules of all workers, each into its file."""
-    for schedule, path in zip(schedules, paths, strict=True):
-        write_schedule(schedule, path)
 
 
 def read_schedule(path: str | Path) -> DirectSchedule:

@@ -46,10 +46,7 @@ class Side:
 
 
 def make_side(worker: int, send: RowSums, sent: Sample, add: RowSums, awaited: Sample) -> Side:
-    """Put a schedule and its samples together.
-
-    Returns what the worker does in every round of that direction.
-    """
+    """Put a schedule and its samples together."""
     drawn = send.rows(sent.place)
     arrival = np.full(add.width, -1, dtype=np.int64)
     arrival[awaited.place] = np.arange(len(awaited.place))

@@ -258,10 +258,7 @@ class DirectTransport:
 
 @contextmanager
 def open_direct(end: WorkerEnd) -> Iterator[DirectTransport]:
-    """Open a transport between hosts, as the worker's schedule says.
-
-    Yields the transport; its link is closed at the end.
-    """
+    """Open a transport between hosts, as the worker's schedule says."""
     schedule = read_schedule(end.schedule_file())
     sampling, framing = Sampling(end.sampling, end.seed), Framing.parse(end.mtu)
     with open_direct_link(end, framing) as link:

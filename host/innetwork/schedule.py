@@ -32,11 +32,11 @@ _ROUND = HEADER_AT + 18
 
 
 class FeatureFrames:
-    """The FEATURE frames of one worker in one block.
+    """The FEATURE frames of one worker in one block, S of them.
 
     `sources`: uint32[S], Src_id of each frame in send order. `count`: rows that each frame adds up,
-    uint16[S] or one number for all. `destinations`: Dst_id of each frame, uint32[S] or one number
-    for all: the vertex that a partial sum is for, otherwise 0.
+    uint16[S] or one number for all. `destinations`: Dst_id, uint32[S] or one number for all: the
+    vertex of a partial sum, otherwise 0. The switch acknowledges `group_size` features together.
     """
 
     def __init__(
@@ -75,8 +75,9 @@ class FeatureFrames:
     def fill(self, round_number: int, fragment: int, lanes: NDArray[np.int32]) -> FrameRows:
         """Write round, fragment, payloads and checksums.
 
-        `lanes`: int32[S, W], the slice of each source's fixed-point feature or sum, as wide as the
-        fragment is. Returns the frames, as they are until the next call for this width.
+        `fragment`: its word, see `fragment_words`. `lanes`: int32[S, W], the slice of each source's
+        fixed-point feature or sum, as wide as the fragment. The frames are valid until the next
+        call for this width.
         """
         size, width = lanes.shape
         frames = self._of_width.get(width)
@@ -134,11 +135,10 @@ class BlockSchedule:
     neighbour_owner: dict[int, int]
 
     def payloads(self, lanes: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return what each frame carries: a row as it is, or the sum of several.
+        """Return int32[S, W], the content of each frame in send order: a row or the sum of several.
 
-        Sums wrap modulo 2^32 like the switch's; those of a block that is complete cannot.
-
-        `lanes`: int32[n, W], one row per vertex of the worker. Returns int32[S, W], in send order.
+        Sums wrap modulo 2^32 like the switch's; those of a complete block cannot. `lanes`: int32[n,
+        W].
         """
         rows = lanes[self.send_row]
         starts = self.send_row_indptr[:-1]

@@ -47,10 +47,7 @@ def ipv4_envelope(
     protocol: int = PROTOCOL,
     ecn: int = ECN_CAPABLE,
 ) -> bytes:
-    """Return the Ethernet and IPv4 header (34 bytes) for a packet of this size.
-
-    Returns 34 bytes.
-    """
+    """Return the Ethernet and IPv4 header (34 bytes) for a packet of this size."""
     ethernet = _mac_bytes(receiver.mac) + _mac_bytes(sender.mac) + ETHERTYPE_IPV4.to_bytes(2, "big")
     fields = (
         *(0x45, ecn, _IPV4.size + packet_bytes, 0, 0, _TIME_TO_LIVE, protocol, 0),

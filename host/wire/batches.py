@@ -74,10 +74,7 @@ class FrameBatch:
 
 
 def new_batch(frames: int, longest: int) -> FrameBatch:
-    """Return an empty batch.
-
-    `longest`: bytes of the longest frame.
-    """
+    """Return an empty batch."""
     room = np.zeros(frames * longest, dtype=np.uint8)
     begins = np.arange(frames, dtype=np.uint32) * np.uint32(longest)
     return FrameBatch(room, begins, np.zeros(frames, dtype=np.uint32))
@@ -101,10 +98,7 @@ class Arriving(Protocol):
 
 
 class PlainArriving:
-    """Room for frames that one system call receives, one in each message.
-
-    `longest`: bytes of the longest frame.
-    """
+    """Room for frames that one system call receives, one in each message."""
 
     def __init__(self, descriptor: int, frames: int, longest: int) -> None:
         self.batch = new_batch(frames, longest)
@@ -177,10 +171,7 @@ class FrameRows:
         return whole - self._lacking[end] + self._lacking[begin]
 
     def send(self, descriptor: int, first: int, count: int) -> int:
-        """Send some of them, without waiting.
-
-        Returns how many have left, at least one.
-        """
+        """Send some of them, without waiting. Returns how many have left, at least one."""
         address = self._address + first * _MESSAGE.itemsize
         sent = _LIBC.sendmmsg(descriptor, address, count, _NO_FLAGS)
         if sent < 0:

@@ -161,10 +161,7 @@ class _Receiving(Structure):
 
 
 class NativeArriving:
-    """Room for what one system call receives; see ``Arriving``.
-
-    `longest`: bytes of the longest message.
-    """
+    """Room for what one system call receives; see ``Arriving``."""
 
     def __init__(
         self, frames: NativeFrames, descriptor: int, messages: int, longest: int, *, cut: bool
@@ -415,10 +412,7 @@ class RowSifter:
         self._batch: FrameBatch | None = None
 
     def sift(self, batch: FrameBatch, sieves: Sequence[RowSieve]) -> Sequence[int]:
-        """Take what can be taken of a batch.
-
-        Returns the frames that somebody has to look at.
-        """
+        """Take what can be taken of a batch. Returns the frames that somebody has to look at."""
         if batch is not self._batch:
             self._batch = batch
             self._where = Arrived.of(batch)

@@ -26,10 +26,7 @@ class Trickle:
         self._received_at = float("-inf")
 
     def received(self, frames: int, now: float) -> None:
-        """Take note of a batch.
-
-        `now`: the time in seconds.
-        """
+        """Take note of a batch."""
         since, self._received_at = now - self._received_at, now
         self._frames = frames
         if since < _SILENCE:

@@ -118,7 +118,9 @@ def test_a_fetched_feature_makes_the_others_due(receiver):
         header.src_id for header in receiver._endpoint.link.sent if header.kind is Kind.FETCH
     )
     frame = ADDRESSES.frame(Header(kind=Kind.FEATURE, src_id=source, resend=True).pack(bytes(128)))
-    assert receiver.take_feature(Header(kind=Kind.FEATURE, src_id=source), memoryview(frame), 17.0)
+    assert receiver.take_feature(
+        Header(kind=Kind.FEATURE, src_id=source, resend=True), memoryview(frame), 17.0
+    )
     assert receiver.next_timer(17.0) <= TIMEOUT + STEP
 
 

@@ -170,10 +170,7 @@ class Child:
             return None
 
     def wait_until(self, ready: Callable[[], bool], seconds: float) -> None:
-        """Poll until ``ready()``.
-
-        `seconds`: after which it must be.
-        """
+        """Poll until ``ready()``. `seconds`: after which it must be."""
         deadline = time.monotonic() + seconds
         while not ready():
             code = self.exit_code()

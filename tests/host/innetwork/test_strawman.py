@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import switchgnn.host.innetwork.strawman as strawman
 from switchgnn.host.innetwork.barrier import Barrier, Meeting
 from switchgnn.host.innetwork.endpoint import new_endpoint
 from switchgnn.host.innetwork.errors import PlanMismatchError
@@ -245,7 +244,7 @@ class Alone:
         frame = memoryview(bytes(BODY_AT) + bytes_of(np.full(32, value)))
         take = {
             Kind.SUM: self.receiver.take_sum,
-            Kind.FEATURE: self.receiver.take_overflow,
+            Kind.FEATURE: self.receiver.take_feature,
         }[kind]
         return take(header, frame, 1.0)
 
@@ -336,13 +335,13 @@ def test_plans_are_not_confused(graph):
 class CountsTwice(PartReceiver):
     """Adds an overflowed feature as often as it comes."""
 
-    def take_overflow(self, header, frame, now):
+    def take_feature(self, header, frame, now):
         place = self._schedule.receive_place[header.dst_id]
         if header.src_id in self._overflowed.get(place, ()):
-            part, more = self._parts[place], strawman._lanes(header, frame)
+            part, more = self._parts[place], self._lanes_of(frame)
             self._parts[place] = replace(part, lanes=part.lanes + more)
             return True
-        return super().take_overflow(header, frame, now)
+        return super().take_feature(header, frame, now)
 
 
 @pytest.mark.parametrize(("receiver", "total"), [(PartReceiver, 111), (CountsTwice, 112)])

@@ -54,7 +54,7 @@ def test_workers_with_features_of_different_widths_are_told(graph, rounds):
     for thread in threads:
         thread.join(seconds_here(60))
     worker, sentence = told(team.errors)
-    assert f"behind block 1, fragment 0, worker {1 - worker} goes on" in sentence
+    assert f"block 1, fragment 0, worker {1 - worker} goes on" in sentence
 
 
 def aggregate(team, worker, features):
@@ -70,7 +70,7 @@ def test_a_worker_that_leaves_rounds_out_is_refused(graph):
     team.exchanges[1]._round = 9
     team.aggregate(random_features(graph, 4))
     assert isinstance(team.errors[1], RoundMismatchError)
-    assert "the switch, which stands in round 2: workers that" in str(team.errors[1])
+    assert "the switch, which is in round 2: workers that" in str(team.errors[1])
     assert "--new-session" in str(team.errors[1])
 
 
