@@ -35,15 +35,14 @@ def metrics_place(place: tuple[str, int], worker: int) -> str:
 
 @dataclass(frozen=True)
 class WorkerView:
-    """What can be seen of a worker.
+    """The observable state of a worker.
 
     Attributes:
-        worker: its number.
-        traffic: returns what has passed its link.
-        exchange: its exchange over the switch; None where hosts exchange alone.
-        seconds: returns the seconds of exchanges, and those of them in which the worker could do
-            nothing else; None where nobody measures them.
-        injected: returns the faults on its link by way; none are on a sound link.
+        traffic: returns the traffic of its link.
+        exchange: its exchange over the switch; None if hosts exchange alone.
+        seconds: returns the seconds of exchanges, and those of them without computation; None if
+            they are not measured.
+        injected: returns the faults on its link by direction.
     """
 
     worker: int
@@ -53,7 +52,7 @@ class WorkerView:
     injected: Callable[[], Mapping[str, FaultCounts]] | None = None
 
     def metrics(self) -> Iterator[Metric]:
-        """Yield what is known now."""
+        """Yield the current values."""
         traffic = self.traffic()
         ways = ((traffic.frames_up, traffic.bytes_up), (traffic.frames_down, traffic.bytes_down))
         for place, what in enumerate(("frames", "bytes")):

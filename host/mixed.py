@@ -19,11 +19,7 @@ from numpy.typing import NDArray
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.host.direct.frames import PROTOCOL as DIRECT_PROTOCOL
 from switchgnn.host.direct.framing import Framing
-from switchgnn.host.direct.kinds import (
-    BinnedSchedule,
-    read_binned_schedule,
-    write_binned_schedule,
-)
+from switchgnn.host.direct.kinds import BinnedSchedule, read_binned_schedule, write_binned_schedule
 from switchgnn.host.direct.schedule import DirectSchedule, check_workers, cut_schedules
 from switchgnn.host.direct.tally import DirectTally
 from switchgnn.host.direct.transport import DirectTransport
@@ -39,7 +35,7 @@ from switchgnn.host.innetwork.transport import (
 from switchgnn.host.transport import NO_TRAFFIC, WorkerEnd, add_traffic, check_rows
 from switchgnn.host.wire.batches import FrameBatch, FrameRows
 from switchgnn.host.wire.header import ETHERNET_BYTES, PROTOCOL, feature_frame_bytes
-from switchgnn.host.wire.link import Link, Traffic, check_packets_fit
+from switchgnn.host.wire.link import Link, Traffic, WrappedLink, check_packets_fit
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
@@ -60,13 +56,9 @@ Meanwhile = Callable[[], float]
 
 
 class SplitLink:
-    """Shares a link between two exchanges.
+    """Shares a link between two exchanges, `first` and `second`.
 
-    `protocol`: the IPv4 protocol of the second exchange. The first one gets everything else.
-
-    Attributes:
-        first: the link of the first exchange.
-        second: that of the second one.
+    `protocol`: the IPv4 protocol of the second one. The first one gets all other frames.
     """
 
     def __init__(self, link: Link, protocol: int, clock: Clock = SYSTEM_CLOCK) -> None:
@@ -76,7 +68,7 @@ class SplitLink:
         self._protocol = protocol
 
     def receive(self, part: "PartLink", seconds: float) -> None:
-        """Receive frames for both parts."""
+        """Receive frames for both parts, waiting at most ``seconds``."""
         self.first.keep_what_is_left()
         self.second.keep_what_is_left()
         batch = self._link.receive_batch(seconds)
@@ -89,7 +81,7 @@ class SplitLink:
                 each.take(batch, places, now=each is part)
 
     def _of_second(self, batch: FrameBatch) -> NDArray[np.bool_]:
-        """Return which of a batch's frames are the second part's."""
+        """Return which frames of a batch belong to the second part."""
         begins = batch.begins[batch.first : batch.count].astype(np.int64)
         whole = batch.sizes[batch.first : batch.count] > _PROTOCOL_AT
         protocol = batch.room[np.where(whole, begins + _PROTOCOL_AT, 0)]
@@ -97,18 +89,18 @@ class SplitLink:
         return own
 
 
-class PartLink(Link):
-    """What one exchange sees of a shared link: all that is sent, and its own frames that arrive.
+class PartLink(WrappedLink):
+    """One exchange's view of a shared link.
 
     Attributes:
-        meanwhile: called while a frame is waited for; lets the other exchange go on, and returns
-            for how many seconds it has nothing to do unless a frame comes. None: nothing is done.
+        meanwhile: called while waiting for a frame, to let the other exchange continue; returns the
+            seconds without anything to do for it. None: nothing is called.
     """
 
     def __init__(self, split: SplitLink, link: Link, clock: Clock) -> None:
+        super().__init__(link)
         self.meanwhile: Meanwhile | None = None
         self._split = split
-        self._link = link
         self._clock = clock
         self._next_turn = float("-inf")
         # Frames to be handed out next: in the room of the link below, or in our own.
@@ -119,23 +111,9 @@ class PartLink(Link):
         self._kept_frames = 0
 
     @property
-    def name(self) -> str:
-        """What the link is attached to, for messages."""
-        return self._link.name
-
-    @property
-    def traffic(self) -> Traffic:
-        """What has passed the shared link, for both exchanges."""
-        return self._link.traffic
-
-    @property
     def ready(self) -> bool:
         """Whether a frame is here."""
         return self._batch is not None or bool(self._kept)
-
-    def send(self, frame: bytes | memoryview) -> None:
-        """Send one frame; waits while the link is full."""
-        self._link.send(frame)
 
     def send_rows(self, rows: FrameRows, first: int, count: int) -> None:
         """Send some frames in their order; waits while the link is full."""
@@ -160,7 +138,7 @@ class PartLink(Link):
         """Do nothing: the shared link is not closed with one part of it."""
 
     def take(self, batch: FrameBatch, places: NDArray[np.int64], *, now: bool) -> None:
-        """Take frames of a batch."""
+        """Take some frames of a batch, now or for later."""
         if not now or self.ready:
             self._keep(batch, places)
             return
@@ -173,7 +151,7 @@ class PartLink(Link):
         self._batch = view
 
     def keep_what_is_left(self) -> None:
-        """Copy the frames that are still to be handed out: the room that they are in is reused."""
+        """Copy the frames that were not taken: their room is reused."""
         if self._batch is None or self._batch is not self._view:
             return
         batch, self._batch = self._batch, None
@@ -187,7 +165,7 @@ class PartLink(Link):
         self._kept.append((frames, batch.sizes[places]))
 
     def _next(self, seconds: float) -> FrameBatch | None:
-        """Return the batch that is handed out next, after waiting for it."""
+        """Return the next batch, after waiting for it."""
         if not self.ready:
             self._wait(seconds)
         if self._batch is None and self._kept:
@@ -210,7 +188,7 @@ class PartLink(Link):
                 return
 
     def _unpacked(self, frames: bytes, sizes: NDArray[np.uint32]) -> FrameBatch:
-        """Return frames that were kept, as a batch."""
+        """Return kept frames as a batch."""
         own = self._own
         if own is None or len(own.room) < len(frames) or len(own.sizes) < len(sizes):
             room = np.zeros(max(len(frames), _ROOM_BYTES), dtype=np.uint8)
@@ -224,7 +202,7 @@ class PartLink(Link):
 
 
 def _empty(room: NDArray[np.uint8], frames: int) -> FrameBatch:
-    """Return a batch without frames that has a place for some."""
+    """Return an empty batch for some frames."""
     begins, sizes = np.zeros((2, frames), dtype=np.uint32)
     return FrameBatch(room, begins, sizes)
 
@@ -232,9 +210,8 @@ def _empty(room: NDArray[np.uint8], frames: int) -> FrameBatch:
 class MixedTransport(InNetworkTransport):
     """Sums of a plan that leaves some destinations to the hosts.
 
-    A direction without blocks does not use the switch at all.
-
-    `hosts`: this worker's exchange with the other hosts, on ``split.second``.
+    A direction without blocks does not use the switch at all. `hosts` exchanges on
+    ``split.second``.
     """
 
     def __init__(
@@ -253,13 +230,13 @@ class MixedTransport(InNetworkTransport):
 
     @property
     def hosts_tally(self) -> DirectTally:
-        """What was counted between the hosts so far."""
+        """The counters of the exchange between hosts."""
         return self._hosts.tally
 
     def aggregate(self, rows: NDArray[np.float32], direction: Direction) -> NDArray[np.float32]:
         """Return float32[n, F]; see ``Transport``.
 
-        A sum of the switch is off by at most ``FixedPoint.error_bound()``; hosts add in float32.
+        Sums of the switch are off by at most ``FixedPoint.error_bound()``; hosts add in float32.
         """
         fixed, sums = self.aggregate_parts(rows, direction)
         sums += fixed.decode()
@@ -290,7 +267,7 @@ class MixedTransport(InNetworkTransport):
         return add_traffic(switch, self._hosts.expected_traffic(width, direction))
 
     def attend(self, until: Callable[[], bool]) -> None:
-        """Answer other hosts, which may have missed our last acknowledgements."""
+        """Answer other hosts that may have missed the last acknowledgements."""
         self._hosts.attend(until)
 
     def next_epoch(self) -> None:
@@ -305,18 +282,14 @@ class MixedTransport(InNetworkTransport):
         return len(self._manifest.direction(direction).block_numbers) > 0
 
     def _tend_hosts(self) -> float:
-        """Let the hosts' part go on while the other one waits for a frame."""
+        """Let the exchange between hosts continue while the other one waits for a frame."""
         pause = self._hosts.tend(arrived=self._arrivals.ready)
         return 0.0 if self._arrivals.ready else pause
 
 
 @contextmanager
 def open_switch(end: WorkerEnd, listeners: Listeners | None = None) -> Iterator[InNetworkTransport]:
-    """Open the transport `switch`, with the hosts' part where the plan leaves them something.
-
-    `listeners`: hear of the blocks of the switch; None: nobody does. Yields the transport; its link
-    is closed at the end.
-    """
+    """Open the transport `switch`, with an exchange between hosts if the plan needs one."""
     plan, listeners = end.plan_folder(), listeners or Listeners()
     part = read_worker_part(plan, end.worker)
     if not part.leaves_any:
@@ -341,7 +314,7 @@ def mixed_transport(
     *,
     listeners: Listeners,
 ) -> MixedTransport:
-    """Put both parts of a worker on one link."""
+    """Put both exchanges of a worker on one link."""
     split = SplitLink(link, DIRECT_PROTOCOL, end.clock)
     hosts = DirectTransport(
         schedule.forward,
@@ -357,7 +330,7 @@ def mixed_transport(
 
 
 def _check_schedule(part: WorkerPart, schedule: BinnedSchedule) -> None:
-    """Refuse a schedule that makes other sums than the plan leaves to the hosts."""
+    """Reject a schedule for other sums than those that the plan leaves to the hosts."""
     both: dict[Direction, DirectSchedule] = {
         Direction.FORWARD: schedule.forward,
         Direction.BACKWARD: schedule.backward,
@@ -380,10 +353,8 @@ def left_schedules(
 ) -> tuple[BinnedSchedule, ...]:
     """Make the schedules of the destinations that are left to the hosts.
 
-    Each direction has copies or partial sums, whichever are fewer, as `host-partial` has.
-
-    `assignment`: int32[V], the worker of each vertex. `left`: by direction bool[V], the
-    destinations.
+    Each direction has copies or partial sums, whichever are fewer, as in `host-partial`. `left`: by
+    direction bool[V], the destinations.
     """
     check_workers(graph, assignment, workers)
     boundary = boundary_edges(graph, assignment)
@@ -410,7 +381,7 @@ def _cut(
 
 
 def write_left_schedules(graph: Graph, plan: Plan, paths: Sequence[Path]) -> None:
-    """Write what hosts send for the destinations that a plan leaves to them."""
+    """Write the schedules of the destinations that a plan leaves to the hosts."""
     left = {direction: plan.left(direction) for direction in Direction}
     schedules = left_schedules(graph, plan.assignment, plan.manifest.workers, left)
     for schedule, path in zip(schedules, paths, strict=True):

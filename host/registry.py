@@ -84,7 +84,7 @@ LeftWriter = Callable[[Graph, Plan, Sequence[Path]], None]
 
 
 class FixedStrategies(TypedDict, total=False):
-    """Strategies that a transport's plan has, whatever the user asks for."""
+    """Strategies of a transport's plan that a user cannot choose."""
 
     blocks: str
     order: str
@@ -102,22 +102,20 @@ class TransportKind:
     """One way to get the sums over remote neighbours.
 
     Attributes:
-        name: what ``--transport`` and reports call it.
-        label: what plots call it.
+        name: the name in ``--transport`` and reports.
+        label: the name in plots.
         help: what it does, to follow its name.
         open: opens a worker's end; the link is closed with it.
-        program: what the switch adds features up with. Workers then read their part of its
-            plan. None: the switch only forwards frames between the hosts, or there is none.
+        program: the P4 program that adds features up; workers then read their part of its plan.
+            None: the switch only forwards frames between the hosts, or there is none.
         networked: whether there is a network; without one there is one worker.
-        strategies: strategies of the plan that replace those of the preset ``paper``, of which
-            a user chooses the partition alone; None: all that the user asks for counts.
-        partition: how the graph is cut unless the user asks for something; None: as for
-            ``--strategy``.
-        write_schedules: writes what each worker sends to each other worker; None where the
-            plan says it all.
-        write_left: writes what workers send each other for the destinations that a plan leaves to
-            the hosts; None where no plan leaves any.
-        samples: whether a share of the rows may travel in place of all.
+        strategies: strategies of the plan that replace those of the preset ``paper``; a user can
+            choose only the partition. None: the user's choices apply.
+        partition: the default partition; None: as for ``--strategy``.
+        write_schedules: writes the rows that workers send each other; None if the plan is enough.
+        write_left: writes the rows that workers send each other for the destinations that a plan
+            leaves to the hosts; None if no plan leaves any.
+        samples: whether a share of the rows may be sent instead of all.
     """
 
     name: str

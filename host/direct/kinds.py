@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.base.network import Station
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.outbox import visit_order
 from switchgnn.host.direct.sampling import Sampling
@@ -27,9 +26,7 @@ from switchgnn.host.direct.schedule import (
     write_schedule,
 )
 from switchgnn.host.direct.transport import DirectTransport, open_direct_link
-from switchgnn.host.pace import Pace
 from switchgnn.host.transport import WorkerEnd
-from switchgnn.host.wire.link import Link
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.sending.between_hosts import fewest_rows
@@ -179,39 +176,7 @@ def backward_file(path: Path) -> Path:
 
 
 class BinnedTransport(DirectTransport):
-    """One worker of `g3`: rows are sent bin by bin while other bins are computed.
-
-    Args:
-        schedule: this worker's part of both directions.
-        link: an open link; see ``DirectTransport``.
-        stations: the addresses of the workers.
-        pace: bounds on sending and waiting.
-        sampling: must be that of all rows.
-        framing: the content of a frame.
-
-    Raises:
-        DirectError: stations for another number of workers, or sampling.
-    """
-
-    def __init__(
-        self,
-        schedule: BinnedSchedule,
-        link: Link,
-        stations: tuple[Station, ...],
-        *,
-        pace: Pace | None = None,
-        sampling: Sampling,
-        framing: Framing,
-    ) -> None:
-        super().__init__(
-            schedule.forward,
-            link,
-            stations,
-            pace=pace,
-            backward=schedule.backward,
-            sampling=sampling,
-            framing=framing,
-        )
+    """One worker of `g3`: rows are sent bin by bin while other bins are computed."""
 
 
 @contextmanager
@@ -221,5 +186,11 @@ def open_binned(end: WorkerEnd) -> Iterator[BinnedTransport]:
     sampling, framing = Sampling(end.sampling, end.seed), Framing.parse(end.mtu)
     with open_direct_link(end, framing) as link:
         yield BinnedTransport(
-            schedule, link, end.stations, pace=end.pace, sampling=sampling, framing=framing
+            schedule.forward,
+            link,
+            end.stations,
+            pace=end.pace,
+            backward=schedule.backward,
+            sampling=sampling,
+            framing=framing,
         )

@@ -10,13 +10,7 @@ from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import BarrierError, ExchangeTimeoutError, InNetworkError
 from switchgnn.host.innetwork.refusals import Pulse, Refusals, SignsOfLife, where
 from switchgnn.host.innetwork.responder import Inbox, Packet
-from switchgnn.host.wire.header import (
-    OPENING_BLOCK,
-    SESSION_MASK,
-    BarrierBody,
-    Header,
-    Kind,
-)
+from switchgnn.host.wire.header import OPENING_BLOCK, SESSION_MASK, BarrierBody, Header, Kind
 
 
 class Meeting:

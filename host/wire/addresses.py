@@ -18,12 +18,7 @@ ECN_CAPABLE = 2
 
 @dataclass(frozen=True)
 class Addresses:
-    """Where a worker's packets come from and go to.
-
-    Attributes:
-        worker: the worker.
-        switch: the switch that it is connected to.
-    """
+    """Where a worker's packets come from and go to."""
 
     worker: Station
     switch: Station

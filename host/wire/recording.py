@@ -16,7 +16,7 @@ from pathlib import Path
 
 from switchgnn.base.full_disk import writing
 from switchgnn.host.wire.batches import FrameBatch, FrameRows
-from switchgnn.host.wire.link import Link, Traffic
+from switchgnn.host.wire.link import Link, WrappedLink
 
 # Nanoseconds, in the order of bytes of most machines; Ethernet.
 _FILE_HEADER = struct.pack("<IHHIIII", 0xA1B23C4D, 2, 4, 0, 0, 1 << 18, 1)
@@ -27,13 +27,13 @@ _BILLION = 1_000_000_000
 
 
 def begin_recording(path: Path) -> None:
-    """Make a file without frames, to which a ``Recording`` adds some."""
+    """Create a file without frames for a ``Recording``."""
     with path.open("xb") as file:
         file.write(_FILE_HEADER)
 
 
 class Recording:
-    """Adds frames to a file that ``begin_recording`` has made."""
+    """Appends frames to a file from ``begin_recording``."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -52,7 +52,7 @@ class Recording:
             self._write(b"".join(pieces))
 
     def _write(self, content: bytes) -> None:
-        # No buffer: what a process that is killed has not written would be lost.
+        # Unbuffered, so that nothing is lost if the process is killed.
         done = 0
         try:
             while done < len(content):
@@ -67,26 +67,16 @@ class Recording:
         os.close(self._file)
 
 
-class RecordingLink(Link):
-    """A link that is recorded, as a tap at the switch's end of a worker's link would see it."""
+class RecordingLink(WrappedLink):
+    """A recorded link, as a tap at the switch's end of a worker's link would see it."""
 
     def __init__(self, link: Link, recording: Recording) -> None:
-        self._link = link
+        super().__init__(link)
         self._recording = recording
-
-    @property
-    def name(self) -> str:
-        """What the link is attached to, for messages."""
-        return self._link.name
-
-    @property
-    def traffic(self) -> Traffic:
-        """What has passed since the link was opened."""
-        return self._link.traffic
 
     def send(self, frame: bytes | memoryview) -> None:
         """Record a frame, and send it."""
-        # First: an answer must not be older than its question.
+        # First, so that no answer is older than its question.
         self._recording.add((frame,))
         self._link.send(frame)
 
@@ -111,5 +101,5 @@ class RecordingLink(Link):
 
     def close(self) -> None:
         """Close the link and the file."""
-        self._link.close()
+        super().close()
         self._recording.close()
