@@ -11,25 +11,20 @@ from numpy.typing import NDArray
 
 from switchgnn.host.direct.frames import GROUP
 from switchgnn.host.direct.framing import Framing
-from switchgnn.host.direct.kinds import copies, fewest_rows
+from switchgnn.host.direct.kinds import copies
 from switchgnn.host.direct.schedule import EdgeChoice, count_rows
 from switchgnn.host.registry import HOST, HOST_PARTIAL
 from switchgnn.host.wire.header import BODY_AT
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import BoundaryEdges
+from switchgnn.planner.sending.between_hosts import fewest_rows
 
 # By the names of the transports.
 _WAYS: Mapping[str, EdgeChoice] = {HOST.name: copies, HOST_PARTIAL.name: fewest_rows}
 
 
 class Exchanges(NamedTuple):
-    """Exchanges in one direction, of features of one width.
-
-    Attributes:
-        direction: of the plan.
-        width: of the features.
-        times: how many exchanges there were.
-    """
+    """`times` exchanges in one direction, of features of one width."""
 
     direction: Direction
     width: int
@@ -38,13 +33,13 @@ class Exchanges(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class HostTraffic:
-    """Bytes that hosts alone would send each other if nothing is lost.
+    """Bytes that hosts alone would send each other without losses.
 
     Attributes:
         mtu: of their frames: bytes of the largest IP packet, or ``fragment``.
-        pairs: int64[W, W], frames from worker a to worker b with their headers, and what
-            acknowledges those from b to a: one of 60 bytes for eight frames, as with any window of
-            16 frames or more.
+        pairs: int64[W, W], bytes of the frames from worker a to worker b with their headers, and
+            of the acknowledgements for those from b to a: 60 bytes per eight frames, as with any
+            window of 16 frames or more.
     """
 
     mtu: int | str
@@ -71,17 +66,7 @@ class HostTraffic:
 def host_traffic(
     boundary: BoundaryEdges, workers: int, exchanges: Iterable[Exchanges], framing: Framing
 ) -> dict[str, HostTraffic]:
-    """Predict what exchanges would take without the switch's help.
-
-    Args:
-        boundary: the boundary edges that FORWARD sums over.
-        workers: W.
-        exchanges: all that there are.
-        framing: how rows are cut into frames.
-
-    Returns:
-        The bytes by the name of the transport: `host` and `host-partial`.
-    """
+    """Predict the traffic of exchanges without the switch, for `host` and `host-partial`."""
     asked = list(exchanges)
     found: dict[str, HostTraffic] = {}
     for name, choose in _WAYS.items():

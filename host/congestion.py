@@ -1,41 +1,33 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""How much may be in flight, and how fast: DCTCP's cut by the share of what came marked.
+"""Congestion control in the manner of DCTCP (Alizadeh et al., SIGCOMM 2010).
 
-Once per window of features that came through, the window shrinks by half of the share of them that
-came marked, and grows by a constant (Alizadeh et al., SIGCOMM 2010, with a gain of 1: the share is
-taken over the sums of all workers, which are many). Before the first mark or loss it doubles
-instead. The window matters as much as the rate, because a software switch's queues
-are short; the rate follows from it, so that a window does not leave as one burst.
+Once per window of acknowledged features, the window shrinks by half the share of marked ones and
+grows by a constant. The gain is 1, as the share is taken over the many sums of all workers. Before
+the first mark or loss the window doubles instead. The queues of a software switch are short, so the
+rate follows from the window: a window does not leave as one burst.
 """
-
-from types import TracebackType
 
 from switchgnn.base.clock import Clock
 from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import LONGEST_TIMEOUT, RoundTrip
 
-# In features. TCP grows by one segment of 1,448 bytes per round trip; a sender that grows
-# by one feature of 188 bytes starves beside it.
+# In features. TCP grows by one segment of 1,448 bytes per round trip; next to it, a sender that
+# grows by one feature of 188 bytes starves.
 SEGMENT = 8.0
 _BURST = 8.0
-# What every ring holds.
+# Fits into every ring.
 _SAFE_WINDOW = 16.0
-# Above 1, so that it is the window that limits when the round trip is overestimated.
+# Above 1, so that the window is the limit when the round trip is overestimated.
 _RATE_GAIN = 1.25
 
 
 class Congestion:
     """Window and rate of one worker.
 
-    Args:
-        pace: the widest window, and whether it is narrowed.
-        round_trip: how long answers take.
-        segment: features that it grows by in a round trip.
-
     Attributes:
         window: features that may be in flight.
-        cuts: how often it was narrowed.
+        cuts: how often the window shrank.
     """
 
     def __init__(self, pace: Pace, round_trip: RoundTrip, segment: float = SEGMENT) -> None:
@@ -60,7 +52,7 @@ class Congestion:
         """Features per second, or None while the window is as wide as it may be."""
         if not self._controlled or self.window >= self._widest:
             return None
-        # A longer round trip is one in which somebody stood still, which is not the network.
+        # A longer round trip comes from a stalled process, not from the network.
         round_trip = min(self._round_trip.smoothed, LONGEST_TIMEOUT)
         return _RATE_GAIN * self.window / max(round_trip, 1e-4)
 
@@ -75,7 +67,7 @@ class Congestion:
         return min(room, int(self._tokens))
 
     def sent(self, features: int) -> None:
-        """Take note of features that were sent."""
+        """Count features that were sent."""
         self._tokens = max(0.0, self._tokens - features)
 
     def wait(self) -> float:
@@ -86,7 +78,7 @@ class Congestion:
         return (1 - self._tokens) / rate
 
     def acknowledged(self, features: int) -> None:
-        """Take note of features that came through; for each window of them adapt it."""
+        """Count features that came through; adapt the window once per window of them."""
         self._acknowledged += features
         if not self._controlled or self._acknowledged < self.window:
             return
@@ -100,14 +92,14 @@ class Congestion:
         self.window = min(self._widest, max(self._narrowest, grown))
 
     def marked(self, features: float) -> None:
-        """Take note of features that came marked, or of sums that stand for them."""
+        """Count features that came marked, or the features of marked sums."""
         self._marked += features
 
     def lost(self, now: float) -> None:
-        """Halve when features did not arrive, at most once per round trip.
+        """Halve the window after a loss, at most once per round trip.
 
-        BMv2 loses what does not fit the ring of a port, without a mark; a window that every ring
-        holds loses packets for other reasons.
+        BMv2 drops what does not fit the ring of a port, without a mark. Losses of a window that
+        fits into every ring have other reasons.
         """
         soon = now - self._last_cut < self._round_trip.smoothed
         if not self._controlled or soon or self.window <= _SAFE_WINDOW:
@@ -119,40 +111,31 @@ class Congestion:
         self._acknowledged, self._marked = 0, 0.0
 
 
-class Waiting:
-    """A stopwatch; a context manager around all that is waiting. Other threads may read it.
-
-    Args:
-        clock: what time it is where the link is.
-    """
+class StallClock:
+    """Counts the seconds spent in its context. Other threads may read it."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        # Both change together, so that a reader never counts a time twice.
+        # One tuple: both change together, so that a reader never counts a time twice.
         self._state: tuple[float, float | None] = (0.0, None)
 
     @property
     def seconds(self) -> float:
-        """All of it, with what is going on now."""
+        """The total, including the current stall."""
         before, since = self._state
         return before if since is None else before + max(0.0, self._clock.now() - since)
 
     def start(self) -> None:
-        """Begin to wait, if that is not so already."""
+        """Start unless running."""
         if self._state[1] is None:
             self._state = (self._state[0], self._clock.now())
 
     def stop(self) -> None:
-        """Wait no longer."""
+        """Stop."""
         self._state = (self.seconds, None)
 
     def __enter__(self) -> None:
         self.start()
 
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        _error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()

@@ -19,3 +19,8 @@ class LinkError(HostError):
 
 class TransportError(HostError):
     """A transport does not exist, or cannot do what is asked of it."""
+
+
+def named_workers(workers: list[int]) -> str:
+    """Return the workers as a message names them: ``worker 3``, ``workers 1, 2``."""
+    return f"worker{'s' if len(workers) > 1 else ''} {', '.join(map(str, workers))}"

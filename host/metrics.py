@@ -28,30 +28,21 @@ _WAYS = ("up", "down")
 
 
 def metrics_place(place: tuple[str, int], worker: int) -> str:
-    """Return where a worker serves its metrics, as its task has it.
-
-    Args:
-        place: the address, and the port of worker 0; port 0: any that is free.
-        worker: its number.
-
-    Returns:
-        ``ADDRESS:PORT``.
-    """
+    """Return where a worker serves its metrics; `place`: that of worker 0, port 0 for any."""
     host, port = place
     return f"{host}:{port and port + worker}"
 
 
 @dataclass(frozen=True)
 class WorkerView:
-    """What can be seen of a worker.
+    """The observable state of a worker.
 
     Attributes:
-        worker: its number.
-        traffic: returns what has passed its link.
-        exchange: its exchange over the switch; None where hosts exchange alone.
-        seconds: returns the seconds of exchanges, and those of them in which the worker could do
-            nothing else; None where nobody measures them.
-        injected: returns the faults on its link by way; none are on a sound link.
+        traffic: returns the traffic of its link.
+        exchange: its exchange over the switch; None if hosts exchange alone.
+        seconds: returns the seconds of exchanges, and those of them without computation; None if
+            they are not measured.
+        injected: returns the faults on its link by direction.
     """
 
     worker: int
@@ -61,7 +52,7 @@ class WorkerView:
     injected: Callable[[], Mapping[str, FaultCounts]] | None = None
 
     def metrics(self) -> Iterator[Metric]:
-        """Yield what is known now."""
+        """Yield the current values."""
         traffic = self.traffic()
         ways = ((traffic.frames_up, traffic.bytes_up), (traffic.frames_down, traffic.bytes_down))
         for place, what in enumerate(("frames", "bytes")):
@@ -99,17 +90,16 @@ class WorkerView:
             )
 
     def _of_exchange(self, exchange: InNetworkExchange) -> Iterator[Metric]:
-        standing = exchange.standing
-        yield self._one("rounds_total", "Exchanges that are complete.", standing.rounds)
-        yield self._one("blocks_total", "Fragments of blocks that are complete.", standing.blocks)
-        yield self._one("window_features", "Features that may be in flight.", standing.window)
-        yield self._one("exchanging", "Whether an exchange is under way.", standing.exchanging)
-        yield self._one(
-            "barrier_seconds_total", "Time in which others were not as far.", standing.waiting
-        )
+        status = exchange.status
+        yield self._one("rounds_total", "Completed exchanges.", status.rounds)
+        yield self._one("blocks_total", "Completed fragments of blocks.", status.blocks)
+        yield self._one("window_features", "Features that may be in flight.", status.window)
+        yield self._one("exchanging", "Whether an exchange is under way.", status.exchanging)
+        yield self._one("barrier_seconds_total", "Time spent waiting at barriers.", status.stalled)
         for name, count in asdict(exchange.tally).items():
-            words = name.replace("_", " ")
-            yield self._one(f"{name}_total", f"As the worker's tally counts: {words}.", count)
+            yield self._one(
+                f"{name}_total", f"The worker's counter: {name.replace('_', ' ')}.", count
+            )
 
     def _one(self, name: str, text: str, value: float) -> Metric:
         kind = MetricKind.COUNTER if name.endswith("_total") else MetricKind.GAUGE
@@ -119,18 +109,7 @@ class WorkerView:
 
 @contextmanager
 def serving_metrics(place: str, view: WorkerView) -> Iterator[None]:
-    """Serve what can be seen of a worker, as long as the block runs.
-
-    Args:
-        place: ``ADDRESS:PORT``; empty: nobody asked for metrics.
-        view: the worker.
-
-    Yields:
-        Once they are served.
-
-    Raises:
-        MetricsError: nobody can listen there.
-    """
+    """Serve a worker's metrics while the block runs."""
     if not place:
         yield
         return
@@ -142,12 +121,8 @@ def serving_metrics(place: str, view: WorkerView) -> Iterator[None]:
 def metric_values(view: WorkerView) -> dict[str, float]:
     """Return all values of a worker's metrics.
 
-    Args:
-        view: the worker.
-
-    Returns:
-        Each by its name without the words that all begin with, and the values of labels other
-        than the worker behind slashes, as ``link_bytes_total/up``.
+    Names lack the common prefix; values of labels other than the worker follow after slashes, as in
+    ``link_bytes_total/up``.
     """
     return {
         "/".join((metric.name.removeprefix(PREFIX), *labels[1:])): value
@@ -159,15 +134,9 @@ def metric_values(view: WorkerView) -> dict[str, float]:
 
 @contextmanager
 def telling_metrics(events: EventWriter, every: float, view: WorkerView) -> Iterator[None]:
-    """Tell the parent process what can be seen of a worker, as long as the block runs.
+    """Report a worker's metrics to the parent process while the block runs.
 
-    Args:
-        events: where it is told, as the event METRICS_EVENT.
-        every: seconds between two events; there is one more at the end. 0: nobody asked for them.
-        view: the worker.
-
-    Yields:
-        Once the first is told.
+    `every`: seconds between two events, with one more at the end; 0: none at all.
     """
     if not every:
         yield
@@ -204,18 +173,7 @@ _MOST = 2.0**63
 
 
 def told_values(text: str, worker: int) -> dict[str, float]:
-    """Return the values of a worker's metrics, as ``metric_values`` does.
-
-    Args:
-        text: what it serves.
-        worker: who it must be.
-
-    Returns:
-        Each by its name; lines that are none of ours, or have no number that can be, are left out.
-
-    Raises:
-        MetricsError: it is none of a worker, or of another one.
-    """
+    """Parse a worker's metrics, as ``metric_values`` returns them; skip foreign lines."""
     found = {}
     for name, labels, value in _samples(text):
         if labels.pop(LABELS[0], None) != str(worker):

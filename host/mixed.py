@@ -19,12 +19,7 @@ from numpy.typing import NDArray
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.host.direct.frames import PROTOCOL as DIRECT_PROTOCOL
 from switchgnn.host.direct.framing import Framing
-from switchgnn.host.direct.kinds import (
-    BinnedSchedule,
-    fewest_rows,
-    read_binned_schedule,
-    write_binned_schedule,
-)
+from switchgnn.host.direct.kinds import BinnedSchedule, read_binned_schedule, write_binned_schedule
 from switchgnn.host.direct.schedule import DirectSchedule, check_workers, cut_schedules
 from switchgnn.host.direct.tally import DirectTally
 from switchgnn.host.direct.transport import DirectTransport
@@ -40,13 +35,14 @@ from switchgnn.host.innetwork.transport import (
 from switchgnn.host.transport import NO_TRAFFIC, WorkerEnd, add_traffic, check_rows
 from switchgnn.host.wire.batches import FrameBatch, FrameRows
 from switchgnn.host.wire.header import ETHERNET_BYTES, PROTOCOL, feature_frame_bytes
-from switchgnn.host.wire.link import Link, Traffic, check_packets_fit
+from switchgnn.host.wire.link import Link, Traffic, WrappedLink, check_packets_fit
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.plan.files import read_manifest, read_worker_part
 from switchgnn.planner.plan.manifest import Manifest
 from switchgnn.planner.plan.plan import Plan, WorkerPart
+from switchgnn.planner.sending.between_hosts import fewest_rows
 
 _PROTOCOL_AT = ETHERNET_BYTES + 9
 # As many as an exchange over the switch keeps; later ones are lost, as in a full socket.
@@ -60,16 +56,9 @@ Meanwhile = Callable[[], float]
 
 
 class SplitLink:
-    """Shares a link between two exchanges.
+    """Shares a link between two exchanges, `first` and `second`.
 
-    Args:
-        link: carries the frames of both; the caller closes it.
-        protocol: the IPv4 protocol of the second exchange. The first one gets everything else.
-        clock: what time it is where the link is.
-
-    Attributes:
-        first: the link of the first exchange.
-        second: that of the second one.
+    `protocol`: the IPv4 protocol of the second one. The first one gets all other frames.
     """
 
     def __init__(self, link: Link, protocol: int, clock: Clock = SYSTEM_CLOCK) -> None:
@@ -79,15 +68,7 @@ class SplitLink:
         self._protocol = protocol
 
     def receive(self, part: "PartLink", seconds: float) -> None:
-        """Receive frames for both parts.
-
-        Args:
-            part: looks at its frames before anything else is received.
-            seconds: how long to wait for a frame at most.
-
-        Raises:
-            LinkError: the link is gone.
-        """
+        """Receive frames for both parts, waiting at most ``seconds``."""
         self.first.keep_what_is_left()
         self.second.keep_what_is_left()
         batch = self._link.receive_batch(seconds)
@@ -100,7 +81,7 @@ class SplitLink:
                 each.take(batch, places, now=each is part)
 
     def _of_second(self, batch: FrameBatch) -> NDArray[np.bool_]:
-        """Return which of a batch's frames are the second part's."""
+        """Return which frames of a batch belong to the second part."""
         begins = batch.begins[batch.first : batch.count].astype(np.int64)
         whole = batch.sizes[batch.first : batch.count] > _PROTOCOL_AT
         protocol = batch.room[np.where(whole, begins + _PROTOCOL_AT, 0)]
@@ -108,23 +89,18 @@ class SplitLink:
         return own
 
 
-class PartLink(Link):
-    """What one exchange sees of a shared link: all that is sent, and its own frames that arrive.
-
-    Args:
-        split: receives for both.
-        link: sends.
-        clock: what time it is where the link is.
+class PartLink(WrappedLink):
+    """One exchange's view of a shared link.
 
     Attributes:
-        meanwhile: called while a frame is waited for; lets the other exchange go on, and returns
-            for how many seconds it has nothing to do unless a frame comes. None: nothing is done.
+        meanwhile: called while waiting for a frame, to let the other exchange continue; returns the
+            seconds without anything to do for it. None: nothing is called.
     """
 
     def __init__(self, split: SplitLink, link: Link, clock: Clock) -> None:
+        super().__init__(link)
         self.meanwhile: Meanwhile | None = None
         self._split = split
-        self._link = link
         self._clock = clock
         self._next_turn = float("-inf")
         # Frames to be handed out next: in the room of the link below, or in our own.
@@ -135,47 +111,16 @@ class PartLink(Link):
         self._kept_frames = 0
 
     @property
-    def name(self) -> str:
-        """What the link is attached to, for messages."""
-        return self._link.name
-
-    @property
-    def traffic(self) -> Traffic:
-        """What has passed the shared link, for both exchanges."""
-        return self._link.traffic
-
-    @property
     def ready(self) -> bool:
         """Whether a frame is here."""
         return self._batch is not None or bool(self._kept)
 
-    def send(self, frame: bytes | memoryview) -> None:
-        """Send one frame; waits while the link is full.
-
-        Raises:
-            LinkError: the interface is gone or down.
-        """
-        self._link.send(frame)
-
     def send_rows(self, rows: FrameRows, first: int, count: int) -> None:
-        """Send some frames in their order; waits while the link is full.
-
-        Args:
-            rows: the frames.
-            first: the first of them that leaves.
-            count: how many leave.
-
-        Raises:
-            LinkError: the interface is gone or down.
-        """
+        """Send some frames in their order; waits while the link is full."""
         self._link.send_rows(rows, first, count)
 
     def receive(self, seconds: float) -> memoryview | None:
-        """Return the next frame, valid until the next call, or None after ``seconds``.
-
-        Raises:
-            LinkError: the interface is gone or down.
-        """
+        """Return the next frame, valid until the next call, or None after ``seconds``."""
         batch = self._next(seconds)
         if batch is None:
             return None
@@ -185,11 +130,7 @@ class PartLink(Link):
         return batch.frame(batch.first - 1)
 
     def receive_batch(self, seconds: float) -> FrameBatch | None:
-        """Return the next frames, valid until the next call, or None after ``seconds``.
-
-        Raises:
-            LinkError: the interface is gone or down.
-        """
+        """Return the next frames, valid until the next call, or None after ``seconds``."""
         batch, self._batch = self._next(seconds), None
         return batch
 
@@ -197,13 +138,7 @@ class PartLink(Link):
         """Do nothing: the shared link is not closed with one part of it."""
 
     def take(self, batch: FrameBatch, places: NDArray[np.int64], *, now: bool) -> None:
-        """Take frames of a batch.
-
-        Args:
-            batch: what has come.
-            places: which of its frames are this part's.
-            now: whether they are handed out before the next batch comes; else they are copied.
-        """
+        """Take some frames of a batch, now or for later."""
         if not now or self.ready:
             self._keep(batch, places)
             return
@@ -216,7 +151,7 @@ class PartLink(Link):
         self._batch = view
 
     def keep_what_is_left(self) -> None:
-        """Copy the frames that are still to be handed out: the room that they are in is reused."""
+        """Copy the frames that were not taken: their room is reused."""
         if self._batch is None or self._batch is not self._view:
             return
         batch, self._batch = self._batch, None
@@ -230,7 +165,7 @@ class PartLink(Link):
         self._kept.append((frames, batch.sizes[places]))
 
     def _next(self, seconds: float) -> FrameBatch | None:
-        """Return the batch that is handed out next, after waiting for it."""
+        """Return the next batch, after waiting for it."""
         if not self.ready:
             self._wait(seconds)
         if self._batch is None and self._kept:
@@ -253,7 +188,7 @@ class PartLink(Link):
                 return
 
     def _unpacked(self, frames: bytes, sizes: NDArray[np.uint32]) -> FrameBatch:
-        """Return frames that were kept, as a batch."""
+        """Return kept frames as a batch."""
         own = self._own
         if own is None or len(own.room) < len(frames) or len(own.sizes) < len(sizes):
             room = np.zeros(max(len(frames), _ROOM_BYTES), dtype=np.uint8)
@@ -267,7 +202,7 @@ class PartLink(Link):
 
 
 def _empty(room: NDArray[np.uint8], frames: int) -> FrameBatch:
-    """Return a batch without frames that has a place for some."""
+    """Return an empty batch for some frames."""
     begins, sizes = np.zeros((2, frames), dtype=np.uint32)
     return FrameBatch(room, begins, sizes)
 
@@ -275,14 +210,8 @@ def _empty(room: NDArray[np.uint8], frames: int) -> FrameBatch:
 class MixedTransport(InNetworkTransport):
     """Sums of a plan that leaves some destinations to the hosts.
 
-    A direction without blocks does not use the switch at all.
-
-    Args:
-        manifest: the plan's manifest.
-        exchange: this worker's exchange over the switch, on ``split.first``.
-        hosts: this worker's exchange with the other hosts, on ``split.second``.
-        split: shares the link between both.
-        link: that link, for its counters.
+    A direction without blocks does not use the switch at all. `hosts` exchanges on
+    ``split.second``.
     """
 
     def __init__(
@@ -301,17 +230,13 @@ class MixedTransport(InNetworkTransport):
 
     @property
     def hosts_tally(self) -> DirectTally:
-        """What was counted between the hosts so far."""
+        """The counters of the exchange between hosts."""
         return self._hosts.tally
 
     def aggregate(self, rows: NDArray[np.float32], direction: Direction) -> NDArray[np.float32]:
         """Return float32[n, F]; see ``Transport``.
 
-        A sum of the switch is off by at most ``FixedPoint.error_bound()``; hosts add in float32.
-
-        Raises:
-            PlannerError: the plan was made without that direction.
-            HostError: either part cannot go on.
+        Sums of the switch are off by at most ``FixedPoint.error_bound()``; hosts add in float32.
         """
         fixed, sums = self.aggregate_parts(rows, direction)
         sums += fixed.decode()
@@ -342,11 +267,7 @@ class MixedTransport(InNetworkTransport):
         return add_traffic(switch, self._hosts.expected_traffic(width, direction))
 
     def attend(self, until: Callable[[], bool]) -> None:
-        """Answer other hosts, which may have missed our last acknowledgements.
-
-        Raises:
-            LinkError: the link is gone.
-        """
+        """Answer other hosts that may have missed the last acknowledgements."""
         self._hosts.attend(until)
 
     def next_epoch(self) -> None:
@@ -361,30 +282,14 @@ class MixedTransport(InNetworkTransport):
         return len(self._manifest.direction(direction).block_numbers) > 0
 
     def _tend_hosts(self) -> float:
-        """Let the hosts' part go on while the other one waits for a frame."""
+        """Let the exchange between hosts continue while the other one waits for a frame."""
         pause = self._hosts.tend(arrived=self._arrivals.ready)
         return 0.0 if self._arrivals.ready else pause
 
 
 @contextmanager
 def open_switch(end: WorkerEnd, listeners: Listeners | None = None) -> Iterator[InNetworkTransport]:
-    """Open the transport `switch`, with the hosts' part where the plan leaves them something.
-
-    Args:
-        end: the worker's end.
-        listeners: hear of the blocks of the switch; None: nobody does.
-
-    Yields:
-        The transport; its link is closed at the end.
-
-    Raises:
-        TransportError: the worker was not given a plan, or it needs a schedule and was not given
-            one of the same plan.
-        PlanError: the plan cannot be read.
-        PlanMismatchError: the plan is the strawman's.
-        ScheduleError: the schedule cannot be read.
-        LinkError: the link cannot be opened, or the frames are too long for it.
-    """
+    """Open the transport `switch`, with an exchange between hosts if the plan needs one."""
     plan, listeners = end.plan_folder(), listeners or Listeners()
     part = read_worker_part(plan, end.worker)
     if not part.leaves_any:
@@ -409,23 +314,7 @@ def mixed_transport(
     *,
     listeners: Listeners,
 ) -> MixedTransport:
-    """Put both parts of a worker on one link.
-
-    Args:
-        end: the worker's end.
-        manifest: the plan's manifest.
-        part: its part of the plan.
-        schedule: what it sends to other hosts, in both directions.
-        link: an open link for the frames of both; the caller closes it.
-        listeners: hear of the blocks of the switch.
-
-    Returns:
-        The transport.
-
-    Raises:
-        DirectError: stations for another number of workers, or an MTU out of range.
-        PlanMismatchError: the plan is the strawman's.
-    """
+    """Put both exchanges of a worker on one link."""
     split = SplitLink(link, DIRECT_PROTOCOL, end.clock)
     hosts = DirectTransport(
         schedule.forward,
@@ -441,11 +330,7 @@ def mixed_transport(
 
 
 def _check_schedule(part: WorkerPart, schedule: BinnedSchedule) -> None:
-    """Refuse a schedule that makes other sums than the plan leaves to the hosts.
-
-    Raises:
-        TransportError: it does.
-    """
+    """Reject a schedule for other sums than those that the plan leaves to the hosts."""
     both: dict[Direction, DirectSchedule] = {
         Direction.FORWARD: schedule.forward,
         Direction.BACKWARD: schedule.backward,
@@ -468,19 +353,8 @@ def left_schedules(
 ) -> tuple[BinnedSchedule, ...]:
     """Make the schedules of the destinations that are left to the hosts.
 
-    Each direction has copies or partial sums, whichever are fewer, as `host-partial` has.
-
-    Args:
-        graph: with V vertices.
-        assignment: int32[V], the worker of each vertex.
-        workers: their number.
-        left: by direction bool[V], the destinations.
-
-    Returns:
-        Both directions of each worker.
-
-    Raises:
-        ScheduleError: as ``direct_schedules``.
+    Each direction has copies or partial sums, whichever are fewer, as in `host-partial`. `left`: by
+    direction bool[V], the destinations.
     """
     check_workers(graph, assignment, workers)
     boundary = boundary_edges(graph, assignment)
@@ -507,16 +381,7 @@ def _cut(
 
 
 def write_left_schedules(graph: Graph, plan: Plan, paths: Sequence[Path]) -> None:
-    """Write what hosts send for the destinations that a plan leaves to them.
-
-    Args:
-        graph: what the plan is for.
-        plan: the plan.
-        paths: one file per worker; each has another one beside it for the way back.
-
-    Raises:
-        ScheduleError: as ``direct_schedules``, or a file cannot be written.
-    """
+    """Write the schedules of the destinations that a plan leaves to the hosts."""
     left = {direction: plan.left(direction) for direction in Direction}
     schedules = left_schedules(graph, plan.assignment, plan.manifest.workers, left)
     for schedule, path in zip(schedules, paths, strict=True):

@@ -18,17 +18,16 @@ class Pace:
 
     Attributes:
         window: features in flight at most. On interfaces with offloads BMv2 reads each port
-            through a ring of about 30 frames and loses what does not fit
-            (docs/limitations.md).
+            through a ring of about 30 frames and drops the rest (docs/limitations.md).
         patience: seconds of silence after which the worker gives up the switch or another worker;
-            and seconds without any progress of its own after which it gives up itself.
-        skew: seconds beyond the patience that others may be silent where they may be computing,
-            which is before they open a round; between hosts always. Of a worker that computes
-            nobody hears anything, so this is also how late its end is noticed.
+            also seconds without any progress of its own.
+        skew: seconds beyond the patience that others may be silent while they may be computing:
+            before they open a round; between hosts always. A worker that computes sends nothing,
+            so this also delays the detection of its end.
         congestion_control: slow down when packets come marked.
-        shortest_timeout: seconds that an answer is waited for at least, before it is asked for
-            again. More than software switches need keeps a busy machine from repeating.
-        first_window: features in flight at most before anything is known of the network.
+        shortest_timeout: the least seconds before an answer is asked for again. More than software
+            switches need avoids repetitions on a busy machine.
+        first_window: features in flight at most before the network is known.
     """
 
     window: int = 16
@@ -45,5 +44,5 @@ class Pace:
 
     @property
     def beat(self) -> float:
-        """Seconds after which a worker says again that it is there, at most."""
+        """The longest time between two signs of life of a worker, in seconds."""
         return min(_LONGEST_BEAT, self.patience / _BEATS)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import TypedDict
 
@@ -16,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.host.direct.kinds import (
+    binned_schedules,
+    copy_schedules,
     open_binned,
-    write_binned_schedules,
-    write_copy_schedules,
-    write_partial_schedules,
+    partial_schedules,
+    write_schedules,
 )
 from switchgnn.host.direct.transport import open_direct
 from switchgnn.host.errors import TransportError
@@ -34,15 +36,7 @@ from switchgnn.planner.plan.plan import Plan
 
 
 class LocalTransport:
-    """Sums over no remote neighbours: zeros.
-
-    Args:
-        vertices: how many vertices the worker holds.
-        workers: must be 1.
-
-    Raises:
-        TransportError: there are more workers.
-    """
+    """Sums over no remote neighbours: zeros."""
 
     def __init__(self, vertices: int, workers: int = 1) -> None:
         if workers != 1:
@@ -78,11 +72,7 @@ class LocalTransport:
 
 @contextmanager
 def open_local(end: WorkerEnd) -> Iterator[LocalTransport]:
-    """Open the transport `local`.
-
-    Raises:
-        TransportError: there are more workers.
-    """
+    """Open the transport `local`."""
     yield LocalTransport(end.vertices, end.workers)
 
 
@@ -94,7 +84,7 @@ LeftWriter = Callable[[Graph, Plan, Sequence[Path]], None]
 
 
 class FixedStrategies(TypedDict, total=False):
-    """Strategies that a transport's plan has, whatever the user asks for."""
+    """Strategies of a transport's plan that a user cannot choose."""
 
     blocks: str
     order: str
@@ -112,22 +102,20 @@ class TransportKind:
     """One way to get the sums over remote neighbours.
 
     Attributes:
-        name: what ``--transport`` and reports call it.
-        label: what plots call it.
+        name: the name in ``--transport`` and reports.
+        label: the name in plots.
         help: what it does, to follow its name.
         open: opens a worker's end; the link is closed with it.
-        program: what the switch adds features up with. Workers then read their part of its
-            plan. None: the switch only forwards frames between the hosts, or there is none.
+        program: the P4 program that adds features up; workers then read their part of its plan.
+            None: the switch only forwards frames between the hosts, or there is none.
         networked: whether there is a network; without one there is one worker.
-        strategies: strategies of the plan that replace those of the preset ``paper``, of which
-            a user chooses the partition alone; None: all that the user asks for counts.
-        partition: how the graph is cut unless the user asks for something; None: as for
-            ``--strategy``.
-        write_schedules: writes what each worker sends to each other worker; None where the
-            plan says it all.
-        write_left: writes what workers send each other for the destinations that a plan leaves to
-            the hosts; None where no plan leaves any.
-        samples: whether a share of the rows may travel in place of all.
+        strategies: strategies of the plan that replace those of the preset ``paper``; a user can
+            choose only the partition. None: the user's choices apply.
+        partition: the default partition; None: as for ``--strategy``.
+        write_schedules: writes the rows that workers send each other; None if the plan is enough.
+        write_left: writes the rows that workers send each other for the destinations that a plan
+            leaves to the hosts; None if no plan leaves any.
+        samples: whether a share of the rows may be sent instead of all.
     """
 
     name: str
@@ -169,7 +157,7 @@ HOST = TransportKind(
     help="each worker sends copies to the others, as in BNS-GCN",
     open=open_direct,
     strategies=_PARTITION_ONLY,
-    write_schedules=write_copy_schedules,
+    write_schedules=partial(write_schedules, choose=copy_schedules),
     samples=True,
 )
 HOST_PARTIAL = TransportKind(
@@ -178,7 +166,7 @@ HOST_PARTIAL = TransportKind(
     help="copies or partial sums between workers, whichever are fewer",
     open=open_direct,
     strategies=_PARTITION_ONLY,
-    write_schedules=write_partial_schedules,
+    write_schedules=partial(write_schedules, choose=partial_schedules),
 )
 G3 = TransportKind(
     name="g3",
@@ -187,7 +175,7 @@ G3 = TransportKind(
     open=open_binned,
     strategies=_PARTITION_ONLY,
     partition="g3",
-    write_schedules=write_binned_schedules,
+    write_schedules=partial(write_schedules, choose=binned_schedules),
 )
 STRAWMAN = TransportKind(
     name="strawman",
@@ -214,11 +202,7 @@ DEFAULT = AUTO
 
 
 def transport_kind(name: str) -> TransportKind:
-    """Return the transport of a name.
-
-    Raises:
-        TransportError: there is none of that name.
-    """
+    """Return the transport of a name."""
     for kind in TRANSPORTS:
         if kind.name == name:
             return kind

@@ -5,33 +5,20 @@
 The estimator is that of TCP (RFC 6298): a smoothed round trip and its deviation.
 """
 
+# All in seconds.
 _INITIAL = 0.05
-
-
 SHORTEST_TIMEOUT = 0.004
-
-
 LONGEST_TIMEOUT = 1.0
-
-
-# The weight of one question in how many times questions are asked until they are answered.
-_TRIES_WEIGHT = 0.25
-
-
-# On links that lose however much, questions are repeated no sooner.
+# On lossy links questions are repeated no sooner.
 _MOST_OFTEN = 0.02
-
-
-# Questions that were answered back off only so far: 8 time-outs.
+# The weight of one question in the mean number of tries.
+_TRIES_WEIGHT = 0.25
+# Answered questions back off only up to 8 time-outs.
 _ATTEMPTS_WHEN_ANSWERED = 3
 
 
 class RoundTrip:
-    """Smoothed round-trip time of one worker, in seconds.
-
-    Args:
-        shortest: the least time-out.
-    """
+    """Smoothed round-trip time of one worker, in seconds."""
 
     def __init__(self, shortest: float = SHORTEST_TIMEOUT) -> None:
         self._shortest = shortest
@@ -46,7 +33,7 @@ class RoundTrip:
 
     @property
     def timeout(self) -> float:
-        """The seconds without an answer after which a question is repeated for the first time."""
+        """The seconds before an unanswered question is repeated for the first time."""
         if self._smoothed is None:
             return max(_INITIAL, self._shortest)
         return min(LONGEST_TIMEOUT, max(self._shortest, self._smoothed + 4 * self._deviation))
@@ -54,32 +41,17 @@ class RoundTrip:
     def longest(self, legs: int = 1) -> float:
         """Return the longest time between two repetitions of a question, in seconds.
 
-        It is shorter the more often questions had to be asked lately, so that as many answers are
-        to be expected within a patience as where nothing is lost.
-
-        Args:
-            legs: how many questions an answer takes in a row, each of which may be lost.
+        The more tries questions needed lately, the shorter it is, so that as many answers are
+        expected within a patience as without losses.
         """
         return max(self.timeout, _MOST_OFTEN, LONGEST_TIMEOUT / self._tries**legs)
 
     def took(self, tries: int) -> None:
-        """Take in how many times a question was asked until it was answered.
-
-        Only answers are counted: what is dead is asked less and less often.
-        """
+        """Count how many times a question was asked until it was answered."""
         self._tries += _TRIES_WEIGHT * (tries - self._tries)
 
     def backed_off(self, attempts: int, *, bounded: bool = True, legs: int = 1) -> float:
-        """Double the time-out with each attempt, within bounds.
-
-        Args:
-            attempts: how many.
-            bounded: also from below; not where a packet came marked, see receiver.py.
-            legs: as ``longest`` takes it.
-
-        Returns:
-            The time-out in seconds.
-        """
+        """Double the time-out with each attempt, within bounds."""
         timeout = self.timeout
         if not bounded and self._smoothed is not None:
             timeout = min(timeout, self._smoothed + 4 * self._deviation)
@@ -88,14 +60,13 @@ class RoundTrip:
     def answered(self, attempts: int) -> int:
         """Return the attempts to back off from after the answer "not yet".
 
-        Backing off is for a network that may be congested, and an answer shows that it is
-        not. The worker waits for another worker, and what that one sends next may be lost: the
-        next question finds that out.
+        Backing off is for a congested network, and an answer shows that it is not. The worker waits
+        for another worker, and the next question finds out if that one's packets were lost.
         """
         return min(attempts, _ATTEMPTS_WHEN_ANSWERED)
 
     def measured(self, seconds: float) -> None:
-        """Take in one round trip; never that of a question that was repeated (Karn)."""
+        """Take one round trip, never that of a repeated question (Karn)."""
         if self._smoothed is None:
             self._smoothed, self._deviation = seconds, seconds / 2
             return

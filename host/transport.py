@@ -24,25 +24,21 @@ NO_TRAFFIC = Traffic(0, 0, 0, 0)
 
 @dataclass(frozen=True)
 class WorkerEnd:
-    """What one worker's end of a transport is made of. Each transport takes what it needs.
+    """The parameters of one worker's end. Each transport uses those that it needs.
 
     Attributes:
-        worker: its number.
-        workers: the number of workers.
         vertices: how many vertices the worker holds.
-        pace: bounds on sending and waiting.
-        link: ``eth:...`` or ``udp:...``, as ``open_link`` takes it.
-        faults: what goes wrong on the link, as ``Faults.parse`` takes it.
+        link: ``eth:...`` or ``udp:...``, as for ``open_link``.
+        faults: the faults on the link, as for ``Faults.parse``.
         addresses: those of the worker and of its switch.
-        stations: those of all workers.
-        plan: the plan folder, where the switch adds up.
+        stations: the addresses of all workers.
+        plan: the plan folder, if the switch adds up.
         session: the number of its install.
-        schedule: the worker's file, where hosts send to each other.
-        sampling: the share of rows that travel.
-        seed: what is sampled with.
-        mtu: what frames between hosts carry, as ``Framing.parse`` of host/direct takes it.
-        clock: what time it is where the link is.
-        recording: the file that keeps what passes the link, or None.
+        schedule: the worker's file, if hosts send to each other.
+        sampling: the share of rows that is sent.
+        mtu: of frames between hosts, as for ``Framing.parse`` of host/direct.
+        clock: the clock of the link.
+        recording: the file for the frames of the link, or None.
     """
 
     worker: int
@@ -63,31 +59,17 @@ class WorkerEnd:
     recording: Path | None = None
 
     def open_link(self, *protocols: int) -> Link:
-        """Open the link for some IPv4 protocols.
-
-        Raises:
-            FaultError: the faults cannot be read.
-            LinkError: the link cannot be opened.
-            WriteError: the file that is to keep its frames cannot be written.
-        """
+        """Open the link for some IPv4 protocols."""
         return open_worker_link(self.link, self.faults, self.worker, protocols, self.recording)
 
     def plan_folder(self) -> Path:
-        """Return the plan folder.
-
-        Raises:
-            TransportError: the worker was not given one.
-        """
+        """Return the plan folder."""
         if self.plan is None:
             raise TransportError(f"Worker {self.worker} needs a plan for this transport.")
         return self.plan
 
     def schedule_file(self) -> Path:
-        """Return the file of the worker's schedule.
-
-        Raises:
-            TransportError: the worker was not given one.
-        """
+        """Return the file of the worker's schedule."""
         if self.schedule is None:
             raise TransportError(f"Worker {self.worker} needs a schedule for this transport.")
         return self.schedule
@@ -99,53 +81,30 @@ class Transport(Protocol):
     def aggregate(self, rows: NDArray[np.float32], direction: Direction) -> NDArray[np.float32]:
         """Sum over the remote neighbours of each of this worker's vertices.
 
-        Args:
-            rows: float32[n, F], one row per vertex of this worker, ids ascending; any F
-                from 1, the same for all workers. Nobody looks at them after the return.
-            direction: which neighbours.
-
-        Returns:
-            float32[n, F]; 0 for a vertex without remote neighbours.
-
-        Raises:
-            HostError: the exchange cannot go on.
+        `rows`: float32[n, F], one row per vertex of this worker, ids ascending; any F from 1, the
+        same for all workers. They are not used after the return. Returns float32[n, F]; 0 for a
+        vertex without remote neighbours.
         """
 
     def attend(self, until: Callable[[], bool]) -> None:
-        """Answer other workers, which may have missed our last words, while nothing is exchanged.
-
-        Args:
-            until: says when that is enough; asked every few milliseconds.
-
-        Raises:
-            HostError: the link is gone.
-        """
+        """Answer workers that may have missed our last frames, while nothing is exchanged."""
 
     def next_epoch(self) -> None:
-        """Begin another epoch: a transport that samples draws anew."""
+        """Begin another epoch: a transport that samples draws again."""
 
     @property
     def traffic(self) -> Traffic:
-        """Frames and bytes of this transport so far, as the link counted them."""
+        """Frames and bytes of this transport so far."""
 
     def expected_traffic(self, width: int, direction: Direction) -> Traffic:
-        """Return what one such exchange of this epoch puts on the link without losses."""
+        """Return the traffic of one such exchange of this epoch without losses."""
 
     def close(self) -> None:
         """Take leave of the other workers; the link stays open."""
 
 
 def check_rows(rows: NDArray[np.float32], vertices: int, worker: int) -> None:
-    """Refuse what is not float32[vertices, F].
-
-    Args:
-        rows: what a caller gave.
-        vertices: how many rows there must be.
-        worker: for the message.
-
-    Raises:
-        FeatureError: wrong shape or type.
-    """
+    """Reject anything but float32[vertices, F]."""
     if rows.ndim != 2 or rows.shape[0] != vertices or rows.shape[1] < 1:
         raise FeatureError(
             f"Worker {worker} holds {vertices} vertices: rows must have the shape "
@@ -156,10 +115,10 @@ def check_rows(rows: NDArray[np.float32], vertices: int, worker: int) -> None:
 
 
 def add_traffic(one: Traffic, other: Traffic) -> Traffic:
-    """Return what passed in both."""
+    """Return the sum of both."""
     return Traffic(*(a + b for a, b in zip(one, other, strict=True)))
 
 
 def traffic_since(start: Traffic, now: Traffic) -> Traffic:
-    """Return what passed a link between two readings."""
+    """Return the traffic between two readings."""
     return Traffic(*(after - before for before, after in zip(start, now, strict=True)))

@@ -32,13 +32,7 @@ from switchgnn.planner.plan.manifest import Manifest
 
 
 def features_of_round(features: NDArray[np.float32], index: int) -> NDArray[np.float32]:
-    """Return the features of the round with this index, from 0.
-
-    Args:
-        features: float32[n, F].
-        index: 0 gives the features themselves; later rounds shift the columns and
-            change scale and sign.
-    """
+    """Return the features of a round by its index from 0; `features`: float32[n, F]."""
     scale = np.float32((-1) ** index * (1 + index / 4))
     return np.ascontiguousarray(np.roll(features, index, axis=1) * scale)
 
@@ -56,28 +50,25 @@ WORKER_RESULT = {
 
 @dataclass(frozen=True)
 class WorkerTask:
-    """What one worker process does.
+    """The task of one worker process.
 
     Attributes:
         plan: the plan folder.
-        worker: its number.
         session: the number of the plan's install.
         link: ``eth:...`` or ``udp:...``.
-        addresses: its addresses.
         features: ``.npy`` file, float32[n, F], this worker's rows only.
         rounds: how many exchanges.
-        output: the ``.npz`` files to write, named as ``result_file`` says. One of R rounds holds
+        output: the ``.npz`` files to write, named by ``result_file``. One of R rounds holds
             fixed int32[R, n, F] of the switch, sums float32[R, n, F] of the switch and the hosts,
             and scale float64[R].
         rounds_per_file: how many rounds a file holds; the last one may hold fewer.
-        pace: bounds on sending and waiting.
-        faults: what to inject on its link, as ``--faults`` takes it.
-        recording: the file that keeps what passes its link, or None.
-        metrics: ``ADDRESS:PORT`` where it serves them; empty: it does not.
-        tell_every: seconds between two events with its metrics; 0: it tells none.
-        schedule: what it sends to other hosts, where the plan leaves destinations to them.
-        stations: those of all workers, for the same plans.
-        mtu: what frames between hosts carry, as ``Framing.parse`` of host/direct takes it.
+        faults: the faults on its link, as for ``--faults``.
+        recording: the file for the frames of its link, or None.
+        metrics: ``ADDRESS:PORT`` of its metrics server; empty: none.
+        tell_every: seconds between two events with its metrics; 0: none.
+        schedule: the rows that it sends to other hosts, if the plan leaves destinations to them.
+        stations: the addresses of all workers, for the same plans.
+        mtu: of frames between hosts, as for ``Framing.parse`` of host/direct.
     """
 
     plan: Path
@@ -104,45 +95,23 @@ class WorkerTask:
 
     @classmethod
     def from_json(cls, text: str) -> "WorkerTask":
-        """Read what :meth:`to_json` wrote.
-
-        Raises:
-            TaskError: no JSON; or a field is missing, unknown, or of another type.
-        """
+        """Read what :meth:`to_json` wrote."""
         return task_from_json(cls, text)
 
 
 def result_file(output: Path, number: int) -> Path:
-    """Return the file with the sums of some rounds.
-
-    Args:
-        output: of the task.
-        number: of the file, from 0.
-    """
+    """Return the file with the sums of some rounds."""
     return output.with_stem(f"{output.stem}-{number}")
 
 
 def steps_of(manifest: Manifest, width: int, rounds: int) -> int:
-    """Count the fragments of blocks in some forward exchanges.
-
-    Args:
-        manifest: of the plan.
-        width: of the features.
-        rounds: how many exchanges.
-
-    Returns:
-        Their number; each exchange counts as one at least.
-    """
+    """Count the fragments of blocks in some forward exchanges, at least one per exchange."""
     blocks = len(manifest.direction(Direction.FORWARD).block_numbers)
     return rounds * max(1, blocks * fragments_of(width))
 
 
 def run_worker(task: WorkerTask) -> None:
-    """Do the task; see the module's description.
-
-    Raises:
-        SwitchGNNError: whatever stops an exchange.
-    """
+    """Exchange and report as the module describes."""
     events = EventWriter(sys.stdout)
     with Heartbeat(events):
         _exchange(task, events)
@@ -158,15 +127,9 @@ def _exchange(task: WorkerTask, events: EventWriter) -> None:
     end = _end(task, workers=manifest.workers, vertices=len(features))
     with open_switch(end, listeners) as transport:
         view = WorkerView(
-            task.worker,
-            lambda: transport.traffic,
-            transport.exchange,
-            injected=transport.injected,
+            task.worker, lambda: transport.traffic, transport.exchange, injected=transport.injected
         )
-        with (
-            serving_metrics(task.metrics, view),
-            telling_metrics(events, task.tell_every, view),
-        ):
+        with serving_metrics(task.metrics, view), telling_metrics(events, task.tell_every, view):
             events.write("ready")
             for index in range(task.rounds):
                 if len(kept) == task.rounds_per_file:
@@ -241,7 +204,7 @@ def _write(rounds: list[_Round], path: Path) -> None:
 
 
 class _Progress:
-    """Reports what is done of all blocks, a few times a second at most."""
+    """Reports the completed share of all blocks, at most a few times per second."""
 
     def __init__(self, events: EventWriter, steps: int) -> None:
         self._events = events
@@ -250,12 +213,12 @@ class _Progress:
         self._reported = 0.0
 
     def block_done(self, round_number: int, block_id: int, fragment: int) -> None:
-        """Take note of a fragment of a block that is done."""
+        """Count a completed fragment of a block."""
         self._done += 1
         self._report(self._done, round=round_number, block=block_id, fragment=fragment)
 
     def share_done(self, share: float) -> None:
-        """Take note of how much is done of the fragment of a block that is under way."""
+        """Report the completed share of the current fragment."""
         self._report(self._done + share)
 
     def _report(self, done: float, **place: int) -> None:

@@ -20,10 +20,9 @@ ALLOWED = {
     # caller has been busy with something else for long.
     "host/direct/stream.py": {"threading", "time"},
     "host/innetwork/endpoint.py": {"secrets"},  # for who is not given one
-    "host/wire/batches.py": {"select"},  # waits for a socket, which is what it is for
+    "host/wire/batches.py": {"select", "time"},  # waits for frames of a socket
     # A limited link waits for its turn on the line.
     "host/wire/link.py": {"time", "select"},
-    "host/wire/trickle.py": {"time"},  # lets frames gather at a socket
     "host/wire/recording.py": {"time"},  # a file for people says when a frame has passed
 }
 

@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from types import TracebackType
 
 from switchgnn.base.machine import python_program
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
@@ -24,12 +23,12 @@ from switchgnn.topologies.targets import BMV2_PROGRAM, Target, bmv2_installed
 
 AUTO = "auto"
 # BMv2 reads a port through a ring of about 30 frames, and its queues hold 64. On a shaped interface
-# a wider window only waits in the kernel, before what the worker says next.
+# a wider window only waits in the kernel and delays later frames.
 _NARROW = 16
 # The token bucket of a loopback link is at the socket, and the embedded switch's queues are deep.
 _MIDDLE = 64
-# Frames leave in fewer and longer batches. Beyond it little is gained, and on a busy machine
-# acknowledgements seem late.
+# Fewer and longer batches. Beyond it little is gained, and acknowledgements on a busy machine seem
+# late.
 _WIDE = 128
 
 
@@ -42,12 +41,7 @@ class FabricKind(str, Enum):
 
 @dataclass(frozen=True)
 class Choice:
-    """A switch and a fabric, and why.
-
-    Attributes:
-        target, fabric: what was chosen.
-        reason: one sentence for the user.
-    """
+    """A switch and a fabric; `reason`: one sentence for the user."""
 
     target: Target
     fabric: FabricKind
@@ -56,11 +50,11 @@ class Choice:
 
 @dataclass(frozen=True)
 class Limits:
-    """What may be on the way.
+    """Limits on packets in flight.
 
     Attributes:
         window: features of a worker in flight.
-        ecn_threshold: packets in a queue from which on they are marked: half of what it holds.
+        ecn_threshold: packets in a queue from which on they are marked: half its capacity.
     """
 
     window: int
@@ -68,7 +62,7 @@ class Limits:
 
 
 def usual_limits(target: Target, fabric: FabricKind, *, shaped: bool) -> Limits:
-    """Return the limits where nobody says any (docs/benchmarks.md, "Slow links").
+    """Return the default limits (docs/benchmarks.md, "Slow links").
 
     Args:
         target: the switch.
@@ -85,24 +79,24 @@ def usual_limits(target: Target, fabric: FabricKind, *, shaped: bool) -> Limits:
 
 
 def choose(target: str, fabric: str, backend: Backend | None = None) -> Choice:
-    """Choose for ``auto`` and check what was asked for.
+    """Choose for ``auto``, and check explicit choices.
 
     Args:
         target: ``bmv2``, ``embedded`` or ``auto``.
         fabric: ``mininet``, ``loopback`` or ``auto``.
-        backend: what the switch is to run programs as; only the embedded switch has a choice.
+        backend: how the switch runs programs; only the embedded switch has a choice.
 
     Returns:
-        The best switch and fabric that the machine has, of those that are asked for.
+        The best available switch and fabric that match.
 
     Raises:
-        FabricError: the machine lacks what was asked for, or the two do not go together.
+        FabricError: a choice is not available, or they contradict each other.
     """
-    # What loopback needs is always there, and looking for Mininet takes a moment.
+    # Loopback needs nothing, and the check for Mininet takes a moment.
     no_mininet = None if fabric == FabricKind.LOOPBACK else mininet_missing()
     no_bmv2 = None if bmv2_installed() else f"{BMV2_PROGRAM} is not on the PATH"
     asks_for_code = backend not in {None, Backend.AUTO}
-    # What contradicts itself is said first: no installation mends it.
+    # Contradictions come first: no installation resolves them.
     if target == Target.BMV2 and backend is not None and asks_for_code:
         raise FabricError(
             f"BMv2 interprets the program, so there is no --backend {backend.value}: leave it "
@@ -120,13 +114,10 @@ def choose(target: str, fabric: str, backend: Backend | None = None) -> Choice:
         raise FabricError(
             f"BMv2 attaches to network interfaces, so it needs --fabric mininet, but {no_mininet}."
         )
-    chosen_fabric = _chosen_fabric(fabric, no_mininet)
-    chosen_target = _chosen_target(target, chosen_fabric, no_bmv2, asks_for_code=asks_for_code)
-    reasons = [
-        _why_fabric(fabric, chosen_fabric, no_mininet),
-        _why_target(target, chosen_target, chosen_fabric, no_bmv2),
-    ]
-    return Choice(chosen_target, chosen_fabric, "; ".join(reasons))
+    network, why_network = _pick_fabric(fabric, no_mininet)
+    switch, why_switch = _pick_target(target, network, no_bmv2, asks_for_code=asks_for_code)
+    reasons = f"fabric {network.value}: {why_network}; switch {switch.value}: {why_switch}"
+    return Choice(switch, network, reasons)
 
 
 def build_fabric(
@@ -142,68 +133,53 @@ def build_fabric(
     """Return the fabric, not yet started.
 
     Args:
-        kind: which network carries the packets.
+        kind: the network.
         site: what to build.
         folder: for the temporary files of its processes, and their logs.
-        cable_faults: as ``Fabric`` takes them.
-        nursery: as ``Fabric`` takes it.
-        cable_recordings: as ``Fabric`` takes them.
-        logs: as ``Fabric`` takes it.
+        cable_faults: see ``Fabric``.
+        nursery: see ``Fabric``.
+        cable_recordings: see ``Fabric``.
+        logs: see ``Fabric``.
 
     Returns:
         A fabric in Mininet or over loopback.
-
-    Raises:
-        FabricError: the fabric cannot build such a site, or the machine lacks what it needs.
     """
     made = MininetFabric if kind is FabricKind.MININET else LoopbackFabric
     return made(site, folder, cable_faults, nursery, cable_recordings, logs=logs)
 
 
-def _chosen_fabric(asked: str, no_mininet: str | None) -> FabricKind:
+def _pick_fabric(asked: str, no_mininet: str | None) -> tuple[FabricKind, str]:
+    """Return the fabric and the reason."""
     if asked != AUTO:
-        return FabricKind(asked)
-    return FabricKind.LOOPBACK if no_mininet else FabricKind.MININET
-
-
-def _chosen_target(
-    asked: str, fabric: FabricKind, no_bmv2: str | None, *, asks_for_code: bool
-) -> Target:
-    if asked != AUTO:
-        return Target(asked)
-    if fabric is FabricKind.MININET and no_bmv2 is None and not asks_for_code:
-        return Target.BMV2
-    return Target.EMBEDDED
-
-
-def _why_fabric(asked: str, chosen: FabricKind, no_mininet: str | None) -> str:
-    if asked != AUTO:
-        return f"fabric {chosen.value}: as asked"
+        return FabricKind(asked), "as asked"
     if no_mininet:
-        return f"fabric loopback: {no_mininet}"
-    return "fabric mininet: root and Mininet are here"
+        return FabricKind.LOOPBACK, no_mininet
+    return FabricKind.MININET, "root and Mininet are here"
 
 
-def _why_target(asked: str, chosen: Target, fabric: FabricKind, no_bmv2: str | None) -> str:
+def _pick_target(
+    asked: str, fabric: FabricKind, no_bmv2: str | None, *, asks_for_code: bool
+) -> tuple[Target, str]:
+    """Return the switch and the reason."""
     if asked != AUTO:
-        return f"switch {chosen.value}: as asked"
-    if chosen is Target.BMV2:
-        return f"switch bmv2: {BMV2_PROGRAM} is on the PATH"
+        return Target(asked), "as asked"
     if fabric is FabricKind.LOOPBACK:
-        return "switch embedded: BMv2 cannot attach to loopback"
-    return f"switch embedded: {no_bmv2 or '--backend is for it'}"
+        return Target.EMBEDDED, "BMv2 cannot attach to loopback"
+    if no_bmv2 or asks_for_code:
+        return Target.EMBEDDED, no_bmv2 or "--backend is for it"
+    return Target.BMV2, f"{BMV2_PROGRAM} is on the PATH"
 
 
 _PROGRAM = python_program("switchgnn.topologies.tcp_flows")
 
 
 class BackgroundTraffic:
-    """Flows from each worker to the next, as long as the context lasts.
+    """TCP flows from each worker to the next during the context.
 
-    The plan must be installed: the switches forward by its tables.
+    The plan must be installed, as the switches forward by its tables.
 
     Args:
-        fabric: running, with hosts that have a network of their own.
+        fabric: running, with hosts that have networks of their own.
         flows: from each worker to the next; 0 for none.
     """
 
@@ -234,16 +210,11 @@ class BackgroundTraffic:
             self._stack = self._stack.pop_all()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stack.close()
 
     def received_bytes(self) -> int:
-        """Return what all flows have brought so far."""
+        """Return the bytes that all flows have received so far."""
         for child in self._children:
             self._write(child, "count")
         return sum(int(child.read_line()) for child in self._children)

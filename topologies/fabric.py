@@ -9,21 +9,21 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple
 
 from switchgnn.base.machine import python_program
 from switchgnn.topologies.processes.child import Child, temporary_files_in
 from switchgnn.topologies.processes.nursery import Nursery
-from switchgnn.topologies.site import Site, Star
+from switchgnn.topologies.site import Site, Star, SwitchSite
+from switchgnn.topologies.targets import switch_child
 
 
 class Backlog(NamedTuple):
-    """What waits at the two ends of a link; None where nobody can tell.
+    """Bytes that wait at the two ends of a link; None if unknown.
 
     Attributes:
-        up: bytes at the upper end, a port of a switch.
-        down: bytes at the lower end, a worker or a port of a leaf.
+        up: at the upper end, a port of a switch.
+        down: at the lower end, a worker or a port of a leaf.
     """
 
     up: int | None
@@ -31,11 +31,7 @@ class Backlog(NamedTuple):
 
 
 def udp_backlog() -> dict[str, int]:
-    """Return the bytes that wait at each UDP socket of this network namespace.
-
-    Returns:
-        By ``HOST:PORT``.
-    """
+    """Return the bytes in each UDP socket of this network namespace."""
     waiting = {}
     # https://www.kernel.org/doc/html/latest/networking/proc_net_tcp.html; UDP's has these, too.
     for line in Path("/proc/net/udp").read_text().splitlines()[1:]:
@@ -48,14 +44,7 @@ def udp_backlog() -> dict[str, int]:
 
 
 def packet_backlog(process: int) -> Mapping[str, int]:
-    """Return the bytes that wait at the packet sockets of another network namespace.
-
-    Args:
-        process: one that is in it.
-
-    Returns:
-        By the name of the interface.
-    """
+    """Return the bytes in the packet sockets of a process's network namespace, by interface."""
     folder = Path(f"/proc/{process}/net")
     names = {}
     for line in (folder / "igmp").read_text().splitlines()[1:]:
@@ -75,12 +64,7 @@ _PROGRAM = python_program("switchgnn.topologies.relay")
 
 
 class RelayedCable(NamedTuple):
-    """A cable that goes through the relay.
-
-    Attributes:
-        name: of the cable.
-        lower, upper: the relay's ends, as a switch's port takes them.
-    """
+    """A cable through the relay; `lower`, `upper`: the relay's ends, as ports of a switch."""
 
     name: str
     lower: str
@@ -88,16 +72,7 @@ class RelayedCable(NamedTuple):
 
 
 class FaultyCables:
-    """The relay behind a set of cables, to be started once; ``stop`` is idempotent.
-
-    Args:
-        cables: all that it carries.
-        faults: what ``switchgnn run --faults`` takes.
-        folder: for its temporary files, and its log.
-        place: turns a command into one that runs where the ends of the cables are.
-        recordings: the file of each cable that keeps what passes, by its name; or none at all.
-        logs: another folder for its log.
-    """
+    """The relay of a set of cables, to be started once; ``stop`` is idempotent."""
 
     def __init__(
         self,
@@ -117,17 +92,13 @@ class FaultyCables:
             pipe=True,
             environment=temporary_files_in(folder),
         )
-        # Who looks on while a run goes on asks from a thread of its own.
+        # Observers of a run ask from threads of their own.
         self._asking = threading.Lock()
         self._faults = faults
         self._recordings = {name: str(path) for name, path in (recordings or {}).items()}
 
     def start(self) -> None:
-        """Start the relay and wait until it carries frames.
-
-        Raises:
-            FabricError: it cannot open the ends of its cables.
-        """
+        """Start the relay and wait until it carries frames."""
         self._child.start()
         self._child.read_line()
         if self._recordings:
@@ -135,11 +106,11 @@ class FaultyCables:
         self.disturb(self._faults)
 
     def disturb(self, faults: str) -> None:
-        """Put these faults on all cables from now on, and count anew."""
+        """Inject these faults on all cables from now on, and reset the counters."""
         self._ask(f"faults {faults}")
 
     def counts(self) -> dict[str, dict[str, Any]]:
-        """Return for each cable the bytes ``up`` and ``down``, ``frames`` and ``faults`` by way."""
+        """Return ``up`` and ``down`` (bytes), ``frames`` and ``faults`` of each cable."""
         answer: dict[str, dict[str, Any]] = json.loads(self._ask("count"))
         return answer
 
@@ -155,7 +126,7 @@ class FaultyCables:
 
 
 class WireBytes(NamedTuple):
-    """Bytes that have crossed a wire, Ethernet frames without preamble and FCS."""
+    """Bytes that have crossed a wire, in Ethernet frames without preamble and FCS."""
 
     up: int
     down: int
@@ -164,7 +135,7 @@ class WireBytes(NamedTuple):
 def carried(
     before: Sequence[WireBytes] | None, after: Sequence[WireBytes] | None
 ) -> list[WireBytes] | None:
-    """Return what each wire has carried in between; None where nobody counts."""
+    """Return the difference of two readings of each wire; None if nothing is counted."""
     if before is None or after is None:
         return None
     return [
@@ -179,16 +150,14 @@ class Fabric(ABC):
     Args:
         site: what to build.
         folder: for the temporary files of its processes, and their logs.
-        cable_faults: what ``switchgnn run --faults`` takes, if it is for cables between switches;
-            only then, or if they are recorded, are there relays on them.
-        nursery: forks embedded switches and workers; None: they are started as any program.
-        cable_recordings: the file of each cable that keeps what passes, as ``begin_recording`` has
-            made it, by the name of the cable; None: none.
+        cable_faults: the value of ``switchgnn run --faults``, if it applies to cables; cables have
+            relays only then, or if they are recorded.
+        nursery: forks embedded switches and workers; None: they are started as programs.
+        cable_recordings: files from ``begin_recording`` for the frames of each cable, by its name.
         logs: another folder for the logs.
 
     Attributes:
-        logs: where the logs are.
-        relay: carries the cables of a running fabric, or None.
+        relay: the relay of the cables of a running fabric, or None.
     """
 
     def __init__(
@@ -209,6 +178,7 @@ class Fabric(ABC):
         self._cable_faults = cable_faults if site.cables else ""
         self._cable_recordings = dict(cable_recordings or {}) if site.cables else {}
         self._relays = bool(self._cable_faults or self._cable_recordings)
+        self._switches: list[Child] = []
 
     @property
     def star(self) -> Star:
@@ -226,14 +196,14 @@ class Fabric(ABC):
 
     @abstractmethod
     def worker_link(self, worker: int) -> str:
-        """Return the worker's link as ``switchgnn.host.open_link`` takes it."""
+        """Return the worker's link, as for ``switchgnn.host.open_link``."""
 
     @abstractmethod
     def worker_command(self, worker: int, command: Sequence[str]) -> list[str]:
-        """Return the command that runs ``command`` where the worker is."""
+        """Return the command that runs ``command`` at the worker's place."""
 
     def worker_namespace(self, worker: int) -> Path | None:
-        """Return the network namespace where the worker is, if it has one of its own."""
+        """Return the worker's own network namespace, or None."""
         return None
 
     @property
@@ -243,21 +213,21 @@ class Fabric(ABC):
 
     @abstractmethod
     def wire_bytes(self) -> list[WireBytes] | None:
-        """Return the bytes of each worker as the interfaces count them; None where none does."""
+        """Return the bytes of each worker's link as interfaces count them; None without a count."""
 
     def cable_bytes(self) -> list[WireBytes] | None:
-        """Return the bytes of each cable between switches; None where nobody counts them."""
+        """Return the bytes of each cable between switches; None without a count."""
         return None
 
     def backlogs(self) -> list[Backlog] | None:
-        """Return what waits at the ends of each worker's link, then of each cable.
+        """Return the backlogs of each worker's link, then of each cable; None if unknown.
 
-        Others may ask while the fabric runs, from a thread of their own. None: nobody can tell.
+        Other threads may call it while the fabric runs.
         """
         return None
 
     def cable_injected(self) -> dict[str, int]:
-        """Return how many frames met a fault on a cable between switches, by kind."""
+        """Return the number of faults on cables between switches, by kind."""
         injected: dict[str, int] = {}
         faulty = self.relay.counts().values() if self.relay and self._cable_faults else ()
         for cable in faulty:
@@ -266,10 +236,40 @@ class Fabric(ABC):
                     injected[name] = injected.get(name, 0) + number
         return injected
 
-    def _stop_relay(self) -> None:
+    def _start_switch(
+        self,
+        switch: SwitchSite,
+        ports: Mapping[int, str],
+        grpc_address: str,
+        *,
+        bandwidth: float | None = None,
+        namespace: Path | None = None,
+    ) -> None:
+        """Start a switch; see ``switch_child``."""
+        child = switch_child(
+            self.site.target,
+            ports=ports,
+            grpc_address=grpc_address,
+            device_id=0,
+            log=self.logs / f"{switch.name}.log",
+            folder=self.folder,
+            tls=self.site.tls,
+            backend=self.site.backend,
+            bandwidth=bandwidth,
+            nursery=self._nursery,
+            namespace=namespace,
+        )
+        self._switches.append(child)
+        child.start()
+
+    def _stop_processes(self) -> None:
+        """End the relay and the switches."""
         relay, self.relay = self.relay, None
         if relay is not None:
             relay.stop()
+        switches, self._switches = self._switches, []
+        for switch in switches:
+            switch.stop()
 
     def worker_child(
         self,
@@ -308,10 +308,5 @@ class Fabric(ABC):
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()

@@ -22,22 +22,14 @@ from switchgnn.topologies.fabric import (
     udp_backlog,
 )
 from switchgnn.topologies.free_ports import free_udp_addresses
-from switchgnn.topologies.processes.child import Child
 from switchgnn.topologies.processes.nursery import Nursery
 from switchgnn.topologies.rpc_address import require_free
 from switchgnn.topologies.site import Site
-from switchgnn.topologies.targets import Target, switch_child, wait_until_serving
+from switchgnn.topologies.targets import Target, wait_until_serving
 
 
 class LoopbackFabric(Fabric):
-    """Embedded switches and the workers as processes; a datagram is a frame.
-
-    Args:
-        site, folder, cable_faults, nursery, cable_recordings, logs: as ``Fabric`` takes them.
-
-    Raises:
-        FabricError: the site has BMv2.
-    """
+    """Embedded switches and workers as processes on this machine; each datagram is a frame."""
 
     def __init__(
         self,
@@ -55,13 +47,12 @@ class LoopbackFabric(Fabric):
                 "or --target embedded for the loopback fabric."
             )
         super().__init__(site, folder, cable_faults, nursery, cable_recordings, logs=logs)
-        self._switches: list[Child] = []
         self._switch_ends: list[str] = []
         self._worker_ends: list[str] = []
         self._cable_ends: list[tuple[str, str]] = []
 
     def start(self) -> None:
-        """Start the switches and wait until they serve P4Runtime."""
+        """See ``Fabric``."""
         if self._switches:
             return
         for switch in self.site.switches:
@@ -70,32 +61,16 @@ class LoopbackFabric(Fabric):
         if self.relay is not None:
             self.relay.start()
         for switch, links in zip(self.site.switches, links_of_switches, strict=True):
-            child = switch_child(
-                self.site.target,
-                ports=links,
-                grpc_address=switch.grpc_address,
-                device_id=0,
-                log=self.logs / f"{switch.name}.log",
-                folder=self.folder,
-                tls=self.site.tls,
-                backend=self.site.backend,
-                bandwidth=self.site.bandwidth,
-                nursery=self._nursery,
-            )
-            self._switches.append(child)
-            child.start()
+            self._start_switch(switch, links, switch.grpc_address, bandwidth=self.site.bandwidth)
         for switch, child in zip(self.site.switches, self._switches, strict=True):
             wait_until_serving(child, switch.grpc_address)
 
     def stop(self) -> None:
-        """End the switches."""
-        self._stop_relay()
-        switches, self._switches = self._switches, []
-        for switch in switches:
-            switch.stop()
+        """See ``Fabric``."""
+        self._stop_processes()
 
     def _links(self) -> list[dict[int, str]]:
-        """Choose UDP addresses; return what is on each port of each switch."""
+        """Choose UDP addresses; return the link on each port of each switch."""
         site, workers = self.site, self.site.workers
         free = free_udp_addresses(2 * workers + 4 * len(site.cables))
         self._switch_ends, self._worker_ends = free[:workers], free[workers : 2 * workers]
@@ -128,7 +103,7 @@ class LoopbackFabric(Fabric):
         return link if self.site.bandwidth is None else f"{link}:{self.site.bandwidth:g}"
 
     def describe(self) -> DescribedNetwork:
-        """Return what a network file says of the running site, for workers that others start."""
+        """Return the network file of the running site, for workers that others start."""
         site = self.site
         target = SwitchTarget(site.target.value)
         switches = [
@@ -153,7 +128,7 @@ class LoopbackFabric(Fabric):
         return DescribedNetwork(tuple(switches), tuple(workers), tuple(cables))
 
     def worker_command(self, worker: int, command: Sequence[str]) -> list[str]:
-        """Return the command itself: every worker is on this machine."""
+        """See ``Fabric``."""
         return list(command)
 
     @property
@@ -162,17 +137,17 @@ class LoopbackFabric(Fabric):
         return [child.pid for child in self._switches if child.pid is not None]
 
     def wire_bytes(self) -> list[WireBytes] | None:
-        """Return None: no interface counts here, only the workers' sockets do."""
+        """Return None: there are no interfaces with counters."""
         return None
 
     def cable_bytes(self) -> list[WireBytes] | None:
-        """Return what a relay has counted, if there is one."""
+        """Return the counters of the relay; None without one."""
         if self.relay is None:
             return None
         return [WireBytes(cable["up"], cable["down"]) for cable in self.relay.counts().values()]
 
     def backlogs(self) -> list[Backlog] | None:
-        """Return what waits at the sockets."""
+        """Return the bytes in the sockets."""
         waiting = udp_backlog()
         ends = [*zip(self._worker_ends, self._switch_ends, strict=True), *self._cable_ends]
         return [Backlog(waiting.get(upper), waiting.get(lower)) for lower, upper in ends]

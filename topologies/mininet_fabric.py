@@ -29,11 +29,10 @@ from switchgnn.topologies.fabric import (
     WireBytes,
     packet_backlog,
 )
-from switchgnn.topologies.processes.child import Child
 from switchgnn.topologies.processes.nursery import Nursery
 from switchgnn.topologies.rpc_address import folder_for_sockets, require_free, socket_address
 from switchgnn.topologies.site import ETHERNET_MTU, Site
-from switchgnn.topologies.targets import Target, switch_child, wait_until_serving
+from switchgnn.topologies.targets import Target, wait_until_serving
 from switchgnn.topologies.tcp_door import TcpDoor
 
 _DEFAULT = Path("/proc/sys/net/core/wmem_default")
@@ -43,11 +42,11 @@ _SMALL_BYTES = 16384
 
 @contextmanager
 def small_send_buffers() -> Iterator[None]:
-    """Let sockets that are opened inside have small send buffers.
+    """Give sockets that are opened inside small send buffers.
 
-    The kernel has one default for the whole machine and no way to set it for another
-    program: it is lowered for the moment in which the switch opens its ports. Several runs
-    take turns, or the second would take the first one's small default for the machine's.
+    The kernel has one default for the whole machine and no way to set it for another program, so it
+    is lowered while the switch opens its ports. Concurrent runs take turns; otherwise the second
+    would restore the first one's small default.
     """
     with settled_default() as before:
         _DEFAULT.write_text(str(_SMALL_BYTES))
@@ -59,11 +58,7 @@ def small_send_buffers() -> Iterator[None]:
 
 @contextmanager
 def settled_default() -> Iterator[str]:
-    """Keep other runs from changing the default.
-
-    Yields:
-        What the file says.
-    """
+    """Lock the default against changes by other runs; yield it."""
     with _DEFAULT.open() as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield file.read()
@@ -83,7 +78,7 @@ sysctl -q -w net.ipv6.conf.default.disable_ipv6=1
 
 
 def mininet_missing() -> str | None:
-    """Return why Mininet cannot be used here, or None when it can."""
+    """Return why Mininet cannot be used here, or None."""
     if os.geteuid() != 0:
         return "Mininet needs root"
     if shutil.which(_MNEXEC) is None:
@@ -101,10 +96,7 @@ def mininet_missing() -> str | None:
 
 @functools.cache
 def _trial_failure() -> str | None:
-    """Build a link in a network namespace, and return why that failed, or None.
-
-    The namespace ends with the trial, and the link with it.
-    """
+    """Build a link in a temporary network namespace; return why that failed, or None."""
     try:
         socket.socket(socket.AF_PACKET, socket.SOCK_RAW).close()
     except PermissionError as error:
@@ -128,15 +120,10 @@ def _trial_failure() -> str | None:
 class MininetFabric(Fabric):
     """Hosts and links by Mininet; the switches are processes in network namespaces of their own.
 
-    Nobody outside reaches what they listen at there: BMv2's Thrift server, which has no password,
-    takes all interfaces (https://github.com/p4lang/behavioral-model, src/bm_runtime/server.cpp),
-    and a frame of a worker cannot be one for this machine. P4Runtime comes in by Unix sockets.
-
-    Args:
-        site, folder, cable_faults, nursery, cable_recordings: as ``Fabric`` takes them.
-
-    Raises:
-        FabricError: Mininet cannot be used here.
+    Their servers are reachable only from there: BMv2's Thrift server, which has no password,
+    listens on all interfaces (https://github.com/p4lang/behavioral-model,
+    src/bm_runtime/server.cpp), and a worker's frame cannot be addressed to this machine. P4Runtime
+    uses Unix sockets.
     """
 
     def __init__(
@@ -159,11 +146,10 @@ class MininetFabric(Fabric):
         self._hosts: list[Any] = []
         self._switch_side: list[str] = []
         self._cable_ends: list[tuple[str, str]] = []
-        self._switches: list[Child] = []
         self._doors = ExitStack()
 
     def start(self) -> None:
-        """Build the network, start the switches, and wait until they serve P4Runtime."""
+        """See ``Fabric``."""
         if self._net is not None:
             return
         site = self.site
@@ -175,29 +161,16 @@ class MininetFabric(Fabric):
         shaped_bmv2 = site.bandwidth is not None and site.target is Target.BMV2
         with small_send_buffers() if shaped_bmv2 else nullcontext():
             addresses = self._socket_addresses()
-            for number, (switch, ports) in enumerate(
-                zip(site.switches, self._ports(), strict=True)
+            for number, (switch, ports, address) in enumerate(
+                zip(site.switches, self._ports(), addresses, strict=True)
             ):
-                child = switch_child(
-                    site.target,
-                    ports=ports,
-                    grpc_address=addresses[number],
-                    device_id=0,
-                    log=self.logs / f"{switch.name}.log",
-                    folder=self.folder,
-                    tls=site.tls,
-                    backend=site.backend,
-                    nursery=self._nursery,
-                    namespace=self.switch_namespace(number),
-                )
-                self._switches.append(child)
-                child.start()
+                self._start_switch(switch, ports, address, namespace=self.switch_namespace(number))
             for child, address in zip(self._switches, addresses, strict=True):
                 wait_until_serving(child, address)
         self._open_doors(addresses)
 
     def _socket_addresses(self) -> list[str]:
-        """Return where the switches serve P4Runtime: over TCP nobody would reach them."""
+        """Return the P4Runtime addresses of the switches; TCP ports would be unreachable."""
         given = [switch.grpc_address for switch in self.site.switches]
         if all(map(socket_path, given)):
             return given
@@ -214,12 +187,9 @@ class MininetFabric(Fabric):
                 self._doors.enter_context(TcpDoor(switch.grpc_address, path))
 
     def stop(self) -> None:
-        """End the switches and take the network down."""
+        """See ``Fabric``."""
         self._doors.close()
-        self._stop_relay()
-        switches, self._switches = self._switches, []
-        for switch in switches:
-            switch.stop()
+        self._stop_processes()
         net, self._net = self._net, None
         # Not `net.stop()`, which runs a command for each link: the links end with the namespaces.
         for host in [] if net is None else net.hosts:
@@ -238,7 +208,7 @@ class MininetFabric(Fabric):
         return Path(f"/proc/{self._hosts[worker].pid}/ns/net")
 
     def switch_namespace(self, switch: int) -> Path:
-        """Return the network namespace where a switch is: leaves share one, and spines."""
+        """Return the network namespace of a switch: leaves share one, spines another."""
         return Path(f"/proc/{self._room_of(switch).pid}/ns/net")
 
     def _room_of(self, switch: int) -> Any:  # noqa: ANN401 - Mininet has no types
@@ -247,32 +217,25 @@ class MininetFabric(Fabric):
 
     @property
     def workers_have_hosts(self) -> bool:
-        """Whether each worker has a host of its own: here it has."""
+        """See ``Fabric``: they have."""
         return True
 
     def wire_bytes(self) -> list[WireBytes] | None:
-        """Return what the switch's ends of the links have received and sent.
-
-        Raises:
-            FabricError: the shell of a host has ended.
-        """
+        """Return the counters of the switch's ends of the links."""
         for host in self._net.hosts:
             host.check()
         counted = _counted(self._room.pid)
         return [counted[name] for name in self._switch_side]
 
     def cable_bytes(self) -> list[WireBytes] | None:
-        """Return what the upper switches' ends of the cables have received and sent."""
+        """Return the counters of the upper switches' ends of the cables."""
         if not self._cable_ends:
             return []
         counted = _counted(self._upper_room.pid)
         return [counted[name] for _, name in self._cable_ends]
 
     def backlogs(self) -> list[Backlog] | None:
-        """Return what waits at packet sockets.
-
-        BMv2 takes frames from a ring that it shares with the kernel, which nobody else sees.
-        """
+        """Return the bytes in packet sockets; unknown for BMv2, which uses rings."""
         told = self.site.target is not Target.BMV2
         below = packet_backlog(self._room.pid) if told else {}
         above = packet_backlog(self._upper_room.pid) if told and self._cable_ends else {}
@@ -343,7 +306,7 @@ class MininetFabric(Fabric):
             self._cable_ends.append((lower, upper))
 
     def _add_relayed_cables(self, tag: str) -> None:
-        """Add for each cable two links to a host between the switches, where a relay is."""
+        """Add for each cable two links to a host between the switches, with a relay."""
         host = _without_ipv6(self._net.addHost(f"r{tag}", ip=None))
         relayed = []
         for number, cable in enumerate(self.site.cables):
@@ -449,18 +412,14 @@ _LOOK_MILLISECONDS = 100.0
 class MininetHost(Node):  # type: ignore[misc]
     """A shell in a network namespace of its own.
 
-    Mininet would wait forever for a shell that has ended: it keeps the other end of the shell's
+    Mininet would wait forever for a shell that has ended, as it keeps the other end of the shell's
     terminal open itself.
     """
 
     shell: subprocess.Popen[bytes] | None
 
     def startShell(self, mnopts: str | None = None) -> None:  # noqa: N802 - Mininet's name
-        """Start the shell and wait for its prompt.
-
-        Raises:
-            FabricError: the shell ended or did not answer.
-        """
+        """Start the shell and wait for its prompt."""
         try:
             super().startShell(mnopts)
         except BaseException:
@@ -469,11 +428,7 @@ class MininetHost(Node):  # type: ignore[misc]
             raise
 
     def read(self, size: int = 1024) -> str:
-        """Return what the shell prints; everything that Mininet waits for comes through here.
-
-        Raises:
-            FabricError: the shell ended or did not answer.
-        """
+        """Return the shell's output; Mininet waits only here."""
         printed = select.poll()
         printed.register(self.stdout, select.POLLIN)
         deadline = time.monotonic() + _ANSWER_SECONDS
@@ -488,20 +443,13 @@ class MininetHost(Node):  # type: ignore[misc]
         return text
 
     def check(self) -> None:
-        """Check that the shell still runs.
-
-        Raises:
-            FabricError: it has ended.
-        """
+        """Check that the shell still runs."""
         ended = os.WEXITED | os.WNOHANG | os.WNOWAIT
         if self.shell is None or os.waitid(os.P_PID, self.shell.pid, ended) is not None:
             raise FabricError(f"The shell of Mininet's host {self.name} has ended: run again.")
 
     def end(self) -> None:
-        """Kill the shell with all that it runs; idempotent.
-
-        The namespace and its interfaces end with the last process in it.
-        """
+        """Kill the shell and its processes; its namespace ends with them. Idempotent."""
         shell, self.shell = self.shell, None
         if shell is None:
             return

@@ -2,13 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """``python -m switchgnn.topologies.relay CABLE LOWER UPPER ...``: cables with faults on them.
 
-It carries frames between the two ends of each cable, an ``eth:INTERFACE`` or a
-``udp:HOST:PORT:PEER_HOST:PEER_PORT``. It says ``ready`` and answers each line that it reads:
-``faults TEXT`` sets what ``switchgnn run --faults`` takes and says ``set``; ``record FILES``, JSON
-with the file of each cable, has what passes kept there and says ``recording``; ``count`` prints as
-a line of JSON what has happened since. It ends with its input.
-
-Faults meet what workers exchange, as on their links: other frames pass.
+It forwards frames between the two ends of each cable, an ``eth:INTERFACE`` or a
+``udp:HOST:PORT:PEER_HOST:PEER_PORT``. It prints ``ready`` and answers each line of its input:
+``faults TEXT``, as for ``switchgnn run --faults``, with ``set``; ``record FILES``, JSON with the
+file of each cable, with ``recording``; ``count`` with the counters since then, as a line of JSON.
+It ends with its input. Faults apply only to the packets of exchanges, as on workers' links.
 """
 
 import json
@@ -32,9 +30,9 @@ _IPV4 = ETHERTYPE_IPV4.to_bytes(2, "big")
 _ETHERTYPE_AT, _PROTOCOL_AT = slice(12, 14), ETHERNET_BYTES + 9
 _COMMANDS = sys.stdin.fileno()
 _LONGEST_LINE = 1 << 16
-# Frames taken from one cable before another has its turn.
+# Frames taken from one cable before the next one has its turn.
 _TURN = 64
-# A delayed frame that no other has overtaken goes on after this time.
+# A delayed frame that no other has overtaken is sent after this time.
 _QUIET_SECONDS = 0.002
 
 
@@ -50,25 +48,25 @@ class _Way:
         self.disturb(Faults())
 
     def disturb(self, faults: Faults) -> None:
-        """Put these faults on the cable from now on; what waited for the old ones goes on."""
+        """Inject these faults from now on; release the frames that were delayed."""
         if self.due is not None:
             self.release()
         self._faulty = FaultyDirection(faults, self._cable, self._direction)
         self.taken = self.given = self.frames = 0
 
     def record(self, *, taken: Recording | None = None, given: Recording | None = None) -> None:
-        """Keep the frames from now on, as they come or as they go on."""
+        """Record the frames from now on, as received (`taken`) or as sent on (`given`)."""
         self._taken, self._given = taken, given
 
     def carry(self) -> None:
-        """Take the frames that have come, up to a turn, and give what becomes of them."""
+        """Forward the frames that have arrived, up to a turn, subject to faults."""
         for _ in range(_TURN):
             try:
                 frame = self._source.receive(self._source.frame_bytes)
             except BlockingIOError:
                 break
             except OSError:
-                # An earlier frame found no switch behind the cable: that one is gone.
+                # An earlier frame found no switch at the end of the cable.
                 continue
             self.taken += len(frame)
             self.frames += 1
@@ -79,7 +77,7 @@ class _Way:
         self.due = time.monotonic() + _QUIET_SECONDS if self._faulty.holds else None
 
     def release(self) -> None:
-        """Give what is delayed, so that no later frame overtakes it."""
+        """Send the delayed frames."""
         self.due = None
         for frame in self._faulty.release():
             self._give(frame)
@@ -102,7 +100,7 @@ class _Way:
 
 
 class _Cable:
-    """A cable between two switches: both ways, and what they have carried."""
+    """A cable between two switches, both directions."""
 
     def __init__(self, name: str, lower: str, upper: str) -> None:
         specs = [parse_port(f"{end}={link}") for end, link in enumerate((lower, upper))]
@@ -117,12 +115,12 @@ class _Cable:
             way.disturb(faults)
 
     def record(self, recording: Recording) -> None:
-        """Keep what the upper switch sends and sees."""
+        """Record the frames that the upper switch sends and receives."""
         self.up.record(given=recording)
         self.down.record(taken=recording)
 
     def counts(self) -> dict[str, Any]:
-        """Return what the upper switch would count, and the faults of either way."""
+        """Return the counters of the upper switch's end, and the faults by direction."""
         return {
             "up": self.up.given,
             "down": self.down.taken,
@@ -132,14 +130,14 @@ class _Cable:
 
 
 class _Relay:
-    """All cables; obeys the lines that the parent writes."""
+    """All cables; executes the commands of the parent."""
 
     def __init__(self, cables: Sequence[_Cable]) -> None:
         self._cables = cables
         self._ways = {number: way for cable in cables for number, way in cable.ways.items()}
 
     def serve(self) -> None:
-        """Carry until the input ends."""
+        """Forward until the input ends."""
         ready = select.poll()
         for number in (_COMMANDS, *self._ways):
             ready.register(number, select.POLLIN)

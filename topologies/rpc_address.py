@@ -17,28 +17,16 @@ from switchgnn.base.full_disk import writing
 from switchgnn.controller.p4runtime.connection import MOST_BYTES, SCHEME, fits_socket, socket_path
 from switchgnn.topologies.errors import FabricError
 
-# As long as the name of any switch's socket.
 _LONGEST_NAME = "spine-999.sock"
-
-
-_SHORT_FOLDER = "/tmp"  # noqa: S108  a folder of our own is made in it
-
-
+_SHORT_FOLDER = "/tmp"  # noqa: S108  a private folder is created in it
 _ANSWER_SECONDS = 0.2
 
 
 def socket_address(folder: Path, name: str = "switch") -> str:
-    """Return the address of a switch's socket in a folder.
-
-    Args:
-        folder: of the run, which nobody else may enter.
-        name: of the switch.
-
-    Returns:
-        ``unix:PATH``.
+    """Return the address ``unix:PATH`` of a switch's socket in the private folder of a run.
 
     Raises:
-        FabricError: a socket cannot have such a long path.
+        FabricError: the path is too long for a socket.
     """
     path = folder.absolute() / f"{name}.sock"
     if not fits_socket(path):
@@ -51,7 +39,7 @@ def socket_address(folder: Path, name: str = "switch") -> str:
 
 @contextmanager
 def folder_for_sockets(folder: Path) -> Iterator[Path]:
-    """Yield the folder of a run, or a new one where its path is too long for sockets in it."""
+    """Yield the folder of a run, or a new one if its path is too long for sockets."""
     if fits_socket(folder.absolute() / _LONGEST_NAME):
         yield folder
         return
@@ -66,12 +54,7 @@ def split_tcp(address: str) -> tuple[str, int]:
 
 
 def require_free(address: str) -> None:
-    """Check that nothing listens on the address yet.
-
-    Raises:
-        FabricError: something does; the switch would start and never be reached.
-        WriteError: there is no room for its socket.
-    """
+    """Check that nothing listens on the address yet."""
     if (path := socket_path(address)) is not None:
         if answers(address):
             raise FabricError(f"A switch serves at {path} already: end it first.")
@@ -87,7 +70,7 @@ def require_free(address: str) -> None:
 
 
 def _require_room(path: Path) -> None:
-    """Make a socket for a moment: gRPC would not say why it cannot make the switch's."""
+    """Create a socket for a moment, as gRPC would not report why it cannot create the switch's."""
     trial = path.with_suffix(".try")
     with writing(trial), socket.socket(socket.AF_UNIX) as sock:
         sock.bind(os.fspath(trial))
@@ -95,7 +78,7 @@ def _require_room(path: Path) -> None:
 
 
 def taken(address: str, error: OSError) -> FabricError:
-    """Return what to say of a TCP address at which nobody can listen."""
+    """Return the error for a TCP address that is in use."""
     host, port = split_tcp(address)
     return FabricError(
         f"Port {port} on {host} is taken: {error.strerror}. "
@@ -104,7 +87,7 @@ def taken(address: str, error: OSError) -> FabricError:
 
 
 def answers(address: str) -> bool:
-    """Tell whether somebody listens on the address."""
+    """Return whether a server listens on the address."""
     path = socket_path(address)
     family, where = (
         (socket.AF_INET, split_tcp(address)) if path is None else (socket.AF_UNIX, os.fspath(path))

@@ -11,7 +11,7 @@ from switchgnn.host.wire.addresses import Addresses
 from switchgnn.softswitch.native.build import Backend
 from switchgnn.topologies.targets import Target, TlsFolder
 
-# Bytes of the largest packet on an interface of which nobody says otherwise.
+# Bytes of the largest packet on an interface by default.
 ETHERNET_MTU = 1500
 
 
@@ -19,9 +19,9 @@ class SwitchSite(NamedTuple):
     """A switch of a site.
 
     Attributes:
-        name: for its process and its log, like ``switch`` or ``leaf-0``.
-        network: what is around it.
-        grpc_address: where controllers reach it, ``unix:PATH`` or ``HOST:PORT``.
+        name: of its process and its log, like ``switch`` or ``leaf-0``.
+        network: its surroundings.
+        grpc_address: its address for controllers, ``unix:PATH`` or ``HOST:PORT``.
     """
 
     name: str
@@ -30,19 +30,14 @@ class SwitchSite(NamedTuple):
 
 
 class Socket(NamedTuple):
-    """A port of a switch; ``switch`` is the place of the switch in its site."""
+    """A port of a switch, which is given by its index in the site."""
 
     switch: int
     port: int
 
 
 class Cable(NamedTuple):
-    """A link between two switches.
-
-    Attributes:
-        name: what ``--faults`` calls it, as ``l0s1``.
-        lower, upper: its ends.
-    """
+    """A link between two switches; `name`: as in ``--faults``, like ``l0s1``."""
 
     name: str
     lower: Socket
@@ -58,11 +53,10 @@ class Site(ABC):
     """Workers, switches and links.
 
     Attributes:
-        target: which switch runs the program.
-        bandwidth: Mbit/s of each link, or None for as fast as the machine can.
-        tls: certificates for P4Runtime, or None for plain gRPC.
-        backend: what embedded switches run programs as; None: what the environment says.
-        mtu: bytes of the largest packet that links take, where they have interfaces.
+        bandwidth: Mbit/s of each link; None: unlimited.
+        tls: certificates for P4Runtime; None: plain gRPC.
+        backend: of embedded switches; None: as the environment says.
+        mtu: bytes of the largest packet, for links with interfaces.
     """
 
     target: Target
@@ -84,7 +78,7 @@ class Site(ABC):
     @property
     @abstractmethod
     def places(self) -> tuple[tuple[int, int], ...]:
-        """For each worker its switch, and its place among the stations there."""
+        """The switch of each worker, and its index among the stations there."""
 
     @property
     def workers(self) -> int:
@@ -92,7 +86,7 @@ class Site(ABC):
         return len(self.places)
 
     def network_of(self, worker: int) -> Network:
-        """Return what is around the switch of a worker."""
+        """Return the network around a worker's switch."""
         return self.switches[self.places[worker][0]].network
 
     def port(self, worker: int) -> int:
@@ -104,7 +98,7 @@ class Site(ABC):
         return self._neighbour(worker).station
 
     def addresses(self, worker: int) -> Addresses:
-        """Return the addresses in the frames of a worker: its own, and its switch's."""
+        """Return the addresses in a worker's frames: its own and its switch's."""
         return Addresses(self.station(worker), self.network_of(worker).switch)
 
     def _neighbour(self, worker: int) -> Neighbour:
@@ -113,17 +107,7 @@ class Site(ABC):
 
 @dataclass(frozen=True)
 class Star(Site):
-    """The site of a star: workers around one switch.
-
-    Attributes:
-        network: ports and addresses.
-        target: which switch runs the program.
-        grpc_address: where controllers reach the switch, ``unix:PATH`` or ``HOST:PORT``.
-        bandwidth: Mbit/s of each link, or None for as fast as the machine can.
-        tls: certificates for P4Runtime, or None for plain gRPC.
-        backend: what embedded switches run programs as; None: what the environment says.
-        mtu: bytes of the largest packet that links take, where they have interfaces.
-    """
+    """The site of a star: workers around one switch; see ``Site``."""
 
     network: Network
     target: Target
@@ -151,16 +135,10 @@ class Star(Site):
 
 @dataclass(frozen=True)
 class LeafSpineSite(Site):
-    """The site of a leaf-spine: workers around leaves, each with a link to each spine.
+    """Workers around leaves, each with a link to each spine; see ``Site``.
 
     Attributes:
-        networks: ports and addresses.
-        target: which switch runs the program.
-        grpc_addresses: where controllers reach the switches, leaves first.
-        bandwidth: Mbit/s of each link, or None for as fast as the machine can.
-        tls: certificates for P4Runtime, or None for plain gRPC.
-        backend: what embedded switches run programs as; None: what the environment says.
-        mtu: bytes of the largest packet that links take, where they have interfaces.
+        grpc_addresses: of the switches, leaves first.
     """
 
     networks: LeafSpineNetworks
@@ -183,7 +161,7 @@ class LeafSpineSite(Site):
 
     @property
     def cables(self) -> tuple[Cable, ...]:
-        """Leaf by leaf: on a leaf the spines come behind the workers."""
+        """Leaf by leaf; the ports of a leaf lead to its workers first, then to the spines."""
         leaves, spines = len(self.networks.leaves), len(self.networks.spines)
         return tuple(
             Cable(

@@ -27,7 +27,7 @@ _CPU_PORT = 510
 
 
 class Target(str, Enum):
-    """Which switch runs the P4 program."""
+    """The switch that runs the P4 program."""
 
     BMV2 = "bmv2"
     EMBEDDED = "embedded"
@@ -37,8 +37,8 @@ class Target(str, Enum):
 class TlsFolder:
     """Certificates (PEM) for P4Runtime, by fixed names in one folder.
 
-    ``ca.pem`` signs both sides; ``switch.pem`` with ``switch-key.pem`` is the switch's,
-    ``controller.pem`` with ``controller-key.pem`` the controller's.
+    ``ca.pem`` signs both sides. The switch has ``switch.pem`` and ``switch-key.pem``, the
+    controller ``controller.pem`` and ``controller-key.pem``.
     """
 
     folder: Path
@@ -47,11 +47,11 @@ class TlsFolder:
         return self.folder / f"{name}.pem"
 
     def check(self) -> None:
-        """Check that all five files are there, and belong together.
+        """Check that all five files exist and match each other.
 
         Raises:
             FabricError: one is missing.
-            ControllerError: one is something else, or a key is not that of its certificate.
+            ControllerError: one is invalid, or a key does not match its certificate.
         """
         for name in ("ca", "switch", "switch-key", "controller", "controller-key"):
             if not self[name].is_file():
@@ -61,12 +61,12 @@ class TlsFolder:
 
 
 def bmv2_installed() -> bool:
-    """Tell whether BMv2 is on the PATH."""
+    """Return whether BMv2 is on the PATH."""
     return shutil.which(BMV2_PROGRAM) is not None
 
 
 def backend_of_auto() -> str:
-    """Say what ``--backend auto`` takes here, and why."""
+    """Return the choice of ``--backend auto`` here, and the reason."""
     compiler = find_compiler()
     if compiler is None:
         return "--backend auto takes python: there is no C++ compiler"
@@ -79,12 +79,12 @@ def compile_for(target: Target, config: bytes, backend: Backend | None = None) -
     """Compile a program before switches are started.
 
     Args:
-        target: which switch.
+        target: the switch.
         config: the program.
-        backend: what it is to become; None: what the environment says.
+        backend: of the embedded switch; None: as the environment says.
 
     Returns:
-        What the switches will run; None for a target that compiles nothing.
+        The compiled program; None for a target that compiles nothing.
 
     Raises:
         SoftSwitchError: the embedded switch cannot run it.
@@ -104,17 +104,8 @@ def switch_command(
 ) -> list[str]:
     """Return the command that starts a switch without a program.
 
-    Args:
-        target: which switch.
-        ports: port number to ``eth:INTERFACE`` or ``udp:HOST:PORT:PEER_HOST:PEER_PORT``.
-        grpc_address: where it serves P4Runtime, ``unix:PATH`` or ``HOST:PORT``.
-        device_id: P4Runtime's device id.
-        tls: certificates; the switch then wants one of its clients, too.
-        backend: what the embedded switch runs programs as; None: what the environment says.
-        bandwidth: Mbit/s of what the embedded switch sends on each port; None: no limit.
-
-    Returns:
-        Program and arguments.
+    `backend`: of the embedded switch; None: as the environment says. `bandwidth`: Mbit/s that the
+    embedded switch sends on each port; None: no limit.
     """
     if target is Target.EMBEDDED:
         return [
@@ -137,13 +128,13 @@ def switch_command(
 
 
 def _thrift_options() -> list[str]:
-    """Give BMv2's other server a port: all that are started without would take port 9090."""
+    """Choose a port for BMv2's Thrift server; the default, 9090, is the same for all."""
     return ["--thrift-port", str(free_tcp_port())] if _has_thrift(BMV2_PROGRAM) else []
 
 
 @functools.cache
 def _has_thrift(program: str) -> bool:
-    """Tell whether BMv2 was built with Thrift, as it is by default; it may be without."""
+    """Return whether BMv2 was built with Thrift, the default."""
     told = subprocess.run([program, "--help"], capture_output=True, text=True, check=False)
     return "--thrift-port" in told.stdout + told.stderr
 
@@ -176,23 +167,11 @@ def switch_child(
     namespace: Path | None = None,
     folder: Path | None = None,
 ) -> Child:
-    """Return the switch as a child process, not yet started.
+    """Return the switch as a child process, not yet started; see ``wait_until_serving``.
 
-    Args:
-        target: which switch.
-        ports: port number to ``eth:INTERFACE`` or ``udp:HOST:PORT:PEER_HOST:PEER_PORT``.
-        grpc_address: where it serves P4Runtime, ``unix:PATH`` or ``HOST:PORT``.
-        device_id: P4Runtime's device id.
-        log: file for what it prints.
-        tls: certificates, or None for plain gRPC.
-        backend: what the embedded switch runs programs as; None: what the environment says.
-        bandwidth: Mbit/s of what the embedded switch sends on each port; None: no limit.
-        nursery: forks the embedded switch; None: it is started as any program.
-        namespace: the network namespace of its ports, such as ``/proc/PID/ns/net``; None: ours.
-        folder: for its temporary files; None: that of the log.
-
-    Returns:
-        The process; ``wait_until_serving`` waits for it once it is started.
+    For `backend` and `bandwidth` see ``switch_command``. `nursery`: forks the embedded switch.
+    `namespace`: the network namespace of its ports, such as ``/proc/PID/ns/net``. `folder`: for its
+    temporary files; None: that of the log.
     """
     command = switch_command(
         target,
@@ -216,9 +195,5 @@ def _enter(namespace: Path | None) -> tuple[str, ...]:
 
 
 def wait_until_serving(switch: Child, grpc_address: str) -> None:
-    """Wait until the switch answers on its gRPC address.
-
-    Raises:
-        FabricError: it ended, or did not answer in time.
-    """
+    """Wait until the switch answers at its gRPC address."""
     switch.wait_until(lambda: answers(grpc_address), _READY_SECONDS)

@@ -11,7 +11,6 @@ import threading
 from collections.abc import Coroutine
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import TypeVar
 
 from switchgnn.topologies.rpc_address import split_tcp, taken
@@ -21,15 +20,7 @@ Result = TypeVar("Result")
 
 
 class TcpDoor:
-    """Carries the bytes of all connections, as a thread. A context manager.
-
-    Args:
-        address: where to listen, ``HOST:PORT``.
-        path: the socket behind it.
-
-    Raises:
-        FabricError: on entering: somebody else listens there.
-    """
+    """Forwards TCP connections to a Unix socket, in a thread. A context manager."""
 
     def __init__(self, address: str, path: Path) -> None:
         self._address = address
@@ -49,12 +40,7 @@ class TcpDoor:
             raise taken(self._address, error) from error
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._wait_for(self._close())
         self._end()
 
@@ -77,25 +63,18 @@ class TcpDoor:
         task = asyncio.current_task()
         self._carrying.add(task)
         try:
-            await self._carry_to_switch(reader, writer)
-        finally:
-            self._carrying.discard(task)
-
-    async def _carry_to_switch(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        try:
             inner_reader, inner_writer = await asyncio.open_unix_connection(self._path)
-        except OSError:  # The switch has ended; its client sees the connection end.
-            writer.close()
-            return
-        try:
-            await asyncio.gather(_copy(reader, inner_writer), _copy(inner_reader, writer))
+            try:
+                await asyncio.gather(_copy(reader, inner_writer), _copy(inner_reader, writer))
+            finally:
+                inner_writer.close()
+        except OSError:
+            pass  # The switch has ended; its client sees the connection end.
         except asyncio.CancelledError:
             pass  # Python 3.10 would report it as an error of the server.
         finally:
-            inner_writer.close()
             writer.close()
+            self._carrying.discard(task)
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -103,6 +82,6 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
         while data := await reader.read(_CHUNK):
             writer.write(data)
             await writer.drain()
-    # However one side ends, the other one hears of it, unless it has ended itself.
+    # However one side ends, the other one is notified, unless it has ended itself.
     with suppress(OSError):
         writer.write_eof()

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """``python -m switchgnn.topologies.tcp_flows``: one worker's end of background TCP flows.
 
-It listens, says ``ready``, and answers each line that it reads: ``connect HOST`` opens a
-flow and says ``connected``, ``fill`` sends through all flows without end and says
-``filling``, ``count`` prints the bytes received so far. It ends with its input.
+It listens, prints ``ready`` and answers each line of its input: ``connect HOST`` opens a flow
+(``connected``), ``fill`` sends through all flows without end (``filling``), ``count`` prints the
+bytes received so far. It ends with its input.
 """
 
 import socket
@@ -17,7 +17,7 @@ _CONNECT_SECONDS = 20.0
 
 
 class _Sink:
-    """Accepts flows and counts what they bring."""
+    """Accepts flows and counts their bytes."""
 
     def __init__(self) -> None:
         self._server = socket.create_server(("0.0.0.0", PORT))  # noqa: S104  a namespace

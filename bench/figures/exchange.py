@@ -13,12 +13,12 @@ from bench.measure import Samples, alternate, repeat
 from bench.settings import Settings
 from switchgnn.host.direct.frames import GROUP
 from switchgnn.host.direct.framing import USUAL_MTU
-from switchgnn.host.direct.kinds import fewest_rows
 from switchgnn.host.wire.header import BODY_AT
 from switchgnn.lab.simulator.setup import rows_of_plan
 from switchgnn.p4src import load_program
 from switchgnn.planner import Plan
 from switchgnn.planner.costs.host_seconds import packed_frames
+from switchgnn.planner.sending.between_hosts import fewest_rows
 from switchgnn.topologies import Target
 
 NAME = "exchange"

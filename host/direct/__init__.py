@@ -2,12 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ways to get the sums over remote neighbours, behind one interface."""
 
-from switchgnn.host.direct.errors import (
-    DirectError,
-    FramingError,
-    ScheduleError,
-    SilentWorkerError,
-)
+from switchgnn.host.direct.errors import DirectError, FramingError, ScheduleError, SilentWorkerError
 from switchgnn.host.direct.frames import PROTOCOL
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.kinds import (

@@ -39,16 +39,11 @@ _EARLY_AT_MOST = 1 << 27
 class Incoming:
     """The rows of one round that other workers send.
 
-    It belongs to the thread that exchanges, but for `arrived` and `rows`.
-
-    Args:
-        mark: what the frames must carry.
-        runs: what each worker sends, and how it is cut.
+    It belongs to the thread that exchanges, except for `arrived` and `rows`.
 
     Attributes:
-        mark, runs: as given.
         frames: how many frames each worker sends.
-        arrays: where they go.
+        arrays: where they are stored.
     """
 
     def __init__(self, mark: int, runs: Runs) -> None:
@@ -68,7 +63,7 @@ class Incoming:
             left_of_row=frames_of_row.astype(np.uint32),
             whole=np.zeros(runs.rows, dtype=np.uint8),
         )
-        # One element of an array costs more than one of a view.
+        # Access to elements is faster through views.
         self._seen, self._view = self.arrays.seen.data, self.arrays.payloads.data
 
     @property
@@ -103,13 +98,7 @@ class Incoming:
         return end - begin
 
     def put(self, peer: int, number: int, body: bytes | memoryview) -> None:
-        """Take a frame that is not here yet.
-
-        Args:
-            peer: the worker that sent it.
-            number: of the frame, among those of that worker.
-            body: its payload, ``body_bytes`` of it.
-        """
+        """Store a new frame."""
         begin, end = self._span(peer, number)
         self._seen[self._first[peer] + number] = 1
         self._view[begin:end] = body
@@ -120,7 +109,7 @@ class Incoming:
         self._left -= 1
 
     def took(self, frames: int) -> None:
-        """Take note of frames that a sieve has put into their places."""
+        """Count frames that a sieve has stored."""
         self._left -= frames
 
     def bits(self, peer: int, first: int) -> int:
@@ -130,7 +119,7 @@ class Incoming:
         return sum(1 << place for place in range(size) if self._seen[start + place])
 
     def whole(self, peer: int, first: int) -> int:
-        """Return the bits of a group of which nothing is missing."""
+        """Return the bits of a complete group."""
         return (1 << max(0, min(GROUP, self.frames[peer] - first))) - 1
 
     def _span(self, peer: int, number: int) -> tuple[int, int]:
@@ -139,16 +128,7 @@ class Incoming:
 
 
 class Arrivals:
-    """The receiving side of one worker, through all rounds.
-
-    Args:
-        worker: its number.
-        link: for acknowledgements.
-        envelopes: around them.
-        one_way: the workers that only send to us, or only receive.
-        round_number: the last round, before the first.
-        tally: counters.
-    """
+    """The receiving side of one worker, through all rounds."""
 
     def __init__(
         self,
@@ -183,12 +163,7 @@ class Arrivals:
         return self._rounds[round_number].waiting_for
 
     def open_round(self, round_number: int, incoming: Incoming) -> None:
-        """Enter a round, and take what has come for it already.
-
-        Args:
-            round_number: one more than the last one.
-            incoming: where its rows go.
-        """
+        """Enter a round, and take the frames that have arrived early."""
         self._newest = round_number
         self._rounds[round_number] = incoming
         early = self._early.pop(round_number, {})
@@ -211,23 +186,14 @@ class Arrivals:
             row_bytes=incoming.runs.row_bytes,
             payload_bytes=incoming.runs.payload_bytes,
             receiver=self._worker,
-            round_number=round_number,
+            round=round_number,
             mark=incoming.mark,
             protocol=PROTOCOL,
             group=GROUP,
         )
 
     def sift(self, batch: FrameBatch, now: float, heard: dict[int, float]) -> Sequence[int]:
-        """Take what is plainly right and asks for nothing; see ``switchgnn.host.wire.native``.
-
-        Args:
-            batch: what has come.
-            now: the time, in seconds of the exchange's clock.
-            heard: when something came of each worker.
-
-        Returns:
-            The frames that somebody has to look at.
-        """
+        """Take frames that need no answer, see ``host.wire.native``; return the others."""
         if self._sifter is None:
             return range(batch.first, batch.count)
         left = self._sifter.sift(batch, tuple(self._sieves.values()))
@@ -240,7 +206,7 @@ class Arrivals:
         return left
 
     def take(self, packet: Packet) -> bool:
-        """Take a FEATURE or a RECALL, answer it; tell whether it is progress."""
+        """Take a FEATURE or a RECALL and answer it; return whether it is progress."""
         if packet.marked and packet.kind is Kind.FEATURE:
             self._tally.marked += 1
             self._queues.add(packet.sender)
@@ -249,7 +215,7 @@ class Arrivals:
         if incoming is not None:
             return self._take_now(incoming, packet, first)
         if packet.round <= self._newest:
-            # We would not have left the round without it.
+            # This worker would not have left the round without it.
             if packet.echo or packet.kind is Kind.RECALL:
                 self._answer(packet, first, ALL_OF_A_GROUP)
         elif packet.round <= self._newest + MOST_OPEN:

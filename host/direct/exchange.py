@@ -25,32 +25,24 @@ from switchgnn.host.direct.frames import (
 from switchgnn.host.direct.framing import Framing, Runs
 from switchgnn.host.direct.outbox import Cargo, Outbox, asking_frames
 from switchgnn.host.direct.tally import DirectTally
-from switchgnn.host.errors import LinkError
+from switchgnn.host.errors import LinkError, named_workers
 from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.header import Header, Kind
 from switchgnn.host.wire.link import Link, Traffic
 
-# How long a worker that leaves answers those that may have missed its last acknowledgement.
+# Seconds for which a leaving worker answers those that may have missed its last acknowledgement.
 _LINGER = 2.0
-# A worker that waits is seen to be alive by what it does.
 _LONGEST_WAIT = 1.0
 
 
 class Round:
-    """One round of one worker.
-
-    Args:
-        number: counted from the first one.
-        width: F, the elements of a row.
-        mark: 32 bits in which all workers must agree.
-        outgoing: what goes to each worker.
-        awaited: what each worker sends.
+    """One round of one worker; all workers must have the same `mark`, 32 bits.
 
     Attributes:
         outgoing: the rows for the others, as far as they were given.
         incoming: the rows of the others.
-        complete: whether they have arrived, and ours have been acknowledged.
+        complete: whether all rows have arrived, here and at the others.
     """
 
     def __init__(self, number: int, width: int, mark: int, outgoing: Runs, awaited: Runs) -> None:
@@ -65,20 +57,8 @@ class Round:
 class DirectExchange:
     """Sends rows to other workers and collects theirs.
 
-    Rounds begin one after another, and two of them may be under way. One thread begins
-    rounds, gives rows and waits; `step` may be called by another, and by one only.
-
-    Args:
-        worker: its number.
-        stations: where the workers are.
-        link: an open link to the switch, for ``wire.PROTOCOL``.
-        pace: bounds on sending and waiting.
-        peers: the workers with which rows are exchanged.
-        one_way: those of them that only send to us, or only receive.
-        session: what DONE carries; the same for all workers.
-        first_round: number of the first round; must grow on the same links.
-        framing: what a frame carries; the same for all workers.
-        clock: what time it is where the link is.
+    Rounds begin one after another, and two of them may be under way. One thread begins rounds,
+    gives rows and waits; `step` may be called by one other thread.
     """
 
     def __init__(
@@ -101,16 +81,16 @@ class DirectExchange:
         self._pace = pace = framing.paced(pace)
         self._framing = framing
         self._clock = clock
-        # Who owes rows may be computing them.
+        # Workers that owe rows may be computing them.
         self._patience = pace.patience + pace.skew
         self._peers = peers
         self._session = session
         self._begun: list[Round] = []
         self._next_round = first_round
         self._handed: queue.SimpleQueue[Round | Cargo | None] = queue.SimpleQueue()
-        # From here on all belongs to the thread that steps.
+        # The rest belongs to the thread that steps.
         self._rounds: dict[int, Round] = {}
-        # All rounds up to the first one are over here; and the newest one that is.
+        # All rounds up to `_finished` are complete; `_newest` is the newest complete one.
         self._finished = self._newest = first_round - 1
         self._envelopes = Envelopes(worker, stations)
         self._round_trip = RoundTrip(pace.shortest_timeout)
@@ -155,17 +135,7 @@ class DirectExchange:
     def begin(
         self, width: int, out_indptr: NDArray[np.int64], in_indptr: NDArray[np.int64], mark: int
     ) -> Round:
-        """Begin a round, when `may_begin`.
-
-        Args:
-            width: F, the elements of a row.
-            out_indptr: int64[W + 1], the rows for each worker.
-            in_indptr: int64[W + 1], the rows that each worker sends.
-            mark: 32 bits in which all workers must agree.
-
-        Returns:
-            The round, for `give`.
-        """
+        """Begin a round, if `may_begin`; `out_indptr` and `in_indptr`: as in ``DirectSchedule``."""
         runs = (Runs(self._framing, width, indptr) for indptr in (out_indptr, in_indptr))
         begun = Round(self._next_round, width, mark, *runs)
         self._next_round += 1
@@ -180,13 +150,10 @@ class DirectExchange:
         rows: NDArray[np.float32],
         counts: NDArray[np.int64],
     ) -> None:
-        """Give some rows of a round, none of them twice; frames that are whole leave soon.
+        """Give some rows of a round, each only once; complete frames leave soon.
 
-        Args:
-            to: the round.
-            places: int64[K], ascending, which of the round's rows, receiver by receiver.
-            rows: float32[K, F].
-            counts: int64[K], how many rows of vertices each of them adds up.
+        `places`: int64[K], ascending, which of the round's rows, receiver by receiver. `rows`:
+        float32[K, F]. `counts`: int64[K], how many rows of vertices each of them adds up.
         """
         whole = to.outgoing.give(places, rows, counts)
         if not len(whole):
@@ -206,26 +173,13 @@ class DirectExchange:
         self._handed.put(Cargo(to.number, order, frames, asking))
 
     def wait_until(self, ready: Callable[[], bool]) -> None:
-        """Exchange until something is there.
-
-        Raises:
-            SilentWorkerError: nothing new for longer than the pace allows, or a worker left.
-            LinkError: the link is gone.
-        """
+        """Exchange until a condition holds."""
         self._deadline = self._clock.now() + self._patience
         while not ready():
             self.step()
 
     def step(self, longest: float = float("inf")) -> bool:
-        """Send and receive a little; tell whether there is news.
-
-        Args:
-            longest: seconds to wait for a frame at most.
-
-        Raises:
-            SilentWorkerError: nothing new for longer than the pace allows, or a worker left.
-            LinkError: the link is gone.
-        """
+        """Send and receive a little, at most `longest` seconds; return whether there is news."""
         self._take_handed()
         now = self._clock.now()
         # A round without any rows is complete immediately.
@@ -247,11 +201,11 @@ class DirectExchange:
 
     @property
     def pause(self) -> float:
-        """For how many seconds there is nothing to do unless a frame comes, after a step."""
+        """Seconds without anything to do unless a frame comes; to be read after a step."""
         return 0.0 if self._more else self._wait(self._clock.now())
 
     def sleep(self) -> None:
-        """Wait for `begin` or `wake`, and receive nothing meanwhile; for the thread that steps."""
+        """Wait for `begin` or `wake` without receiving; for the thread that steps."""
         self._accept(self._handed.get())
 
     def wake(self) -> None:
@@ -261,15 +215,9 @@ class DirectExchange:
     def expected_traffic(
         self, out_indptr: NDArray[np.int64], in_indptr: NDArray[np.int64], width: int
     ) -> Traffic:
-        """Count the frames of one round without losses: rows, and what acknowledges them.
+        """Count the frames of one round without losses: rows and acknowledgements.
 
-        Args:
-            out_indptr: int64[W + 1], the rows for each worker.
-            in_indptr: int64[W + 1], the rows that each worker sends.
-            width: F, the elements of a row.
-
-        Returns:
-            Frames and bytes of this worker, up and down.
+        `out_indptr` and `in_indptr`: as in ``DirectSchedule``.
         """
         sent, sent_bytes, acks_down = self._frames_and_acks(out_indptr, width)
         awaited, awaited_bytes, acks_up = self._frames_and_acks(in_indptr, width)
@@ -281,7 +229,7 @@ class DirectExchange:
         )
 
     def _frames_and_acks(self, indptr: NDArray[np.int64], width: int) -> tuple[int, int, int]:
-        """Return data frames, their bytes, and what acknowledges them."""
+        """Return the data frames, their bytes, and the acknowledgements for them."""
         runs = Runs(self._framing, width, indptr)
         order = send_order(self._worker, runs.first, np.arange(runs.frames))
         asking = asking_frames(order, self._pace)
@@ -289,10 +237,9 @@ class DirectExchange:
         return runs.frames, sent_bytes, int(asking.sum())
 
     def close(self) -> None:
-        """Tell the others that nothing is missing here, and wait until they say the same.
+        """Take leave of the other workers and wait for theirs, at most two seconds.
 
-        A worker that misses an acknowledgement asks again meanwhile; after two seconds at most
-        this worker is gone.
+        A worker that misses an acknowledgement asks again during this time.
         """
         if self._closing:
             return
@@ -309,7 +256,6 @@ class DirectExchange:
                     self._say_farewell(peer, echo=True)
                 attempts += 1
         except LinkError:
-            # The others cannot be told any more.
             return
 
     def _wait(self, now: float) -> float:
@@ -331,7 +277,7 @@ class DirectExchange:
             self._arrivals.open_round(order.number, order.incoming)
 
     def _close_rounds(self) -> bool:
-        """Leave the rounds that are complete; tell whether there are any."""
+        """Leave the complete rounds; return whether there are any."""
         complete = [
             number
             for number in self._rounds
@@ -348,11 +294,11 @@ class DirectExchange:
 
     @property
     def _nothing_awaited(self) -> bool:
-        """Whether the others have done all that can be done without more rows from here."""
+        """Whether the others have done all they can without more rows from this worker."""
         return self._outbox.idle and all(map(self._arrivals.done, self._rounds))
 
     def _take(self, frame: memoryview, now: float) -> bool:
-        """Hand a frame on; tell whether it is progress."""
+        """Process a frame; return whether it is progress."""
         packet = unpack(frame, self._worker)
         if packet is None or packet.sender not in self._peers:
             self.tally.malformed += 1
@@ -374,7 +320,7 @@ class DirectExchange:
         return self._outbox.take_farewell(packet.sender, packet.round)
 
     def _linger(self, until: float) -> None:
-        """Answer the others until all have taken leave, or until then."""
+        """Answer the others until all have left, or until that time."""
         while self._peers - self._gone.keys() and (left := until - self._clock.now()) > 0:
             frame = self._link.receive(left)
             if frame is not None:
@@ -405,33 +351,29 @@ class DirectExchange:
             )
             if left:
                 raise SilentWorkerError(
-                    f"Round {number}: {_workers(left)} left after round {self._gone[left[0]]}."
+                    f"Round {number}: {named_workers(left)} left after round {self._gone[left[0]]}."
                 )
             if late and (owing or deaf):
                 raise SilentWorkerError(self._complaint(number, owing, deaf, now))
 
     def _complaint(self, number: int, owing: set[int], deaf: set[int], now: float) -> str:
         long_ago = now - self._patience
-        # A worker that owes rows may itself wait for another; one that does not answer is gone.
+        # A worker that owes rows may wait for another one; a worker that does not answer is gone.
         silent = sorted(
             peer for peer in deaf or owing if self._heard.get(peer, float("-inf")) <= long_ago
         )
         parts = []
         if owing:
-            parts.append(f"rows of {_workers(sorted(owing))} are missing")
+            parts.append(f"rows of {named_workers(sorted(owing))} are missing")
         if deaf:
-            parts.append(f"{_workers(sorted(deaf))} did not acknowledge theirs")
-        told = f"Nothing was heard of {_workers(silent)}." if silent else "All of them answer."
+            parts.append(f"{named_workers(sorted(deaf))} did not acknowledge theirs")
+        told = f"Nothing was heard of {named_workers(silent)}." if silent else "All of them answer."
         if self.tally.foreign:
             told += (
-                " Frames of another schedule came: do all workers have the same graph, "
+                " Frames of another schedule arrived: do all workers have the same graph, "
                 "partition, sampling, epoch and direction, width of rows, and MTU?"
             )
         return (
             f"Round {number}: {' and '.join(parts)} after {self._patience:g} s "
             f"without progress. {told}"
         )
-
-
-def _workers(numbers: list[int]) -> str:
-    return f"worker{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"

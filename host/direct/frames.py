@@ -50,19 +50,17 @@ _CONTROL_BYTES = {Kind.ACK: 0, Kind.RECALL: 0, Kind.DONE: 0}
 
 
 class Packet(NamedTuple):
-    """What a sound frame says.
+    """A sound frame.
 
     Attributes:
-        kind: FEATURE (rows, or parts of them), ACK, RECALL (what of a group has arrived?) or DONE
-            (everything has arrived, and I leave).
-        sender: the worker that sent it.
+        kind: FEATURE (rows, or parts of them), ACK, RECALL (asks which frames of a group have
+            arrived) or DONE (the sender has everything and leaves).
         number: FEATURE: of the frame, from 0 for each receiver and round. ACK, RECALL: of
             the first frame of the group.
         tag: ACK: one bit for each frame of the group. Otherwise the schedule's mark.
-        question: ACK, RECALL: which question it is or answers; 0 is a FEATURE with `echo`.
-        echo: FEATURE: an ACK is wanted.
+        question: ACK, RECALL: the number of the question; 0 is a FEATURE with `echo`.
+        echo: FEATURE: asks for an ACK.
         marked: FEATURE: a queue on the way was long. ACK: one was, for the frames it covers.
-        round: the round.
         body: FEATURE: as long as IPv4 says.
     """
 
@@ -105,11 +103,7 @@ def unpack(frame: memoryview, receiver: int) -> Packet | None:
 
 
 def data_bytes(frame: bytes | memoryview) -> int | None:
-    """Return how many bytes of rows a FEATURE has, as IPv4 tells its length; None: it cannot be.
-
-    Args:
-        frame: 60 bytes at least.
-    """
+    """Return how many bytes of rows a FEATURE has by its IPv4 length; None if impossible."""
     size = (frame[_LENGTH_AT] << 8 | frame[_LENGTH_AT + 1]) - _BEFORE_BODY
     return size if size > 0 and size % 4 == 0 else None
 
@@ -120,18 +114,13 @@ def pair_number(sender: int, receiver: int) -> int:
 
 
 class Envelopes:
-    """Ethernet and IPv4 headers from one worker to the others.
-
-    Args:
-        worker: the sender.
-        stations: all workers.
-    """
+    """The Ethernet and IPv4 headers from one worker to the others."""
 
     def __init__(self, worker: int, stations: tuple[Station, ...]) -> None:
         self._worker = worker
         self._stations = stations
         own = stations[worker]
-        # As pure acknowledgements of TCP are, these are not to be marked.
+        # Like pure acknowledgements of TCP, control frames are not ECN-capable.
         self._control = [
             ipv4_envelope(own, peer, HEADER_BYTES, protocol=PROTOCOL, ecn=0) for peer in stations
         ]
@@ -180,19 +169,12 @@ class SendOrder:
 
 
 def send_order(worker: int, out_indptr: NDArray[np.int64], frames: NDArray[np.int64]) -> SendOrder:
-    """Spread the groups of each receiver evenly over the time that the frames take.
+    """Spread the groups of each receiver evenly over the time of the round.
 
-    So every receiver gets its frames at a constant rate from all senders, for any sizes of
-    the pairs, and no queue is filled by all senders at the same time. Workers begin with
-    different receivers.
-
-    Args:
-        worker: the sender.
-        out_indptr: int64[W + 1], the frames for each worker in the whole round.
-        frames: int64[S], ascending, which of them leave.
-
-    Returns:
-        The frames, in sending order.
+    Every receiver then gets its frames at a constant rate from all senders, for any sizes of the
+    pairs, and no queue is filled by all senders at once. Workers begin with different receivers.
+    `out_indptr`: int64[W + 1], the frames for each worker in the whole round. `frames`: int64[S],
+    ascending, which of them leave.
     """
     workers = len(out_indptr) - 1
     peer = np.searchsorted(out_indptr, frames, side="right") - 1
@@ -219,12 +201,8 @@ def _turns(peer: NDArray[np.int64], group: NDArray[np.int64], workers: int) -> N
 class Outgoing:
     """The rows of one round for all other workers.
 
-    Args:
-        runs: how they are cut into frames.
-
     Attributes:
-        runs: as given.
-        lanes: big-endian float32, the runs one behind the other, and a frame's length of zeros.
+        lanes: big-endian float32, the runs one after the other, then a frame's length of zeros.
         counts: int64[R], how many rows of vertices each row adds up.
     """
 
@@ -238,15 +216,10 @@ class Outgoing:
     def give(
         self, places: NDArray[np.int64], rows: NDArray[np.float32], counts: NDArray[np.int64]
     ) -> NDArray[np.int64]:
-        """Take some rows, none of them twice.
+        """Take some rows, each only once; return int64[S], ascending, the frames completed by them.
 
-        Args:
-            places: int64[K], ascending, which of the round's rows.
-            rows: float32[K, F].
-            counts: int64[K], how many rows of vertices each of them adds up.
-
-        Returns:
-            int64[S], ascending: the frames of which this was the last part.
+        `places`: int64[K], ascending, which of the round's rows. `rows`: float32[K, F]. `counts`:
+        int64[K], how many rows of vertices each of them adds up.
         """
         runs = self.runs
         if not len(self.counts):
@@ -262,7 +235,7 @@ class Outgoing:
         return np.arange(runs.frames) if everything else self._completed(places)
 
     def forget(self) -> None:
-        """Let go of the rows if all of them have been given."""
+        """Free the rows once all have been given."""
         if not self._left:
             self.lanes, self.counts = self.lanes[:0], self.counts[:0]
 
@@ -288,20 +261,7 @@ def data_frames(
     mark: int,
     asking: NDArray[np.bool_],
 ) -> FrameRows:
-    """Pack the frames.
-
-    Args:
-        order: the frames.
-        outgoing: the rows that are in them.
-        worker: the sender.
-        envelopes: its envelopes.
-        round_number: the round.
-        mark: the mark of the schedule.
-        asking: bool[S], which frames want an acknowledgement.
-
-    Returns:
-        S frames, ready to leave.
-    """
+    """Pack the frames; `asking`: bool[S], which of them ask for an acknowledgement."""
     runs, size = outgoing.runs, len(order.peer)
     frames = np.zeros((size, BODY_AT + runs.payload_bytes), dtype=np.uint8)
     if not size:
@@ -324,7 +284,7 @@ def data_frames(
         header["fragment"] = order.number % fragments
     header["group"] = (order.number // GROUP) & 0xFFFF
     header["round"] = round_number
-    # Behind a frame that is shorter than others are bytes of another one, which do not leave.
+    # A shorter frame is followed by bytes of another one, which are not sent.
     windows = sliding_window_view(outgoing.lanes.view("u4"), runs.payload_bytes // _LANE_BYTES)
     frames[:, BODY_AT:].view("u4")[...] = windows[begin // _LANE_BYTES]
     frames[:, HEADER_AT:BODY_AT] = header.view(np.uint8).reshape(size, HEADER_BYTES)
@@ -345,7 +305,7 @@ def _write_envelopes(
         b"".join(envelopes.data(each, payload_bytes) for each in peers), dtype=np.uint8
     )
     frames[:, :HEADER_AT] = heads.reshape(len(peers), HEADER_AT)[peer]
-    # The last one for each worker.
+    # The last frame for each worker is shorter.
     for place in np.flatnonzero(body != payload_bytes).tolist():
         head = envelopes.data(int(peer[place]), int(body[place]))
         frames[place, :HEADER_AT] = np.frombuffer(head, dtype=np.uint8)
@@ -354,15 +314,6 @@ def _write_envelopes(
 def join_rows(
     payloads: NDArray[np.uint8], rows: NDArray[np.int64], runs: Runs
 ) -> NDArray[np.float32]:
-    """Return some rows of what has arrived.
-
-    Args:
-        payloads: uint8, the runs one behind the other.
-        rows: int64[R], which rows.
-        runs: how they were cut.
-
-    Returns:
-        float32[R, F].
-    """
+    """Return float32[R, F], some rows of the payloads (uint8, the runs one after the other)."""
     lanes = payloads.view(">f4").reshape(-1, runs.lanes)
     return lanes[rows, : runs.width].astype(np.float32)

@@ -27,7 +27,7 @@ from switchgnn.host.wire.header import (
 )
 from switchgnn.host.wire.link import LARGEST_FRAME
 
-# The word for one padded fragment of one row in each frame.
+# ``--mtu fragment``: one padded fragment of one row in each frame.
 FRAGMENT = "fragment"
 USUAL_MTU = 1500
 _LANE_BYTES = 4
@@ -109,8 +109,8 @@ class Framing:
     def paced(self, pace: Pace) -> Pace:
         """Return a pace whose window has no more bytes than one of frames of the usual MTU.
 
-        What a window fills counts frames (BMv2's rings, the queues that mark) or bytes (the
-        buffers of sockets, shaped links), so it is bounded in both.
+        BMv2's rings and marking queues count frames, sockets and shaped links count bytes, so the
+        window is bounded in both.
         """
         usual, full = ETHERNET_BYTES + USUAL_MTU, ETHERNET_BYTES + self.packet_bytes
         return replace(pace, window=min(pace.window, max(1, pace.window * usual // full)))
@@ -126,21 +126,13 @@ class Framing:
 
 
 class Runs:
-    """What goes from or to each other worker in a round, and where the cuts are.
-
-    Frames and rows are counted through all workers; bytes, too, as if the runs lay one behind
-    the other.
-
-    Args:
-        framing: how runs are cut.
-        width: F, the numbers of a row.
-        indptr: int64[W + 1], the rows of each worker.
+    """The runs of all workers in a round and their frames, numbered through all workers.
 
     Attributes:
-        framing, width, indptr: as given.
+        indptr: int64[W + 1], the rows of each worker.
         lanes: numbers of a row on the wire.
-        row_bytes, payload_bytes: of a row on the wire, and of rows in a full frame.
-        begin: int64[W + 1], where each run begins, in bytes.
+        row_bytes, payload_bytes: of a row on the wire, and of the rows in a full frame.
+        begin: int64[W + 1], where each run begins, in bytes, as if they followed each other.
         first: int64[W + 1], the first frame of each worker.
     """
 
@@ -163,17 +155,16 @@ class Runs:
         return int(self.first[-1])
 
     def peers(self, frames: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return whose each of some frames is."""
+        """Return the worker of each frame."""
         return np.searchsorted(self.first, frames, side="right") - 1
 
     def span(
         self, peer: NDArray[np.int64], number: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return where the rows in some frames begin and end, in bytes.
+        """Return where some frames begin and end in the runs, in bytes.
 
-        Args:
-            peer: int64[S], whose the frames are.
-            number: int64[S], which of that worker's they are.
+        `peer`: int64[S], their workers. `number`: int64[S], their numbers among those of the
+        worker.
         """
         begin = self.begin[peer] + number * self.payload_bytes
         return begin, np.minimum(begin + self.payload_bytes, self.begin[peer + 1])

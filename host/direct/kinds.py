@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The schedules of `g3`: the copies of `host`, in the order in which they are computed.
+"""The schedules of `host`, `host-partial` and `g3`, and the transport `g3`.
 
-Which rows travel, and how many, is as with `host`. But the rows of a pair are numbered as they
-become ready, forward and backward, so that a bin's rows fill whole groups of frames.
+The rows of `g3` are those of `host`, but the rows of a pair are numbered as they become ready,
+forward and backward, so that a bin's rows fill whole groups of frames.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.base.network import Station
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.outbox import visit_order
 from switchgnn.host.direct.sampling import Sampling
@@ -25,12 +24,9 @@ from switchgnn.host.direct.schedule import (
     direct_schedules,
     read_schedule,
     write_schedule,
-    write_schedules,
 )
 from switchgnn.host.direct.transport import DirectTransport, open_direct_link
-from switchgnn.host.pace import Pace
 from switchgnn.host.transport import WorkerEnd
-from switchgnn.host.wire.link import Link
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.sending.between_hosts import fewest_rows
@@ -55,25 +51,28 @@ def copy_schedules(
         One schedule per worker.
 
     Raises:
-        ScheduleError: as ``direct_schedules``.
+        ScheduleError: too many workers, or an assignment that does not fit.
     """
     return direct_schedules(graph, assignment, workers, choose=copies)
 
 
-def write_copy_schedules(
-    graph: Graph, assignment: NDArray[np.int32], paths: Sequence[Path]
-) -> None:
-    """Write the schedules of `host`.
+def partial_schedules(
+    graph: Graph, assignment: NDArray[np.int32], workers: int
+) -> tuple[DirectSchedule, ...]:
+    """Make the schedules of `host-partial`: copies or partial sums, whichever are fewer.
 
     Args:
         graph: with V vertices.
         assignment: int32[V], the worker of each vertex.
-        paths: one file per worker.
+        workers: their number.
+
+    Returns:
+        One schedule per worker.
 
     Raises:
-        ScheduleError: as ``direct_schedules``, or a file cannot be written.
+        ScheduleError: too many workers, or an assignment that does not fit.
     """
-    write_schedules(copy_schedules(graph, assignment, len(paths)), paths)
+    return direct_schedules(graph, assignment, workers, choose=fewest_rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +81,7 @@ class BinnedSchedule:
 
     Attributes:
         forward: a copy of a row for each worker that needs it.
-        backward: what those workers add up for it; the transpose of `forward`, with the rows
+        backward: the sums of those workers for it; the transpose of `forward`, with the rows
             of each pair in another order.
     """
 
@@ -104,7 +103,7 @@ def binned_schedules(
         Both directions of each worker.
 
     Raises:
-        ScheduleError: as ``direct_schedules``.
+        ScheduleError: too many workers, or an assignment that does not fit.
     """
     check_workers(graph, assignment, workers)
     boundary = boundary_edges(graph, assignment)
@@ -116,104 +115,6 @@ def binned_schedules(
         transposed, assignment, workers, by_copy=~copies(transposed), turn=-turn
     )
     return tuple(map(BinnedSchedule, forward, backward))
-
-
-class BinnedTransport(DirectTransport):
-    """One worker of `g3`: rows leave bin by bin, while those of other bins are computed.
-
-    Args:
-        schedule: this worker's part of both directions.
-        link: an open link; see ``DirectTransport``.
-        stations: where the workers are.
-        pace: bounds on sending and waiting.
-        sampling: refused if it is anything but all rows.
-        framing: what a frame carries.
-
-    Raises:
-        DirectError: stations for another number of workers, or sampling.
-    """
-
-    def __init__(
-        self,
-        schedule: BinnedSchedule,
-        link: Link,
-        stations: tuple[Station, ...],
-        *,
-        pace: Pace | None = None,
-        sampling: Sampling,
-        framing: Framing,
-    ) -> None:
-        super().__init__(
-            schedule.forward,
-            link,
-            stations,
-            pace=pace,
-            backward=schedule.backward,
-            sampling=sampling,
-            framing=framing,
-        )
-
-
-@contextmanager
-def open_binned(end: WorkerEnd) -> Iterator[BinnedTransport]:
-    """Open the transport `g3`.
-
-    Yields:
-        The transport; its link is closed at the end.
-
-    Raises:
-        TransportError: the worker was not given a schedule.
-        ScheduleError: the schedule cannot be read.
-        DirectError: rows are to be sampled, or the MTU is out of range.
-        LinkError: the link cannot be opened, or takes shorter packets only.
-    """
-    schedule = read_binned_schedule(end.schedule_file())
-    sampling, framing = Sampling(end.sampling, end.seed), Framing.parse(end.mtu)
-    with open_direct_link(end, framing) as link:
-        yield BinnedTransport(
-            schedule, link, end.stations, pace=end.pace, sampling=sampling, framing=framing
-        )
-
-
-def write_binned_schedules(
-    graph: Graph, assignment: NDArray[np.int32], paths: Sequence[Path]
-) -> None:
-    """Write the schedules of `g3`, those of the way back into files beside the others.
-
-    Args:
-        graph: with V vertices.
-        assignment: int32[V], the worker of each vertex.
-        paths: one file per worker.
-
-    Raises:
-        ScheduleError: as ``direct_schedules``, or a file cannot be written.
-    """
-    for schedule, path in zip(binned_schedules(graph, assignment, len(paths)), paths, strict=True):
-        write_binned_schedule(schedule, path)
-
-
-def write_binned_schedule(schedule: BinnedSchedule, path: Path) -> None:
-    """Write one worker's schedules, backward into a file beside the other.
-
-    Raises:
-        ScheduleError: they cannot be written.
-    """
-    write_schedule(schedule.forward, path)
-    write_schedule(schedule.backward, backward_file(path))
-
-
-def read_binned_schedule(path: Path) -> BinnedSchedule:
-    """Read what ``write_binned_schedule`` wrote.
-
-    Raises:
-        ScheduleError: no such files, or something else in them.
-    """
-    return BinnedSchedule(read_schedule(path), read_schedule(backward_file(path)))
-
-
-def backward_file(path: Path) -> Path:
-    """Return the file beside a schedule's, which holds that of the way back."""
-    return path.with_name(f"{path.stem}-backward{path.suffix}")
 
 
 def _turns(
@@ -233,39 +134,63 @@ def _turns(
     return turn
 
 
-__all__ = ["fewest_rows", "partial_schedules", "write_partial_schedules"]
+# One of the functions above, such as ``copy_schedules``.
+ScheduleChoice = Callable[
+    [Graph, NDArray[np.int32], int], Sequence[DirectSchedule | BinnedSchedule]
+]
 
 
-def partial_schedules(
-    graph: Graph, assignment: NDArray[np.int32], workers: int
-) -> tuple[DirectSchedule, ...]:
-    """Make the schedules of `host-partial`.
-
-    Args:
-        graph: with V vertices.
-        assignment: int32[V], the worker of each vertex.
-        workers: their number.
-
-    Returns:
-        One schedule per worker.
-
-    Raises:
-        ScheduleError: as ``direct_schedules``.
-    """
-    return direct_schedules(graph, assignment, workers, choose=fewest_rows)
-
-
-def write_partial_schedules(
-    graph: Graph, assignment: NDArray[np.int32], paths: Sequence[Path]
+def write_schedules(
+    graph: Graph, assignment: NDArray[np.int32], paths: Sequence[Path], *, choose: ScheduleChoice
 ) -> None:
-    """Write the schedules of `host-partial`.
+    """Write the schedules that ``choose`` makes; ``paths``: one per worker."""
+    for schedule, path in zip(choose(graph, assignment, len(paths)), paths, strict=True):
+        if isinstance(schedule, BinnedSchedule):
+            write_binned_schedule(schedule, path)
+        else:
+            write_schedule(schedule, path)
 
-    Args:
-        graph: with V vertices.
-        assignment: int32[V], the worker of each vertex.
-        paths: one file per worker.
+
+def write_binned_schedule(schedule: BinnedSchedule, path: Path) -> None:
+    """Write one worker's schedules, the backward one to ``backward_file(path)``.
 
     Raises:
-        ScheduleError: as ``direct_schedules``, or a file cannot be written.
+        ScheduleError: they cannot be written.
     """
-    write_schedules(partial_schedules(graph, assignment, len(paths)), paths)
+    write_schedule(schedule.forward, path)
+    write_schedule(schedule.backward, backward_file(path))
+
+
+def read_binned_schedule(path: Path) -> BinnedSchedule:
+    """Read what ``write_binned_schedule`` wrote.
+
+    Raises:
+        ScheduleError: the files do not exist or are damaged.
+    """
+    return BinnedSchedule(read_schedule(path), read_schedule(backward_file(path)))
+
+
+def backward_file(path: Path) -> Path:
+    """Return the file of the backward schedule, next to the forward one."""
+    return path.with_name(f"{path.stem}-backward{path.suffix}")
+
+
+class BinnedTransport(DirectTransport):
+    """One worker of `g3`: rows are sent bin by bin while other bins are computed."""
+
+
+@contextmanager
+def open_binned(end: WorkerEnd) -> Iterator[BinnedTransport]:
+    """Open the transport `g3`."""
+    schedule = read_binned_schedule(end.schedule_file())
+    sampling, framing = Sampling(end.sampling, end.seed), Framing.parse(end.mtu)
+    with open_direct_link(end, framing) as link:
+        yield BinnedTransport(
+            schedule.forward,
+            link,
+            end.stations,
+            pace=end.pace,
+            backward=schedule.backward,
+            sampling=sampling,
+            framing=framing,
+        )

@@ -2,21 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sends the data frames of the open rounds until each worker has acknowledged its own.
 
-Frames go in groups of 8, each to one worker. Some frames ask for an acknowledgement; it has
-a bit for each frame of the group. Frames that are not there though later ones are, or
-though they were asked about afterwards, are sent again. When no acknowledgement comes, a
-question of 60 bytes goes out, not a feature.
+Frames go in groups of 8, each to one worker. Some frames ask for an acknowledgement, which has a
+bit for each frame of the group. Frames are sent again if later ones have arrived, or if they are
+still missing after a question. If no acknowledgement comes, a question of 60 bytes is sent.
 
-A round's rows may be handed over bit by bit. Within a group the frames leave in the order of
-their numbers, so a group whose first rows are still to come waits for them; groups leave as
-their frames come, those of an older round first.
+The rows of a round may be given piece by piece. Within a group the frames leave in the order of
+their numbers; groups leave as their frames become ready, those of an older round first.
 
-A worker that has not answered several questions is busy or gone. What was sent to it waits in
-its socket, not in the network, so it does not count as in flight, and the others go first.
+A worker that has not answered several questions is busy or gone. Frames sent to it wait in its
+socket, not in the network, so they do not count as in flight, and the other workers go first.
 """
 
 from collections import deque
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +38,7 @@ from switchgnn.host.wire.link import Link
 
 
 class Departures:
-    """Collects frames; those that lie one behind the other leave in one step."""
+    """Collects frames; adjacent ones leave in one step."""
 
     def __init__(self) -> None:
         self._spans: list[tuple[FrameRows, int, int]] = []
@@ -54,23 +53,19 @@ class Departures:
         self._spans.append((rows, place, place + 1))
 
     def leave(self, link: Link) -> None:
-        """Send them all.
-
-        Raises:
-            LinkError: the link is gone.
-        """
+        """Send them all."""
         for rows, first, end in self._spans:
             link.send_rows(rows, first, end - first)
         self._spans.clear()
 
 
 _BURST = 64
-# A network that is merely slow answers by then.
+# Unanswered questions after which a worker counts as busy; a slow network answers earlier.
 _BUSY_AFTER = 3
 
 
 def asking_frames(order: SendOrder, pace: Pace) -> NDArray[np.bool_]:
-    """Return bool[S]: the last frame of each run asks, with a narrow window more do."""
+    """Return bool[S]: the last frame of each run asks, with a small window more frames do."""
     asking: NDArray[np.bool_] = (order.number % GROUP + 1) % pace.group_size == 0
     asking[order.run_start[1:] - 1] = True
     return asking
@@ -78,14 +73,7 @@ def asking_frames(order: SendOrder, pace: Pace) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, eq=False)
 class Cargo:
-    """Some frames of a round, packed.
-
-    Attributes:
-        round: the round.
-        order: what the frames are.
-        frames: S of them, in sending order.
-        asking: bool[S], which of them ask for an acknowledgement.
-    """
+    """S packed frames of a round in sending order; `asking`: bool[S], see ``asking_frames``."""
 
     round: int
     order: SendOrder
@@ -95,13 +83,13 @@ class Cargo:
 
 @dataclass
 class _Sending:
-    """What is to be sent in one round.
+    """The outgoing frames of one round.
 
     Attributes:
         mark: the mark of the schedule.
         frames: how many each worker gets.
-        unconfirmed: those of all workers that have not been acknowledged.
-        groups: by worker and number of the first frame, as far as something was handed over.
+        unconfirmed: unacknowledged frames of all workers.
+        groups: by worker and number of the first frame.
     """
 
     mark: int
@@ -115,15 +103,11 @@ class _Group:
     """Some frames for one worker.
 
     Attributes:
-        round: the round.
-        peer: the worker.
         number: of the first frame, among those for the worker.
-        missing: a bit for each that has not been acknowledged.
-        frames: those that were handed over.
-        asks: a bit for each that asks for an acknowledgement.
-        queued: how many may leave: the first that were handed over without a gap.
-        sent: how many have left.
-        asked_at: when an acknowledgement was asked for last, or the first frame left; 0 before.
+        missing: a bit for each unacknowledged frame.
+        asks: a bit for each frame that asks for an acknowledgement.
+        queued: how many may leave: the first ones without a gap.
+        asked_at: when an acknowledgement was last asked for, or the first frame left; 0 before.
         question: how often something was asked or sent again.
         sent_before: how many had left by then.
         attempts: questions since the last answer.
@@ -144,7 +128,7 @@ class _Group:
 
     @property
     def key(self) -> tuple[int, int, int]:
-        """What tells groups apart."""
+        """The key among all groups."""
         return self.round, self.peer, self.number
 
     @property
@@ -158,7 +142,7 @@ class _Group:
         return self.in_flight != 0 and self.attempts >= _BUSY_AFTER
 
     def ask_again(self, now: float) -> None:
-        """From now on older answers say nothing about what is lost."""
+        """Record a question or repetition; older answers no longer show losses."""
         self.question = min(self.question + 1, UNASKED - 1)
         self.asked_at = now
         self.sent_before = self.sent
@@ -174,15 +158,7 @@ class _Run:
 
 
 class Outbox:
-    """One worker's data frames on their way, in all rounds that are open.
-
-    Args:
-        link: where they go.
-        envelopes: for questions.
-        congestion: window and rate.
-        round_trip: time-outs.
-        tally: counters.
-    """
+    """One worker's unacknowledged data frames, in all open rounds."""
 
     def __init__(
         self,
@@ -209,17 +185,11 @@ class Outbox:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is to be sent and nothing to be acknowledged."""
+        """Whether nothing is left to send or to be acknowledged."""
         return not self._left and not self._open
 
     def open_round(self, round_number: int, mark: int, frames: list[int]) -> None:
-        """Enter a round.
-
-        Args:
-            round_number: its number.
-            mark: the mark of the schedule.
-            frames: how many each worker gets.
-        """
+        """Enter a round."""
         self._rounds[round_number] = _Sending(mark, frames, sum(frames))
 
     def close_round(self, round_number: int) -> None:
@@ -227,23 +197,21 @@ class Outbox:
         del self._rounds[round_number]
 
     def done(self, round_number: int) -> bool:
-        """Return whether everything has been handed over, and has arrived."""
+        """Return whether everything has been given and has arrived."""
         return not self._rounds[round_number].unconfirmed
 
     def waiting_for(self, round_number: int) -> set[int]:
-        """Return the workers that have not acknowledged what was sent to them."""
+        """Return the workers that have not acknowledged all frames."""
         return {peer for number, peer, _ in self._open if number == round_number}
 
     def load(self, cargo: Cargo) -> None:
-        """Take frames that may leave; none of them twice."""
+        """Take new frames for sending."""
         order = cargo.order
         rows = cargo.frames
         asking = cargo.asking.tolist()
         peers, numbers = order.peer.tolist(), order.number.tolist()
         sending = self._rounds[cargo.round]
-        for start, end in zip(
-            order.run_start[:-1].tolist(), order.run_start[1:].tolist(), strict=True
-        ):
+        for start, end in pairwise(order.run_start.tolist()):
             group = self._group(cargo.round, sending, peers[start], numbers[start])
             bit = numbers[start] - group.number
             for place in range(start, end):
@@ -253,7 +221,7 @@ class Outbox:
             self._queue(group)
 
     def send_some(self, now: float) -> bool:
-        """Send what window and rate allow, a burst at most; tell whether more may go."""
+        """Send what window and rate allow, at most a burst; return whether more may go."""
         more = self._prepare_some(now)
         self._departures.leave(self._link)
         return more
@@ -261,7 +229,7 @@ class Outbox:
     def _prepare_some(self, now: float) -> bool:
         budget = _BURST
         while self._again and budget:
-            # What is sent again is in flight already, so it is outside the window.
+            # Repeated frames are in flight already, so they are outside the window.
             group, bit = self._again.popleft()
             self._send(group, bit)
             self._tally.data_resent += 1
@@ -276,7 +244,7 @@ class Outbox:
         return bool(self._again) or (0 < fresh < allowed and fresh == budget)
 
     def take_ack(self, packet: Packet, now: float) -> bool:
-        """Take an acknowledgement; tell whether it is news."""
+        """Take an acknowledgement; return whether it is news."""
         sending = self._rounds.get(packet.round)
         if sending is None:
             return False
@@ -297,7 +265,7 @@ class Outbox:
         return news
 
     def take_farewell(self, peer: int, round_number: int) -> bool:
-        """Take word that a worker has all up to a round; tell whether it is news."""
+        """Take the report that a worker has all rows up to a round; return whether it is news."""
         theirs = [
             group
             for group in self._open.values()
@@ -318,7 +286,7 @@ class Outbox:
                 self._nothing_late_before = min(self._nothing_late_before, due)
 
     def next_timer(self, now: float) -> float:
-        """Return the seconds until something is overdue, or may be sent."""
+        """Return the seconds until a question is due or a frame may leave."""
         timer = max(0.0, self._nothing_late_before - now)
         return min(timer, self._congestion.wait() or timer) if self._left else timer
 
@@ -332,7 +300,7 @@ class Outbox:
         return group
 
     def _queue(self, group: _Group) -> None:
-        """Let leave what has come without a gap."""
+        """Queue the frames that are here without a gap."""
         end = group.queued
         while end < len(group.frames) and group.frames[end] is not None:
             end += 1
@@ -344,13 +312,13 @@ class Outbox:
             group.queued = end
 
     def _send_fresh(self, most: int, busy: set[tuple[int, int]], now: float) -> int:
-        """Send frames, ``most`` of them at most, in order, but not to workers that are busy."""
+        """Send up to ``most`` frames in order, but not to busy workers."""
         sent = 0
         while sent < most:
             ready = [
                 (number, queue[0].turn, peer)
                 for (number, peer), queue in self._to_send.items()
-                # A worker that is late in a round may wait for our frames of an older one.
+                # A worker that is late may wait for our frames of an older round.
                 if not any(peer == other and since <= number for other, since in busy)
             ]
             if not ready:
@@ -374,7 +342,7 @@ class Outbox:
         count = min(most, run.end - group.sent)
         for bit in range(group.sent, group.sent + count):
             self._send(group, bit)
-            # A group that cannot go on is asked about in the end, too.
+            # A group that cannot continue is asked about in the end, too.
             if group.asks >> bit & 1 or not group.asked_at:
                 group.asked_at = now
         group.sent += count
@@ -382,7 +350,7 @@ class Outbox:
 
     def _send(self, group: _Group, bit: int) -> None:
         frame = group.frames[bit]
-        assert frame is not None  # noqa: S101  only what has come is queued
+        assert frame is not None  # noqa: S101  only given frames are queued
         self._departures.add(*frame)
 
     def _confirm(self, group: _Group, arrived: int, *, marked: bool) -> bool:
@@ -393,7 +361,7 @@ class Outbox:
         count = news.bit_count()
         self._rounds[group.round].unconfirmed -= count
         if not group.in_flight:
-            # Open again when more of it has come and leaves.
+            # It opens again when more of it leaves.
             del self._open[group.key]
         if marked:
             self._congestion.marked(count)
@@ -401,8 +369,8 @@ class Outbox:
         return True
 
     def _send_again(self, group: _Group, packet: Packet, now: float) -> None:
-        """Queue what was sent before the question and has not arrived."""
-        # Unless it was asked about, only what later frames have overtaken is lost.
+        """Queue the frames that were sent before the question and have not arrived."""
+        # Without a question, only frames that later ones have overtaken are lost.
         until = group.sent_before if packet.question else packet.tag.bit_length()
         lost = [(group, bit) for bit in range(until) if group.missing >> bit & 1]
         if lost:

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which rows of a schedule travel in an epoch: boundary node sampling.
 
-BNS-GCN (Wan et al., MLSys 2022) keeps a random fraction p of the boundary vertices between
-each two workers, another one in each epoch, and scales what arrives by 1/p. Sender and
-receiver draw from the same seed, so no list of ids travels.
+BNS-GCN (Wan et al., MLSys 2022) keeps a random fraction p of the boundary vertices between each two
+workers, a new one in each epoch, and scales the rows by 1/p. Sender and receiver draw from the same
+seed, so no list of ids is sent.
 """
 
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ from switchgnn.host.direct.errors import DirectError
 
 @dataclass(frozen=True)
 class Sampling:
-    """What is drawn.
+    """The parameters of the sample.
 
     Attributes:
-        rate: p, the fraction that travels; 1 is everything, and exact.
+        rate: p, the fraction of rows that is sent; 1 is exact.
         seed: the same for all workers.
 
     Raises:
@@ -37,19 +37,19 @@ class Sampling:
             raise DirectError(f"The seed must not be negative: {self.seed}.")
 
     def draw(self, epoch: int, sender: int, receiver: int, rows: int) -> NDArray[np.int64]:
-        """Return int64[k], ascending: which of the rows of a pair travel.
+        """Draw the rows of a pair that are sent.
 
         k is p times the rows, rounded, but at least 1: a pair that never sent anything would
-        make the sums wrong on average.
+        bias the sums.
 
         Args:
             epoch: its number.
-            sender: the worker that sends the rows, forward.
+            sender: the worker that sends the rows forward.
             receiver: the worker that gets them.
             rows: how many rows the pair has.
 
         Returns:
-            The places of the rows that travel, among those of the pair.
+            int64[k], ascending, which of the pair's rows are sent.
         """
         if self.rate == 1 or not rows:
             return np.arange(rows)
@@ -60,13 +60,12 @@ class Sampling:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """The rows of one side of a worker that travel in an epoch.
+    """The rows of one side of a worker that are sent in an epoch.
 
     Attributes:
         place: int64[K], their places among all rows of that side.
         indptr: int64[W + 1], those of each other worker.
-        scale: float32[K], by which their values are multiplied: n/k of their pair. With
-            BNS-GCN we take the fraction that is really drawn; it is p but for rounding.
+        scale: float32[K], the factor of their values: n/k of their pair, 1/p but for rounding.
     """
 
     place: NDArray[np.int64]
@@ -77,18 +76,7 @@ class Sample:
 def sample_rows(
     sampling: Sampling, epoch: int, worker: int, indptr: NDArray[np.int64], *, outgoing: bool
 ) -> Sample:
-    """Draw the rows of one side.
-
-    Args:
-        sampling: what is drawn.
-        epoch: its number.
-        worker: whose side it is.
-        indptr: int64[W + 1], the rows of each other worker.
-        outgoing: whether the worker sends them, forward.
-
-    Returns:
-        What travels of them.
-    """
+    """Draw the rows of one side; `indptr`: int64[W + 1], the rows of each other worker."""
     places, scales, sizes = [], [], []
     for peer, rows in enumerate(np.diff(indptr).tolist()):
         pair = (worker, peer) if outgoing else (peer, worker)

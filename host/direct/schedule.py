@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who sends what to whom, and what becomes of it, when only hosts add.
 
-Every boundary edge u→v is served either by a copy of u's row, which the worker of v adds,
-or by a partial sum for v, which the worker of u makes. That choice, one bit per edge, is
-all in which `host` and `host-partial` differ.
+Every boundary edge u→v is served either by a copy of u's row, which the worker of v adds, or by a
+partial sum for v, which the worker of u computes. `host` and `host-partial` differ only in that
+choice, one bit per edge.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -76,21 +76,16 @@ class RowSums:
 def row_sums(
     result: NDArray[np.integer], column: NDArray[np.integer], *, len_results: int, width: int
 ) -> RowSums:
-    """Make RowSums of a list of different entries in any order.
-
-    Args:
-        result: integers[K], which result.
-        column: integers[K], which row it adds.
-        len_results: the number of results.
-        width: the number of given rows.
-
-    Returns:
-        The sums.
-    """
+    """Make RowSums of K distinct entries in any order: result and column, each integers[K]."""
     order = np.lexsort((column, result))
-    indptr = np.zeros(len_results + 1, dtype=np.int64)
-    np.cumsum(np.bincount(result, minlength=len_results), out=indptr[1:])
-    return RowSums(indptr, column[order].astype(np.int64), width)
+    return RowSums(_offsets(result, len_results), column[order].astype(np.int64), width)
+
+
+def _offsets(keys: NDArray[np.integer], size: int) -> NDArray[np.int64]:
+    """Return int64[size + 1], where each key's entries begin once sorted."""
+    offsets = np.zeros(size + 1, dtype=np.int64)
+    np.cumsum(np.bincount(keys, minlength=size), out=offsets[1:])
+    return offsets
 
 
 # Worker numbers have 8 bits on the wire.
@@ -104,13 +99,12 @@ class DirectSchedule:
     """One worker's part.
 
     Attributes:
-        worker: its number, from 0.
         vertices: int64[n], the ids of its vertices, ascending.
         out_indptr: int64[W + 1]; the rows for worker b are those from out_indptr[b] to
             out_indptr[b + 1], and that worker awaits them in the same order.
-        send: makes the S outgoing rows of the worker's n rows.
+        send: makes the S outgoing rows from the worker's n rows.
         in_indptr: int64[W + 1], the same for the rows that worker b sends.
-        add: adds the R incoming rows into the worker's n rows.
+        add: adds the R incoming rows to the worker's n rows.
         digest: uint8[32], SHA-256 of the schedule of all workers.
     """
 
@@ -130,9 +124,9 @@ class DirectSchedule:
     def transposed(self) -> "DirectSchedule":
         """Return the schedule of the sums over the transposed edges.
 
-        A row that was copied is now added up where it went to, and comes back as one row: the
-        same pairs of workers exchange the same number of rows, in the other direction. With
-        `send` and `add` as matrices, the gradient of add·(exchange)·send.
+        Where a row was copied to, the rows for it are now added up and sent back as one: the same
+        pairs of workers exchange as many rows in the other direction. With `send` and `add` as
+        matrices, it is the gradient of add·(exchange)·send.
         """
         return replace(
             self,
@@ -157,18 +151,8 @@ def direct_schedules(
 ) -> tuple[DirectSchedule, ...]:
     """Cut the exchange into one schedule per worker.
 
-    Args:
-        graph: with V vertices.
-        assignment: int32[V], the worker of each vertex.
-        workers: their number.
-        choose: gives bool[E] for the boundary edges: whether a copy of the source serves the
-            edge, or a partial sum for the destination.
-
-    Returns:
-        One schedule per worker.
-
-    Raises:
-        ScheduleError: too many workers, or an assignment that does not fit.
+    `assignment`: int32[V], the worker of each vertex. `choose`: returns bool[E] for the boundary
+    edges: whether a copy of the source serves the edge, or a partial sum for the destination.
     """
     check_workers(graph, assignment, workers)
     boundary = boundary_edges(graph, assignment)
@@ -177,16 +161,7 @@ def direct_schedules(
 
 
 def check_workers(graph: Graph, assignment: NDArray[np.int32], workers: int) -> None:
-    """Refuse what no schedule can be made for.
-
-    Args:
-        graph: with V vertices.
-        assignment: int32[V], the worker of each vertex.
-        workers: their number.
-
-    Raises:
-        ScheduleError: too many workers, or an assignment that does not fit.
-    """
+    """Reject a number of workers or an assignment that allows no schedule."""
     if not 1 <= workers <= MOST_WORKERS:
         raise ScheduleError(f"Between 1 and {MOST_WORKERS} workers can exchange, not {workers}.")
     if assignment.shape != (graph.vertices,) or np.any((assignment < 0) | (assignment >= workers)):
@@ -206,16 +181,8 @@ def cut_schedules(
 ) -> tuple[DirectSchedule, ...]:
     """Cut the exchange along some edges into one schedule per worker.
 
-    Args:
-        boundary: E edges.
-        assignment: int32[V], the worker of each vertex.
-        workers: their number.
-        by_copy: bool[E], whether a copy of the source serves the edge.
-        turn: int64[V], when the row of a vertex is there; a pair's rows travel in the order in
-            which their last source is.
-
-    Returns:
-        One schedule per worker.
+    `by_copy`: bool[E], whether a copy of the source serves the edge. `turn`: int64[V], when the row
+    of a vertex is ready; a pair's rows are sent in the order in which their last source is ready.
     """
     rows = _rows(boundary, by_copy, turn)
     digest = _digest(boundary, assignment, by_copy, turn)
@@ -226,38 +193,20 @@ def cut_schedules(
 
 
 def rows_per_pair(schedules: tuple[DirectSchedule, ...]) -> NDArray[np.int64]:
-    """Return int64[W, W]: the rows that travel from worker a to worker b.
-
-    ``Framing.frames`` tells how many frames they take.
-    """
+    """Return int64[W, W], the rows from worker a to worker b."""
     return np.stack([np.diff(schedule.out_indptr) for schedule in schedules])
 
 
 @dataclass(frozen=True, eq=False)
 class PairRows:
-    """How many rows travel.
-
-    Attributes:
-        rows: int64[W, W], from worker a to worker b.
-        sums: partial sums of two or more rows among them.
-    """
+    """int64[W, W] rows from worker a to worker b; `sums`: partial sums of two or more of them."""
 
     rows: NDArray[np.int64]
     sums: int
 
 
 def count_rows(boundary: BoundaryEdges, workers: int, choose: EdgeChoice) -> PairRows:
-    """Count the rows of an exchange without its schedules.
-
-    Args:
-        boundary: E edges.
-        workers: their number, W.
-        choose: as ``direct_schedules`` takes it. It is asked for the edges of one receiver at a
-            time.
-
-    Returns:
-        The rows: what ``rows_per_pair`` returns of the schedules.
-    """
+    """Count the rows of an exchange without making its schedules; see ``rows_per_pair``."""
     rows, sums = np.zeros((workers, workers), dtype=np.int64), 0
     indptr, order = sort_by_key(boundary.destination_worker, workers)
     for low, high in pairwise(indptr.tolist()):
@@ -272,7 +221,7 @@ def count_rows(boundary: BoundaryEdges, workers: int, choose: EdgeChoice) -> Pai
 
 
 def _repeated(keys: NDArray[np.int64]) -> int:
-    """How many different keys occur more than once."""
+    """Return how many different keys occur more than once."""
     return int((np.unique(keys, return_counts=True)[1] > 1).sum())
 
 
@@ -308,9 +257,9 @@ def _schedule(
     return DirectSchedule(
         worker=worker,
         vertices=vertices,
-        out_indptr=_indptr(rows.receiver[sent], workers),
+        out_indptr=_offsets(rows.receiver[sent], workers),
         send=row_sums(*send_entries, len_results=count_out, width=len(vertices)),
-        in_indptr=_indptr(rows.sender[received], workers),
+        in_indptr=_offsets(rows.sender[received], workers),
         add=row_sums(*reversed(add_entries), len_results=len(vertices), width=count_in),
         digest=digest,
     )
@@ -322,18 +271,12 @@ def _entries(
     vertices: NDArray[np.int64],
     end: NDArray[np.int32],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the different pairs (place of a travelling row, row of the vertex at this end)."""
+    """Return the distinct pairs (place of a sent row, row of the vertex at this end)."""
     place = np.cumsum(mine) - 1
     edges = mine[row_of_edge]
     row = np.searchsorted(vertices, end[edges])
     key = np.unique(place[row_of_edge[edges]] * max(1, len(vertices)) + row)
     return key // max(1, len(vertices)), key % max(1, len(vertices))
-
-
-def _indptr(peer: NDArray[np.int64], workers: int) -> NDArray[np.int64]:
-    indptr = np.zeros(workers + 1, dtype=np.int64)
-    np.cumsum(np.bincount(peer, minlength=workers), out=indptr[1:])
-    return indptr
 
 
 def _digest(
@@ -396,16 +339,6 @@ def write_schedule(schedule: DirectSchedule, path: str | Path) -> None:
         raise ScheduleError(f"Cannot write {path}: {why}.") from error
 
 
-def write_schedules(schedules: Sequence[DirectSchedule], paths: Sequence[Path]) -> None:
-    """Write the schedules of all workers, each into its file.
-
-    Raises:
-        ScheduleError: a file cannot be written.
-    """
-    for schedule, path in zip(schedules, paths, strict=True):
-        write_schedule(schedule, path)
-
-
 def read_schedule(path: str | Path) -> DirectSchedule:
     """Read what ``write_schedule`` wrote.
 
@@ -434,7 +367,7 @@ def read_schedule(path: str | Path) -> DirectSchedule:
 
 
 def _fit(arrays: Mapping[str, NDArray[Any]]) -> bool:
-    """Return whether no row is named that is not there: they are added without looking."""
+    """Return whether all indices are in range, as they are used unchecked."""
     workers, vertices = len(arrays["out_indptr"]) - 1, len(arrays["vertices"])
     sent, received = len(arrays["send_indptr"]) - 1, arrays["in_indptr"][-1:]
     return (
@@ -444,7 +377,7 @@ def _fit(arrays: Mapping[str, NDArray[Any]]) -> bool:
         and len(arrays["add_indptr"]) == vertices + 1
         and are_offsets(arrays["out_indptr"], sent)
         and are_offsets(arrays["in_indptr"], int(received[0]))
-        # Room is made for what comes in, and each of these rows is added to something.
+        # Incoming rows take memory, and each of them is added to something.
         and int(received[0]) <= len(arrays["add_column"])
         and are_offsets(arrays["send_indptr"], len(arrays["send_column"]))
         and are_offsets(arrays["add_indptr"], len(arrays["add_column"]))

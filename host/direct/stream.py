@@ -21,18 +21,17 @@ Waiter = Callable[[Callable[[], bool]], None]
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """What a worker does in every round of a direction, with the same sample.
+    """One direction of a worker's schedule, with the current sample.
 
     Attributes:
-        worker: its number.
-        send: makes the S outgoing rows of the worker's n rows.
-        needed_by: which outgoing rows each of the n rows is part of.
+        send: makes the S outgoing rows from the worker's n rows.
+        needed_by: the outgoing rows that contain each of the n rows.
         out_indptr: int64[W + 1], the outgoing rows for each worker.
-        add: adds the scheduled incoming rows into the worker's n rows.
+        add: adds the scheduled incoming rows to the worker's n rows.
         in_indptr: int64[W + 1], the rows that each worker sends.
-        arrival: int64[M], for each scheduled incoming row which of those that are sent it is;
-            -1 for one that was not drawn.
-        scale: float32[R], by which the R rows that are sent are multiplied.
+        arrival: int64[M], the place of each scheduled incoming row among the R rows that were
+            drawn; -1 for the others.
+        scale: float32[R], the factors of those rows.
     """
 
     worker: int
@@ -46,18 +45,7 @@ class Side:
 
 
 def make_side(worker: int, send: RowSums, sent: Sample, add: RowSums, awaited: Sample) -> Side:
-    """Put a schedule and its samples together.
-
-    Args:
-        worker: its number.
-        send: of the schedule.
-        sent: which of the rows to send are drawn.
-        add: of the schedule.
-        awaited: which of the rows to come are drawn.
-
-    Returns:
-        What the worker does in every round of that direction.
-    """
+    """Put a schedule and its samples together."""
     drawn = send.rows(sent.place)
     arrival = np.full(add.width, -1, dtype=np.int64)
     arrival[awaited.place] = np.arange(len(awaited.place))
@@ -74,15 +62,13 @@ def make_side(worker: int, send: RowSums, sent: Sample, add: RowSums, awaited: S
 
 
 class Stream:
-    """One round of one worker, of which all rows must be fed in the end.
-
-    What is sent does not depend on how it was fed, but for the order.
+    """One round of one worker, which must feed all its rows eventually, in any order.
 
     Args:
         exchange: takes the outgoing rows.
         begun: the round.
-        side: what is done in it.
-        wait_until: exchanges until something is there.
+        side: the schedule and sample of its direction.
+        wait_until: exchanges until a condition holds.
     """
 
     def __init__(
@@ -99,14 +85,14 @@ class Stream:
 
     @property
     def complete(self) -> bool:
-        """Whether all rows have arrived, ours at the others, too."""
+        """Whether all rows have arrived, here and at the other workers."""
         return self._round.complete
 
     def feed(self, places: NDArray[np.int64], rows: NDArray[np.float32]) -> None:
-        """Send what can be sent with these rows.
+        """Feed some rows, and send what is complete with them.
 
         Args:
-            places: int64[K], different rows of this worker that were not fed before.
+            places: int64[K], distinct rows of this worker that were not fed before.
             rows: float32[K, F].
 
         Raises:
@@ -130,17 +116,12 @@ class Stream:
             self._exchange.give(self._round, ready, send.apply(self._rows), send.sizes)
 
     def needs(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return which incoming rows the sums at some places are made of, for `wait_any`."""
+        """Return the incoming rows that the sums at some places need, for `wait_any`."""
         needed = self._side.arrival[self._side.add.rows(places).column]
         return np.unique(needed[needed >= 0])
 
     def wait_any(self, needs: Sequence[NDArray[np.int64]]) -> int:
-        """Wait until one of several lots of incoming rows is here; return the first that is.
-
-        Raises:
-            SilentWorkerError: another worker is gone, or calls with other arguments.
-            LinkError: the link is gone.
-        """
+        """Wait until one of several sets of incoming rows is complete; return its index."""
         found = -1
 
         def one_is_here() -> bool:
@@ -160,10 +141,6 @@ class Stream:
 
         Returns:
             float32[K, F], added in float32; 0 without remote neighbours.
-
-        Raises:
-            SilentWorkerError: another worker is gone, or calls with other arguments.
-            LinkError: the link is gone.
         """
         needs = self.needs(places)
         self.wait_any([needs])
@@ -174,21 +151,17 @@ class Stream:
         return add.apply(self._incoming)
 
 
-# Rows that are given while the thread waits for a frame leave after this number of seconds at
-# most. A caller that waits for the thread gives none.
+# Rows that are given while the thread waits for a frame leave after at most this number of
+# seconds. A caller that waits for the thread gives none.
 _GLANCE = 0.001
 _FOREVER = float("inf")
 _JOIN = 5.0
-# What takes less time is over before anybody misses an answer.
+# Shorter blocks end before another worker misses an answer.
 _LONG = 0.05
 
 
 class Driver:
-    """A thread that steps while a round is under way. A context manager.
-
-    Args:
-        exchange: the exchange; no other thread steps it meanwhile.
-    """
+    """A thread that steps while a round is under way. A context manager."""
 
     def __init__(self, exchange: DirectExchange) -> None:
         self._exchange = exchange
@@ -196,7 +169,7 @@ class Driver:
         self._error: BaseException | None = None
         self._stopping = False
         self._waited_for = False
-        # Set: nobody is to be answered.
+        # Set while no worker needs answers.
         self._attended = threading.Event()
         self._attended.set()
         self._seconds = 0.0
@@ -214,13 +187,13 @@ class Driver:
 
     @property
     def seconds(self) -> float:
-        """How long a round was under way so far."""
+        """Seconds so far in which a round was under way."""
         since = self._since
         return self._seconds + (0.0 if since is None else time.perf_counter() - since)
 
     @contextmanager
     def attending(self) -> Iterator[None]:
-        """Answer other workers during the block, if it takes long: ``DirectTransport.attend``."""
+        """Answer other workers during a long block; see ``DirectTransport.attend``."""
         over = threading.Event()
         later = threading.Timer(_LONG, self._attend, args=(over,))
         later.daemon = True
@@ -232,11 +205,7 @@ class Driver:
             later.cancel()
 
     def wait_until(self, ready: Callable[[], bool]) -> None:
-        """Wait until something is there, or the exchange has stopped.
-
-        Raises:
-            SwitchGNNError: what stopped it; see ``DirectExchange.step``.
-        """
+        """Wait until a condition holds or the exchange has stopped."""
         with self._changed:
             try:
                 while not ready():
@@ -254,13 +223,13 @@ class Driver:
                 self._since = time.perf_counter()
                 while self._busy and not self._stopping:
                     if self._exchange.step(_FOREVER if self._waited_for else _GLANCE):
-                        self._tell()
+                        self._notify()
                 self._seconds += time.perf_counter() - self._since
                 self._since = None
         except BaseException as error:
-            # It is raised in the thread that waits.
+            # The waiting thread raises it.
             self._error = error
-            self._tell()
+            self._notify()
 
     @property
     def _busy(self) -> bool:
@@ -270,7 +239,7 @@ class Driver:
         self._attended = over
         self._exchange.wake()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         with self._changed:
             self._waited_for = False
             self._changed.notify_all()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a worker counts while it exchanges with other workers."""
+"""The counters of one worker of an exchange between hosts."""
 
 from dataclasses import dataclass
 
@@ -10,9 +10,7 @@ class DirectTally:
     """Counters of one worker.
 
     Attributes:
-        data_sent, data_received: data frames that count.
         data_resent: data frames sent again because they had not arrived.
-        acks_sent, acks_received: acknowledgements.
         questions: RECALLs, sent because no acknowledgement came in time.
         farewells: DONEs sent.
         repeated: data frames that had arrived already; ignored.
@@ -21,7 +19,7 @@ class DirectTally:
         foreign: data frames of another schedule, epoch or direction; ignored.
         malformed: frames that were no sound frames for this worker; ignored.
         marked: data frames that came marked by a queue.
-        slowed: acknowledgements that told of marks.
+        slowed: acknowledgements that reported marks.
     """
 
     data_sent: int = 0

@@ -27,7 +27,7 @@ from switchgnn.planner.direction import Direction
 
 _EXACT = Sampling()
 _USUAL = Framing()
-# Who answers the others looks so often whether it may stop, in seconds.
+# Seconds between two checks whether `attend` may stop.
 _GLANCE = 0.005
 
 
@@ -39,23 +39,21 @@ class DirectTransport:
 
     Args:
         schedule: this worker's part.
-        link: an open link, for ``wire.PROTOCOL``; the caller closes it, after ``close``.
-        stations: where the workers are.
+        link: an open link for ``PROTOCOL``; the caller closes it, after ``close``.
+        stations: the addresses of the workers.
         pace: bounds on sending and waiting.
-        backward: this worker's part of the way back, if it is anything but
-            ``schedule.transposed()``.
-        sampling: which rows travel; by default all.
-        framing: what a frame carries.
-        first_round: number of the first round; must grow where links are used again.
-        clock: what time it is where the link is.
+        backward: this worker's part of the backward direction; None: ``schedule.transposed()``.
+        sampling: which rows are sent; by default all.
+        framing: the content of a frame.
+        first_round: number of the first round; must grow if a link is used again.
+        clock: the clock of the link.
 
     Attributes:
         worker: its number.
         vertices: how many vertices it holds.
 
     Raises:
-        DirectError: stations for another number of workers, or sampling with a schedule
-            for the way back.
+        DirectError: stations for another number of workers, or sampling with `backward`.
     """
 
     def __init__(
@@ -78,8 +76,8 @@ class DirectTransport:
             )
         if backward is not None and sampling.rate < 1:
             raise DirectError(
-                "Rows that travel in an order of their own cannot be sampled: take all of them, "
-                "or the transport host."
+                "A schedule with its own backward order cannot be sampled: use all rows, or the "
+                "transport host."
             )
         self._schedules = {
             Direction.FORWARD: schedule,
@@ -114,7 +112,7 @@ class DirectTransport:
 
     @property
     def tally(self) -> DirectTally:
-        """What was counted so far."""
+        """The counters."""
         return self._exchange.tally
 
     @property
@@ -123,12 +121,12 @@ class DirectTransport:
         return traffic_since(self._start, self._link.traffic)
 
     def expected_traffic(self, width: int, direction: Direction) -> Traffic:
-        """Return what schedule and sample predict for one exchange; see ``Transport``."""
+        """Return the prediction of schedule and sample for one exchange; see ``Transport``."""
         side = self._sides[direction]
         return self._exchange.expected_traffic(side.out_indptr, side.in_indptr, width)
 
     def next_epoch(self) -> None:
-        """Draw another sample from now on; the first epoch is 0."""
+        """Draw the sample of the next epoch; the first epoch is 0."""
         self._epoch += 1
         if self._sampling.rate < 1:
             self._sides = self._draw()
@@ -137,7 +135,7 @@ class DirectTransport:
         """Return float32[n, F], added in float32; see ``Transport``.
 
         Raises:
-            DirectError: wrong shape or type.
+            FeatureError: wrong shape or type.
             SilentWorkerError: another worker is gone, or calls with other arguments.
             LinkError: the link is gone.
         """
@@ -149,47 +147,31 @@ class DirectTransport:
         return stream.sums(everything)
 
     def begin(self, width: int, direction: Direction) -> Stream:
-        """Begin a round that is fed bit by bit; all workers begin the same in the same order.
+        """Begin a round that is fed piece by piece; all workers begin them in the same order.
 
         Waits until the round before the last is complete, so its rows must have been fed.
 
         Args:
             width: F, the elements of a row.
             direction: which neighbours.
-
-        Raises:
-            SilentWorkerError: another worker is gone, or calls with other arguments.
-            LinkError: the link is gone.
         """
         side = self._sides[direction]
         self._wait_until(lambda: self._exchange.may_begin)
-        # A frame of one fragment says which, and its mark is that of earlier versions.
+        # Frames of one fragment carry its number; their mark is that of earlier versions.
         packed = f"/{width}" if self._framing.packed else ""
         mark = zlib.crc32(f"{self._epoch}/{direction.value}{packed}".encode(), self._agreement)
         begun = self._exchange.begin(width, side.out_indptr, side.in_indptr, mark)
         return Stream(self._exchange, begun, side, self._wait_until)
 
     def wait_for(self, stream: Stream) -> None:
-        """Wait until a round is complete, here and at the others as far as they send to us.
-
-        Raises:
-            SilentWorkerError: another worker is gone, or calls with other arguments.
-            LinkError: the link is gone.
-        """
+        """Wait until a round is complete, here and at the workers that send to this one."""
         self._wait_until(lambda: stream.complete)
 
     def tend(self, *, arrived: bool) -> float:
-        """Send and receive a little without waiting, if there is anything to do.
-
-        Args:
-            arrived: whether a frame is here.
+        """Send and receive a little without waiting; ``arrived``: whether a frame is here.
 
         Returns:
-            For how many seconds there is nothing to do unless a frame comes.
-
-        Raises:
-            SilentWorkerError: another worker is gone, or calls with other arguments.
-            LinkError: the link is gone.
+            Seconds without anything to do unless a frame arrives.
         """
         if not arrived and not self._exchange.under_way:
             return float("inf")
@@ -197,32 +179,20 @@ class DirectTransport:
         return self._exchange.pause if self._exchange.under_way else float("inf")
 
     def attend(self, until: Callable[[], bool]) -> None:
-        """Answer other workers that ask about the rounds behind us.
+        """Answer other workers' questions about completed rounds, until ``until()`` holds.
 
-        Who has all rows, and whose own were acknowledged, is done with a round; its last
-        acknowledgement may be lost, and who waits for that asks again.
-
-        Args:
-            until: says when that is enough.
-
-        Raises:
-            LinkError: the link is gone.
+        The last acknowledgement of a round may be lost; workers that wait for it ask again.
         """
         while not until():
             self._exchange.step(_GLANCE)
 
     def finish(self) -> None:
-        """Wait until all rounds are complete.
-
-        Raises:
-            SilentWorkerError: another worker is gone, or calls with other arguments.
-            LinkError: the link is gone.
-        """
+        """Wait until all rounds are complete."""
         self._wait_until(lambda: self._exchange.all_complete)
 
     @contextmanager
     def in_background(self) -> Iterator[Driver]:
-        """Exchange in a thread of its own meanwhile, so that rows travel while others are made."""
+        """Exchange in another thread during the block, so that computation overlaps with it."""
         foreground = self._wait_until
         with Driver(self._exchange) as driver:
             self._wait_until = driver.wait_until
@@ -236,7 +206,7 @@ class DirectTransport:
         self._exchange.close()
 
     def _draw(self) -> dict[Direction, Side]:
-        """Return what goes and comes in each direction; of a sample, backward is the reverse."""
+        """Return both directions with the epoch's sample; the backward one is its reverse."""
         draw = partial(sample_rows, self._sampling, self._epoch, self.worker)
         samples = {
             direction: (
@@ -258,17 +228,7 @@ class DirectTransport:
 
 @contextmanager
 def open_direct(end: WorkerEnd) -> Iterator[DirectTransport]:
-    """Open a transport between hosts, as the worker's schedule says.
-
-    Yields:
-        The transport; its link is closed at the end.
-
-    Raises:
-        TransportError: the worker was not given a schedule.
-        ScheduleError: the schedule cannot be read.
-        DirectError: the sampling or the MTU is out of range.
-        LinkError: the link cannot be opened, or takes shorter packets only.
-    """
+    """Open a transport between hosts, as the worker's schedule says."""
     schedule = read_schedule(end.schedule_file())
     sampling, framing = Sampling(end.sampling, end.seed), Framing.parse(end.mtu)
     with open_direct_link(end, framing) as link:
@@ -284,11 +244,7 @@ def open_direct(end: WorkerEnd) -> Iterator[DirectTransport]:
 
 
 def open_direct_link(end: WorkerEnd, framing: Framing) -> Link:
-    """Open a worker's link for frames between hosts.
-
-    Raises:
-        LinkError: it cannot be opened, or takes shorter packets only.
-    """
+    """Open a worker's link for frames between hosts."""
     check_packets_fit(end.link, framing.packet_bytes)
     return end.open_link(PROTOCOL)
 

@@ -1,33 +1,23 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The worker's side of the block barrier."""
+"""The worker's side of the barriers between blocks."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from switchgnn.host.errors import named_workers
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import BarrierError, ExchangeTimeoutError, InNetworkError
 from switchgnn.host.innetwork.refusals import Pulse, Refusals, SignsOfLife, where
 from switchgnn.host.innetwork.responder import Inbox, Packet
-from switchgnn.host.wire.header import (
-    OPENING_BLOCK,
-    SESSION_MASK,
-    BarrierBody,
-    Header,
-    Kind,
-)
+from switchgnn.host.wire.header import OPENING_BLOCK, SESSION_MASK, BarrierBody, Header, Kind
 
 
 class Meeting:
-    """A barrier of all workers, from the first `done` of this one to its `advance`.
-
-    Args:
-        endpoint: this worker.
-        workers: the number of workers.
-        place: the round, the block and the word of the fragment.
+    """One barrier of all workers, from the first `done` of this one to its `advance`.
 
     Attributes:
-        place: the same.
+        place: round, block and the word of the fragment.
         patience: seconds that a worker may be silent.
         repeat_at: when the `done` is due, in seconds of the endpoint's clock.
         answer: the `advance`; None until it comes.
@@ -44,44 +34,34 @@ class Meeting:
         self.answer: tuple[Header, BarrierBody] | None = None
         self._signs = SignsOfLife(workers)
         self._attempts = 0
-        # The first `done` is not answered while others are not done.
+        # -1: the first `done` is not answered while others are not done.
         self._unanswered = -1
         self._deadline = endpoint.clock.now() + self._pace.patience
 
     @property
     def answered(self) -> tuple[Header, BarrierBody]:
-        """The `advance`, where it has come.
-
-        Raises:
-            ValueError: it has not.
-        """
+        """The `advance`; the barrier must be complete."""
         if self.answer is None:
             raise ValueError("the barrier is not complete")
         return self.answer
 
     def silent(self, now: float) -> list[int]:
-        """Return the workers that are not done and have given no sign of life for too long."""
+        """Return the workers that are not done and gave no sign of life for too long."""
         return self._signs.silent(self.patience, now)
 
     def unheard(self, now: float) -> bool:
-        """Tell whether the switch has not answered for too long."""
+        """Return whether the switch has not answered for too long."""
         return now > self._deadline
 
     def asked(self, now: float) -> None:
-        """Take note of a `done` that has left."""
+        """Record a `done` that was sent."""
         self.repeat_at = now + min(self._round_trip.backed_off(self._attempts), self._pace.beat)
         self._tally.barriers_repeated += self._attempts > 0
         self._attempts += 1
         self._unanswered += 1
 
     def heard(self, header: Header, barrier: BarrierBody, now: float) -> None:
-        """Take an answer that refuses nothing.
-
-        Args:
-            header: of the packet.
-            barrier: its body.
-            now: the time, in seconds of the endpoint's clock.
-        """
+        """Take an answer without a refusal."""
         if self._unanswered > 0:
             self._round_trip.took(self._unanswered)
         self._unanswered = 0
@@ -96,19 +76,19 @@ class Meeting:
 
 # The bits of the largest finite float32.
 _LARGEST_FLOAT = 0x7F7FFFFF
-# What a switch says while it serves no plan.
+# The plan id of a switch without a plan.
 _NO_PLAN = 0
-# Numbers of sessions are compared like TCP's sequence numbers: half of them are newer.
+# Session numbers are compared like TCP's sequence numbers: half of them are newer.
 _NEWER = SESSION_MASK >> 1
 
 
 class Following(NamedTuple):
-    """What comes behind a barrier.
+    """The block and fragment after a barrier.
 
     Attributes:
-        block: the block; OPENING_BLOCK behind the last one of a round.
+        block: the block; OPENING_BLOCK after the last one of a round.
         fragment: its word.
-        early: they are the first ones of the next round, and may come while it is opened.
+        early: they are the first ones of the next round, and may arrive while it is opened.
     """
 
     block: int
@@ -121,11 +101,9 @@ NEXT_ROUND = Following(OPENING_BLOCK, 0)
 
 @dataclass(frozen=True)
 class Largest:
-    """The largest magnitude of a round.
+    """The largest magnitude of a round, as float32 bits, and the worker that reported it.
 
-    Attributes:
-        bits: it, as the bits of a float32.
-        worker: who has reported it; another one if a switch was restarted in the round.
+    After a restart of a switch in the round, `worker` may be another one.
     """
 
     bits: int
@@ -134,13 +112,7 @@ class Largest:
 
 @dataclass(frozen=True)
 class _Report:
-    """What a `done` says, however often it is repeated.
-
-    Attributes:
-        place: the round, the block and the word of the fragment.
-        following: what comes next.
-        magnitude: float32 bits of the largest magnitude that the worker knew.
-    """
+    """The content of a `done` and its repetitions; `magnitude`: float32 bits, as then known."""
 
     place: tuple[int, int, int]
     following: Following
@@ -150,24 +122,12 @@ class _Report:
 class Barrier:
     """Reports `done` to the switch and waits for `advance`.
 
-    `done` is repeated until it is answered: the switch counts it once. Who is not done is waited
-    for while it is alive: every `done` has its worker's pulse, and the answer those of all.
-
-    Args:
-        endpoint: this worker.
-        inbox: where the answers come from.
-        workers: the number of workers.
-        plan_id: the first 32 bits of the plan's digest.
+    `done` is repeated until it is answered; the switch counts it once. A worker that is not done is
+    waited for while it is alive: every `done` carries its worker's pulse, and the answer those of
+    all. All magnitudes are float32 bits; `plan_id`: the first 32 bits of the plan's digest.
     """
 
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        inbox: Inbox,
-        *,
-        workers: int,
-        plan_id: int,
-    ) -> None:
+    def __init__(self, endpoint: Endpoint, inbox: Inbox, *, workers: int, plan_id: int) -> None:
         self._endpoint = endpoint
         self._link = endpoint.link
         self._worker = endpoint.worker
@@ -187,57 +147,23 @@ class Barrier:
 
     @property
     def left_behind(self) -> list[int]:
-        """Who has not passed the barrier that this worker has passed last, as the switch says.
-
-        There are some where a switch was restarted after this worker was let go on.
-        """
+        """The workers that have not passed the last barrier of this one, after a restart."""
         return self._left_behind
 
     def open_round(self, round_number: int, magnitude: int, following: Following) -> Largest:
-        """Open a round together with all workers.
-
-        Args:
-            round_number: the round, from 1.
-            magnitude: float32 bits of this worker's largest magnitude.
-            following: the first block of the round and its fragment.
-
-        Returns:
-            The largest magnitude over all workers.
-
-        Raises:
-            ExchangeTimeoutError: the switch does not answer, or a worker is silent.
-            PlanMismatchError: the switch serves another plan.
-            SessionMismatchError: it serves another install of the plan.
-            RoundMismatchError: the switch stands in a later round, or another process has
-                been this worker in this one.
-            MagnitudeError: the switch has refused a magnitude.
-            DisagreementError: another worker goes on with another block or fragment.
-            BarrierError: the magnitude that came back cannot be right.
-        """
+        """Open a round with all workers; return the largest magnitude over all of them."""
         self._magnitude = magnitude
         return self._agreed(self._meet((round_number, OPENING_BLOCK, 0), following))
 
     def begin_round(self, round_number: int, magnitude: int, following: Following) -> None:
-        """Report that this worker opens a round, and do not wait: ``tend`` does the rest.
-
-        Args:
-            round_number: the round, from 1.
-            magnitude: float32 bits of this worker's largest magnitude.
-            following: the first block of the round and its fragment.
-        """
+        """Report that this worker opens a round, without waiting; see ``tend``."""
         self._magnitude = magnitude
         self._opening = self._begin((round_number, OPENING_BLOCK, 0), following)
 
     def tend(self) -> Largest | None:
-        """Repeat the `done` of the round that was begun, when that is due.
+        """Repeat the `done` of the round that was begun, when due; answers go to ``heed``.
 
-        What is received in the meantime is for ``heed``.
-
-        Returns:
-            The largest magnitude over all workers, once; None until all have opened the round.
-
-        Raises:
-            InNetworkError: as ``open_round``.
+        Returns the largest magnitude over all workers, once; None until all have opened the round.
         """
         if self._opening is None:
             return None
@@ -252,51 +178,29 @@ class Barrier:
         return 0.0 if self._opening is None else max(0.0, self._opening.repeat_at - now)
 
     def close_block(self, place: tuple[int, int, int], following: Following) -> None:
-        """Report a fragment of a block as done, and wait until all workers have.
-
-        Args:
-            place: the round, from 1, the block, from 1, and the word of the fragment.
-            following: what comes next.
-
-        Raises:
-            ExchangeTimeoutError: the switch does not answer, or a worker is silent.
-            PlanMismatchError: the switch serves another plan.
-            SessionMismatchError: it serves another install of the plan.
-            RoundMismatchError: another process has been this worker.
-            MagnitudeError: the switch has refused a magnitude.
-            DisagreementError: another worker goes on with another block or fragment.
-            BarrierError: workers have used different scales.
-        """
+        """Report a fragment of a block as done, and wait until all workers have."""
         _, answer = self._meet(place, following).answered
         round_number = place[0]
         if answer.round == round_number and answer.magnitude != self._magnitude:
             raise BarrierError(
                 f"Round {round_number}: the largest magnitude has changed from "
                 f"{self._magnitude:#010x} to {answer.magnitude:#010x} since the round was opened, "
-                "so workers have used different scales. A worker reported a block before all "
+                "so workers have used different scales: a worker reported a block before all "
                 "workers had opened the round."
             )
 
     def repeat_last(self) -> None:
-        """Repeat the `done` of the barrier that this worker has passed.
+        """Repeat the `done` of the last barrier that this worker has passed.
 
-        A switch that restarted while only some workers had been told to go on has
-        forgotten which workers were done; those that went on must say it again. And
-        who waits for this worker hears its pulse.
+        A switch that restarts while `advance` has reached only some workers forgets which were
+        done. Workers that wait for this one also get its pulse.
         """
         if self._last is not None:
             self._link.send(self._done(self._last))
             self._tally.barriers_repeated += 1
 
     def heed(self, header: Header, frame: memoryview) -> bool:
-        """Read an answer that comes in a block, if it is of the last barrier or of the opening.
-
-        Returns:
-            Whether it is of the opening, and so was awaited.
-
-        Raises:
-            InNetworkError: the switch says that this worker cannot go on.
-        """
+        """Take an answer that arrives in a block; return whether it belongs to an opening."""
         if self._last is None or place_of(header) != self._last.place:
             return False
         barrier = BarrierBody.unpack(frame, header.kind)
@@ -306,7 +210,6 @@ class Barrier:
         if not self._counts(header, barrier):
             return False
         if header.kind is Kind.ADVANCE:
-            # It is what this worker went on with, and says nothing of what is wrong now.
             self._left_behind = []
             return False
         self._refusals.check(header, barrier)
@@ -331,7 +234,7 @@ class Barrier:
         return Meeting(self._endpoint, self._workers, place)
 
     def _ask(self, meeting: Meeting) -> None:
-        """Send the `done`, if that is due; give up where that has been in vain for too long."""
+        """Send the `done` if due; give up after too long a silence."""
         now = self._clock.now()
         if now < meeting.repeat_at or self._last is None:
             return
@@ -360,20 +263,20 @@ class Barrier:
             meeting.heard(header, barrier, self._clock.now())
 
     def _agreed(self, meeting: Meeting) -> Largest:
-        """Return the maximum of a round that all have opened."""
+        """Return the maximum of a round that all workers have opened."""
         header, answer = meeting.answered
         agreed = answer.magnitude
         if not self._magnitude <= agreed <= _LARGEST_FLOAT:
             raise BarrierError(
                 f"Round {meeting.place[0]}: the largest magnitude came back as {agreed:#010x}, "
-                f"which cannot be when this worker's is {self._magnitude:#010x}. A worker or the "
+                f"which is impossible with this worker's {self._magnitude:#010x}. A worker or the "
                 "switch is broken."
             )
         self._magnitude = agreed
         return Largest(agreed, header.dst_id)
 
     def _done(self, report: _Report) -> bytes:
-        # Every `done` carries the magnitude: a switch that was restarted learns it again.
+        # Every `done` carries the magnitude, for a switch that was restarted.
         pulse = self._pulse.bit(self._clock.now()) << self._worker
         body = BarrierBody(magnitude=report.magnitude, plan=self._plan_id, workers=pulse).pack()
         header = Header(
@@ -391,9 +294,9 @@ class Barrier:
         return self._endpoint.frame(header, body)
 
     def _counts(self, header: Header, barrier: BarrierBody) -> bool:
-        """Tell whether an answer is for this worker: no old one, from a switch with a plan."""
+        """Return whether an answer is recent, and from a switch with a plan."""
         if barrier.plan == _NO_PLAN and self._plan_id != _NO_PLAN:
-            return False  # a controller is just installing it, after a restart
+            return False  # a controller is installing it after a restart
         if (header.session - self._endpoint.session) & SESSION_MASK <= _NEWER:
             return True
         self._older = header.session
@@ -410,8 +313,8 @@ class Barrier:
     def _no_answer(self, place: tuple[int, int, int]) -> InNetworkError:
         if place[1] != OPENING_BLOCK:
             return ExchangeTimeoutError(
-                f"{where(place)}: the switch on {self._link.name} does not say whether the block "
-                f"is complete, after {self._pace.patience:g} s."
+                f"{where(place)}: the switch on {self._link.name} has not reported within "
+                f"{self._pace.patience:g} s whether the block is complete."
             )
         return ExchangeTimeoutError(
             f"{where(place)}: no answer from the switch on {self._link.name} after "
@@ -420,15 +323,14 @@ class Barrier:
         )
 
     def _no_sign_of(self, silent: list[int], meeting: Meeting) -> InNetworkError:
-        names = ", ".join(map(str, silent))
         opening = meeting.place[1] == OPENING_BLOCK
-        slow = " One that only computes needs a longer patience." * opening
+        slow = " If it is only computing, increase the patience." * opening
         return ExchangeTimeoutError(
             f"{where(meeting.place)}: worker {self._worker} waited {meeting.patience:g} s, without "
-            f"a sign of life, for worker{'s' if len(silent) > 1 else ''} {names}.{slow}"
+            f"a sign of life, for {named_workers(silent)}.{slow}"
         )
 
 
 def place_of(header: Header) -> tuple[int, int, int]:
-    """Return the round, the block and the word of the fragment of a packet."""
+    """Return the round, the block and the fragment's word of a packet."""
     return header.round, header.block_id, header.fragment

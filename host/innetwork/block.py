@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""One fragment of one block: send the features, collect the sums."""
+"""The exchange of one fragment of one block: send the features, collect the sums."""
 
 from collections import deque
 from collections.abc import Callable
@@ -9,15 +9,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.host.errors import named_workers
 from switchgnn.host.innetwork.barrier import Barrier
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
 from switchgnn.host.innetwork.opening import Opening
 from switchgnn.host.innetwork.receiver import FetchedFeatures, SumReceiver, sift
+from switchgnn.host.innetwork.refusals import where
 from switchgnn.host.innetwork.responder import Inbox, Packet
 from switchgnn.host.innetwork.schedule import BlockSchedule
 from switchgnn.host.wire.batches import FrameBatch, FrameRows
-from switchgnn.host.wire.header import Kind, fragment_number
+from switchgnn.host.wire.header import Kind
 from switchgnn.host.wire.native import SumSieve
 
 _BURST = 64
@@ -26,12 +28,7 @@ _GROUPS_APART = 32
 
 
 class FeatureSender:
-    """One fragment of one block, on its way to the switch.
-
-    Args:
-        endpoint: this worker.
-        rows: what is sent, in groups of ``Pace.group_size``.
-    """
+    """Sends the features of one fragment of one block to the switch."""
 
     def __init__(self, endpoint: Endpoint, rows: FrameRows) -> None:
         self._link = endpoint.link
@@ -53,30 +50,30 @@ class FeatureSender:
         self._again: deque[int] = deque()
         self._first_asked: dict[int, float] = {}
         self._doubtful: dict[int, float] = {}
-        # The last question that was asked once and answered: earlier ones without an answer by
-        # then, or their answers, were lost.
+        # The last question that was asked once and answered; earlier ones that are unanswered by
+        # then were lost, or their answers were.
         self._answered = (0.0, -1)
 
     @property
     def done(self) -> bool:
-        """Whether the switch has let all features through."""
+        """Whether all features are acknowledged."""
         return not self._waiting
 
     @property
     def share(self) -> float:
-        """The share of the features that the switch has let through."""
+        """The share of acknowledged features."""
         return self._confirmed / max(1, self._total)
 
     @property
     def unconfirmed(self) -> int:
-        """Features that no acknowledgement has covered yet."""
+        """The number of unacknowledged features."""
         return self._total - self._confirmed
 
     def send_some(self, now: float) -> bool:
-        """Send what window and rate allow, a burst at most; tell whether more may go."""
+        """Send what window and rate allow, at most a burst; return whether more may go."""
         allowed = self._congestion.allowance(self._sent - self._confirmed, now)
         while self._again and allowed > -self._group_size:
-            # What is sent again is in flight already, so it may exceed the window.
+            # Repeated features are in flight already, so they may exceed the window.
             place = self._again.popleft()
             self._link.send(self._rows.frame(place))
             self._note_if_asking(place, now)
@@ -90,20 +87,10 @@ class FeatureSender:
         self._sent += burst
         self._tally.features_sent += burst
         self._congestion.sent(burst)
-        # What the window has no room for waits for an acknowledgement.
         return burst < ready
 
     def take_ack(self, group: int, count: int, now: float) -> bool:
-        """Take an acknowledgement.
-
-        Args:
-            group: of which group.
-            count: how many of its features the switch has let through.
-            now: the time, in seconds of the endpoint's clock.
-
-        Returns:
-            Whether it is news.
-        """
+        """Take an acknowledgement; return whether it is news."""
         if group not in self._waiting:
             self._measure_doubtful(group)
             return False
@@ -128,7 +115,6 @@ class FeatureSender:
         """Ask again about groups whose acknowledgement is overdue."""
         if now < self._nothing_late_before:
             return
-        # What is asked for from now on is not late earlier than this.
         self._nothing_late_before = now + self._round_trip.timeout
         for group in range(self._first(), len(self._accepted)):
             if group not in self._waiting:
@@ -156,29 +142,29 @@ class FeatureSender:
         return max(0.0, due - now)
 
     def _measure(self, group: int, now: float) -> None:
-        """Learn from the answer to a question that was asked once, whatever it says."""
+        """Measure the round trip of a question that was asked once."""
         asked_at = self._asked_at[group]
         if asked_at:
             self._round_trip.measured(now - asked_at)
             self._answered = max(self._answered, (asked_at, group))
 
     def _measure_doubtful(self, group: int) -> None:
-        """Learn from a second answer that the first one was not to the repetition.
+        """Measure from a second answer, which shows that the first was not to the repetition.
 
-        Nothing had been lost: the round trip is longer than was believed, and without any
-        sample of a repeated question (Karn) that would never be known. TCP's D-SACK (RFC 3708).
-        Where a later question was answered before, it is the network that has doubled the answer.
+        Nothing was lost: the round trip is longer than estimated, which would stay unknown without
+        samples of repeated questions (Karn), as with TCP's D-SACK (RFC 3708). If a later question
+        was answered before, the network has duplicated the answer.
         """
         seconds = self._doubtful.pop(group, None)
         if seconds is not None:
             self._round_trip.measured(seconds)
 
     def _furthest(self) -> int:
-        # The switch tells the groups of a worker apart only so far.
+        # The switch keeps only that many groups of a worker apart.
         return min(self._total, (self._first() + _GROUPS_APART) * self._group_size)
 
     def _first(self) -> int:
-        """Return the first group that waits, if one does."""
+        """Return the first unacknowledged group, if there is one."""
         while self._waiting and self._first_waiting not in self._waiting:
             self._first_waiting += 1
         return self._first_waiting
@@ -191,7 +177,7 @@ class FeatureSender:
         self._again.extend(place for place in places if place not in queued)
 
     def _note_asked(self, first: int, end: int, now: float) -> None:
-        """Take note of the groups that end among these features, which have left."""
+        """Record when the groups that end among these features were sent."""
         size = self._group_size
         asked = range(first // size, end // size + (end == self._total and end % size > 0))
         for group in asked:
@@ -212,7 +198,7 @@ ShareListener = Callable[[float], None]
 
 @dataclass(frozen=True)
 class _Fragment:
-    """A fragment of a block that is under way."""
+    """A fragment of a block whose exchange is under way."""
 
     place: tuple[int, int, int]
     sender: FeatureSender
@@ -227,24 +213,14 @@ class _Fragment:
 
     @property
     def done(self) -> bool:
-        """Whether there is nothing left to do, or no use in it."""
+        """Whether the fragment is complete, or its round void."""
         if self.opening is not None and self.opening.void:
             return True
         return self.sender.done and self.receiver.done and self.open
 
 
 class BlockExchange:
-    """Exchanges the fragments of blocks, one at a time.
-
-    Args:
-        endpoint: this worker.
-        inbox: what comes for it.
-        barrier: its last `done` is repeated, once per beat: others see that this worker is alive,
-            a switch that was restarted may have forgotten it, and one that was installed anew
-            says so in its answer.
-        receiver: makes the sums of one fragment.
-        on_share: called once per beat.
-    """
+    """Exchanges the fragments of blocks, one at a time."""
 
     def __init__(
         self,
@@ -277,20 +253,8 @@ class BlockExchange:
     ) -> NDArray[np.int32]:
         """Exchange one fragment of one block.
 
-        Args:
-            schedule: the block.
-            sieve: takes the sums of the block that are plainly right; None: nobody does.
-            round_number: the round, from 1.
-            fragment: the fragment's word.
-            lanes: int32[S, W], the fixed-point slices in send order.
-            opening: of the round, where that goes on meanwhile; nothing is asked for before it is
-                done, as others may still compute.
-
-        Returns:
-            int32[Q, W], one sum per awaited vertex; of no use if the round turned out to be void.
-
-        Raises:
-            ExchangeTimeoutError: nothing arrived for ``Pace.patience`` seconds.
+        `lanes`: int32[S, W], the fixed-point slices in send order. Returns int32[Q, W], one sum per
+        awaited vertex; meaningless if the round is void.
         """
         place = (round_number, schedule.block_id, fragment)
         sender = FeatureSender(self._endpoint, schedule.frames.fill(round_number, fragment, lanes))
@@ -334,17 +298,17 @@ class BlockExchange:
                     self._on_share((sender.share + receiver.share) / 2)
 
     def _tend(self, under_way: _Fragment, now: float) -> None:
-        """Go on with the opening of the round."""
+        """Continue the opening of the round."""
         opening, sender, receiver = under_way.opening, under_way.sender, under_way.receiver
         if opening is not None:
             opening.tend(idle=sender.done)
             if opening.done:
-                # What the others have kept it waiting for says nothing of how long the block takes.
+                # The time until all workers were in the round is no part of the block's.
                 receiver.begin_again(now)
 
     @property
     def _beat(self) -> float:
-        """Seconds between two `done`s, of which others must hear enough on bad links."""
+        """Seconds between two `done`s, short enough that others get some on bad links."""
         return min(self._pace.beat, self._endpoint.round_trip.longest())
 
     def _wait(self, under_way: _Fragment, now: float) -> float:
@@ -358,7 +322,7 @@ class BlockExchange:
         return max(0.001, min(timer, self._endpoint.congestion.wait() or timer))
 
     def _take_batch(self, under_way: _Fragment, batch: FrameBatch, now: float) -> bool:
-        """Hand on what has come; tell whether there is progress."""
+        """Process a batch; return whether there is progress."""
         sifted = sift(under_way.sieve, batch)
         news = under_way.receiver.took(sifted.taken, now)
         for group, count in sifted.acknowledged:
@@ -371,7 +335,7 @@ class BlockExchange:
         return news
 
     def _take(self, under_way: _Fragment, packet: Packet, now: float) -> bool:
-        """Hand a packet on; tell whether it is progress."""
+        """Process a packet; return whether it is progress."""
         sender, receiver = under_way.sender, under_way.receiver
         header, frame = packet
         answer = header.kind in (Kind.WAITING, Kind.ADVANCE)
@@ -384,8 +348,7 @@ class BlockExchange:
         if header.kind is Kind.SUM:
             return receiver.take_sum(header, frame, now)
         if header.kind is Kind.FEATURE:
-            take = receiver.take_feature if header.resend else receiver.take_overflow
-            return take(header, frame, now)
+            return receiver.take_feature(header, frame, now)
         if header.kind is Kind.ACK:
             self._tally.heard += 1
             return sender.take_ack(header.feature_group, header.count, now)
@@ -397,12 +360,11 @@ class BlockExchange:
 
     def _complaint(self, under_way: _Fragment) -> str:
         sender, receiver = under_way.sender, under_way.receiver
-        round_number, block, fragment = under_way.place
-        where = f"Round {round_number}, block {block}, fragment {fragment_number(fragment)}"
+        here = where(under_way.place)
         after = f"after {self._pace.patience:g} s without progress"
         if not sender.done:
             return (
-                f"{where}: the switch on {self._endpoint.link.name} has not acknowledged "
+                f"{here}: the switch on {self._endpoint.link.name} has not acknowledged "
                 f"{sender.unconfirmed} features {after}. Is it running, with the plan installed "
                 "(`switchgnn controller show`)?"
             )
@@ -410,21 +372,13 @@ class BlockExchange:
         named = ", ".join(map(str, vertices[:_NAMED_AT_MOST]))
         more = ", …" if len(vertices) > _NAMED_AT_MOST else ""
         blame = self._blame(receiver.silent_workers)
-        return (
-            f"{where}: {len(vertices)} sums are missing (vertices {named}{more}) {after}. {blame}"
-        )
+        return f"{here}: {len(vertices)} sums are missing (vertices {named}{more}) {after}. {blame}"
 
     def _blame(self, silent: list[int]) -> str:
         if behind := self._barrier.left_behind:
-            # Who waits there, too, cannot answer before that.
-            return (
-                f"The switch, which was restarted, waits at the barrier before it for "
-                f"{_named(behind)}."
-            )
+            # Workers that wait there, too, cannot answer earlier.
+            named = named_workers(behind)
+            return f"The restarted switch waits at the previous barrier for {named}."
         if silent:
-            return f"{_named(silent).capitalize()} did not answer."
+            return f"{named_workers(silent).capitalize()} did not answer."
         return "The switch did not answer."
-
-
-def _named(workers: list[int]) -> str:
-    return f"worker{'s' if len(workers) > 1 else ''} {', '.join(map(str, workers))}"

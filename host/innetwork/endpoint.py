@@ -14,17 +14,11 @@ from switchgnn.host.wire.header import SESSION_MASK, Header
 from switchgnn.host.wire.link import Link
 
 
-def new_incarnation() -> int:
-    """Draw a number of 32 bits that no other process draws."""
-    return secrets.randbits(32)
-
-
 @dataclass
 class InNetworkTally:
     """Counters of one worker.
 
     Attributes:
-        features_sent, sums_received: packets that count.
         features_resent: features sent again because some of their group had not arrived.
         probes: last features of a group sent again because no acknowledgement came.
         recalls: sums asked for again.
@@ -33,23 +27,22 @@ class InNetworkTally:
         features_fetched: raw features that arrived.
         features_served: raw features sent to others on request.
         sums_made: sums that this worker added up itself.
-        overflows: features that found no slot in the strawman's switch, and were added here.
-        overflow_copies: of them, those that would have done if one had served all destinations
-            of this worker.
+        overflows: features that found no slot in the strawman's switch, added here.
+        overflow_copies: of them, those that would suffice if one served all vertices of a worker.
         late: packets of an earlier round, block or fragment; ignored.
         repeated: sums and features that had arrived already; ignored.
         wrong: sums for no vertex of this worker, or with a wrong count; ignored.
         malformed: frames that were no sound packets; ignored.
         foreign: packets of another session; ignored.
-        barriers: barriers at which the worker had nothing to do but to wait.
+        barriers: barriers at which the worker waited.
         early: exchanges whose features did not wait for the opening of their round.
-        void: rounds that were given up, as features had outgrown the scale of early ones.
+        void: abandoned rounds, whose features exceeded the predicted scale.
         barriers_repeated: `done`s sent again because no answer came.
-        heard: answers that were awaited: acknowledgements, and those of the barrier.
-        ignored: sound packets that say nothing here.
+        heard: acknowledgements and answers at barriers.
+        ignored: sound packets without a meaning here.
         marked: packets with the ECN mark.
-        notices: how often the others were told of such packets.
-        noticed: NOTICEs that the switch passed on, this worker's own included.
+        notices: NOTICEs sent.
+        noticed: NOTICEs received, this worker's own included.
     """
 
     features_sent: int = 0
@@ -82,19 +75,12 @@ class InNetworkTally:
 
 @dataclass(frozen=True, eq=False)
 class Endpoint:
-    """One worker at the switch: where it sends, how fast, and what it counts.
+    """One worker's connection to the switch, with its state and counters.
 
     Attributes:
-        worker: its number.
-        session: the number of the install that it takes part in.
-        incarnation: what tells it from another process that is the same worker, 32 bits.
-        link: an open link to the switch.
-        addresses: those of the worker and of the switch.
-        pace: bounds on sending and waiting.
-        round_trip: time-outs, from the round trips that were measured.
-        congestion: window and rate.
-        tally: counters.
-        clock: what time it is where the link is.
+        session: the number of the plan's install.
+        incarnation: 32 bits that distinguish this process from others of the same worker.
+        clock: the clock of the link.
     """
 
     worker: int
@@ -109,11 +95,7 @@ class Endpoint:
     clock: Clock = SYSTEM_CLOCK
 
     def send(self, header: Header, body: bytes = b"") -> None:
-        """Send one packet of this session to the switch.
-
-        Raises:
-            LinkError: the link is gone.
-        """
+        """Send one packet of this session to the switch."""
         self.link.send(self.frame(header, body))
 
     def frame(self, header: Header, body: bytes = b"") -> bytes:
@@ -132,26 +114,12 @@ def new_endpoint(
     clock: Clock = SYSTEM_CLOCK,
     incarnation: int | None = None,
 ) -> Endpoint:
-    """Return the endpoint of a worker that has not sent anything yet.
-
-    Args:
-        worker: its number.
-        session: the number of the install that it takes part in.
-        link: an open link to the switch.
-        addresses: those of the worker and of the switch.
-        pace: bounds on sending and waiting.
-        clock: what time it is where the link is.
-        incarnation: what tells it from another process that is the same worker, 32 bits; None:
-            it is drawn.
-
-    Returns:
-        The endpoint, with nothing measured and nothing counted.
-    """
+    """Return the endpoint of a worker that has sent nothing; `incarnation` None: a random one."""
     round_trip = RoundTrip(pace.shortest_timeout)
     return Endpoint(
         worker=worker,
         session=session,
-        incarnation=new_incarnation() if incarnation is None else incarnation,
+        incarnation=secrets.randbits(32) if incarnation is None else incarnation,
         link=link,
         addresses=addresses,
         pace=pace,

@@ -6,7 +6,7 @@ from switchgnn.host.errors import HostError
 
 
 class InNetworkError(HostError):
-    """The switch, or another worker behind it, does not play its part."""
+    """The switch or another worker fails in an exchange over the switch."""
 
 
 class ExchangeTimeoutError(InNetworkError):
@@ -22,11 +22,11 @@ class SessionMismatchError(InNetworkError):
 
 
 class RoundMismatchError(InNetworkError):
-    """The switch stands in a later round than this worker, or knows another process as it."""
+    """The switch is in a later round, or another process was this worker before."""
 
 
 class MagnitudeError(InNetworkError):
-    """A worker has reported a magnitude that the others cannot work with."""
+    """The magnitude that a worker reported does not work for the others."""
 
 
 class DisagreementError(InNetworkError):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
-from switchgnn.host.congestion import Waiting
+from switchgnn.host.congestion import StallClock
 from switchgnn.host.errors import FeatureError
 from switchgnn.host.innetwork.barrier import NEXT_ROUND, Barrier, Following, Largest
 from switchgnn.host.innetwork.block import BlockExchange, ShareListener
@@ -58,19 +58,9 @@ def expected_traffic(
 ) -> Traffic:
     """Count the frames of one exchange, from the plan alone.
 
-    Up: the features and partial sums, and one DONE per barrier. Down: the sums, one ACK per group
-    of features, and one ADVANCE per barrier. There is a barrier at the opening, and one behind each
-    fragment of each block, or one behind the opening where there is no block.
-
-    Args:
-        part: this worker's part of the plan.
-        blocks: numbers of the blocks of the direction.
-        width: elements of a feature.
-        group_size: features that are acknowledged together.
-        lanes: of the widest frame.
-
-    Returns:
-        Frames and bytes of this worker, up and down.
+    Up: features, partial sums and one DONE per barrier. Down: sums, one ACK per group of features
+    and one ADVANCE per barrier. There is a barrier at the opening and one after each fragment of
+    each block, or a second one if there is no block.
     """
     widths = fragment_lanes(width, lanes)
     fragments = len(widths)
@@ -90,17 +80,12 @@ def expected_traffic(
     )
 
 
-# In steps of the fixed point: what is smaller is rounded to zero.
+# In steps of the fixed point: smaller values are rounded to zero.
 _HALF_A_STEP = 0.5
 
 
 class Scales:
-    """Chooses scales, and refuses what this worker's features would not survive.
-
-    Args:
-        worker: this worker.
-        max_fan_in: of the plan.
-    """
+    """Chooses scales; rejects those that overflow or round all features of this worker to zero."""
 
     def __init__(self, worker: int, max_fan_in: int) -> None:
         self._worker = worker
@@ -108,15 +93,7 @@ class Scales:
         self._peaks: dict[Direction, float] = {}
 
     def check_own(self, direction: Direction, own: int) -> None:
-        """Take note of this worker's features, and refuse those whose sums would overflow.
-
-        Args:
-            direction: of the exchange.
-            own: float32 bits of the largest magnitude.
-
-        Raises:
-            FeatureError: they would.
-        """
+        """Reject features whose sums would overflow; `own`: float32 bits of the largest one."""
         magnitude = magnitude_from_bits(own)
         try:
             FixedPoint.for_exchange(self._max_fan_in, magnitude)
@@ -127,50 +104,32 @@ class Scales:
         self._peaks[direction] = max(self._peaks.get(direction, 0.0), magnitude)
 
     def choose(self, round_number: int, largest: Largest) -> FixedPoint:
-        """Choose the scale of a round by its largest feature.
-
-        Args:
-            round_number: the round.
-            largest: of the features of all workers.
-
-        Raises:
-            MagnitudeError: sums of such features would overflow.
-        """
+        """Choose the scale of a round by its largest feature."""
         fan_in, magnitude = self._max_fan_in, magnitude_from_bits(largest.bits)
         try:
             return FixedPoint.for_exchange(fan_in, magnitude)
         except FeatureError as error:
             raise MagnitudeError(
                 f"Round {round_number}: worker {largest.worker} reports features of up to "
-                f"{magnitude:g}, of which a sum of {fan_in} overflows float32; those of worker "
-                f"{self._worker} do not. If that worker is not broken, scale its features "
-                "down. If it reports less, the switch is broken."
+                f"{magnitude:g}; a sum of {fan_in} of them overflows float32, unlike those of "
+                f"worker {self._worker}. If that worker works correctly, scale its features "
+                "down. If it reported less, the switch is broken."
             ) from error
 
     def check(
         self, round_number: int, direction: Direction, largest: Largest, fixed_point: FixedPoint
     ) -> None:
-        """Refuse a scale that is made for another worker's features alone.
+        """Reject a scale at which this worker's largest features so far become zero.
 
-        Features may become small: gradients do. What counts are the largest of this worker so far.
-
-        Args:
-            round_number: the round.
-            direction: of the exchange.
-            largest: of the features of all workers.
-            fixed_point: the scale.
-
-        Raises:
-            MagnitudeError: all features of this worker would be rounded to zero.
+        Later features may be that small, as gradients are.
         """
         magnitude = self._peaks[direction]
-        # Where all features are zero, there is no scale.
         if magnitude and largest.bits and magnitude * fixed_point.scale < _HALF_A_STEP:
             raise MagnitudeError(
                 f"Round {round_number}: worker {largest.worker} reports features of up to "
-                f"{magnitude_from_bits(largest.bits):g}. Beside them all features of worker "
+                f"{magnitude_from_bits(largest.bits):g}. At that scale all features of worker "
                 f"{self._worker}, of up to {magnitude:g}, would be rounded to zero. If that "
-                "worker is not broken, scale its features down."
+                "worker works correctly, scale its features down."
             )
 
 
@@ -178,27 +137,27 @@ BlockListener = Callable[[int, int, int], None]
 
 
 @dataclass(frozen=True)
-class Standing:
-    """How far a worker has come, and how fast it may go.
+class ExchangeStatus:
+    """Progress and window of a worker.
 
     Attributes:
-        rounds: exchanges that are complete.
-        blocks: fragments of blocks that are complete, in all rounds.
+        rounds: completed exchanges.
+        blocks: completed fragments of blocks, over all rounds.
         window: features that may be in flight.
         exchanging: whether an exchange is under way.
-        waiting: seconds in which it had reported a block, or opened a round, and others had not.
+        stalled: seconds spent at barriers, waiting for other workers.
     """
 
     rounds: int
     blocks: int
     window: float
     exchanging: bool = False
-    waiting: float = 0.0
+    stalled: float = 0.0
 
 
 @dataclass(frozen=True)
 class FixedSums:
-    """Sums as the switch made them.
+    """Sums as the switch computed them.
 
     Attributes:
         values: int32[n, F], one row per vertex of the worker; 0 without remote neighbours.
@@ -215,14 +174,12 @@ class FixedSums:
 
 @dataclass(frozen=True)
 class _Work:
-    """What one call exchanges.
+    """The arguments of one call.
 
     Attributes:
         features: float32[n, F].
-        own: float32 bits of the largest magnitude of them.
-        kind: direction and width.
-        blocks: the numbers of the direction's blocks.
-        steps: the barriers behind the opening of a round.
+        own: float32 bits of their largest magnitude.
+        steps: the barriers after the opening of a round.
     """
 
     features: NDArray[np.float32]
@@ -234,13 +191,7 @@ class _Work:
 
 @dataclass(frozen=True)
 class _Started:
-    """A round that all workers have opened.
-
-    Attributes:
-        fixed_point: its scale.
-        lanes: the features as integers, by fragment.
-        received: int32[Q, W], the sums of the first step, where they are here already.
-    """
+    """A round that all workers have opened; `received`: the first step's sums, if already here."""
 
     fixed_point: FixedPoint
     lanes: Fragments
@@ -262,10 +213,10 @@ class InNetworkExchange:
         pace: bounds on sending and waiting.
         first_round: number of the first round; must grow within a session, which ends with the
             processes that have announced early features.
-        on_block: called with (round, block, fragment) after each one.
-        on_share: called meanwhile, with the share of it that is done.
-        clock: what time it is where the link is.
-        incarnation: of this process, 32 bits; None: it is drawn.
+        on_block: called with (round, block, fragment) after each fragment.
+        on_share: called during a fragment, with the completed share.
+        clock: the clock of the link.
+        incarnation: a number of this process, 32 bits; None: drawn at random.
 
     Raises:
         PlanMismatchError: the plan is for the other kind of switch.
@@ -292,8 +243,8 @@ class InNetworkExchange:
         if manifest.strawman != self._strawman:
             raise PlanMismatchError(
                 f"The plan is {'' if manifest.strawman else 'not '}the strawman's, but worker "
-                f"{part.worker} is started {'for' if self._strawman else 'without'} it: plan again "
-                "for the transport that is wanted."
+                f"{part.worker} runs {'the strawman' if self._strawman else 'SwitchGNN'}: plan "
+                "again for this transport."
             )
         pace = pace or Pace()
         endpoint = new_endpoint(
@@ -303,7 +254,7 @@ class InNetworkExchange:
         self._congestion = endpoint.congestion
         self._rounds = self._blocks = 0
         self._exchanging = False
-        self._waiting = Waiting(clock)
+        self._stall = StallClock(clock)
         self._manifest = manifest
         self._part = part
         self._group_size = pace.group_size
@@ -318,37 +269,31 @@ class InNetworkExchange:
         inbox = Inbox(endpoint, self._responder, notifier)
         self._sieves = sieves(self._schedules)
         self._barrier = Barrier(
-            endpoint,
-            inbox,
-            workers=manifest.workers,
-            plan_id=plan_id(manifest),
+            endpoint, inbox, workers=manifest.workers, plan_id=plan_id(manifest)
         )
         self._block = BlockExchange(
-            endpoint,
-            inbox,
-            barrier=self._barrier,
-            receiver=self._receiver,
-            on_share=on_share,
+            endpoint, inbox, barrier=self._barrier, receiver=self._receiver, on_share=on_share
         )
 
     def aggregate(
         self, features: NDArray[np.float32], direction: Direction = Direction.FORWARD
     ) -> NDArray[np.float32]:
-        """Sum the features of each vertex's remote in-neighbours, or out-neighbours.
+        """Sum the features of each vertex's remote in-neighbours or out-neighbours.
 
         Args:
             features: float32[n, F], one row per vertex of this worker, in the order
                 of ``WorkerPart.vertices``; any F from 1, the same for all workers.
-            direction: FORWARD sums in-neighbours; BACKWARD out-neighbours, which the
-                gradients of forward sums flow from. The same for all workers.
+            direction: FORWARD sums in-neighbours; BACKWARD sums out-neighbours, for the
+                gradients of forward sums. The same for all workers.
 
         Returns:
             float32[n, F]; off by at most ``FixedPoint.error_bound()`` per element.
 
         Raises:
             FeatureError: wrong shape or type, NaN, infinity, or an overflow.
-            MagnitudeError: beside another worker's features these would vanish, or sums overflow.
-            ExchangeTimeoutError: a packet was lost or a worker is gone.
+            MagnitudeError: another worker's features are so large that sums overflow, or that
+                these would be rounded to zero.
+            ExchangeTimeoutError: the switch or a worker does not answer.
             PlannerError: the plan was made without that direction.
         """
         return self.aggregate_fixed(features, direction).decode()
@@ -360,8 +305,8 @@ class InNetworkExchange:
         self._check(features)
         if self._round > LAST_ROUND:
             raise RoundMismatchError(
-                f"A session has {LAST_ROUND:,} rounds, and they are over: start all workers "
-                "anew after `switchgnn controller install --new-session`."
+                f"All {LAST_ROUND:,} rounds of the session are used: restart all workers "
+                "after `switchgnn controller install --new-session`."
             )
         self._exchanging = True
         try:
@@ -371,7 +316,7 @@ class InNetworkExchange:
 
     def _aggregate(self, features: NDArray[np.float32], direction: Direction) -> FixedSums:
         own = largest_magnitude(features)
-        # What would be refused of all is better said by its own worker.
+        # Check locally first, so that the offending worker reports the error.
         self._scales.check_own(direction, own)
         kind = ExchangeKind(direction, features.shape[1])
         foreseen, self._foreseen = self._foreseen, None
@@ -381,32 +326,30 @@ class InNetworkExchange:
             started = self._start_early(work, foreseen.fixed_point)
         return self._finish(work, started or self._start(work))
 
-    def _start(self, work: "_Work") -> "_Started":
+    def _start(self, work: _Work) -> _Started:
         """Open the round, and choose the scale by its largest features."""
-        with self._waiting:
+        with self._stall:
             largest = self._barrier.open_round(self._round, work.own, work.steps[0])
         fixed_point = self._scales.choose(self._round, largest)
         self._scales.check(self._round, work.kind.direction, largest, fixed_point)
         self._foresight.note(work.kind, largest.bits)
         return _Started(fixed_point, self._lanes(work, fixed_point))
 
-    def _start_early(self, work: "_Work", fixed_point: FixedPoint) -> "_Started | None":
-        """Open the round while its first features are sent, at a scale that was foreseen.
+    def _start_early(self, work: _Work, fixed_point: FixedPoint) -> _Started | None:
+        """Open the round while its first features are sent, at the predicted scale.
 
-        Returns:
-            The first sums; None where some worker's features did not fit: nothing that was sent is
-            used, and the next round is open for them.
+        Returns None if the features of some worker did not fit; the round is then void.
         """
         first = work.steps[0]
         fits = magnitude_from_bits(work.own) <= fixed_point.magnitude
         if fits:
-            opening = Opening(self._barrier, self._waiting, fixed_point.magnitude)
+            opening = Opening(self._barrier, self._stall, fixed_point.magnitude)
             lanes = self._lanes(work, fixed_point)
             opening.begin(self._round, work.own, first)
             received = self._run(first, lanes, opening)
             largest = opening.largest
         else:
-            with self._waiting:
+            with self._stall:
                 largest = self._barrier.open_round(self._round, work.own, first)
         if largest is None or magnitude_from_bits(largest.bits) > fixed_point.magnitude:
             self._give_up(first)
@@ -417,14 +360,14 @@ class InNetworkExchange:
         return _Started(fixed_point, lanes, received)
 
     def _give_up(self, first: Following) -> None:
-        """Leave a round that is void: the next one opens as if nothing had been foreseen."""
+        """Close a void round; the next one opens without a prediction."""
         self.tally.void += 1
-        with self._waiting:
+        with self._stall:
             self._barrier.close_block((self._round, first.block, first.fragment), NEXT_ROUND)
         self._round += 1
 
-    def _finish(self, work: "_Work", started: "_Started") -> FixedSums:
-        """Exchange what is left of a round, and foresee the next one."""
+    def _finish(self, work: _Work, started: _Started) -> FixedSums:
+        """Exchange the rest of a round, and predict the next one."""
         sums = {word: np.zeros_like(part) for word, part in started.lanes.items()}
         received = started.received
         for number, step in enumerate(work.steps):
@@ -444,60 +387,57 @@ class InNetworkExchange:
     def _run(
         self, step: Following, lanes: Fragments, opening: Opening | None = None
     ) -> NDArray[np.int32]:
-        schedule = self._schedules[step.block - 1]
-        payloads = schedule.payloads(lanes[step.fragment])
-        sieve = self._sieves[step.block - 1]
+        schedule, sieve = self._schedules[step.block - 1], self._sieves[step.block - 1]
+        lanes_sent = schedule.payloads(lanes[step.fragment])
         return self._block.run(
-            schedule, sieve, self._round, step.fragment, payloads, opening=opening
+            schedule, sieve, self._round, step.fragment, lanes_sent, opening=opening
         )
 
     def _close(self, step: Following, following: Following) -> None:
-        with self._waiting:
+        with self._stall:
             self._barrier.close_block((self._round, step.block, step.fragment), following)
         self._blocks += 1
         if self._on_block is not None:
             self._on_block(self._round, step.block, fragment_number(step.fragment))
 
     def _foresee(self) -> Following:
-        """Return what comes behind the round: its successor's first block, where that is known."""
+        """Predict the next round; return its first block, or NEXT_ROUND if it is unknown."""
         self._foreseen = self._foresight.next()
-        # One that turns out to be void needs another round behind it.
-        if self._foreseen is None or self._round >= LAST_ROUND - 1:
-            self._foreseen = None
-            return NEXT_ROUND
-        blocks, steps = self._steps(self._foreseen.kind)
-        if not blocks:
-            self._foreseen = None
-            return NEXT_ROUND
-        return steps[0]._replace(early=True)
+        # A void round needs another one after it.
+        if self._foreseen is not None and self._round < LAST_ROUND - 1:
+            blocks, steps = self._steps(self._foreseen.kind)
+            if blocks:
+                return steps[0]._replace(early=True)
+        self._foreseen = None
+        return NEXT_ROUND
 
-    def _steps(self, kind: ExchangeKind) -> "tuple[range, list[Following]]":
-        """Return the blocks of an exchange, and its barriers behind the opening.
+    def _steps(self, kind: ExchangeKind) -> tuple[range, list[Following]]:
+        """Return the blocks of an exchange, and its barriers after the opening.
 
-        Without blocks there is one in their place: nobody may open the next round while another
-        still waits for the opening of this one.
+        Without blocks there is still one barrier: no worker may open the next round while another
+        one still waits for the opening of this round.
         """
         blocks = self._manifest.direction(kind.direction).block_numbers
         words = fragment_words(kind.width, self._manifest.lanes)
         steps = [Following(block, word) for block in blocks for word in words]
         return blocks, steps or [Following(OPENING_BLOCK + 1, 0)]
 
-    def _lanes(self, work: "_Work", fixed_point: FixedPoint) -> Fragments:
-        """Return the features as integers, by fragment, and answer for them from now on."""
+    def _lanes(self, work: _Work, fixed_point: FixedPoint) -> Fragments:
+        """Return the features as integers, by fragment, and serve them to other workers."""
         words = fragment_words(work.kind.width, self._manifest.lanes)
         lanes = _cut_into_fragments(fixed_point.encode(work.features), words)
         self._responder.serve(self._round, work.blocks, lanes)
         return lanes
 
     @property
-    def standing(self) -> Standing:
-        """How far it is now; other threads may ask, too."""
-        return Standing(
+    def status(self) -> ExchangeStatus:
+        """The current progress; safe to read from other threads."""
+        return ExchangeStatus(
             self._rounds,
             self._blocks,
             self._congestion.window,
             self._exchanging,
-            self._waiting.seconds,
+            self._stall.seconds,
         )
 
     def expected_traffic(self, width: int, direction: Direction = Direction.FORWARD) -> Traffic:
@@ -519,18 +459,18 @@ class InNetworkExchange:
         widest = self._manifest.lanes * (LAST_FRAGMENT + 1)
         if features.shape[1] > widest:
             raise FeatureError(
-                f"A row of {features.shape[1]:,} numbers is too wide: a header counts the frames "
-                f"of at most {widest:,}."
+                f"A row of {features.shape[1]:,} numbers is too wide: at most {widest:,} fit into "
+                "the frames that a header can count."
             )
 
 
 def plan_id(manifest: Manifest) -> int:
-    """Return the 32 bits of the plan's digest that barrier packets carry."""
+    """Return the first 32 bits of the plan's digest, which barrier packets carry."""
     return int(manifest.digest[:8], 16)
 
 
 def _cut_into_fragments(values: NDArray[np.int32], words: Sequence[int]) -> Fragments:
-    """Return the slice of each row in each fragment, by word; the last one is padded with zeros."""
+    """Return the slices of the rows by the word of the fragment; the last is padded with zeros."""
     ends = np.cumsum([lanes_of(word) for word in words])
     padded = np.zeros((len(values), ends[-1]), dtype=np.int32)
     padded[:, : values.shape[1]] = values

@@ -71,9 +71,6 @@ def largest_magnitude(features: NDArray[np.float32]) -> int:
 
     The bits of non-negative floats compare like integers, which lets the switch
     take the maximum.
-
-    Raises:
-        FeatureError: a feature is NaN or infinite.
     """
     if features.size == 0:
         return 0
@@ -92,8 +89,8 @@ def magnitude_from_bits(bits: int) -> float:
     return float(np.uint32(bits).view(np.float32))
 
 
-# How many times as large as in the last two rounds of the same tensor features may be: with dropout
-# the largest one doubles now and then. It costs two of the 31 bits.
+# Growth of the features since the last two rounds of the same tensor: with dropout the largest one
+# doubles now and then. It costs two of the 31 bits.
 HEADROOM = 4.0
 _REMEMBERED = 256
 # Exchanges that are compared, at most.
@@ -102,12 +99,7 @@ _CONTEXT = 64
 
 @dataclass(frozen=True)
 class ExchangeKind:
-    """What all workers must agree on before features are sent.
-
-    Attributes:
-        direction: in-neighbours or out-neighbours.
-        width: numbers of a feature.
-    """
+    """What all workers must agree on before features are sent; `width`: elements of a feature."""
 
     direction: Direction
     width: int
@@ -115,40 +107,25 @@ class ExchangeKind:
 
 @dataclass(frozen=True)
 class Foreseen:
-    """An exchange that will most likely come next.
-
-    Attributes:
-        kind: of which kind.
-        fixed_point: the scale that its features are sent with; they may be as large as its
-            ``magnitude``.
-    """
+    """The predicted next exchange; features up to the scale's ``magnitude`` fit."""
 
     kind: ExchangeKind
     fixed_point: FixedPoint
 
 
 class Foresight:
-    """Remembers exchanges.
-
-    Args:
-        max_fan_in: of the plan.
-    """
+    """Predicts the next exchange from the previous ones."""
 
     def __init__(self, max_fan_in: int) -> None:
         self._max_fan_in = max_fan_in
         self._past: deque[tuple[ExchangeKind, int]] = deque(maxlen=_REMEMBERED)
 
     def note(self, kind: ExchangeKind, largest: int) -> None:
-        """Remember an exchange that all workers take part in.
-
-        Args:
-            kind: of which kind.
-            largest: float32 bits of the largest magnitude over all workers.
-        """
+        """Remember an exchange; `largest`: float32 bits of the largest magnitude of all workers."""
         self._past.append((kind, largest))
 
     def next(self) -> Foreseen | None:
-        """Return what comes next, or None where nothing like it has been seen."""
+        """Return the next exchange; None if the past gives no hint."""
         past = list(self._past)
         last = len(past) - 1
         before = _where_alike(past)
@@ -165,7 +142,7 @@ class Foresight:
         return None if fixed_point is None else Foreseen(kind, fixed_point)
 
     def _fixed_point(self, largest: int) -> FixedPoint | None:
-        """Choose a scale with headroom; zeros say nothing of the next features, nor do extremes."""
+        """Choose a scale with headroom; zeros and extremes give no hint."""
         capacity = HEADROOM * magnitude_from_bits(largest)
         if not 0 < capacity <= float(np.finfo(np.float32).max):
             return None
@@ -176,20 +153,20 @@ class Foresight:
 
 
 def _where_alike(past: list[tuple[ExchangeKind, int]]) -> int | None:
-    """Return the last place up to which the most exchanges are as the last ones; None for none."""
+    """Return the last place before which the most exchanges are like the last ones."""
     best, most = None, 0
     for end in range(len(past) - 2, -1, -1):
         common = _common(past, end)
         if common > most:
             best, most = end, common
-        # Where all exchanges are alike, looking at all places would take longer than an exchange.
+        # If all exchanges are alike, searching on would take longer than an exchange.
         if most == _CONTEXT:
             break
     return best
 
 
 def _common(past: list[tuple[ExchangeKind, int]], end: int) -> int:
-    """Return how many exchanges up to ``end`` are of the kinds of as many last ones."""
+    """Return how many exchanges up to ``end`` are of the same kinds as the last ones."""
     last = len(past) - 1
     most = min(end + 1, _CONTEXT)
     for count in range(most):

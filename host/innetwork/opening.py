@@ -2,56 +2,38 @@
 # SPDX-License-Identifier: Apache-2.0
 """A round that is opened while the features of its first block are sent already."""
 
-from switchgnn.host.congestion import Waiting
+from switchgnn.host.congestion import StallClock
 from switchgnn.host.innetwork.barrier import Barrier, Following, Largest
 from switchgnn.host.innetwork.fixed_point import magnitude_from_bits
 
 
 class Opening:
-    """One opening that goes on while features do.
+    """The opening of one round, concurrent with the exchange of its first features.
 
-    The round is void where the largest magnitude does not fit the scale of the features: all
-    workers hear the same maximum, so all know.
-
-    Args:
-        barrier: this worker's.
-        waiting: runs while there is nothing to do but to wait for others.
-        capacity: the largest magnitude that fits.
+    The round is void if the largest magnitude does not fit the scale of the features. All workers
+    get the same maximum, so all come to the same result.
     """
 
-    def __init__(self, barrier: Barrier, waiting: Waiting, capacity: float) -> None:
+    def __init__(self, barrier: Barrier, stall: StallClock, capacity: float) -> None:
         self._barrier = barrier
-        self._waiting = waiting
+        self._stall = stall
         self._capacity = capacity
         self.largest: Largest | None = None
 
     def begin(self, round_number: int, magnitude: int, following: Following) -> None:
-        """Report that this worker opens the round.
-
-        Args:
-            round_number: the round, from 1.
-            magnitude: float32 bits of this worker's largest magnitude.
-            following: the first block of the round and its fragment.
-        """
+        """Report that this worker opens the round; `magnitude`: float32 bits of its largest."""
         self._barrier.begin_round(round_number, magnitude, following)
 
     def tend(self, *, idle: bool) -> None:
-        """Ask again if that is due, and look whether all workers have opened the round.
-
-        Args:
-            idle: whether this worker has nothing else to do.
-
-        Raises:
-            InNetworkError: as ``Barrier.open_round``.
-        """
+        """Repeat the report if due, and check whether all workers have opened the round."""
         self.largest = self._barrier.tend()
         if self.done:
-            self._waiting.stop()
+            self._stall.stop()
         elif idle:
-            self._waiting.start()
+            self._stall.start()
 
     def next_timer(self, now: float) -> float:
-        """Return the seconds until ``tend`` has something to ask."""
+        """Return the seconds until ``tend`` has something to send."""
         return self._barrier.next_timer(now)
 
     @property
@@ -61,5 +43,5 @@ class Opening:
 
     @property
     def void(self) -> bool:
-        """Whether the features do not fit the scale that they were sent with."""
+        """Whether the features do not fit the scale at which they were sent."""
         return self.largest is not None and magnitude_from_bits(self.largest.bits) > self._capacity

@@ -1,21 +1,19 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Collects the sums of one block, and gets those that do not come by themselves.
+"""Collects the sums of one block and repairs losses.
 
-Three steps, each only when the one before did not help:
+Three steps, each only if the previous one did not help:
 
-1. A sum that the network lost is still in its slot: a *recall* makes the switch
-   send it again. One is recalled first, and most often it turns out that others are slow.
-   If a sum comes on request, packets get lost: the others follow, and partial sums of the
-   leaves are asked for as well.
-2. If the slot is not complete, and stays as it is, a contribution was lost inside
-   the switch. The worker *fetches* the features of that sum's sources from their
-   owners, which releases the slot, and adds them itself.
-3. A feature that was fetched serves every sum of this worker that needs it, also in later
-   blocks of the round.
+1. A sum that the network lost is still in its slot; a *recall* makes the switch send it again.
+   A single sum is recalled first, as most often other workers are merely slow. If it comes, packets
+   get lost: the other sums are recalled, and the partial sums of the leaves.
+2. If the slot stays incomplete, a contribution was lost inside the switch. The worker *fetches* the
+   features of that sum's sources from their owners, which releases the slot, and adds them itself.
+3. A fetched feature serves every sum of this worker that needs it, also in later blocks of the
+   round.
 
-A sum is either one result of the switch with the expected count, or the worker's
-own sum of all raw features: never a mixture (invariant 2).
+A sum is either one result of the switch with the expected count, or the worker's own sum of all raw
+features, never a mixture (invariant 2).
 """
 
 from collections import deque
@@ -36,47 +34,40 @@ Features = dict[int, NDArray[np.int32]]
 
 
 class FetchedFeatures:
-    """What one worker has fetched in the round that is under way (paper, section 3.4)."""
+    """The features that one worker has fetched in the current round (paper, section 3.4)."""
 
     def __init__(self) -> None:
         self._round = 0
         self._by_fragment: dict[int, Features] = {}
 
     def of(self, round_number: int, fragment: int) -> Features:
-        """Return those of a fragment, to look at and to add to.
-
-        Those of other rounds are forgotten, so no more are held than one round has.
-
-        Args:
-            round_number: the round, from 1, growing.
-            fragment: the slice of the features, from 0.
-        """
+        """Return those of a fragment, to read and extend; those of other rounds are dropped."""
         if round_number != self._round:
             self._round, self._by_fragment = round_number, {}
         return self._by_fragment.setdefault(fragment, {})
 
 
-# For how many seconds a slot must have stood still before its features are fetched raw:
-# fetching gives the switch's work up, and a slow worker is no lost packet.
+# Seconds without a change before the features of a slot are fetched raw: fetching discards the
+# switch's work, and another worker may just be slow.
 _STANDSTILL = 0.25
-# How slow the others are shows in the time that has passed. A worker that asks in shares of it
-# asks a number of times that grows with its logarithm, and is late by that share at most.
+# Time-outs as shares of the elapsed time, which shows how slow the others are: the number of
+# questions grows with its logarithm, and the delay is at most that share.
 _RECALL_SHARE = 0.25
 _FETCH_SHARE = 0.5
 _FETCH_PATIENCE = 0.5
-# Questions without an answer, at most.
+# Unanswered questions, at most.
 _AT_ONCE = 16
-# How many more sums are asked for when one comes on request.
+# Sums to ask for when one comes on request.
 _NEXT = 2
-# Who owes a feature for so much shorter than another one is not late.
+# A feature owed for less than this share of the longest time is not late.
 _LATE_SHARE = 0.5
-# What a sum may be: here; awaited; and awaited, but a sieve must not take it.
+# States of a sum: received; awaited; awaited, but not to be taken by a sieve.
 HERE, AWAITED, IN_DOUBT = 0, 1, 2
 
 
 @dataclass
 class _Doubt:
-    """What is known of a sum that was recalled."""
+    """State of a sum that was recalled."""
 
     count: int = -1
     since: float = 0.0
@@ -86,23 +77,14 @@ class _Doubt:
 
 
 class SumReceiver:
-    """The sums of one fragment of one block, as they come in.
+    """Receives the sums of one fragment of one block; a sieve may take those that need no repair.
 
-    Most are plainly right, and a sieve may put them into their places.
-
-    Args:
-        endpoint: this worker.
-        schedule: the block.
-        place: round, block and the word of the fragment.
-        began: when the fragment was begun, in seconds of the endpoint's clock.
-        fetched: the features that are here already; those that are fetched are added.
+    All times are in seconds of the endpoint's clock; `began`: when the fragment was begun.
 
     Attributes:
-        awaited: uint8[Q], what each sum is: HERE, AWAITED or IN_DOUBT.
-        payloads: uint8[Q · 4 W], the sums as they came.
+        awaited: uint8[Q], the state of each sum: HERE, AWAITED or IN_DOUBT.
+        payloads: uint8[Q · 4 W], the sums as received.
     """
-
-    _awaits = AWAITED
 
     def __init__(
         self,
@@ -122,21 +104,21 @@ class SumReceiver:
         self._lanes = lanes_of(place[2])
         self._bytes = payload_bytes(place[2])
         self.payloads = np.zeros(self._bytes * awaited, dtype=np.uint8)
-        self.awaited = np.full(awaited, self._awaits, dtype=np.uint8)
-        # One element of an array costs more than one of a view.
+        self.awaited = np.full(awaited, AWAITED, dtype=np.uint8)
+        # Access to elements is faster through views.
         self._staging, self._awaited = self.payloads.data, self.awaited.data
         self._left = awaited
-        # In which order they are asked for; empty before anything is late.
+        # The order of questions; empty until a sum is late.
         self._turns: dict[int, None] = {}
         self._doubts: dict[int, _Doubt] = {}
         self._features: Features = {} if fetched is None else fetched
         self._wanted: dict[int, set[int]] = {}
-        # When each of these was asked for first.
+        # When each wanted feature was first asked for.
         self._asked_at: dict[int, float] = {}
-        # When each worker has answered a fetch last.
+        # When each worker last answered a fetch.
         self._heard_at: dict[int, float] = {}
         self._attempts = 0
-        # Whether the last question has no answer yet.
+        # Whether the last question is unanswered.
         self._in_vain = False
         self._late: deque[int] = deque()
         self._unanswered: set[int] = set()
@@ -147,32 +129,31 @@ class SumReceiver:
         self._grew_at = began
 
     def begin_again(self, now: float) -> None:
-        """Count all times from now on: before, nothing could be late."""
+        """Restart all timers: nothing could be late before now."""
         self._began = self._grew_at = self._quiet_since = now
 
     @property
     def done(self) -> bool:
-        """Whether all sums are here."""
+        """Whether all sums have arrived."""
         return not self._left
 
     @property
     def share(self) -> float:
-        """The share of the sums that are here."""
+        """The share of the sums that have arrived."""
         return 1 - self._left / max(1, len(self._awaited))
 
     @property
     def missing_vertices(self) -> list[int]:
-        """The vertices whose sums are not here."""
+        """The vertices whose sums are missing."""
         vertices: list[int] = self._schedule.receive_vertex[self.awaited > 0].tolist()
         return vertices
 
     @property
     def silent_workers(self) -> list[int]:
-        """The workers that owe features which were fetched, and seem to be why they do not come.
+        """The workers that probably do not answer fetches.
 
-        Where one does not answer, others that were asked only lately may be about to; and of one
-        that has answered later questions a packet was lost. If that leaves nobody, all that owe
-        one are named.
+        Excluded are workers that were asked only lately, and those that have answered a later
+        question. If none remain, all that owe a feature are named.
         """
         owners, now = self._schedule.neighbour_owner, self._endpoint.clock.now()
         oldest: dict[int, float] = {}
@@ -192,12 +173,7 @@ class SumReceiver:
         return self.payloads.view(">i4").reshape(-1, self._lanes).astype(np.int32)
 
     def took(self, sums: int, now: float) -> bool:
-        """Take note of sums that a sieve has put into their places; tell whether there are any.
-
-        Args:
-            sums: how many; each as ``take_sum`` takes one that was not asked for.
-            now: the time, in seconds of the endpoint's clock.
-        """
+        """Count sums that a sieve has taken; return whether there are any."""
         if sums:
             self._left -= sums
             self._tally.sums_received += sums
@@ -206,16 +182,7 @@ class SumReceiver:
         return sums > 0
 
     def take_sum(self, header: Header, frame: memoryview, now: float) -> bool:
-        """Take a sum of the switch.
-
-        Args:
-            header: of the packet.
-            frame: the whole packet.
-            now: the time, in seconds of the endpoint's clock.
-
-        Returns:
-            Whether it is news.
-        """
+        """Take a sum of the switch; return whether it is news."""
         place = self._schedule.receive_place.get(header.dst_id)
         if place is None or header.count != self._schedule.receive_count[place]:
             self._tally.wrong += 1
@@ -236,22 +203,8 @@ class SumReceiver:
             self._grew_at = now
         return True
 
-    def take_overflow(self, header: Header, frame: memoryview, now: float) -> bool:
-        """Take a feature that found no slot, which only the strawman's switch sends.
-
-        Args:
-            header: of the packet.
-            frame: the whole packet.
-            now: the time, in seconds of the endpoint's clock.
-
-        Returns:
-            Whether it is news.
-        """
-        self._tally.ignored += 1
-        return False
-
     def take_missing(self, header: Header, now: float) -> bool:
-        """Take the switch's word that a sum is not complete; tell whether it has grown."""
+        """Take the answer that a sum is incomplete; return whether it has grown."""
         place = self._schedule.receive_place.get(header.dst_id)
         if place is None:
             return False
@@ -269,41 +222,39 @@ class SumReceiver:
             return True
         share = _FETCH_SHARE * (now - self._began)
         standstill = max(_STANDSTILL, 8 * self._round_trip.timeout, share)
-        # After its patience the worker would give up in place of fetching.
+        # Fetch before the patience ends.
         standstill = min(standstill, _FETCH_PATIENCE * self._endpoint.pace.patience)
-        # While sums still grow, the others are slow, and fetching would make them slower.
+        # While sums still grow, the others are slow, and fetching would slow them down further.
         if now - max(doubt.since, self._grew_at) > standstill:
             self._start_fetching(place, doubt)
         return False
 
     def take_feature(self, header: Header, frame: memoryview, now: float) -> bool:
-        """Take a fetched feature.
-
-        Args:
-            header: of the packet.
-            frame: the whole packet.
-            now: the time, in seconds of the endpoint's clock.
-
-        Returns:
-            Whether it is news.
-        """
+        """Take a fetched feature; return whether it is news."""
+        if not header.resend:
+            self._tally.ignored += 1
+            return False
         source, owners = header.src_id, self._schedule.neighbour_owner
         if source in owners:
             self._heard_at[owners[source]] = now
         if source not in self._wanted:
             self._tally.repeated += 1
-            # It shows that its worker is alive, which may owe others.
+            # Its worker is alive and may owe others.
             return any(owners[owed] == owners.get(source) for owed in self._asked_at)
         self._tally.features_fetched += 1
-        # What is still awaited was asked for at the same time, so it is overdue soon.
+        # The features that are still awaited were asked for at the same time: overdue soon.
         self._attempts = 0
         self._quiet_since = now
-        lanes = np.frombuffer(frame, dtype=">i4", count=self._lanes, offset=BODY_AT)
-        self._keep_feature(source, lanes.astype(np.int32), now)
+        self._keep_feature(source, self._lanes_of(frame), now)
         return True
 
+    def _lanes_of(self, frame: memoryview) -> NDArray[np.int32]:
+        """Return int32[W], the numbers in a frame of this fragment."""
+        lanes = np.frombuffer(frame, dtype=">i4", count=self._lanes, offset=BODY_AT)
+        return lanes.astype(np.int32)
+
     def _keep_feature(self, source: int, lanes: NDArray[np.int32], now: float) -> None:
-        """Keep a raw feature, and add up the sums that waited for it last."""
+        """Keep a raw feature, and add up the sums that lacked only this one."""
         self._features[source] = lanes
         self._asked_at.pop(source, None)
         for place in self._wanted.pop(source, ()):
@@ -317,13 +268,13 @@ class SumReceiver:
     def note_mark(self) -> None:
         """Note that the queue to this worker was long.
 
-        What does not come is then lost there rather than late, and the shortest time-out, which is
-        for software that is slow, does not hold.
+        Missing packets are then lost in it rather than late, and the lower bound of the time-out,
+        which is for slow software, does not apply.
         """
         self._marked = self._endpoint.pace.congestion_control
 
     def ask_for_what_is_late(self, now: float) -> bool:
-        """Recall or fetch when nothing has come for a while; tell whether it was so."""
+        """Recall or fetch if nothing has come for a while; return whether that was so."""
         if self._quiet_since == 0.0:
             self._quiet_since = now
         if not self._left or now - self._quiet_since < self._patience(now):
@@ -340,17 +291,17 @@ class SumReceiver:
 
     @property
     def _in_earnest(self) -> bool:
-        """Whether more is known than that nothing has come for a while."""
+        """Whether losses are likely."""
         return self._lossy or self._attempts > 1
 
     def _ask_some(self, most: int) -> None:
-        """Ask for what is late, with ``most`` questions or a few more."""
+        """Ask for late sums, with about ``most`` questions."""
         asked = 0
         while asked < most and self._late:
             place = self._late.popleft()
             if not self._awaited[place]:
                 continue
-            # To the end of the queue: the next time others have their turn.
+            # Move it to the end of the queue.
             self._turns.pop(place)
             self._turns[place] = None
             asked += self._ask(place)
@@ -360,8 +311,7 @@ class SumReceiver:
         return max(0.0, self._quiet_since + self._patience(now) - now)
 
     def _patience(self, now: float) -> float:
-        # The first question waits for those that are slow. A fetch passes on to the owner of a
-        # feature, and its answer back.
+        # The first question waits for slow workers. A fetch goes on to the owner of the feature.
         legs = 2 if self._wanted else int(self._in_vain)
         share = min(self._round_trip.longest(legs), _RECALL_SHARE * (now - self._began))
         bounded = not self._marked
@@ -381,25 +331,13 @@ class SumReceiver:
         self._tally.fetches += len(doubt.awaited)
         return len(doubt.awaited)
 
-    def _fetch_all(self, place: int, now: float) -> bool:
-        """Fetch the features of a sum, unless that is under way; tell whether it was not."""
-        doubt = self._doubt(place)
-        if doubt.fetching:
-            return False
-        doubt.since = now
-        self._start_fetching(place, doubt)
-        return True
-
     def _doubt(self, place: int) -> _Doubt:
-        """Return what is known of a sum that does not come by itself."""
+        """Return the state of a sum that needs repair."""
         self._awaited[place] = IN_DOUBT
         return self._doubts.setdefault(place, _Doubt())
 
     def _note_answer(self, place: int) -> None:
-        """Learn from the answer to a recall how many it took.
-
-        One that was answered already was not lost, but slow.
-        """
+        """Count how many recalls an answer took; further answers were late, not lost."""
         self._in_vain = False
         doubt = self._doubts.get(place, _Doubt())
         self._round_trip.took(max(1, doubt.unanswered))
@@ -409,21 +347,18 @@ class SumReceiver:
         doubt.fetching = True
         vertex = int(self._schedule.receive_vertex[place])
         neighbours = self._schedule.neighbours_of(place)
-        released = False
+        to_fetch = []
         for source in neighbours:
             if source in self._features:
                 continue
             doubt.awaited.add(source)
-            asked = source in self._wanted
+            if source not in self._wanted:
+                to_fetch.append(source)
             self._wanted.setdefault(source, set()).add(place)
             self._asked_at.setdefault(source, self._endpoint.clock.now())
-            if not asked:
-                self._send(Kind.FETCH, source, vertex)
-                self._tally.fetches += 1
-                released = True
-        if not released:
-            # All are here or on their way for another sum, but the slot must go.
-            self._send(Kind.FETCH, neighbours[0], vertex)
+        # If all are here or awaited for another sum, one fetch still has to release the slot.
+        for source in to_fetch or neighbours[:1]:
+            self._send(Kind.FETCH, source, vertex)
             self._tally.fetches += 1
         if not doubt.awaited:
             self._add_up(place, doubt.since)
@@ -461,7 +396,7 @@ class SumReceiver:
 
 
 def sieves(schedules: Sequence[BlockSchedule]) -> tuple[SumSieve | None, ...]:
-    """Return a sieve for each block; None where there is no native code."""
+    """Return a sieve for each block; None without native code."""
     frames = native_frames()
     if frames is None:
         return (None,) * len(schedules)
@@ -472,5 +407,5 @@ def sieves(schedules: Sequence[BlockSchedule]) -> tuple[SumSieve | None, ...]:
 
 
 def sift(sieve: SumSieve | None, batch: FrameBatch) -> Sifted:
-    """Take what can be taken of a batch; without a sieve all of it is left."""
+    """Take sums and acknowledgements out of a batch; without a sieve all frames are left."""
     return sieve.sift(batch) if sieve else Sifted(0, (), range(batch.first, batch.count))

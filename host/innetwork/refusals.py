@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the switch's answers in the barrier refuse, and the sentence for it."""
+"""The refusals in the switch's answers at barriers, as errors; and the workers' signs of life."""
 
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import (
@@ -22,13 +22,7 @@ from switchgnn.host.wire.header import (
 
 
 class Refusals:
-    """Tells refusals apart.
-
-    Args:
-        endpoint: this worker.
-        workers: the number of workers.
-        plan_id: the first 32 bits of the plan's digest.
-    """
+    """Raises the error for each refusal; `plan_id`: the first 32 bits of the plan's digest."""
 
     def __init__(self, endpoint: Endpoint, *, workers: int, plan_id: int) -> None:
         self._worker = endpoint.worker
@@ -37,19 +31,7 @@ class Refusals:
         self._plan_id = plan_id
 
     def check(self, header: Header, barrier: BarrierBody) -> None:
-        """Raise what an answer of the barrier refuses.
-
-        Args:
-            header: of the packet.
-            barrier: its body.
-
-        Raises:
-            PlanMismatchError: the switch serves another plan.
-            SessionMismatchError: it serves another install of the plan.
-            RoundMismatchError: the switch stands elsewhere, or another process was this worker.
-            DisagreementError: another worker goes on with another block or fragment.
-            MagnitudeError: the switch has refused a magnitude.
-        """
+        """Raise the error for an answer that refuses something."""
         if barrier.plan != self._plan_id:
             raise PlanMismatchError(
                 f"Worker {self._worker} holds plan {self._plan_id:08x}, the switch serves plan "
@@ -57,61 +39,54 @@ class Refusals:
             )
         if (header.session - self._session) & SESSION_MASK:
             raise SessionMismatchError(
-                f"Worker {self._worker} takes part in session {self._session}, but the "
-                "switch was installed again since: start all workers anew, in its session "
+                f"Worker {self._worker} takes part in session {self._session}, but the switch was "
+                "installed again since: restart all workers in its session "
                 "(`switchgnn controller show`)."
             )
+        here = header.round, header.block_id, header.fragment
         if header.count == Refusal.INCARNATION:
             raise RoundMismatchError(
-                f"Another process has been worker {self._worker} in this round of this session "
-                "already: workers that start anew need a new session, "
-                "`switchgnn controller install --new-session`."
+                f"Another process was already worker {self._worker} in this round of this session: "
+                f"{_NEW_SESSION}"
             )
         if header.count == Refusal.TURN:
             known = header.dst_id < self._workers
-            here = header.round, header.block_id, header.fragment
             first = f", where worker {header.dst_id} was the first" if known else ""
             raise RoundMismatchError(
-                f"{where(here)} is not the next one of the switch, which stands in "
-                f"round {barrier.round}{first}: workers that start anew need a new session, "
-                "`switchgnn controller install --new-session`."
+                f"{where(here)} is not the next one of the switch, which is in "
+                f"round {barrier.round}{first}: {_NEW_SESSION}"
             )
         if header.count == Refusal.NEXT:
             raise DisagreementError(
-                f"Round {header.round}: behind block {header.block_id}, fragment "
-                f"{fragment_number(header.fragment)}, worker {header.dst_id} goes on with another "
-                f"block or fragment than worker {self._worker}. All workers must exchange features "
-                "of the same width, in the same direction."
+                f"{where(here)}, worker {header.dst_id} goes on with another block or fragment "
+                f"than worker {self._worker}. All workers must exchange features of the same "
+                "width, in the same direction."
             )
         if header.count == Refusal.MAGNITUDE:
             raise MagnitudeError(
                 f"The switch has refused the largest magnitude that worker {header.dst_id} "
                 f"reported; that of the round is {magnitude_from_bits(barrier.magnitude):g}. "
-                "It is above what was installed, or has changed since the round was opened."
+                "It is above the installed limit, or has changed since the round was opened."
             )
 
     def check_round(self, barrier: BarrierBody, place: tuple[int, int, int]) -> None:
-        """Refuse to open a round that the switch has left behind.
-
-        Args:
-            barrier: the body of an answer.
-            place: the round, the block and the word of the fragment.
-
-        Raises:
-            RoundMismatchError: it has.
-        """
+        """Reject the opening of a round that the switch has already left."""
         # Later barriers of a round may be answered when others have opened the next one.
         round_number, block_id, _ = place
         if block_id == OPENING_BLOCK and barrier.round > round_number:
             raise RoundMismatchError(
                 f"Worker {self._worker} is in round {round_number}, the switch in round "
-                f"{barrier.round}: workers that start anew need a new session, "
-                "`switchgnn controller install --new-session`."
+                f"{barrier.round}: {_NEW_SESSION}"
             )
 
 
+_NEW_SESSION = (
+    "workers that restart need a new session, `switchgnn controller install --new-session`."
+)
+
+
 def where(place: tuple[int, int, int]) -> str:
-    """Return a place, the round, the block and the word of a fragment, for a sentence."""
+    """Return round, block and the word of a fragment as text."""
     round_number, block, fragment = place
     return f"Round {round_number}, block {block}, fragment {fragment_number(fragment)}"
 
@@ -119,11 +94,8 @@ def where(place: tuple[int, int, int]) -> str:
 class Pulse:
     """A bit that changes while its worker is alive.
 
-    It stays for two beats at least: who looks once per beat sees each change, in whatever step
-    the two are. A worker that speaks less often changes it each time.
-
-    Args:
-        beat: seconds.
+    It stays for at least two beats, so that a reader that looks once per beat sees each change. A
+    worker that sends less often changes it each time.
     """
 
     def __init__(self, beat: float) -> None:
@@ -132,18 +104,14 @@ class Pulse:
         self._changed = float("-inf")
 
     def bit(self, now: float) -> bool:
-        """Return the bit to say now, in seconds of a clock."""
+        """Return the bit to send now, in seconds of a clock."""
         if now - self._changed >= self._stays:
             self._bit, self._changed = not self._bit, now
         return self._bit
 
 
 class SignsOfLife:
-    """The workers that are not done with a barrier, and since when nothing is heard of them.
-
-    Args:
-        workers: the number of workers.
-    """
+    """The workers that are not done with a barrier, and since when they have been silent."""
 
     def __init__(self, workers: int) -> None:
         self._workers = workers
@@ -152,17 +120,11 @@ class SignsOfLife:
 
     @property
     def awaited(self) -> bool:
-        """Whether the switch has named anybody who is not done."""
+        """Whether the switch has named workers that are not done."""
         return bool(self._quiet_since)
 
     def take(self, done: int, pulses: int, now: float) -> None:
-        """Take what a WAITING says.
-
-        Args:
-            done: who is done, bit w for worker w.
-            pulses: the latest pulse of each worker; one that has changed is a sign of life.
-            now: the time, in seconds of a clock.
-        """
+        """Take a WAITING; bit w of `done`: worker w is done."""
         changed = -1 if self._pulses is None else pulses ^ self._pulses
         self._pulses = pulses
         self._quiet_since = {

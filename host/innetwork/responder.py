@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Answers other workers' fetches from this round's features."""
+"""Receives packets: answers fetches, passes marks on, and leaves the rest to the exchange."""
 
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -19,12 +19,7 @@ Fragments = Mapping[int, NDArray[np.int32]]
 
 
 class Responder:
-    """Holds the fixed-point features of the current round.
-
-    Args:
-        endpoint: this worker.
-        vertices: int64[n], the worker's vertices, ascending.
-    """
+    """Answers other workers' fetches; `vertices`: int64[n], those of this worker, ascending."""
 
     def __init__(self, endpoint: Endpoint, vertices: NDArray[np.int64]) -> None:
         self._endpoint = endpoint
@@ -35,18 +30,11 @@ class Responder:
         self._lanes: Fragments = {}
 
     def serve(self, round_number: int, blocks: range, lanes: Fragments) -> None:
-        """Serve this round's features from now on.
-
-        Args:
-            round_number: the round.
-            blocks: the blocks of the round. A worker that asks in another block sums in
-                another direction, and gets no answer.
-            lanes: int32[n, W] for each fragment, by its word.
-        """
+        """Serve these features from now on; `lanes`: int32[n, W] by the word of the fragment."""
         self._round, self._blocks, self._lanes = round_number, blocks, lanes
 
     def answer(self, request: Header) -> None:
-        """Send the feature that a fetch asks for, if it is of this round."""
+        """Send the requested feature, if it is of this round."""
         row = self._row.get(request.src_id)
         if row is None or request.round != self._round:
             self._tally.late += 1
@@ -70,16 +58,11 @@ class Responder:
 
 
 _DATA = (Kind.SUM, Kind.FEATURE)
-_MOST_TOLD = 0xFFFF
+_MOST_COUNT = 0xFFFF
 
 
 class Notifier:
-    """Sends a NOTICE to all workers, at most once per round trip, and takes theirs.
-
-    Args:
-        endpoint: the worker that tells the others.
-        features_per_sum: of each block, as `features_per_sum` returns them.
-    """
+    """Reports marks to all workers in a NOTICE, at most once per round trip, and takes theirs."""
 
     def __init__(self, endpoint: Endpoint, features_per_sum: Sequence[float] = ()) -> None:
         self._endpoint = endpoint
@@ -88,7 +71,7 @@ class Notifier:
         self._untold = 0
 
     def notify(self, marked: Header) -> None:
-        """Pass on that this packet came marked, if it is a sum or a feature."""
+        """Report that this packet came marked, if it is a sum or a feature."""
         if marked.kind not in _DATA:
             return
         self._untold += 1
@@ -99,7 +82,7 @@ class Notifier:
         header = Header(
             kind=Kind.NOTICE,
             src_id=self._endpoint.worker,
-            count=min(self._untold, _MOST_TOLD),
+            count=min(self._untold, _MOST_COUNT),
             round=marked.round,
             block_id=marked.block_id,
             fragment=marked.fragment,
@@ -109,19 +92,14 @@ class Notifier:
         self._endpoint.tally.notices += 1
 
     def take(self, notice: Header) -> None:
-        """Take the word of a worker, this one included, for how much came marked."""
+        """Take the report of a worker, possibly this one."""
         if 1 <= notice.block_id <= len(self._features_per_sum):
             features = notice.count * self._features_per_sum[notice.block_id - 1]
             self._endpoint.congestion.marked(features)
 
 
 def features_per_sum(manifest: Manifest, schedules: Sequence[BlockSchedule]) -> list[float]:
-    """Return how many features this worker sends for each sum that all workers get, by block.
-
-    Args:
-        manifest: says how many sums a direction has. Its blocks have about as many each.
-        schedules: what the worker sends in each block, in order.
-    """
+    """Return how many features this worker sends for each sum that all workers get, by block."""
     ratios = [0.0] * len(schedules)
     for direction in manifest.directions.values():
         blocks = direction.block_numbers
@@ -132,19 +110,11 @@ def features_per_sum(manifest: Manifest, schedules: Sequence[BlockSchedule]) -> 
 
 
 _KEPT_AT_MOST = 1 << 17
-
-
 Packet = tuple[Header, memoryview]
 
 
 class Inbox:
-    """Receives sound packets from a link and keeps early ones.
-
-    Args:
-        endpoint: whose packets.
-        responder: answers fetches.
-        notifier: tells the others of marks, and hears of theirs.
-    """
+    """Receives sound packets from a link and keeps early ones."""
 
     def __init__(self, endpoint: Endpoint, responder: Responder, notifier: Notifier) -> None:
         self._link = endpoint.link
@@ -157,7 +127,7 @@ class Inbox:
     def receive(self, seconds: float) -> Packet | None:
         """Return the next packet, valid until the next call, or None after ``seconds``.
 
-        Of another session only WAITING is returned, which may say that there is a newer one.
+        Of other sessions only WAITING is returned: there may be a newer session.
         """
         while (frame := self._link.receive(seconds)) is not None:
             packet = self.open(frame)
@@ -167,14 +137,11 @@ class Inbox:
         return None
 
     def receive_batch(self, seconds: float) -> FrameBatch | None:
-        """Return the next frames, valid until the next call, or None after ``seconds``.
-
-        What is not known to be a sound packet of this session is to be opened.
-        """
+        """Return the next frames, unchecked; see ``Link.receive_batch`` and ``open``."""
         return self._link.receive_batch(seconds)
 
     def open(self, frame: memoryview) -> Packet | None:
-        """Return the packet in a frame; None if there is none, or it is served already."""
+        """Return the packet in a frame; None if there is none, or it was served here."""
         header = unpack_header(frame)
         if header is None:
             self._tally.malformed += 1
@@ -198,7 +165,7 @@ class Inbox:
             self._notifier.notify(header)
 
     def keep(self, packet: Packet) -> None:
-        """Keep a packet that is not for now."""
+        """Keep an early packet."""
         self._kept.append((packet[0], bytes(packet[1])))
 
     def take_kept(self) -> list[Packet]:

@@ -32,17 +32,11 @@ _ROUND = HEADER_AT + 18
 
 
 class FeatureFrames:
-    """The FEATURE frames of one worker in one block.
+    """The FEATURE frames of one worker in one block, S of them.
 
-    Args:
-        addresses: addresses for the envelope.
-        block_id: the block's number, from 1.
-        sources: uint32[S], Src_id of each frame in send order.
-        group_size: features that the switch acknowledges together.
-        count: rows that each frame adds up, uint16[S] or one number for all.
-        destinations: Dst_id of each frame, uint32[S] or one number for all: the vertex that a
-            partial sum is for, otherwise 0.
-        session: the number of the install.
+    `sources`: uint32[S], Src_id of each frame in send order. `count`: rows that each frame adds up,
+    uint16[S] or one number for all. `destinations`: Dst_id, uint32[S] or one number for all: the
+    vertex of a partial sum, otherwise 0. The switch acknowledges `group_size` features together.
     """
 
     def __init__(
@@ -81,14 +75,9 @@ class FeatureFrames:
     def fill(self, round_number: int, fragment: int, lanes: NDArray[np.int32]) -> FrameRows:
         """Write round, fragment, payloads and checksums.
 
-        Args:
-            round_number: the round, from 1.
-            fragment: the fragment's word; see `fragment_words`.
-            lanes: int32[S, W], the slice of each source's fixed-point feature or sum, as wide as
-                the fragment is.
-
-        Returns:
-            The frames, as they are until the next call for this width.
+        `fragment`: its word, see `fragment_words`. `lanes`: int32[S, W], the slice of each source's
+        fixed-point feature or sum, as wide as the fragment. The frames are valid until the next
+        call for this width.
         """
         size, width = lanes.shape
         frames = self._of_width.get(width)
@@ -146,15 +135,10 @@ class BlockSchedule:
     neighbour_owner: dict[int, int]
 
     def payloads(self, lanes: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return what each frame carries: a row as it is, or the sum of several.
+        """Return int32[S, W], the content of each frame in send order: a row or the sum of several.
 
-        Sums wrap modulo 2^32 like the switch's; those of a block that is complete cannot.
-
-        Args:
-            lanes: int32[n, W], one row per vertex of the worker.
-
-        Returns:
-            int32[S, W], in send order.
+        Sums wrap modulo 2^32 like the switch's; those of a complete block cannot. `lanes`: int32[n,
+        W].
         """
         rows = lanes[self.send_row]
         starts = self.send_row_indptr[:-1]
@@ -172,17 +156,7 @@ class BlockSchedule:
 def block_schedules(
     part: WorkerPart, addresses: Addresses, group_size: int, session: int
 ) -> tuple[BlockSchedule, ...]:
-    """Prepare the blocks of a worker's part, in order.
-
-    Args:
-        part: the worker's part of the plan.
-        addresses: for the frames.
-        group_size: features that are acknowledged together.
-        session: the number of the install.
-
-    Returns:
-        One schedule per block.
-    """
+    """Prepare the blocks of a worker's part, in order."""
     blocks = len(part.send_indptr) - 1
     return tuple(
         _block_schedule(part, addresses, group_size, session, block_id)

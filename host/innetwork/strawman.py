@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The workers' side of the strawman (section 2.3.2): sums in parts, and what overflowed.
+"""The workers' side of the strawman (section 2.3.2): partial sums, and features that overflowed.
 
-A switch that hands out its slots first come, first served sums only what comes while a
-vertex has one. The rest it passes on as it is, and the worker adds it to the switch's part.
+The switch hands out its slots first come, first served. It sums the features that arrive while a
+vertex has a slot and forwards the others, which the worker adds to the switch's part.
 """
 
 from contextlib import AbstractContextManager
@@ -18,20 +18,14 @@ from switchgnn.host.innetwork.receiver import IN_DOUBT, Features, SumReceiver
 from switchgnn.host.innetwork.schedule import BlockSchedule
 from switchgnn.host.innetwork.transport import InNetworkTransport, open_in_network
 from switchgnn.host.transport import WorkerEnd
-from switchgnn.host.wire.header import BODY_AT, Header, lanes_of
+from switchgnn.host.wire.header import Header
 
 _IDS = 1 << 32
 
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """What the switch has summed.
-
-    Attributes:
-        count: how many features.
-        sources: the ids of their sources, added up modulo 2^32.
-        lanes: int32[W], the numbers of the fragment.
-    """
+    """The sum of `count` features; `sources`: the sum of their source ids modulo 2^32."""
 
     count: int
     sources: int
@@ -39,21 +33,14 @@ class _Part:
 
 
 class PartReceiver(SumReceiver):
-    """The sums of one fragment, each from one part of the switch and what overflowed.
+    """Receives the sums of one fragment, each as one part of the switch and overflowed features.
 
-    A sum is right when its part and its overflowed features are as many as there are
-    neighbours, each feature counted once, and the ids of their sources add up to those of
-    the neighbours: a switch that restarts may sum again what it had passed on before.
-    Anything else gives way to the raw features of all neighbours.
+    A sum is correct if its part and the overflowed features, each counted once, are as many as
+    there are neighbours, and their source ids add up to those of the neighbours: a restarted switch
+    may sum features again that it had forwarded before. Otherwise all neighbours are fetched.
 
-    Args:
-        endpoint, schedule, place, began: as ``SumReceiver`` takes them.
-        fetched: not used. It would hold all that overflows until the end of the round, which
-            has only this block.
+    `fetched` is unused: the round has only this block, and it would hold all overflowed features.
     """
-
-    # A sum is not right by its count alone.
-    _awaits = IN_DOUBT
 
     def __init__(
         self,
@@ -65,21 +52,14 @@ class PartReceiver(SumReceiver):
         fetched: Features | None = None,
     ) -> None:
         super().__init__(endpoint, schedule, place=place, began=began)
+        # The count alone does not prove a sum, so no sieve may take it.
+        self.awaited[:] = IN_DOUBT
         self._parts: dict[int, _Part] = {}
         self._overflowed: dict[int, set[int]] = {}
         self._copied: set[int] = set()
 
     def take_sum(self, header: Header, frame: memoryview, now: float) -> bool:
-        """Take the part of a sum that the switch has made.
-
-        Args:
-            header: of the packet.
-            frame: the whole packet.
-            now: the time, in seconds of the endpoint's clock.
-
-        Returns:
-            Whether it is news.
-        """
+        """Take the switch's part of a sum; return whether it is news."""
         place = self._schedule.receive_place.get(header.dst_id)
         if place is None or not 1 <= header.count <= self._schedule.receive_count[place]:
             self._tally.wrong += 1
@@ -90,21 +70,14 @@ class PartReceiver(SumReceiver):
         if place in self._doubts:
             self._tally.sums_recalled += 1
         self._tally.sums_received += 1
-        self._parts[place] = _Part(header.count, header.src_id, _lanes(header, frame))
+        self._parts[place] = _Part(header.count, header.src_id, self._lanes_of(frame))
         self._complete(place, now)
         return True
 
-    def take_overflow(self, header: Header, frame: memoryview, now: float) -> bool:
-        """Take a feature that found no slot.
-
-        Args:
-            header: of the packet.
-            frame: the whole packet.
-            now: the time, in seconds of the endpoint's clock.
-
-        Returns:
-            Whether it is news.
-        """
+    def take_feature(self, header: Header, frame: memoryview, now: float) -> bool:
+        """Take a feature that was fetched or found no slot; return whether it is news."""
+        if header.resend:
+            return super().take_feature(header, frame, now)
         place, source = self._schedule.receive_place.get(header.dst_id), header.src_id
         if place is None or not self._is_neighbour(place, source):
             self._tally.wrong += 1
@@ -119,16 +92,16 @@ class PartReceiver(SumReceiver):
         overflowed.add(source)
         self._attempts = 0
         self._quiet_since = now
-        self._keep_feature(source, _lanes(header, frame), now)
+        self._keep_feature(source, self._lanes_of(frame), now)
         if self._awaited[place]:
             self._complete(place, now)
         return True
 
     def take_missing(self, header: Header, now: float) -> bool:
-        """Take the switch's word on a sum that does not come; tell whether it is news.
+        """Take the answer that a sum is not in its slot; return whether it is news.
 
-        When it has seen all contributions, the slot serves another vertex: what was lost on
-        the way here is lost.
+        Once the switch has seen all contributions, the slot serves another vertex, and the lost
+        sum cannot be sent again.
         """
         place = self._schedule.receive_place.get(header.dst_id)
         if place is None or not self._awaited[place]:
@@ -138,13 +111,22 @@ class PartReceiver(SumReceiver):
             return self._fetch_all(place, now)
         return super().take_missing(header, now)
 
+    def _fetch_all(self, place: int, now: float) -> bool:
+        """Fetch the features of a sum; return whether that was not under way yet."""
+        doubt = self._doubt(place)
+        if doubt.fetching:
+            return False
+        doubt.since = now
+        self._start_fetching(place, doubt)
+        return True
+
     def _is_neighbour(self, place: int, source: int) -> bool:
         neighbours = self._schedule.neighbour_vertex[self._schedule.neighbour_slice(place)]
         at = int(np.searchsorted(neighbours, source))
         return at < len(neighbours) and int(neighbours[at]) == source
 
     def _complete(self, place: int, now: float) -> None:
-        """Add up, if all is here; fetch, if it can never be right."""
+        """Add up if all has arrived; fetch if the sum cannot become correct."""
         part = self._parts.get(place, _NO_PART)
         overflowed = self._overflowed.get(place, set())
         here, expected = part.count + len(overflowed), self._schedule.receive_count[place]
@@ -162,7 +144,7 @@ class PartReceiver(SumReceiver):
 class StrawmanExchange(InNetworkExchange):
     """One worker's part in an exchange over the strawman's switch; see ``InNetworkExchange``.
 
-    Its ``expected_traffic`` is the least there is: that without overflow.
+    Its ``expected_traffic`` is a lower bound: that without overflow.
     """
 
     _strawman = True
@@ -172,11 +154,6 @@ class StrawmanExchange(InNetworkExchange):
 def open_strawman(end: WorkerEnd) -> AbstractContextManager[InNetworkTransport]:
     """Open the transport `strawman`; see ``open_in_network``."""
     return open_in_network(end, StrawmanExchange)
-
-
-def _lanes(header: Header, frame: memoryview) -> NDArray[np.int32]:
-    number = lanes_of(header.fragment)
-    return np.frombuffer(frame, dtype=">i4", count=number, offset=BODY_AT).astype(np.int32)
 
 
 _NO_PART = _Part(0, 0, np.zeros(1, dtype=np.int32))

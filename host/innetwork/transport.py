@@ -23,12 +23,7 @@ from switchgnn.planner.plan.plan import WorkerPart
 
 @dataclass(frozen=True)
 class Listeners:
-    """Who hears how far an exchange has come.
-
-    Attributes:
-        on_block: called with (round, block, fragment) after each one.
-        on_share: called meanwhile, with the share of it that is done.
-    """
+    """Callbacks on progress; see ``InNetworkExchange``."""
 
     on_block: BlockListener | None = None
     on_share: ShareListener | None = None
@@ -38,15 +33,7 @@ _NOBODY = Listeners()
 
 
 class InNetworkTransport:
-    """In-network sums.
-
-    Args:
-        exchange: this worker's exchange, of a plan with the directions that are asked for.
-        link: the exchange's link, for its counters.
-
-    Attributes:
-        exchange: the same.
-    """
+    """In-network sums."""
 
     def __init__(self, exchange: InNetworkExchange, link: Link) -> None:
         self.exchange = exchange
@@ -54,30 +41,17 @@ class InNetworkTransport:
         self._start = link.traffic
 
     def aggregate(self, rows: NDArray[np.float32], direction: Direction) -> NDArray[np.float32]:
-        """Return float32[n, F], off by at most ``FixedPoint.error_bound()``; see ``Transport``.
-
-        Raises:
-            PlannerError: the plan was made without that direction.
-            HostError: as ``InNetworkExchange.aggregate``.
-        """
+        """Return float32[n, F], off by at most ``FixedPoint.error_bound()``; see ``Transport``."""
         return self.exchange.aggregate(rows, direction)
 
     def aggregate_parts(
         self, rows: NDArray[np.float32], direction: Direction
     ) -> tuple[FixedSums, NDArray[np.float32] | None]:
-        """Return the integers that the switch summed, and what hosts summed besides.
+        """Return the integers that the switch summed, and the sums of the hosts.
 
-        Args:
-            rows: float32[n, F], one row per vertex of this worker, ids ascending.
-            direction: which neighbours.
-
-        Returns:
-            The sums of the switch, and float32[n, F], or None where hosts sum nothing; each has 0
-            where the other one has the sum.
-
-        Raises:
-            PlannerError: the plan was made without that direction.
-            HostError: the exchange cannot go on.
+        `rows`: float32[n, F], one row per vertex of this worker, ids ascending. The sums of the
+        hosts are float32[n, F], or None if hosts sum nothing. Each part has 0 where the other one
+        has the sum.
         """
         return self.exchange.aggregate_fixed(rows, direction), None
 
@@ -86,19 +60,19 @@ class InNetworkTransport:
         return self.exchange.expected_traffic(width, direction)
 
     def attend(self, until: Callable[[], bool]) -> None:
-        """Do nothing: nobody leaves a block before all have what they need of it."""
+        """Do nothing: no worker leaves a block before all have their sums."""
 
     def next_epoch(self) -> None:
         """Do nothing: nothing is sampled."""
 
     @property
     def barriers(self) -> int:
-        """How often this worker had nothing to do but to wait at a barrier."""
+        """How often this worker waited at a barrier."""
         return self.exchange.tally.barriers
 
     @property
     def void(self) -> int:
-        """Rounds that were given up, as features had outgrown the scale that was foreseen."""
+        """Abandoned rounds, whose features exceeded the predicted scale."""
         return self.exchange.tally.void
 
     @property
@@ -107,7 +81,7 @@ class InNetworkTransport:
         return traffic_since(self._start, self._link.traffic)
 
     def injected(self) -> Mapping[str, FaultCounts]:
-        """Return the faults on the link so far, by way."""
+        """Return the faults on the link so far, by direction."""
         return injected_faults(self._link)
 
     def close(self) -> None:
@@ -120,22 +94,7 @@ def open_in_network(
     kind: type[InNetworkExchange] = InNetworkExchange,
     listeners: Listeners = _NOBODY,
 ) -> Iterator[InNetworkTransport]:
-    """Open the transport `switch`, or another with the same packets.
-
-    Args:
-        end: the worker's end.
-        kind: what exchanges.
-        listeners: hear of it.
-
-    Yields:
-        The transport; its link is closed at the end.
-
-    Raises:
-        TransportError: the worker was not given a plan.
-        PlanError: the plan cannot be read.
-        PlanMismatchError: the plan is for the other kind of switch.
-        LinkError: the link cannot be opened, or the plan's frames are too long for it.
-    """
+    """Open the transport `switch`, or another with the same packets."""
     plan = end.plan_folder()
     manifest, part = read_manifest(plan), read_worker_part(plan, end.worker)
     check_packets_fit(end.link, feature_frame_bytes(manifest.lanes) - ETHERNET_BYTES)
@@ -153,22 +112,7 @@ def new_exchange(
     kind: type[InNetworkExchange] = InNetworkExchange,
     listeners: Listeners = _NOBODY,
 ) -> InNetworkExchange:
-    """Return a worker's exchange over the switch.
-
-    Args:
-        end: the worker's end.
-        manifest: the manifest of its plan.
-        part: its part of the plan.
-        link: an open link for ``PROTOCOL``.
-        kind: what exchanges.
-        listeners: hear of it.
-
-    Returns:
-        The exchange, before its first round.
-
-    Raises:
-        PlanMismatchError: the plan is for the other kind of switch.
-    """
+    """Return a worker's exchange over the switch."""
     return kind(
         manifest,
         part,

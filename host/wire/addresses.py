@@ -18,12 +18,7 @@ ECN_CAPABLE = 2
 
 @dataclass(frozen=True)
 class Addresses:
-    """Where a worker's packets come from and go to.
-
-    Attributes:
-        worker: the worker.
-        switch: the switch that it is connected to.
-    """
+    """Where a worker's packets come from and go to."""
 
     worker: Station
     switch: Station
@@ -47,18 +42,7 @@ def ipv4_envelope(
     protocol: int = PROTOCOL,
     ecn: int = ECN_CAPABLE,
 ) -> bytes:
-    """Return the Ethernet and IPv4 header (34 bytes) for a packet of this size.
-
-    Args:
-        sender: where it comes from.
-        receiver: where it goes.
-        packet_bytes: what follows the IPv4 header.
-        protocol: IPv4 protocol number.
-        ecn: ECN field of the IPv4 header.
-
-    Returns:
-        34 bytes.
-    """
+    """Return the Ethernet and IPv4 header (34 bytes) for a packet of this size."""
     ethernet = _mac_bytes(receiver.mac) + _mac_bytes(sender.mac) + ETHERTYPE_IPV4.to_bytes(2, "big")
     fields = (
         *(0x45, ecn, _IPV4.size + packet_bytes, 0, 0, _TIME_TO_LIVE, protocol, 0),

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Many frames in one system call: recvmmsg and sendmmsg of Linux.
+"""Many frames in one system call (recvmmsg, sendmmsg), and pauses to gather them.
 
 https://man7.org/linux/man-pages/man2/recvmmsg.2.html
 """
@@ -10,6 +10,7 @@ import os
 import select
 import socket
 import struct
+import time
 from bisect import bisect_left
 from ctypes import CDLL, c_int, c_uint, c_void_p, get_errno
 from typing import Protocol
@@ -41,17 +42,14 @@ _SEGMENT = struct.Struct("H")
 
 
 class FrameBatch:
-    """Frames that have arrived together, in the order of arrival.
-
-    Args:
-        room: uint8[B], contiguous.
-        begins: uint32[N], where each frame begins in the room.
-        sizes: uint32[N], how long each is.
+    """Frames that have arrived together, at most N, in the order of arrival.
 
     Attributes:
-        room, begins, sizes: as given.
-        first: the first frame that nobody has taken.
-        count: how many there are, with those that were taken, N at most.
+        room: uint8[B], contiguous.
+        begins: uint32[N], where each frame begins in the room.
+        sizes: uint32[N], the bytes of each.
+        first: the first frame that was not taken yet.
+        count: how many there are, including those that were taken.
     """
 
     def __init__(
@@ -76,48 +74,23 @@ class FrameBatch:
 
 
 def new_batch(frames: int, longest: int) -> FrameBatch:
-    """Return an empty batch.
-
-    Args:
-        frames: how many fit.
-        longest: bytes of the longest frame.
-    """
+    """Return an empty batch; `longest`: bytes of the longest frame."""
     room = np.zeros(frames * longest, dtype=np.uint8)
     begins = np.arange(frames, dtype=np.uint32) * np.uint32(longest)
     return FrameBatch(room, begins, np.zeros(frames, dtype=np.uint32))
 
 
 class Arriving(Protocol):
-    """Receives frames from one socket, many at a time.
-
-    Attributes:
-        batch: what the last call has received.
-    """
+    """Receives frames from one socket into ``batch``, many at a time."""
 
     batch: FrameBatch
 
     def receive(self, seconds: float) -> int:
-        """Receive what is there into ``batch``; wait for it if nothing is.
-
-        Args:
-            seconds: how long to wait at most; 0 for not at all.
-
-        Returns:
-            The bytes of all frames, or -1 if nothing has come.
-
-        Raises:
-            OSError: as ``socket.recv``.
-        """
+        """Receive frames, waiting up to ``seconds``; return their bytes, -1 for none."""
 
 
 class PlainArriving:
-    """Room for frames that one system call receives, one in each message.
-
-    Args:
-        descriptor: of a socket that does not block.
-        frames: how many at most.
-        longest: bytes of the longest frame.
-    """
+    """Receives frames with one system call, one in each message; `longest` in bytes."""
 
     def __init__(self, descriptor: int, frames: int, longest: int) -> None:
         self.batch = new_batch(frames, longest)
@@ -149,11 +122,10 @@ class PlainArriving:
 
 
 class FrameRows:
-    """Frames ready to leave many at a time.
+    """Frames to be sent many at a time.
 
-    Args:
-        frames: uint8[S, L], contiguous; it may be changed between two calls of ``send``.
-        sizes: uint32[S], how long each is, at most L; None: all have L bytes.
+    `frames`: uint8[S, L], contiguous; may be changed between two calls of ``send``. `sizes`:
+    uint32[S], the bytes of each, at most L; None: all have L.
 
     Attributes:
         count: S.
@@ -182,7 +154,7 @@ class FrameRows:
         return self._bytes[begin : begin + self.bytes_of(place, 1)]
 
     def bytes_of(self, first: int, count: int) -> int:
-        """Return how many bytes some of them have together."""
+        """Return the total bytes of some of them."""
         whole = count * self.frame_bytes
         if not self._shorter:
             return whole
@@ -191,19 +163,7 @@ class FrameRows:
         return whole - self._lacking[end] + self._lacking[begin]
 
     def send(self, descriptor: int, first: int, count: int) -> int:
-        """Send some of them, without waiting.
-
-        Args:
-            descriptor: of a socket.
-            first: the first of them.
-            count: how many.
-
-        Returns:
-            How many have left, at least one.
-
-        Raises:
-            OSError: as ``socket.send``; none has left.
-        """
+        """Send some of them without waiting; return how many were sent, at least one."""
         address = self._address + first * _MESSAGE.itemsize
         sent = _LIBC.sendmmsg(descriptor, address, count, _NO_FLAGS)
         if sent < 0:
@@ -215,17 +175,6 @@ class FrameRows:
         """Send some of them as one message that the kernel cuts into datagrams.
 
         https://man7.org/linux/man-pages/man7/udp.7.html (UDP_SEGMENT)
-
-        Args:
-            sock: a connected UDP socket.
-            first: the first of them.
-            count: how many.
-
-        Returns:
-            How many have left.
-
-        Raises:
-            OSError: as ``socket.sendmsg``; none has left.
         """
         count = max(1, min(count, self._most_cut))
         # A message may end with a shorter frame, and goes no further.
@@ -240,7 +189,7 @@ class FrameRows:
 
 
 def _messages(rows: NDArray[np.uint8]) -> tuple[NDArray[np.void], NDArray[np.void]]:
-    """Return a message for each row, and the vectors that these point to."""
+    """Return a message for each row, and the vectors that they point to."""
     count, size = rows.shape
     vectors = np.zeros(count, dtype=_VECTOR)
     vectors["base"] = rows.ctypes.data + np.arange(count, dtype=np.uint64) * np.uint64(size)
@@ -250,3 +199,53 @@ def _messages(rows: NDArray[np.uint8]) -> tuple[NDArray[np.void], NDArray[np.voi
     messages["vectors"] = vectors.ctypes.data + places
     messages["vector_count"] = 1
     return messages, vectors
+
+
+# A link lets this many frames gather where they trickle in, but never for longer than this.
+_TOGETHER = 16
+_LONGEST_PAUSE = 0.001
+# After a longer silence frames no longer trickle in.
+_SILENCE = 0.002
+# The weight of one batch in the time between two frames.
+_SPACING_WEIGHT = 0.25
+
+
+class Trickle:
+    """Pauses between batches, so that frames of a slow line arrive several at a time.
+
+    On a slow line every frame arrives alone, and waking up for each one takes two fifths of the
+    processor time of an exchange. Network interfaces moderate their interrupts for the same reason.
+    """
+
+    def __init__(self) -> None:
+        self._spacing = 0.0
+        self._frames = _TOGETHER
+        self._received_at = float("-inf")
+
+    def received(self, frames: int, now: float) -> None:
+        """Record a batch; `now` in seconds."""
+        since, self._received_at = now - self._received_at, now
+        self._frames = frames
+        if since < _SILENCE:
+            self._spacing += _SPACING_WEIGHT * (since / frames - self._spacing)
+
+    def pause(self, now: float) -> float:
+        """Return the seconds in which about a batch of frames arrives.
+
+        0 after a large batch or a silence, when the next frame must not be delayed.
+        """
+        if self._frames >= _TOGETHER or now - self._received_at >= _SILENCE:
+            return 0.0
+        return min(_LONGEST_PAUSE, _TOGETHER * self._spacing)
+
+    def took(self, frames: int) -> None:
+        """Record a batch that has just been received."""
+        self.received(frames, time.monotonic())
+
+    def gather(self, seconds: float) -> float:
+        """Pause for a slow line; return the seconds left of a wait of ``seconds``."""
+        pause = min(self.pause(time.monotonic()), seconds)
+        if pause <= 0:
+            return seconds
+        time.sleep(pause)
+        return seconds - pause

@@ -16,9 +16,8 @@ _CHECKSUM_AT = HEADER_AT + CHECKED_BYTES
 def write_checksums(frames: NDArray[np.uint8], sizes: NDArray[np.uint32] | None = None) -> None:
     """Write the checksum of each frame over its header and its whole body.
 
-    Args:
-        frames: uint8[S, L], contiguous, whole frames but for their checksums.
-        sizes: uint32[S], how long each is; None: all have L bytes.
+    `frames`: uint8[S, L], contiguous, whole frames but for their checksums. `sizes`: uint32[S], how
+    long each is; None: all have L bytes.
     """
     native = native_frames()
     count, room = frames.shape

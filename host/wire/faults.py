@@ -16,7 +16,7 @@ from pathlib import Path
 
 from switchgnn.host.errors import HostError
 from switchgnn.host.wire.header import ETHERNET_BYTES, PROTOCOL
-from switchgnn.host.wire.link import Link, Traffic, open_link
+from switchgnn.host.wire.link import Link, WrappedLink, open_link
 from switchgnn.host.wire.recording import Recording, RecordingLink
 
 DIRECTIONS = ("up", "down")
@@ -35,8 +35,6 @@ class FaultRates:
     """Probabilities per frame, in one direction of one link.
 
     Attributes:
-        loss: the frame is dropped.
-        duplicate: it arrives twice.
         reorder: up to four later frames overtake it.
         corrupt: one to three of its bits are flipped.
     """
@@ -49,15 +47,15 @@ class FaultRates:
 
 @dataclass(frozen=True)
 class Faults:
-    """What happens on the links of a run: those of workers, and cables between switches.
+    """The faults on the links of a run: those of workers, and cables between switches.
 
-    Links have names: ``w3`` is that of worker 3, ``l0s1`` the cable from leaf 0 to spine 1.
-    Up is away from the workers.
+    The link of worker 3 is ``w3``; ``l0s1`` is the cable from leaf 0 to spine 1. Up is away from
+    the workers.
 
     Attributes:
         seed: all draws follow from it, the link and the direction.
         rates: by (link, ``workers``, ``cables``, or None for all; direction or None for both),
-            the probabilities that were given, by the names of ``FaultRates``.
+            the given probabilities by the names of ``FaultRates``.
     """
 
     seed: int = 0
@@ -67,11 +65,8 @@ class Faults:
     def parse(cls, text: str) -> "Faults":
         """Read ``loss=0.01,duplicate=0.005,seed=7``.
 
-        A name may be preceded by a direction, a link or a kind of links, or both, which then
-        replace what holds for all: ``loss=0.01,up.loss=0.05,w3.down.corrupt=0.1,cables.loss=0``.
-
-        Raises:
-            FaultError: an unknown name or a number that is no probability.
+        A direction, a link or a kind of links, or both may precede a name and override the general
+        value: ``loss=0.01,up.loss=0.05,w3.down.corrupt=0.1,cables.loss=0``.
         """
         seed = 0
         values: dict[tuple[str | None, str | None], dict[str, float]] = {}
@@ -91,15 +86,11 @@ class Faults:
 
     @property
     def on_cables(self) -> bool:
-        """Whether anything is said of cables, or of all links."""
+        """Whether any faults apply to cables."""
         return any(link is None or _kind(link) == CABLES for link, _ in self.rates)
 
     def check(self, links: Collection[str]) -> None:
-        """Check that only these links are spoken of.
-
-        Raises:
-            FaultError: another one is named.
-        """
+        """Reject rates for other links than these."""
         known = {*links, *map(_kind, links), None}
         for link, _ in self.rates:
             if link not in known:
@@ -108,7 +99,7 @@ class Faults:
                 )
 
     def of(self, link: str, direction: str) -> FaultRates:
-        """Return the rates of one direction of one link: the nearest description wins."""
+        """Return the rates of one direction of one link: the most specific ones win."""
         merged: dict[str, float] = {}
         for scope in (None, _kind(link), link):
             for way in (None, direction):
@@ -118,7 +109,7 @@ class Faults:
 
 @dataclass
 class FaultCounts:
-    """How many frames met which fault."""
+    """The number of frames by fault."""
 
     lost: int = 0
     duplicated: int = 0
@@ -126,30 +117,14 @@ class FaultCounts:
     corrupted: int = 0
 
 
-class FaultyLink(Link):
-    """The link of a worker, with faults in both directions.
-
-    Args:
-        link: the real link.
-        faults: what goes wrong on the links of a run.
-        worker: whose link it is.
-    """
+class FaultyLink(WrappedLink):
+    """The link of a worker, with faults in both directions."""
 
     def __init__(self, link: Link, faults: Faults, worker: int) -> None:
-        self._link = link
+        super().__init__(link)
         self._up = FaultyDirection(faults, worker_link(worker), "up")
         self._down = FaultyDirection(faults, worker_link(worker), "down")
         self._arrived: deque[bytes] = deque()
-
-    @property
-    def name(self) -> str:
-        """What the link is attached to, for messages."""
-        return self._link.name
-
-    @property
-    def traffic(self) -> Traffic:
-        """What has passed the real link."""
-        return self._link.traffic
 
     @property
     def counts(self) -> dict[str, FaultCounts]:
@@ -157,12 +132,12 @@ class FaultyLink(Link):
         return {"up": self._up.counts, "down": self._down.counts}
 
     def send(self, frame: bytes | memoryview) -> None:
-        """Send what becomes of the frame."""
+        """Send the frame, subject to faults."""
         for each in self._up.disturb(frame):
             self._link.send(each)
 
     def receive(self, seconds: float) -> memoryview | None:
-        """Return what becomes of the frames that arrive."""
+        """Return the next frame that survives the faults."""
         while not self._arrived:
             frame = self._link.receive(0.0)
             if frame is None:
@@ -179,13 +154,9 @@ class FaultyLink(Link):
             self._arrived.extend(self._down.disturb(frame))
         return memoryview(self._arrived.popleft()) if self._arrived else None
 
-    def close(self) -> None:
-        """Close the real link."""
-        self._link.close()
-
 
 def injected_faults(link: Link) -> dict[str, FaultCounts]:
-    """Return the faults on a link by direction; on a sound link there are none."""
+    """Return the faults on a link by direction; empty without injection."""
     return link.counts if isinstance(link, FaultyLink) else {}
 
 
@@ -196,23 +167,10 @@ def open_worker_link(
     protocols: tuple[int, ...] = (PROTOCOL,),
     recording: Path | None = None,
 ) -> Link:
-    """Open the link of a worker, with what is to go wrong on it.
+    """Open the link of a worker, with faults and a recording if asked for.
 
-    Args:
-        description: as ``open_link`` takes it.
-        faults: as ``Faults.parse`` takes them; empty for none.
-        worker: whose link it is.
-        protocols: the IPv4 protocols that are to be received from an interface.
-        recording: the file that keeps its frames, as ``begin_recording`` has made it; None: no
-            file. Of faults it has what the switch sees of them.
-
-    Returns:
-        The open link.
-
-    Raises:
-        FaultError: the faults cannot be read.
-        LinkError: the description is malformed, or the link cannot be opened.
-        WriteError: the file cannot be written.
+    `recording`: a file from ``begin_recording``, or None. It has the frames as the switch sees
+    them.
     """
     parsed = Faults.parse(faults)
     link = open_link(description, *protocols)
@@ -222,16 +180,7 @@ def open_worker_link(
 
 
 class FaultyDirection:
-    """What becomes of the frames that go one way over a link.
-
-    Args:
-        faults: what goes wrong on the links of a run.
-        link: its name, such as ``w3``.
-        direction: ``up`` or ``down``.
-
-    Attributes:
-        counts: the faults so far.
-    """
+    """Applies faults to the frames of one direction of a link, and counts them."""
 
     def __init__(self, faults: Faults, link: str, direction: str) -> None:
         self.counts = FaultCounts()
@@ -241,11 +190,11 @@ class FaultyDirection:
 
     @property
     def holds(self) -> bool:
-        """Whether a frame waits for others to overtake it."""
+        """Whether a delayed frame waits to be overtaken."""
         return bool(self._delayed)
 
     def disturb(self, frame: bytes | memoryview) -> list[bytes]:
-        """Return the frames that arrive because this one was sent."""
+        """Return the frames that arrive when this one is sent."""
         rates, draw = self._rates, self._random.random
         if rates.loss and draw() < rates.loss:
             self.counts.lost += 1
@@ -289,7 +238,7 @@ def worker_link(worker: int) -> str:
 
 
 def _kind(link: str) -> str:
-    """Return the kind of a link; a kind is its own."""
+    """Return the kind of a link; also of a kind."""
     return CABLES if link == CABLES or _CABLE.fullmatch(link) else WORKERS
 
 

@@ -68,7 +68,7 @@ class Kind(IntEnum):
 
 
 class Refusal(IntEnum):
-    """What `Count` of a WAITING says: why the switch does not take a `done`."""
+    """`Count` of a WAITING: why the switch rejects a `done`."""
 
     NONE = 0
     INCARNATION = 1
@@ -87,12 +87,7 @@ def fragments_of(width: int) -> int:
 
 
 def fragment_words(width: int, lanes: int) -> tuple[int, ...]:
-    """Return the words that stand for the fragments of a row in headers, ascending.
-
-    Args:
-        width: elements of a row.
-        lanes: of the widest frame.
-    """
+    """Return the words of a row's fragments in headers, ascending."""
     return tuple(
         number << _CODE_BITS | PLANNED_LANES.index(each)
         for number, each in enumerate(fragment_lanes(width, lanes))
@@ -110,7 +105,7 @@ def width_code(word: int) -> int:
 
 
 def lanes_of(word: int) -> int:
-    """Return how many numbers a fragment carries; 0 for a word that stands for none."""
+    """Return how many numbers a fragment carries; 0 for an invalid word."""
     code = width_code(word)
     return PLANNED_LANES[code] if code < len(PLANNED_LANES) else 0
 
@@ -126,15 +121,15 @@ def feature_frame_bytes(lanes: int) -> int:
 
 
 def session_and_round(session: int, round_number: int) -> int:
-    """Return the 32 bits that stand for both in a header."""
+    """Return both in the 32 bits of the header."""
     return (session & SESSION_MASK) << _ROUND_BITS | round_number
 
 
 class Header(NamedTuple):
-    """One SwitchGNN header. Field names and widths are those of the P4 program.
+    """One SwitchGNN header; names and widths of the fields are those of the P4 program.
 
-    `fragment` is the word with the number and the width of a fragment, see `fragment_words`.
-    A tuple, which is made in a third of the time of a frozen dataclass: each frame needs one.
+    `fragment` is the word with the number and the width of a fragment, see `fragment_words`. A
+    tuple is created in a third of the time of a frozen dataclass, and each frame needs one.
     """
 
     kind: Kind
@@ -172,14 +167,14 @@ class Header(NamedTuple):
 
 
 class BarrierBody(NamedTuple):
-    """What follows the header of DONE, ADVANCE and WAITING.
+    """The body of DONE, ADVANCE and WAITING.
 
     Attributes:
         magnitude: float32 bits of the largest magnitude of the round.
         plan: first 32 bits of the plan's digest.
-        round: the round that the switch stands in.
-        workers: who is done, bit w for worker w; in a DONE the sender's pulse, in the same bit.
-        pulses: the latest pulse of each worker, in a WAITING; None in the others.
+        round: the round of the switch.
+        workers: bit w: worker w is done; in a DONE the sender's pulse, in the same bit.
+        pulses: the latest pulse of each worker in a WAITING; otherwise None.
     """
 
     magnitude: int = 0
@@ -255,9 +250,5 @@ _BODY_BYTES = {
     int(Kind.DONE): BARRIER.size,
     int(Kind.ADVANCE): BARRIER.size,
     int(Kind.WAITING): BARRIER.size + WAITING.size,
-    int(Kind.ACK): 0,
-    int(Kind.RECALL): 0,
-    int(Kind.MISSING): 0,
-    int(Kind.FETCH): 0,
-    int(Kind.NOTICE): 0,
+    **{int(kind): 0 for kind in (Kind.ACK, Kind.RECALL, Kind.MISSING, Kind.FETCH, Kind.NOTICE)},
 }

@@ -27,25 +27,18 @@ from switchgnn.host.wire.batches import (
     FrameBatch,
     FrameRows,
     PlainArriving,
+    Trickle,
     new_batch,
 )
 from switchgnn.host.wire.header import ETHERTYPE_IPV4, PROTOCOL
 from switchgnn.host.wire.native import NativeArriving, native_frames
-from switchgnn.host.wire.trickle import Trickle
 
-# What a limited link sends at once after a pause: the burst of a link in Mininet.
+# The burst of a limited link after a pause, as of a link in Mininet.
 BURST_BYTES = 15 << 10
 
 
 class TokenBucket:
-    """Limits a rate: each byte takes a token, and tokens come at the rate.
-
-    Args:
-        rate: bytes per second.
-        burst: tokens that are kept while nothing is sent.
-        clock: tells the time in seconds.
-        sleep: waits for some seconds.
-    """
+    """Limits a rate, in bytes per second: each byte takes a token, and tokens come at the rate."""
 
     def __init__(
         self,
@@ -59,11 +52,7 @@ class TokenBucket:
         self._tokens, self._counted = self._burst, clock()
 
     def take(self, size: int) -> None:
-        """Wait until there are tokens for a number of bytes, and take them.
-
-        Args:
-            size: bytes; beyond the burst, the bucket owes the rest.
-        """
+        """Wait for the tokens of `size` bytes; for more than a burst, the bucket goes into debt."""
         needed = min(float(size), self._burst)
         if (missing := needed - self._refilled()) > 0:
             self._sleep(missing / self._rate)
@@ -80,16 +69,16 @@ class TokenBucket:
 _RECEIVE_BUFFER = 16 << 20
 # Bytes of the longest frame that a link carries.
 LARGEST_FRAME = 9216
-# Frames of a batch. More save next to nothing, and meanwhile nothing is sent.
+# Frames of a batch. More save next to nothing, and nothing is sent while they are received.
 _AT_ONCE = 64
-# What kernels and routes say that do not cut messages into datagrams.
+# Errors of kernels and routes that do not cut messages into datagrams.
 _CANNOT_CUT = (errno.EINVAL, errno.EIO, errno.EMSGSIZE, errno.ENOPROTOOPT, errno.EOPNOTSUPP)
 _MESSAGES_AT_ONCE = 16
 _LARGEST_MESSAGE = 1 << 16
 _SOL_UDP, _UDP_GRO = 17, 104
 _SO_ATTACH_FILTER = 26
 _SO_RCVBUFFORCE = 33
-# How long the line takes for the frames that leave a limited link in one step.
+# Seconds on the line of the frames that leave a limited link in one step.
 _STEP_SECONDS = 0.001
 # <linux/sockios.h> and struct ifreq.
 _GET_MTU, _NAME_BYTES, _REQUEST_BYTES = 0x8921, 16, 40
@@ -107,7 +96,7 @@ class Traffic(NamedTuple):
 class Link(ABC):
     """Carries whole Ethernet frames between a worker and the switch. A context manager.
 
-    One frame at a time, or many; who does not carry many in one step does so one by one.
+    All methods that use the link raise LinkError if the interface is gone or down.
     """
 
     _gathered: FrameBatch | None = None
@@ -124,19 +113,11 @@ class Link(ABC):
 
     @abstractmethod
     def send(self, frame: bytes | memoryview) -> None:
-        """Send one frame; waits while the link is full.
-
-        Raises:
-            LinkError: the interface is gone or down.
-        """
+        """Send one frame; waits while the link is full."""
 
     @abstractmethod
     def receive(self, seconds: float) -> memoryview | None:
-        """Return the next frame, valid until the next call, or None after ``seconds``.
-
-        Raises:
-            LinkError: the interface is gone or down.
-        """
+        """Return the next frame, valid until the next call, or None after ``seconds``."""
 
     def send_rows(self, rows: FrameRows, first: int, count: int) -> None:
         """Send some frames in their order; waits while the link is full.
@@ -153,11 +134,7 @@ class Link(ABC):
             self.send(rows.frame(place))
 
     def receive_batch(self, seconds: float) -> FrameBatch | None:
-        """Return the next frames, valid until the next call, or None after ``seconds``.
-
-        Raises:
-            LinkError: the interface is gone or down.
-        """
+        """Return the next frames, valid until the next call, or None after ``seconds``."""
         frame = self.receive(seconds)
         if frame is None:
             return None
@@ -181,14 +158,33 @@ class Link(ABC):
         self.close()
 
 
-class SocketLink(Link):
-    """A link over a socket that sends and receives whole frames.
+class WrappedLink(Link):
+    """A link on top of another one."""
 
-    Args:
-        sock: the socket.
-        name: what messages call the link.
-        arriving: receives from the socket; None: what takes each message for a frame.
-    """
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    @property
+    def name(self) -> str:
+        """See ``Link``."""
+        return self._link.name
+
+    @property
+    def traffic(self) -> Traffic:
+        """See ``Link``; that of the wrapped link."""
+        return self._link.traffic
+
+    def send(self, frame: bytes | memoryview) -> None:
+        """See ``Link``."""
+        self._link.send(frame)
+
+    def close(self) -> None:
+        """Close the wrapped link."""
+        self._link.close()
+
+
+class SocketLink(Link):
+    """A link over a socket that sends and receives whole frames."""
 
     def __init__(self, sock: socket.socket, name: str, arriving: Arriving | None = None) -> None:
         self._socket = sock
@@ -205,58 +201,45 @@ class SocketLink(Link):
 
     @property
     def name(self) -> str:
-        """What the link is attached to, for messages."""
+        """See ``Link``."""
         return self._name
 
     @property
     def traffic(self) -> Traffic:
-        """What has passed since the link was opened."""
+        """See ``Link``."""
         return Traffic(self._frames_up, self._bytes_up, self._frames_down, self._bytes_down)
 
     def send(self, frame: bytes | memoryview) -> None:
-        """Send one frame; waits while the socket is full.
-
-        Raises:
-            LinkError: the interface is gone or down.
-        """
+        """See ``Link``."""
         sent = self._once(partial(self._socket.send, frame))
         if sent is not None:
             self._bytes_up += sent
             self._frames_up += 1
 
     def send_rows(self, rows: FrameRows, first: int, count: int) -> None:
-        """Send some frames in their order; waits while the socket is full.
-
-        Args:
-            rows: the frames.
-            first: the first of them that leaves.
-            count: how many leave.
-
-        Raises:
-            LinkError: the interface is gone or down.
-        """
+        """See ``Link``."""
         end = first + count
         while first < end:
             sent = self._once(partial(self._send_rows, rows, first, end - first))
             if sent is not None:
                 self._frames_up += sent
                 self._bytes_up += rows.bytes_of(first, sent)
-            # The first one is lost, and the others are tried again.
+            # None: the first one is lost; retry with the others.
             first += 1 if sent is None else sent
 
     def _send_rows(self, rows: FrameRows, first: int, count: int) -> int:
-        """Send at least one of some frames, in one system call; return how many have left."""
+        """Send at least one of some frames, in one system call; return how many were sent."""
         return rows.send(self._socket.fileno(), first, count)
 
     def _once(self, send: Callable[[], int]) -> int | None:
-        """Send, as soon as the socket takes something; None means that a frame is lost."""
+        """Send as soon as the socket accepts something; None: a frame is lost."""
         while True:
             try:
                 return send()
             except (BlockingIOError, InterruptedError):
                 self._writable.poll()
             except ConnectionRefusedError:
-                # An earlier datagram met a closed port. The caller's time-out tells the user.
+                # An earlier datagram met a closed port. The caller's time-out reports it.
                 return None
             except OSError as error:
                 if error.errno == errno.ENOBUFS:
@@ -265,34 +248,26 @@ class SocketLink(Link):
                 raise LinkError(f"Cannot send on {self._name}: {error.strerror}.") from error
 
     def receive(self, seconds: float) -> memoryview | None:
-        """Return the next frame, valid until the next call, or None after ``seconds``.
-
-        Raises:
-            LinkError: the interface is gone or down.
-        """
+        """See ``Link``."""
         if self._taken >= self._batch.count and not self._receive(seconds):
             return None
         self._taken += 1
         return self._batch.frame(self._taken - 1)
 
     def receive_batch(self, seconds: float) -> FrameBatch | None:
-        """Return the next frames, valid until the next call, or None after ``seconds``.
-
-        Raises:
-            LinkError: the interface is gone or down.
-        """
+        """See ``Link``."""
         if self._taken >= self._batch.count and not self._receive(self._trickle.gather(seconds)):
             return None
         self._batch.first, self._taken = self._taken, self._batch.count
         return self._batch
 
     def _receive(self, seconds: float) -> bool:
-        """Receive another batch; tell whether anything has come."""
+        """Receive another batch; return whether anything has arrived."""
         while True:
             try:
                 size = self._arriving.receive(seconds)
             except ConnectionRefusedError:
-                # As in _once; and what comes later is still waited for.
+                # As in _once; keep waiting.
                 if seconds <= 0:
                     return False
                 continue
@@ -312,14 +287,11 @@ class SocketLink(Link):
 
 
 class InterfaceLink(SocketLink):
-    """A link over a network interface (AF_PACKET; needs CAP_NET_RAW).
-
-    It receives packets of some IPv4 protocols.
-    """
+    """A link over a network interface, for some IPv4 protocols (AF_PACKET; needs CAP_NET_RAW)."""
 
     def __init__(self, interface: str, *protocols: int) -> None:
         try:
-            # Protocol 0 receives nothing: until it is bound it would hear all interfaces.
+            # Protocol 0: until it is bound the socket must not receive from all interfaces.
             sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
         except PermissionError as error:
             raise LinkError(
@@ -357,7 +329,7 @@ class UdpLink(SocketLink):
         self._cuts = True
 
     def _send_rows(self, rows: FrameRows, first: int, count: int) -> int:
-        """Let the kernel cut one long message into datagrams, which costs a third."""
+        """Let the kernel cut one long message into datagrams, at a third of the cost."""
         if self._cuts and count > 1:
             try:
                 return rows.send_cut(self._socket, first, count)
@@ -371,12 +343,8 @@ class UdpLink(SocketLink):
 class LimitedUdpLink(UdpLink):
     """A link over UDP that sends with a limited bandwidth.
 
-    The switch limits the other direction. A frame counts with its Ethernet header, without those of
-    the datagram around it.
-
-    Args:
-        local, switch: as ``UdpLink`` takes them.
-        megabits: Mbit/s.
+    The switch limits the other direction. The bytes of a frame include its Ethernet header, but not
+    the headers of the datagram.
     """
 
     def __init__(self, local: tuple[str, int], switch: tuple[str, int], megabits: float) -> None:
@@ -386,25 +354,12 @@ class LimitedUdpLink(UdpLink):
         self._step_bytes = min(BURST_BYTES, rate * _STEP_SECONDS)
 
     def send(self, frame: bytes | memoryview) -> None:
-        """Send one frame; waits while the link is full.
-
-        Raises:
-            LinkError: the switch cannot be reached.
-        """
+        """Send one frame; waits while the link is full."""
         self._bucket.take(len(frame))
         super().send(frame)
 
     def send_rows(self, rows: FrameRows, first: int, count: int) -> None:
-        """Send some frames in their order; waits while the link is full.
-
-        Args:
-            rows: the frames.
-            first: the first of them that leaves.
-            count: how many leave.
-
-        Raises:
-            LinkError: the switch cannot be reached.
-        """
+        """Send some frames in their order; waits while the link is full."""
         at_once = max(1, int(self._step_bytes / max(1, rows.frame_bytes)))
         end = first + count
         for begin in range(first, end, at_once):
@@ -414,15 +369,7 @@ class LimitedUdpLink(UdpLink):
 
 
 def check_packets_fit(description: str, packet_bytes: int) -> None:
-    """Refuse a link whose interface takes shorter packets only; over UDP all fit.
-
-    Args:
-        description: as ``open_link`` takes it.
-        packet_bytes: the longest IP packet that is to be sent.
-
-    Raises:
-        LinkError: it does, or there is no such interface.
-    """
+    """Reject a link whose interface has too small an MTU; over UDP all packets fit."""
     kind, _, interface = description.partition(":")
     if kind != "eth":
         return
@@ -435,9 +382,9 @@ def check_packets_fit(description: str, packet_bytes: int) -> None:
     (mtu,) = struct.unpack_from("i", answer, _NAME_BYTES)
     if mtu < packet_bytes:
         raise LinkError(
-            f"The interface {interface} has an MTU of {mtu} bytes, and packets of {packet_bytes} "
-            f"are to be sent: ip link set {interface} mtu {packet_bytes}, on all interfaces on "
-            f"their way, or shorter packets: --mtu {mtu} between hosts, less --lanes to the switch."
+            f"The interface {interface} has an MTU of {mtu} bytes, too small for packets of "
+            f"{packet_bytes}: ip link set {interface} mtu {packet_bytes} on all interfaces of the "
+            f"path, or use shorter packets: --mtu {mtu} between hosts, fewer --lanes to the switch."
         )
 
 
@@ -445,10 +392,9 @@ def open_link(description: str, *protocols: int) -> Link:
     """Open ``eth:INTERFACE`` or ``udp:HOST:PORT:SWITCH_HOST:SWITCH_PORT[:MBIT]``.
 
     Args:
-        description: one of the two; a link over UDP may have a bandwidth in Mbit/s, for what it
-            sends.
-        protocols: the IPv4 protocols that are to be received from an interface, by default that of
-            the switch; over UDP everything arrives.
+        description: one of the two; MBIT limits the sending bandwidth, in Mbit/s.
+        protocols: the IPv4 protocols to receive from an interface, by default that of the switch;
+            over UDP everything arrives.
 
     Raises:
         LinkError: the description is malformed, or the link cannot be opened.
@@ -464,13 +410,13 @@ def open_link(description: str, *protocols: int) -> Link:
         if len(fields) == 5 and (megabits := _megabits(fields[4])) is not None:
             return LimitedUdpLink(local, switch, megabits)
     raise LinkError(
-        f"{description!r} is no link: write eth:INTERFACE or "
+        f"{description!r} is not a link: write eth:INTERFACE or "
         "udp:HOST:PORT:SWITCH_HOST:SWITCH_PORT[:MBIT]."
     )
 
 
 def _megabits(text: str) -> float | None:
-    """Return the number in the text, or None if it is no bandwidth."""
+    """Return the bandwidth in the text, or None."""
     try:
         number = float(text)
     except ValueError:
@@ -479,7 +425,7 @@ def _megabits(text: str) -> float | None:
 
 
 def _arriving(sock: socket.socket) -> Arriving:
-    """Return what receives messages that are one frame each."""
+    """Return a receiver for messages of one frame each."""
     frames = native_frames()
     if frames is None:
         return PlainArriving(sock.fileno(), _AT_ONCE, LARGEST_FRAME)
@@ -487,7 +433,7 @@ def _arriving(sock: socket.socket) -> Arriving:
 
 
 def _arriving_whole(sock: socket.socket) -> Arriving:
-    """Have messages arrive as they left, and return what receives and cuts them.
+    """Receive messages as they were sent, before the kernel cuts them, and cut them here.
 
     https://man7.org/linux/man-pages/man7/udp.7.html (UDP_GRO)
     """
@@ -503,7 +449,7 @@ def _arriving_whole(sock: socket.socket) -> Arriving:
 
 
 def _enlarge_receive_buffer(sock: socket.socket) -> None:
-    # A burst of sums must wait somewhere while the worker packs features.
+    # Room for a burst of sums while the worker packs features.
     with contextlib.suppress(PermissionError):
         sock.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _RECEIVE_BUFFER)
         return
@@ -512,15 +458,15 @@ def _enlarge_receive_buffer(sock: socket.socket) -> None:
 
 def _silence_kernel(protocol: int) -> socket.socket:
     # Without a listener for the protocol the kernel answers each packet with an
-    # ICMP "protocol unreachable", as much traffic again. It needs no buffer.
+    # ICMP "protocol unreachable", which doubles the traffic.
     listener = socket.socket(socket.AF_INET, socket.SOCK_RAW, protocol)
     _attach(listener, [(0x06, 0, 0, 0)])
     return listener
 
 
 def _attach_protocol_filter(sock: socket.socket, protocols: Sequence[int]) -> None:
-    # Classic BPF: accept when byte 23 (IPv4 protocol) is one of them. Each comparison jumps over
-    # those that follow it, and over the refusal.
+    # Classic BPF: accept if byte 23 (IPv4 protocol) is one of them. Each comparison jumps over
+    # the following ones and the rejection.
     last = len(protocols)
     comparisons = [(0x15, last - place, 0, each) for place, each in enumerate(protocols)]
     _attach(sock, [(0x30, 0, 0, 23), *comparisons, (0x06, 0, 0, 0), (0x06, 0, 0, 0xFFFFFFFF)])

@@ -9,7 +9,7 @@ import errno
 import os
 from collections.abc import Sequence
 from ctypes import CDLL, POINTER, Structure, addressof, c_int, c_int64, c_uint32, c_uint64, c_void_p
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -41,17 +41,21 @@ _INCLUDED = ("frames.h",)
 
 
 class NativeFramesError(HostError):
-    """The native code is asked for and cannot be had."""
+    """The native code is required but not available."""
+
+
+def _fields(kind: type, *names: str) -> list[tuple[str, type]]:
+    """Return some fields of a Structure that have one type."""
+    return [(name, kind) for name in names]
 
 
 class Arrived(Structure):
-    """A batch, as struct Arrived of frames.h."""
+    """The frames of a batch, as struct Arrived of frames.h."""
 
     _fields_ = (
-        ("room", c_void_p),
-        ("room_bytes", c_uint64),
-        ("begins", c_void_p),
-        ("sizes", c_void_p),
+        *_fields(c_void_p, "room"),
+        *_fields(c_uint64, "room_bytes"),
+        *_fields(c_void_p, "begins", "sizes"),
     )
 
     @classmethod
@@ -77,14 +81,8 @@ class NativeFrames:
         self.sift_sums.argtypes = (c_void_p, c_void_p, c_uint32, c_uint32)
         self.sift_sums.restype = None
         self.sift_rows = library.sift_rows
-        self.sift_rows.argtypes = (
-            POINTER(c_void_p),
-            c_uint32,
-            c_void_p,
-            c_uint32,
-            c_uint32,
-            c_void_p,
-        )
+        some = c_uint32
+        self.sift_rows.argtypes = (POINTER(c_void_p), some, c_void_p, some, some, c_void_p)
         self.sift_rows.restype = c_uint32
         self.receive_frames = library.receive_frames
         self.receive_frames.argtypes = (c_void_p, c_int, c_int64)
@@ -93,11 +91,7 @@ class NativeFrames:
 
 @cache
 def native_frames() -> NativeFrames | None:
-    """Return the native code, compiled if need be; None where Python does the work.
-
-    Raises:
-        NativeFramesError: ``SWITCHGNN_HOSTS`` is ``native``, and there is no compiler, or it fails.
-    """
+    """Return the native code, compiled if necessary; None: Python is used instead."""
     wanted = os.environ.get(VARIABLE)
     if wanted == PYTHON:
         return None
@@ -110,21 +104,17 @@ def native_frames() -> NativeFrames | None:
 
 
 def compile_for_hosts() -> None:
-    """Compile now what hosts will need, so that nothing that has a deadline waits for it.
-
-    Raises:
-        NativeFramesError: as ``native_frames``.
-    """
+    """Compile the native code in advance, outside of all deadlines."""
     native_frames()
 
 
 def hosts_run_as() -> str:
-    """Return what hosts take frames apart with here: ``native`` or ``python``."""
+    """Return how hosts parse frames here: ``native`` or ``python``."""
     return PYTHON if native_frames() is None else NATIVE
 
 
 def _source() -> LibrarySource:
-    """Return the C++ of the library: the numbers of the header, and the files that use them."""
+    """Return the C++ of the library: the constants of the header, and the files that use them."""
     numbers = {
         "HEADER_AT": HEADER_AT,
         "CHECKED_BYTES": CHECKED_BYTES,
@@ -148,36 +138,25 @@ def _source() -> LibrarySource:
     )
 
 
-# What the kernel puts into one message at most (UDP_MAX_SEGMENTS of linux/udp.h).
+# UDP_MAX_SEGMENTS of linux/udp.h.
 _FRAMES_OF_A_MESSAGE = 128
 _A_SECOND = 1e9
-# Nobody waits longer.
 _LONGEST = 3600.0
 
 
 class _Receiving(Structure):
     _fields_ = (
-        ("room", c_void_p),
-        ("message_bytes", c_uint64),
-        ("messages", c_uint32),
-        ("most", c_uint32),
-        ("begins", c_void_p),
-        ("sizes", c_void_p),
-        ("count", c_uint32),
-        ("bytes", c_uint64),
+        *_fields(c_void_p, "room"),
+        *_fields(c_uint64, "message_bytes"),
+        *_fields(c_uint32, "messages", "most"),
+        *_fields(c_void_p, "begins", "sizes"),
+        *_fields(c_uint32, "count"),
+        *_fields(c_uint64, "bytes"),
     )
 
 
 class NativeArriving:
-    """Room for what one system call receives; see ``Arriving``.
-
-    Args:
-        frames: the native code.
-        descriptor: of a socket that does not block.
-        messages: how many at most, up to 64.
-        longest: bytes of the longest message.
-        cut: whether messages may have many frames, which the kernel tells.
-    """
+    """Room for what one system call receives; see ``Arriving``."""
 
     def __init__(
         self, frames: NativeFrames, descriptor: int, messages: int, longest: int, *, cut: bool
@@ -201,7 +180,7 @@ class NativeArriving:
         """Receive what is there, or wait for it; see ``Arriving``."""
         nanoseconds = int(min(seconds, _LONGEST) * _A_SECOND)
         failed = self._receive(self._address, self._descriptor, nanoseconds)
-        # Who is interrupted looks again, when signals have been handled.
+        # Retry after signals.
         while failed == errno.EINTR:
             failed = self._receive(self._address, self._descriptor, nanoseconds)
         batch, count = self.batch, self._receiving.count
@@ -213,33 +192,21 @@ class NativeArriving:
 
 class _SumSieve(Structure):
     _fields_ = (
-        ("round", c_uint32),
-        ("block", c_uint32),
-        ("fragment", c_uint32),
-        ("body_bytes", c_uint32),
-        ("sums", c_uint32),
-        ("vertices", c_void_p),
-        ("places", c_void_p),
-        ("counts", c_void_p),
-        ("awaited", c_void_p),
-        ("payloads", c_void_p),
-        ("taken", c_uint32),
-        ("acknowledgements", c_uint32),
-        ("left", c_uint32),
-        ("groups", c_void_p),
-        ("accepted", c_void_p),
-        ("left_frames", c_void_p),
+        *_fields(c_uint32, "round", "block", "fragment", "body_bytes", "sums"),
+        *_fields(c_void_p, "vertices", "places", "counts", "awaited", "payloads"),
+        *_fields(c_uint32, "taken", "acknowledgements", "left"),
+        *_fields(c_void_p, "groups", "accepted", "left_frames"),
     )
 
 
 class Sifted(NamedTuple):
-    """What a sieve has made of a batch.
+    """The result of a sieve for one batch.
 
     Attributes:
-        taken: how many sums are in their places now.
+        taken: how many sums were stored.
         acknowledged: for each sound acknowledgement without a mark, the group and how many of its
             features the switch has.
-        left: the frames that somebody has to look at.
+        left: the frames that need further processing.
     """
 
     taken: int
@@ -250,10 +217,8 @@ class Sifted(NamedTuple):
 class SumSieve:
     """Takes the sums of a block out of batches.
 
-    Args:
-        frames: the native code.
-        vertices: uint32[Q], the vertices whose sums are awaited.
-        counts: uint32[Q], the contributions each sum must have.
+    `vertices`: uint32[Q], the vertices of the awaited sums. `counts`: uint32[Q], the contributions
+    that each sum must have.
     """
 
     def __init__(
@@ -280,14 +245,7 @@ class SumSieve:
         awaited: NDArray[np.uint8],
         payloads: NDArray[np.uint8],
     ) -> None:
-        """Begin with a fragment.
-
-        Args:
-            session: what the frames must carry.
-            place: the round, the block and the word of the fragment.
-            awaited: uint8[Q], 1 for each sum that may be taken; 0 as soon as it was.
-            payloads: uint8[Q · 4 W], where they go.
-        """
+        """Begin a fragment. `awaited`: uint8[Q], 1 for sums to take. `payloads`: uint8[Q · 4 W]."""
         round_number, block, fragment = place
         self._sieve.round = session_and_round(session, round_number)
         self._sieve.block, self._sieve.fragment = block, fragment
@@ -297,7 +255,7 @@ class SumSieve:
         self._sieve.payloads = payloads.ctypes.data
 
     def sift(self, batch: FrameBatch) -> Sifted:
-        """Take what can be taken of a batch."""
+        """Take sums and acknowledgements out of a batch."""
         if batch is not self._batch:
             self._get_ready(batch)
         sieve = self._sieve
@@ -313,7 +271,7 @@ class SumSieve:
         )
 
     def _get_ready(self, batch: FrameBatch) -> None:
-        """Make room for what a batch can bring; links use the same one again and again."""
+        """Make room for the results of a batch; links reuse the same one."""
         self._batch = batch
         self._where = Arrived.of(batch)
         self._arrived = addressof(self._where)
@@ -326,10 +284,10 @@ class SumSieve:
 
 @dataclass(frozen=True, eq=False)
 class RowArrays:
-    """Where the frames of a round go; W workers, N frames, R rows.
+    """The storage for the frames of a round; W workers, N frames, R rows.
 
     Attributes:
-        first: uint32[W], where the frames of each worker begin.
+        first: uint32[W], the first frame of each worker.
         frames: uint32[W], how many each sends.
         begin: uint64[W + 1], where the rows of each begin in ``payloads``.
         seen: uint8[N], which frames are here.
@@ -349,86 +307,40 @@ class RowArrays:
 
 class _RowSieve(Structure):
     _fields_ = (
-        ("protocol", c_uint32),
-        ("group", c_uint32),
-        ("round", c_uint32),
-        ("mark", c_uint32),
-        ("receiver", c_uint32),
-        ("workers", c_uint32),
-        ("row_bytes", c_uint64),
-        ("payload_bytes", c_uint64),
-        ("first", c_void_p),
-        ("frames", c_void_p),
-        ("begin", c_void_p),
-        ("seen", c_void_p),
-        ("payloads", c_void_p),
-        ("left_of_row", c_void_p),
-        ("whole", c_void_p),
-        ("taken", c_uint32),
-        ("heard", c_void_p),
-        ("held", c_void_p),
-        ("held_count", c_uint32),
+        *_fields(c_uint32, "protocol", "group", "round", "mark", "receiver", "workers"),
+        *_fields(c_uint64, "row_bytes", "payload_bytes"),
+        *_fields(c_void_p, "first", "frames", "begin", "seen", "payloads", "left_of_row", "whole"),
+        *_fields(c_uint32, "taken"),
+        *_fields(c_void_p, "heard", "held"),
+        *_fields(c_uint32, "held_count"),
     )
 
 
 class RowSieve:
-    """What is plainly right in a round.
-
-    Args:
-        arrays: where it goes.
-        row_bytes: of a row on the wire.
-        payload_bytes: of rows in a full frame.
-        receiver: this worker.
-        round_number: what the frames must carry,
-        mark: and that,
-        protocol: and the number of the protocol.
-        group: frames that are acknowledged together.
+    """Takes frames that need no answer; keywords: fields of struct RowSieve in rows.h.
 
     Attributes:
-        heard: uint8[W], of whom something was taken since this was set to 0.
+        heard: uint8[W], the workers whose frames were taken since it was set to 0.
     """
 
-    def __init__(
-        self,
-        arrays: RowArrays,
-        *,
-        row_bytes: int,
-        payload_bytes: int,
-        receiver: int,
-        round_number: int,
-        mark: int,
-        protocol: int,
-        group: int,
-    ) -> None:
+    def __init__(self, arrays: RowArrays, **numbers: int) -> None:
         self._arrays = arrays
         self.heard = np.zeros(len(arrays.first), dtype=np.uint8)
         self._held = np.zeros(0, dtype=np.uint32)
         self._sieve = _RowSieve(
-            protocol=protocol,
-            group=group,
-            round=round_number,
-            mark=mark,
-            receiver=receiver,
+            **numbers,
             workers=len(arrays.first),
-            row_bytes=row_bytes,
-            payload_bytes=payload_bytes,
-            first=arrays.first.ctypes.data,
-            frames=arrays.frames.ctypes.data,
-            begin=arrays.begin.ctypes.data,
-            seen=arrays.seen.ctypes.data,
-            payloads=arrays.payloads.ctypes.data,
-            left_of_row=arrays.left_of_row.ctypes.data,
-            whole=arrays.whole.ctypes.data,
             heard=self.heard.ctypes.data,
+            **{each.name: getattr(arrays, each.name).ctypes.data for each in fields(arrays)},
         )
 
     @property
     def taken(self) -> int:
-        """How many frames of the last batch are in their places now."""
+        """How many frames of the last batch were stored."""
         return int(self._sieve.taken)
 
     def address(self, frames: int) -> int:
-        """Return where the native sieve is, which has room for a batch of that many frames."""
+        """Return the address of the native struct, with room for a batch of that many frames."""
         if len(self._held) < frames:
             self._held = np.zeros(frames, dtype=np.uint32)
             self._sieve.held = self._held.ctypes.data
@@ -436,26 +348,14 @@ class RowSieve:
 
 
 class RowSifter:
-    """Takes rows out of batches.
-
-    Args:
-        frames: the native code.
-    """
+    """Takes rows out of batches."""
 
     def __init__(self, frames: NativeFrames) -> None:
         self._frames = frames
         self._batch: FrameBatch | None = None
 
     def sift(self, batch: FrameBatch, sieves: Sequence[RowSieve]) -> Sequence[int]:
-        """Take what can be taken of a batch.
-
-        Args:
-            batch: what has come.
-            sieves: of the rounds that are open.
-
-        Returns:
-            The frames that somebody has to look at.
-        """
+        """Store the frames of some rounds; return the others."""
         if batch is not self._batch:
             self._batch = batch
             self._where = Arrived.of(batch)

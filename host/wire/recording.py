@@ -16,7 +16,7 @@ from pathlib import Path
 
 from switchgnn.base.full_disk import writing
 from switchgnn.host.wire.batches import FrameBatch, FrameRows
-from switchgnn.host.wire.link import Link, Traffic
+from switchgnn.host.wire.link import Link, WrappedLink
 
 # Nanoseconds, in the order of bytes of most machines; Ethernet.
 _FILE_HEADER = struct.pack("<IHHIIII", 0xA1B23C4D, 2, 4, 0, 0, 1 << 18, 1)
@@ -27,24 +27,13 @@ _BILLION = 1_000_000_000
 
 
 def begin_recording(path: Path) -> None:
-    """Make a file without frames, to which a ``Recording`` adds some.
-
-    Raises:
-        OSError: it is there already, or cannot be written.
-    """
+    """Create a file without frames for a ``Recording``."""
     with path.open("xb") as file:
         file.write(_FILE_HEADER)
 
 
 class Recording:
-    """Adds frames to a file that ``begin_recording`` has made.
-
-    Args:
-        path: the file.
-
-    Raises:
-        WriteError: it cannot be written.
-    """
+    """Appends frames to a file from ``begin_recording``."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -53,11 +42,7 @@ class Recording:
             self._end = os.fstat(self._file).st_size
 
     def add(self, frames: Iterable[bytes | memoryview]) -> None:
-        """Add frames that pass now.
-
-        Raises:
-            WriteError: there is no room; the file ends with the last frame that is whole.
-        """
+        """Add frames that pass now."""
         seconds, part = divmod(time.time_ns(), _BILLION)
         pieces: list[bytes | memoryview] = []
         for frame in frames:
@@ -67,7 +52,7 @@ class Recording:
             self._write(b"".join(pieces))
 
     def _write(self, content: bytes) -> None:
-        # No buffer: what a process that is killed has not written would be lost.
+        # Unbuffered, so that nothing is lost if the process is killed.
         done = 0
         try:
             while done < len(content):
@@ -82,46 +67,21 @@ class Recording:
         os.close(self._file)
 
 
-class RecordingLink(Link):
-    """A link that is recorded, as a tap at the switch's end of a worker's link would see it.
-
-    Args:
-        link: the link.
-        recording: takes its frames.
-    """
+class RecordingLink(WrappedLink):
+    """A recorded link, as a tap at the switch's end of a worker's link would see it."""
 
     def __init__(self, link: Link, recording: Recording) -> None:
-        self._link = link
+        super().__init__(link)
         self._recording = recording
-
-    @property
-    def name(self) -> str:
-        """What the link is attached to, for messages."""
-        return self._link.name
-
-    @property
-    def traffic(self) -> Traffic:
-        """What has passed since the link was opened."""
-        return self._link.traffic
 
     def send(self, frame: bytes | memoryview) -> None:
         """Record a frame, and send it."""
-        # First: an answer must not be older than its question.
+        # First, so that no answer is older than its question.
         self._recording.add((frame,))
         self._link.send(frame)
 
     def send_rows(self, rows: FrameRows, first: int, count: int) -> None:
-        """Record some frames, and send them in their order.
-
-        Args:
-            rows: the frames.
-            first: the first of them that leaves.
-            count: how many leave.
-
-        Raises:
-            LinkError: the interface is gone or down.
-            WriteError: there is no room for them in the file.
-        """
+        """Record some frames, and send them in their order."""
         self._recording.add(rows.frame(place) for place in range(first, first + count))
         self._link.send_rows(rows, first, count)
 
@@ -141,5 +101,5 @@ class RecordingLink(Link):
 
     def close(self) -> None:
         """Close the link and the file."""
-        self._link.close()
+        super().close()
         self._recording.close()

@@ -14,7 +14,7 @@ from switchgnn.controller import P4RuntimeClient, install, star_network
 from switchgnn.controller.cli import metrics as metrics_command
 from switchgnn.controller.metrics import SwitchMetrics
 from switchgnn.host.innetwork.endpoint import InNetworkTally
-from switchgnn.host.innetwork.exchange import Standing
+from switchgnn.host.innetwork.exchange import ExchangeStatus
 from switchgnn.host.metrics import WorkerView
 from switchgnn.host.wire.link import Traffic
 from switchgnn.p4src import load_program
@@ -33,7 +33,7 @@ PARTS = ("_bucket", "_sum", "_count")
 
 class Exchange:
     tally = InNetworkTally()
-    standing = Standing(1, 2, 16.0)
+    status = ExchangeStatus(1, 2, 16.0)
 
 
 @pytest.fixture(scope="module")

@@ -13,27 +13,15 @@ from switchgnn.host.innetwork.responder import Inbox
 from switchgnn.host.innetwork.schedule import block_schedules
 from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
-from switchgnn.host.wire.header import FRAGMENT_BYTES, BarrierBody, Header, Kind, unpack_header
+from switchgnn.host.wire.header import FRAGMENT_BYTES, BarrierBody, Header, Kind
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph
-from tests.host.addresses import ADDRESSES, SESSION
+from tests.host.addresses import ADDRESSES, SESSION, Recorder
 from tests.support.hand_clock import HandClock
 
 PLACE = (1, 1, 0)
 TIMEOUT = RoundTrip().timeout
 STEP = 0.001
-
-
-class Recorder:
-    """A link that keeps what is sent."""
-
-    name = "nowhere"
-
-    def __init__(self):
-        self.sent = []
-
-    def send(self, frame):
-        self.sent.append(unpack_header(frame))
 
 
 @pytest.fixture(scope="module")
@@ -45,10 +33,7 @@ def schedule():
 @pytest.fixture
 def receiver(schedule):
     return SumReceiver(
-        new_endpoint(0, SESSION, Recorder(), ADDRESSES, Pace()),
-        schedule,
-        place=PLACE,
-        began=1.0,
+        new_endpoint(0, SESSION, Recorder(), ADDRESSES, Pace()), schedule, place=PLACE, began=1.0
     )
 
 
@@ -64,17 +49,28 @@ def moments(receiver, seconds, *, start=1.0, answer=None):
     return asked
 
 
-def missing(receiver, now):
-    vertex = receiver.missing_vertices[0]
-    receiver.take_missing(Header(kind=Kind.MISSING, dst_id=vertex, count=0), now)
+def missing(receiver, now, count=0, vertex=None):
+    """Answer that a sum, by default the first one, is incomplete."""
+    vertex = receiver.missing_vertices[0] if vertex is None else vertex
+    return receiver.take_missing(Header(kind=Kind.MISSING, dst_id=vertex, count=count), now)
+
+
+def fetches(receiver):
+    """The sources of all fetches."""
+    sent = receiver._endpoint.link.sent
+    return [header.src_id for header in sent if header.kind is Kind.FETCH]
 
 
 def fetch_everything(receiver, now):
     """The slots stand still for so long that the features are fetched."""
     for vertex in receiver.missing_vertices:
-        answer = Header(kind=Kind.MISSING, dst_id=vertex, count=1)
-        receiver.take_missing(answer, now)
-        receiver.take_missing(answer, now + 10)
+        missing(receiver, now, 1, vertex)
+        missing(receiver, now + 10, 1, vertex)
+
+
+def take_feature(receiver, source, now):
+    header = Header(kind=Kind.FEATURE, src_id=source, resend=True)
+    return receiver.take_feature(header, memoryview(ADDRESSES.frame(header.pack(bytes(128)))), now)
 
 
 def test_without_answers_recalls_back_off(receiver):
@@ -101,24 +97,18 @@ def test_a_slow_block_is_asked_about_in_shares_of_its_time(receiver):
 
 
 def test_a_slot_must_stand_still_for_half_the_time_of_its_block(receiver):
-    vertex = receiver.missing_vertices[0]
-    answer = Header(kind=Kind.MISSING, dst_id=vertex, count=1)
-    receiver.take_missing(answer, 9.0)
-    receiver.take_missing(answer, 9.0 + 7.9)
-    assert not any(header.kind is Kind.FETCH for header in receiver._endpoint.link.sent)
-    receiver.take_missing(answer, 9.0 + 8.1)
-    assert any(header.kind is Kind.FETCH for header in receiver._endpoint.link.sent)
+    missing(receiver, 9.0, 1)
+    missing(receiver, 9.0 + 7.9, 1)
+    assert not fetches(receiver)
+    missing(receiver, 9.0 + 8.1, 1)
+    assert fetches(receiver)
 
 
 def test_a_fetched_feature_makes_the_others_due(receiver):
     moments(receiver, 6)
     fetch_everything(receiver, 7.0)
     receiver._began = 17.0  # only the backing off is looked at
-    source = next(
-        header.src_id for header in receiver._endpoint.link.sent if header.kind is Kind.FETCH
-    )
-    frame = ADDRESSES.frame(Header(kind=Kind.FEATURE, src_id=source, resend=True).pack(bytes(128)))
-    assert receiver.take_feature(Header(kind=Kind.FEATURE, src_id=source), memoryview(frame), 17.0)
+    assert take_feature(receiver, fetches(receiver)[0], 17.0)
     assert receiver.next_timer(17.0) <= TIMEOUT + STEP
 
 
@@ -129,9 +119,7 @@ def test_recalls_that_get_lost_are_sent_more_often(receiver):
     def now_and_then(receiver, now):
         asked.append(now)
         if len(asked) % 8 == 0:
-            vertex = receiver.missing_vertices[0]
-            grown = Header(kind=Kind.MISSING, dst_id=vertex, count=len(asked))
-            receiver.take_missing(grown, now)
+            missing(receiver, now, len(asked))
 
     moments(receiver, 60, answer=now_and_then)
     gaps = np.diff(asked[-41:])
@@ -155,7 +143,7 @@ def test_who_is_slow_is_not_taken_for_lossy(receiver):
     moments(receiver, 10)
     for _ in range(10):
         for vertex in receiver.missing_vertices:
-            receiver.take_missing(Header(kind=Kind.MISSING, dst_id=vertex, count=0), 11.0)
+            missing(receiver, 11.0, 0, vertex)
     assert receiver._endpoint.round_trip.longest() == pytest.approx(1.0, abs=0.01)
 
 
@@ -172,51 +160,41 @@ def test_a_repeated_feature_is_a_sign_of_its_owner(receiver):
     """It shows that the worker which still owes others is alive."""
     fetch_everything(receiver, 7.0)
     owed = sorted(receiver._wanted)
-    header = Header(kind=Kind.FEATURE, src_id=owed[0], resend=True)
-    frame = memoryview(ADDRESSES.frame(header.pack(bytes(128))))
-    assert receiver.take_feature(header, frame, 17.0)
-    assert receiver.take_feature(header, frame, 30.0)
+    assert take_feature(receiver, owed[0], 17.0)
+    assert take_feature(receiver, owed[0], 30.0)
     for source in owed[1:]:
-        other = header._replace(src_id=source)
-        receiver.take_feature(other, memoryview(ADDRESSES.frame(other.pack(bytes(128)))), 31.0)
-    assert not receiver.take_feature(header, frame, 32.0)
+        take_feature(receiver, source, 31.0)
+    assert not take_feature(receiver, owed[0], 32.0)
 
 
 def test_who_has_waited_for_half_its_patience_fetches(receiver):
     """However long the block has taken: after the whole of it the worker gives up."""
     patience = receiver._endpoint.pace.patience
-    vertex = receiver.missing_vertices[0]
-    answer = Header(kind=Kind.MISSING, dst_id=vertex, count=1)
     began = 1.0 + 10 * patience
-    receiver.take_missing(answer, began)
-    receiver.take_missing(answer, began + 0.45 * patience)
-    assert not any(header.kind is Kind.FETCH for header in receiver._endpoint.link.sent)
-    receiver.take_missing(answer, began + 0.55 * patience)
-    assert any(header.kind is Kind.FETCH for header in receiver._endpoint.link.sent)
+    missing(receiver, began, 1)
+    missing(receiver, began + 0.45 * patience, 1)
+    assert not fetches(receiver)
+    missing(receiver, began + 0.55 * patience, 1)
+    assert fetches(receiver)
 
 
 def test_while_sums_grow_nothing_is_fetched(receiver):
     """One slot stands still, because its worker is slow: others show that it goes on."""
     still, grows, comes = receiver.missing_vertices[:3]
-    sent = receiver._endpoint.link.sent
-
-    def missing(vertex, count, now):
-        return receiver.take_missing(Header(kind=Kind.MISSING, dst_id=vertex, count=count), now)
-
-    missing(still, 1, 9.0)
-    missing(grows, 1, 9.0)
-    assert missing(grows, 2, 18.0)
-    missing(still, 1, 20.0)
-    assert not any(header.kind is Kind.FETCH for header in sent)
+    missing(receiver, 9.0, 1, still)
+    missing(receiver, 9.0, 1, grows)
+    assert missing(receiver, 18.0, 2, grows)
+    missing(receiver, 20.0, 1, still)
+    assert not fetches(receiver)
     place = receiver._schedule.receive_place[comes]
     count = receiver._schedule.receive_count[place]
     body = bytes(FRAGMENT_BYTES)
     header = Header(kind=Kind.SUM, dst_id=comes, count=count)
     receiver.take_sum(header, memoryview(ADDRESSES.frame(header.pack(body))), 27.0)
-    missing(still, 1, 30.0)
-    assert not any(header.kind is Kind.FETCH for header in sent)
-    missing(still, 1, 45.0)
-    assert any(header.kind is Kind.FETCH for header in sent)
+    missing(receiver, 30.0, 1, still)
+    assert not fetches(receiver)
+    missing(receiver, 45.0, 1, still)
+    assert fetches(receiver)
 
 
 def repeated_dones(answer):
@@ -236,12 +214,7 @@ def repeated_dones(answer):
 
     link.receive = receive
     endpoint = new_endpoint(0, SESSION, link, ADDRESSES, Pace(patience=10.0), clock=clock)
-    barrier = Barrier(
-        endpoint,
-        Inbox(endpoint, None, None),
-        workers=2,
-        plan_id=5,
-    )
+    barrier = Barrier(endpoint, Inbox(endpoint, None, None), workers=2, plan_id=5)
     with pytest.raises(ExchangeTimeoutError):
         barrier.close_block(PLACE, NEXT_ROUND)
     return endpoint.tally.barriers_repeated

@@ -12,9 +12,9 @@ from switchgnn.host.innetwork.responder import Notifier, features_per_sum
 from switchgnn.host.innetwork.schedule import block_schedules
 from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
-from switchgnn.host.wire.header import Header, Kind, unpack_header
+from switchgnn.host.wire.header import Header, Kind
 from switchgnn.planner import Direction, build_plan, load_graph
-from tests.host.addresses import ADDRESSES
+from tests.host.addresses import ADDRESSES, Recorder
 from tests.support.hand_clock import HandClock
 
 ROUND_TRIP = 0.01
@@ -194,16 +194,6 @@ def test_window_and_rate_stay_within_bounds(events, window):
         assert 0 <= congestion.allowance(0, now) <= window
 
 
-class _Wire:
-    name = "wire"
-
-    def __init__(self):
-        self.frames = []
-
-    def send(self, frame):
-        self.frames.append(bytes(frame))
-
-
 def notifier_at(clock, round_trip, wire, **pace):
     """A notifier of worker 3, which sends three features for two sums in block 2."""
     told = Pace(**pace, first_window=1_000)
@@ -213,29 +203,29 @@ def notifier_at(clock, round_trip, wire, **pace):
 
 
 def test_others_are_told_once_per_round_trip_how_many_came_marked(round_trip):
-    clock, wire = HandClock(5.0), _Wire()
+    clock, wire = HandClock(5.0), Recorder()
     notifier, endpoint = notifier_at(clock, round_trip, wire)
     for gap in (0.0, ROUND_TRIP / 2, ROUND_TRIP / 4, ROUND_TRIP):
         clock.seconds += gap
         notifier.notify(Header(kind=Kind.SUM, dst_id=9, block_id=2, fragment=1, round=7, ecn=True))
-    assert len(wire.frames) == endpoint.tally.notices == 2
-    first, second = (unpack_header(memoryview(frame)) for frame in wire.frames)
+    assert len(wire.sent) == endpoint.tally.notices == 2
+    first, second = wire.sent
     assert (first.count, second.count) == (1, 3)
     assert (first.kind, first.src_id) == (Kind.NOTICE, 3)
     assert (first.round, first.block_id, first.fragment) == (7, 2, 1)
 
 
 def test_only_data_packets_count(round_trip):
-    wire = _Wire()
+    wire = Recorder()
     notifier, _ = notifier_at(HandClock(5.0), round_trip, wire)
     for kind in (Kind.ACK, Kind.ADVANCE, Kind.NOTICE, Kind.MISSING):
         notifier.notify(Header(kind=kind, block_id=2, ecn=True))
-    assert wire.frames == []
+    assert wire.sent == []
 
 
 def test_a_notice_counts_as_marked_features(round_trip):
     """20 of the sums of all workers, for each of which this one sends one and a half."""
-    notifier, endpoint = notifier_at(HandClock(5.0), round_trip, _Wire(), window=120)
+    notifier, endpoint = notifier_at(HandClock(5.0), round_trip, Recorder(), window=120)
     notifier.take(Header(kind=Kind.NOTICE, block_id=2, count=20))
     endpoint.congestion.acknowledged(120)
     assert endpoint.congestion.window == 120 * (1 - 20 * 1.5 / 120 / 2) + SEGMENT
@@ -243,7 +233,7 @@ def test_a_notice_counts_as_marked_features(round_trip):
 
 @pytest.mark.parametrize("block", [0, 3, 65_535])
 def test_a_notice_of_a_block_that_there_is_not_changes_nothing(round_trip, block):
-    notifier, endpoint = notifier_at(HandClock(5.0), round_trip, _Wire(), window=120)
+    notifier, endpoint = notifier_at(HandClock(5.0), round_trip, Recorder(), window=120)
     notifier.take(Header(kind=Kind.NOTICE, block_id=block, count=65_535))
     endpoint.congestion.acknowledged(120)
     assert (endpoint.congestion.window, endpoint.congestion.cuts) == (120, 0)

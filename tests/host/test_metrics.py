@@ -10,7 +10,7 @@ import pytest
 
 from switchgnn.base.metrics import MetricKind
 from switchgnn.host.innetwork.endpoint import InNetworkTally
-from switchgnn.host.innetwork.exchange import Standing
+from switchgnn.host.innetwork.exchange import ExchangeStatus
 from switchgnn.host.metrics import (
     METRICS_EVENT,
     WorkerView,
@@ -29,7 +29,7 @@ class Exchange:
 
     def __init__(self):
         self.tally = InNetworkTally()
-        self.standing = Standing(0, 0, 16.0)
+        self.status = ExchangeStatus(0, 0, 16.0)
 
 
 def view_of(exchange):
@@ -50,7 +50,7 @@ def test_what_is_there_is_read_each_time():
     view = view_of(exchange)
     assert values(view)["switchgnn_worker_recalls_total",] == 0
     exchange.tally.recalls, exchange.tally.fetches = 7, 8
-    exchange.standing = Standing(2, 6, 12.5)
+    exchange.status = ExchangeStatus(2, 6, 12.5)
     found = values(view)
     assert found["switchgnn_worker_recalls_total",] == 7
     assert found["switchgnn_worker_fetches_total",] == 8
@@ -111,7 +111,7 @@ def test_the_parent_is_told_the_same_values():
     with telling_metrics(events, 0.001, view):
         wait_until(lambda: len(events.told) > 3, "some events")
         exchange.tally.recalls = 9
-        exchange.standing = Standing(2, 6, 12.5, True, 1.25)
+        exchange.status = ExchangeStatus(2, 6, 12.5, True, 1.25)
     assert {event for event, _ in events.told} == {METRICS_EVENT}
     # The first is told at once, and the last one when all is over.
     assert events.told[0][1]["values"]["recalls_total"] == 0

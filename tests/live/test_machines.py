@@ -11,7 +11,7 @@ import pytest
 from switchgnn.base.described import SwitchTarget
 from switchgnn.base.metrics import NoAnswerError, ask_metrics, serve_metrics
 from switchgnn.controller import Outcome, install
-from switchgnn.host.innetwork.exchange import Standing
+from switchgnn.host.innetwork.exchange import ExchangeStatus
 from switchgnn.host.metrics import WorkerView
 from switchgnn.host.wire.link import Traffic
 from switchgnn.live import machines
@@ -50,7 +50,7 @@ class Worker:
             yield
 
     def done(self, blocks, passed):
-        self.exchange.standing = Standing(blocks, blocks, 16.0)
+        self.exchange.status = ExchangeStatus(blocks, blocks, 16.0)
         self.bytes = passed
 
 

@@ -8,7 +8,7 @@ import pytest
 from switchgnn.commands.run.job import run_job
 from switchgnn.commands.run.report import RunOptions
 from switchgnn.host.direct import Framing, copy_schedules, partial_schedules
-from switchgnn.host.direct.kinds import copies, fewest_rows
+from switchgnn.host.direct.kinds import copies
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import Kind
 from switchgnn.lab.simulator import (
@@ -27,6 +27,7 @@ from switchgnn.planner.direction import Direction
 from switchgnn.planner.lanes import fragment_lanes
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.presets import Situation
+from switchgnn.planner.sending.between_hosts import fewest_rows
 from tests.host.direct.crew import Hub, exchange, on_hub, parts_of
 from tests.support.commands import nursery
 

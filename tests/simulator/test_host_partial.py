@@ -7,7 +7,7 @@ from math import ceil
 import numpy as np
 import pytest
 
-from switchgnn.host.direct.kinds import copies, fewest_rows, partial_schedules
+from switchgnn.host.direct.kinds import copies, partial_schedules
 from switchgnn.host.direct.schedule import count_rows
 from switchgnn.lab.simulator import compute_seconds, subject
 from switchgnn.lab.simulator.setup import rows_of_plan
@@ -15,6 +15,7 @@ from switchgnn.planner import build_plan, load_graph
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.plan.files import write_plan
+from switchgnn.planner.sending.between_hosts import fewest_rows
 from switchgnn.planner.strategies import PARTITION_STRATEGIES
 from tests.host.direct.crew import random_case
 from tests.host.direct.framings import sizes_of_frames

@@ -8,11 +8,7 @@ from contextlib import ExitStack
 import pytest
 
 from switchgnn.topologies import Backend, Target, socket_address, targets
-from switchgnn.topologies.targets import (
-    switch_child,
-    switch_command,
-    wait_until_serving,
-)
+from switchgnn.topologies.targets import switch_child, switch_command, wait_until_serving
 from tests.support.markers import needs_bmv2, needs_root
 from tests.support.networks import own_network
 

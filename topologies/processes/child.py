@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Protocol
 
 from switchgnn.base.full_disk import keep_room, writing
@@ -32,15 +31,15 @@ _MOST_LINES = 100
 
 
 def temporary_files_in(folder: Path) -> dict[str, str]:
-    """Return the variables that have a process put its temporary files into a folder.
+    """Return the variables that move a process's temporary files to a folder.
 
-    A process that is killed leaves them, and they go with a folder of the run's own.
+    A killed process leaves them, and they are removed with the run's folder.
     """
     return {"TMPDIR": str(folder.absolute())}
 
 
 def how_it_ended(code: int | None) -> str:
-    """Return how a process ended, for what comes behind its name."""
+    """Return how a process ended, as a predicate."""
     if code is None or code >= 0:
         return f"stopped with code {code}"
     memory = ", probably for lack of memory" if -code == signal.SIGKILL else ""
@@ -48,7 +47,7 @@ def how_it_ended(code: int | None) -> str:
 
 
 class Process(Protocol):
-    """What is needed of ``subprocess.Popen``; a forked process has as much."""
+    """The used part of ``subprocess.Popen``; also implemented for forked processes."""
 
     pid: int
 
@@ -74,15 +73,7 @@ class Process(Protocol):
 
 
 class Child:
-    """A process with a log file; start, wait until ready, stop. A context manager.
-
-    Args:
-        name: what messages call it.
-        command: program and arguments.
-        log: file for its standard error (and output, unless it is piped).
-        pipe: give the parent its standard input and output.
-        environment: variables to set.
-    """
+    """A process with a log file; start, wait until ready, stop. A context manager."""
 
     def __init__(
         self,
@@ -101,12 +92,7 @@ class Child:
         self._process: Process | None = None
 
     def start(self) -> None:
-        """Start the process unless it runs.
-
-        Raises:
-            FabricError: the program does not exist.
-            WriteError: there is no room for its log.
-        """
+        """Start the process unless it runs."""
         if self._process is not None:
             return
         with self._open_log() as log:
@@ -137,7 +123,7 @@ class Child:
                 _LOG.info("%s said: %s", self.name, line)
 
     def said(self) -> list[str]:
-        """Return the lines of its log that are not empty."""
+        """Return the non-empty lines of its log."""
         try:
             text = self.log.read_text(errors="replace")
         except OSError:
@@ -145,7 +131,7 @@ class Child:
         return [line for line in text.splitlines() if line.strip()]
 
     def _open_log(self) -> IO[str]:
-        """Open the log, so that its first words find room on a disk that fills up."""
+        """Open the log, with some room reserved in case the disk fills up."""
         with ExitStack() as stack, writing(self.log):
             log = stack.enter_context(self.log.open("w"))
             keep_room(log.fileno())
@@ -174,7 +160,7 @@ class Child:
         return self._process.poll() if self._process else None
 
     def wait(self, seconds: float) -> int | None:
-        """Return its exit code, or None if it still runs when the seconds are over."""
+        """Return its exit code, or None if it still runs after the seconds."""
         if self._process is None:
             return None
         try:
@@ -183,15 +169,7 @@ class Child:
             return None
 
     def wait_until(self, ready: Callable[[], bool], seconds: float) -> None:
-        """Poll until ``ready()``.
-
-        Args:
-            ready: tells whether the process is ready.
-            seconds: after which it must be.
-
-        Raises:
-            FabricError: it exited or was not ready in time; with the end of its log.
-        """
+        """Poll until ``ready()``, for at most that many seconds."""
         deadline = time.monotonic() + seconds
         while not ready():
             code = self.exit_code()
@@ -204,11 +182,7 @@ class Child:
             self.wait(_POLL_INTERVAL)
 
     def read_line(self) -> str:
-        """Return the line that it prints next; it must print no other before it is asked again.
-
-        Raises:
-            FabricError: it ended, or printed nothing in time; with the end of its log.
-        """
+        """Return the next line of its output; it must not print another one without a question."""
         if not select.select([self.stdout], [], [], _ANSWER_SECONDS)[0]:
             raise FabricError(
                 f"{self.name} has not answered for {_ANSWER_SECONDS:g} s: {self.last_words()}"
@@ -219,12 +193,12 @@ class Child:
         return line
 
     def last_words(self) -> str:
-        """Return the last line of its log, or say that there is none."""
+        """Return the last line of its log."""
         lines = self.said()
         return lines[-1] if lines else "it left no message."
 
     def stop(self) -> None:
-        """Ask it to end, and kill it when it does not; idempotent."""
+        """Terminate it, kill it if that does not help; idempotent."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -244,10 +218,5 @@ class Child:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()

@@ -20,7 +20,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import IO
 
 from switchgnn.base.full_disk import writing
@@ -31,7 +30,7 @@ from switchgnn.topologies.processes.nursery_program import serve_forked
 
 
 class _ForkedProcess(ABC):
-    """What ``Process`` asks for, by way of a look at the exit code."""
+    """Implements ``Process`` by polling the exit code."""
 
     stdin: IO[str] | None = None
     stdout: IO[str] | None = None
@@ -51,11 +50,7 @@ class _ForkedProcess(ABC):
         return self._code
 
     def wait(self, timeout: float | None = None) -> int:
-        """Return the exit code.
-
-        Raises:
-            subprocess.TimeoutExpired: it still runs.
-        """
+        """Return the exit code."""
         if self._code is None:
             self._code = self._look(timeout)
         if self._code is None:
@@ -72,26 +67,16 @@ class _ForkedProcess(ABC):
 
     def _send(self, number: signal.Signals) -> None:
         if self.poll() is None:
-            # It may just have ended; then its exit code is on the way.
+            # It may just have ended.
             with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
 
 class Forked(_ForkedProcess):
-    """A process that a nursery forked.
-
-    Args:
-        pid: its process id.
-        status: where the nursery writes its exit code.
-        stdin, stdout: our ends of its standard input and output, if they are piped.
-    """
+    """A process that a nursery forked."""
 
     def __init__(
-        self,
-        pid: int,
-        status: IO[str],
-        stdin: IO[str] | None = None,
-        stdout: IO[str] | None = None,
+        self, pid: int, status: IO[str], stdin: IO[str] | None = None, stdout: IO[str] | None = None
     ) -> None:
         super().__init__(pid)
         self.stdin, self.stdout = stdin, stdout
@@ -103,7 +88,7 @@ class Forked(_ForkedProcess):
             return None
         text = self._status.read()
         self._status.close()
-        # Without a word the nursery itself was killed, and its children with it.
+        # No text: the nursery itself was killed, and its children with it.
         return int(text) if text else -signal.SIGKILL
 
 
@@ -130,11 +115,9 @@ _NUMBER_BYTES = 32
 class Nursery:
     """A process that forks Python programs on request. A context manager.
 
-    Args:
-        preload: names of modules; the nursery is then a new process that imports them, while the
-            caller goes on. None: it is forked from this process, and has what this one has
-            imported; nothing may have started a thread or a parallel loop here before.
-        environment: variables that must be set before the import.
+    With `preload`, the names of modules, it is a new process that imports them while the caller
+    continues. Otherwise it is forked from this process with all its imports; this process must not
+    have started a thread or a parallel loop before.
     """
 
     def __init__(
@@ -145,11 +128,7 @@ class Nursery:
         self._running: _Running | None = None
 
     def start(self) -> None:
-        """Start the process unless it runs.
-
-        Raises:
-            WriteError: there is no room for its log.
-        """
+        """Start the process unless it runs."""
         if self._running is not None:
             return
         folder = Path(tempfile.gettempdir())
@@ -175,7 +154,7 @@ class Nursery:
         parent = os.getpid()
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
-        # Until the child has its own, a handler of ours would bring it back into our program.
+        # Until the child has its own, a signal handler of this process would resume this program.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         try:
             pid = os.fork()
@@ -196,21 +175,7 @@ class Nursery:
         namespace: Path | None = None,
         folder: Path | None = None,
     ) -> "ForkedChild":
-        """Return a child that does what the command does, not yet started.
-
-        Args:
-            name: what messages call it.
-            command: as ``python_program`` makes it, or ``sys.executable``, ``-m``, a module and its
-                arguments.
-            log: file for its standard error (and output, unless it is piped).
-            pipe: give the caller its standard input and output.
-            environment: variables to set.
-            namespace: a network namespace to enter, such as ``/proc/PID/ns/net``.
-            folder: where it works; None: where the nursery was started.
-
-        Returns:
-            The child; ``start`` forks it.
-        """
+        """Return a child that runs the command, not yet started; `folder`: where it runs."""
         return ForkedChild(
             self,
             name,
@@ -224,21 +189,11 @@ class Nursery:
 
     @staticmethod
     def forks(command: Sequence[str]) -> bool:
-        """Tell whether a nursery can do what this command does."""
+        """Return whether a nursery can run this command."""
         return module_of(command) is not None
 
     def fork(self, order: Mapping[str, object], files: Sequence[int]) -> int:
-        """Fork a child and return its process id.
-
-        Args:
-            order: a module and its arguments (``module``), variables (``environment``), and
-                where to work (``folder``) if it is not None.
-            files: its standard input, output and error, where its exit code is to be written,
-                and its network namespace if it has one of its own.
-
-        Raises:
-            FabricError: the nursery is gone, or could not import its modules.
-        """
+        """Fork a child and return its process id."""
         running = self._running
         if running is None:
             raise FabricError("The nursery has not been started, or was stopped.")
@@ -252,12 +207,12 @@ class Nursery:
         return int(answer)
 
     def stop(self) -> None:
-        """End the process, and with it every child that still runs; idempotent."""
+        """End the process, and with it all its children; idempotent."""
         running, self._running = self._running, None
         if running is None:
             return
         running.orders.close()
-        # It may still be importing; its children are told to die with it.
+        # It may still be importing; its children die with it.
         running.process.terminate()
         try:
             running.process.wait(_STOP_SECONDS)
@@ -270,18 +225,13 @@ class Nursery:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
 
 @dataclass(frozen=True)
 class _Running:
-    """A nursery's process, our end of its standard input, and what it writes."""
+    """A nursery's process, this end of its standard input, and its log."""
 
     process: Process
     orders: socket.socket
@@ -295,13 +245,7 @@ class _Running:
 
 
 class ForkedChild(Child):
-    """A child that a nursery forks.
-
-    Args:
-        nursery: what forks it.
-        name, command, log, pipe, environment, namespace, folder: as :meth:`Nursery.child`
-            takes them.
-    """
+    """A child of a nursery."""
 
     def __init__(
         self,
@@ -322,12 +266,7 @@ class ForkedChild(Child):
         self._folder = folder
 
     def start(self) -> None:
-        """Fork the process unless it runs.
-
-        Raises:
-            FabricError: the nursery is gone, or the namespace is.
-            WriteError: there is no room for its log.
-        """
+        """Fork the process unless it runs."""
         if self._process is not None:
             return
         order = {

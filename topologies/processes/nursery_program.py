@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """``python -m switchgnn.topologies.processes.nursery_program MODULE ...``: forks on request.
 
-Standard input is a socket. Each message is an order in JSON with file descriptors: standard
-input, output and error of the child, where its exit code is to be written, and its network
-namespace if it has one. The answer is its process id. The end of the socket ends the program, and
-its children with it. A child does what ``python -m`` does with its arguments.
+Standard input is a socket. Each message is an order in JSON with file descriptors: standard input,
+output and error of the child, the file for its exit code, and possibly its network namespace. The
+answer is its process id. The program ends with the socket, and its children with it. A child acts
+like ``python -m`` with its arguments.
 """
 
 import ctypes
@@ -35,14 +35,7 @@ def serve_forked(
     signals: Iterable[signal.Signals | int],
     environment: Mapping[str, str],
 ) -> NoReturn:
-    """Serve in a process that was just forked from its parent; never returns.
-
-    Args:
-        files: the socket of the orders, and the file for standard output and error.
-        parent: the process to end with.
-        signals: which ones to block; when this is called all are.
-        environment: variables to set.
-    """
+    """Serve in a process that was just forked; never returns."""
     try:
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
@@ -72,10 +65,10 @@ def main(modules: Sequence[str]) -> None:
 
 def serve() -> None:
     """Fork a child for every order until standard input ends."""
-    # What is there already is nobody's garbage: collecting it would copy its pages in every child.
+    # Exclude existing objects from collection, which would copy their pages in every child.
     gc.collect()
     gc.freeze()
-    # The parent decides when to stop; a child gets Ctrl-C back as any process has it.
+    # The parent decides when to stop; children restore Ctrl-C.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     woken, waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -106,7 +99,7 @@ def serve() -> None:
 
 
 def _report_ended(status_of: dict[int, int]) -> None:
-    """Write the exit code of every child that has ended to where it is awaited."""
+    """Write the exit code of each child that has ended to its file."""
     for pid in list(status_of):
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended:
@@ -114,13 +107,13 @@ def _report_ended(status_of: dict[int, int]) -> None:
             try:
                 os.write(file, str(os.waitstatus_to_exitcode(status)).encode())
             except BrokenPipeError:
-                pass  # Nobody asks any more.
+                pass  # The parent no longer asks.
             finally:
                 os.close(file)
 
 
 def _die_with(parent: int) -> ctypes.CDLL:
-    """Have the kernel end this process with its parent; return the C library."""
+    """Tie this process's life to its parent's; return the C library."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # It died before the last line.
@@ -149,7 +142,7 @@ def _become(order: dict[str, Any], files: list[int], parent: int) -> NoReturn:
         tempfile.tempdir = None  # What was imported may have looked at TMPDIR before.
         module, *arguments = order["module"]
         sys.argv = [module, *arguments]
-        # A child may itself fork a nursery, whose children do the same: nobody closes 0 to 2.
+        # A child may itself fork a nursery, whose children do the same: never close 0 to 2.
         sys.stdin, sys.stdout, sys.stderr = (
             os.fdopen(file, mode, closefd=False) for file, mode in enumerate("rww")
         )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.files import reason_to_distrust
-from switchgnn.host.direct.kinds import copies, fewest_rows
+from switchgnn.host.direct.kinds import copies
 from switchgnn.host.direct.schedule import EdgeChoice, PairRows, count_rows
 from switchgnn.host.wire.header import LANES
 from switchgnn.lab.simulator.errors import SimulatorError
@@ -60,6 +60,7 @@ from switchgnn.planner.plan.files import read_plan
 from switchgnn.planner.plan.manifest import STRAWMAN
 from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.presets import AUTO, Situation
+from switchgnn.planner.sending.between_hosts import fewest_rows
 from switchgnn.planner.strategies import PARTITION_STRATEGIES
 from switchgnn.profiles import PlanMemory
 

@@ -21,6 +21,7 @@ from tests.support.speed import pace_here, seconds_here
 
 JOIN_SECONDS = 60
 PATIENT = Pace(patience=20.0)
+BOTH = (Direction.FORWARD, Direction.BACKWARD)
 
 
 class Hub:
@@ -39,7 +40,7 @@ class Hub:
         self.sent.append(frame)
         frame = self.touch(frame)
         if frame is not None:
-            macs = [bytes.fromhex(each.mac.replace(":", "")) for each in self.stations]
+            macs = [mac_bytes(each) for each in self.stations]
             self.inboxes[macs.index(frame[:6])].put(frame)
 
     def kinds(self):
@@ -141,6 +142,21 @@ def exchange(transports, parts, calls, *, close=True):
             whole[part] = sums[index]
         results.append(whole)
     return results
+
+
+def check_round(transports, graph, assignment, features):
+    """Exchange one forward round, and check its sums."""
+    parts = parts_of(assignment, len(transports))
+    (sums,) = exchange(transports, parts, [(features, Direction.FORWARD, False)])
+    assert wrong(graph, assignment, features, sums) == 0
+
+
+def features_for(graph, width, seed=0):
+    return np.random.default_rng(seed).standard_normal((graph.vertices, width), dtype=np.float32)
+
+
+def mac_bytes(station):
+    return bytes.fromhex(station.mac.replace(":", ""))
 
 
 def parts_of(assignment, workers):

@@ -7,6 +7,8 @@ import zlib
 
 import numpy as np
 
+from tests.host.direct.crew import mac_bytes
+
 
 def sizes_of_frames(rows, width, mtu):
     """How long the frames of a pair are: the closed form of docs/transports.md."""
@@ -31,7 +33,7 @@ def payloads_of(rows, mtu):
 
 def features_of(hub, sender, receiver):
     """The FEATURE frames from one worker to another, each once, by their numbers."""
-    macs = [bytes.fromhex(each.mac.replace(":", "")) for each in hub.stations]
+    macs = [mac_bytes(each) for each in hub.stations]
     found = {}
     for frame in hub.sent:
         if frame[46] & 15 == 1 and frame[:12] == macs[receiver] + macs[sender]:

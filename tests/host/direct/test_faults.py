@@ -21,8 +21,12 @@ from switchgnn.host.wire.header import HEADER_AT, KIND_AT, Kind
 from switchgnn.planner import graph_from_edges
 from switchgnn.planner.direction import Direction
 from tests.host.direct.crew import (
+    BOTH,
     Hub,
+    check_round,
     exchange,
+    features_for,
+    mac_bytes,
     on_hub,
     parts_of,
     random_case,
@@ -34,11 +38,6 @@ from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
 
 HASTY = Pace(patience=0.5)
-BOTH = (Direction.FORWARD, Direction.BACKWARD)
-
-
-def features_for(graph, width, seed=0):
-    return np.random.default_rng(seed).standard_normal((graph.vertices, width), dtype=np.float32)
 
 
 @pytest.mark.parametrize("number", seeds(2))
@@ -93,8 +92,7 @@ def test_only_what_is_missing_is_sent_again():
     hub = Losing(3)
     transports = on_hub(copy_schedules(graph, assignment, 3), hub=hub)
     features = features_for(graph, 33)
-    (sums,) = exchange(transports, parts_of(assignment, 3), [(features, BOTH[0], False)])
-    assert wrong(graph, assignment, features, sums) == 0
+    check_round(transports, graph, assignment, features)
     resent = sum(each.tally.data_resent for each in transports)
     assert hub.lost <= resent <= 1.1 * hub.lost
 
@@ -195,8 +193,7 @@ def test_the_last_acknowledgement_may_be_lost(number):
     for turn in range(2):
         transports = on_hub(copy_schedules(graph, assignment, 3), hub=Hub(3, touch))
         features = features_for(graph, 3, turn)
-        (sums,) = exchange(transports, parts_of(assignment, 3), [(features, BOTH[0], False)])
-        assert wrong(graph, assignment, features, sums) == 0
+        check_round(transports, graph, assignment, features)
 
 
 class NothingAcknowledged:
@@ -206,7 +203,7 @@ class NothingAcknowledged:
         graph, assignment = random_case(20, 40, 2, 1, directed=False)
         self.done = threading.Event()
         hub = Hub(2, self._touch)
-        self._mute = bytes.fromhex(hub.stations[1].mac.replace(":", ""))
+        self._mute = mac_bytes(hub.stations[1])
         self.transports = on_hub(copy_schedules(graph, assignment, 2), hub=hub, pace=pace)
         self._features, self._parts = features_for(graph, 3), parts_of(assignment, 2)
 
@@ -275,11 +272,10 @@ def test_a_farewell_acknowledges_all_that_came_before():
         return None if lost else frame
 
     hub = Hub(2, touch)
-    mute = bytes.fromhex(hub.stations[1].mac.replace(":", ""))
+    mute = mac_bytes(hub.stations[1])
     transports = on_hub(copy_schedules(graph, assignment, 2), hub=hub, pace=Pace(patience=3.0))
     features = features_for(graph, 3)
-    (sums,) = exchange(transports, parts_of(assignment, 2), [(features, BOTH[0], False)])
-    assert wrong(graph, assignment, features, sums) == 0
+    check_round(transports, graph, assignment, features)
     assert any(drops)
 
 
@@ -324,8 +320,7 @@ def test_marks_slow_the_sender_down():
 
     transports = on_hub(copy_schedules(graph, assignment, 2), hub=Hub(2, touch))
     features = features_for(graph, 64)
-    (sums,) = exchange(transports, parts_of(assignment, 2), [(features, BOTH[0], False)])
-    assert wrong(graph, assignment, features, sums) == 0
+    check_round(transports, graph, assignment, features)
     for transport in transports:
         assert transport.tally.marked > 0
         assert transport.tally.slowed > 0

@@ -24,8 +24,10 @@ from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import KIND_AT, Header, Kind
 from switchgnn.planner.direction import Direction
 from tests.host.direct.crew import (
+    BOTH,
     Hub,
     exchange,
+    mac_bytes,
     on_hub,
     parts_of,
     random_case,
@@ -36,7 +38,6 @@ from tests.host.direct.crew import (
 from tests.host.direct.framings import check_frame, features_of, payloads_of, sizes_of_frames
 from tests.host.direct.streams import binned_on_hub
 
-BOTH = (Direction.FORWARD, Direction.BACKWARD)
 mtus = st.one_of(
     st.none(), st.integers(LEAST_MTU, 60), st.integers(LEAST_MTU, 300), st.just(1500), st.just(9000)
 )
@@ -133,8 +134,7 @@ def test_a_row_is_here_when_all_its_frames_are(mtu, width, pairs, seed):
 
 @pytest.mark.parametrize("mtu", [50, 190, 1500, LARGEST_MTU])
 @pytest.mark.parametrize(
-    "faults",
-    ["loss=0.1,duplicate=0.05,reorder=0.05,corrupt=0.01", "duplicate=0.3", "corrupt=0.1"],
+    "faults", ["loss=0.1,duplicate=0.05,reorder=0.05,corrupt=0.01", "duplicate=0.3", "corrupt=0.1"]
 )
 def test_every_sum_is_right(faults, mtu):
     graph, assignment = random_case(100, 500, 4, mtu, directed=True)
@@ -173,7 +173,7 @@ def _all_frames(framing):
             calls = [(features, way, False) for way in BOTH]
             exchange(transports, parts_of(assignment, 4), calls)
             for sender in stations(4):
-                mac = bytes.fromhex(sender.mac.replace(":", ""))
+                mac = mac_bytes(sender)
                 own = [f for f in hub.sent if f[KIND_AT] & 15 == Kind.FEATURE and f[6:12] == mac]
                 # A busy machine may ask for some again.
                 for frame in dict.fromkeys(own):

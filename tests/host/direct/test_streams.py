@@ -29,8 +29,10 @@ from switchgnn.host.wire.header import HEADER, HEADER_AT, KIND_AT, Kind
 from switchgnn.planner import graph_from_edges
 from switchgnn.planner.direction import Direction
 from tests.host.direct.crew import (
+    BOTH,
     Hub,
     exchange,
+    mac_bytes,
     on_hub,
     parts_of,
     random_case,
@@ -40,8 +42,6 @@ from tests.host.direct.crew import (
 from tests.host.direct.framings import sizes_of_frames
 from tests.host.direct.streams import binned_on_hub, stream_all
 from tests.support.speed import seconds_here
-
-BOTH = (Direction.FORWARD, Direction.BACKWARD)
 
 
 def calls_of(graph, width, turns):
@@ -72,10 +72,7 @@ def count_wrong(graph, assignment, calls, sums):
 
 
 @settings(
-    deadline=None,
-    derandomize=True,
-    max_examples=25,
-    suppress_health_check=[HealthCheck.too_slow],
+    deadline=None, derandomize=True, max_examples=25, suppress_health_check=[HealthCheck.too_slow]
 )
 @given(
     seed=st.integers(0, 10**6),
@@ -92,18 +89,7 @@ def count_wrong(graph, assignment, calls, sums):
     window=st.sampled_from([1, 16, 64]),
 )
 def test_any_bits_give_the_sums_of_the_whole_graph(
-    seed,
-    vertices,
-    degree,
-    workers,
-    bins,
-    width,
-    mtu,
-    directed,
-    faults,
-    background,
-    one_way,
-    window,
+    seed, vertices, degree, workers, bins, width, mtu, directed, faults, background, one_way, window
 ):
     graph, assignment = random_case(vertices, degree * vertices, workers, seed, directed=directed)
     if one_way:
@@ -172,7 +158,7 @@ def order_of(graph, assignment, worker):
 
 def numbers_on_the_wire(hub, since=0):
     """The numbers of the data frames from worker 0 to worker 1, as they left."""
-    macs = [bytes.fromhex(each.mac.replace(":", "")) for each in hub.stations]
+    macs = [mac_bytes(each) for each in hub.stations]
     return [
         HEADER.unpack_from(frame, HEADER_AT)[0]
         for frame in hub.sent[since:]

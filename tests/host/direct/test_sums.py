@@ -15,9 +15,12 @@ from switchgnn.host.wire.header import Kind
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
 from tests.host.direct.crew import (
+    BOTH,
     Hub,
+    check_round,
     exact_sums,
     exchange,
+    features_for,
     on_hub,
     parts_of,
     random_case,
@@ -29,11 +32,6 @@ METHODS = [
     pytest.param(copy_schedules, id="host"),
     pytest.param(partial_schedules, id="host-partial"),
 ]
-BOTH = (Direction.FORWARD, Direction.BACKWARD)
-
-
-def features_for(graph, width, seed=0):
-    return np.random.default_rng(seed).standard_normal((graph.vertices, width), dtype=np.float32)
 
 
 @pytest.mark.parametrize("make", METHODS)
@@ -86,9 +84,7 @@ def test_acknowledgements_are_few(make):
     graph, assignment = random_case(1500, 12000, 4, seed=4, directed=False)
     transports = on_hub(make(graph, assignment, 4), framing=Framing(None))
     exchange(
-        transports,
-        parts_of(assignment, 4),
-        [(features_for(graph, 33), Direction.FORWARD, False)],
+        transports, parts_of(assignment, 4), [(features_for(graph, 33), Direction.FORWARD, False)]
     )
     data = 188 * sum(each.tally.data_sent for each in transports)
     acks = 60 * sum(each.tally.acks_sent for each in transports)
@@ -102,8 +98,7 @@ def test_any_window_will_do(window):
     transports = on_hub(
         copy_schedules(graph, assignment, 3), pace=Pace(window=window, patience=20.0)
     )
-    (sums,) = exchange(transports, parts_of(assignment, 3), [(features, Direction.FORWARD, False)])
-    assert wrong(graph, assignment, features, sums) == 0
+    check_round(transports, graph, assignment, features)
 
 
 def test_an_empty_worker_and_no_boundary_at_all():
@@ -111,8 +106,7 @@ def test_an_empty_worker_and_no_boundary_at_all():
     features = features_for(graph, 5)
     for owner in (np.zeros_like(assignment), assignment):
         transports = on_hub(copy_schedules(graph, owner, 3))
-        (sums,) = exchange(transports, parts_of(owner, 3), [(features, Direction.FORWARD, False)])
-        assert wrong(graph, owner, features, sums) == 0
+        check_round(transports, graph, owner, features)
 
 
 def test_whoever_has_no_remote_neighbour_gets_zero():
@@ -151,8 +145,7 @@ def test_local_is_for_one_worker():
 
 
 @pytest.mark.parametrize(
-    "rows",
-    [np.ones((4, 3), np.float32), np.ones((5, 0), np.float32), np.ones((5, 3), np.float64)],
+    "rows", [np.ones((4, 3), np.float32), np.ones((5, 0), np.float32), np.ones((5, 3), np.float64)]
 )
 def test_other_shapes_and_types_are_refused(rows):
     with pytest.raises(FeatureError, match=r"float32|shape"):

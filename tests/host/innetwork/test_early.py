@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Features of a round that was foreseen do not wait for its opening, and are exact either way."""
 
-import threading
 import time
 
 import numpy as np
@@ -22,7 +21,7 @@ from tests.host.innetwork.test_exchange import (
     random_features,
 )
 from tests.support.seeds import seeds
-from tests.support.speed import seconds_here
+from tests.support.waiting import wait_until
 
 WORKERS, WIDTH = 4, 33
 
@@ -88,33 +87,10 @@ def test_a_round_that_was_foreseen_waits_at_one_barrier_less(graph):
 
 
 def slowly(team, features, late, until):
-    """Exchange with one worker that comes when ``until`` says so; return sums and results."""
-    results = {}
-
-    def work(worker):
-        rows = team.plan.workers[worker].vertices
-        try:
-            results[worker] = team.exchanges[worker].aggregate_fixed(features[rows])
-        except Exception as error:
-            team.errors[worker] = error
-
-    threads = [threading.Thread(target=work, args=(worker,)) for worker in range(WORKERS)]
-    for worker, thread in enumerate(threads):
-        if worker != late:
-            thread.start()
-    deadline = time.monotonic() + seconds_here(20)
-    while not until():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    threads[late].start()
-    for thread in threads:
-        thread.join(seconds_here(60))
-        assert not thread.is_alive()
+    """Exchange with one worker that waits for a condition first; return sums and results."""
+    sums = team.aggregate(features, first=lambda worker: worker == late and wait_until(until))
     assert not team.errors, team.errors
-    total = np.zeros(features.shape, dtype=np.int32)
-    for worker, result in results.items():
-        total[team.plan.workers[worker].vertices] = result.values
-    return total, results
+    return sums
 
 
 def test_features_do_not_wait_for_a_slow_worker(graph):

@@ -100,27 +100,35 @@ class Team:
         tallies = [asdict(exchange.tally) for exchange in self.exchanges]
         return {name: sum(tally[name] for tally in tallies) for name in tallies[0]}
 
-    def aggregate(self, features, *, absent=(), directions=None):
+    def run(self, work, absent=()):
+        """Call ``work`` in a thread for each worker; keep the errors and return the results."""
         results = {}
 
-        def work(worker):
-            rows = self.plan.workers[worker].vertices
-            direction = directions[worker] if directions else Direction.FORWARD
+        def guarded(worker):
             try:
-                results[worker] = self.exchanges[worker].aggregate_fixed(features[rows], direction)
+                results[worker] = work(worker)
             except Exception as error:
                 self.errors[worker] = error
 
-        threads = [
-            threading.Thread(target=work, args=(worker,))
-            for worker in range(len(self.exchanges))
-            if worker not in absent
-        ]
+        workers = [worker for worker in range(len(self.exchanges)) if worker not in absent]
+        threads = [threading.Thread(target=guarded, args=(worker,)) for worker in workers]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join(seconds_here(60))
             assert not thread.is_alive()
+        return results
+
+    def aggregate(self, features, *, absent=(), directions=None, first=lambda _: None):
+        """Exchange a round; each worker calls ``first`` before it."""
+
+        def work(worker):
+            first(worker)
+            rows = self.plan.workers[worker].vertices
+            direction = directions[worker] if directions else Direction.FORWARD
+            return self.exchanges[worker].aggregate_fixed(features[rows], direction)
+
+        results = self.run(work, absent)
         total = np.zeros(features.shape, dtype=np.int32)
         for worker, result in results.items():
             total[self.plan.workers[worker].vertices] = result.values
@@ -155,11 +163,8 @@ def test_sums_are_exact(graph, workers, send):
 @pytest.mark.parametrize("lanes", [8, 16, 32, 64, 128, 256])
 def test_frames_of_every_width_carry_rows_of_every_width(graph, lanes):
     team = Team(plan_of(graph, 3, lanes=lanes, slots=64))
-    for index, width in enumerate((1, 8, 9, 33, 64, 100, 300)):
-        features = random_features(graph, width, index)
-        total, results = team.aggregate(features)
-        assert not team.errors, team.errors
-        assert np.array_equal(total, expected(team.plan, graph, features, results[0]))
+    for width in (1, 8, 9, 33, 64, 100, 300):
+        check_rounds(team, graph, width, rounds=1)
 
 
 def test_a_row_of_more_fragments_than_a_header_counts_is_refused(graph):
@@ -202,9 +207,7 @@ def test_every_width_is_exact(graph, width, send):
 
 
 def test_aggregate_decodes_within_the_bound(graph):
-    plan = plan_of(graph, 1)
-    team = Team(plan)
-    features = random_features(graph, 3)
+    team, features = Team(plan_of(graph, 1)), random_features(graph, 3)
     assert np.array_equal(team.exchanges[0].aggregate(features), np.zeros_like(features))
 
 
@@ -232,12 +235,13 @@ def test_repeated_frames_change_nothing(graph):
     assert sum(exchange.tally.repeated + exchange.tally.late for exchange in team.exchanges) > 0
 
 
-def drop_first(kind, direction, how_many=1):
-    dropped = []
+def drop_first(kind, direction, how_many=1, workers=range(9), dropped=None):
+    dropped = [] if dropped is None else dropped
 
     def disturb(way, worker, frame):
         header = unpack_header(frame)
-        if header and way == direction and header.kind is kind and len(dropped) < how_many:
+        right = way == direction and worker in workers and header and header.kind is kind
+        if right and len(dropped) < how_many:
             dropped.append(frame)
             return []
         return [frame]
@@ -257,15 +261,7 @@ def test_lost_control_packets_are_repeated(graph, kind, direction, how_many):
 def test_sums_that_overtake_the_advance_are_kept(graph):
     """An `advance` that comes late must not cost the sums of the next block."""
     held = []
-
-    def disturb(way, worker, frame):
-        header = unpack_header(frame)
-        if way == "down" and worker == 0 and header.kind is Kind.ADVANCE and len(held) < 3:
-            held.append(frame)
-            return []
-        return [frame]
-
-    team = Team(plan_of(graph, 4), disturb=disturb)
+    team = Team(plan_of(graph, 4), disturb=drop_first(Kind.ADVANCE, "down", 3, {0}, held))
     check_rounds(team, graph, 64)
     assert len(held) == 3
 
@@ -507,24 +503,14 @@ def check_free_rounds(team, graph, rounds):
 
     def work(worker):
         rows = team.plan.workers[worker].vertices
-        try:
-            for _ in range(rounds):
-                assert not team.exchanges[worker].aggregate(features[rows]).any()
-        except Exception as error:
-            team.errors[worker] = error
+        return [team.exchanges[worker].aggregate(features[rows]).any() for _ in range(rounds)]
 
-    threads = [threading.Thread(target=work, args=(worker,)) for worker in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(seconds_here(60))
-        assert not thread.is_alive()
+    assert team.run(work) == {worker: [False] * rounds for worker in range(2)}
     assert not team.errors, team.errors
 
 
 def test_a_round_that_is_over_is_refused(graph):
-    plan = plan_of(graph, 2)
-    team = Team(plan, pace=QUICK)
+    team = Team(plan_of(graph, 2), pace=QUICK)
     check_rounds(team, graph, 4)
     for exchange in team.exchanges:
         exchange._round = 1

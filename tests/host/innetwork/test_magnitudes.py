@@ -8,13 +8,7 @@ from switchgnn.host.innetwork.errors import BarrierError, MagnitudeError
 from switchgnn.host.innetwork.exchange import plan_id
 from switchgnn.host.wire.header import BarrierBody, Header, Kind, unpack_header
 from tests.host.addresses import ADDRESSES, SESSION
-from tests.host.innetwork.test_exchange import (
-    QUICK,
-    Team,
-    check_rounds,
-    plan_of,
-    random_features,
-)
+from tests.host.innetwork.test_exchange import QUICK, Team, check_rounds, plan_of, random_features
 
 
 def test_a_magnitude_beside_which_all_others_vanish_is_refused(graph):

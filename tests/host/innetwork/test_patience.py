@@ -42,11 +42,7 @@ def graph():
 def test_a_block_may_take_longer_than_the_patience(graph):
     """The others wait in the barrier; the slow one gets on, a little at a time."""
     shares = []
-    team = SlowTeam(
-        plan_of(graph, 3, slots=512),
-        pace=BRIEF,
-        on_share=shares.append,
-    )
+    team = SlowTeam(plan_of(graph, 3, slots=512), pace=BRIEF, on_share=shares.append)
     began = time.monotonic()
     check_rounds(team, graph, 4, rounds=1)
     assert time.monotonic() - began > 2 * BRIEF.patience
@@ -121,10 +117,7 @@ def waiting(pulses, *, block, seconds, pace=PACE):
         passed = clock.seconds - 1000.0
         over = passed > seconds
         body = BarrierBody(
-            plan=5,
-            round=1,
-            workers=0b11 if over else 0b01,
-            pulses=None if over else pulses(passed),
+            plan=5, round=1, workers=0b11 if over else 0b01, pulses=None if over else pulses(passed)
         )
         kind = Kind.ADVANCE if over else Kind.WAITING
         header = Header(kind=kind, session=SESSION, round=1, block_id=block, fragment=0)

@@ -30,7 +30,7 @@ def test_the_last_round_of_a_session(graph):
     check_rounds(team, graph, 4, rounds=1)
     team.aggregate(random_features(graph, 4))
     assert {type(error) for error in team.errors.values()} == {RoundMismatchError}
-    assert "16,777,215 rounds, and they are over" in str(team.errors[0])
+    assert "All 16,777,215 rounds" in str(team.errors[0])
 
 
 @pytest.mark.parametrize(("before", "after"), [(1, 2), (255, 256), (300, 511)])

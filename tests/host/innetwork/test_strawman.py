@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import switchgnn.host.innetwork.strawman as strawman
 from switchgnn.host.innetwork.barrier import Barrier, Meeting
 from switchgnn.host.innetwork.endpoint import new_endpoint
 from switchgnn.host.innetwork.errors import PlanMismatchError
@@ -16,7 +15,7 @@ from switchgnn.host.wire.faults import Faults
 from switchgnn.host.wire.header import BODY_AT, Header, Kind, unpack_header
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph
-from tests.host.addresses import ADDRESSES, SESSION
+from tests.host.addresses import ADDRESSES, SESSION, Recorder
 from tests.host.innetwork.test_exchange import (
     STEADY,
     TURNS,
@@ -32,11 +31,6 @@ from tests.host.model_switch import undisturbed
 from tests.support.speed import pace_here
 
 SLOTS = (8, 9, 16, 64)
-
-
-@pytest.fixture(scope="module")
-def graph():
-    return load_graph("karate")
 
 
 def strawman_plan(graph, workers=3, slots=8, directions="forward"):
@@ -168,7 +162,7 @@ class EarlyInbox:
 def test_what_overtakes_the_advance_is_kept(kind, fragment):
     """The others have gone on; what comes for the next fragment comes only once."""
     inbox = EarlyInbox(Header(kind=kind, round=1, block_id=1, fragment=fragment))
-    endpoint = new_endpoint(0, SESSION, Wire(), ADDRESSES, pace_here(STEADY))
+    endpoint = new_endpoint(0, SESSION, Recorder(), ADDRESSES, pace_here(STEADY))
     barrier = Barrier(endpoint, inbox, workers=2, plan_id=1)
     meeting = Meeting(endpoint, 2, (1, 1, 0))
     barrier._take(meeting, inbox.receive(0.0))
@@ -176,12 +170,8 @@ def test_what_overtakes_the_advance_is_kept(kind, fragment):
     assert bool(inbox.kept) == (fragment == 1 and kind is not Kind.ACK)
 
 
-def twice(direction, worker, frame):
-    return [frame, frame]
-
-
 def test_everything_twice(graph):
-    team = PoolTeam(strawman_plan(graph), disturb=twice)
+    team = PoolTeam(strawman_plan(graph), disturb=lambda direction, worker, frame: [frame, frame])
     check_rounds(team, graph, 33)
     assert team.total()["repeated"] > 0
     assert team.total()["overflows"] == team.switch.overflowed
@@ -206,33 +196,16 @@ def test_a_switch_that_restarts(graph, at):
     check_rounds(team, graph, 33, rounds=1)
 
 
-class Wire:
-    """A link that keeps what is sent."""
-
-    name = "wire"
-
-    def __init__(self):
-        self.sent = []
-
-    def send(self, frame):
-        self.sent.append(unpack_header(frame))
-
-
 class Alone:
     """A receiver without an exchange, for the vertex with the most neighbours of worker 0."""
 
     def __init__(self, graph, receiver=PartReceiver):
         team = PoolTeam(strawman_plan(graph))
         self.schedule = team.exchanges[0]._schedules[0]
-        self.wire = Wire()
+        self.wire = Recorder()
         endpoint = new_endpoint(0, SESSION, self.wire, ADDRESSES, pace_here(STEADY))
         self.tally = endpoint.tally
-        self.receiver = receiver(
-            endpoint,
-            self.schedule,
-            place=(1, 1, 0),
-            began=0.0,
-        )
+        self.receiver = receiver(endpoint, self.schedule, place=(1, 1, 0), began=0.0)
         self.place = int(np.argmax(self.schedule.receive_count))
         self.vertex = int(self.schedule.receive_vertex[self.place])
         self.neighbours = self.schedule.neighbours_of(self.place)
@@ -243,10 +216,7 @@ class Alone:
         to = self.vertex if vertex is None else vertex
         header = Header(kind=kind, src_id=source, dst_id=to, count=count, round=1, block_id=1)
         frame = memoryview(bytes(BODY_AT) + bytes_of(np.full(32, value)))
-        take = {
-            Kind.SUM: self.receiver.take_sum,
-            Kind.FEATURE: self.receiver.take_overflow,
-        }[kind]
+        take = {Kind.SUM: self.receiver.take_sum, Kind.FEATURE: self.receiver.take_feature}[kind]
         return take(header, frame, 1.0)
 
     @property
@@ -336,13 +306,13 @@ def test_plans_are_not_confused(graph):
 class CountsTwice(PartReceiver):
     """Adds an overflowed feature as often as it comes."""
 
-    def take_overflow(self, header, frame, now):
+    def take_feature(self, header, frame, now):
         place = self._schedule.receive_place[header.dst_id]
         if header.src_id in self._overflowed.get(place, ()):
-            part, more = self._parts[place], strawman._lanes(header, frame)
+            part, more = self._parts[place], self._lanes_of(frame)
             self._parts[place] = replace(part, lanes=part.lanes + more)
             return True
-        return super().take_overflow(header, frame, now)
+        return super().take_feature(header, frame, now)
 
 
 @pytest.mark.parametrize(("receiver", "total"), [(PartReceiver, 111), (CountsTwice, 112)])

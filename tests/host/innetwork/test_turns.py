@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workers agree on what comes next before a feature is sent, and nothing comes out of turn."""
 
-import threading
-
 import pytest
 
 from switchgnn.host.innetwork.errors import (
@@ -22,7 +20,6 @@ from tests.host.innetwork.test_exchange import (
     plan_of,
     random_features,
 )
-from tests.support.speed import seconds_here
 
 
 def told(errors):
@@ -45,23 +42,11 @@ def test_workers_in_different_directions_are_told():
 def test_workers_with_features_of_different_widths_are_told(graph, rounds):
     team = Team(plan_of(graph, 2), pace=QUICK)
     check_rounds(team, graph, 4, rounds=rounds)
-    threads = [
-        threading.Thread(target=aggregate, args=(team, worker, random_features(graph, width)))
-        for worker, width in enumerate((32, 33))
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(seconds_here(60))
+    features = [random_features(graph, width) for width in (32, 33)]
+    parts = team.plan.workers
+    team.run(lambda w: team.exchanges[w].aggregate(features[w][parts[w].vertices]))
     worker, sentence = told(team.errors)
-    assert f"behind block 1, fragment 0, worker {1 - worker} goes on" in sentence
-
-
-def aggregate(team, worker, features):
-    try:
-        team.exchanges[worker].aggregate(features[team.plan.workers[worker].vertices])
-    except Exception as error:
-        team.errors[worker] = error
+    assert f"block 1, fragment 0, worker {1 - worker} goes on" in sentence
 
 
 def test_a_worker_that_leaves_rounds_out_is_refused(graph):
@@ -70,7 +55,7 @@ def test_a_worker_that_leaves_rounds_out_is_refused(graph):
     team.exchanges[1]._round = 9
     team.aggregate(random_features(graph, 4))
     assert isinstance(team.errors[1], RoundMismatchError)
-    assert "the switch, which stands in round 2: workers that" in str(team.errors[1])
+    assert "the switch, which is in round 2: workers that" in str(team.errors[1])
     assert "--new-session" in str(team.errors[1])
 
 

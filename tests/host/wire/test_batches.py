@@ -14,7 +14,8 @@ from switchgnn.host.direct.outbox import Departures
 from switchgnn.host.wire import link
 from switchgnn.host.wire.batches import FrameRows
 from switchgnn.host.wire.faults import Faults, FaultyLink
-from switchgnn.host.wire.link import SocketLink, UdpLink
+from switchgnn.host.wire.link import SocketLink, UdpLink, open_link
+from switchgnn.topologies.free_ports import free_udp_addresses
 from tests.support.speed import seconds_here
 
 SIZE = 188
@@ -22,23 +23,13 @@ _UDP_SEGMENT = 103
 SECONDS = seconds_here(5.0)
 
 
-def free_ports(count):
-    sockets = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(count)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
-
-
 @pytest.fixture(params=["native", "plain"])
 def links(request, monkeypatch):
     """Two links; plain ones take one frame out of each message, which the kernel has cut."""
     if request.param == "plain":
         monkeypatch.setattr(link, "native_frames", lambda: None)
-    here, there = (("127.0.0.1", port) for port in free_ports(2))
-    with UdpLink(here, there) as a, UdpLink(there, here) as b:
+    here, there = free_udp_addresses(2)
+    with open_link(f"udp:{here}:{there}") as a, open_link(f"udp:{there}:{here}") as b:
         yield a, b
 
 
@@ -159,8 +150,8 @@ def test_a_kernel_that_does_not_cut(links, monkeypatch, number):
 @pytest.mark.parametrize("cut", [True, False])
 def test_nobody_listens(cut):
     """What is lost is asked for again later; nothing hangs, and nothing is raised."""
-    here, there = (("127.0.0.1", port) for port in free_ports(2))
-    with UdpLink(here, there) as alone:
+    here, there = free_udp_addresses(2)
+    with open_link(f"udp:{here}:{there}") as alone:
         alone._cuts = cut
         for _ in range(3):
             alone.send_rows(FrameRows(some_rows(100)), 0, 100)
@@ -186,8 +177,7 @@ def test_batches_of_a_link_with_faults(links):
     faulty = FaultyLink(b, Faults.parse("down.duplicate=0.5,seed=1"), 0)
     frames = some_rows(50)
     a.send_rows(FrameRows(frames), 0, 50)
-    batch = faulty.receive_batch(SECONDS)
-    got = [bytes(batch.frame(place)) for place in range(batch.first, batch.count)]
+    got = received(faulty, 1)
     while (batch := faulty.receive_batch(0.0)) is not None:
         got += [bytes(batch.frame(place)) for place in range(batch.first, batch.count)]
     assert list(dict.fromkeys(got)) == [bytes(row) for row in frames]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from switchgnn.host.errors import LinkError
 from switchgnn.host.wire.batches import FrameRows
 from switchgnn.host.wire.link import LimitedUdpLink, TokenBucket, UdpLink, open_link
+from switchgnn.topologies.free_ports import free_udp_addresses
 from tests.support.speed import seconds_here
 
 RATE, BURST = 1000.0, 300
@@ -84,10 +85,7 @@ def switch():
 
 
 def description(switch, *bandwidth):
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as spare:
-        spare.bind(("127.0.0.1", 0))
-        port = spare.getsockname()[1]
-    fields = "udp", "127.0.0.1", port, "127.0.0.1", switch.getsockname()[1], *bandwidth
+    fields = "udp", *free_udp_addresses(1), "127.0.0.1", switch.getsockname()[1], *bandwidth
     return ":".join(map(str, fields))
 
 

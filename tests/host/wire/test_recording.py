@@ -18,12 +18,7 @@ from switchgnn.capture.files import CaptureFiles
 from switchgnn.host.wire.batches import FrameRows, new_batch
 from switchgnn.host.wire.faults import Faults, FaultyLink, open_worker_link
 from switchgnn.host.wire.link import Link, Traffic, UdpLink, open_link
-from switchgnn.host.wire.recording import (
-    EMPTY_BYTES,
-    Recording,
-    RecordingLink,
-    begin_recording,
-)
+from switchgnn.host.wire.recording import EMPTY_BYTES, Recording, RecordingLink, begin_recording
 from switchgnn.topologies.free_ports import free_udp_addresses
 
 

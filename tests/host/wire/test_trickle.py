@@ -6,9 +6,9 @@ import socket
 
 import pytest
 
-from switchgnn.host.wire import trickle
+from switchgnn.host.wire import batches
+from switchgnn.host.wire.batches import Trickle
 from switchgnn.host.wire.link import SocketLink
-from switchgnn.host.wire.trickle import Trickle
 
 SPACING = 50e-6
 # The pause gathers this many frames, but lasts for a millisecond at most.
@@ -80,7 +80,7 @@ class Time:
 def trickling(monkeypatch):
     """A link on which frames have trickled in, the socket at its other end, and the time."""
     time = Time()
-    monkeypatch.setattr(trickle, "time", time)
+    monkeypatch.setattr(batches, "time", time)
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with SocketLink(ours, "test") as here, theirs:
         for _ in range(3):

@@ -32,10 +32,7 @@ class Owners:
         if header.kind is Kind.FETCH:
             self.fetches.append(header.src_id)
             answer = Header(
-                kind=Kind.FEATURE,
-                src_id=header.src_id,
-                resend=True,
-                fragment=header.fragment,
+                kind=Kind.FEATURE, src_id=header.src_id, resend=True, fragment=header.fragment
             )
             body = feature(header.src_id, self._fragment).astype(">i4").tobytes()
             self.answers.append((answer, memoryview(ADDRESSES.frame(answer.pack(body)))))

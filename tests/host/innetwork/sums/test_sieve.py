@@ -137,10 +137,7 @@ def sums(schedule):
         ]
     )
     return st.builds(
-        frame,
-        st.integers(0, awaited - 1),
-        changes,
-        st.one_of(st.just({}), st.just({}), flags),
+        frame, st.integers(0, awaited - 1), changes, st.one_of(st.just({}), st.just({}), flags)
     )
 
 
@@ -213,12 +210,7 @@ def test_what_is_plainly_right_is_taken(schedule):
         )
         batch.put(ADDRESSES.frame(header.pack(int(vertex).to_bytes(4, "big") * 32)))
     ack = Header(
-        Kind.ACK,
-        count=GROUP,
-        session=SESSION,
-        round=PLACE[0],
-        block_id=PLACE[1],
-        fragment=PLACE[2],
+        Kind.ACK, count=GROUP, session=SESSION, round=PLACE[0], block_id=PLACE[1], fragment=PLACE[2]
     )
     batch.put(ADDRESSES.frame(ack.pack(b"")))
     sifted = sieve.sift(batch)
