@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which device a worker computes on."""
+"""The device that a worker computes on."""
 
 import os
 from enum import Enum
@@ -19,25 +19,17 @@ class DeviceName(str, Enum):
 
 
 def check_device(name: DeviceName) -> None:
-    """Refuse a device that this machine does not have.
-
-    Raises:
-        TrainingError: PyTorch cannot use it.
-    """
+    """Refuse a device that this machine does not have."""
     if name is DeviceName.CUDA and not torch.cuda.is_available():
         raise TrainingError(
             "There is no GPU here that PyTorch can use: leave --device out, or install a driver "
             "and a PyTorch with CUDA; `python -c 'import torch; print(torch.cuda.is_available())'` "
-            "must say True."
+            "must print True."
         )
 
 
 def own_device(name: DeviceName) -> torch.device:
-    """Return the device of this worker; those of one machine take its GPUs in turn.
-
-    Raises:
-        TrainingError: PyTorch cannot use it.
-    """
+    """Return the device of this worker; workers of one machine take its GPUs in turn."""
     check_device(name)
     if name is DeviceName.CPU:
         return torch.device("cpu")
@@ -45,5 +37,5 @@ def own_device(name: DeviceName) -> torch.device:
 
 
 def device_of(model: nn.Module) -> torch.device:
-    """Return where a model's weights are; without any it is on the CPU."""
+    """Return the device of a model's weights, or the CPU if it has none."""
     return next((each.device for each in model.parameters()), torch.device("cpu"))

@@ -230,16 +230,7 @@ def normalize_rows(features: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def check_features(features: NDArray[np.float32], name: str, vertices: int) -> None:
-    """Check that features are float32[vertices, F] of finite numbers.
-
-    Args:
-        features: the array to check.
-        name: the name of the data set, for messages.
-        vertices: the number of vertices.
-
-    Raises:
-        DatasetError: they are not.
-    """
+    """Check that features are float32[vertices, F] of finite numbers."""
     if features.ndim != 2 or features.dtype != np.float32 or features.shape[1] == 0:
         raise DatasetError(f"data set {name} needs features of float32[V, F], with F at least 1")
     if len(features) != vertices:
@@ -325,11 +316,7 @@ _KINDS: Mapping[str, ArrayKind] = {
 
 
 def write_dataset(data: Dataset, path: Path) -> None:
-    """Write a data set; a reader sees either the whole file or nothing of it.
-
-    Raises:
-        DatasetError: the file cannot be written.
-    """
+    """Write a data set; a reader sees either the whole file or nothing of it."""
     arrays: dict[str, Any] = {
         "name": np.array(data.name),
         "indptr": data.graph.indptr,
@@ -346,11 +333,7 @@ def write_dataset(data: Dataset, path: Path) -> None:
 
 
 def read_dataset(path: Path) -> Dataset:
-    """Read what write_dataset wrote; nothing in the file is ever unpickled.
-
-    Raises:
-        DatasetError: the file is unreadable or damaged.
-    """
+    """Read what write_dataset wrote; nothing in the file is ever unpickled."""
     try:
         arrays = read_npz(path, _KINDS, remedy="delete it")
     except ArraysError as error:
