@@ -1,14 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The device that a worker computes on."""
+"""The device that a worker computes on. Help texts import this module, so PyTorch comes late."""
 
 import os
 from enum import Enum
-
-import torch
-from torch import nn
+from typing import TYPE_CHECKING
 
 from switchgnn.training.errors import TrainingError
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
 
 
 class DeviceName(str, Enum):
@@ -20,6 +22,8 @@ class DeviceName(str, Enum):
 
 def check_device(name: DeviceName) -> None:
     """Refuse a device that this machine does not have."""
+    import torch  # noqa: PLC0415
+
     if name is DeviceName.CUDA and not torch.cuda.is_available():
         raise TrainingError(
             "There is no GPU here that PyTorch can use: leave --device out, or install a driver "
@@ -28,14 +32,18 @@ def check_device(name: DeviceName) -> None:
         )
 
 
-def own_device(name: DeviceName) -> torch.device:
+def own_device(name: DeviceName) -> "torch.device":
     """Return the device of this worker; workers of one machine take its GPUs in turn."""
+    import torch  # noqa: PLC0415
+
     check_device(name)
     if name is DeviceName.CPU:
         return torch.device("cpu")
     return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")) % torch.cuda.device_count())
 
 
-def device_of(model: nn.Module) -> torch.device:
+def device_of(model: "nn.Module") -> "torch.device":
     """Return the device of a model's weights, or the CPU if it has none."""
+    import torch  # noqa: PLC0415
+
     return next((each.device for each in model.parameters()), torch.device("cpu"))

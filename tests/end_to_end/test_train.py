@@ -186,7 +186,7 @@ def test_another_number_of_workers_goes_on_as_if_never_interrupted(tmp_path):
         (("--data", "cora", "--root", "/nonexistent"), "cora"),
         (("--faults", "loss=2"), "loss"),
         (("--model", "gat"), "there is no model gat"),
-        (("--model", "/nonexistent.py:net"), "there is no /nonexistent.py"),
+        (("--model", "/nonexistent.py:net"), "/nonexistent.py does not exist"),
     ],
 )
 def test_what_cannot_be_done_is_said(arguments, words):

@@ -131,7 +131,7 @@ def test_each_join_has_a_session_of_its_own_in_which_workers_agree(tmp_path, kar
     # Where worker 0 reaches no switch, it says so, and the other one does not wait for a session.
     refusals = re.findall(r"refused: (.*)\n", output)
     assert len(refusals) == 2
-    assert "Worker 0 could not open a session on the switches; it says why." in refusals
+    assert "Worker 0 could not open a session on the switches; see its own error." in refusals
     assert any("/far" in line for line in refusals)
 
 

@@ -71,9 +71,10 @@ def test_an_unknown_name_is_answered_with_the_known_ones():
     assert "digits" in one_sentence(error)
 
 
-def test_import_and_bundled_data_sets_need_no_torch():
+def test_options_and_bundled_data_sets_need_no_torch():
     code = (
         "import sys\n"
+        "import switchgnn.training.asked\n"
         "from switchgnn.training import load_dataset\n"
         "heavy = ('torch', 'torch_geometric', 'ogb', 'pandas')\n"
         "load_dataset('digits'), load_dataset('karate')\n"
