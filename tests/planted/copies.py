@@ -12,7 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.planted.planting import ROOT
+
 # By it the processes are found that a run of a copy has left behind.
 _MARK = "SWITCHGNN_PLANTED"
 # A test may also be noticed by what it leaves behind.
