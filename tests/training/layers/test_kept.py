@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sums of inputs that do not change are exchanged once, and are those of every pass."""
 
-import threading
-
 import numpy as np
 import pytest
 
@@ -19,26 +17,22 @@ from switchgnn.training.layers.models import (  # noqa: E402
 )
 from switchgnn.training.partition import partition_dataset  # noqa: E402
 from switchgnn.training.sums import RemoteSum  # noqa: E402
-from tests.support.speed import seconds_here  # noqa: E402
-from tests.training.gathering import Gathering  # noqa: E402
+from tests.training.gathering import Gathering, in_threads  # noqa: E402
 from tests.training.layers.test_layers import WIDE, make_data, whole_edges  # noqa: E402
 
 THERE, BACK = Direction.FORWARD, Direction.BACKWARD
 
 
 def passes_on_two(make, inputs, *, precompute=True, evaluate=()):
-    """Outputs of each pass, gradients of the last one, calls of a transport, and kept passes.
+    """Check four passes, those in `evaluate` without gradients, and the last one's gradients.
 
-    Args:
-        make: the layer.
-        inputs: called with a part's features and the number of the pass.
-        precompute: as for `distribute`.
-        evaluate: the numbers of the passes without gradients.
+    Return the exchanges of a worker, and how many passes used kept sums. `inputs` is called with a
+    part's features and the number of the pass.
     """
     data = make_data(3, directed=True)
     assignment = np.arange(data.vertices) % 2
     gathering = Gathering(data.graph, assignment)
-    ends = [gathering.transport(worker) for worker in range(2)]
+    ends, parts = gathering.transports, list(partition_dataset(data, assignment))
     torch.manual_seed(0)
     alone = make()
     passes = range(4)
@@ -51,14 +45,12 @@ def passes_on_two(make, inputs, *, precompute=True, evaluate=()):
         expected[-1].square().sum().backward()
     gradients = [each.grad for each in alone.parameters()]
     found = [torch.empty_like(each) for each in expected]
-    summed = [torch.zeros_like(each) for each in gradients]
-    kept, lock = [], threading.Lock()
 
-    def work(part):
-        layer = make()
+    def work(worker):
+        layer, part = make(), parts[worker]
         layer.load_state_dict(alone.state_dict())
         own = torch.from_numpy(part.features.copy())
-        with RemoteSum(ends[part.worker]) as remote:
+        with RemoteSum(ends[worker]) as remote:
             distribute(layer, part, remote, precompute=precompute)
             for number in passes:
                 layer.zero_grad()
@@ -67,20 +59,11 @@ def passes_on_two(make, inputs, *, precompute=True, evaluate=()):
                 found[number][part.vertices] = outputs.detach()
                 if number not in evaluate:
                     outputs.square().sum().backward()
-        with lock:
-            kept.append(remote.ledger.kept)
-            for total, parameter in zip(summed, layer.parameters(), strict=True):
-                total.add_(parameter.grad)
+        return remote.ledger.kept, [each.grad for each in layer.parameters()]
 
-    threads = [
-        threading.Thread(target=work, args=[part], daemon=True)
-        for part in partition_dataset(data, assignment)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(seconds_here(60))
+    kept, grads = zip(*in_threads(work, 2, gathering.barrier), strict=True)
     assert len(set(kept)) == 1
+    summed = [sum(each) for each in zip(*grads, strict=True)]
     for one, other in zip((*expected, *gradients), (*found, *summed), strict=True):
         assert torch.allclose(one, other, rtol=1e-4, atol=1e-4)
     return ends[0].calls, kept[0]
