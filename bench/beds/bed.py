@@ -22,7 +22,7 @@ from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.messages import default_update
 from switchgnn.controller.p4runtime.state import empty_state
 from switchgnn.host.wire.addresses import Addresses
-from switchgnn.p4src import Program
+from switchgnn.p4src import Program, load_program
 from switchgnn.planner import Graph, Plan, SwitchPart, write_plan
 from switchgnn.topologies import Backend, Star, Target, socket_address
 from switchgnn.topologies.loopback_fabric import LoopbackFabric
@@ -44,16 +44,14 @@ class Served:
     program: Program
     graph: Graph | None = None
 
+    @classmethod
+    def whole(cls, plan: Plan) -> "Served":
+        """Serve all of a plan with the product's program."""
+        return cls(plan, plan.switch, load_program())
+
 
 class Bed:
-    """A running star with a plan in its switch. Use it as a context manager.
-
-    Args:
-        target: the switch.
-        served: the plan.
-        backend: which code the embedded switch runs; None: the one it would choose.
-        loopback: its links are sockets of the loopback interface, not veth pairs.
-    """
+    """A running star with a plan in its switch. Use it as a context manager."""
 
     def __init__(
         self,

@@ -28,11 +28,7 @@ _RATIO = 1.0
 _WIDTHS = (16, 64, 256)
 # Bytes do not vary, except for what is sent again.
 _BYTE_EPOCHS = 3
-
-
-def missing() -> str | None:
-    """Return what the machine lacks for this figure."""
-    return lacks_training()
+missing = lacks_training
 
 
 def run(settings: Settings) -> Iterator[Line]:

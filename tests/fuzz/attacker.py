@@ -16,16 +16,7 @@ VOLLEY = 16
 
 
 class Attacker(threading.Thread):
-    """A thread behind a port of its own. Waits for an echo after each volley.
-
-    Args:
-        link: to its port.
-        ears: where its echoes arrive.
-        mac: its own address, which the switch forwards to its port.
-        shots: what it fires.
-        session: in which it is.
-        round_number: tells which round is being exchanged.
-    """
+    """A thread behind a port of its own. Waits for an echo after each volley."""
 
     def __init__(
         self,

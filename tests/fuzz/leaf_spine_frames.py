@@ -13,14 +13,7 @@ _LEVEL_BITS = 0b1110
 
 
 class LeafSpineGenerator(Generator):
-    """Draws the shots of a generator, and those that only make sense between switches.
-
-    Args:
-        world: the plan that is attacked.
-        seed: all draws follow from it.
-        partial_sums: block, Src_id and Count of what leaves send up.
-        workers: their number.
-    """
+    """Draws the shots of a generator, and those that only make sense between switches."""
 
     def __init__(
         self,

@@ -24,16 +24,7 @@ BRIEF = Pace(patience=1.5)
 
 
 class Team:
-    """All workers of a plan; one round at a time.
-
-    Args:
-        world: the plan.
-        links: one per worker.
-        addresses: of each worker.
-        session: the number of the install.
-        pace: bounds on sending and waiting.
-        on_block: called with (worker, round, block, fragment) after each barrier.
-    """
+    """All workers of a plan; one round at a time."""
 
     def __init__(
         self,

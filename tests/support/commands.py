@@ -39,9 +39,6 @@ def switchgnn(*arguments, seconds=100, scratch=None, folder=None, disk=None):
 
     It has so many seconds on an idle machine. `disk` is the limit of a disk that `scratch` becomes:
     see tests/support/small_disk.py.
-
-    Returns:
-        Its exit code, output and error as subprocess.CompletedProcess.
     """
     on_disk = () if disk is None else ("tests.support.small_disk", str(scratch), disk)
     words = [sys.executable, "-m", *on_disk, "switchgnn.commands", *map(str, arguments)]

@@ -44,13 +44,7 @@ def offered(files: Iterable[Path]) -> frozenset[str]:
 
 
 def incomplete(file: Path, errors: frozenset[str], public: frozenset[str]) -> list[str]:
-    """Return what the docstrings of public functions and classes of a file leave out.
-
-    Args:
-        file: Python source.
-        errors: names of errors that a docstring must mention.
-        public: names of the functions and classes that are public.
-    """
+    """Return what the docstrings of public functions and classes of a file leave out."""
     found = []
     for name, node in _public(_parse(file)):
         if name.partition(".")[0] not in public:

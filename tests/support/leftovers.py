@@ -30,11 +30,7 @@ _OF_PYTEST = "PYTEST_DEBUG_TEMPROOT"
 
 
 class Watch:
-    """All that this process of tests has made, and whose it is.
-
-    Args:
-        folder: for temporary files; nobody else uses it.
-    """
+    """All that this process of tests has made, and whose it is."""
 
     def __init__(self, folder):
         self._processes = Processes()

@@ -85,21 +85,13 @@ def covering(*axes):
 
     `make test` has those in which every pair of values of two axes occurs: a mistake that needs
     two parameters to show has nowhere to hide, and one that needs three waits for test-all.
-
-    Args:
-        axes: the values of each parameter; a value may be a pytest.param with marks and an id.
     """
     chosen = _pairs_covered([len(axis) for axis in axes])
     return _product(axes, chosen)
 
 
 def some_of(keep, *axes):
-    """The product of some axes as parameters; those that `keep` refuses are for test-all alone.
-
-    Args:
-        keep: called with the places of the values in their axes, from 0.
-        axes: the values of each parameter; a value may be a pytest.param with marks and an id.
-    """
+    """The product of some axes as parameters; those that `keep` refuses are for test-all alone."""
     every = itertools.product(*(range(len(axis)) for axis in axes))
     return _product(axes, {places for places in every if keep(*places)})
 

@@ -73,9 +73,6 @@ class Family:
     """The descendants of a process; cheap to ask for again and again.
 
     A stranger is looked at once: nobody becomes a descendant later.
-
-    Args:
-        pid: of the process.
     """
 
     def __init__(self, pid):

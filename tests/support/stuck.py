@@ -15,12 +15,7 @@ _LAST_CHARACTERS = 4000
 
 
 def output_of(process, log):
-    """What it has printed; where it does not end in time, its threads and the end of its log.
-
-    Args:
-        process: started with STACKS_ON_ABORT, and its standard output as a pipe.
-        log: the file that its standard error goes to.
-    """
+    """What it has printed; where it does not end in time, its threads and the end of its log."""
     try:
         return process.communicate(timeout=seconds_here())[0]
     except subprocess.TimeoutExpired:
