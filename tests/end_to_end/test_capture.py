@@ -41,7 +41,6 @@ def plan(tmp_path_factory):
 
 
 def first_features(party):
-    """Those that a worker has sent, each once."""
     sent = party["sent"]
     return sent.get("feature", 0) - sent.get("again", 0) - sent.get("raw", 0)
 
@@ -93,7 +92,7 @@ def test_the_story_is_the_plan(combination, faults, plan, tmp_path):
 
 
 def test_every_frame_is_in_the_files(tmp_path):
-    """As many, and as many bytes, as the sockets have counted: nothing was left out."""
+    """The sockets' counters of frames and bytes agree."""
     folder = tmp_path / "kept"
     run = ("run", *LOOPBACK, *PLANNED, "--graph", "karate", "--pcap", folder, "--json")
     report = json.loads(succeeded(*run).stdout)

@@ -36,12 +36,10 @@ def interfaces_of(pid, where="self"):
 
 
 def networks_of(pids):
-    """The network namespaces of processes, as far as they have any of their own."""
     return {network_of(pid) for pid in pids} - {network_of("self"), None}
 
 
 def begun_before(moment, pids):
-    """Those of the processes that have begun before a moment, in seconds since the machine has."""
     return [pid for pid in pids if begun(pid) < moment]
 
 
@@ -87,7 +85,7 @@ def test_nothing_is_left_of_cables_with_faults(combination, stage, how, tmp_path
 
 @pytest.mark.parametrize("combination", MININET_COMBINATIONS[:1])
 def test_nothing_is_left_of_cables(combination, tmp_path):
-    """Without a relay both ends of a cable are with switches."""
+    """Without a relay, both ends of a cable are at switches."""
     end_a_run(combination, "exchanging", signal.SIGKILL, tmp_path, *LEAF_SPINE)
 
 

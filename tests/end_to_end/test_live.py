@@ -48,7 +48,7 @@ NETWORKS = some_of(
 
 
 class Live:
-    """A command with --live, and all snapshots that a program reads of it."""
+    """A command with --live, and all snapshots of it."""
 
     def __init__(self, process, folder):
         self.process = process
@@ -70,7 +70,6 @@ class Live:
                     self.snapshots[snapshot["number"]] = snapshot
 
     def finish(self, code=0):
-        """Wait for the end; return what it printed, and the last snapshot."""
         output, _ = self.process.communicate(timeout=seconds_here(100))
         assert self.process.returncode == code, self.log.read_text()[-2000:]
         self._reader.join(seconds_here(20))
@@ -79,13 +78,11 @@ class Live:
 
 
 def live(folder, *words):
-    """A command with --live."""
     return showing(folder, *words, "--live")
 
 
 @contextmanager
 def showing(folder, *words):
-    """A command that says where its page is."""
     with (folder / "stderr").open("w") as error:
         process = subprocess.Popen(
             [sys.executable, "-m", "switchgnn.commands", *map(str, words)],

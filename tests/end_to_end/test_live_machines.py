@@ -116,7 +116,7 @@ def test_the_page_shows_what_workers_and_switches_say(leaves, tmp_path):
 
 
 def read_all(described):
-    """What the switches have counted, asked by another client."""
+    """The counters of the switches, read by another client."""
     seconds = seconds_here(10)
     clients = [client_of(each, primary=False, deadline=seconds) for each in described.in_order]
     metrics = SwitchMetrics(clients)
@@ -132,7 +132,7 @@ def newest(page):
 
 
 def equal(page, told, readings):
-    """The newest event, once it has what all workers tell and all switches have counted."""
+    """The newest event, when workers and switches have reported everything."""
     shown = newest(page)
     if shown is None:
         return None

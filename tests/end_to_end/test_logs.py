@@ -113,7 +113,7 @@ def test_ctrl_c_shows_what_a_training_has_reached(as_json, tmp_path):
 
 @pytest.mark.parametrize("election_id", [1, 9])
 def test_a_watch_leaves_a_run_alone(election_id, tmp_path):
-    """Also one that could take its place, and for the plan that the run has itself."""
+    """Even a watch with a higher election id, or for the same plan."""
     # So short that the socket is in the run's own folder.
     with tempfile.TemporaryDirectory() as scratch:
         watch_a_run(election_id, Path(scratch), tmp_path / "log")

@@ -32,7 +32,6 @@ def log_of(pid):
 
 
 def stop_for_a_moment(pid):
-    """Stop the worker below the command, and let it go on."""
     found = []
 
     def look():
@@ -49,7 +48,7 @@ def stop_for_a_moment(pid):
 
 
 def report_of(tmp_path, *arguments, when):
-    """Run the command, stop a worker once the command says these words; return its report."""
+    """Run the command, stop a worker when the output has these words; return the report."""
     words = [sys.executable, "-m", "switchgnn.commands", *map(str, arguments), "--json"]
     log = tmp_path / "log"
     forced = {"FORCE_COLOR": "1", "TERM": "xterm", "TMPDIR": str(tmp_path)}

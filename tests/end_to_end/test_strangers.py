@@ -26,7 +26,7 @@ KARATE = ("--graph", "karate", "--workers", "2")
 
 @contextmanager
 def kept(combination, tmp_path, *options):
-    """A run that keeps its switch; yields its process, and what it has written so far."""
+    """Yield the process of a run that keeps its switch, and its output."""
     target, fabric = combination
     command = (sys.executable, "-m", "switchgnn.commands", "run", *KARATE, "--keep", *options)
     (tmp_path / "t").mkdir()
@@ -96,7 +96,7 @@ def test_a_port_that_is_asked_for(combination, tmp_path):
 
 
 def test_a_long_path_for_temporary_files(tmp_path):
-    """Sockets have paths of at most 107 bytes."""
+    """Socket paths have at most 107 bytes."""
     folder = tmp_path / ("long" * 20)
     folder.mkdir()
     result = switchgnn("run", *KARATE, "--fabric", "loopback", scratch=folder)

@@ -45,7 +45,7 @@ OF_A_CONTROLLER = (EXPIRED, ANOTHER)
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory):
-    """A folder as `--tls` takes it, and another authority's controller in `other`."""
+    """A folder for `--tls`, and another authority's controller in `other`."""
     folder = tmp_path_factory.mktemp("tls")
     make_authority(folder)
     for name in ("switch", "controller"):
@@ -123,7 +123,6 @@ def own(folder):
 
 
 def spoilt(certificates, tmp_path, name, how):
-    """A folder with the same authority, in which one certificate is of no use."""
     folder = tmp_path / f"{name} {how}"
     shutil.copytree(certificates, folder)
     if how == ANOTHER:
@@ -138,7 +137,6 @@ def spoilt(certificates, tmp_path, name, how):
 
 @contextmanager
 def serving(target, folder, tmp_path, address):
-    """A switch with the certificates of a folder, without ports."""
     switch = switch_child(
         target,
         ports={},
@@ -154,7 +152,6 @@ def serving(target, folder, tmp_path, address):
 
 
 def client_of(address, folder):
-    """A controller with the certificates of a folder; it would wait for long."""
     tls = TlsFolder(folder)
     options = TlsOptions(tls["ca"], tls["controller"], tls["controller-key"])
     return P4RuntimeClient(address, tls=options, deadline=seconds_here(60))
@@ -195,7 +192,6 @@ def test_a_switch_that_speaks_no_tls(certificates, tmp_path):
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_switch_that_restarts(target, certificates, tmp_path):
-    """It is installed again, over TLS."""
     address, network, program = f"127.0.0.1:{free_tcp_port()}", star_network(2), load_program()
     plan = build_plan(load_graph("karate"), workers=2, slots=64, program=program.digest)
     stop, installed = threading.Event(), threading.Semaphore(0)
@@ -226,7 +222,6 @@ def test_a_switch_that_restarts(target, certificates, tmp_path):
 
 @pytest.mark.parametrize("name", ["switch", "controller"])
 def test_files_that_do_not_belong_together(name, certificates, tmp_path):
-    """A switch would end, or wait, and say that its address cannot be used."""
     folder = tmp_path / "folder"
     shutil.copytree(certificates, folder)
     TlsFolder(folder).check()

@@ -86,7 +86,7 @@ class FloodedLink(WrappedLink):
 
 
 def arrivals(exchange: InNetworkExchange) -> int:
-    """Frames that a worker has accounted for: counted, or kept for a later block."""
+    """Frames that a worker has counted, or kept for a later block."""
     counters = asdict(exchange.tally)
     kept = len(exchange._block._inbox._kept)
     return sum(counters.get(name, 0) for name in ARRIVALS) + kept

@@ -13,8 +13,6 @@ IN_A_DATAGRAM = 60_000
 
 
 class Generator(generator.Generator):
-    """Draws shots."""
-
     def __init__(
         self,
         world: World,

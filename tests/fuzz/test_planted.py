@@ -45,7 +45,7 @@ def test_the_check_notices_forged_features(mistake, tmp_path):
 
 
 def forge_all_features(ground):
-    """Send other features than the victim will, for all that it sends first in round 1."""
+    """Send other features in place of all that the victim sends first in round 1."""
     part = ground.world.plan.workers[VICTIM]
     first_block = part.send_source[part.send_indptr[0] : part.send_indptr[1]]
     lanes = np.random.default_rng(4).bytes(FRAGMENT_BYTES)

@@ -43,7 +43,7 @@ def without(program, fields, times):
 
 
 def take_for_a_spine(ground, worker):
-    """Change the leaf's table: what is behind the worker's port is above."""
+    """Change the leaf's table: the worker's port leads to a spine."""
     switch = ground.bed.site.switches[ground.leaf_of_worker[worker]]
     with P4RuntimeClient(switch.grpc_address) as client:
         table = Worker(client.get_layout()).table

@@ -73,7 +73,6 @@ def forks_elsewhere(monkeypatch):
 
 @contextmanager
 def _killed_after(seconds, pid):
-    """Kill a process when the time is over, and say so."""
     over = threading.Event()
 
     def kill():
@@ -90,7 +89,7 @@ def _killed_after(seconds, pid):
 
 
 def nursery():
-    """What forks programs for this process of tests; it imports them once."""
+    """The process that forks programs for this process of tests."""
     return _nursery(os.getpid())
 
 

@@ -15,7 +15,7 @@ _LAST_CHARACTERS = 4000
 
 
 def output_of(process, log):
-    """What it has printed; where it does not end in time, its threads and the end of its log."""
+    """Return the output of a process; if it hangs, its threads and the end of its log."""
     try:
         return process.communicate(timeout=seconds_here())[0]
     except subprocess.TimeoutExpired:

@@ -17,7 +17,7 @@ BUILTINS = frozenset({"hash"})
 
 
 def system_calls(file):
-    """What a file asks the system for, as (line, name)."""
+    """Yield (line, name) of the system calls in a file."""
     tree = ast.parse(Path(file).read_text(encoding="utf-8"))
     aliases = dict(_aliases(tree))
     found = set()
@@ -72,7 +72,7 @@ def _is_system(name):
 
 
 def _unseeded(node, aliases):
-    """A generator that is made from nothing is seeded by the system."""
+    """A generator without a seed is seeded by the system."""
     function = node.func
     if isinstance(function, ast.Name) and function.id in BUILTINS:
         yield function.id

@@ -34,11 +34,9 @@ _WORD = re.compile(r"[^\s'\"=,;()\[\]]+")
 
 
 class Processes:
-    """The processes that this one has started, and those that they have started."""
+    """The descendants of this process."""
 
     class Trace(NamedTuple):
-        """One process."""
-
         pid: int
         started: int
 
@@ -51,20 +49,19 @@ class Processes:
         self._here = network_of("self")
 
     def now(self):
-        """Those that have not ended."""
         members = self._family.members()
         self._ended = [each for each in members if each.ended]
         return {self.Trace(each.pid, each.started) for each in members if not each.ended}
 
     def reap(self, kept):
-        """Forget those that had ended a moment ago, but for some that may yet be asked for."""
+        """Reap zombies, except processes that may still be waited for."""
         for each in self._ended:
             if each.parent == os.getpid() and self.Trace(each.pid, each.started) not in kept:
                 with suppress(ChildProcessError):
                     os.waitpid(each.pid, os.WNOHANG)
 
     def likeness(self, trace):
-        """What a process has in common with one that is started in its place."""
+        """Return what a restarted process has in common with its predecessor."""
         return command_of(trace.pid)
 
     def describe(self, trace):
@@ -84,8 +81,6 @@ class Processes:
 
 
 class Files:
-    """What is in the folder for temporary files."""
-
     def __init__(self, folder):
         self._folder = folder
 
@@ -114,7 +109,6 @@ class Commands:
         sys.addaudithook(self._note)
 
     def take(self):
-        """The words since the last time."""
         taken, self._words = self._words, set()
         return taken
 
@@ -133,7 +127,7 @@ def _text(word):
 
 
 class _Named:
-    """Things with names that commands give them."""
+    """Things that commands name."""
 
     what = "the thing"
 
@@ -141,7 +135,6 @@ class _Named:
         self._ours, self._before = set(), self._all()
 
     def look(self, words):
-        """Find out what commands with these words have made."""
         if words or self._ours:
             names = self._all()
             self._ours = (self._ours | ((names - self._before) & words)) & names
@@ -163,8 +156,6 @@ class _Named:
 
 
 class Interfaces(_Named):
-    """Those in the network namespace of the tests."""
-
     what, command = "interface", ("link",)
 
     @staticmethod
@@ -173,8 +164,6 @@ class Interfaces(_Named):
 
 
 class Networks(_Named):
-    """Network namespaces with a name."""
-
     what, command = "network namespace", ("netns",)
 
     @staticmethod

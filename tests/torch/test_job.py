@@ -22,7 +22,7 @@ from switchgnn.training.partition import partition_file, read_partition
 
 
 def data_of(dataset):
-    """The same data set as PyTorch Geometric has it."""
+    """The data set as PyG has it."""
     return Data(
         x=torch.from_numpy(dataset.features),
         y=torch.from_numpy(dataset.labels),
@@ -154,7 +154,6 @@ def test_a_copy_that_differs_is_noticed(tmp_path, job, karate):
 
 
 def test_every_file_is_under_a_digest(job):
-    """Whichever byte changes in any file of a job, its worker notices."""
     check_that_every_file_counts(job[0], 9)
 
 
@@ -200,7 +199,6 @@ def check_that_every_file_counts(folder, number):
 
 
 def read_all(folder):
-    """Read a job as all its workers, and as the one that installs its plan."""
     job = sg.read_job(folder)
     for worker in range(job.workers):
         read_part(folder, job, worker)

@@ -70,7 +70,6 @@ def test_another_network(folder):
 
 
 def test_a_switch_that_is_not_there(folder, karate, monkeypatch):
-    """Worker 0 hears so, and no other worker waits for it: here it is alone."""
     sg.write_job(karate, 1, folder / "job", slots=16)
     network = described_star(1, grpc=f"unix:{folder}/nobody", target=SwitchTarget.EMBEDDED)
     link = replace(network.workers[0], interface="", link="udp:127.0.0.1:1:127.0.0.1:2")

@@ -24,7 +24,6 @@ STEADY = settings(
 
 @st.composite
 def datasets(draw):
-    """Any small data set, self-loops and multi-label ones included."""
     vertices = draw(st.integers(1, 25))
     ids = st.integers(0, vertices - 1)
     pairs = np.array(draw(st.lists(st.tuples(ids, ids), max_size=80)), dtype=np.int64)
@@ -88,7 +87,7 @@ def write_planetoid(folder, name="cora", gap=False):
 
 
 def one_sentence(error) -> str:
-    """The message, after checking that it is one line for a person."""
+    """Return the message after checking that it is one line."""
     message = str(error.value)
     assert message
     assert "\n" not in message
@@ -97,6 +96,5 @@ def one_sentence(error) -> str:
 
 
 def pairs(graph):
-    """The edges as a set of (source, destination)."""
     u, v = graph.edges()
     return set(zip(u.tolist(), v.tolist(), strict=True))

@@ -19,7 +19,6 @@ from tests.training.helpers import STEADY, assigned_datasets, one_sentence
 
 
 def edges_of(part):
-    """The local edges with ids of the whole graph."""
     return [tuple(pair) for pair in part.vertices[part.edges].T.tolist()]
 
 

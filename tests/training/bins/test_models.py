@@ -116,14 +116,13 @@ def test_what_is_sent_is_what_host_sends(karate, model):
 
 
 def losses_of_worker_0(*arguments, seed, **options):
-    """Each worker a process would have random numbers of its own; threads share theirs."""
+    """Threads share the random numbers that processes would have for themselves."""
     torch.manual_seed(seed)
     results, _ = train_in_bins(*arguments, **options)
     return [report.loss for report in results[0][0]]
 
 
 def test_dropout_drops_the_same_for_bins_of_any_size(karate):
-    """One worker, as threads share random numbers; the same draws as without bins, too."""
     arguments = (karate, 1, "gcn")
     found = [
         losses_of_worker_0(*arguments, BinOptions(memory), dropout=0.5, seed=3)
@@ -178,7 +177,7 @@ def test_a_bin_is_sent_before_what_comes_late():
     fed, more = [], threading.Event()
 
     class Holding(Hub):
-        """Keeps frames for worker 0 until its second round is on its way."""
+        """Holds back frames for worker 0 until its second round has begun."""
 
         def __init__(self):
             super().__init__(2)

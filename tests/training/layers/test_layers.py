@@ -88,7 +88,7 @@ def on_one(model, data, weights):
 
 
 def on_many(make, state, data, assignment, weights, *, spoil=None):
-    """The same, put together from all workers; parameters' gradients are added up."""
+    """The same from all workers; parameters' gradients are added up."""
     gathering = Gathering(data.graph, assignment, spoil=spoil)
     parts, ends = list(partition_dataset(data, assignment)), gathering.transports
 
