@@ -114,7 +114,7 @@ class Bed:
         self.client.write_requests(change.requests())
 
     def _session_entry(self, session: Session, plan: SwitchPlan) -> SessionEntry:
-        # The raw load has no barriers, so nobody tells the switch whose turn it is.
+        # The raw load has no barriers, which would advance the switch's turn.
         return replace(session.entry(self.session, plan), any_turn=1)
 
     def _switch_plan(self) -> SwitchPlan:

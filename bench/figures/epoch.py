@@ -17,7 +17,7 @@ from switchgnn.topologies.mininet_fabric import mininet_missing
 NAME = "epoch"
 OWN_NAMESPACE = False
 
-# What `make run` trains on.
+# The data set of `make run`.
 _GRAPH = "digits:80"
 _EPOCHS = 20
 _HIDDEN = 64

@@ -25,7 +25,7 @@ NAME = "predicted"
 OWN_NAMESPACE = False
 
 _GRAPHS, _LAYERS, _BANDWIDTH = ("digits", "digits:80", "random:2000:20000:1"), (2, 3), 20.0
-# Few slots make many barriers; without a limit on links only processors are waited for.
+# Few slots make many barriers; without a limit on links, processors are the bottleneck.
 _FEW_SLOTS = (None, 1024, 256)
 _EPOCHS, _HIDDEN = 10, 64
 _GOAL = Goal(ratio=0.75, ratio_most=1.25)

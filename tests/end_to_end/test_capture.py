@@ -74,7 +74,7 @@ def test_the_story_is_the_plan(combination, faults, plan, tmp_path):
                     int(each[block] - each[block - 1]) * fragments
                     for each in (part.send_indptr, part.receive_indptr)
                 )
-                # What is lost on the way up does not come to the switch the first time.
+                # Frames lost on the way up do not reach the switch the first time.
                 assert first_features(party) == sent
                 assert party["got"].get("sum", 0) + party["sent"].get("raw", 0) >= (
                     awaited if not faults else 0

@@ -26,7 +26,7 @@ pytestmark = needs_disks
 
 KARATE = ("--graph", "karate", "--workers", 2)
 LOOPBACK = ("embedded", "loopback")
-# PyTorch's own, one for all programs of a user.
+# PyTorch's cache, shared by all programs of a user.
 CACHES = {f"torchinductor_{getpass.getuser()}"}
 # The options of a run, and the disk that is full before it plans, when features are to be written,
 # and when the sums are.

@@ -219,7 +219,7 @@ def test_training_over_leaves_and_spines():
     for report in (switch, host):
         assert report["losses"] == pytest.approx(local["losses"], abs=1e-4)
     assert host["leaf_spine"] is local["leaf_spine"] is None
-    # What the spines counted of both directions and all layers.
+    # The spines' counters of both directions and all layers.
     leaf_spine = switch["leaf_spine"]
     assert leaf_spine["partial_sums"] == leaf_spine["planned_partial_sums"] > 0
     assert leaf_spine["planned_bytes_up"] > leaf_spine["partial_sums"] * NARROWEST_FRAME_BYTES

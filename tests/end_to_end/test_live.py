@@ -127,13 +127,13 @@ def test_the_last_numbers_are_those_of_the_report(combination, topology, tmp_pat
     assert lost == report["faults_injected"]["lost"] > 0
     assert sum(switch["contributions"] for switch in switches) == report["contributions"]
     assert all(switch["up"] for switch in switches)
-    # What BMv2 cannot tell, and what there is nobody to count.
+    # Values that BMv2 does not count, or that have no counter.
     on_bmv2 = combination[0] == "bmv2"
     assert [switch["slots_used"] is None for switch in switches] == [on_bmv2] * len(switches)
     assert len(switches) == (3 if topology else 1)
     assert len(cables) == (2 if topology else 0)
     assert all((cable["bytes_up"] is not None) == on_bmv2 for cable in cables)
-    # It was shown while it went on, too.
+    # The page also showed it while it ran.
     exchanging = [each for each in running.snapshots.values() if each["step"] == "exchanging"]
     assert len(exchanging) >= 2
     assert len(last["points"]) >= 2
@@ -222,7 +222,7 @@ def test_a_browser_draws_what_is_told(words, tmp_path):
         output, last = running.finish()
         final = drawn(driver)
         assert complaints(driver) == []
-    # What is drawn is what was told, whichever of the snapshots it was.
+    # The picture matches one of the snapshots.
     known = [each for each in seen if each["number"] in running.snapshots]
     assert len({each["number"] for each in known}) >= 3
     for each in known:

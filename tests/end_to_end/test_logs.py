@@ -49,7 +49,7 @@ def test_logs_where_they_are_wanted(command, place, tmp_path):
     for words in ("starting the switch", "Worker 1: process ", "verified in", "Session 1."):
         assert words in told
         assert words in done.stderr
-    # What the switch has said itself.
+    # The switch's own log.
     assert "serves P4Runtime on" in (logs / place / "switch.log").read_text()
     assert "The embedded switch said: " in done.stderr
     assert not [path for path in scratch.iterdir() if not path.name.startswith("torchinductor")]

@@ -181,7 +181,7 @@ def check_bytes(report, prediction, sizes):
             + (meetings + tally["barriers_repeated"]) * BARRIER_FRAME_BYTES
             + (tally["recalls"] + tally["fetches"]) * BODY_AT
         )
-        # Which fragments were sent again nobody tells.
+        # The report does not name the repeated fragments.
         assert again * min(sizes) <= more <= again * max(sizes)
         sums = prediction.packets_down[worker["worker"]] * report["rounds"]
         at_least = sums * sum(sizes) + meetings * BARRIER_FRAME_BYTES

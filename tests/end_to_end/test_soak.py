@@ -233,7 +233,7 @@ def test_the_summary_comes_when_it_is_interrupted(combination, stage, how, tmp_p
             wait_until(lambda: stage in (tmp_path / "log").read_text(errors="replace"))
             children = descendants(process.pid)
             process.send_signal(how)
-            # The impatient press twice.
+            # A second Ctrl-C follows.
             if how is signal.SIGINT:
                 process.send_signal(how)
             report = json.loads(output_of(process, Path(log.name)))

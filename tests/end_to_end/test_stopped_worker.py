@@ -18,7 +18,7 @@ from tests.support.processes import descendants
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
 
-# What is found of a process by its log.
+# A process is identified by its log.
 VICTIM = "worker-1.log"
 STANDS_STILL = 1.0
 ROUNDS = {"embedded": 200, "bmv2": 60}
@@ -41,7 +41,7 @@ def stop_for_a_moment(pid):
     wait_until(look)
     os.kill(found[0], signal.SIGSTOP)
     try:
-        # It is the time itself that is tested.
+        # The test is about real time.
         time.sleep(STANDS_STILL)
     finally:
         os.kill(found[0], signal.SIGCONT)

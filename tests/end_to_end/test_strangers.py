@@ -76,7 +76,7 @@ def test_nobody_else_reaches_a_run(combination, tmp_path):
         assert path.is_socket()
         assert not path.stat().st_mode & 0o077
         for folder in path.parents:
-            # It is the socket itself that lets nobody in.
+            # The socket itself must refuse connections, not its folders.
             folder.chmod(folder.stat().st_mode | 0o001)
         assert refused_to_nobody(socket.AF_UNIX, str(path))
         shown = switchgnn("controller", "show", "--address", address)

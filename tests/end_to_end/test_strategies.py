@@ -115,7 +115,7 @@ def check_packets(made, team, counted):
     records = [manifest.direction(turn) for turn in TURNS]
     said = [record.prediction for record in records]
     barriers = sum(1 + FRAGMENTS * len(record.block_numbers) for record in records)
-    # A busy machine may keep somebody waiting until a timer asks again.
+    # On a busy machine a timer may repeat a request.
     total = team.total()
     quiet = not any(total[name] for name in AGAIN)
     for worker, (link, own) in enumerate(zip(team.links, team.exchanges, strict=True)):

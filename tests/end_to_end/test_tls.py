@@ -33,7 +33,7 @@ pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl
 
 
 NEW_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
-# What may be wrong with a folder, and what is said of it.
+# Defects of a folder, and their messages.
 EXPIRED, ANOTHER, ELSEWHERE = "expired", "of another authority", "for another name"
 OF_A_SWITCH = {
     EXPIRED: "The certificate of the switch at .* is not believed: certificate has expired",
@@ -111,7 +111,7 @@ def test_who_has_no_certificate_of_the_authority_is_refused(certificates, tmp_pa
             )
             assert result.returncode == 2, refused
         accepted = switchgnn("controller", "clear", "--address", address, *root, *own(certificates))
-        # It is let in, and told that there is no program yet.
+        # It connects, and there is no program yet.
         assert "program" in accepted.stderr + accepted.stdout
 
 

@@ -64,7 +64,7 @@ def test_auto_trains_over_what_it_predicts_to_be_the_fastest(asked):
 # Wide features, many sources in common: the switch sends the fewest bytes over slow links.
 DENSE = ("--data", "digits:80", "--workers", "8", "--hidden", "64", "--bandwidth", "20")
 FOR_THE_SWITCH = (*DENSE, "--layers", "3")
-# All that two layers exchange in each epoch is narrow.
+# Both layers exchange narrow rows only.
 FOR_HOSTS = (*DENSE, "--layers", "2")
 
 

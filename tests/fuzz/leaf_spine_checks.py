@@ -8,7 +8,7 @@ from tests.fuzz.leaf_spine_field import Counts, LeafSpineField
 from tests.fuzz.team import Team
 from tests.fuzz.world import FRAGMENTS
 
-# What a spine refuses: no leaf passes on what will be.
+# Outcomes of frames that a spine refuses and no leaf forwards.
 _REFUSED = (
     "WRONG_PORT",
     "UNKNOWN_VERTEX",
@@ -18,7 +18,7 @@ _REFUSED = (
     "MALFORMED",
     "UNKNOWN_KIND",
 )
-# What a worker asks for, and a leaf passes on if it is not its own business.
+# Requests of workers that a leaf may forward.
 _ASKED = {
     "RECALLED": "recalls",
     "FETCHED": "fetches",

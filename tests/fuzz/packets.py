@@ -16,7 +16,7 @@ from switchgnn.host.wire.layers import Barrier, Fragment, SwitchGNN
 from switchgnn.lab.virtual.network import LANE_KINDS
 
 BROADCAST = "ff:ff:ff:ff:ff:ff"
-# Addresses that no kernel on the way answers for.
+# Addresses that no kernel on the path owns.
 STRANGER_IP = "10.9.1.1"
 OTHER_STRANGER_IP = "10.9.2.2"
 

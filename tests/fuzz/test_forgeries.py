@@ -177,7 +177,7 @@ def test_a_done_ahead_does_not_split_the_scale(ground):
     ground.forget_turns()
     report_done(ground, block=1, magnitude=0)
     team.start([VICTIM])
-    # Who opens it alone hears of a magnitude that cannot be.
+    # A worker that opens it alone gets an impossible magnitude.
     wait_until(lambda: team.errors or team.exchanges[VICTIM].tally.features_sent)
     team.start(range(1, WORKERS))
     team.join()

@@ -11,7 +11,7 @@ from tests.support.markers import TARGETS, full
 
 WORKERS = 4
 ALL_FAULTS = "loss=0.05,duplicate=0.05,reorder=0.05,corrupt=0.02"
-# Only `make test-all` tries one by one what happens at once in it.
+# `make test-all` also injects them one by one.
 EACH_FAULT = [
     pytest.param(fault, marks=full)
     for fault in ("loss=0.1", "duplicate=0.05", "reorder=0.05", "corrupt=0.02")

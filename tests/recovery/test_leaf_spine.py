@@ -28,7 +28,7 @@ from tests.support.speed import seconds_here
 WORKERS = 4
 ROUNDS = 3
 PATIENCE = 1.0
-# From the last word of the one who died; a machine with two cores runs all of it.
+# From the dead worker's last frame; a machine with two cores runs everything.
 BOUND = 20.0
 FEW_FAULTS = "loss=0.02,duplicate=0.02,reorder=0.02,seed=8"
 
@@ -161,7 +161,7 @@ def test_a_worker_dies(shared_bed, victim, after):
     assert ended - max([started, *died]) < seconds_here(BOUND)
     assert set(team.errors) == set(range(WORKERS)) - {victim}
     for error in team.errors.values():
-        # From behind another leaf the whole leaf is missing: to a spine it has all its bits.
+        # From another leaf the whole leaf is missing: to a spine it has all its bits.
         named = re.search(r"for workers? ([\d, ]+)", str(error))
         assert named and str(victim) in named[1].split(", "), error
 

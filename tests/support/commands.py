@@ -30,7 +30,7 @@ _PRELOAD = (
     "switchgnn.commands.worker",
 )
 _ROOT = Path(__file__).parent.parent.parent
-# What `switchgnn train` imports, if it is there.
+# Optional imports of `switchgnn train`.
 _TRAINING = ("switchgnn.commands.train.steps",)
 
 
@@ -96,7 +96,7 @@ def nursery():
 @functools.cache
 def _nursery(_pid):
     training = _TRAINING if importlib.util.find_spec("torch_geometric") else ()
-    # Some programs are of the tests, and run in other folders.
+    # Some programs belong to the tests, and run in other folders.
     known = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))
     made = Nursery((*_PRELOAD, *training), {**ENVIRONMENT, "PYTHONPATH": known})
     with lasting():

@@ -15,7 +15,7 @@ from tests.support.speed import seconds_here
 ENVIRONMENT = {
     **os.environ,
     "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-    # Root may start ranks of Open MPI only if it says so twice.
+    # Open MPI refuses root unless both variables are set.
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
 }

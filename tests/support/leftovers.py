@@ -20,7 +20,7 @@ import pytest
 from tests.support.speed import Deadline
 from tests.support.traces import Commands, Files, Interfaces, Networks, Processes
 
-# What has been told to end may take a moment.
+# Terminated processes may take a moment.
 _MOMENT = 0.5
 _INTERVAL = 0.01
 _MOST_TRIES = 5
@@ -95,7 +95,7 @@ class Watch:
                     self._before.add((kind, trace))
             self._wait_for_end()
             found = self._found()
-        # Whatever nobody can end is not for the next test to answer for.
+        # Leftovers that cannot be removed are not charged to the next test.
         self._before |= found
         self._processes.reap({trace for _, trace in self._allowed()})
         return list(words.values())
@@ -207,7 +207,7 @@ class Plugin:
         try:
             result = yield
         except BaseException:
-            # It fails anyhow, and says so beside its own error.
+            # The test has failed already; report the leftovers as well.
             if left := self.watch.take_away():
                 item.add_report_section("teardown", "left behind", sentence(item.nodeid, left))
             raise

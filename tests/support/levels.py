@@ -83,7 +83,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "full: a variation that only make test-all runs")
     config.addinivalue_line("markers", "whole: runs whole programs; make check leaves it out")
     config.pluginmanager.register(Kept(config), "switchgnn-levels")
-    # For those tests that search longer in `make test-all`.
+    # Read by tests that search longer in `make test-all`.
     os.environ["SWITCHGNN_LEVEL"] = config.getoption("--level")
 
 
@@ -107,7 +107,7 @@ class Kept:
         for item in items:
             if is_whole(item.nodeid.partition("::")[0]):
                 item.add_marker("whole")
-        # Whoever names a test wants it.
+        # Tests named on the command line always run.
         if any("::" in word for word in config.args):
             return
         kept, left = [], []
@@ -128,7 +128,7 @@ class Kept:
         return level == "all" or not full
 
     def pytest_sessionfinish(self, session):
-        # With several processes each worker tells the one that writes the summary.
+        # Workers of xdist send their counts to the process that writes the summary.
         if hasattr(session.config, "workeroutput"):
             session.config.workeroutput["left_out"] = dict(self.left_out)
 

@@ -85,7 +85,7 @@ class Family:
             seen = {pid: found for pid, found in seen.items() if found}
             related = {pid: self._is_related(pid, seen) for pid in seen}
             self._strangers |= {pid for pid, answer in related.items() if answer is False}
-            # Somebody's parent has ended in the middle; now it has another.
+            # A parent has ended during the walk, so the process has another.
             if None not in related.values():
                 break
         return [seen[pid] for pid, answer in related.items() if answer]

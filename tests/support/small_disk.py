@@ -33,7 +33,7 @@ def put_disk(folder, limit):
 
 def main(folder, limit, module, *words):
     put_disk(folder, limit)
-    # What is relative is on the disk, too.
+    # Relative paths are on the disk, too.
     os.chdir(os.getcwd())  # noqa: PTH109
     sys.argv = [module, *words]
     try:

@@ -13,15 +13,15 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-# What most things are given that take no time at all.
+# The usual deadline of instant operations.
 SECONDS = 20.0
-# What the piece of work takes of such a core.
+# Seconds of the piece of work on the reference core.
 _REFERENCE_SECONDS = 0.040
 _STEPS = 500
 _MOST = 20.0
 _LOAD = Path("/proc/loadavg")
 _QUOTA = Path("/sys/fs/cgroup/cpu.max")
-# Processes that the tests start need not measure again.
+# Child processes reuse the measurement.
 _KNOWN = "SWITCHGNN_TESTS_CORE"
 
 

@@ -12,7 +12,7 @@ PACKAGE = "switchgnn"
 BENCH, TESTS = "bench", "tests"
 # A longer module holds more than one idea; a shorter one belongs to its only importer.
 FEWEST_LINES, MOST_LINES = 60, 600
-# What somebody reads; of BMv2's JSON, plans and pictures nobody does.
+# Files for readers, without generated JSON, plans and pictures.
 SOURCES = (".p4", ".py", ".h", ".cc", ".js", ".css", ".html", ".toml")
 # What each room may import besides itself; modules of `switchgnn/` itself are ROOT.
 ROOT, LAB = "switchgnn", "lab"

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.speed import seconds_here
 
-# Of a program that is aborted Python writes where each thread is.
+# Python dumps the stacks of an aborted program.
 STACKS_ON_ABORT = {"PYTHONFAULTHANDLER": "1"}
 _LAST_CHARACTERS = 4000
 

@@ -5,14 +5,14 @@
 import ast
 from pathlib import Path
 
-# Whoever imports one of these wants what differs from run to run, or waits for it.
+# Modules whose results differ from run to run, or that wait.
 MODULES = frozenset(
     {"asyncio", "datetime", "sched", "secrets", "select", "selectors", "signal", "time", "uuid"}
 )
-# Of these some names are harmless: what they return follows from what they are given.
+# Names in them that are harmless: pure functions of their arguments.
 SEEDED = {"random": {"Random"}, "numpy.random": {"Generator", "default_rng"}}
 NAMES = frozenset({"os.getpid", "os.getrandom", "os.times", "os.urandom", "threading.Timer"})
-# The hash of a string is another one in each process.
+# String hashes differ between processes.
 BUILTINS = frozenset({"hash"})
 
 

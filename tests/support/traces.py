@@ -26,7 +26,7 @@ from typing import NamedTuple
 from tests.support.processes import Family, command_of, network_of
 
 _PR_SET_CHILD_SUBREAPER = 36
-# Whoever imports PyTorch first makes its cache, one for all programs of a user.
+# PyTorch's cache, shared by all programs of a user.
 _CACHES = ("torchinductor_",)
 _NAMED_NETWORKS = Path("/run/netns")
 _STARTED = ("subprocess.Popen", "os.posix_spawn", "os.system")
@@ -41,7 +41,7 @@ class Processes:
         started: int
 
     def __init__(self):
-        # Else the kernel would give the children of those that die to init, and nobody knew them.
+        # Otherwise the kernel would reparent orphans to init.
         # https://man7.org/linux/man-pages/man2/PR_SET_CHILD_SUBREAPER.2const.html
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         self._family = Family(os.getpid())
@@ -73,7 +73,7 @@ class Processes:
         with suppress(ProcessLookupError):
             opened = os.pidfd_open(trace.pid)
             try:
-                # The number may have gone to somebody else just before it was opened.
+                # The number may have been reused just before it was opened.
                 if trace in self.now():
                     signal.pidfd_send_signal(opened, signal.SIGKILL)
             finally:

@@ -40,7 +40,7 @@ def test_a_killed_worker_comes_back_and_goes_on_from_the_last_checkpoint(tmp_pat
             assert code == 0, child.log.read_text()[-4000:]
     told = epochs(lines)
     numbers = [number for number, _ in told]
-    # The second process goes on behind what the first has saved, and neither begins anew.
+    # The second process resumes from the first one's checkpoint.
     assert numbers[:KILLED_AT] == list(range(1, KILLED_AT + 1))
     assert numbers[-1] == EPOCHS
     assert sorted(set(numbers)) == list(range(1, EPOCHS + 1))

@@ -44,7 +44,7 @@ def test_the_user_has_the_last_word(monkeypatch):
     assert torch.get_num_threads() == 8
 
 
-# Worker 1 ends as the first argument says, while worker 0 adds up and waits for it.
+# The first argument selects how worker 1 ends while worker 0 waits for its values.
 SCRIPT = r"""
 import os, sys
 from pathlib import Path

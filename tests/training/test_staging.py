@@ -196,7 +196,7 @@ def test_other_things_are_computed_while_rows_travel(lane):
     transport, staging = Doubling(), Staging(lambda _device: lane)
     with RemoteSum(transport, staging) as remote:
         exchange = remote.submit(elsewhere(rows_of(3)), Direction.FORWARD)
-        # Neither the copy nor the exchange has to be over for that.
+        # This needs neither the copy nor the exchange.
         local = rows_of(3) + 1
         transport.may.set()
         assert (remote.result(exchange) == 6).all()
@@ -208,7 +208,7 @@ def test_other_things_are_computed_while_rows_travel(lane):
 @pytest.mark.parametrize("first", ["moved", "wrapped"])
 def test_all_of_a_model_is_where_its_weights_are(kind, first, monkeypatch):
     """On the meta device, which refuses operations with other devices."""
-    # It has no sparse products.
+    # It lacks sparse products.
     monkeypatch.setattr(LocalSum, "sums", lambda _self, rows, _direction: torch.empty_like(rows))
     data = load_dataset("karate")
     (part, _) = partition_dataset(data, np.arange(data.vertices) % 2)
