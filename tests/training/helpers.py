@@ -3,12 +3,15 @@
 """Drawn data sets, and tiny Planetoid files."""
 
 from collections import defaultdict
+from contextlib import contextmanager
 
 import numpy as np
+import pytest
 import scipy.sparse
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.planner import graph_from_edges
 from switchgnn.training import dataset_from_graph, split_vertices
 from tests.planner.python2_pickle import dump_like_python2
@@ -93,6 +96,14 @@ def one_sentence(error) -> str:
     assert "\n" not in message
     assert "Traceback" not in message
     return message
+
+
+@contextmanager
+def refusal(part, kind=SwitchGNNError):
+    """Expect an error of one sentence that contains a part."""
+    with pytest.raises(kind) as error:
+        yield
+    assert part in one_sentence(error)
 
 
 def pairs(graph):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Data sets: their checks, random splits, and their files."""
+"""Data sets: their checks, and random splits."""
 
 from dataclasses import replace
 
@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from switchgnn.planner import graph_from_edges
-from switchgnn.training import DatasetError, dataset_from_graph, load_dataset, split_vertices
-from switchgnn.training.data.dataset import read_dataset, write_dataset
-from tests.training.helpers import STEADY, datasets, one_sentence, pairs
+from switchgnn.training import DatasetError, dataset_from_graph, split_vertices
+from tests.training.helpers import STEADY, datasets, pairs, refusal
 
 
 def tiny(multilabel=False):
@@ -50,9 +49,8 @@ def test_unlabelled_vertices_are_admitted_outside_the_split():
     labels = np.array([-1, 1, 0, 1, 0, 1])
     train, no = np.arange(6) == 1, np.zeros(6, dtype=bool)
     replace(data, labels=labels, train=train, validation=no, test=no)
-    with pytest.raises(DatasetError) as error:
+    with refusal("vertex 0 in its split, which has no label", DatasetError):
         replace(data, labels=labels, train=train, validation=no, test=np.arange(6) == 0)
-    assert "vertex 0 in its split, which has no label" in one_sentence(error)
 
 
 MASK = np.ones(6, dtype=bool)
@@ -84,26 +82,23 @@ NAN[4, 1] = np.nan
     ],
 )
 def test_what_does_not_fit_is_refused(changes, part):
-    with pytest.raises(DatasetError) as error:
+    with refusal(part, DatasetError):
         replace(tiny(), **changes)
-    assert part in one_sentence(error)
 
 
 def test_multilabel_labels_are_zeros_and_ones():
     data = tiny(multilabel=True)
     replace(data, labels=data.labels.astype(bool))
-    with pytest.raises(DatasetError) as error:
+    with refusal("other than 0 and 1", DatasetError):
         replace(data, labels=data.labels / 2)
-    assert "other than 0 and 1" in one_sentence(error)
 
 
 def test_a_directed_graph_is_not_called_undirected():
     graph = graph_from_edges(
         np.array([0]), np.array([1]), name="one-way", vertices=6, directed=True
     )
-    with pytest.raises(DatasetError) as error:
+    with refusal("reverse", DatasetError):
         replace(tiny(), graph=graph)
-    assert "reverse" in one_sentence(error)
 
 
 LABELS = st.lists(st.integers(-1, 4), max_size=60).map(lambda x: np.array(x, dtype=np.int64))
@@ -164,58 +159,5 @@ def test_multilabel_ones_are_split_as_one_class():
     [(-1, {}, "-1"), (0, {"test": 0.8}, "nothing to train"), (0, {"test": -0.1}, "nothing")],
 )
 def test_impossible_splits(seed, shares, part):
-    with pytest.raises(DatasetError) as error:
+    with refusal(part, DatasetError):
         split_vertices(np.zeros(9, dtype=np.int64), seed, **shares)
-    assert part in one_sentence(error)
-
-
-@STEADY
-@given(datasets())
-def test_what_is_read_is_what_was_written(tmp_path_factory, data):
-    path = tmp_path_factory.mktemp("data") / "d.npz"
-    write_dataset(data, path)
-    assert [each.name for each in path.parent.iterdir()] == ["d.npz"]
-    again = read_dataset(path)
-    assert again.graph.digest() == data.graph.digest()
-    for name in ("features", "labels", "train", "validation", "test", "self_loops"):
-        assert np.array_equal(getattr(again, name), getattr(data, name)), name
-        assert getattr(again, name).dtype == getattr(data, name).dtype, name
-    for name in ("name", "classes", "multilabel", "undirected"):
-        assert getattr(again, name) == getattr(data, name), name
-
-
-@pytest.fixture
-def path(tmp_path):
-    write_dataset(load_dataset("karate"), tmp_path / "d.npz")
-    return tmp_path / "d.npz"
-
-
-def refused(path):
-    with pytest.raises(DatasetError) as error:
-        read_dataset(path)
-    assert str(path) in one_sentence(error)
-    return str(error.value)
-
-
-def test_damaged_files_are_refused(path):
-    arrays = dict(np.load(path))
-    for changes, part in (
-        ({"train": arrays["train"].astype(int)}, "not a row of truth values"),
-        ({"more": arrays["train"]}, "'more.npy', which does not belong there"),
-        ({"train": arrays["train"][1:]}, "train mask"),
-        ({"indices": arrays["indices"] + 30}, "outside"),
-        ({"classes": np.zeros(2, dtype=int)}, "not a single value of whole numbers"),
-        ({"labels": np.array([open], dtype=object)}, "could run code"),
-    ):
-        np.savez(path, **(arrays | changes))
-        assert part in refused(path)
-    path.write_bytes(b"no zip")
-    assert "not an archive" in refused(path)
-    path.unlink()
-    assert "cannot read" in refused(path)
-
-
-def test_a_folder_that_is_not_there(tmp_path):
-    with pytest.raises(DatasetError) as error:
-        write_dataset(load_dataset("karate"), tmp_path / "no" / "d.npz")
-    assert "cannot write" in one_sentence(error)
