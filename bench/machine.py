@@ -5,15 +5,25 @@
 import os
 import shutil
 
-from switchgnn.topologies.targets import BMV2_PROGRAM
+from switchgnn.topologies.targets import BMV2_PROGRAM, Target
 
 
-def lacks(*, bmv2: bool = False) -> str | None:
+def lacks() -> str | None:
     """Return why a figure with interfaces cannot be measured, or None if it can."""
     if os.geteuid() != 0:
         return "needs root, for a network namespace and veth pairs"
     if shutil.which("ip") is None:
         return "needs `ip` (apt-get install iproute2)"
-    if bmv2 and shutil.which(BMV2_PROGRAM) is None:
-        return f"needs BMv2: {BMV2_PROGRAM} is not on the PATH"
     return None
+
+
+def lacks_bmv2() -> str | None:
+    """Return why a figure with BMv2 cannot be measured, or None if it can."""
+    if shutil.which(BMV2_PROGRAM) is None:
+        return lacks() or f"needs BMv2: {BMV2_PROGRAM} is not on the PATH"
+    return lacks()
+
+
+def installed_targets() -> list[Target]:
+    """Return the switches that can be measured."""
+    return [Target.EMBEDDED] if lacks_bmv2() else [Target.EMBEDDED, Target.BMV2]

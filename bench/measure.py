@@ -30,16 +30,7 @@ class Samples:
 def alternate(
     pairs: int, a: tuple[str, Measurement], b: tuple[str, Measurement]
 ) -> tuple[Samples, Samples]:
-    """Measure A and B in turn, ``pairs`` times each.
-
-    Args:
-        pairs: the number of measurements of each.
-        a: the label of A, and the function that measures it once.
-        b: the same for B.
-
-    Returns:
-        The measurements of A and of B.
-    """
+    """Measure A and B in turn, ``pairs`` times each."""
     values: list[tuple[float, float]] = [(a[1](), b[1]()) for _ in range(pairs)]
     return (
         Samples(a[0], tuple(pair[0] for pair in values)),
@@ -48,14 +39,5 @@ def alternate(
 
 
 def repeat(times: int, label: str, measurement: Measurement) -> Samples:
-    """Measure one thing several times.
-
-    Args:
-        times: the number of measurements.
-        label: what is measured.
-        measurement: measures it once.
-
-    Returns:
-        The measurements.
-    """
+    """Measure one thing several times."""
     return Samples(label, tuple(measurement() for _ in range(times)))

@@ -23,7 +23,7 @@ from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.messages import default_update
 from switchgnn.controller.p4runtime.state import empty_state
 from switchgnn.host.wire.addresses import Addresses
-from switchgnn.p4src import Program
+from switchgnn.p4src import Program, load_program
 from switchgnn.planner import Graph, Plan, SwitchPart, write_plan
 from switchgnn.topologies import Backend, Star, Target, socket_address
 from switchgnn.topologies.loopback_fabric import LoopbackFabric
@@ -45,16 +45,14 @@ class Served:
     program: Program
     graph: Graph | None = None
 
+    @classmethod
+    def whole(cls, plan: Plan) -> "Served":
+        """Serve all of a plan with the product's program."""
+        return cls(plan, plan.switch, load_program())
+
 
 class Bed:
-    """A running star with a plan in its switch. Use it as a context manager.
-
-    Args:
-        target: the switch.
-        served: the plan.
-        backend: which code the embedded switch runs; None: the one it would choose.
-        loopback: its links are sockets of the loopback interface, not veth pairs.
-    """
+    """A running star with a plan in its switch. Use it as a context manager."""
 
     def __init__(
         self,
@@ -117,7 +115,7 @@ class Bed:
         self.client.write_requests(change.requests())
 
     def _session_entry(self, session: Session, plan: SwitchPlan) -> SessionEntry:
-        # The raw load has no barriers, so nobody tells the switch whose turn it is.
+        # The raw load has no barriers, which would advance the switch's turn.
         return replace(session.entry(self.session, plan), any_turn=1)
 
     def _switch_plan(self) -> SwitchPlan:

@@ -22,11 +22,7 @@ _ALIASES = {"value0": "bank0.value", "events": "bank0.events"}
 
 
 def plain_program() -> Program:
-    """Return the committed compilation of the program.
-
-    Raises:
-        StaleProgramError: a file is missing, or a source has changed since.
-    """
+    """Return the committed compilation of the program."""
     return load_program(PLAIN)
 
 
@@ -60,11 +56,7 @@ def plain_switch_part(part: SwitchPart) -> SwitchPart:
 
 
 def compile_plain_program(folder: Path = PLAIN.compiled) -> None:
-    """Compile the program into ``folder``, with the aliases that the controller knows.
-
-    Raises:
-        CompileError: p4c is not on the PATH, or it printed an error or a warning.
-    """
+    """Compile the program into ``folder``, with the aliases that the controller knows."""
     files = replace(PLAIN, compiled=folder)
     compile_program(files, one_line=True)
     text = files.p4info.read_text()

@@ -36,11 +36,7 @@ class QueueTrace:
 
 
 class QueueWatch:
-    """Reads a switch's queue counters repeatedly, in a thread. Use it as a context manager.
-
-    Args:
-        grpc_address: the address of a switch that does not have to be there yet.
-    """
+    """Reads a switch's queue counters repeatedly, in a thread. Use it as a context manager."""
 
     def __init__(self, grpc_address: str) -> None:
         self._address = grpc_address
@@ -89,13 +85,7 @@ class QueueWatch:
 
 
 def draw(traces: dict[str, QueueTrace], threshold: int, path: Path) -> None:
-    """Draw the longest queue over time, one curve for each name, as a picture.
-
-    Args:
-        traces: the recorded queues by name.
-        threshold: the queue length in packets from which packets are marked.
-        path: the file of the picture; its suffix is the format.
-    """
+    """Draw the longest queue over time, one curve for each name, as a picture."""
     from matplotlib.figure import Figure  # noqa: PLC0415  only drawing needs it
 
     figure = Figure(figsize=(8, 2.6 * len(traces)), layout="constrained")

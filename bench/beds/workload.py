@@ -34,16 +34,7 @@ def random_graph(vertices: int, neighbours: int) -> Graph:
 
 
 def random_plan(vertices: int, neighbours: int, lanes: int = BANK_LANES) -> Plan:
-    """Return the plan for a random graph, with all slots of the program.
-
-    Args:
-        vertices: of the graph.
-        neighbours: of each vertex on other workers.
-        lanes: numbers of the widest frame.
-
-    Returns:
-        The plan.
-    """
+    """Return the plan for a random graph, with all slots of the program."""
     return build_plan(
         random_graph(vertices, neighbours),
         workers=WORKERS,

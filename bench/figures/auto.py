@@ -24,11 +24,7 @@ _BANDWIDTH = 20.0
 _EPOCHS, _LAYERS, _HIDDEN = 10, 3, 64
 _RATIO = 1.1
 _KINDS = (SWITCH, HOST_PARTIAL, HOST)
-
-
-def missing() -> str | None:
-    """Return what the machine lacks for this figure."""
-    return lacks_training()
+missing = lacks_training
 
 
 def run(settings: Settings) -> Iterator[Line]:

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 from bench.beds.queue_trace import QueueTrace, QueueWatch, draw
 from bench.line import Goal, Line
-from bench.machine import lacks
+from bench.machine import lacks_bmv2
 from bench.measure import Samples
 from bench.settings import Settings
 from switchgnn.commands.run import RunOptions, run_job
@@ -45,7 +45,7 @@ class _Result:
 
 def missing() -> str | None:
     """Return what the machine lacks for this figure."""
-    return lacks(bmv2=True) or mininet_missing()
+    return lacks_bmv2() or mininet_missing()
 
 
 def run(settings: Settings) -> Iterator[Line]:

@@ -25,19 +25,7 @@ def saturated(
     *,
     numbers: bool = False,
 ) -> Line:
-    """Compare the beds under one sender that waits for nobody.
-
-    Args:
-        figure: the name of the figure.
-        settings: how much is measured.
-        a: the label of bed A, and the bed.
-        b: the same for B.
-        ratio: the goal, the smallest ratio A / B.
-        numbers: whether each lane of a contribution counts.
-
-    Returns:
-        The line.
-    """
+    """Compare the beds under one sender that waits for nobody."""
     rates: list[Rate] = []
     with RawLoad(a[1]) as load_a, RawLoad(b[1]) as load_b:
 
@@ -63,18 +51,7 @@ def saturated(
 def exchanging(
     figure: str, settings: Settings, a: tuple[str, Bed], b: tuple[str, Bed], ratio: float
 ) -> Line:
-    """Compare the beds under worker processes that exchange neighbour sums.
-
-    Args:
-        figure: the name of the figure.
-        settings: how much is measured.
-        a: the label of bed A, and the bed.
-        b: the same for B.
-        ratio: the goal, the smallest ratio A / B.
-
-    Returns:
-        The line.
-    """
+    """Compare the beds under worker processes that exchange neighbour sums."""
     repeated = {a[0]: 0, b[0]: 0}
 
     def measure(label: str, bed: Bed) -> Callable[[], float]:

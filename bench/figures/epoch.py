@@ -17,7 +17,7 @@ from switchgnn.topologies.mininet_fabric import mininet_missing
 NAME = "epoch"
 OWN_NAMESPACE = False
 
-# What `make run` trains on.
+# The data set of `make run`.
 _GRAPH = "digits:80"
 _EPOCHS = 20
 _HIDDEN = 64
@@ -28,11 +28,7 @@ _RATIO = 1.0
 _WIDTHS = (16, 64, 256)
 # Bytes do not vary, except for what is sent again.
 _BYTE_EPOCHS = 3
-
-
-def missing() -> str | None:
-    """Return what the machine lacks for this figure."""
-    return lacks_training()
+missing = lacks_training
 
 
 def run(settings: Settings) -> Iterator[Line]:

@@ -8,14 +8,13 @@ from bench.beds.bed import Bed, Served
 from bench.beds.workload import digits_plan, standard_plan
 from bench.line import Line
 from bench.loads.exchange import Exchanged, exchange
-from bench.machine import lacks
+from bench.machine import lacks, lacks_bmv2
 from bench.measure import Samples, alternate, repeat
 from bench.settings import Settings
 from switchgnn.host.direct.frames import GROUP
 from switchgnn.host.direct.framing import USUAL_MTU
 from switchgnn.host.wire.header import BODY_AT
 from switchgnn.lab.simulator.setup import rows_of_plan
-from switchgnn.p4src import load_program
 from switchgnn.planner import Plan
 from switchgnn.planner.costs.host_seconds import packed_frames
 from switchgnn.planner.sending.between_hosts import fewest_rows
@@ -27,11 +26,7 @@ _GRAPHS: dict[str, tuple[Callable[[], Plan], int, int]] = {
     "digits": (digits_plan, 64, 3),
     "random": (standard_plan, 32, 3),
 }
-
-
-def missing() -> str | None:
-    """Return what the machine lacks for this figure."""
-    return lacks()
+missing = lacks
 
 
 def run(settings: Settings) -> Iterator[Line]:
@@ -42,7 +37,7 @@ def run(settings: Settings) -> Iterator[Line]:
 
 
 def _graph(settings: Settings, name: str, plan: Plan, width: int, rounds: int) -> Iterator[Line]:
-    served = Served(plan, plan.switch, load_program())
+    served = Served.whole(plan)
     results: list[Exchanged] = []
 
     def measure(bed: Bed) -> Callable[[], float]:
@@ -54,7 +49,7 @@ def _graph(settings: Settings, name: str, plan: Plan, width: int, rounds: int) -
 
     b: Samples | None = None
     with Bed(Target.EMBEDDED, served) as embedded:
-        if lacks(bmv2=True) is None:
+        if lacks_bmv2() is None:
             with Bed(Target.BMV2, served) as bmv2:
                 a, b = alternate(
                     settings.pairs, ("embedded", measure(embedded)), ("BMv2", measure(bmv2))

@@ -25,11 +25,7 @@ _RATIO = 10.0
 _FEATURES = 512
 _ECHO_EVERY = 8
 _HERE, _THERE = "benchhost0", "benchhost1"
-
-
-def missing() -> str | None:
-    """Return what the machine lacks for this figure."""
-    return lacks()
+missing = lacks
 
 
 def run(settings: Settings) -> Iterator[Line]:

@@ -13,7 +13,7 @@ from bench.beds.veth import VethStar
 from bench.beds.workload import WORKERS, random_plan
 from bench.errors import BenchError
 from bench.line import Goal, Line
-from bench.machine import lacks
+from bench.machine import lacks_bmv2
 from bench.measure import alternate, repeat
 from bench.settings import Settings
 from switchgnn.controller import P4RuntimeClient, SwitchPlan, install, program_cookie, star_network
@@ -35,11 +35,7 @@ SHELL_PYTHON = Path(__file__).resolve().parents[2] / ".venv-shell/bin/python"
 _SHELL_SCRIPT = Path(__file__).resolve().parents[1] / "loads/shell_inserts.py"
 _SHELL_ENTRIES = 1000
 _SHELL_SECONDS = 120
-
-
-def missing() -> str | None:
-    """Return what the machine lacks for this figure."""
-    return lacks(bmv2=True)
+missing = lacks_bmv2
 
 
 def run(settings: Settings) -> Iterator[Line]:

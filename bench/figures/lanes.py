@@ -8,38 +8,26 @@ from bench.beds.bed import Bed, Served
 from bench.beds.workload import standard_plan, wide_plan
 from bench.figures.data_plane import saturated
 from bench.line import Line
-from bench.machine import lacks
+from bench.machine import installed_targets, lacks
 from bench.settings import Settings
-from switchgnn.p4src import load_program
-from switchgnn.planner import Plan
 from switchgnn.planner.lanes import BANK_LANES, LANES
-from switchgnn.topologies import Target
 
 NAME = "lanes"
 _RATIO = 3.0
 _WIDEST = LANES[-1]
-
-
-def missing() -> str | None:
-    """Return what the machine lacks for this figure."""
-    return lacks()
+missing = lacks
 
 
 def run(settings: Settings) -> Iterator[Line]:
     """Measure each width on each switch of the machine; the goal is for the widest frames."""
-    targets = [Target.EMBEDDED] + [Target.BMV2] * (lacks(bmv2=True) is None)
-    for target in targets:
+    for target in installed_targets():
         for lanes in LANES:
             if lanes == BANK_LANES:
                 continue
             ratio = _RATIO if lanes == _WIDEST else 0.0
             with (
-                Bed(target, _served(wide_plan(lanes))) as a,
-                Bed(target, _served(standard_plan())) as b,
+                Bed(target, Served.whole(wide_plan(lanes))) as a,
+                Bed(target, Served.whole(standard_plan())) as b,
             ):
                 labels = (f"{target.value}, {lanes} lanes", a), (f"{BANK_LANES} lanes", b)
                 yield saturated(NAME, settings, *labels, ratio, numbers=True)
-
-
-def _served(plan: Plan) -> Served:
-    return Served(plan, plan.switch, load_program())

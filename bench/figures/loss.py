@@ -9,10 +9,9 @@ from bench.beds.bed import Bed, Served
 from bench.beds.workload import digits_plan
 from bench.line import Goal, Line
 from bench.loads.exchange import exchange
-from bench.machine import lacks
+from bench.machine import installed_targets, lacks
 from bench.measure import alternate
 from bench.settings import Settings
-from switchgnn.p4src import load_program
 from switchgnn.topologies import Target
 
 NAME = "loss"
@@ -22,19 +21,14 @@ _GOALS = {0.001: 1.3, 0.01: 2.0, 0.05: 4.0}
 _AS_GOOD_AS_NONE = 1e-12
 _WIDTH = 64
 _ROUNDS = 10
-
-
-def missing() -> str | None:
-    """Return what the machine lacks for this figure."""
-    return lacks()
+missing = lacks
 
 
 def run(settings: Settings) -> Iterator[Line]:
     """Measure on the targets that are installed."""
     plan = digits_plan()
-    served = Served(plan, plan.switch, load_program())
-    targets = [Target.EMBEDDED] + ([Target.BMV2] if lacks(bmv2=True) is None else [])
-    for target in targets:
+    served = Served.whole(plan)
+    for target in installed_targets():
         with Bed(target, served) as bed:
             for loss, most in _GOALS.items():
                 yield _line(settings, bed, target, loss, most)

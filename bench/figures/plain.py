@@ -9,24 +9,19 @@ from bench.beds.plain_program import plain_program, plain_switch_part
 from bench.beds.workload import standard_plan
 from bench.figures.data_plane import exchanging, saturated
 from bench.line import Line
-from bench.machine import lacks
+from bench.machine import lacks_bmv2
 from bench.settings import Settings
-from switchgnn.p4src import load_program
 from switchgnn.topologies import Target
 
 NAME = "banks"
 _RATIO = 4.0
-
-
-def missing() -> str | None:
-    """Return what the machine lacks for this figure."""
-    return lacks(bmv2=True)
+missing = lacks_bmv2
 
 
 def run(settings: Settings) -> Iterator[Line]:
     """Measure both programs."""
     plan = standard_plan()
-    banks = Served(plan, plan.switch, load_program())
+    banks = Served.whole(plan)
     plain = Served(plan, plain_switch_part(plan.switch), plain_program())
     with Bed(Target.BMV2, banks) as a, Bed(Target.BMV2, plain) as b:
         for compare in (saturated, exchanging):

@@ -14,7 +14,7 @@ from bench.beds.namespace import Namespace
 from bench.line import Goal, Line
 from bench.loads.processors import processor_seconds
 from bench.loads.training import WORKERS, Setting, Trainings, job_of, lacks_training
-from bench.machine import lacks
+from bench.machine import installed_targets
 from bench.measure import Samples
 from bench.settings import Settings
 from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH
@@ -25,24 +25,19 @@ NAME = "predicted"
 OWN_NAMESPACE = False
 
 _GRAPHS, _LAYERS, _BANDWIDTH = ("digits", "digits:80", "random:2000:20000:1"), (2, 3), 20.0
-# Few slots make many barriers; without a limit on links only processors are waited for.
+# Few slots make many barriers; without a limit on links, processors are the bottleneck.
 _FEW_SLOTS = (None, 1024, 256)
 _EPOCHS, _HIDDEN = 10, 64
 _GOAL = Goal(ratio=0.75, ratio_most=1.25)
 # A profile's numbers are for epochs, between which processors also compute.
 _WITHIN = Goal(ratio=0.5, ratio_most=2.0)
 _MILLI = 1e-3
-
-
-def missing() -> str | None:
-    """Return what the machine lacks for this figure."""
-    return lacks_training()
+missing = lacks_training
 
 
 def run(settings: Settings) -> Iterator[Line]:
     """Measure processors, and then exchanges."""
-    targets = [Target.EMBEDDED] if lacks(bmv2=True) else list(Target)
-    for target in targets:
+    for target in installed_targets():
         yield from _processors(settings, target)
     for graph, layers in product(_GRAPHS, _LAYERS):
         yield from _exchanges(settings, _setting(graph, layers, _BANDWIDTH))

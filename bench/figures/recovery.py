@@ -12,13 +12,11 @@ from bench.errors import BenchError
 from bench.line import Goal, Line
 from bench.loads.bare_worker import COMMAND as BARE_COMMAND
 from bench.loads.exchange import Exchanged, exchange
-from bench.machine import lacks
+from bench.machine import installed_targets, lacks
 from bench.measure import Samples, alternate, repeat
 from bench.settings import Settings
 from switchgnn.commands.shared.workers import WORKER_COMMAND
 from switchgnn.host.wire.header import Kind
-from switchgnn.p4src import load_program
-from switchgnn.planner import Plan
 from switchgnn.topologies import Target
 
 NAME = "recovery"
@@ -30,26 +28,17 @@ _ROUNDS = 10
 _PAIRS_PER_PAIR = 3
 _TAPPED_ROUNDS = 3
 _REPAIRS = ("features_resent", "probes", "recalls", "fetches")
-
-
-def missing() -> str | None:
-    """Return what the machine lacks for this figure."""
-    return lacks()
+missing = lacks
 
 
 def run(settings: Settings) -> Iterator[Line]:
     """Measure on the targets that are installed; bytes do not depend on the target."""
-    targets = [Target.EMBEDDED] + ([Target.BMV2] if lacks(bmv2=True) is None else [])
-    for target in targets:
-        with Bed(target, _served(digits_plan())) as bed:
+    for target in installed_targets():
+        with Bed(target, Served.whole(digits_plan())) as bed:
             yield _time(settings, bed, target)
     for name, plan in (("digits", digits_plan()), ("random", standard_plan())):
-        with Bed(Target.EMBEDDED, _served(plan)) as bed:
+        with Bed(Target.EMBEDDED, Served.whole(plan)) as bed:
             yield _acknowledgements(settings, bed, name)
-
-
-def _served(plan: Plan) -> Served:
-    return Served(plan, plan.switch, load_program())
 
 
 def _time(settings: Settings, bed: Bed, target: Target) -> Line:

@@ -8,28 +8,23 @@ from bench.beds.bed import Bed, Served
 from bench.beds.workload import standard_plan
 from bench.figures.data_plane import exchanging, saturated
 from bench.line import Line
-from bench.machine import lacks
+from bench.machine import lacks, lacks_bmv2
 from bench.settings import Settings
 from switchgnn.base.native import find_compiler
-from switchgnn.p4src import load_program
 from switchgnn.topologies import Backend, Target
 
 NAME = "embedded"
 _SATURATED = 20.0
 _EXCHANGING = 6.0
 _NATIVE = 8.0
-
-
-def missing() -> str | None:
-    """Return what the machine lacks for this figure."""
-    return lacks()
+missing = lacks
 
 
 def run(settings: Settings) -> Iterator[Line]:
     """Measure both targets, and both back ends of the embedded switch."""
     plan = standard_plan()
-    served = Served(plan, plan.switch, load_program())
-    if lacks(bmv2=True) is None:
+    served = Served.whole(plan)
+    if lacks_bmv2() is None:
         with Bed(Target.EMBEDDED, served) as a, Bed(Target.BMV2, served) as b:
             both = ("embedded", a), ("BMv2", b)
             yield saturated(NAME, settings, *both, _SATURATED)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from bench.line import Goal, Line
 from bench.loads.training import WORKERS, Setting, Trainings, lacks_training
-from bench.machine import lacks
+from bench.machine import installed_targets
 from bench.measure import Samples
 from bench.settings import Settings
 from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH
@@ -32,8 +32,7 @@ def missing() -> str | None:
 
 def run(settings: Settings) -> Iterator[Line]:
     """Measure on the targets that are installed."""
-    targets = [Target.EMBEDDED] + ([Target.BMV2] if lacks(bmv2=True) is None else [])
-    for target in targets:
+    for target in installed_targets():
         yield from _lines(settings, target)
 
 

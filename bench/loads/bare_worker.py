@@ -29,9 +29,6 @@ class BareSender(FeatureSender):
             group: which one the switch has.
             count: ignored.
             now: the time, in seconds of the endpoint's clock.
-
-        Returns:
-            Whether it is news.
         """
         if group not in self._waiting:
             return False

@@ -54,21 +54,7 @@ def exchange(
     faults: str = "",
     command: Sequence[str] = WORKER_COMMAND,
 ) -> Exchanged:
-    """Exchange features for some rounds; start again when an attempt fails.
-
-    Args:
-        bed: a switch with a plan.
-        rounds: the number of rounds.
-        width: the width of the features.
-        faults: what is injected on all links, as `switchgnn run --faults` takes it.
-        command: the command that starts a worker.
-
-    Returns:
-        The results of the first attempt that succeeds.
-
-    Raises:
-        WorkerError: a worker failed in each attempt.
-    """
+    """Exchange features for some rounds; start again when an attempt fails."""
     for attempt in range(_ATTEMPTS):
         try:
             return replace(_exchange(bed, rounds, width, faults, command), repeated=attempt)

@@ -32,11 +32,6 @@ def metis(graph: Graph, workers: int) -> dict[str, float]:
 def plan(graph: Graph, workers: int, slots: int) -> dict[str, float]:
     """Make the whole plan of the preset `best`.
 
-    Args:
-        graph: the graph.
-        workers: their number.
-        slots: the aggregators that a block may use.
-
     Returns:
         The time in seconds, the memory in bytes, and what the plan predicts.
     """

@@ -67,9 +67,6 @@ def processor_seconds(target: Target) -> ProcessorSeconds:
     destinations to them. The embedded switch and its hosts are at loopback sockets, as in `train`.
     BMv2 is what everything waits for, so what it takes of a frame is what the round takes beyond
     the passes of its loop.
-
-    Args:
-        target: the switch.
     """
     slots, known = load_program().slots, find_profile(target.value)
     plans = [_plan(slots), _plan(_FEW_SLOTS)]

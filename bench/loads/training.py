@@ -58,11 +58,6 @@ class Setting:
 class Trainings:
     """Trainings over some transports, each in turn as often as pairs are measured.
 
-    Args:
-        settings: how often.
-        setting: what is trained.
-        transports: over what; one of them may be `auto`.
-
     Attributes:
         reports: those of each transport, by its name.
         copies: remote copies of a boundary vertex, in words.
@@ -79,17 +74,7 @@ class Trainings:
                 made.append(_train(setting, data, transport))
 
     def epochs(self, name: str, what: str, rival: str, most: float) -> Line:
-        """Compare the epochs over the switch with those over another transport.
-
-        Args:
-            name: the name of the figure.
-            what: what is trained, in words.
-            rival: the other transport.
-            most: the goal, the largest ratio.
-
-        Returns:
-            The line.
-        """
+        """Compare the epochs over the switch with those over another transport."""
         ours, others = self.epoch_seconds(SWITCH.name), self.epoch_seconds(rival)
         return Line(name, f"{what}: epoch", "s", ours, others, Goal(ratio_most=most), self.copies)
 
@@ -123,12 +108,7 @@ def _train(setting: Setting, data: "Dataset", transport: str) -> "TrainReport":
 
 
 def auto_job(setting: Setting, data: "Dataset") -> "TrainJob":
-    """Return what `train --transport auto` does, which may leave destinations to the hosts.
-
-    Args:
-        setting: what is trained, and where.
-        data: the same, loaded.
-    """
+    """Return what `train --transport auto` does, which may leave destinations to the hosts."""
     from switchgnn.commands.train.plan import predict_transport  # noqa: PLC0415
     from switchgnn.planner.chosen import Asked  # noqa: PLC0415
 
@@ -139,12 +119,7 @@ def auto_job(setting: Setting, data: "Dataset") -> "TrainJob":
 
 
 def job_of(setting: Setting, transport: str) -> "TrainJob":
-    """Return what a training does.
-
-    Args:
-        setting: what is trained, and where.
-        transport: over what.
-    """
+    """Return what a training does."""
     from switchgnn.commands.train.job import TrainJob, default_task  # noqa: PLC0415
     from switchgnn.planner.chosen import Asked  # noqa: PLC0415
     from switchgnn.training.layers.models import ModelOptions  # noqa: PLC0415

@@ -1,9 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The options of a training, the same for `switchgnn train` and `python -m switchgnn.train`.
-
-Help texts are there without PyTorch.
-"""
+"""The options that `switchgnn train` and `python -m switchgnn.train` share."""
 
 import itertools
 import math
@@ -23,7 +20,7 @@ if TYPE_CHECKING:
     from switchgnn.training.trainer import TrainOptions
 
 
-# Above some 1e37 a step of Adam is no float32 any more.
+# Above about 1e37 a step of Adam overflows float32.
 _MOST_RATE = 1e30
 _FLOAT_BYTES = 4
 # A weight, its gradient, and two moments of Adam.
@@ -32,7 +29,7 @@ _COPIES_OF_WEIGHTS = 4
 
 def _number(value: float) -> float:
     if math.isnan(value):
-        raise typer.BadParameter("nan is no number")
+        raise typer.BadParameter("nan is not a number")
     return value
 
 
@@ -42,7 +39,7 @@ def _named_models() -> list[str]:
 
 @dataclass(frozen=True)
 class AskedTraining:
-    """What to train, and how."""
+    """The model and the options of training."""
 
     model: Annotated[
         str,
@@ -68,7 +65,7 @@ class AskedTraining:
             max=0.99,
             metavar="SHARE",
             rich_help_panel=MODEL,
-            help="Of hidden units that are dropped.",
+            help="Share of hidden units that are dropped.",
         ),
     ] = 0.5
     input_dropout: Annotated[
@@ -79,7 +76,7 @@ class AskedTraining:
             metavar="SHARE",
             rich_help_panel=MODEL,
             show_default="as --dropout; 0 with your own model",
-            help="Of features that are dropped.",
+            help="Share of features that are dropped.",
         ),
     ] = None
     precompute: Annotated[
@@ -120,7 +117,7 @@ class AskedTraining:
             metavar="RATE",
             rich_help_panel=TRAINING,
             callback=_number,
-            help="Of Adam.",
+            help="Weight decay of Adam.",
         ),
     ] = 5e-4
     evaluate_every: Annotated[
@@ -135,7 +132,7 @@ class AskedTraining:
             min=0,
             metavar="N",
             rich_help_panel=TRAINING,
-            help="Stop after so many evaluations without a gain; 0: never.",
+            help="Stop after N evaluations without a gain; 0: never.",
         ),
     ] = 0
     checkpoint: Annotated[
@@ -144,7 +141,7 @@ class AskedTraining:
             metavar="FILE",
             rich_help_panel=TRAINING,
             show_default=False,
-            help="Save there, and go on from there.",
+            help="Save to this file, and resume from it.",
         ),
     ] = None
     device: Annotated[
@@ -157,11 +154,7 @@ class AskedTraining:
     ] = DeviceName.CPU
 
     def shape(self) -> "ModelOptions":
-        """Return the model that is asked for.
-
-        Raises:
-            ModelError: it names no file or class that can be.
-        """
+        """Return the options of the model."""
         from switchgnn.training.layers.models import PAPER, ModelOptions, model_name  # noqa: PLC0415
 
         if self.paper:
@@ -171,18 +164,7 @@ class AskedTraining:
     def check_size(
         self, shape: "ModelOptions", vertices: int, features: int, classes: int, processes: int
     ) -> None:
-        """Check that a built-in model has room in memory, before it is built.
-
-        Args:
-            shape: the model that is asked for.
-            vertices: of the graph.
-            features: numbers per vertex.
-            classes: outputs per vertex.
-            processes: on this machine, each of which has all weights and its share of the vertices.
-
-        Raises:
-            TooLargeError: weights and activations have no room.
-        """
+        """Check that a built-in model fits in memory, before it is built."""
         if shape.own:
             return
         widths = [features, *[shape.hidden] * (shape.layers - 1), classes]
@@ -191,16 +173,11 @@ class AskedTraining:
             f"The weights of {shape.layers:,} layers of {shape.hidden:,} hidden units on "
             f"{processes} workers, and the activations of {vertices:,} vertices,",
             _FLOAT_BYTES * (weights * _COPIES_OF_WEIGHTS * processes + vertices * sum(widths)),
-            "give --hidden, --layers or --workers less",
+            "reduce --hidden, --layers or --workers",
         )
 
     def options(self, shape: "ModelOptions", seed: int) -> "TrainOptions":
-        """Return how it is to be trained.
-
-        Args:
-            shape: the model that is asked for.
-            seed: of weights and dropout.
-        """
+        """Return the options of training."""
         from switchgnn.training.trainer import TrainOptions  # noqa: PLC0415
 
         return TrainOptions(
@@ -216,7 +193,7 @@ class AskedTraining:
         )
 
     def _of_inputs(self, shape: "ModelOptions") -> float:
-        """Return the share of features to drop; a model of the user's own has its own dropout."""
+        """Return the share of features to drop; a user's own model has its own dropout."""
         if self.input_dropout is not None:
             return self.input_dropout
         return 0.0 if shape.own else shape.dropout

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Computes a model as G3 does: bin by bin, each as soon as its own neighbours are there.
+"""Models computed as in G3: bin by bin, each as soon as its own neighbours are there.
 
 Wan et al., SIGMOD 2023. A bin's rows are sent while the next one is computed (intra-layer
 pipeline), and a bin whose remote rows have arrived is finished, makes its rows for the next
@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -30,20 +31,20 @@ from switchgnn.training.partition import Partition
 from switchgnn.training.sums import Clock, KeptSum, Ledger, LocalSum, NeighbourSum
 
 _BYTES_PER_ELEMENT = 4
+# With one bin nothing would overlap.
 _FEWEST = 2
 
 
 @dataclass(frozen=True)
 class BinOptions:
-    """The size of bins, and what overlaps.
+    """The size of bins, and the pipelines.
 
     Attributes:
-        memory: bytes that two bins may take: one is computed while another one is sent.
-            The default holds G3's 1,000 vertices per bin for 100 features and 16 units.
-        intra: whether rows leave as soon as their bin is computed; otherwise they leave when
-            all bins are.
-        inter: whether a bin continues as soon as its own remote rows are there; otherwise it
-            continues when those of the whole layer are.
+        memory: bytes of two bins: one is computed while another one is sent. The default holds
+            G3's 1,000 vertices per bin for 100 features and 16 units.
+        intra: whether rows are sent as soon as their bin is computed, or after all bins.
+        inter: whether a bin continues as soon as its own remote rows are there, or with those of
+            the whole layer.
     """
 
     memory: int = 1_000_000
@@ -52,10 +53,10 @@ class BinOptions:
 
     def __post_init__(self) -> None:
         if self.memory < 1:
-            raise TrainingError(f"Bins need memory, at least 1 byte: {self.memory}.")
+            raise TrainingError(f"Bins need at least 1 byte of memory, not {self.memory}.")
 
 
-# The options by the names of G3's ablation study.
+# (intra, inter) by the names of G3's ablation study.
 PIPELINES = {
     "both": (True, True),
     "intra": (True, False),
@@ -65,41 +66,19 @@ PIPELINES = {
 
 
 def vertices_per_bin(options: BinOptions, inputs: int, outputs: int) -> int:
-    """Return how many vertices fit in a bin of a layer, at least 1.
-
-    As in G3 a vertex takes the bytes of its input and of its output.
-
-    Args:
-        options: the memory of the bins.
-        inputs: the elements of a vertex's input.
-        outputs: the elements of a vertex's output.
-
-    Returns:
-        The number of vertices.
-    """
+    """Return how many vertices fit in a bin: as in G3, a vertex takes its input and its output."""
     return max(1, options.memory // 2 // (_BYTES_PER_ELEMENT * (inputs + outputs)))
 
 
 def pack_bins(vertices: int, at_most: int) -> list[slice]:
-    """Return the bins of ``vertices`` vertices in order; all have ``at_most`` but the last.
-
-    Two or more vertices make at least two bins, because with one bin nothing would overlap.
-    """
+    """Return the bins in order, at least two of them if there are two vertices."""
     size = min(at_most, -(-vertices // _FEWEST))
     ends = [*range(0, vertices, size), vertices]
     return [slice(start, end) for start, end in pairwise(ends)]
 
 
 class BinnedSum:
-    """Sums over remote neighbours, bin by bin. Use it as a context manager.
-
-    Args:
-        transport: carries the rounds in a thread of its own.
-        options: what overlaps.
-
-    Attributes:
-        ledger: the rounds and their traffic.
-    """
+    """Sums over remote neighbours, bin by bin. Use it as a context manager."""
 
     def __init__(self, transport: DirectTransport, options: BinOptions) -> None:
         self.options = options
@@ -121,17 +100,17 @@ class BinnedSum:
             self._background.__exit__(*error)
 
     def attending(self) -> AbstractContextManager[None]:
-        """Answer other workers during the block, if it takes long."""
+        """Answer other workers during a long block."""
         return self._driver.attending() if self._driver else nullcontext()
 
     @property
     def clock(self) -> Clock:
-        """The seconds in which a round was running, and those of waiting, until now."""
+        """The seconds of rounds and of waiting until now."""
         self._clock.exchanging = self._driver.seconds if self._driver else 0.0
         return self._clock
 
     def begin(self, width: int, direction: Direction) -> Stream:
-        """Begin a round and return the stream of its rows."""
+        """Begin a round of rows [n, width]."""
         self.ledger.enter(self._transport, width, direction)
         with self.waiting():
             return self._transport.begin(width, direction)
@@ -147,13 +126,7 @@ class BinnedSum:
 
 
 class _OneWay:
-    """One round of a layer, forward or backward.
-
-    Args:
-        remote: begins the round when the first rows are there.
-        direction: forward or backward.
-        order: int64[n], the worker's rows in the order in which they are computed.
-    """
+    """One round of a layer, which begins with the first rows."""
 
     def __init__(self, remote: BinnedSum, direction: Direction, order: NDArray[np.int64]) -> None:
         self._remote = remote
@@ -177,7 +150,7 @@ class _OneWay:
             self._held.clear()
 
     def first(self, spans: Sequence[slice]) -> int:
-        """Wait for what one of several bins needs; return the index of the first that is ready."""
+        """Wait until the remote rows of one of several bins are there; return its index."""
         stream = self._begun
         if not self._remote.options.inter:
             # Without the inter-layer pipeline every bin waits for the rows of all.
@@ -191,7 +164,6 @@ class _OneWay:
             return stream.wait_any([self._needs[span.start] for span in spans])
 
     def sums(self, span: slice) -> Tensor:
-        """Return a bin's sums when they are there."""
         if not self._remote.options.inter:
             self.first([span])
         with self._remote.waiting():
@@ -216,12 +188,12 @@ class LayerRounds:
         self.back = _OneWay(remote, Direction.BACKWARD, order)
 
     def feed(self, rows: Tensor, span: slice) -> Tensor:
-        """Send a bin's rows; return a tensor of them that the sums can depend on."""
+        """Send a bin's rows; return them as a tensor that the sums can depend on."""
         fed: Tensor = _Feed.apply(rows, self, span)  # type: ignore[no-untyped-call]
         return fed
 
     def first(self, spans: Sequence[slice]) -> int:
-        """Wait until one of several bins is ready, and return its index."""
+        """Wait until one of several bins is ready; return its index."""
         return self.there.first(spans)
 
     def add_remote(self, local: Tensor, span: slice) -> Tensor:
@@ -264,21 +236,7 @@ def distribute_in_bins(
 ) -> nn.Module:
     """Make a model compute on a partition, in bins, what it computes on the whole graph.
 
-    Call the model with the partition's ``features`` and ``edges`` afterwards. The model is
-    changed in place; its parameters keep their names and shapes.
-
-    Args:
-        model: PyG's GCN, GraphSAGE or GIN, without normalisation and jumping knowledge.
-        partition: this worker's part of the graph.
-        remote: the sums over remote neighbours.
-        seed: the seed of dropout, as for ``distribute``.
-        precompute: whether the sums of features that do not change are made once and kept.
-
-    Returns:
-        The same model.
-
-    Raises:
-        UnsupportedLayerError: the model cannot be computed in bins.
+    The arguments are as for ``distribute``.
     """
     drop_by_vertex(model, torch.from_numpy(partition.vertices), seed)
     binned = _Binned(_check(model), partition, remote, precompute=precompute)
@@ -303,30 +261,27 @@ def _check(model: nn.Module) -> BasicGNN:
         )
     if model.jk_mode is not None or not all(isinstance(each, nn.Identity) for each in model.norms):
         raise UnsupportedLayerError(
-            f"{type(model).__name__} has normalisation or jumping knowledge, which is not done "
-            "in bins: leave it out, or take another transport than g3."
+            f"{type(model).__name__} has normalisation or jumping knowledge, which cannot be "
+            "computed in bins: leave it out, or take another transport than g3."
         )
     return model
 
 
 @dataclass(frozen=True, eq=False)
 class _Bin:
-    """One bin of a layer, and the sums over the neighbours on this worker, of the rows of all."""
+    """One bin of a layer, and its sums over the neighbours on this worker."""
 
     span: slice
     local: NeighbourSum
 
 
 class _Pieces:
-    """A layer's inputs and the rows that its neighbours add, bin by bin.
-
-    Args:
-        rounds: the exchange of the rows.
+    """A layer's inputs and the rows to sum, bin by bin.
 
     Attributes:
         rounds: the exchange of the rows.
         sums_first: whether rows are summed before the layer's linear map.
-        kept: [n, F], the sums over all neighbours that were made before; None: there are none.
+        kept: [n, F], the kept sums over all neighbours, if any.
     """
 
     def __init__(self, rounds: LayerRounds) -> None:
@@ -336,21 +291,16 @@ class _Pieces:
         self._pieces: list[tuple[int, Tensor, Tensor]] = []
 
     def take(self, inputs: Tensor, rows: Tensor, span: slice) -> None:
-        """Store the inputs and rows of a bin, in any order."""
         self._pieces.append((span.start, inputs, rows))
 
     def whole(self) -> tuple[Tensor, Tensor]:
-        """Return the inputs and the rows of all bins."""
-        in_order = sorted(self._pieces, key=lambda piece: piece[0])
-        _, inputs, rows = zip(*in_order, strict=True)
+        _, inputs, rows = zip(*sorted(self._pieces, key=itemgetter(0)), strict=True)
         return torch.cat(inputs), torch.cat(rows)
 
     def first(self, bins: list[_Bin]) -> int:
-        """Wait until one of several bins has its sums, and return its index."""
         return 0 if self.kept is not None else self.rounds.first([each.span for each in bins])
 
     def sums(self, each: _Bin, rows: Tensor) -> Tensor:
-        """Return a bin's sums over all neighbours."""
         if self.kept is not None:
             return self.kept[each.span]
         return self.rounds.add_remote(each.local(rows), each.span)
@@ -376,7 +326,6 @@ class _Binned:
         self._bins: list[list[_Bin]] = []
 
     def forward(self, features: Tensor, _edges: Tensor) -> Tensor:
-        """Return the model's outputs for all rows of the partition."""
         if not self._bins:
             self._bins = self._pack(features.shape[1])
         pieces = self._first_rows(features)
@@ -385,7 +334,6 @@ class _Binned:
         return pieces.whole()[0][self._place]
 
     def _pack(self, width: int) -> list[list[_Bin]]:
-        """Cut the rows into bins, whose size per layer follows from its inputs and outputs."""
         bins = []
         for layer in self._layers:
             at_most = vertices_per_bin(self._remote.options, width, layer.width)
@@ -432,13 +380,10 @@ class _Binned:
                 outputs = outputs * units[each.span]
             self._send(number + 1, outputs, each.span, done)
         if number == 0 and pieces.sums_first and pieces.kept is None:
-            self._keep([all_sums[start] for start in sorted(all_sums)])
+            sums = torch.cat([all_sums[start] for start in sorted(all_sums)])
+            if self._kept is not None and torch.is_grad_enabled() and not sums.requires_grad:
+                self._kept.keep(sums)
         return done
-
-    def _keep(self, sums: list[Tensor]) -> None:
-        """Keep the first layer's sums for as long as its inputs do not change."""
-        if self._kept is not None and torch.is_grad_enabled() and not sums[0].requires_grad:
-            self._kept.keep(torch.cat(sums))
 
     def _send(self, number: int, inputs: Tensor, span: slice, pieces: _Pieces) -> None:
         layer = self._layers[number]
@@ -449,7 +394,7 @@ class _Binned:
         pieces.take(inputs, pieces.rounds.feed(rows, span), span)
 
     def _kept_units(self, width: int) -> Tensor | None:
-        """Draw the units of a layer that dropout keeps, the same for bins of any size."""
+        """Draw the units of a layer that dropout keeps, independently of the bins."""
         dropout = self._model.dropout
         if not dropout.training or not dropout.share:
             return None

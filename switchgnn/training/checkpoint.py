@@ -2,14 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The state of a training on disk: one file, for any number of workers.
 
-It is an archive of plain arrays (``.npz``): weights, the optimizer's state, and some facts in JSON.
-The reader runs nothing that a file holds, and takes no more memory than the model has.
-``torch.load(weights_only=True)`` is a pickle's reader with a list of what may run, and unpacks
-whatever it finds; the metadata of ``torch.distributed.checkpoint`` is a pickle that is run.
+It is an archive of plain arrays (``.npz``): weights, the optimizer's state, and facts in JSON.
+Reading it executes nothing and takes no more memory than the model, unlike ``torch.load`` and
+``torch.distributed.checkpoint``, which read pickles.
 
-Nothing in it belongs to a worker: all have the same weights, and what is drawn in an epoch follows
-from the seed, the epoch and the worker (``layers/dropout.py``). Worker 0 writes it, and reads it
-for all.
+All workers have the same weights, and the random numbers of an epoch follow from the seed, the
+epoch and the worker (``layers/dropout.py``). Worker 0 writes the file, and reads it for all.
 """
 
 import json
@@ -38,15 +36,15 @@ _REMEDY = "train with the same options as before, or name another file"
 _FACTS, _MODEL, _OPTIMIZER = "facts", "model", "optimizer"
 _FACTS_KIND = ArrayKind(("|u1",))
 _MOST_FACTS = 1 << 16
-# Of an array: the header of its file in the archive.
+# The header of an array in the archive.
 _HEADER_BYTES = 2048
-# What Adam remembers of each parameter; nothing before its first gradient.
+# Adam's state of each parameter, which is empty before its first gradient.
 _OF_PARAMETER = ("step", "exp_avg", "exp_avg_sq")
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a training is.
+    """The progress of a training.
 
     Attributes:
         epoch: epochs done.
@@ -61,15 +59,9 @@ class Progress:
 
 @dataclass(frozen=True)
 class Trained:
-    """What is trained, as far as going on depends on it; the model is told by its weights.
+    """The data set of a training, and the seed of splits, weights and dropout.
 
-    Attributes:
-        data: the name of the data set.
-        vertices: of the whole graph.
-        features: the length of a row.
-        classes: their number.
-        train, validation, test: how many vertices of the whole graph do each.
-        seed: of splits, weights and dropout.
+    A checkpoint of other data or another seed is refused; the model is checked by its weights.
     """
 
     data: str
@@ -83,7 +75,7 @@ class Trained:
 
     @classmethod
     def of(cls, partition: Partition, seed: int) -> "Trained":
-        """Return what a worker trains; all say the same."""
+        """Return the same on all workers."""
         return cls(
             data=partition.name,
             vertices=partition.total_vertices,
@@ -98,7 +90,7 @@ class Trained:
 
 @dataclass(frozen=True)
 class _Facts:
-    """What a file says about itself."""
+    """The facts in a file."""
 
     format: str
     version: int
@@ -107,19 +99,7 @@ class _Facts:
 
 
 class Checkpoint:
-    """The file of one training; all workers call the same methods at the same time.
-
-    Args:
-        path: the file, of which only worker 0's machine has one.
-        model: saved and restored.
-        optimizer: Adam, saved and restored but for its options.
-        trained: what is trained.
-        sums: of all workers.
-        own: whether this is worker 0.
-
-    Raises:
-        TrainingError: the model has a state that is no array.
-    """
+    """The file of one training; all workers call the same methods at the same time."""
 
     def __init__(
         self,
@@ -140,22 +120,11 @@ class Checkpoint:
         self._places = _places(model, optimizer)
 
     def save(self, progress: Progress) -> None:
-        """Write the file in one step, and keep the one before it beside it (``.before``).
-
-        Raises:
-            TrainingError: it cannot be written, which all workers hear; the one before it stays.
-        """
+        """Write the file atomically, and keep the previous one (``.before``)."""
         self._agree(self._written(progress) if self._own else "")
 
     def restore(self) -> Progress:
-        """Go on from the file, if there is one.
-
-        Returns:
-            What was done before.
-
-        Raises:
-            TrainingError: it cannot be written, or is no checkpoint of this training; all hear it.
-        """
+        """Continue from the file, if there is one."""
         progress, arrays, problem = Progress(), dict[str, Tensor](), ""
         if self._own:
             try:
@@ -167,11 +136,11 @@ class Checkpoint:
         return self._shared(progress, arrays)
 
     def _agree(self, problem: str) -> None:
-        if told := self._sums.told(problem):
-            raise TrainingError(told)
+        if problem := self._sums.spread_text(problem):
+            raise TrainingError(problem)
 
     def _written(self, progress: Progress) -> str:
-        """Write the file; return what went wrong."""
+        """Write the file; return an error message or an empty text."""
         facts = asdict(_Facts(FORMAT, VERSION, progress, self._trained))
         arrays = {_FACTS: np.frombuffer(json.dumps(facts).encode(), dtype=np.uint8)}
         arrays |= {name: _array(value) for name, value in self._state().items()}
@@ -187,7 +156,7 @@ class Checkpoint:
         return ""
 
     def _try_to_write(self) -> None:
-        """Notice before the first epoch what would else be noticed after some."""
+        """Find out before the first epoch whether the file can be written."""
         try:
             with unfinished_file(self._path):
                 pass
@@ -199,7 +168,7 @@ class Checkpoint:
         return f"Cannot write the checkpoint {self._path}: {why}."
 
     def _state(self) -> dict[str, Tensor]:
-        """Return all that is saved, by its name in the archive."""
+        """Return the tensors to save by their names in the archive."""
         state = {f"{_MODEL}/{name}": value for name, value in self._model.state_dict().items()}
         of_parameters = self._optimizer.state_dict()["state"]
         for number, values in of_parameters.items():
@@ -207,7 +176,7 @@ class Checkpoint:
         return state
 
     def _read(self) -> tuple[Progress, dict[str, Tensor]]:
-        # Who was killed between two names has left the one before it alone.
+        # A writer that was killed between two renames leaves only the previous file.
         files = [path for path in (self._path, _previous(self._path)) if path.exists()]
         if not files:
             return Progress(), {}
@@ -228,12 +197,12 @@ class Checkpoint:
         kinds = {_FACTS: _FACTS_KIND}
         found = read_npz(path, kinds, remedy=_REMEDY, limit=limit, others=True)
         try:
-            told = parse_json(found[_FACTS].tobytes())
-            if not isinstance(told, dict) or (told.get("format"), told.get("version")) != (
-                *(FORMAT, VERSION),
-            ):
+            read = parse_json(found[_FACTS].tobytes())
+            if not isinstance(read, dict) or [read.get("format"), read.get("version")] != [
+                *(FORMAT, VERSION)
+            ]:
                 raise RecordError(f"it is not of the format {FORMAT}, version {VERSION}")
-            facts = make_record(_Facts, told)
+            facts = make_record(_Facts, read)
             if facts.progress.epoch < 1:
                 raise RecordError("it is of no epoch")
         except RecordError as error:
@@ -249,7 +218,7 @@ class Checkpoint:
 
     @property
     def _limit(self) -> UnpackLimit:
-        """What the arrays of this training take, so that no file can cost more."""
+        """The size of this training's arrays, which bounds the memory that a file can take."""
         sizes = (like.numel() * like.element_size() for like in self._places.values())
         return UnpackLimit(_MOST_FACTS + sum(sizes) + _HEADER_BYTES * len(self._places), 0)
 
@@ -271,9 +240,9 @@ class Checkpoint:
         return {name: torch.from_numpy(array) for name, array in found.items()}
 
     def _shared(self, progress: Progress, arrays: dict[str, Tensor]) -> Progress:
-        """Give all workers what worker 0 has read."""
-        told = torch.tensor([progress.epoch, progress.best, progress.tries], dtype=torch.float64)
-        epoch, best, tries = self._sums.spread(told).tolist()
+        """Give all workers the state that worker 0 has read."""
+        shared = torch.tensor([progress.epoch, progress.best, progress.tries], dtype=torch.float64)
+        epoch, best, tries = self._sums.spread(shared).tolist()
         if not epoch:
             return Progress()
         there = torch.tensor([name in arrays for name in self._places], dtype=torch.uint8)
@@ -311,11 +280,7 @@ def _numbers(places: Mapping[str, Tensor]) -> list[int]:
 
 
 def _places(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """Return what each array of a checkpoint is like, by its name; no memory is taken for it.
-
-    Raises:
-        TrainingError: the model has a state that is no array.
-    """
+    """Return the arrays of a checkpoint by name, as tensors without memory."""
     places = {}
     for name, value in model.state_dict().items():
         try:

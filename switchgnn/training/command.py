@@ -28,15 +28,14 @@ from switchgnn.training.worker import Training, train_as_worker
 
 @dataclass(frozen=True)
 class JobTask:
-    """What the workers of a job are told to train.
+    """The training of a job, the same on all workers but for their own metrics.
 
     Attributes:
         job: the folder of the job.
         network: the network file.
-        training: what to train, and how.
-        faults: what goes wrong on each worker's link on purpose.
-        metrics: ``ADDRESS:PORT`` where this process serves its own; empty: as the network file
-            says.
+        training: the model and the options.
+        faults: faults to inject on each worker's link.
+        metrics: ``ADDRESS:PORT`` of its metrics; empty: as in the network file.
     """
 
     job: Path
@@ -47,17 +46,9 @@ class JobTask:
 
 
 def train_job(task: JobTask, on_epoch: Callable[[int, EpochReport], None]) -> dict[str, Any]:
-    """Join a job, train, and say what came of it.
+    """Join a job and train; return the last epoch as plain data.
 
-    Args:
-        task: what to do, the same on all workers.
-        on_epoch: called after each epoch with the number of this worker and its report.
-
-    Returns:
-        What was trained, and the last epoch, as plain data.
-
-    Raises:
-        SwitchGNNError: whatever stops the training.
+    After each epoch, ``on_epoch`` is called with the number of this worker and its report.
     """
     last: EpochReport | None = None
     seed = task.training.options.seed
@@ -104,7 +95,7 @@ def train(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Worker 0 prints one object.")] = False,
 ) -> None:
-    """Train as the worker of a job whose number torchrun says."""
+    """Train as a worker of a job; torchrun gives its number."""
 
     def tell(worker: int, report: EpochReport) -> None:
         if worker == 0 and not as_json:
@@ -120,14 +111,14 @@ def train(
 
 
 def _own_place(metrics: str) -> str:
-    """Return where this process of its machine serves metrics."""
+    """Return the address of the metrics of this process."""
     host, port = parse_place(metrics)
     check_installed()
     return f"{host}:{port + int(os.environ.get('LOCAL_RANK', '0'))}"
 
 
 def main() -> None:
-    """Run it; what goes wrong is a sentence and exit code 2."""
+    """Run the command; errors are one sentence and exit code 2."""
     application = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     application.command()(with_groups(train))
     try:

@@ -22,12 +22,7 @@ class LostWorkerError(TrainingError):
 
 
 class ModelError(TrainingError):
-    """The user's model raised an exception.
-
-    Args:
-        message: one sentence.
-        details: the traceback of the user's code.
-    """
+    """The user's model raised an exception."""
 
     def __init__(self, message: str, details: str) -> None:
         super().__init__(message)

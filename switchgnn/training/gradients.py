@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Adds up gradients and counts of all workers over torch.distributed, and tells all what one knows.
+"""Sums of gradients and counts over all workers, and broadcasts, with torch.distributed.
 
-Gloo gets tensors on the CPU, wherever those of the model are.
+Gloo works on the CPU; tensors on other devices are copied.
 """
 
 import os
@@ -21,12 +21,12 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.host.pace import Pace
 from switchgnn.training.errors import LostWorkerError, TrainingError
 
-# The key under which the first worker that fails leaves word, and the most letters of it.
+# The key of the first failure in the store, and the most letters of its message.
 _FAILED, _MOST_LETTERS = "failed", 1000
 
 
 def patience_of(pace: Pace) -> timedelta:
-    """Return how long workers wait for each other: they add gradients when each has its own."""
+    """Return how long workers wait for each other in a collective operation."""
     return timedelta(seconds=pace.patience + pace.skew)
 
 
@@ -34,10 +34,7 @@ def share_cores(processes: int) -> None:
     """Limit PyTorch to this process's share of the cores that it may run on.
 
     More threads than cores slow training down by an order of magnitude. OMP_NUM_THREADS and a
-    smaller number of threads that was set before are left as they are.
-
-    Args:
-        processes: how many processes run on these cores.
+    smaller number of threads take precedence.
     """
     if "OMP_NUM_THREADS" not in os.environ:
         share = max(1, len(os.sched_getaffinity(0)) // processes)
@@ -46,11 +43,7 @@ def share_cores(processes: int) -> None:
 
 @contextmanager
 def collective() -> Iterator[None]:
-    """Call torch.distributed within the block, which fails on all workers once one has ended.
-
-    Raises:
-        LostWorkerError: it failed.
-    """
+    """Raise LostWorkerError if torch.distributed fails in the block, as when a worker has ended."""
     try:
         yield
     except RuntimeError:
@@ -64,21 +57,7 @@ def collective() -> Iterator[None]:
 def together(
     store: Store, rank: int, size: int, pace: Pace, *, worker: int | None = None
 ) -> Iterator[None]:
-    """Take part in the group of all workers within the block.
-
-    Args:
-        store: where they meet.
-        rank: of this one.
-        size: their number.
-        pace: how long they wait for each other.
-        worker: its number; None: its rank.
-
-    Yields:
-        Nothing.
-
-    Raises:
-        LostWorkerError: another worker has failed; the error names it if it has left word.
-    """
+    """Join the group of all workers for the block."""
     dist.init_process_group(
         "gloo", store=store, rank=rank, world_size=size, timeout=patience_of(pace)
     )
@@ -95,20 +74,7 @@ def together(
 
 @contextmanager
 def together_in_file(file: Path, rank: int, size: int, pace: Pace) -> Iterator[None]:
-    """Take part in the group of workers of one machine, who meet in a file.
-
-    Args:
-        file: in a folder of theirs alone.
-        rank: of this one.
-        size: their number.
-        pace: how long they wait for each other.
-
-    Yields:
-        Nothing.
-
-    Raises:
-        TrainingError: it cannot be written.
-    """
+    """Join the group of the workers of one machine, which meet in a file."""
     with ExitStack() as stack:
         with collective():
             try:
@@ -123,68 +89,54 @@ def together_in_file(file: Path, rank: int, size: int, pace: Pace) -> Iterator[N
 
 
 def _leave_word(store: Store, worker: int, error: BaseException) -> None:
-    """Let the other workers know why this one ends, before they lose the connection to it."""
+    """Store why this worker ends, before the others lose the connection to it."""
     why = str(error) if isinstance(error, SwitchGNNError) else type(error).__name__
-    # It may be the store that cannot be reached.
+    # The store itself may be unreachable.
     with suppress(RuntimeError):
         store.compare_set(_FAILED, "", f"Worker {worker} has failed: {why}"[:_MOST_LETTERS])
 
 
 def _word_left(store: Store) -> LostWorkerError | None:
-    """Return the error that names the worker that failed first, if it has left word."""
+    """Return the stored error of the worker that failed first."""
     with suppress(RuntimeError):
         if store.check([_FAILED]):
-            word = store.get(_FAILED).decode(errors="replace")
-            return LostWorkerError("".join(each if each.isprintable() else " " for each in word))
+            why = store.get(_FAILED).decode(errors="replace")
+            return LostWorkerError("".join(each if each.isprintable() else " " for each in why))
     return None
 
 
-Attending = Callable[[], AbstractContextManager[None]]
-
-
 class Sums:
-    """Adds up over all workers; with one worker there is nothing to add.
-
-    Args:
-        first: the rank of worker 0.
-        attending: what goes on beside it: answers to workers that still exchange. Without
-            them one that missed an acknowledgement would wait for us, and we for it.
+    """Sums over all workers, and broadcasts from worker 0, whose rank is ``first``.
 
     Attributes:
         seconds: the time spent adding so far.
     """
 
-    def __init__(self, first: int = 0, attending: Attending = nullcontext) -> None:
+    def __init__(
+        self, first: int = 0, attending: Callable[[], AbstractContextManager[None]] = nullcontext
+    ) -> None:
         self.seconds = 0.0
         self._first = first
         self._attending = attending
         self._alone = not dist.is_initialized() or dist.get_world_size() == 1
 
     def add_gradients(self, parameters: Iterable[nn.Parameter], loss: Tensor) -> float:
-        """Replace every gradient by the sum over all workers, in one message with the loss.
-
-        Args:
-            parameters: of the model.
-            loss: of one element, this worker's share.
-
-        Returns:
-            The loss of all workers.
-        """
+        """Replace every gradient by its sum over all workers; return the sum of the losses."""
         if self._alone:
             return float(loss.detach())
-        used = [parameter for parameter in parameters if parameter.requires_grad]
-        for parameter in used:
-            if parameter.grad is None:
-                parameter.grad = torch.zeros_like(parameter)
-        gradients = [parameter.grad for parameter in used if parameter.grad is not None]
+        gradients = []
+        for parameter in parameters:
+            if parameter.requires_grad:
+                if parameter.grad is None:
+                    parameter.grad = torch.zeros_like(parameter)
+                gradients.append(parameter.grad)
         place = gradients[0].device if gradients else loss.device
         flat = torch.cat([each.reshape(-1).to(place) for each in (*gradients, loss.detach())])
         self.add(flat)
-        start = 0
-        for gradient in gradients:
-            gradient.copy_(flat[start : start + gradient.numel()].view_as(gradient))
-            start += gradient.numel()
-        return float(flat[start])
+        sizes = [gradient.numel() for gradient in gradients]
+        for gradient, total in zip(gradients, torch.split(flat[:-1], sizes), strict=True):
+            gradient.copy_(total.view_as(gradient))
+        return float(flat[-1])
 
     def add(self, values: Tensor) -> Tensor:
         """Replace the values by their sums over all workers, and return them."""
@@ -205,13 +157,15 @@ class Sums:
         for tensor in (*model.parameters(), *model.buffers()):
             self.spread(tensor)
 
-    def told(self, text: str) -> str:
+    def spread_text(self, text: str) -> str:
         """Return the text of worker 0."""
         data = text.encode()
         length = int(self.spread(torch.tensor([len(data)])))
-        said = torch.zeros(length, dtype=torch.uint8)
-        said[: len(data)] = torch.tensor(list(data[:length]), dtype=torch.uint8)
-        return bytes(self.spread(said).tolist()).decode() if length else ""
+        if not length:
+            return ""
+        message = torch.zeros(length, dtype=torch.uint8)
+        message[: len(data)] = torch.tensor(list(data[:length]), dtype=torch.uint8)
+        return bytes(self.spread(message).tolist()).decode()
 
     def _reduce(self, values: Tensor) -> None:
         with self._attending(), collective():
@@ -223,7 +177,7 @@ class Sums:
 
 
 def _through_cpu(values: Tensor, change: Callable[[Tensor], None]) -> None:
-    """Change the values in place where they are on the CPU, and a copy of them elsewhere."""
+    """Change the values in place, by way of a copy where they are not on the CPU."""
     here = values.detach().cpu()
     change(here)
     if values.device != here.device:

@@ -4,14 +4,11 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from switchgnn.base.files import open_regular, replacing
 from switchgnn.base.full_disk import why_not_written
@@ -26,14 +23,15 @@ from switchgnn.planner.costs.forecast import StarForecast, share_served, verdict
 from switchgnn.planner.costs.seconds import Network
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
-from switchgnn.planner.graphs.graph import Graph, graph_from_edges
+from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.lanes import USUAL_WIDTH
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.files import read_manifest, write_plan
 from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.presets import PAPER, Situation
-from switchgnn.training.data.dataset import Dataset, Split, dataset_from_graph
+from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.data.load import load_dataset
+from switchgnn.training.data.outside import dataset_from_pyg, split_of_indices
 from switchgnn.training.errors import JobError
 from switchgnn.training.partition import (
     SHARED_FILE,
@@ -43,76 +41,12 @@ from switchgnn.training.partition import (
     write_partitions,
 )
 
-_TENSORS = ("x", "edge_index", "y")
-_MASKS = ("train_mask", "val_mask", "test_mask")
-# As OGB calls what the masks say.
-_SPLITS = ("train", "valid", "test")
-
-
-def dataset_of(source: Any, *, name: str = "data") -> Dataset:  # noqa: ANN401 - PyG has no types
-    """Return a data set.
-
-    Args:
-        source: a ``Data`` of PyTorch Geometric with features, labels and masks; a PyG data set
-            with one of them, or an OGB one, which has splits in place of masks; or a name, or a
-            file, that `switchgnn train --data` takes.
-        name: what messages call a ``Data``.
-
-    Raises:
-        JobError: it is none of these.
-        DatasetError: it lacks something, or does not belong together.
-    """
-    if isinstance(source, Dataset):
-        return source
-    if isinstance(source, str | Path):
-        return load_dataset(str(source))
-    if hasattr(source, "edge_index") or not hasattr(source, "__getitem__"):
-        return _of_pyg(source, name, None)
-    name = getattr(source, "name", None) or type(source).__name__.lower()
-    found = source[0]
-    split = getattr(source, "get_idx_split", None)
-    return _of_pyg(found, name, None if split is None else _masks(split(), found, name))
-
-
-def _masks(split: Mapping[str, Any], data: Any, name: str) -> list[NDArray[np.bool_]]:  # noqa: ANN401
-    """Return the masks of an OGB data set, which names the vertices of each split."""
-    missing = [each for each in _SPLITS if each not in split]
-    if missing:
-        raise JobError(f"The data set {name} has no split {missing[0]!r}.")
-    masks = []
-    for each in _SPLITS:
-        mask = np.zeros(len(data.y), dtype=np.bool_)
-        mask[np.asarray(split[each])] = True
-        masks.append(mask)
-    return masks
-
-
-def _of_pyg(data: Any, name: str, masks: list[NDArray[np.bool_]] | None) -> Dataset:  # noqa: ANN401
-    needs = _TENSORS if masks is not None else (*_TENSORS, *_MASKS)
-    missing = [each for each in needs if getattr(data, each, None) is None]
-    if missing:
-        raise JobError(
-            f"The data set {name} has no {missing[0]}: it must be a Data of PyTorch Geometric with "
-            f"{', '.join(needs)}."
-        )
-    source, destination = data.edge_index.cpu().numpy()
-    labels = data.y.cpu().numpy()
-    labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
-    graph = graph_from_edges(source, destination, name=name, vertices=len(labels), directed=True)
-    if masks is None:
-        masks = [getattr(data, each).cpu().numpy() for each in _MASKS]
-    return dataset_from_graph(
-        graph,
-        features=data.x.cpu().numpy().astype(np.float32, copy=False),
-        labels=labels.astype(np.float32 if labels.ndim == 2 else np.int64, copy=False),
-        split=Split(*masks),
-    )
-
-
 JOB_FILE, PLAN_FOLDER, PARTS_FOLDER = "job.json", "plan", "parts"
 FORMAT, VERSION = "switchgnn-job", 3
 _MOST_BYTES = 1 << 20
-_CHUNK = 1 << 20
+_TENSORS = ("x", "edge_index", "y")
+_MASKS = ("train_mask", "val_mask", "test_mask")
+_OGB_SPLITS = ("train", "valid", "test")
 
 
 @dataclass(frozen=True)
@@ -120,22 +54,19 @@ class Job:
     """What the workers of a job share.
 
     Attributes:
-        format, version: FORMAT and VERSION.
         data: the name of the data set.
-        workers: their number.
-        leaf_of_worker: the leaf of each worker that the plan is for; none: a star.
+        leaf_of_worker: the leaf of each worker in the plan; empty for a star.
         spines: the number of spines; 0 in a star.
         vertices, edges: of the whole graph.
         features: the length of a row.
-        classes: their number.
-        multilabel: whether a vertex may have any number of them.
-        train, validation, test: how many vertices of the whole graph do each.
+        multilabel: whether a vertex may have any number of classes.
+        train, validation, test: the numbers of vertices of each split in the whole graph.
         plan: the digest of the plan.
         parts: SHA-256 in hex of each worker's part.
         shared: SHA-256 in hex of what the parts share.
         schedules: SHA-256 in hex of each worker's schedules of what the plan leaves to the hosts,
             forward and backward, worker by worker; empty where it leaves nothing.
-        why: whether the switch pays, where exchanges were predicted; else empty.
+        why: whether the switch pays off, where exchanges were predicted; else empty.
         digest: SHA-256 in hex over the canonical JSON of all fields but this one.
     """
 
@@ -178,38 +109,38 @@ def write_job(
     progress: Callable[[str], None] | None = None,
     writing: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Job:
-    """Plan a training and write down what its workers need; readers see all of it or nothing.
+    """Plan a training and write the files that its workers need, all of them or none.
 
     Args:
-        data: a ``Data`` of PyTorch Geometric, a PyG or OGB data set, a name or a file, as
-            `dataset_of` takes it.
-        workers: their number.
+        data: a ``Data`` of PyTorch Geometric, a PyG or OGB data set, or the name or file of a
+            data set as for `load_dataset`.
+        workers: the number of workers.
         folder: new, empty, or an older job, which is replaced as a whole.
-        name: what messages and reports call a ``Data``.
+        name: the name of a ``Data`` in messages and reports.
         asked: the strategies; None: those of the paper.
         slots: the aggregators that a block may use; None: all of the program's.
-        leaves: how many switches the workers are divided over; 0: a star.
-        spines: how many switches are above the leaves.
+        leaves: the number of switches that share the workers; 0: a star.
+        spines: the number of switches above the leaves.
         seed: of the partition, the blocks and the order.
         left: the destinations that the plan leaves to the hosts, as for `build_plan`; None: those
             that the strategy `auto` leaves, which needs a network.
-        network: what exchanges are predicted on, for the strategy `auto`.
-        width: numbers of a row in the exchanges that are predicted.
+        network: the network of the predicted exchanges, for the strategy `auto`.
+        width: elements of a row in the predicted exchanges.
         progress: called with a few words at the start of each step.
-        writing: makes what is entered while files are written.
+        writing: makes the context that is entered while files are written.
 
     Returns:
-        What was written.
+        The job.
 
     Raises:
-        JobError: the data is none, the folder holds something else, or cannot be written.
-        DatasetError: the data does not belong together.
+        JobError: the data is incomplete, or the folder holds other files or cannot be written.
+        DatasetError: the data is inconsistent.
         PlannerError: no plan for these options.
         ScheduleError: a schedule cannot be written.
     """
     target = Path(folder).resolve()
     _check_target(target)
-    dataset = dataset_of(data, name=name)
+    dataset = _dataset_of(data, name)
     asked = asked or Asked(PAPER)
     program = load_program()
     leaf_spine = even_leaf_spine(workers, leaves, spines) if leaves else None
@@ -267,21 +198,42 @@ def write_job(
             job = replace(job, digest=_job_digest(job))
             (new / JOB_FILE).write_text(json.dumps(asdict(job), indent=1) + "\n", encoding="utf-8")
     except OSError as error:
-        raise JobError(f"Cannot write the job {folder}: {why_not_written(error, target)}.") from (
-            error
-        )
+        why_not = why_not_written(error, target)
+        raise JobError(f"Cannot write the job {folder}: {why_not}.") from error
     return job
 
 
+def _dataset_of(source: Any, name: str) -> Dataset:  # noqa: ANN401 - PyG has no types
+    if isinstance(source, Dataset):
+        return source
+    if isinstance(source, str | Path):
+        return load_dataset(str(source))
+    indices = None
+    if not hasattr(source, "edge_index") and hasattr(source, "__getitem__"):
+        name = getattr(source, "name", None) or type(source).__name__.lower()
+        indices = source.get_idx_split() if hasattr(source, "get_idx_split") else None
+        source = source[0]
+    if missing := [each for each in _OGB_SPLITS if indices is not None and each not in indices]:
+        raise JobError(f"The data set {name} has no split {missing[0]!r}.")
+    needed = _TENSORS if indices is not None else (*_TENSORS, *_MASKS)
+    if missing := [each for each in needed if getattr(source, each, None) is None]:
+        raise JobError(
+            f"The data set {name} has no {missing[0]}: it must be a Data of PyTorch Geometric with "
+            f"{', '.join(needed)}."
+        )
+    split = None if indices is None else split_of_indices(indices, len(source.y))
+    return dataset_from_pyg(source, name, split)
+
+
 def _why(graph: Graph, found: AutoPlan, mtu: int) -> str:
-    """Return whether the switch pays, in one sentence."""
+    """Return in one sentence whether the switch pays off."""
     plan, directions = found.plan, tuple(Direction)
     served = share_served(plan, boundary_edges(graph, plan.assignment), directions)
     return verdict(way_of(plan, directions), found.seconds, served, mtu, both=True)
 
 
 def read_job(folder: str | Path) -> Job:
-    """Read what the workers of a job share.
+    """Read ``job.json`` of a job.
 
     Raises:
         JobError: the folder holds no job, one of another version, or a damaged one.
@@ -293,12 +245,12 @@ def read_job(folder: str | Path) -> Job:
     except OSError as error:
         raise JobError(f"{folder} holds no job: cannot read {path}: {error.strerror}.") from error
     try:
-        told = parse_json(data)
-        if not isinstance(told, dict) or told.get("format") != FORMAT:
+        fields = parse_json(data)
+        if not isinstance(fields, dict) or fields.get("format") != FORMAT:
             raise RecordError(f"its format is not {FORMAT}")
-        if told.get("version") != VERSION:
+        if fields.get("version") != VERSION:
             raise RecordError(f"its version is not {VERSION}")
-        job = make_record(Job, told)
+        job = make_record(Job, fields)
         if len(job.parts) != job.workers:
             raise RecordError(f"it has {len(job.parts)} parts")
         if len(job.schedules) not in (0, 2 * job.workers):
@@ -306,27 +258,15 @@ def read_job(folder: str | Path) -> Job:
         if job.digest != _job_digest(job):
             raise RecordError("it was changed after it was written")
     except RecordError as error:
-        raise JobError(f"{path} describes no job, write it again: {error}.") from error
+        raise JobError(f"{path} is not a valid job, write it again: {error}.") from error
     return job
 
 
 def check_part(folder: str | Path, job: Job, worker: int) -> None:
-    """Check that a worker holds the plan and the part that the job was written with.
-
-    Args:
-        folder: of the job, on the worker's machine; it may lack the parts of other workers.
-        job: what is in it.
-        worker: whose part is checked.
-
-    Raises:
-        JobError: it does not; copies of a job on several machines may differ.
-        PlannerError: its folder holds no plan.
-    """
+    """Check that a worker holds the plan and the part that the job was written with."""
     plan = read_manifest(Path(folder) / PLAN_FOLDER)
     if plan.digest != job.plan:
-        raise JobError(
-            f"The plan in {folder} is another one than the job's: copy the whole job again."
-        )
+        raise JobError(f"The plan in {folder} is not the job's: copy the whole job again.")
     parts = Path(folder) / PARTS_FOLDER
     files = {SHARED_FILE: job.shared, partition_file(worker): job.parts[worker]}
     if job.schedules:
@@ -341,44 +281,19 @@ def check_part(folder: str | Path, job: Job, worker: int) -> None:
                 f"{error.strerror}. Copy the whole job again, or its own part."
             ) from error
         if digest != expected:
-            raise JobError(
-                f"{parts / file} is another one than the job's: copy the whole job again."
-            )
+            raise JobError(f"{parts / file} is not the job's: copy the whole job again.")
 
 
 def job_schedule(folder: str | Path, job: Job, worker: int) -> Path | None:
-    """Find a worker's schedule.
-
-    Args:
-        folder: of the job.
-        job: what is in it.
-        worker: whose schedule it is.
-
-    Returns:
-        Its file; None where the plan leaves nothing to the hosts.
-    """
+    """Return the file of a worker's forward schedule; None where nothing is left to the hosts."""
     return _both(Path(folder) / PARTS_FOLDER, worker)[0] if job.schedules else None
 
 
 def read_part(folder: str | Path, job: Job, worker: int) -> Partition:
-    """Check and read a worker's part of the data set.
-
-    Args:
-        folder: of the job, as for `check_part`.
-        job: what is in it.
-        worker: whose part is read.
-
-    Returns:
-        The part; large arrays are read when they are used.
-
-    Raises:
-        JobError: as `check_part`, or the job says something else than its parts.
-        DatasetError: the part is damaged.
-        PlannerError: as `check_part`.
-    """
+    """Check and read a worker's part of the data set."""
     check_part(folder, job, worker)
     part = read_partition(Path(folder) / PARTS_FOLDER, worker)
-    pairs = {
+    both = {
         "data": (job.data, part.name),
         "workers": (job.workers, part.workers),
         "vertices": (job.vertices, part.total_vertices),
@@ -389,11 +304,11 @@ def read_part(folder: str | Path, job: Job, worker: int) -> Partition:
         "validation": (job.validation, part.total_validation),
         "test": (job.test, part.total_test),
     }
-    for name, (told, found) in pairs.items():
-        if told != found:
+    for name, (expected, found) in both.items():
+        if expected != found:
             raise JobError(
                 f"The parts in {folder} have another {name} ({found}) than {JOB_FILE} "
-                f"({told}): write the job again."
+                f"({expected}): write the job again."
             )
     return part
 
@@ -414,7 +329,7 @@ def _check_target(target: Path) -> None:
 
 
 def _write_schedules(graph: Graph, plan: Plan, parts: Path) -> tuple[str, ...]:
-    """Write what hosts send each other, if the plan leaves them anything; return the digests."""
+    """Write the schedules of the hosts, if the plan leaves them anything; return their digests."""
     if not plan.leaves_any:
         return ()
     both = [_both(parts, worker) for worker in range(plan.manifest.workers)]
@@ -423,7 +338,7 @@ def _write_schedules(graph: Graph, plan: Plan, parts: Path) -> tuple[str, ...]:
 
 
 def _both(parts: Path, worker: int) -> tuple[Path, Path]:
-    """Return the files of a worker's schedules, forward and backward."""
+    """Return the files of a worker's forward and backward schedules."""
     forward = parts / f"schedule-{worker}.npz"
     return forward, backward_file(forward)
 
@@ -438,6 +353,6 @@ def _job_digest(job: Job) -> str:
 def _digest(path: Path) -> str:
     digest = hashlib.sha256()
     with open_regular(path) as file:
-        while chunk := file.read(_CHUNK):
+        while chunk := file.read(1 << 20):
             digest.update(chunk)
     return digest.hexdigest()

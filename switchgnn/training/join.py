@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Joins a job: rank, number of workers and meeting point are what torchrun says."""
+"""Joining a job; torchrun gives the rank, the number of workers and the meeting point."""
 
 import hashlib
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -35,22 +35,7 @@ from switchgnn.training.worker import view_of
 
 
 def open_session(plan: Path, network: DescribedNetwork, *, election_id: int = 1) -> int:
-    """Bring all switches of a network to a plan, in a new session.
-
-    Switches that serve the plan already only get the session.
-
-    Args:
-        plan: its folder.
-        network: where the switches are.
-        election_id: of all controllers the one with the highest is obeyed.
-
-    Returns:
-        The number of the session, for the workers.
-
-    Raises:
-        PlannerError: no plan, or a damaged one.
-        ControllerError: a switch is not there, obeys another controller, or cannot take it.
-    """
+    """Install a plan on all switches in a new session; those that have it only get the session."""
     parts = parts_for(plan, network)
     with ExitStack() as stack:
         clients = [client_of(switch, election_id=election_id) for switch in network.in_order]
@@ -60,13 +45,13 @@ def open_session(plan: Path, network: DescribedNetwork, *, election_id: int = 1)
         return install_each(shares, program=load_program(), new_session=True).session
 
 
-# Seconds for which workers may be apart: one may read a large part, or write a checkpoint.
+# Seconds between workers: one may read a large part, or write a checkpoint.
 _SKEW = 180.0
 
 
 @dataclass(frozen=True)
 class Seat:
-    """What a worker that takes part in a job was given.
+    """The place of a worker in a job.
 
     Attributes:
         job: what all workers share.
@@ -75,7 +60,7 @@ class Seat:
         transport: carries the sums over remote neighbours.
         first: the rank of worker 0.
         session: the number of this session on the switches.
-        metrics: ``HOST:PORT`` where the network file wants its metrics; empty: nowhere.
+        metrics: ``HOST:PORT`` of its metrics, as in the network file; empty for none.
     """
 
     job: Job
@@ -85,10 +70,6 @@ class Seat:
     first: int
     session: int
     metrics: str = ""
-
-
-def _seen(seat: Seat, remote: RemoteSum) -> AbstractContextManager[None]:
-    return serving_metrics(seat.metrics, view_of(seat.partition.worker, seat.transport, remote))
 
 
 @contextmanager
@@ -103,43 +84,41 @@ def join(
 ) -> Iterator[Worker]:
     """Take part in a job.
 
-    Which worker this process is, the network file says: the only one whose interface, with its
-    MAC, is on this machine. Where none or several are, the number is the process's rank.
-
-    Worker 0 opens a new session on the switches, so its machine must reach their P4Runtime; a
-    script that is started anew needs nothing else.
+    The process is the only worker of the network file whose interface, with its MAC, is on this
+    machine. If none or several are, the worker's number is the process's rank. Worker 0 opens a
+    new session on the switches, so its machine must reach their P4Runtime. The worker serves
+    metrics if the network file has a place for them.
 
     Args:
-        job: its folder, which ``write_job`` or `switchgnn plan --parts` wrote.
+        job: its folder, as written by ``write_job`` or `switchgnn plan --parts`.
         network: the network file.
-        session: that of an install that was made already; None: worker 0 opens one.
+        session: of an existing install; None: worker 0 opens one.
         pace: the limits of sending and waiting.
-        faults: what goes wrong on this worker's link on purpose, as `--faults` takes it.
+        faults: faults to inject on this worker's link, as for `--faults`.
         seed: of dropout, the same on all workers.
-
-    Where the network file says so, the worker serves metrics meanwhile.
 
     Yields:
         The worker.
 
     Raises:
-        JobError: no such job, or it is for another number of workers, or for leaves and spines
-            that the network does not have; or RANK and WORLD_SIZE are missing; or two processes
-            are the same worker.
+        JobError: the job does not exist, or does not fit the number of workers or the leaves and
+            spines of the network; RANK or WORLD_SIZE is missing; two processes are the same worker.
         NetworkError: the network file cannot be used.
-        SwitchGNNError: whatever stops a worker meanwhile.
+        SwitchGNNError: any other failure of the worker.
     """
     taking = take_seat(job, network=network, session=session, pace=pace, faults=faults, seed=seed)
-    with taking as seat, RemoteSum(seat.transport) as remote, _seen(seat, remote):
-        yield Worker(
-            seat.job,
-            seat.folder,
-            seat.partition,
-            remote,
-            first=seat.first,
-            session=seat.session,
-            seed=seed,
-        )
+    with taking as seat, RemoteSum(seat.transport) as remote:
+        view = view_of(seat.partition.worker, seat.transport, remote)
+        with serving_metrics(seat.metrics, view):
+            yield Worker(
+                seat.job,
+                seat.folder,
+                seat.partition,
+                remote,
+                first=seat.first,
+                session=seat.session,
+                seed=seed,
+            )
 
 
 @contextmanager
@@ -152,22 +131,7 @@ def take_seat(
     faults: str = "",
     seed: int = 0,
 ) -> Iterator[Seat]:
-    """Take part in a job, as :func:`join` does, and leave the sums to the caller.
-
-    Args:
-        job: its folder.
-        network: the network file.
-        session: that of an install that was made already, or None.
-        pace: the limits of sending and waiting.
-        faults: what goes wrong on this worker's link on purpose.
-        seed: of what goes wrong there.
-
-    Yields:
-        What a worker is made of.
-
-    Raises:
-        SwitchGNNError: as :func:`join`.
-    """
+    """Take part in a job as :func:`join` does, but leave the sums to the caller."""
     folder, pace = Path(job), pace or Pace(skew=_SKEW)
     facts, described = read_job(folder), read_network(Path(network))
     rank, size = _place()
@@ -181,13 +145,26 @@ def take_seat(
         if facts.why and number == 0:
             sys.stderr.write(f"{facts.why}\n")
         partition = read_part(folder, facts, number)
-        agreed = _agreed(session, folder, described, number=number, size=size, first=first)
-        end = replace(
-            _end(partition, described, folder, agreed, pace=pace, faults=faults, seed=seed),
+        session = _shared_session(session, folder, described, number=number, size=size, first=first)
+        worker = described.workers[number]
+        leaf = described.leaves[described.leaf_of_worker[number]]
+        end = WorkerEnd(
+            worker=number,
+            workers=partition.workers,
+            vertices=len(partition.vertices),
+            pace=pace,
+            link=worker.opens,
+            faults=faults,
+            addresses=Addresses(worker.station, leaf.station),
+            stations=tuple(each.station for each in described.workers),
+            plan=folder / PLAN_FOLDER,
+            session=session,
             schedule=job_schedule(folder, facts, number),
+            sampling=1.0,
+            seed=seed,
         )
         with open_switch(end) as transport:
-            yield Seat(facts, folder, partition, transport, first, agreed, metrics)
+            yield Seat(facts, folder, partition, transport, first, session, metrics)
             transport.close()
 
 
@@ -230,8 +207,7 @@ def _meet(number: int, size: int) -> int:
 
 
 def _cores() -> int:
-    """Return a number that processes have in common which run on the same cores."""
-    # The same in all network namespaces and containers of a machine.
+    """Return the same number in all processes on the same cores, in any container."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
     text = f"{boot} {sorted(os.sched_getaffinity(0))}"
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big", signed=True)
@@ -245,8 +221,8 @@ def _check(job: Job, network: DescribedNetwork, size: int, folder: Path) -> None
             f"The job {folder} is for {job.workers} workers, and the network has "
             f"{len(network.workers)}."
         )
-    there = network.leaf_of_worker if network.cables else ()
-    if (there, len(network.spines)) != (job.leaf_of_worker, job.spines):
+    leaf_of_worker = network.leaf_of_worker if network.cables else ()
+    if (leaf_of_worker, len(network.spines)) != (job.leaf_of_worker, job.spines):
         raise JobError(
             f"The job {folder} is for other leaves and spines than the network has: write it "
             "again for them."
@@ -255,7 +231,7 @@ def _check(job: Job, network: DescribedNetwork, size: int, folder: Path) -> None
 
 @contextmanager
 def _together(interface: str, size: int, pace: Pace, number: int) -> Iterator[None]:
-    """Meet the other workers over torch.distributed, unless the script has done so."""
+    """Initialise torch.distributed, unless the script has done so."""
     if size == 1 or dist.is_initialized():
         yield
         return
@@ -265,7 +241,7 @@ def _together(interface: str, size: int, pace: Pace, number: int) -> Iterator[No
     with ExitStack() as stack:
         with collective():
             store, rank, _ = next(iter(rendezvous("env://", timeout=patience_of(pace))))
-            # Where workers meet again, they must not find where they were the last time.
+            # Restarted workers must not find the addresses of the last time.
             times = store.add(f"switchgnn/{rank}", 1)
             meeting = dist.PrefixStore(  # type: ignore[attr-defined]
                 f"switchgnn/meeting/{times}", store
@@ -274,7 +250,7 @@ def _together(interface: str, size: int, pace: Pace, number: int) -> Iterator[No
         yield
 
 
-def _agreed(
+def _shared_session(
     session: int | None,
     folder: Path,
     network: DescribedNetwork,
@@ -283,48 +259,19 @@ def _agreed(
     size: int,
     first: int,
 ) -> int:
-    """Return the session: worker 0 opens it, and all hear its number or that there is none."""
+    """Return the session of worker 0, which opens one unless it is given."""
     error: SwitchGNNError | None = None
     if session is None and number == 0:
         try:
             session = open_session(folder / PLAN_FOLDER, network)
         except SwitchGNNError as failed:
             error = failed
-    agreed = torch.tensor([-1 if session is None else session])
+    shared = torch.tensor([-1 if session is None else session])
     if size > 1:
         with collective():
-            dist.broadcast(agreed, first)
+            dist.broadcast(shared, first)
     if error is not None:
         raise error
-    if int(agreed) < 0:
-        raise JobError("Worker 0 could not open a session on the switches; it says why.")
-    return int(agreed)
-
-
-def _end(
-    partition: Partition,
-    network: DescribedNetwork,
-    folder: Path,
-    session: int,
-    *,
-    pace: Pace,
-    faults: str,
-    seed: int,
-) -> WorkerEnd:
-    worker = network.workers[partition.worker]
-    switch = network.leaves[network.leaf_of_worker[partition.worker]]
-    return WorkerEnd(
-        worker=partition.worker,
-        workers=partition.workers,
-        vertices=len(partition.vertices),
-        pace=pace,
-        link=worker.opens,
-        faults=faults,
-        addresses=Addresses(worker.station, switch.station),
-        stations=tuple(each.station for each in network.workers),
-        plan=folder / PLAN_FOLDER,
-        session=session,
-        schedule=None,
-        sampling=1.0,
-        seed=seed,
-    )
+    if int(shared) < 0:
+        raise JobError("Worker 0 could not open a session on the switches; see its own error.")
+    return int(shared)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""One worker of a job, inside a script of its user."""
+"""One worker of a job, in the user's own script."""
 
 from pathlib import Path
 
@@ -17,19 +17,13 @@ from switchgnn.training.sums import RemoteSum
 
 
 def gather_rows(rows: Tensor, vertices: Tensor, total: int, to: int) -> Tensor | None:
-    """Return the rows of all vertices on one rank, and None elsewhere.
+    """Return the rows of all vertices, [total, ...], on the CPU of one rank, and None elsewhere.
 
     Args:
         rows: [n, ...], one row per vertex of this worker, on any device.
         vertices: int64[n], their ids in the whole graph.
         total: the number of vertices of the whole graph.
-        to: the rank that gets them.
-
-    Returns:
-        [total, ...] on the CPU, row v is that of vertex v; on that rank only.
-
-    Raises:
-        LostWorkerError: another worker has failed.
+        to: the receiving rank.
     """
     rows = rows.detach().cpu().contiguous()
     if not dist.is_initialized() or dist.get_world_size() == 1:
@@ -51,10 +45,8 @@ def _exchange(rows: Tensor, vertices: Tensor, to: int) -> list[tuple[Tensor, Ten
     found = [(vertices, rows)]
     for rank, size in enumerate(map(int, sizes)):
         if rank != to:
-            ids, values = (
-                torch.empty(size, dtype=torch.int64),
-                rows.new_empty(size, *rows.shape[1:]),
-            )
+            ids = torch.empty(size, dtype=torch.int64)
+            values = rows.new_empty(size, *rows.shape[1:])
             dist.recv(ids, rank)
             dist.recv(values, rank)
             found.append((ids, values))
@@ -83,16 +75,11 @@ class Worker:
 
     Attributes:
         number: its number.
-        job: what all workers share.
-        folder: of the job.
-        session: the number of this session on the switches.
         data: its part of the graph, a ``Data`` of PyTorch Geometric: ``x``, ``y``, the edges
             within the worker as ``edge_index``, ``train_mask``, ``val_mask``, ``test_mask``, and
             in ``n_id`` the ids of its vertices in the whole graph.
         classes: the number of classes.
-        partition: its part of the graph as arrays, and what it knows of the whole graph.
-        remote: the sums over remote neighbours that wrapped models use; its clock says how long
-            they took.
+        remote: also has the clock and the ledger of the exchanges.
     """
 
     def __init__(
@@ -124,12 +111,10 @@ class Worker:
         return self.partition.workers
 
     def wrap(self, model: nn.Module, *, precompute: bool = True) -> nn.Module:
-        """Let a model of PyG layers compute on this part what it computes on the whole graph.
-
-        It may be on any device, with what it is called with.
+        """Make a model of PyG layers compute on this part what it computes on the whole graph.
 
         All workers get the weights of worker 0. Call the model with ``data.x`` and
-        ``data.edge_index``, on all workers, the same number of times.
+        ``data.edge_index``, on any device, on all workers the same number of times.
 
         Args:
             model: built with GCNConv, SAGEConv (mean, sum) and GINConv layers; changed in place.
@@ -148,12 +133,12 @@ class Worker:
     def mean(self, total: Tensor, count: int | None = None) -> Tensor:
         """Return this worker's share of a mean over all workers.
 
-        The gradients of all shares add up to that of the mean, and so do the shares.
+        The shares add up to the mean, and their gradients to its gradient.
 
         Args:
-            total: of one element: a sum over this worker's vertices, or their labels.
-            count: what all workers together divide by; None: the training vertices of the whole
-                graph, times the classes where a vertex may have any number of them.
+            total: [] or [1], a sum over this worker's vertices, or their labels.
+            count: the divisor, the same on all workers; None: the training vertices of the whole
+                graph, times the classes if the data set is multi-label.
         """
         if count is None:
             count = self.job.train * (self.classes if self.job.multilabel else 1)
@@ -164,10 +149,10 @@ class Worker:
 
         Args:
             model: after `backward`, on all workers.
-            loss: this worker's share of the loss; it travels with the gradients.
+            loss: this worker's share of the loss, which is sent with the gradients.
 
         Returns:
-            The sum of the shares of all workers; 0 without any.
+            The sum of the losses of all workers; 0 without any.
         """
         share = torch.zeros(1) if loss is None else loss.detach().reshape(1)
         return self._sums.add_gradients(model.parameters(), share)
@@ -177,7 +162,7 @@ class Worker:
         return self._sums.add(values.detach().clone())
 
     def gather(self, rows: Tensor) -> Tensor | None:
-        """Return the rows of all vertices, in the ids of the input, on worker 0.
+        """Return the rows of all vertices in the order of their ids.
 
         Args:
             rows: [n, ...], one row per vertex of this worker.

@@ -26,10 +26,10 @@ class Partition:
     """One worker's vertices, and what it knows of the other workers; a row is a local vertex.
 
     Attributes:
-        worker: the number of the worker whose part it is.
+        worker: the number of the worker.
         workers: the number of parts.
-        vertices: int64[n], ids in the whole graph, ascending; the position is the row. A
-            WorkerPart of a plan with the same assignment has the same rows.
+        vertices: int64[n], ids in the whole graph, ascending; the position is the row, as in a
+            WorkerPart of a plan with the same assignment.
         edges: int64[2, E], rows (source, destination) of the edges with both ends here, and of
             the self-loops of the input; sorted by source, then destination.
         self_loop: bool[n], whether the vertex had a self-loop in the input.
@@ -37,20 +37,15 @@ class Partition:
         out_degree: int64[n], the edges out of it.
         features: float32[n, F].
         labels: int64[n], or float32[n, C] or bool[n, C] if `multilabel`; see Dataset.
-        train: bool[n], the vertices that train.
-        validation: bool[n], the vertices that validate.
-        test: bool[n], the vertices that test.
+        train, validation, test: bool[n], the split.
         name: the name of the data set.
         classes: the number of classes, C.
-        multilabel: see Dataset.
-        undirected: see Dataset.
+        multilabel, undirected: see Dataset.
         total_vertices: vertices of the whole graph.
-        total_train: training vertices of the whole graph, over which losses are averaged.
-        total_validation: validation vertices of the whole graph.
-        total_test: test vertices of the whole graph.
+        total_train, total_validation, total_test: vertices of each split of the whole graph.
 
     Raises:
-        DatasetError: the arrays do not belong together, or hold values that cannot be.
+        DatasetError: the arrays are inconsistent, or hold impossible values.
     """
 
     worker: int
@@ -92,32 +87,26 @@ class Partition:
                 f"the arrays of worker {self.worker}'s part of data set {self.name} "
                 "do not belong together; write the partitions again"
             )
-        for what in (_wrong_sizes(self), _wrong_vertices(self), _wrong_labels(self)):
-            if what:
-                raise DatasetError(
-                    f"worker {self.worker}'s part of data set {self.name!r} has {what}; "
-                    "write the partitions again"
-                )
+        if wrong := _wrong_sizes(self) or _wrong_vertices(self) or _wrong_labels(self):
+            raise DatasetError(
+                f"worker {self.worker}'s part of data set {self.name!r} has {wrong}; "
+                "write the partitions again"
+            )
 
     @property
     def in_degree_with_self_loops(self) -> NDArray[np.int64]:
         """int64[n]; self-loops of the input count once."""
         return self.in_degree + self.self_loop
 
-    @property
-    def out_degree_with_self_loops(self) -> NDArray[np.int64]:
-        """int64[n]; self-loops of the input count once."""
-        return self.out_degree + self.self_loop
-
 
 def _wrong_sizes(part: Partition) -> str:
-    """Return which of the sizes cannot be, in words; empty: none."""
+    """Return an impossible size in words, or an empty text."""
     total = part.total_vertices
     if not part.name.isprintable():
         return "a name that cannot be printed"
     if not 1 <= part.classes <= MOST_CLASSES:
         return f"{part.classes:,} classes"
-    # Each of the other workers has a vertex at least.
+    # Each of the other workers has at least one vertex.
     if len(part.vertices) + part.workers - 1 > total:
         return f"{len(part.vertices):,} of {total:,} vertices in all, of {part.workers:,} workers"
     totals = {
@@ -133,7 +122,6 @@ def _wrong_sizes(part: Partition) -> str:
 
 
 def _wrong_vertices(part: Partition) -> str:
-    """Return what is wrong with the vertices, in words; empty: nothing."""
     ids, total = part.vertices, part.total_vertices
     if len(ids) and (ids[0] < 0 or ids[-1] >= total or (np.diff(ids) <= 0).any()):
         return f"vertices that are not ascending ids below {total:,}"
@@ -146,7 +134,6 @@ def _wrong_vertices(part: Partition) -> str:
 
 
 def _wrong_labels(part: Partition) -> str:
-    """Return what is wrong with the labels, in words; empty: nothing."""
     labels = part.labels
     if part.multilabel:
         right = labels.dtype != np.int64 and bool(((labels == 0) | (labels == 1)).all())
@@ -233,7 +220,7 @@ SHARED_FILE = "partitions.json"
 FORMAT, VERSION = "switchgnn-partitions", 1
 _MOST_BYTES = 1 << 20
 
-# What each array of a worker's file has to be, little-endian.
+# The arrays of a worker's file, little-endian.
 ARRAYS: Mapping[str, ArrayKind] = {
     "vertices": ArrayKind(("<i8",)),
     "edges": ArrayKind(("<i8",), (2,)),
@@ -246,7 +233,7 @@ ARRAYS: Mapping[str, ArrayKind] = {
     "validation": ArrayKind(("|b1",)),
     "test": ArrayKind(("|b1",)),
 }
-# What the workers share, and its type in JSON.
+# The common fields of all parts, and their types in JSON.
 SHARED: Mapping[str, type] = {
     "workers": int,
     "name": str,
@@ -261,19 +248,17 @@ SHARED: Mapping[str, type] = {
 
 
 def partition_file(worker: int) -> str:
-    """Return the file name of a worker's part."""
+    """Return the name of the file of a worker's part."""
     return f"partition-{worker:03d}.npz"
 
 
 def write_partitions(data: Dataset, assignment: NDArray[np.integer], folder: str | Path) -> None:
     """Write the part of each worker; a reader sees either all of them or none.
 
-    Older partitions in `folder` are replaced as a whole.
-
     Args:
         data: the data set, with V vertices.
         assignment: integers[V], the worker of each vertex.
-        folder: new, empty, or one that this function wrote.
+        folder: new, empty, or older partitions, which are replaced as a whole.
 
     Raises:
         DatasetError: `folder` holds something else, or cannot be written.
@@ -315,7 +300,7 @@ def read_partition(folder: str | Path, worker: int) -> Partition:
 
 
 def _check_target(target: Path) -> None:
-    """Refuse a folder that is not one of partitions, or that holds other files as well."""
+    """Refuse a folder that holds other files than partitions."""
     if not target.exists():
         return
     if not target.is_dir():

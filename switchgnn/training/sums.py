@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sums over remote neighbours, exchanged in a thread while other things are computed.
+"""Sums over remote neighbours, exchanged in a thread while the worker computes.
 
-Rows may be on any device; the thread of the exchange brings its sums back there.
+Rows may be on any device; the sums are copied back to it.
 """
 
 import threading
@@ -32,7 +32,7 @@ class Ledger:
     """The exchanges of one worker so far.
 
     Attributes:
-        expected: what they should have put on the link, all together, without losses.
+        expected: their traffic on the link without losses.
         exchanges: their number, by direction and width.
         kept: passes of a layer that reused kept sums and needed no exchange.
     """
@@ -42,15 +42,9 @@ class Ledger:
     kept: int = 0
 
     def enter(self, transport: Transport, width: int, direction: Direction) -> None:
-        """Count one exchange.
-
-        Args:
-            transport: the transport that carries it.
-            width: the elements of a row.
-            direction: forward or backward.
-        """
-        once = transport.expected_traffic(width, direction)
-        self.expected = add_traffic(self.expected, once)
+        """Count one exchange."""
+        traffic = transport.expected_traffic(width, direction)
+        self.expected = add_traffic(self.expected, traffic)
         self.exchanges[direction, width] += 1
 
     def to_dict(self) -> dict[str, Any]:
@@ -59,133 +53,107 @@ class Ledger:
             {"direction": direction.value, "width": width, "times": times}
             for (direction, width), times in self.exchanges.items()
         ]
-        return {
-            "expected": self.expected._asdict(),
-            "exchanges": exchanges,
-            "kept": self.kept,
-        }
-
-
-Shape = tuple[int, ...]
+        return {"expected": self.expected._asdict(), "exchanges": exchanges, "kept": self.kept}
 
 
 class Event(Protocol):
-    """The end of a copy."""
+    """The end of a copy, as of ``torch.cuda.Event``."""
 
     def synchronize(self) -> None:
         """Wait until the copy is done."""
 
     def query(self) -> bool:
-        """Tell whether the copy is done."""
+        """Return whether the copy is done."""
 
 
 class Lane(Protocol):
-    """Copies from and to one device, beside what it computes."""
+    """Asynchronous copies from and to one device."""
 
-    def pinned(self, shape: Shape) -> Tensor:
-        """Return new float32 memory on the host, which the device copies from and to by itself."""
+    def pinned(self, shape: tuple[int, ...]) -> Tensor:
+        """Return new float32 memory on the host that the device can access."""
 
     def down(self, rows: Tensor, pinned: Tensor) -> Event:
-        """Begin to copy rows to the host, behind what the caller has had computed so far."""
+        """Begin to copy rows to the host, after the work that the caller has queued."""
 
     def up(self, pinned: Tensor) -> tuple[Tensor, Event]:
-        """Begin to copy rows to the device; return where they will be."""
+        """Begin to copy rows to the device; return the tensor that will hold them."""
 
     def need(self, rows: Tensor, event: Event) -> None:
-        """Let what the caller has computed from now on wait for a copy to the device."""
+        """Make work that the caller queues from now on wait for a copy to the device."""
 
 
 class CudaLane:
-    """A lane to a GPU of NVIDIA.
-
-    Args:
-        device: which one.
-    """
+    """A lane to an NVIDIA GPU."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
-        # Two of them: sums that have come must not wait behind rows that are not computed yet.
+        # Two streams: finished sums must not wait for rows that are not computed yet.
         self._down = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self._up = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
-    def pinned(self, shape: Shape) -> Tensor:
-        """Return new float32 memory on the host, pinned."""
+    def pinned(self, shape: tuple[int, ...]) -> Tensor:
+        """Return new pinned memory."""
         return torch.empty(shape, dtype=torch.float32, pin_memory=True)
 
     def down(self, rows: Tensor, pinned: Tensor) -> Event:
-        """Begin to copy rows to the host, behind what is on the current stream."""
+        """Copy on a stream that waits for the current one."""
         self._down.wait_stream(torch.cuda.current_stream(self._device))
         with torch.cuda.stream(self._down):
             pinned.copy_(rows, non_blocking=True)
             event: torch.cuda.Event = self._down.record_event()
-        # Their memory may be given to others only when they are copied.
+        # The allocator may reuse their memory only after the copy.
         rows.record_stream(self._down)
         return event
 
     def up(self, pinned: Tensor) -> tuple[Tensor, Event]:
-        """Begin to copy rows to the device; return where they will be."""
+        """Copy on a stream of its own."""
         with torch.cuda.stream(self._up):
             rows = pinned.to(self._device, non_blocking=True)
             return rows, self._up.record_event()
 
     def need(self, rows: Tensor, event: Event) -> None:
-        """Let the current stream wait for a copy to the device."""
+        """Make the current stream wait."""
         current = torch.cuda.current_stream(self._device)
         assert isinstance(event, torch.cuda.Event)  # noqa: S101  it is one of this lane
         current.wait_event(event)
-        # Their memory belongs to the other stream, which must not give it to others before.
+        # Their memory belongs to the other stream, which must not reuse it before.
         rows.record_stream(current)
 
 
+@dataclass(frozen=True, eq=False)
 class OnHost:
-    """Rows on their way to the host.
+    """Rows on their way to the host; without an event they are there."""
 
-    Args:
-        values: where they will be.
-        event: the end of the copy; None: they are there.
-        give_back: called when nobody looks at them any more.
-    """
-
-    def __init__(self, values: Tensor, event: Event | None, give_back: Callable[[], None]) -> None:
-        self._values = values
-        self._event = event
-        self._give_back = give_back
+    values: Tensor
+    event: Event | None = None
+    give_back: Callable[[], None] = lambda: None
 
     @contextmanager
     def array(self) -> Iterator[NDArray[np.float32]]:
-        """Wait for the rows; they are there until the end of the block."""
-        if self._event is not None:
-            self._event.synchronize()
+        """Wait for the rows, which are valid until the end of the block."""
+        if self.event is not None:
+            self.event.synchronize()
         try:
-            yield self._values.numpy()
+            yield self.values.numpy()
         finally:
-            self._give_back()
+            self.give_back()
 
 
+@dataclass(frozen=True, eq=False)
 class OnDevice:
-    """Rows on their way to a device.
+    """Rows on their way to a device; ``need`` makes later work of the caller wait for them."""
 
-    Args:
-        rows: where they will be.
-        need: lets what the caller has computed from now on wait for them.
-    """
-
-    def __init__(self, rows: Tensor, need: Callable[[], None]) -> None:
-        self._rows = rows
-        self._need = need
+    rows: Tensor
+    need: Callable[[], None] = lambda: None
 
     def tensor(self) -> Tensor:
-        """Return the rows; what is computed with them by the caller waits for them."""
-        self._need()
-        return self._rows
+        """Return the rows; the caller's work on them waits for the copy."""
+        self.need()
+        return self.rows
 
 
 class Staging:
-    """Copies rows between devices and the host; threads may share it.
-
-    Args:
-        lane: makes the lane of a device, when it is first needed.
-    """
+    """Copies rows between devices and the host; threads may share it."""
 
     def __init__(self, lane: Callable[[torch.device], Lane] = CudaLane) -> None:
         self._make = lane
@@ -193,33 +161,14 @@ class Staging:
         self._lock = threading.Lock()
 
     def to_host(self, rows: Tensor) -> OnHost:
-        """Begin to bring rows to the host, as float32.
-
-        Args:
-            rows: [n, F] on any device; they must stay as they are until they are there.
-
-        Returns:
-            The rows on their way.
-        """
+        """Begin to copy rows [n, F] to the host, as float32; they must not change until then."""
         rows = rows.detach().to(torch.float32).contiguous()
-        if rows.device.type == "cpu":
-            return OnHost(rows, None, _nothing)
-        return self._stage(rows.device).to_host(rows)
+        return OnHost(rows) if rows.device.type == "cpu" else self._stage(rows.device).to_host(rows)
 
     def to_device(self, rows: NDArray[np.float32], device: torch.device) -> OnDevice:
-        """Begin to bring rows to a device.
-
-        Args:
-            rows: float32[n, F].
-            device: any.
-
-        Returns:
-            The rows on their way.
-        """
+        """Begin to copy rows, float32[n, F], to a device."""
         values = torch.from_numpy(rows)
-        if device.type == "cpu":
-            return OnDevice(values, _nothing)
-        return self._stage(device).to_device(values)
+        return OnDevice(values) if device.type == "cpu" else self._stage(device).to_device(values)
 
     def _stage(self, device: torch.device) -> "_Stage":
         with self._lock:
@@ -229,34 +178,26 @@ class Staging:
 
 
 class _Stage:
-    """The lane of a device, and the pinned memory beside it."""
+    """The lane of a device, and pinned memory, each with the last copy from or to it."""
 
     def __init__(self, lane: Lane) -> None:
         self._lane = lane
-        self._pool = _Pool(lane)
-
-    def to_host(self, rows: Tensor) -> OnHost:
-        pinned = self._pool.take(tuple(rows.shape))
-        event = self._lane.down(rows, pinned)
-        return OnHost(pinned, event, lambda: self._pool.give(pinned, event))
-
-    def to_device(self, values: Tensor) -> OnDevice:
-        pinned = self._pool.take(tuple(values.shape))
-        pinned.copy_(values)
-        rows, event = self._lane.up(pinned)
-        self._pool.give(pinned, event)
-        return OnDevice(rows, lambda: self._lane.need(rows, event))
-
-
-class _Pool:
-    """Pinned memory that nobody uses, by its shape, each with the last copy from or to it."""
-
-    def __init__(self, lane: Lane) -> None:
-        self._lane = lane
-        self._free: defaultdict[Shape, list[tuple[Tensor, Event]]] = defaultdict(list)
+        self._free: defaultdict[torch.Size, list[tuple[Tensor, Event]]] = defaultdict(list)
         self._lock = threading.Lock()
 
-    def take(self, shape: Shape) -> Tensor:
+    def to_host(self, rows: Tensor) -> OnHost:
+        pinned = self._take(rows.shape)
+        event = self._lane.down(rows, pinned)
+        return OnHost(pinned, event, lambda: self._give_back(pinned, event))
+
+    def to_device(self, values: Tensor) -> OnDevice:
+        pinned = self._take(values.shape)
+        pinned.copy_(values)
+        rows, event = self._lane.up(pinned)
+        self._give_back(pinned, event)
+        return OnDevice(rows, lambda: self._lane.need(rows, event))
+
+    def _take(self, shape: torch.Size) -> Tensor:
         """Return memory that no copy uses any more; new memory where there is none."""
         with self._lock:
             for place, (pinned, event) in enumerate(self._free[shape]):
@@ -265,23 +206,19 @@ class _Pool:
                     return pinned
         return self._lane.pinned(shape)
 
-    def give(self, pinned: Tensor, event: Event) -> None:
-        """Take memory back, which the copy may still use."""
+    def _give_back(self, pinned: Tensor, event: Event) -> None:
+        """Return memory, which the copy may still use."""
         with self._lock:
-            self._free[tuple(pinned.shape)].append((pinned, event))
+            self._free[pinned.shape].append((pinned, event))
 
 
-def _nothing() -> None:
-    """There is nothing to wait for, and nothing to give back."""
-
-
-# What takes less time is over before anybody misses an answer.
+# Seconds after which other workers may miss an answer.
 _LONG = 0.05
 
 
 @dataclass
 class Clock:
-    """Seconds of exchanges, and those of them in which the worker could do nothing else."""
+    """Seconds of exchanges, and those of them in which the worker waited."""
 
     exchanging: float = 0.0
     waiting: float = 0.0
@@ -291,14 +228,6 @@ class RemoteSum:
     """Runs one exchange at a time, in the order of the calls, in a thread of its own.
 
     All workers must launch the same exchanges in the same order. Use it as a context manager.
-
-    Args:
-        transport: carries the rows.
-        staging: brings them from a device and the sums back; None: a new one.
-
-    Attributes:
-        clock: the time that the exchanges took.
-        ledger: the exchanges and their traffic.
     """
 
     def __init__(self, transport: Transport, staging: Staging | None = None) -> None:
@@ -316,11 +245,7 @@ class RemoteSum:
 
     @contextmanager
     def attending(self) -> Iterator[None]:
-        """Answer other workers during the block, if it takes long; see ``Transport.attend``.
-
-        Raises:
-            HostError: the link is gone.
-        """
+        """Answer other workers during a long block; see ``Transport.attend``."""
         over = threading.Event()
 
         def attend() -> None:
@@ -335,19 +260,12 @@ class RemoteSum:
         attendant.result()
 
     def submit(self, rows: Tensor, direction: Direction) -> "Future[OnDevice]":
-        """Queue one exchange of [n, F].
-
-        The rows must not change until :meth:`result` has returned their sums.
-        """
+        """Queue an exchange of [n, F]; the rows must not change until :meth:`result` returns."""
         on_host = self._staging.to_host(rows)
         return self._thread.submit(self._exchange, on_host, direction, rows.device)
 
     def result(self, future: "Future[OnDevice]") -> Tensor:
-        """Wait for an exchange and return its sums, float32[n, F].
-
-        Raises:
-            SwitchGNNError: whatever stopped it.
-        """
+        """Wait for an exchange and return its sums, float32[n, F]."""
         started = time.perf_counter()
         sums = future.result()
         self.clock.waiting += time.perf_counter() - started
@@ -355,28 +273,21 @@ class RemoteSum:
 
     def _exchange(self, rows: OnHost, direction: Direction, device: torch.device) -> OnDevice:
         with rows.array() as values:
-            sums = self._sums(values, direction)
+            started = time.perf_counter()
+            try:
+                sums = self._transport.aggregate(values, direction)
+            finally:
+                self.clock.exchanging += time.perf_counter() - started
+            self.ledger.enter(self._transport, values.shape[1], direction)
         return self._staging.to_device(sums, device)
-
-    def _sums(self, rows: NDArray[np.float32], direction: Direction) -> NDArray[np.float32]:
-        started = time.perf_counter()
-        try:
-            sums = self._transport.aggregate(rows, direction)
-        finally:
-            self.clock.exchanging += time.perf_counter() - started
-        self.ledger.enter(self._transport, rows.shape[1], direction)
-        return sums
 
 
 class KeptSum:
     """The sums of an input that does not change, kept after the first exchange.
 
-    Where summing before the linear map sends wider rows, it pays only after some passes, and their
+    Where summing before the linear map sends wider rows, it pays off only after some passes, whose
     number is not known in advance. Rows are then sent mapped until as many elements have been sent
-    as the wider rows have (the rule for ski rental), which is at most twice the optimum.
-
-    Args:
-        ledger: counts the passes that needed no exchange.
+    as the wider rows have (the ski-rental rule), which is at most twice the optimum.
     """
 
     def __init__(self, ledger: Ledger) -> None:
@@ -387,7 +298,7 @@ class KeptSum:
         self._sent = 0
 
     def of(self, inputs: Tensor) -> Tensor | None:
-        """Return the sums that were kept of these inputs, or None."""
+        """Return the kept sums of these inputs, or None."""
         known = None if self._inputs is None else self._inputs()
         version = -1 if inputs.is_inference() else inputs._version
         if known is not inputs or version < 0 or version != self._version:
@@ -398,27 +309,26 @@ class KeptSum:
         return self._sums
 
     def keep(self, sums: Tensor) -> None:
-        """Keep the sums of the inputs that :meth:`of` was called with last."""
+        """Keep the sums of the inputs of the last call of :meth:`of`."""
         self._sums = sums
 
     def pays(self, elements: int) -> bool:
-        """Return whether as many elements of a row of the same inputs have been sent already."""
+        """Return whether this many elements of a row have been sent already."""
         return self._sent >= elements
 
     def sent(self, elements: int) -> None:
-        """Count the elements of a row that are sent mapped in this pass."""
+        """Count elements of a row that are sent mapped in this pass."""
         self._sent += elements
 
 
 class LocalSum:
     """Sums over the neighbours on this worker, as products with a sparse matrix.
 
-    PyTorch multiplies CSR matrices with MKL, which takes indices of 32 bits. The transposed
-    matrix of the backward pass is kept as well.
+    PyTorch multiplies CSR matrices with MKL, which takes indices of 32 bits.
 
     Args:
         edges: int64[2, E], (source, destination); an edge that occurs twice counts twice.
-        shape: the number of destinations and that of sources.
+        shape: the numbers of destinations and sources.
     """
 
     def __init__(self, edges: NDArray[np.int64], shape: tuple[int, int]) -> None:
@@ -431,13 +341,8 @@ class LocalSum:
         }
 
     def sums(self, rows: Tensor, direction: Direction) -> Tensor:
-        """Return the sums of rows, one for each end of an edge, [ends, F].
-
-        Args:
-            rows: [n, F], one for each start of an edge in this direction.
-            direction: forward or backward.
-        """
-        # There are no sparse products of shorter floats everywhere.
+        """Return the sums [destinations, F] of rows [sources, F]; the other way round backward."""
+        # Not all devices have sparse products of shorter floats.
         dtype = torch.promote_types(rows.dtype, torch.float32)
         matrix = self._matrices[direction]
         if (matrix.device, matrix.dtype) != (rows.device, dtype):
@@ -447,7 +352,7 @@ class LocalSum:
 
 def _tensor(matrix: csr_matrix) -> Tensor:
     with warnings.catch_warnings():
-        # PyTorch calls its CSR tensors beta, and says that it does not check what SciPy made.
+        # PyTorch warns that CSR tensors are in beta, and that it does not check these.
         warnings.simplefilter("ignore", UserWarning)
         return torch.sparse_csr_tensor(
             torch.from_numpy(matrix.indptr),
@@ -461,11 +366,7 @@ class NeighbourSum:
     """Sums over all neighbours of each of this worker's vertices.
 
     The exchange runs while the local neighbours are added. The backward pass sums the gradients
-    over the transposed edges in the same way; rows without a gradient have none.
-
-    Args:
-        local: sums over the neighbours on this worker.
-        remote: sums over the others; None: there are none.
+    over the transposed edges in the same way.
     """
 
     def __init__(self, local: LocalSum, remote: RemoteSum | None) -> None:
@@ -473,11 +374,7 @@ class NeighbourSum:
         self._remote = remote
 
     def __call__(self, rows: Tensor) -> Tensor:
-        """Return [n, F], the sums of [n, F].
-
-        Raises:
-            SwitchGNNError: the exchange failed.
-        """
+        """Return [n, F], the sums of [n, F]."""
         sums: Tensor = _Sum.apply(rows, self)  # type: ignore[no-untyped-call]
         return sums
 

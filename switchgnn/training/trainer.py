@@ -23,20 +23,17 @@ from switchgnn.training.sums import RemoteSum
 
 @dataclass(frozen=True)
 class TrainOptions:
-    """How to train.
+    """The options of training.
 
     Attributes:
         epochs: the largest number of epochs.
-        learning_rate, weight_decay: the options of Adam.
-        input_dropout: the share of the features that are dropped in training, as in the
-            recipe of Kipf and Welling (ICLR 2017).
-        seed: the seed of the weights and of dropout.
+        learning_rate, weight_decay: of Adam.
+        input_dropout: the share of dropped features, as in Kipf and Welling (ICLR 2017).
+        seed: of the weights and of dropout.
         evaluate_every: epochs between two evaluations; the last epoch is always evaluated.
         precompute: whether the sums of features that do not change are exchanged once and kept.
-        patience: evaluations without a better validation accuracy after which training
-            stops; 0 for never.
-        checkpoint: the file that worker 0 saves to after each evaluation, and that all go on
-            from if it exists; None for none.
+        patience: evaluations without a better validation accuracy before training stops; 0: never.
+        checkpoint: the file that worker 0 writes after each evaluation; training resumes from it.
     """
 
     epochs: int = 100
@@ -52,7 +49,7 @@ class TrainOptions:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Shares of vertices whose class is right, over all workers; None without vertices."""
+    """Shares of correctly classified vertices over all workers; None without vertices."""
 
     train: float | None
     validation: float | None
@@ -66,11 +63,11 @@ class EpochReport:
     Attributes:
         epoch: its number, from 1.
         loss: the mean over the training vertices of all workers, before the step.
-        accuracy: the accuracy after the step, in the epochs that are evaluated.
+        accuracy: after the step, in the epochs that are evaluated.
         seconds: the whole step without evaluation.
         exchange: the time of exchanges.
-        waiting: the part of ``exchange`` in which nothing else was computed.
-        all_reduce: the time of adding up gradients.
+        waiting: the part of ``exchange`` in which the worker waited.
+        all_reduce: the time of summing gradients.
     """
 
     epoch: int
@@ -83,16 +80,7 @@ class EpochReport:
 
 
 class Trainer:
-    """One worker's part in training a model.
-
-    Args:
-        model: the model, already distributed, the same on every worker; all is computed where
-            its weights are.
-        partition: this worker's part of the graph.
-        remote: the sums that the model uses; their clock is read.
-        options: how to train, the same on every worker.
-        sums: adds up over the workers; None does so over torch.distributed.
-    """
+    """One worker's part in training a model."""
 
     def __init__(
         self,
@@ -113,7 +101,7 @@ class Trainer:
         )
         vertices = torch.from_numpy(partition.vertices)
         self._input_dropout = VertexDropout(options.input_dropout, vertices, options.seed - 1)
-        # As a module of the model it is saved and switched off together with the others.
+        # As a module of the model it switches between training and evaluation with it.
         model.add_module("input_dropout", self._input_dropout)
         device = device_of(model)
         self._features = torch.from_numpy(partition.features).to(device)
@@ -124,24 +112,25 @@ class Trainer:
         if partition.total_train == 0:
             raise TrainingError("No vertex has a label to train on: look at the split.")
         self._progress = Progress()
-        self._checkpoint = self._open_checkpoint()
+        self._checkpoint: Checkpoint | None = None
+        if options.checkpoint is not None:
+            self._checkpoint = Checkpoint(
+                options.checkpoint,
+                model,
+                self._optimizer,
+                Trained.of(partition, options.seed),
+                self._sums,
+                own=partition.worker == 0,
+            )
 
     def resume(self) -> int:
-        """Go on from the checkpoint, if there is one; return the number of epochs done.
-
-        Raises:
-            TrainingError: the checkpoint is of another training, or cannot be written.
-        """
+        """Continue from the checkpoint, if there is one; return the number of epochs done."""
         if self._checkpoint is not None:
             self._progress = self._checkpoint.restore()
         return self._progress.epoch
 
     def run(self) -> Iterator[EpochReport]:
-        """Train; yield a report after each epoch.
-
-        Raises:
-            SwitchGNNError: an exchange failed, or the checkpoint cannot be written.
-        """
+        """Train; yield a report after each epoch."""
         done = self._progress
         for epoch in range(done.epoch + 1, self._options.epochs + 1):
             report = self._epoch(epoch)
@@ -180,7 +169,7 @@ class Trainer:
         self._optimizer.zero_grad()
         outputs = self.model(self._input_dropout(self._features), self._edges)
         loss = self._loss(outputs)
-        # Needed even without a label here: the others wait for this worker's gradients.
+        # Also without labels here, as the others wait for this worker's gradients.
         loss.backward()  # type: ignore[no-untyped-call]
         total = self._sums.add_gradients(self.model.parameters(), loss)
         self._optimizer.step()
@@ -213,15 +202,3 @@ class Trainer:
         ).double()
         shares = [float(hit / all_) if all_ else None for hit, all_ in self._sums.add(counts)]
         return Accuracy(*shares)
-
-    def _open_checkpoint(self) -> Checkpoint | None:
-        if self._options.checkpoint is None:
-            return None
-        return Checkpoint(
-            self._options.checkpoint,
-            self.model,
-            self._optimizer,
-            Trained.of(self._partition, self._options.seed),
-            self._sums,
-            own=self._partition.worker == 0,
-        )

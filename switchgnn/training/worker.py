@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Trains as one worker, however its part, its transport and the other workers were found."""
+"""Training as one worker, and the worker processes of `switchgnn train`."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -36,14 +36,7 @@ EpochListener = Callable[[EpochReport], None]
 
 @dataclass(frozen=True)
 class Training:
-    """What all workers train, and how.
-
-    Attributes:
-        model: which model.
-        options: how to train it.
-        bins: the size of bins and what overlaps, for ``g3``.
-        device: where to compute.
-    """
+    """The model and the options of all workers; ``bins`` are for ``g3``."""
 
     model: ModelOptions
     options: TrainOptions
@@ -60,23 +53,7 @@ def train_as_worker(
     first: int = 0,
     seen: Callable[[WorkerView], AbstractContextManager[object]] = nullcontext,
 ) -> Ledger:
-    """Train as one of several workers, who have met over torch.distributed, or alone.
-
-    Args:
-        partition: this worker's part of the graph.
-        transport: carries the sums; it stays open.
-        training: what to train, the same on all workers.
-        on_epoch: called after each epoch.
-        first: the rank of worker 0.
-        seen: shows what can be seen of this worker as long as it trains.
-
-    Returns:
-        The exchanges, and the traffic that they should have caused.
-
-    Raises:
-        ModelError: the user's model failed; the error has the user's lines.
-        SwitchGNNError: whatever stops the training.
-    """
+    """Train alone, or as a member of the process group, where worker 0 has the rank ``first``."""
     with own_code(training.model.model):
         torch.manual_seed(training.options.seed)
         with templates_removed():
@@ -99,7 +76,6 @@ def train_as_worker(
 def _distributed(
     model: nn.Module, partition: Partition, transport: Transport, training: Training
 ) -> Iterator[RemoteSum | BinnedSum]:
-    """Let the model compute on the partition, at once or in bins."""
     seed, precompute = training.options.seed, training.options.precompute
     if isinstance(transport, BinnedTransport):
         with BinnedSum(transport, training.bins) as binned:
@@ -112,16 +88,7 @@ def _distributed(
 
 
 def view_of(worker: int, transport: Transport, remote: RemoteSum | BinnedSum) -> WorkerView:
-    """Return what can be seen of a worker that trains.
-
-    Args:
-        worker: its number.
-        transport: carries the sums.
-        remote: brings them there and back, and measures how long that takes.
-
-    Returns:
-        What is read when somebody asks.
-    """
+    """Return the metrics of a worker that trains."""
 
     def seconds() -> tuple[float, float]:
         return remote.clock.exchanging, remote.clock.waiting
@@ -138,28 +105,24 @@ def view_of(worker: int, transport: Transport, remote: RemoteSum | BinnedSum) ->
 
 @dataclass(frozen=True)
 class TrainTask:
-    """What one worker process does.
+    """The task of one worker process.
 
     Attributes:
-        worker: its number.
         partitions: the folder of all partitions.
-        transport: the name of a transport of ``switchgnn.host.registry``.
-        training: what to train, and how.
-        pace: the limits of sending and waiting.
+        transport: a name of ``switchgnn.host.registry``.
         link: ``eth:...`` or ``udp:...``.
-        addresses: the worker's addresses.
         plan: the plan folder, for ``switch`` and ``strawman``.
         session: the number of its install.
         schedule: this worker's schedule, for ``host``, ``host-partial`` and ``g3``, and for plans
             that leave destinations to the hosts.
-        stations: those of all workers, for the same transports.
+        stations: of all workers, for the same transports.
         sampling: the share of rows that are sent, for ``host``.
-        mtu: what frames between hosts carry, as ``--mtu`` takes it.
-        faults: what to inject on its link, as ``--faults`` takes it.
-        recording: the file that keeps what passes its link, or None.
-        meeting: a file through which the workers meet; None: there is only one.
-        metrics: ``ADDRESS:PORT`` where the worker serves them; empty: it does not.
-        tell_every: seconds between two events with its metrics; 0: it tells none.
+        mtu: as ``--mtu``, for frames between hosts.
+        faults: as ``--faults``, on its link.
+        recording: the file that records the frames of its link.
+        meeting: the file in which the workers meet; None for a single one.
+        metrics: ``ADDRESS:PORT`` of its metrics; empty for none.
+        tell_every: seconds between two events with its metrics; 0 for none.
     """
 
     worker: int
@@ -187,26 +150,18 @@ class TrainTask:
 
     @classmethod
     def from_json(cls, text: str) -> "TrainTask":
-        """Read what :meth:`to_json` wrote.
-
-        Raises:
-            TaskError: no JSON; or a field is missing, unknown, or of another type.
-        """
+        """Read what :meth:`to_json` wrote."""
         return task_from_json(cls, text)
 
 
 def run_train_worker(task: TrainTask) -> None:
-    """Do the task: print one JSON line per epoch on standard output, and a last one.
-
-    Raises:
-        SwitchGNNError: whatever stops the training.
-    """
+    """Do the task; print a line of JSON after each epoch, and one at the end."""
     events = EventWriter(sys.stdout)
     with Heartbeat(events):
         try:
             _train(task, events)
         except ModelError as error:
-            # Before its end lets the others fail, who only miss this one.
+            # Report it before the others fail because this worker ends.
             events.write(FAILED, message=str(error), details=error.details)
             raise
 
@@ -215,42 +170,34 @@ def _train(task: TrainTask, events: EventWriter) -> None:
     partition = read_partition(task.partitions, task.worker)
     share_cores(partition.workers)
     opened = transport_kind(task.transport).open(_end(task, partition))
-    with _together(task, partition.workers), opened as transport:
+    with _group(task, partition.workers), opened as transport:
 
         def tell(report: EpochReport) -> None:
             traffic = transport.traffic._asdict()
-            events.write("epoch", **asdict(report), traffic=traffic, **_barriers(transport))
+            barriers = (
+                {"barriers": transport.barriers, "void": transport.void}
+                if isinstance(transport, InNetworkTransport)
+                else {}
+            )
+            events.write("epoch", **asdict(report), traffic=traffic, **barriers)
 
-        ledger = train_as_worker(
-            partition, transport, task.training, tell, seen=lambda view: _seen(task, events, view)
-        ).to_dict()
+        @contextmanager
+        def seen(view: WorkerView) -> Iterator[None]:
+            telling = telling_metrics(events, task.tell_every, view)
+            with serving_metrics(task.metrics, view), telling:
+                yield
+
+        ledger = train_as_worker(partition, transport, task.training, tell, seen=seen).to_dict()
         traffic = transport.traffic._asdict()
         transport.close()
     events.write("finished", traffic=traffic, **ledger, vertices=len(partition.vertices))
 
 
-def _barriers(transport: Transport) -> dict[str, int]:
-    """Return what an epoch's event says of barriers, so far; nothing where there are none."""
-    if not isinstance(transport, InNetworkTransport):
-        return {}
-    return {"barriers": transport.barriers, "void": transport.void}
-
-
-@contextmanager
-def _seen(task: TrainTask, events: EventWriter, view: WorkerView) -> Iterator[None]:
-    """Show a worker to Prometheus and to the parent process, as far as they want to know."""
-    with (
-        serving_metrics(task.metrics, view),
-        telling_metrics(events, task.tell_every, view),
-    ):
-        yield
-
-
-def _together(task: TrainTask, size: int) -> AbstractContextManager[None]:
+def _group(task: TrainTask, size: int) -> AbstractContextManager[None]:
     if size == 1:
         return nullcontext()
     if task.meeting is None:
-        raise TrainingError(f"Worker {task.worker} was told of no file to meet the others in.")
+        raise TrainingError(f"Worker {task.worker} was given no file to meet the others in.")
     return together_in_file(task.meeting, task.worker, size, task.pace)
 
 

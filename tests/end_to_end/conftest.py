@@ -21,7 +21,6 @@ def mininet_combination(request):
 
 
 def run_json(combination, *arguments):
-    """Run `switchgnn run --json` and return its object."""
     result = switchgnn("run", *words_of(combination), "--json", *arguments)
     assert result.returncode == 0, result.stderr[-2000:]
     report = json.loads(result.stdout)

@@ -56,7 +56,7 @@ def test_sums_are_exact_beside_tcp_over_leaves_and_spines(mininet_combination, f
 
 
 def test_marks_slow_the_workers_down(mininet_combination):
-    """With a threshold of 0 every queue is too long: all are told, and the sums are exact."""
+    """With a threshold of 0 every frame is marked."""
     # So slow that hosts on a busy machine are still faster.
     shaped = ("--graph", "digits", "--bandwidth", "1", "--rounds", "1")
     report = run_json(mininet_combination, *shaped, "--ecn-threshold", "0")
@@ -84,14 +84,13 @@ def deaf(node):
 
 
 def lost(node):
-    """Mininet waits for a command that the terminal forgot before the shell read it."""
+    """Mininet waits for a command that the terminal dropped before the shell read it."""
     node.waiting = True
 
 
 @needs_mininet
 @pytest.mark.parametrize("begin", [read, deaf, lost])
 def test_a_network_ends_though_a_command_was_interrupted(begin, tmp_path):
-    """Ctrl-C in the middle of what Mininet does in a host."""
     star = Star(star_network(2), Target.EMBEDDED, socket_address(tmp_path))
     fabric = build_fabric(FabricKind.MININET, star, tmp_path)
     with fabric:
@@ -105,7 +104,7 @@ def test_a_network_ends_though_a_command_was_interrupted(begin, tmp_path):
 @needs_mininet
 @pytest.mark.parametrize("shape", [(), ("--bandwidth", "100")])
 def test_mininet_has_nothing_to_complain_of(shape):
-    """Its warnings go to the user, who can do nothing about them."""
+    """Its warnings would reach a user who can do nothing about them."""
     where = ("--fabric", "mininet", "--target", "embedded")
     result = switchgnn("run", "--graph", "karate", *where, *shape)
     assert result.returncode == 0, result.stderr

@@ -23,7 +23,7 @@ def refused(*arguments):
     """Run, expect exit code 2 and one sentence, and return the sentence."""
     with tempfile.TemporaryDirectory() as scratch:
         result = switchgnn(*arguments, scratch=scratch)
-        # Of those that have begun: docs/limitations.md says so.
+        # Logs of started processes stay: see docs/limitations.md.
         take_kept_logs(scratch)
         assert not list(Path(scratch).iterdir())
     assert result.returncode == 2, result.stderr

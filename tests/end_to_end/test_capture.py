@@ -41,7 +41,6 @@ def plan(tmp_path_factory):
 
 
 def first_features(party):
-    """Those that a worker has sent, each once."""
     sent = party["sent"]
     return sent.get("feature", 0) - sent.get("again", 0) - sent.get("raw", 0)
 
@@ -75,7 +74,7 @@ def test_the_story_is_the_plan(combination, faults, plan, tmp_path):
                     int(each[block] - each[block - 1]) * fragments
                     for each in (part.send_indptr, part.receive_indptr)
                 )
-                # What is lost on the way up does not come to the switch the first time.
+                # Frames lost on the way up do not reach the switch the first time.
                 assert first_features(party) == sent
                 assert party["got"].get("sum", 0) + party["sent"].get("raw", 0) >= (
                     awaited if not faults else 0
@@ -93,7 +92,7 @@ def test_the_story_is_the_plan(combination, faults, plan, tmp_path):
 
 
 def test_every_frame_is_in_the_files(tmp_path):
-    """As many, and as many bytes, as the sockets have counted: nothing was left out."""
+    """The sockets' counters of frames and bytes agree."""
     folder = tmp_path / "kept"
     run = ("run", *LOOPBACK, *PLANNED, "--graph", "karate", "--pcap", folder, "--json")
     report = json.loads(succeeded(*run).stdout)

@@ -26,7 +26,7 @@ TURNS = [FORWARD, BACKWARD, BACKWARD, FORWARD, FORWARD, BACKWARD]
 
 @pytest.fixture
 def adjacency():
-    """A[u, v] is 1 for an edge u→v; few of them go both ways."""
+    """A[u, v] is 1 for an edge u→v; few edges go both ways."""
     dense = np.random.default_rng(8).random((VERTICES, VERTICES)) < 0.08
     np.fill_diagonal(dense, False)
     return csr_matrix(dense.astype(np.int64))
@@ -46,7 +46,6 @@ def directed_bed(request, send, adjacency, tmp_path):
 
 
 def wrong_sums(bed, adjacency, rounds=TURNS, **options):
-    """Exchange the rounds, add the workers' own edges, compare with the whole graph."""
     generator = np.random.default_rng(1)
     features = [
         generator.standard_normal((VERTICES, 40)).astype(np.float32) * 2.0**index
@@ -81,7 +80,6 @@ def test_faults_change_no_sum_of_either_direction(directed_bed, adjacency):
 
 
 def test_backward_blocks_with_forward_edges_are_noticed(monkeypatch, tmp_path, adjacency):
-    """The planted mistake: whoever plans backward forgets to transpose."""
     monkeypatch.setattr(BoundaryEdges, "transposed", lambda edges: edges)
     save_npz(tmp_path / "directed.npz", adjacency)
     options = {"graph": str(tmp_path / "directed.npz"), "slots": 12, "directions": "both"}

@@ -26,7 +26,7 @@ pytestmark = needs_disks
 
 KARATE = ("--graph", "karate", "--workers", 2)
 LOOPBACK = ("embedded", "loopback")
-# PyTorch's own, one for all programs of a user.
+# PyTorch's cache, shared by all programs of a user.
 CACHES = {f"torchinductor_{getpass.getuser()}"}
 # The options of a run, and the disk that is full before it plans, when features are to be written,
 # and when the sums are.
@@ -43,13 +43,13 @@ PAGES = range(4, 120, 8)
 
 @pytest.fixture(autouse=True, scope="module")
 def native_code():
-    """What a command would compile first, on a disk without room for a compiler."""
+    """Compile in advance: the disk has no room for a compiler."""
     compile_ahead(load_program().json)
     compile_for_hosts()
 
 
 def on_a_disk(limit, scratch, *arguments):
-    """Run the program; return exit code, the sentences of its error, and what it leaves."""
+    """Return exit code, the sentences of the error, and the remaining files."""
     result = switchgnn(*arguments, scratch=scratch, disk=limit, folder=scratch)
     assert "Traceback" not in result.stderr, result.stderr
     *lines, last = result.stderr.splitlines()
@@ -59,7 +59,7 @@ def on_a_disk(limit, scratch, *arguments):
 
 
 def refused(limit, scratch, *arguments, left=frozenset()):
-    """The disk is too small: there is one sentence, which names the folder and says what to do."""
+    """Check that one sentence names the folder and the remedy."""
     code, errors, remaining = on_a_disk(limit, scratch, *arguments)
     assert code == 2
     [error] = errors
@@ -100,7 +100,6 @@ class TestTraining:
 
     @pytest.mark.parametrize("transport", ["switch", pytest.param("local", marks=full)])
     def test_a_checkpoint(self, transport, tmp_path):
-        """Its weights alone are larger than the disk."""
         options = ("--transport", transport, "--hidden", 20_000, "--checkpoint", "saved")
         error = refused("size=4m", tmp_path, *self.TRAIN, *words_of(LOOPBACK), *options)
         assert "Cannot write the checkpoint" in error
@@ -112,7 +111,6 @@ class TestTraining:
 
     @full
     def test_events(self, tmp_path):
-        """TensorBoard's own thread says more than the sentence."""
         options = ("--transport", "local", "--epochs", 400, "--tensorboard", "shown")
         result = switchgnn(
             *self.TRAIN, *options, scratch=tmp_path, disk="size=48k", folder=tmp_path
@@ -153,7 +151,7 @@ def test_plots_of_a_plan(tmp_path):
 @pytest.mark.skipif(bool(ptscotch_missing()), reason=ptscotch_missing() or "")
 @pytest.mark.parametrize("limit", [*(f"nr_inodes={n}" for n in range(2, 12)), "size=12k"])
 def test_ranks(limit, tmp_path):
-    """On a full disk mpirun would wait for a lock of its own, for ever."""
+    """On a full disk mpirun would wait for its own lock for ever."""
     plan = ("plan", "karate", "--workers", 2, "--partition", "ptscotch:2")
     code, errors, left = on_a_disk(limit, tmp_path, *plan)
     assert (code, len(errors)) in {(2, 1), (0, 0)}
@@ -163,7 +161,7 @@ def test_ranks(limit, tmp_path):
 @pytest.mark.skipif(bool(what_is_missing()), reason=what_is_missing() or "")
 @pytest.mark.parametrize("limit", ["size=40k", pytest.param("size=8k", marks=full)])
 def test_figures(limit, tmp_path):
-    """Results that fit stay, and are those of a run that goes on; none is half a one."""
+    """Results that fit stay, and are those of a resumed run; none is truncated."""
     compiled_models()
     code, errors, left = on_a_disk(limit, tmp_path, "figures", "example", "--out", "shown")
     assert code == 2
@@ -172,7 +170,6 @@ def test_figures(limit, tmp_path):
 
 
 def test_output_that_nobody_can_keep():
-    """`> file` on a full disk is no traceback either."""
     with open("/dev/full", "w") as nowhere:  # noqa: PTH123
         done = subprocess.run(
             [sys.executable, "-m", "switchgnn.commands", "--version"],

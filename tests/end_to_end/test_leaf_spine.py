@@ -73,7 +73,7 @@ def test_blocks_over_leaves_and_spines_are_exact():
 
 
 def check_bytes(report, leaf_spine):
-    """What is more than planned, workers have asked for."""
+    """Only requests of workers exceed the plan."""
     meetings = report["rounds"] * (1 + report["blocks"] * 2)
     barriers = meetings * leaf_spine["leaves"] * BARRIER_FRAME_BYTES
     data = leaf_spine["planned_partial_sums"] // 2 * ROW_BYTES
@@ -90,7 +90,7 @@ def check_bytes(report, leaf_spine):
 
 @pytest.mark.parametrize("leaves", [2, pytest.param(4, marks=full)])
 def test_bytes_on_the_cables(leaves):
-    """One partial sum for each destination and leaf, and control is under 5 %."""
+    """One partial sum per destination and leaf, and less than 5 % control."""
     options = RunOptions(
         graph="digits",
         workers=8,
@@ -120,7 +120,7 @@ def test_bytes_on_the_cables(leaves):
 
 
 def pairs_between(graph, leaves):
-    """(destination, leaf that contributes), where a spine has to add, edge by edge."""
+    """(destination, contributing leaf) of all sums that a spine completes."""
     worker = metis_leaf_spine(graph, 8, 0, leaves=leaves)
     leaf = worker * leaves // 8
     edges = [(u, v) for u, v in zip(*graph.edges(), strict=True) if worker[u] != worker[v]]
@@ -183,7 +183,7 @@ def test_more_leaves_than_workers_are_refused():
 
 
 def swap_parts(parts):
-    """The parts of a leaf that have the same Count go up for each other's destinations."""
+    """Partial sums of a leaf with the same Count exchange their destinations."""
     leaf = parts.leaves[0]
     switch, vertex = leaf.switch, leaf.switch.result_vertex.copy()
     up = leaf.result_partial > 0
@@ -208,7 +208,6 @@ def test_the_comparison_finds_a_wrong_part(tmp_path, monkeypatch, plant, wrong):
 
 
 def test_training_over_leaves_and_spines():
-    """Both directions of a plan, and copies that workers of different leaves send each other."""
     result = switchgnn(
         *("train", "--data", "karate", "--epochs", 3, "--dropout", 0, "--json"),
         *("--workers", 4, "--fabric", "loopback", *LEAF_SPINE, "--spines", 2),
@@ -220,7 +219,7 @@ def test_training_over_leaves_and_spines():
     for report in (switch, host):
         assert report["losses"] == pytest.approx(local["losses"], abs=1e-4)
     assert host["leaf_spine"] is local["leaf_spine"] is None
-    # What the spines counted of both directions and all layers.
+    # The spines' counters of both directions and all layers.
     leaf_spine = switch["leaf_spine"]
     assert leaf_spine["partial_sums"] == leaf_spine["planned_partial_sums"] > 0
     assert leaf_spine["planned_bytes_up"] > leaf_spine["partial_sums"] * NARROWEST_FRAME_BYTES

@@ -36,12 +36,10 @@ def interfaces_of(pid, where="self"):
 
 
 def networks_of(pids):
-    """The network namespaces of processes, as far as they have any of their own."""
     return {network_of(pid) for pid in pids} - {network_of("self"), None}
 
 
 def begun_before(moment, pids):
-    """Those of the processes that have begun before a moment, in seconds since the machine has."""
     return [pid for pid in pids if begun(pid) < moment]
 
 
@@ -60,7 +58,7 @@ STAGES = ["starting the switch", "installing", "exchanging"]
 # The last one is when epochs are shown.
 TRAINING_STAGES = ["planning", "installing", "loss"]
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGKILL, signal.SIGHUP]
-# PyTorch's own, one for all programs of a user.
+# PyTorch's cache, shared by all programs of a user.
 CACHES = {f"torchinductor_{getpass.getuser()}"}
 LEAF_SPINE = ("--topology", "leaf-spine")
 FAULTS = ("--faults", "loss=0.001")
@@ -87,7 +85,7 @@ def test_nothing_is_left_of_cables_with_faults(combination, stage, how, tmp_path
 
 @pytest.mark.parametrize("combination", MININET_COMBINATIONS[:1])
 def test_nothing_is_left_of_cables(combination, tmp_path):
-    """Without a relay both ends of a cable are with switches."""
+    """Without a relay, both ends of a cable are at switches."""
     end_a_run(combination, "exchanging", signal.SIGKILL, tmp_path, *LEAF_SPINE)
 
 
@@ -97,7 +95,7 @@ def test_nothing_is_left_of_cables(combination, tmp_path):
 @pytest.mark.parametrize(
     ("combination", "stage", "how"),
     some_of(
-        # One that is killed, on each switch: nobody is left to end what it has started.
+        # Killed runs, on each switch: they cannot end their children.
         lambda where, stage, how: (where, stage, how) in {(0, 1, 2), (2, 2, 2)},
         COMBINATIONS,
         TRAINING_STAGES,
@@ -149,7 +147,7 @@ def end_a_run_in(temporary, combination, stage, how, log, *command, before=None)
             children = descendants(process.pid)
             networks = networks_of(children)
             if (fabric, stage) == ("mininet", "exchanging"):
-                # Nobody but the run can look into them.
+                # Only the run can access them.
                 assert any(interfaces_of(process.pid, child) for child in children)
                 assert len(networks) > 1
                 assert not interfaces_of(process.pid)
@@ -158,7 +156,7 @@ def end_a_run_in(temporary, combination, stage, how, log, *command, before=None)
             process.send_signal(how)
             process.wait(seconds_here())
         finally:
-            # One that does not end must not take the processor from the tests that follow.
+            # A hanging process must not slow down the following tests.
             process.kill()
             process.wait()
     assert process.returncode != 0
@@ -167,6 +165,6 @@ def end_a_run_in(temporary, combination, stage, how, log, *command, before=None)
     # A namespace without a name ends with its last process, and another test's may get its number.
     wait_until(lambda: not networks & networks_of(begun_before(ended, all_pids())))
     wait_until(lambda: not interfaces_of(process.pid))
-    # docs/limitations.md says so.
+    # A killed run leaves files: see docs/limitations.md.
     if how is not signal.SIGKILL:
         assert [path for path in temporary.iterdir() if path.name not in CACHES] == []

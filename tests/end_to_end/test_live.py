@@ -48,7 +48,7 @@ NETWORKS = some_of(
 
 
 class Live:
-    """A command with --live, and all snapshots that a program reads of it."""
+    """A command with --live, and all snapshots of it."""
 
     def __init__(self, process, folder):
         self.process = process
@@ -70,7 +70,6 @@ class Live:
                     self.snapshots[snapshot["number"]] = snapshot
 
     def finish(self, code=0):
-        """Wait for the end; return what it printed, and the last snapshot."""
         output, _ = self.process.communicate(timeout=seconds_here(100))
         assert self.process.returncode == code, self.log.read_text()[-2000:]
         self._reader.join(seconds_here(20))
@@ -79,13 +78,11 @@ class Live:
 
 
 def live(folder, *words):
-    """A command with --live."""
     return showing(folder, *words, "--live")
 
 
 @contextmanager
 def showing(folder, *words):
-    """A command that says where its page is."""
     with (folder / "stderr").open("w") as error:
         process = subprocess.Popen(
             [sys.executable, "-m", "switchgnn.commands", *map(str, words)],
@@ -130,13 +127,13 @@ def test_the_last_numbers_are_those_of_the_report(combination, topology, tmp_pat
     assert lost == report["faults_injected"]["lost"] > 0
     assert sum(switch["contributions"] for switch in switches) == report["contributions"]
     assert all(switch["up"] for switch in switches)
-    # What BMv2 cannot tell, and what there is nobody to count.
+    # Values that BMv2 does not count, or that have no counter.
     on_bmv2 = combination[0] == "bmv2"
     assert [switch["slots_used"] is None for switch in switches] == [on_bmv2] * len(switches)
     assert len(switches) == (3 if topology else 1)
     assert len(cables) == (2 if topology else 0)
     assert all((cable["bytes_up"] is not None) == on_bmv2 for cable in cables)
-    # It was shown while it went on, too.
+    # The page also showed it while it ran.
     exchanging = [each for each in running.snapshots.values() if each["step"] == "exchanging"]
     assert len(exchanging) >= 2
     assert len(last["points"]) >= 2
@@ -225,7 +222,7 @@ def test_a_browser_draws_what_is_told(words, tmp_path):
         output, last = running.finish()
         final = drawn(driver)
         assert complaints(driver) == []
-    # What is drawn is what was told, whichever of the snapshots it was.
+    # The picture matches one of the snapshots.
     known = [each for each in seen if each["number"] in running.snapshots]
     assert len({each["number"] for each in known}) >= 3
     for each in known:

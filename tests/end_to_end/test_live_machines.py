@@ -35,7 +35,7 @@ from tests.torch.machines import one_machine
 WORKERS = 2
 PAGE = (Path(__file__).parents[2] / "docs/live.md").read_text()
 [COMMAND] = re.findall(r"^```bash\n(switchgnn live .*)\n```$", PAGE, re.MULTILINE)
-# It stays when it is through, so that what it says stays the same.
+# It keeps running at the end, so that its metrics stay.
 SCRIPT = """
 import os
 import sys
@@ -46,7 +46,7 @@ with sg.join("job", network="network.toml", faults="w1.loss=0.05,seed=3") as wor
     model = worker.wrap(GCN(worker.data.num_features, 8, 2, worker.classes))
     for _ in range(3):
         model(worker.data.x, worker.data.edge_index).sum().backward()
-    # In one piece: all of them write here.
+    # In one write, as all of them write here.
     os.write(1, b"through\\n")
     sys.stdin.read()
 """
@@ -101,7 +101,7 @@ def test_the_page_shows_what_workers_and_switches_say(leaves, tmp_path):
                 assert 0 < drawn["slots"] <= 16
             script.stdin.close()
             assert script.wait(seconds_here(100)) == 0
-            # Nobody is there any more, and what was shown stays.
+            # The workers have ended, and the page keeps the last values.
             silent = wait_until(
                 lambda: all_silent(newest(page)) and newest(page), "workers that are gone"
             )
@@ -116,7 +116,7 @@ def test_the_page_shows_what_workers_and_switches_say(leaves, tmp_path):
 
 
 def read_all(described):
-    """What the switches have counted, asked by another client."""
+    """The counters of the switches, read by another client."""
     seconds = seconds_here(10)
     clients = [client_of(each, primary=False, deadline=seconds) for each in described.in_order]
     metrics = SwitchMetrics(clients)
@@ -132,7 +132,7 @@ def newest(page):
 
 
 def equal(page, told, readings):
-    """The newest event, once it has what all workers tell and all switches have counted."""
+    """The newest event, when workers and switches have reported everything."""
     shown = newest(page)
     if shown is None:
         return None

@@ -49,7 +49,7 @@ def test_logs_where_they_are_wanted(command, place, tmp_path):
     for words in ("starting the switch", "Worker 1: process ", "verified in", "Session 1."):
         assert words in told
         assert words in done.stderr
-    # What the switch has said itself.
+    # The switch's own log.
     assert "serves P4Runtime on" in (logs / place / "switch.log").read_text()
     assert "The embedded switch said: " in done.stderr
     assert not [path for path in scratch.iterdir() if not path.name.startswith("torchinductor")]
@@ -113,7 +113,7 @@ def test_ctrl_c_shows_what_a_training_has_reached(as_json, tmp_path):
 
 @pytest.mark.parametrize("election_id", [1, 9])
 def test_a_watch_leaves_a_run_alone(election_id, tmp_path):
-    """Also one that could take its place, and for the plan that the run has itself."""
+    """Even a watch with a higher election id, or for the same plan."""
     # So short that the socket is in the run's own folder.
     with tempfile.TemporaryDirectory() as scratch:
         watch_a_run(election_id, Path(scratch), tmp_path / "log")

@@ -42,7 +42,7 @@ def free_ports(number):
 
 
 def scrape(port):
-    """The numbers behind the names, or None where nobody answers."""
+    """The numbers after the names, or None if the connection fails."""
     try:
         with urllib.request.urlopen(
             f"http://127.0.0.1:{port}/metrics", timeout=seconds_here(10)

@@ -66,7 +66,6 @@ def test_leaves_and_spines_split_what_is_not_left(graph):
 
 
 def test_a_wrong_sum_of_hosts_is_found(graph):
-    """The verdict is not about what the switch sums alone."""
     assignment = (np.arange(graph.vertices) % 3).astype(np.int32)
     features = np.random.default_rng(1).standard_normal((graph.vertices, 4), dtype=np.float32)
     left = np.arange(graph.vertices) % 2 == 0

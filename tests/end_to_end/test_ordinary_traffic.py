@@ -72,7 +72,6 @@ def test_ping(running):
 
 @needs_ping
 def test_every_host_reaches_every_other(running):
-    """Nobody else answers for an address of a worker."""
     stations = [each.station for each in running.star.network.neighbours]
     for worker, station in enumerate(stations):
         others = [each.ip for each in stations if each is not station]
@@ -95,14 +94,14 @@ def test_tcp(running):
 
 
 def test_the_root_namespace_has_no_address_among_the_workers(running):
-    """It holds the switch's ends of the links, and must not answer for anybody."""
+    """It holds the switch's ends of the links, and must not answer for a worker."""
     shown = subprocess.run(["ip", "-4", "-o", "addr"], capture_output=True, text=True, check=True)
     assert " 10.0." not in shown.stdout
 
 
 @needs_ping
 def test_only_the_worker_answers_for_its_address(running):
-    """Not the kernel where the switch is, even if it has the same address itself."""
+    """The kernel at the switch must not, even if it has the same address."""
     answers = []
     with (
         in_network(running.switch_namespace(0)),
@@ -124,7 +123,6 @@ def test_only_the_worker_answers_for_its_address(running):
 
 @contextmanager
 def own_address(ip):
-    """Give this network namespace an address for a while."""
     change = ["ip", "addr", "add", f"{ip}/32", "dev", "lo"]
     subprocess.run(change, check=True)
     try:

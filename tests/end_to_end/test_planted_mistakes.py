@@ -52,7 +52,6 @@ def drop_a_contribution(part):
 
 
 def add_one_twice(part):
-    """One source's contribution to one slot is added twice, another's not at all."""
     entry, bank = _shared_slot(part)
     others = [other for other in np.flatnonzero(_same_slot(part, entry, bank)) if other != entry]
     return _replace_contribution(part, entry, bank, int(others[0]))
@@ -86,7 +85,7 @@ def _replace_contribution(part, entry, bank, other):
 
 
 def swap_two_destinations(part):
-    """Two slots of one worker, with as many contributions, change names."""
+    """Two slots of one worker with equal Counts exchange their vertices."""
     vertex = part.result_vertex.copy()
     counts = {}
     for row in range(len(vertex)):
@@ -105,14 +104,13 @@ def swap_two_destinations(part):
 
 
 def refuse_a_partial_sum(part):
-    """A destination awaits none of a worker that sends it a partial sum."""
+    """No entry expects a worker's partial sum."""
     at = np.flatnonzero(part.entry_source >= FIRST_RESERVED_ID)[0]
     names = [name for name in vars(part) if name.startswith("entry_")]
     return replace(part, **{name: np.delete(getattr(part, name), at, axis=0) for name in names})
 
 
 def give_a_partial_sum_to_another(part):
-    """The switch takes a partial sum for another worker's."""
     owner = part.source_worker.copy()
     at = np.flatnonzero(part.source_vertex >= FIRST_RESERVED_ID)[0]
     owner[at] = (owner[at] + 1) % WORKERS
@@ -150,7 +148,6 @@ def test_the_oracle_fails_with_partial_sums_on(mistake, tmp_path):
 
 
 def verdict_on(mistake, send, tmp_path):
-    """Return whether one round is exact with a mistake in the switch's tables."""
     graph = load_graph("karate")
     program = load_program()
     plan = build_plan(graph, workers=WORKERS, slots=64, program=program.digest, send=send)

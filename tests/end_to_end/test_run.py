@@ -141,7 +141,7 @@ def check(report, *, graph="digits", workers, slots=None, **options):
 
 
 def check_hosts_alone(report, graph, assignment, mtu=1500):
-    """Beside the plan is what the schedules of `host` and `host-partial` have, frame by frame."""
+    """The report's figures of `host` and `host-partial` are those of their schedules."""
     assert report["host_mtu"] == mtu
     workers, names = report["workers"], {"host": copy_schedules, "host_partial": partial_schedules}
     for name, make in names.items():
@@ -160,14 +160,14 @@ def check_hosts_alone(report, graph, assignment, mtu=1500):
 
 
 def frame_sizes(features, lanes):
-    """Bytes of the frames of a feature: the last one has the least width for what is left."""
+    """Bytes of the frames of a feature; the last one has the smallest sufficient width."""
     whole, left = divmod(features, lanes)
     narrow = [min(each for each in (8, 16, 32, 64, 128, 256) if each >= left)] if left else []
     return [60 + 4 * each for each in [lanes] * whole + narrow]
 
 
 def check_bytes(report, prediction, sizes):
-    """Every byte that a worker put on its wire is accounted for."""
+    """Every byte on a worker's wire is accounted for."""
     frames = len(sizes) * report["rounds"]
     # Without a block a round is closed by one barrier all the same.
     meetings = report["rounds"] + max(frames * report["blocks"], report["rounds"])
@@ -181,7 +181,7 @@ def check_bytes(report, prediction, sizes):
             + (meetings + tally["barriers_repeated"]) * BARRIER_FRAME_BYTES
             + (tally["recalls"] + tally["fetches"]) * BODY_AT
         )
-        # Which fragments were sent again nobody tells.
+        # The report does not name the repeated fragments.
         assert again * min(sizes) <= more <= again * max(sizes)
         sums = prediction.packets_down[worker["worker"]] * report["rounds"]
         at_least = sums * sum(sizes) + meetings * BARRIER_FRAME_BYTES
@@ -205,7 +205,6 @@ def planned(graph, workers, slots, **options):
 
 
 def test_a_directed_graph_from_a_file(combination, tmp_path):
-    """Vertices that only send, only receive, or do neither."""
     generator = np.random.default_rng(5)
     dense = generator.random((40, 40)) < 0.1
     np.fill_diagonal(dense, False)

@@ -104,7 +104,6 @@ def test_what_the_machine_lacks_is_said_at_once():
 @pytest.mark.parametrize("leaves_and_spines", [None, (3, 2)])
 @pytest.mark.parametrize("number", seeds(5))
 def test_the_command_repeats_the_run(monkeypatch, number, leaves_and_spines):
-    """`switchgnn run` with the words of the command does the same run."""
     drawn = draw_run(11, number, LOOPBACK, leaves_and_spines)
     asked = []
 
@@ -121,8 +120,6 @@ def test_the_command_repeats_the_run(monkeypatch, number, leaves_and_spines):
 
 
 class Deaf:
-    """A listener that does not listen."""
-
     def begun(self, *_): ...
     def step(self, *_): ...
     def ended(self, *_): ...
@@ -158,8 +155,6 @@ def test_a_signal_while_sums_are_compared_ends_the_soak_behind_the_run(monkeypat
 
 
 def failure_of(monkeypatch, drawn):
-    """What a soak says when this run fails."""
-
     def fail(*_, **__):
         raise SwitchGNNError("Broken on purpose.")
 
@@ -238,7 +233,7 @@ def test_the_summary_comes_when_it_is_interrupted(combination, stage, how, tmp_p
             wait_until(lambda: stage in (tmp_path / "log").read_text(errors="replace"))
             children = descendants(process.pid)
             process.send_signal(how)
-            # The impatient press twice.
+            # A second Ctrl-C follows.
             if how is signal.SIGINT:
                 process.send_signal(how)
             report = json.loads(output_of(process, Path(log.name)))

@@ -18,7 +18,7 @@ from tests.support.processes import descendants
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
 
-# What is found of a process by its log.
+# A process is identified by its log.
 VICTIM = "worker-1.log"
 STANDS_STILL = 1.0
 ROUNDS = {"embedded": 200, "bmv2": 60}
@@ -32,7 +32,6 @@ def log_of(pid):
 
 
 def stop_for_a_moment(pid):
-    """Stop the worker below the command, and let it go on."""
     found = []
 
     def look():
@@ -42,14 +41,14 @@ def stop_for_a_moment(pid):
     wait_until(look)
     os.kill(found[0], signal.SIGSTOP)
     try:
-        # It is the time itself that is tested.
+        # The test is about real time.
         time.sleep(STANDS_STILL)
     finally:
         os.kill(found[0], signal.SIGCONT)
 
 
 def report_of(tmp_path, *arguments, when):
-    """Run the command, stop a worker once the command says these words; return its report."""
+    """Run the command, stop a worker when the output has these words; return the report."""
     words = [sys.executable, "-m", "switchgnn.commands", *map(str, arguments), "--json"]
     log = tmp_path / "log"
     forced = {"FORCE_COLOR": "1", "TERM": "xterm", "TMPDIR": str(tmp_path)}

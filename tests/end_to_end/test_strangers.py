@@ -26,7 +26,7 @@ KARATE = ("--graph", "karate", "--workers", "2")
 
 @contextmanager
 def kept(combination, tmp_path, *options):
-    """A run that keeps its switch; yields its process, and what it has written so far."""
+    """Yield the process of a run that keeps its switch, and its output."""
     target, fabric = combination
     command = (sys.executable, "-m", "switchgnn.commands", "run", *KARATE, "--keep", *options)
     (tmp_path / "t").mkdir()
@@ -76,7 +76,7 @@ def test_nobody_else_reaches_a_run(combination, tmp_path):
         assert path.is_socket()
         assert not path.stat().st_mode & 0o077
         for folder in path.parents:
-            # It is the socket itself that lets nobody in.
+            # The socket itself must refuse connections, not its folders.
             folder.chmod(folder.stat().st_mode | 0o001)
         assert refused_to_nobody(socket.AF_UNIX, str(path))
         shown = switchgnn("controller", "show", "--address", address)
@@ -96,7 +96,7 @@ def test_a_port_that_is_asked_for(combination, tmp_path):
 
 
 def test_a_long_path_for_temporary_files(tmp_path):
-    """Sockets have paths of at most 107 bytes."""
+    """Socket paths have at most 107 bytes."""
     folder = tmp_path / ("long" * 20)
     folder.mkdir()
     result = switchgnn("run", *KARATE, "--fabric", "loopback", scratch=folder)

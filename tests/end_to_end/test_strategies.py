@@ -56,7 +56,7 @@ CASES = [
 
 @pytest.fixture(scope="module")
 def adjacency():
-    """A[u, v] is 1 for an edge u→v; few go both ways, a few vertices have many."""
+    """A[u, v] is 1 for an edge u→v; few go both ways, and degrees vary."""
     rng = np.random.default_rng(5)
     popular = 0.02 + 0.25 * rng.random(VERTICES) ** 4
     dense = rng.random((VERTICES, VERTICES)) < np.maximum.outer(popular, popular)
@@ -81,7 +81,6 @@ def plan_for(made, asked, situation):
 
 
 def exchange(made):
-    """A round of each direction: features, sums, the team, and what the switch counted."""
     generator = np.random.default_rng(7)
     features = [
         generator.standard_normal((VERTICES, WIDTH)).astype(np.float32) * 3.0**turn
@@ -111,12 +110,12 @@ def test_sums_and_bytes(made, adjacency, asked, situation):
 
 
 def check_packets(made, team, counted):
-    """Packets, contributions and bytes are those of the plan; what was sent again is besides."""
+    """Packets, contributions and bytes are those of the plan, without repetitions."""
     manifest = made.plan.manifest
     records = [manifest.direction(turn) for turn in TURNS]
     said = [record.prediction for record in records]
     barriers = sum(1 + FRAGMENTS * len(record.block_numbers) for record in records)
-    # A busy machine may keep somebody waiting until a timer asks again.
+    # On a busy machine a timer may repeat a request.
     total = team.total()
     quiet = not any(total[name] for name in AGAIN)
     for worker, (link, own) in enumerate(zip(team.links, team.exchanges, strict=True)):
@@ -149,7 +148,6 @@ def test_every_strategy_has_a_case(adjacency, tmp_path):
 
 @pytest.fixture
 def embedded(adjacency, tmp_path):
-    """A bed with a plan that has partial sums."""
     save_npz(tmp_path / "directed.npz", adjacency)
     graph = str(tmp_path / "directed.npz")
     with bed(Target.EMBEDDED, WORKERS, tmp_path, graph=graph, directions="both") as each:

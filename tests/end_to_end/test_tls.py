@@ -33,7 +33,7 @@ pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl
 
 
 NEW_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
-# What may be wrong with a folder, and what is said of it.
+# Defects of a folder, and their messages.
 EXPIRED, ANOTHER, ELSEWHERE = "expired", "of another authority", "for another name"
 OF_A_SWITCH = {
     EXPIRED: "The certificate of the switch at .* is not believed: certificate has expired",
@@ -45,7 +45,7 @@ OF_A_CONTROLLER = (EXPIRED, ANOTHER)
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory):
-    """A folder as `--tls` takes it, and another authority's controller in `other`."""
+    """A folder for `--tls`, and another authority's controller in `other`."""
     folder = tmp_path_factory.mktemp("tls")
     make_authority(folder)
     for name in ("switch", "controller"):
@@ -111,7 +111,7 @@ def test_who_has_no_certificate_of_the_authority_is_refused(certificates, tmp_pa
             )
             assert result.returncode == 2, refused
         accepted = switchgnn("controller", "clear", "--address", address, *root, *own(certificates))
-        # It is let in, and told that there is no program yet.
+        # It connects, and there is no program yet.
         assert "program" in accepted.stderr + accepted.stdout
 
 
@@ -123,7 +123,6 @@ def own(folder):
 
 
 def spoilt(certificates, tmp_path, name, how):
-    """A folder with the same authority, in which one certificate is of no use."""
     folder = tmp_path / f"{name} {how}"
     shutil.copytree(certificates, folder)
     if how == ANOTHER:
@@ -138,7 +137,6 @@ def spoilt(certificates, tmp_path, name, how):
 
 @contextmanager
 def serving(target, folder, tmp_path, address):
-    """A switch with the certificates of a folder, without ports."""
     switch = switch_child(
         target,
         ports={},
@@ -154,7 +152,6 @@ def serving(target, folder, tmp_path, address):
 
 
 def client_of(address, folder):
-    """A controller with the certificates of a folder; it would wait for long."""
     tls = TlsFolder(folder)
     options = TlsOptions(tls["ca"], tls["controller"], tls["controller-key"])
     return P4RuntimeClient(address, tls=options, deadline=seconds_here(60))
@@ -195,7 +192,6 @@ def test_a_switch_that_speaks_no_tls(certificates, tmp_path):
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_switch_that_restarts(target, certificates, tmp_path):
-    """It is installed again, over TLS."""
     address, network, program = f"127.0.0.1:{free_tcp_port()}", star_network(2), load_program()
     plan = build_plan(load_graph("karate"), workers=2, slots=64, program=program.digest)
     stop, installed = threading.Event(), threading.Semaphore(0)
@@ -226,7 +222,6 @@ def test_a_switch_that_restarts(target, certificates, tmp_path):
 
 @pytest.mark.parametrize("name", ["switch", "controller"])
 def test_files_that_do_not_belong_together(name, certificates, tmp_path):
-    """A switch would end, or wait, and say that its address cannot be used."""
     folder = tmp_path / "folder"
     shutil.copytree(certificates, folder)
     TlsFolder(folder).check()

@@ -64,7 +64,7 @@ def test_auto_trains_over_what_it_predicts_to_be_the_fastest(asked):
 # Wide features, many sources in common: the switch sends the fewest bytes over slow links.
 DENSE = ("--data", "digits:80", "--workers", "8", "--hidden", "64", "--bandwidth", "20")
 FOR_THE_SWITCH = (*DENSE, "--layers", "3")
-# All that two layers exchange in each epoch is narrow.
+# Both layers exchange narrow rows only.
 FOR_HOSTS = (*DENSE, "--layers", "2")
 
 
@@ -95,7 +95,6 @@ SETS = [pytest.param(each, id=str(each)) for each in (("karate", "gcn", 4), ("di
 
 @pytest.fixture(scope="module", params=SETS)
 def plain(request):
-    """A data set, its plain training, and over what it is trained."""
     data, model, workers = request.param
     trained = train_plainly(
         load_dataset(data), model=model, layers=2, hidden=8, epochs=EPOCHS, seed=0
@@ -140,7 +139,6 @@ def test_every_transport_leaves_the_weights_of_one_process(combination, plain, t
 
 @pytest.mark.parametrize("combination", [*COMBINATIONS, COMBINATION_ON_PYTHON])
 def test_the_best_strategies_train_like_one_process(combination):
-    """Partial sums are among them."""
     losses, _, _ = train_plainly(
         load_dataset("karate"), model="gcn", layers=2, hidden=8, epochs=3, seed=0
     )
@@ -154,7 +152,6 @@ def test_the_best_strategies_train_like_one_process(combination):
 
 @pytest.mark.parametrize("sampled", [False, True])
 def test_a_training_goes_on_where_it_stopped(tmp_path, sampled):
-    """With dropout, and with rows that are drawn anew in each epoch."""
     where = ("embedded", "loopback")
     named = ("--data", "karate", "--workers", "2", "--evaluate-every", "2", "--dropout", "0.5")
     over = ("host", "--sampling", "0.3") if sampled else ("switch",)
@@ -186,7 +183,7 @@ def test_another_number_of_workers_goes_on_as_if_never_interrupted(tmp_path):
         (("--data", "cora", "--root", "/nonexistent"), "cora"),
         (("--faults", "loss=2"), "loss"),
         (("--model", "gat"), "there is no model gat"),
-        (("--model", "/nonexistent.py:net"), "there is no /nonexistent.py"),
+        (("--model", "/nonexistent.py:net"), "/nonexistent.py does not exist"),
     ],
 )
 def test_what_cannot_be_done_is_said(arguments, words):
@@ -220,7 +217,7 @@ def test_on_a_gpu_losses_are_those_of_one_process(device, model, tmp_path):
 
 
 def test_a_comparison_as_a_user_sees_it(tmp_path):
-    """Tables that fit 80 columns, losses compared with one process, plots and events."""
+    """Tables fit 80 columns; losses are compared with one process; plots and events exist."""
     plots, events = tmp_path / "plots", tmp_path / "events"
     result = switchgnn(
         *("train", "--data", "karate", "--workers", "3", "--epochs", "4", "--dropout", "0"),
@@ -242,7 +239,7 @@ def test_a_comparison_as_a_user_sees_it(tmp_path):
 
 
 def test_bytes_are_those_that_the_plan_predicts():
-    """Without losses: whatever is more are questions of workers that had to wait."""
+    """Only requests of waiting workers exceed the prediction."""
     named = ("--data", "random:300:2000:1", "--workers", "4", "--epochs", "3")
     transports = ("switch", "host", "host-partial")
     chosen = (word for name in transports for word in ("--transport", name))
@@ -260,7 +257,6 @@ def test_bytes_are_those_that_the_plan_predicts():
     some_of(lambda where, mtu: mtu == 0 or where == 0, COMBINATIONS, ("9000", "fragment", "50")),
 )
 def test_frames_between_hosts_of_any_mtu(combination, mtu):
-    """The losses are those of one process, and the bytes those of the closed form."""
     names = ("host", "host-partial", "g3")
     chosen = (word for name in (*names, "local") for word in ("--transport", name))
     named = ("--data", "karate", "--workers", "3", "--mtu", mtu)
@@ -380,7 +376,7 @@ class Net(torch_geometric.nn.GCN):
 
 @pytest.mark.parametrize("transport", ["switch", "host"])
 def test_the_worker_whose_model_fails_is_named_with_its_lines(transport, tmp_path):
-    """The others fail, too, because they miss it; that is nobody's concern."""
+    """Not the others, which fail because they miss it."""
     (tmp_path / "own.py").write_text(FAILING_MODEL)
     named = ("--data", "karate", "--workers", "3", "--model", f"{tmp_path}/own.py:Net")
     result = train(
@@ -413,7 +409,7 @@ class Net(torch_geometric.nn.GCN):
 
 @pytest.mark.parametrize("transport", ["host", "local"])
 def test_workers_that_are_killed_while_they_build_their_model_leave_no_files(transport, tmp_path):
-    """PyTorch Geometric has written code for the layers of this model into files by then."""
+    """PyG has written code for the layers into files by then."""
     (tmp_path / "own.py").write_text(KILLED_MODEL)
     named = ("--data", "karate", "--workers", "2", "--model", f"{tmp_path}/own.py:Net")
     scratch = tmp_path / "scratch"
@@ -427,7 +423,6 @@ def test_workers_that_are_killed_while_they_build_their_model_leave_no_files(tra
 
 
 def test_nothing_listens_beyond_loopback():
-    """Neither the switch nor PyTorch's meeting point; other machines have no part in it."""
     command = (sys.executable, "-m", "switchgnn.commands", "train", "--data", "karate", "--json")
     options = ("--workers", "2", "--epochs", "100000", "--transport", "switch")
     where = ("--target", "embedded", "--fabric", "loopback")

@@ -24,7 +24,6 @@ needs_training = pytest.mark.skipif(
 
 
 def reports_of(tmp_path, *commands, environment=None):
-    """Run commands at the same time; return the last report of each."""
     with ExitStack() as stack:
         children = []
         for number, arguments in enumerate(commands):
@@ -53,7 +52,7 @@ def test_runs(one, other, tmp_path):
 @full
 @pytest.mark.parametrize("combination", MININET_COMBINATIONS)
 def test_runs_over_shaped_links(combination, tmp_path):
-    """BMv2's send buffers are made small for the whole machine: see docs/limitations.md."""
+    """BMv2's send buffers are limited for the whole machine: see docs/limitations.md."""
     run = (*RUN, *words_of(combination), "--bandwidth", 20)
     for report in reports_of(tmp_path, run, run):
         assert report["exact"] is True
@@ -84,7 +83,7 @@ def test_trainings(combination, tmp_path):
 @full
 @pytest.mark.parametrize("combination", COMBINATIONS[:2])
 def test_runs_that_compile(combination, tmp_path):
-    """Nothing is in the user's cache; one compiles, and the other one waits for it."""
+    """With an empty cache, one compiles, and the other waits for it."""
     cache = tmp_path / "cache"
     run = (*RUN, *words_of(combination))
     reports = reports_of(tmp_path, run, run, environment={"XDG_CACHE_HOME": str(cache)})

@@ -16,16 +16,7 @@ VOLLEY = 16
 
 
 class Attacker(threading.Thread):
-    """A thread behind a port of its own. Waits for an echo after each volley.
-
-    Args:
-        link: to its port.
-        ears: where its echoes arrive.
-        mac: its own address, which the switch forwards to its port.
-        shots: what it fires.
-        session: in which it is.
-        round_number: tells which round is being exchanged.
-    """
+    """A thread on a port of its own that waits for an echo after each volley."""
 
     def __init__(
         self,
@@ -61,7 +52,7 @@ class Attacker(threading.Thread):
 
 
 def echo(link: Link, ears: Link, mac: str, number: int) -> None:
-    """Return when all that was sent on the link is through the switch's ingress."""
+    """Return when everything sent on the link has passed the switch's ingress."""
     question = ping(mac, number)
     link.send(question)
     deadline = Deadline(_ECHO_SECONDS)

@@ -8,7 +8,7 @@ from tests.fuzz.world import FRAGMENTS, WORKERS
 
 
 def check_the_counters(ground: Field, team: Team) -> None:
-    """Every frame has one outcome, and only the workers' were taken for what they are."""
+    """Every frame has one outcome, and only the workers' frames were accepted."""
     counted = ground.counted()
     assert sum(counted.values()) == ground.arrived(), counted
     assert ground.arrived() == ground.sent()

@@ -9,5 +9,5 @@ from switchgnn.topologies import Backend
 
 @pytest.fixture
 def not_compiled(monkeypatch):
-    """Run programs that are used once as Python: to compile one takes longer than its test."""
+    """Interpret programs that are used once: compiling one takes longer than its test."""
     monkeypatch.setenv("SWITCHGNN_BACKEND", Backend.PYTHON.value)

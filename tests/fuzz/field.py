@@ -66,7 +66,7 @@ class Field:
         self._network: OwnNetwork | None = None
 
     def start(self, stack: ExitStack) -> None:
-        """Build everything; ``stack`` takes it down again."""
+        """Build everything; `stack` tears it down."""
         if self.target is Target.BMV2:
             self._network = stack.enter_context(own_network())
             for end in range(self._ends):
@@ -106,7 +106,7 @@ class Field:
         self._rx_before = self._interface_frames()
 
     def forget_turns(self) -> None:
-        """Let the switch take what comes out of turn, as one does that was restarted."""
+        """Make the switch accept frames out of turn, as after a restart."""
         with P4RuntimeClient(self._address) as client:
             session = Session(client.get_layout())
             entry = session.decode(read_default(client, session.table))
@@ -121,7 +121,7 @@ class Field:
         return self.world.network.neighbours[end].station.mac
 
     def echo(self, end: int, number: int) -> None:
-        """Return when all that was sent at this end is through the switch's ingress."""
+        """Return when everything sent at this end has passed the switch's ingress."""
         echo(self.links[end], self.ears[end], self.mac(end), number)
 
     def sent(self) -> int:
@@ -129,13 +129,13 @@ class Field:
         return sum(link.traffic.frames_up for link in self.links)
 
     def arrived(self) -> int:
-        """Frames that reached the switch's ports, as far as anybody but the switch knows."""
+        """Frames that reached the switch's ports, by the counters of the network."""
         if self.target is Target.BMV2:
             return self._interface_frames() - self._rx_before
         return self.sent()
 
     def counted(self) -> dict[str, int]:
-        """Frames by outcome, once as many are counted as arrived, or nothing changes that."""
+        """Frames by outcome, when all are counted or the counters stand still."""
         deadline = Deadline(_SETTLE_SECONDS)
         while True:
             now = self._outcomes()
@@ -165,7 +165,7 @@ class Field:
         return f"udp:{self._udp[end]}:{self._udp[self._ends + end]}"
 
     def _open_ears(self, end: int) -> Link:
-        """Where pings come back: a worker's link over an interface lets only SwitchGNN's in."""
+        """Receive pings: a worker's link over an interface accepts only SwitchGNN frames."""
         if self.target is not Target.BMV2:
             return self.links[end]
         name = f"{self._tag}w{end}"
@@ -187,7 +187,6 @@ class Field:
 
 @contextmanager
 def field(target: Target, world: World, program: Program, folder: Path) -> Iterator[Field]:
-    """A running field; nothing of it is left afterwards."""
     made = Field(target, world, program, folder)
     with ExitStack() as stack:
         made.start(stack)

@@ -26,7 +26,7 @@ ARRIVALS = (
     "ignored",
     "noticed",
 )
-# What a switch alone may say, and a worker believes.
+# Kinds that only a switch may send, and workers accept.
 _BELIEVED = (Kind.SUM, Kind.ADVANCE, Kind.WAITING, Kind.ACK, Kind.MISSING)
 
 
@@ -57,7 +57,7 @@ class FloodedLink(WrappedLink):
 
     def receive(self, seconds: float) -> memoryview | None:
         frame = None
-        # Real frames get their turn, or the worker would see none until the shots are used up.
+        # Real frames are interleaved, or the worker would see none before the last shot.
         if not self.empty and self._generator.random.random() < 0.9:
             frame = self._shot()
         if frame is None:
@@ -86,7 +86,7 @@ class FloodedLink(WrappedLink):
 
 
 def arrivals(exchange: InNetworkExchange) -> int:
-    """Frames that a worker has accounted for: counted, or kept for a later block."""
+    """Frames that a worker has counted, or kept for a later block."""
     counters = asdict(exchange.tally)
     kept = len(exchange._block._inbox._kept)
     return sum(counters.get(name, 0) for name in ARRIVALS) + kept

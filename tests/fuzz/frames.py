@@ -13,15 +13,6 @@ IN_A_DATAGRAM = 60_000
 
 
 class Generator(generator.Generator):
-    """Draws shots.
-
-    Args:
-        world: the plan that is attacked.
-        seed: all draws follow from it.
-        source, target: MAC addresses of sender and receiver.
-        shortest, longest: what the wire carries; frames are padded or cut to it.
-    """
-
     def __init__(
         self,
         world: World,

@@ -8,7 +8,7 @@ from tests.fuzz.leaf_spine_field import Counts, LeafSpineField
 from tests.fuzz.team import Team
 from tests.fuzz.world import FRAGMENTS
 
-# What a spine refuses: no leaf passes on what will be.
+# Outcomes of frames that a spine refuses and no leaf forwards.
 _REFUSED = (
     "WRONG_PORT",
     "UNKNOWN_VERTEX",
@@ -18,7 +18,7 @@ _REFUSED = (
     "MALFORMED",
     "UNKNOWN_KIND",
 )
-# What a worker asks for, and a leaf passes on if it is not its own business.
+# Requests of workers that a leaf may forward.
 _ASKED = {
     "RECALLED": "recalls",
     "FETCHED": "fetches",
@@ -28,7 +28,7 @@ _ASKED = {
 
 
 def complaints(ground: LeafSpineField, team: Team) -> list[str]:
-    """What is wrong: sums, frames without an outcome, or something forged that was believed."""
+    """Wrong sums, frames without an outcome, and forged frames that were accepted."""
     if team.errors:
         return [f"worker {worker}: {error}" for worker, error in team.errors.items()]
     found = [
@@ -64,7 +64,6 @@ def _complaints_of_leaf(ground: LeafSpineField, team: Team, leaf: int, counts: C
 
 
 def _complaints_of_spines(ground: LeafSpineField, team: Team, spines: list[Counts]) -> list[str]:
-    """Of all spines together."""
     counts = {name: sum(spine[name] for spine in spines) for name in spines[0]}
     parts = team.round * FRAGMENTS * len(ground.partial_sums())
     done = team.round * ground.barriers() * ground.leaves

@@ -59,7 +59,7 @@ class LeafSpineField:
         return self.leaf_of_worker[self.world.plan.assignment[vertex]]
 
     def partial_sums(self) -> list[tuple[int, int, int]]:
-        """Block, Src_id and Count of all that leaves send up."""
+        """(Block, Src_id, Count) of all partial sums that leaves send up."""
         return [
             (int(block), int(source), int(count))
             for spine in self.bed.parts.spines
@@ -72,7 +72,7 @@ class LeafSpineField:
         ]
 
     def completed_above(self) -> set[tuple[int, int]]:
-        """Block and vertex of all sums that spines complete."""
+        """(block, vertex) of all sums that spines complete."""
         return {
             (int(block), int(vertex))
             for spine in self.bed.parts.spines
@@ -82,11 +82,11 @@ class LeafSpineField:
         }
 
     def barriers(self) -> int:
-        """How many barriers a round has."""
+        """The number of barriers of a round."""
         return 1 + self.world.blocks * FRAGMENTS
 
     def arrived(self) -> list[int]:
-        """Frames that reached each switch, as far as anybody but the switches knows."""
+        """Frames that reached each switch, by the counters of the network."""
         frames = [0] * len(self.bed.site.switches)
         for worker, link in enumerate(self.links):
             frames[self.leaf_of_worker[worker]] += link.traffic.frames_up
@@ -97,7 +97,7 @@ class LeafSpineField:
         return frames
 
     def counted(self) -> list[Counts]:
-        """Frames of each switch by outcome, once as many are counted as arrived, or it is late."""
+        """Frames of each switch by outcome, when all are counted or time is up."""
         deadline = Deadline(_SETTLE_SECONDS)
         while True:
             delta = [
@@ -117,6 +117,5 @@ class LeafSpineField:
 
 @contextmanager
 def leaf_spine_field(folder: Path, **options: int | str) -> Iterator[LeafSpineField]:
-    """Two leaves, unless told otherwise, and what the workers need."""
     with leaf_spine_bed(folder, **{"send": "cover", **options}) as bed, ExitStack() as stack:
         yield LeafSpineField(bed, stack)

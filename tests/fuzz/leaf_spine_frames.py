@@ -13,14 +13,7 @@ _LEVEL_BITS = 0b1110
 
 
 class LeafSpineGenerator(Generator):
-    """Draws the shots of a generator, and those that only make sense between switches.
-
-    Args:
-        world: the plan that is attacked.
-        seed: all draws follow from it.
-        partial_sums: block, Src_id and Count of what leaves send up.
-        workers: their number.
-    """
+    """Also draws frames that only switches send each other."""
 
     def __init__(
         self,
@@ -41,7 +34,7 @@ class LeafSpineGenerator(Generator):
         self._workers = workers
 
     def packet(self, kind: int | None = None) -> bytearray:
-        """Draw a sound packet; half of them as if it had been through other switches."""
+        """Draw a sound packet; half of them look as if other switches had forwarded them."""
         frame = super().packet(kind)
         draw = self.random
         kind = frame[KIND_AT] & 0xF

@@ -15,8 +15,6 @@ from tests.fuzz.world import World
 
 
 class WrappedLink(Link):
-    """A link that passes everything on."""
-
     def __init__(self, link: Link) -> None:
         self.link = link
 
@@ -127,7 +125,7 @@ class LyingLink(WrappedLink):
 
 
 def speaks_for(world: World, worker: int, frame: bytes) -> bool:
-    """Tell whether a frame says what a switch may believe from this worker."""
+    """Return whether a switch may accept a frame from this worker."""
     if len(frame) < BODY_AT:
         return False
     # The switch does not look at the version of IPv4.

@@ -16,7 +16,7 @@ from switchgnn.host.wire.layers import Barrier, Fragment, SwitchGNN
 from switchgnn.lab.virtual.network import LANE_KINDS
 
 BROADCAST = "ff:ff:ff:ff:ff:ff"
-# Addresses that no kernel on the way answers for.
+# Addresses that no kernel on the path owns.
 STRANGER_IP = "10.9.1.1"
 OTHER_STRANGER_IP = "10.9.2.2"
 
@@ -26,7 +26,7 @@ PING_ETHERTYPE = 0x88B5
 
 
 def kind_template(kind: int, *, source: str, target: str, plan: int) -> bytes:
-    """A packet of a kind, sound but for its numbers; kinds that do not exist have no body."""
+    """A packet of a kind, sound but for its numbers; unknown kinds have no body."""
     layers = Ether(src=source, dst=target) / IP(
         src=STRANGER_IP, dst=OTHER_STRANGER_IP, proto=PROTOCOL
     )
@@ -39,7 +39,7 @@ def kind_template(kind: int, *, source: str, target: str, plan: int) -> bytes:
 
 
 def ordinary_packets(source: str, target: str) -> list[bytes]:
-    """What other programs send: not SwitchGNN's, or not any more."""
+    """Packets of other programs, and truncated ones."""
     ether = Ether(src=source, dst=target)
     ip = IP(src=STRANGER_IP, dst=OTHER_STRANGER_IP)
     packet = SwitchGNN(Kind=int(Kind.SUM), Count=1) / Fragment()
@@ -62,6 +62,6 @@ def ordinary_packets(source: str, target: str) -> list[bytes]:
 
 
 def ping(source: str, number: int) -> bytes:
-    """An ordinary frame of a station to itself: it comes back when the switch has got so far."""
+    """An ordinary frame of a station to itself, which returns when the switch has forwarded it."""
     mac = bytes.fromhex(source.replace(":", ""))
     return mac + mac + PING_ETHERTYPE.to_bytes(2, "big") + PING_MARK + number.to_bytes(8, "big")

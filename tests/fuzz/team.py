@@ -24,16 +24,7 @@ BRIEF = Pace(patience=1.5)
 
 
 class Team:
-    """All workers of a plan; one round at a time.
-
-    Args:
-        world: the plan.
-        links: one per worker.
-        addresses: of each worker.
-        session: the number of the install.
-        pace: bounds on sending and waiting.
-        on_block: called with (worker, round, block, fragment) after each barrier.
-    """
+    """All workers of a plan; one round at a time."""
 
     def __init__(
         self,
@@ -67,7 +58,6 @@ class Team:
         self._drawn: list[NDArray[np.float32]] = []
 
     def begin(self) -> None:
-        """Draw the features of the next round."""
         self.round += 1
         self.results.clear()
         generator = np.random.default_rng(self.round)
@@ -77,14 +67,13 @@ class Team:
         self._drawn.append(self.features)
 
     def start(self, workers: Iterable[int]) -> None:
-        """Let these workers take part in the round."""
         for worker in workers:
             thread = threading.Thread(target=self._work, args=(worker,), daemon=True)
             self._threads.append(thread)
             thread.start()
 
     def join(self) -> None:
-        """Wait until all who started have their sums, or an error."""
+        """Wait until all started workers have their sums, or an error."""
         for thread in self._threads:
             thread.join(seconds_here(JOIN_SECONDS))
             assert not thread.is_alive(), "a worker hangs"
@@ -93,13 +82,12 @@ class Team:
             raise crash
 
     def play(self) -> None:
-        """One whole round."""
         self.begin()
         self.start(range(len(self.exchanges)))
         self.join()
 
     def check(self) -> None:
-        """All workers have all sums of the round, and they are right."""
+        """Check that all workers have all sums of the round, and that they are right."""
         assert not self.errors, self.errors
         for worker in range(len(self.exchanges)):
             wrong = self.wrong_rows(worker)
@@ -130,7 +118,6 @@ class Team:
         return foreseen if len(before) > 1 and now <= foreseen else now
 
     def total(self) -> dict[str, int]:
-        """The workers' tallies, added up."""
         tallies = [asdict(exchange.tally) for exchange in self.exchanges]
         return {name: sum(tally[name] for tally in tallies) for name in tallies[0]}
 

@@ -45,7 +45,7 @@ def as_it_is(frame):
 
 
 def as_a_fragment(frame):
-    """A last fragment at offset 8: to the switch the payload is none of SwitchGNN's."""
+    """A last fragment at offset 8: its payload is no SwitchGNN header to the switch."""
     return frame[:OFFSET_AT] + b"\0\1" + frame[OFFSET_AT + 2 :]
 
 
@@ -74,7 +74,7 @@ def of_another_type(frame):
 
 
 def behind_a_length(frame):
-    """As IEEE 802.3 has it, with the type in a header of LLC and SNAP."""
+    """An IEEE 802.3 frame, with the type in an LLC/SNAP header."""
     return frame[:12] + (len(frame) - 6).to_bytes(2, "big") + b"\xaa\xaa\3\0\0\0" + frame[12:]
 
 
@@ -102,7 +102,7 @@ def too_long(frame):
     ids=lambda disguise: disguise.__name__,
 )
 def test_no_port_may_speak_for_the_switch(ground, disguise, kind):
-    """An ordinary frame to a worker's address is forwarded; it must not pass for the switch's."""
+    """A frame to a worker's address is forwarded, but must not be taken for the switch's."""
     team = Team(
         ground.world, ground.links[:WORKERS], ground.addresses, session=ground.session, pace=BRIEF
     )
@@ -120,7 +120,7 @@ def test_no_port_may_speak_for_the_switch(ground, disguise, kind):
 
 
 def forged(ground, kind):
-    """Packets as the switch sends them to the victim, who waits for round 1 to open."""
+    """Packets as the switch sends them to the victim while it waits for round 1 to open."""
     world, session = ground.world, ground.session & SESSION_MASK
     if kind is Kind.ADVANCE:
         body = BarrierBody(magnitude=0x3F000000, plan=world.facts.plan_id, round=1, workers=7)
@@ -154,7 +154,7 @@ def test_a_mad_magnitude_is_refused(ground, magnitude):
 
 
 def test_a_done_ahead_is_refused(ground):
-    """It would open round 1 for each worker alone, with what is known by then."""
+    """It would open round 1 for each worker alone, with the features known by then."""
     team = Team(
         ground.world, ground.links[:WORKERS], ground.addresses, session=ground.session, pace=BRIEF
     )
@@ -168,7 +168,7 @@ def test_a_done_ahead_is_refused(ground):
 
 
 def test_a_done_ahead_does_not_split_the_scale(ground):
-    """A switch that was restarted believes it, and opens the round for each worker alone."""
+    """A restarted switch accepts it, and opens the round for each worker alone."""
     team = Team(
         ground.world, ground.links[:WORKERS], ground.addresses, session=ground.session, pace=BRIEF
     )
@@ -177,7 +177,7 @@ def test_a_done_ahead_does_not_split_the_scale(ground):
     ground.forget_turns()
     report_done(ground, block=1, magnitude=0)
     team.start([VICTIM])
-    # Who opens it alone hears of a magnitude that cannot be.
+    # A worker that opens it alone gets an impossible magnitude.
     wait_until(lambda: team.errors or team.exchanges[VICTIM].tally.features_sent)
     team.start(range(1, WORKERS))
     team.join()
@@ -199,12 +199,10 @@ def report_done(ground, *, block, magnitude):
 
 
 def largest_last(team):
-    """The worker that starts first does not hold the largest feature."""
     rows = team.world.plan.workers[VICTIM].vertices
     team.features[rows] /= np.float32(16)
 
 
 def right_or_an_error(team):
-    """If all workers end without an error, all sums are right."""
     if not team.errors:
         team.check()

@@ -52,7 +52,7 @@ headers = st.builds(
     session=st.integers(0, 2**8 - 1),
     round=st.integers(0, 2**24 - 1),
 )
-# An envelope that the parser accepts, so that what is behind it is looked at.
+# An envelope that the parser accepts, so that its payload is parsed.
 ENVELOPE = bytes(12) + b"\x08\0\x45" + bytes(8) + b"\xfd" + bytes(10)
 
 

@@ -17,7 +17,7 @@ AT_EACH_WORKER = 400_000 if SCALE > 1 else 20_000
 
 
 class TolerantSwitch(ModelSwitch):
-    """Drops answers to fetches that no worker made, like the switch does."""
+    """Drops answers to fetches that no worker made, as the switch does."""
 
     def _relay(self, header, frame):
         if (header.block_id, header.dst_id) in self.destination:

@@ -30,7 +30,7 @@ LYING_ROUNDS = 3 * SCALE
 
 
 def forged_shots(ground: LeafSpineField, count: int, seed: int = 1) -> list[Shot]:
-    """Shots that the mad worker must not be believed."""
+    """Frames of the mad worker that must be refused."""
     generator = LeafSpineGenerator(
         ground.world,
         seed,
@@ -49,7 +49,7 @@ def forged_shots(ground: LeafSpineField, count: int, seed: int = 1) -> list[Shot
 
 
 def attack(ground: LeafSpineField, shots: list[Shot], pace=PATIENT) -> Team:
-    """Exchange until all shots are fired, or a worker has an error or a wrong sum."""
+    """Exchange until all frames are sent, or a worker has an error or a wrong sum."""
     mad = FiringLink(
         ground.links[MAD], ground.links[MAD], ground.mac(MAD), shots, VOLLEY, ground.session
     )
@@ -97,7 +97,7 @@ def test_its_lies_change_only_sums_of_its_own_features(tmp_path):
 
 @pytest.mark.parametrize("kind", [Kind.RECALL, Kind.FETCH])
 def test_no_slot_of_a_spine_is_taken_away(tmp_path, kind):
-    """With tags ahead, through its leaf, which does not let them pass."""
+    """The leaf does not forward tags ahead of the round."""
     with leaf_spine_field(tmp_path, workers=WORKERS) as ground:
         team = Team(ground.world, ground.links, ground.addresses, session=ground.session)
         refused = 0
@@ -113,7 +113,7 @@ def test_no_slot_of_a_spine_is_taken_away(tmp_path, kind):
 
 
 def test_a_done_ahead_at_a_leaf_is_refused(tmp_path):
-    """It would be the word of all its workers, one of whom has the largest feature."""
+    """It would count for all workers of the leaf, one of which has the largest feature."""
     with leaf_spine_field(tmp_path, workers=5) as ground:
         _, late, mad = ground.workers_of(0)
         team = Team(

@@ -90,7 +90,7 @@ def test_its_lies_change_only_sums_of_its_own_features(tmp_path):
 
 @pytest.mark.parametrize("kind", [Kind.RECALL, Kind.FETCH])
 def test_no_slot_is_taken_away(kind, tmp_path):
-    """Its slots serve others in other blocks: of those it may not touch them."""
+    """In other blocks its slots serve other workers, whose sums it must not touch."""
     program = load_program()
     world = make_world(program.digest)
     with field(Target.EMBEDDED, world, program, tmp_path) as ground:
@@ -109,7 +109,6 @@ def test_no_slot_is_taken_away(kind, tmp_path):
 
 
 def send_ahead(ground, kind, vertex, *, block, round_number):
-    """Send the mad worker's fetch or recall of its own sum."""
     header = Header(
         kind=kind,
         src_id=min(ground.world.facts.owner),
@@ -122,7 +121,7 @@ def send_ahead(ground, kind, vertex, *, block, round_number):
 
 
 def depends_on(world, worker):
-    """The vertices whose sums a worker's features are part of."""
+    """The vertices whose sums include a worker's features."""
     source, destination = world.graph.edges()
     home = world.plan.assignment
     remote = (home[source] == worker) & (home[destination] != worker)

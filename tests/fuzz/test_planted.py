@@ -2,9 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The check of the sums fails when the switch does not compare owner and port."""
 
-import json
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -14,6 +11,7 @@ from switchgnn.topologies import Target
 from tests.fuzz.field import STRANGER, field
 from tests.fuzz.team import PATIENT, Team
 from tests.fuzz.world import WORKERS, make_world
+from tests.planted.planting import changed_program, cut_branches
 
 # A switch takes a port that is no worker's for worker 0 where it does not check.
 VICTIM = 0
@@ -24,18 +22,9 @@ def unchanged(program):
 
 
 def without_ownership(program):
-    """The program, with the branch that refuses other ports' features cut off."""
-    compiled = json.loads(program.json)
-    cut = [
-        condition
-        for pipeline in compiled["pipelines"]
-        for condition in pipeline["conditionals"]
-        if "_source_port" in json.dumps(condition["expression"])
-        and "_loop_port" in json.dumps(condition["expression"])
-    ]
-    assert len(cut) == 1
-    cut[0]["true_next"] = cut[0]["false_next"]
-    return replace(program, json=json.dumps(compiled).encode())
+    """Cut off the branch that refuses other ports' features."""
+    owner = ("_source_port", "_loop_port")
+    return changed_program(program, "ownership", lambda compiled: cut_branches(compiled, owner))
 
 
 @pytest.mark.usefixtures("not_compiled")
@@ -56,7 +45,7 @@ def test_the_check_notices_forged_features(mistake, tmp_path):
 
 
 def forge_all_features(ground):
-    """Send other features than the victim will, for all that it sends first in round 1."""
+    """Send other features in place of all that the victim sends first in round 1."""
     part = ground.world.plan.workers[VICTIM]
     first_block = part.send_source[part.send_indptr[0] : part.send_indptr[1]]
     lanes = np.random.default_rng(4).bytes(FRAGMENT_BYTES)

@@ -2,9 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What test_mad_leaf_spine.py checks fails when a leaf does not look at who says something."""
 
-import json
-from dataclasses import replace
-
 import pytest
 
 from switchgnn.controller import P4RuntimeClient
@@ -17,6 +14,7 @@ from switchgnn.p4src import load_program
 from tests.fuzz.leaf_spine_checks import complaints
 from tests.fuzz.leaf_spine_field import leaf_spine_field
 from tests.fuzz.test_mad_leaf_spine import MAD, WORKERS, attack, forged_shots
+from tests.planted.planting import changed_program, cut_branches
 from tests.ptf.switchgnn_ptf.mistakes import let_anything_have_its_turn
 from tests.support import leaf_spine_fabrics
 from tests.support.markers import some_of
@@ -34,24 +32,18 @@ CHECKS = {
 
 
 def without(program, fields, times):
-    """The program, with the branches cut off that refuse."""
-    compiled = json.loads(program.json)
-    cut = [
-        condition
-        for pipeline in compiled["pipelines"]
-        for condition in pipeline["conditionals"]
-        if all(field in json.dumps(condition["expression"]) for field in fields)
-    ]
-    assert len(cut) == times
-    for condition in cut:
-        condition["true_next"] = condition["false_next"]
-    # Else only what happens to be for the block of the moment gets as far as the check.
-    let_anything_have_its_turn(compiled)
-    return replace(program, json=json.dumps(compiled).encode())
+    """Cut off the branches that refuse."""
+
+    def change(compiled):
+        cut_branches(compiled, fields, times)
+        # Else only packets for the block of the moment get as far as the check.
+        let_anything_have_its_turn(compiled)
+
+    return changed_program(program, "passage", change)
 
 
 def take_for_a_spine(ground, worker):
-    """Change the leaf's table: what is behind the worker's port is above."""
+    """Change the leaf's table: the worker's port leads to a spine."""
     switch = ground.bed.site.switches[ground.leaf_of_worker[worker]]
     with P4RuntimeClient(switch.grpc_address) as client:
         table = Worker(client.get_layout()).table

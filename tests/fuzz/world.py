@@ -36,7 +36,7 @@ class World:
         return self.plan.manifest.blocks
 
     def places(self) -> list[tuple[int, int]]:
-        """Block and word of the fragment of every barrier of a round, in order."""
+        """(block, fragment word) of every barrier of a round, in order."""
         blocks = range(1, self.blocks + 1)
         return [(0, 0), *((b, f) for b in blocks for f in self.facts.words)]
 

@@ -12,13 +12,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-# By it the processes are found that a run of a copy has left behind.
+from tests.planted.planting import ROOT
+
+# The environment variable that marks processes of a copy.
 _MARK = "SWITCHGNN_PLANTED"
-# A test may also be noticed by what it leaves behind.
+# Leftovers are reported at teardown.
 _FAILED = re.compile(r"^FAILED |ERROR at teardown of ", re.MULTILINE)
 _BROKEN = re.compile(r"ERROR at setup of |ERROR collecting ")
-# Where pytest makes its own folders, which is not in the folder for temporary files.
+# Pytest's folder for its own temporary files.
 _OF_PYTEST = "PYTEST_DEBUG_TEMPROOT"
 _NOTHING_RAN = 5
 _PYTEST = ("-m", "pytest", "--level", "test", "-x", "-p", "no:cacheprovider", "--timeout", "100")

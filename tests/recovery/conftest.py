@@ -11,7 +11,7 @@ from tests.support.markers import TARGETS, full
 
 WORKERS = 4
 ALL_FAULTS = "loss=0.05,duplicate=0.05,reorder=0.05,corrupt=0.02"
-# Only `make test-all` tries one by one what happens at once in it.
+# `make test-all` also injects them one by one.
 EACH_FAULT = [
     pytest.param(fault, marks=full)
     for fault in ("loss=0.1", "duplicate=0.05", "reorder=0.05", "corrupt=0.02")
@@ -25,24 +25,22 @@ COUNTED_AS = {
 
 
 def kinds_of(faults):
-    """The kinds of faults that a text asks for, as they are counted."""
+    """The kinds of faults in a text, as they are counted."""
     return {COUNTED_AS[fault.partition("=")[0]] for fault in faults.split(",")}
 
 
 def happened(injected):
-    """The kinds of faults that have happened."""
     return {kind for kind in COUNTED_AS.values() if injected[kind]}
 
 
 @pytest.fixture(scope="module")
 def send(request):
-    """What workers send: features as they are, unless a test asks for partial sums."""
+    """Features as they are, unless a test asks for partial sums."""
     return getattr(request, "param", "multicast")
 
 
 @pytest.fixture(scope="module", params=TARGETS)
 def shared_bed(request, send, tmp_path_factory):
-    """On a target; a test may ask for a back end besides."""
     target, *backend = request.param if isinstance(request.param, tuple) else (request.param,)
     folder = tmp_path_factory.mktemp("bed")
     with bed(target, WORKERS, folder, send=send, backend=next(iter(backend), None)) as made:
@@ -51,7 +49,7 @@ def shared_bed(request, send, tmp_path_factory):
 
 @pytest.fixture
 def team(shared_bed):
-    """Call it to get a team on a new session; links are closed afterwards."""
+    """Make a team on a new session; its links are closed afterwards."""
     with ExitStack() as stack:
 
         def make(**options):

@@ -42,7 +42,7 @@ def test_one_bad_link_slows_but_does_not_break(team):
 
 
 def test_without_faults_nothing_is_repaired_needlessly(team):
-    """Recovery must not cost where nothing is lost, on a machine that has more to do."""
+    """Recovery must cost nothing without losses, even on a busy machine."""
     workers = team()
     assert workers.run(10) == 0
     total = workers.total()

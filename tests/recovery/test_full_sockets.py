@@ -25,7 +25,7 @@ SO_MEMINFO, MEMINFO_WORDS, MEMINFO_DROPS = 55, 9, 8
 
 
 class CrampedBed:
-    """A bed whose workers have the smallest buffers; `dropped` says what found no room."""
+    """A bed whose workers have the smallest buffers; `dropped` counts the overflow."""
 
     def __init__(self, made):
         self._made, self._sockets = made, []

@@ -51,7 +51,6 @@ class KeepingBed(Bed):
         wait_until_serving(self.switch, self.address)
 
     def end(self, number):
-        """End the switch by a signal."""
         if number == signal.SIGKILL:
             self.kill()
         else:
@@ -75,7 +74,7 @@ def bed(tmp_path):
 
 
 def session_in(path):
-    """The session that the file has: what an install writes last."""
+    """The session in the file, which an install writes last."""
     table = Session(Layout.from_text(load_program().p4info))
     with open_state(path) as messages:
         for message in list(messages or ())[1:]:
@@ -129,7 +128,6 @@ def test_it_says_that_it_has_forgotten_whose_turn_it_is(bed):
 
 
 def test_a_controller_has_nothing_to_do(bed):
-    """Neither one that installs the plan again, nor one that watches it."""
     plan = load_plan((bed.plan.manifest, bed.plan.switch))
     told, stop = [], threading.Event()
     with P4RuntimeClient(bed.address, deadline=seconds_here(1)) as client:

@@ -38,7 +38,7 @@ def own_bed(request, send, tmp_path):
 
 
 class Controller:
-    """A controller that installs again when the switch has restarted."""
+    """Installs again when the switch has restarted."""
 
     def __init__(self, bed, stack):
         self.bed = bed
@@ -69,7 +69,6 @@ class Controller:
 @pytest.mark.parametrize("send", ["multicast", pytest.param("cover", marks=full)], indirect=True)
 @pytest.mark.parametrize("seed", seeds(1, 4))
 def test_the_switch_is_killed_and_started_again(own_bed, seed):
-    """The controller installs again, the round completes, the sums are exact."""
     moments = random.Random(seed)
     kill_after = moments.randrange(1, 12)
     blocks = []
@@ -105,7 +104,7 @@ def test_the_switch_is_killed_and_started_again(own_bed, seed):
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("seed", seeds(1, 4))
 def test_the_switch_is_killed_in_a_mixed_exchange(target, tmp_path, seed):
-    """It carries the rows between hosts as well; the sums of both parts are exact."""
+    """The switch also forwards the rows between hosts."""
     moments = random.Random(seed)
     kill_after = moments.randrange(1, 12)
     blocks, reached, done = [], threading.Event(), threading.Event()
@@ -141,7 +140,6 @@ def test_the_switch_is_killed_in_a_mixed_exchange(target, tmp_path, seed):
 
 @pytest.mark.parametrize("seed", seeds(1, 2))
 def test_the_controller_is_killed(own_bed, tmp_path, seed):
-    """Running rounds go on without it."""
     moment = random.Random(seed).randrange(12)
     reached = []
     write_plan(own_bed.plan, tmp_path / "plan")
@@ -169,7 +167,7 @@ def test_the_controller_is_killed(own_bed, tmp_path, seed):
     ("victim", "after"), [(1, 1), *(pytest.param(*each, marks=full) for each in [(0, 0), (2, 3)])]
 )
 def test_a_worker_dies(own_bed, victim, after):
-    """The others stop within a bounded time, and say who is missing."""
+    """The others stop in time and name the missing worker."""
     with ExitStack() as stack:
         team = Team(own_bed, stack, pace=Pace(patience=1.0))
         team.run(9, stops={victim: after})

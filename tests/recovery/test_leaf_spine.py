@@ -28,21 +28,21 @@ from tests.support.speed import seconds_here
 WORKERS = 4
 ROUNDS = 3
 PATIENCE = 1.0
-# From the last word of the one who died; a machine with two cores runs all of it.
+# From the dead worker's last frame; a machine with two cores runs everything.
 BOUND = 20.0
 FEW_FAULTS = "loss=0.02,duplicate=0.02,reorder=0.02,seed=8"
 
 
 @pytest.fixture(scope="module", params=MININET_TARGETS)
 def shared_bed(request, tmp_path_factory):
-    """Two leaves and two spines; a switch that was killed is there again."""
+    """Two leaves and two spines; killed switches are restarted."""
     with leaf_spine_bed(tmp_path_factory.mktemp("bed"), request.param, spines=2) as made:
         yield made
 
 
 @pytest.fixture
 def team(shared_bed):
-    """Call it with faults to get a team on a new session; links are closed afterwards."""
+    """Make a team with faults on a new session; its links are closed afterwards."""
     with ExitStack() as stack:
 
         def make(faults):
@@ -72,7 +72,6 @@ def test_every_sum_is_exact(shared_bed, team, faults):
 @full
 @pytest.mark.parametrize("faults", ["cables.down.loss=0.2", "cables.up.loss=0.2", "l1s0.loss=0.2"])
 def test_bad_cables(shared_bed, team, faults):
-    """Workers' links are good."""
     workers = team(f"{faults},seed=5")
     assert workers.run(ROUNDS) == 0, (workers.errors, workers.total())
     assert happened(on_cables(shared_bed)) == {"lost"}
@@ -80,7 +79,6 @@ def test_bad_cables(shared_bed, team, faults):
 
 
 def test_without_faults_no_sum_is_made_by_hand(shared_bed, team):
-    """Relays alone cost nothing."""
     workers = team(NO_FAULTS)
     assert workers.run(ROUNDS) == 0, workers.errors
     assert workers.total()["sums_made"] == 0
@@ -88,7 +86,7 @@ def test_without_faults_no_sum_is_made_by_hand(shared_bed, team):
 
 
 class Controller:
-    """Installs again whatever has restarted."""
+    """Installs again on every restarted switch."""
 
     def __init__(self, bed, stack):
         self.stop, self.installed = threading.Event(), threading.Semaphore(0)
@@ -122,7 +120,6 @@ class Controller:
     ),
 )
 def test_any_one_switch_restarts(shared_bed, switch, faults, seed):
-    """It is killed when the workers have got so far."""
     seen = random.Random(repr((switch, faults, seed))).randrange(1, 24)
     shared_bed.disturb(NO_FAULTS)
     shared_bed.install()
@@ -147,7 +144,7 @@ def test_any_one_switch_restarts(shared_bed, switch, faults, seed):
     [(3, 1), pytest.param(0, 0, marks=full)],
 )
 def test_a_worker_dies(shared_bed, victim, after):
-    """The others, also those behind another leaf, stop in time and say who is missing."""
+    """The others, on either leaf, stop in time and name the missing worker."""
     shared_bed.disturb(NO_FAULTS)
     shared_bed.install()
     died = []
@@ -164,14 +161,13 @@ def test_a_worker_dies(shared_bed, victim, after):
     assert ended - max([started, *died]) < seconds_here(BOUND)
     assert set(team.errors) == set(range(WORKERS)) - {victim}
     for error in team.errors.values():
-        # From behind another leaf the whole leaf is missing: to a spine it has all its bits.
+        # From another leaf the whole leaf is missing: to a spine it has all its bits.
         named = re.search(r"for workers? ([\d, ]+)", str(error))
         assert named and str(victim) in named[1].split(", "), error
 
 
 @pytest.mark.parametrize("seed", seeds(1, 2))
 def test_the_controller_is_killed(shared_bed, tmp_path, seed):
-    """Running rounds go on without it."""
     shared_bed.install()
     shared_bed.disturb("loss=0.02,seed=9")
     write_plan(shared_bed.plan, tmp_path / "plan")

@@ -16,13 +16,13 @@ BRIEF = Pace(patience=5.0)
 
 @contextmanager
 def team_on(bed, **options):
-    """A team whose links are free again afterwards: one after another may have them."""
+    """A team whose links are closed afterwards, so that the next one can open them."""
     with ExitStack() as stack:
         yield Team(bed, stack, **options)
 
 
 def test_a_second_run_on_one_install_is_refused(shared_bed):
-    """Its features would be duplicates, acknowledged, and its sums those of the first run."""
+    """Its features would be duplicates, and its sums those of the first run."""
     shared_bed.install()
     with team_on(shared_bed) as team:
         assert team.run(1) == 0
@@ -36,7 +36,7 @@ def test_a_second_run_on_one_install_is_refused(shared_bed):
 
 
 def test_a_second_run_may_go_on_in_later_rounds(shared_bed):
-    """But not where the first run has announced features, which it may have sent already."""
+    """But not if the first run has announced features, which it may have sent already."""
     shared_bed.install()
     with team_on(shared_bed) as team:
         assert team.run(1) == 0

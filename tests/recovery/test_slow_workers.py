@@ -24,7 +24,7 @@ ONE_BLOCK = {"graph": "random:200:600:1", "slots": 512}
 
 
 class SlowBed:
-    """A bed with a worker whose sums come slowly."""
+    """A bed with a worker that receives sums slowly."""
 
     def __init__(self, made, sums_per_second):
         self._made, self._rate = made, sums_per_second
@@ -38,7 +38,7 @@ class SlowBed:
 
 
 def check(made, *, patience):
-    """All sums are exact, though the block takes twice the patience."""
+    """Check that all sums are exact though the block takes twice the patience."""
     began, ended = time.monotonic(), []
     with ExitStack() as stack:
         made.install()
@@ -61,6 +61,6 @@ def test_a_slow_worker_is_waited_for(target, tmp_path):
 
 
 def test_a_slow_worker_behind_another_leaf_is_waited_for(tmp_path):
-    """Its leaf has nothing to report meanwhile, but passes its signs of life on."""
+    """Its leaf forwards its pulses."""
     with leaf_spine_bed(tmp_path, Target.EMBEDDED, workers=WORKERS, **ONE_BLOCK) as made:
         check(made, patience=1.0)

@@ -35,7 +35,6 @@ def made(request, tmp_path_factory):
 
 @pytest.fixture
 def team(made):
-    """Call it to get a team on a new session with so many slots; the last one ends."""
     with ExitStack() as stack:
 
         def make(slots, **options):
@@ -53,7 +52,6 @@ def counters(made):
 
 
 def enough(made):
-    """A slot for every destination of the fullest bank, in every bank."""
     return 8 * (int(made.plan.switch.result_slot.max()) + 1)
 
 

@@ -20,11 +20,7 @@ OPTIONAL = (
 
 
 def bare_path(path):
-    """Return a folder with links to the programs of a PATH, the first of each name.
-
-    Args:
-        path: folders, as the environment variable has them.
-    """
+    """Return a folder with links to the programs of a PATH, the first of each name."""
     folder = Path(tempfile.gettempdir()) / f"switchgnn-bare-{os.getuid()}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700)

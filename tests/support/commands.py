@@ -30,7 +30,7 @@ _PRELOAD = (
     "switchgnn.commands.worker",
 )
 _ROOT = Path(__file__).parent.parent.parent
-# What `switchgnn train` imports, if it is there.
+# Optional imports of `switchgnn train`.
 _TRAINING = ("switchgnn.commands.train.steps",)
 
 
@@ -39,9 +39,6 @@ def switchgnn(*arguments, seconds=100, scratch=None, folder=None, disk=None):
 
     It has so many seconds on an idle machine. `disk` is the limit of a disk that `scratch` becomes:
     see tests/support/small_disk.py.
-
-    Returns:
-        Its exit code, output and error as subprocess.CompletedProcess.
     """
     on_disk = () if disk is None else ("tests.support.small_disk", str(scratch), disk)
     words = [sys.executable, "-m", *on_disk, "switchgnn.commands", *map(str, arguments)]
@@ -76,7 +73,6 @@ def forks_elsewhere(monkeypatch):
 
 @contextmanager
 def _killed_after(seconds, pid):
-    """Kill a process when the time is over, and say so."""
     over = threading.Event()
 
     def kill():
@@ -93,14 +89,14 @@ def _killed_after(seconds, pid):
 
 
 def nursery():
-    """What forks programs for this process of tests; it imports them once."""
+    """The process that forks programs for this process of tests."""
     return _nursery(os.getpid())
 
 
 @functools.cache
 def _nursery(_pid):
     training = _TRAINING if importlib.util.find_spec("torch_geometric") else ()
-    # Some programs are of the tests, and run in other folders.
+    # Some programs belong to the tests, and run in other folders.
     known = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))
     made = Nursery((*_PRELOAD, *training), {**ENVIRONMENT, "PYTHONPATH": known})
     with lasting():

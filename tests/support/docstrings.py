@@ -19,7 +19,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def error_names(files: Iterable[Path]) -> frozenset[str]:
-    """Return the names of all errors of ours that these files define, and of their base."""
+    """Return the names of our errors that these files define, and of their base."""
     bases = {
         node.name: {base.id for base in node.bases if isinstance(base, ast.Name)}
         for file in files
@@ -33,7 +33,7 @@ def error_names(files: Iterable[Path]) -> frozenset[str]:
 
 
 def offered(files: Iterable[Path]) -> frozenset[str]:
-    """Return the names in all lists ``__all__`` of these files: programs of users import them."""
+    """Return all names in lists ``__all__`` of these files."""
     return frozenset(
         name
         for file in files
@@ -44,13 +44,7 @@ def offered(files: Iterable[Path]) -> frozenset[str]:
 
 
 def incomplete(file: Path, errors: frozenset[str], public: frozenset[str]) -> list[str]:
-    """Return what the docstrings of public functions and classes of a file leave out.
-
-    Args:
-        file: Python source.
-        errors: names of errors that a docstring must mention.
-        public: names of the functions and classes that are public.
-    """
+    """Return the sections that docstrings of public functions and classes of a file lack."""
     found = []
     for name, node in _public(_parse(file)):
         if name.partition(".")[0] not in public:
@@ -76,7 +70,6 @@ def _public(tree: ast.Module) -> Iterator[tuple[str, Function | ast.ClassDef]]:
 
 
 def _needed(node: Function | ast.ClassDef, errors: frozenset[str]) -> list[str]:
-    """Return the sections that the docstring must have."""
     if isinstance(node, ast.ClassDef):
         made = [it for it in node.body if isinstance(it, Function) and it.name == "__init__"]
         return ["Args"] if any(_arguments(it) > FEW_ARGUMENTS for it in made) else []
@@ -91,7 +84,7 @@ def _needed(node: Function | ast.ClassDef, errors: frozenset[str]) -> list[str]:
 
 
 def _is_command(node: Function) -> bool:
-    """Whether its docstring is the help of a command, whose options have help of their own."""
+    """Whether its docstring is the help of a command."""
     return any(COMMANDS.search(ast.unparse(each)) for each in node.decorator_list)
 
 
@@ -103,7 +96,7 @@ def _arguments(node: Function) -> int:
 
 
 def _raised(node: ast.AST) -> Iterator[str]:
-    """Yield the names of what a function raises itself, not in functions inside it."""
+    """Yield the names of errors that a function raises itself, not in nested functions."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (*Function.__args__, ast.Lambda)):
             continue
@@ -130,7 +123,7 @@ def strange_words(file: Path) -> list[str]:
 
 
 def _comments(file: Path) -> list[tuple[int, str]]:
-    """Return the comments; those of lines in a row together, as a sentence may go on."""
+    """Return the comments; consecutive lines are joined."""
     found: list[tuple[int, str]] = []
     last = 0
     with tokenize.open(file) as text:

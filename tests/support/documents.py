@@ -15,7 +15,7 @@ from tests.support.speed import seconds_here
 ENVIRONMENT = {
     **os.environ,
     "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-    # Root may start ranks of Open MPI only if it says so twice.
+    # Open MPI refuses root unless both variables are set.
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
 }
@@ -26,7 +26,7 @@ SHELL = re.compile(r"[|&;<>$`*?~(){}\\]")
 
 
 def run_command(command, folder):
-    """Run it with bash in the folder; it must succeed within 100 s. Return its output."""
+    """Run a command with bash in the folder, which must succeed within 100 s; return its output."""
     program, *arguments = shlex.split(command, comments=True)
     if program == "switchgnn" and not SHELL.search(command):
         result = switchgnn(*arguments, folder=folder)
@@ -37,7 +37,6 @@ def run_command(command, folder):
 
 
 def run_in_shell(command, folder):
-    """Return the outcome of a command of bash."""
     return subprocess.run(
         ["bash", "-euc", command],
         cwd=folder,

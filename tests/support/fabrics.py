@@ -81,7 +81,6 @@ class Bed:
         self.session = 0
 
     def plan_for(self, slots):
-        """A plan for the bed's switch; `plan` is the one that `install` installs."""
         return build_plan(
             self.graph,
             workers=self.workers,
@@ -95,7 +94,6 @@ class Bed:
         )
 
     def start(self):
-        """Start the switch, without a program."""
         self.switch = switch_child(
             self.target,
             ports={port: self._switch_side(port) for port in range(1, self.workers + 1)},
@@ -110,12 +108,10 @@ class Bed:
         wait_until_serving(self.switch, self.address)
 
     def kill(self):
-        """Kill the switch as a power cut would."""
         os.kill(self.switch.pid, 9)
         self.switch.stop()
 
     def install(self):
-        """Install the plan under a new session."""
         report = install(
             (self.plan.manifest, self.plan.switch),
             [self.address],
@@ -135,7 +131,6 @@ class Bed:
         )
 
     def add_cables(self, stack):
-        """Make the veth pairs that BMv2 attaches to."""
         if self.target is not Target.BMV2:
             return
         self._network = stack.enter_context(own_network())
@@ -155,7 +150,7 @@ class Bed:
 
 @contextmanager
 def bed(target, workers, folder, **options):
-    """A bed whose switch runs; no plan is installed yet."""
+    """A bed whose switch runs without a plan."""
     made = Bed(target, workers, folder, **options)
     with ExitStack() as stack:
         made.add_cables(stack)
@@ -165,7 +160,7 @@ def bed(target, workers, folder, **options):
 
 
 class Team:
-    """All workers of a bed, each a thread with a link of its own."""
+    """All workers of a bed, each in a thread with its own link."""
 
     def __init__(
         self, bed, stack, *, faults="", pace=PATIENT, on_block=None, kind=None, first_round=1
@@ -237,12 +232,10 @@ class Team:
         return results
 
     def total(self):
-        """The workers' tallies, added up."""
         tallies = [asdict(exchange.tally) for exchange in self.exchanges]
         return {name: sum(tally[name] for tally in tallies) for name in tallies[0]}
 
     def injected(self):
-        """The faults on all links, added up."""
         total = {}
         for link in self.links:
             for counts in link.counts.values():

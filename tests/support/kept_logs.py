@@ -9,11 +9,7 @@ from pathlib import Path
 
 
 def take_kept_logs(folder=None):
-    """Take kept logs away; return what each file holds, by its name.
-
-    Args:
-        folder: for temporary files; None: that of this process.
-    """
+    """Take kept logs away; return what each file holds, by its name."""
     found = {}
     place = Path(folder or os.environ.get("TMPDIR") or tempfile.gettempdir())
     for kept in place.glob("switchgnn-logs-*"):

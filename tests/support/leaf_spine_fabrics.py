@@ -26,7 +26,7 @@ NO_FAULTS = "cables.loss=0"
 
 
 class LeafSpineBed:
-    """What tests.support.fabrics.Team needs, on a leaf-spine. Made by :func:`leaf_spine_bed`."""
+    """A leaf-spine for `tests.support.fabrics.Team`."""
 
     strawman = False
 
@@ -57,7 +57,6 @@ class LeafSpineBed:
         )
 
     def shares(self):
-        """What each switch has to serve."""
         parts = self.parts.switches
         plans = [leaf_spine_switch_plan(self.plan.manifest, part) for part in parts]
         return [
@@ -66,17 +65,16 @@ class LeafSpineBed:
         ]
 
     def install(self, *, new_session=True):
-        """Install the plan on all switches."""
         report = install_each(self.shares(), program=self.program, new_session=new_session)
         self.session = report.session
         return report
 
     def disturb(self, faults):
-        """From now on these faults on all cables."""
+        """Inject these faults on all cables from now on."""
         self.fabric.relay.disturb(faults)
 
     def restart(self, switch):
-        """Kill a switch as a power cut would, and start it without a program."""
+        """Kill a switch without warning, and start it without a program."""
         child = self.fabric._switches[switch]
         os.kill(child.pid, 9)
         child.stop()
@@ -105,7 +103,6 @@ def leaf_spine_bed(
     graph="karate",
     lanes=32,
 ):
-    """Switches that run and serve the plan."""
     made = LeafSpineBed(
         target,
         folder,

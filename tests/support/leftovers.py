@@ -20,7 +20,7 @@ import pytest
 from tests.support.speed import Deadline
 from tests.support.traces import Commands, Files, Interfaces, Networks, Processes
 
-# What has been told to end may take a moment.
+# Terminated processes may take a moment.
 _MOMENT = 0.5
 _INTERVAL = 0.01
 _MOST_TRIES = 5
@@ -30,11 +30,7 @@ _OF_PYTEST = "PYTEST_DEBUG_TEMPROOT"
 
 
 class Watch:
-    """All that this process of tests has made, and whose it is.
-
-    Args:
-        folder: for temporary files; nobody else uses it.
-    """
+    """Everything that this process of tests has made, by owner."""
 
     def __init__(self, folder):
         self._processes = Processes()
@@ -48,12 +44,12 @@ class Watch:
         self._fixtures = {}
 
     def begin(self):
-        """What is there before the first test is nobody's leftover."""
+        """Ignore everything that exists before the first test."""
         self._before = self._now()
 
     @contextmanager
     def lasting(self):
-        """Whatever is made within lasts as long as the tests."""
+        """Keep everything made in the block as long as the tests."""
         before = self._now()
         try:
             yield
@@ -62,7 +58,7 @@ class Watch:
 
     @contextmanager
     def made_by(self, fixture):
-        """Whatever is made within may stay until the fixture ends."""
+        """Keep everything made in the block until the fixture ends."""
         before = self._now()
         try:
             yield
@@ -83,7 +79,7 @@ class Watch:
             time.sleep(_INTERVAL)
 
     def take_away(self):
-        """End and remove all that should not be there; return what it was, in words."""
+        """End and remove all leftovers; return them in words."""
         found = self._found_after_a_moment()
         words = {}
         for _ in range(_MOST_TRIES):
@@ -99,13 +95,12 @@ class Watch:
                     self._before.add((kind, trace))
             self._wait_for_end()
             found = self._found()
-        # Whatever nobody can end is not for the next test to answer for.
+        # Leftovers that cannot be removed are not charged to the next test.
         self._before |= found
         self._processes.reap({trace for _, trace in self._allowed()})
         return list(words.values())
 
     def take_all_away(self):
-        """The tests are over, or were interrupted."""
         self._fixtures.clear()
         self._lasting.clear()
         return self.take_away()
@@ -124,7 +119,7 @@ class Watch:
         return self._without_successors(now, now - self._allowed())
 
     def _without_successors(self, now, found):
-        """A test may end a process of a fixture and start it again: then it is the fixture's."""
+        """Assign processes that a test restarts to the fixture that started them."""
         for made in self._fixtures.values() if found else ():
             for gone in made.keys() - now:
                 same = (trace for trace in found if self._likeness(*trace) == made[gone])
@@ -147,7 +142,6 @@ class Watch:
         return found
 
     def _wait_for_end(self):
-        """Wait for processes that were killed."""
         deadline = Deadline(_MOMENT)
         while any(kind is self._processes for kind, _ in self._found()):
             if deadline.is_over():
@@ -157,13 +151,12 @@ class Watch:
 
 @functools.cache
 def _place(_pid):
-    """Where this process of tests has its watch, once it has one."""
     return []
 
 
 @contextmanager
 def lasting():
-    """Whatever a test starts within lasts as long as this process of tests."""
+    """Keep everything made in the block as long as the tests."""
     place = _place(os.getpid())
     with place[0].lasting() if place else nullcontext():
         yield
@@ -179,7 +172,7 @@ def pytest_configure(config):
 
 
 class Plugin:
-    """Looks after every test, and gives this process its own folder for temporary files."""
+    """Checks every test, and gives this process its own folder for temporary files."""
 
     def __init__(self, config):
         self._before = {name: os.environ.get(name) for name in (_TEMPORARY, _OF_PYTEST)}
@@ -214,7 +207,7 @@ class Plugin:
         try:
             result = yield
         except BaseException:
-            # It fails anyhow, and says so beside its own error.
+            # The test has failed already; report the leftovers as well.
             if left := self.watch.take_away():
                 item.add_report_section("teardown", "left behind", sentence(item.nodeid, left))
             raise
@@ -224,7 +217,7 @@ class Plugin:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self):
-        """Nothing is left now, unless the tests were interrupted or a process of tests died."""
+        """Clean up after interrupted tests or a dead process of tests."""
         try:
             return (yield)
         finally:
@@ -247,5 +240,4 @@ class Plugin:
 
 
 def sentence(test, left):
-    """What is said of a test that has left something."""
     return f"{test} left behind, and it was ended or removed now: {'; '.join(left)}."

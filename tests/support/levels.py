@@ -81,12 +81,12 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "full: a variation that only make test-all runs")
     config.addinivalue_line("markers", "whole: runs whole programs; make check leaves it out")
     config.pluginmanager.register(Kept(config), "switchgnn-levels")
-    # For those tests that search longer in `make test-all`.
+    # Read by tests that search longer in `make test-all`.
     os.environ["SWITCHGNN_LEVEL"] = config.getoption("--level")
 
 
 def pytest_ignore_collect(collection_path, config):
-    """Do not even read the folders of which `make check` wants nothing."""
+    """Skip reading the folders without tests of `make check`."""
     parts = collection_path.relative_to(config.rootpath).parts
     if config.option.file_or_dir or config.getoption("--level") != "check":
         return None
@@ -105,7 +105,7 @@ class Kept:
         for item in items:
             if is_whole(item.nodeid.partition("::")[0]):
                 item.add_marker("whole")
-        # Whoever names a test wants it.
+        # Tests named on the command line always run.
         if any("::" in word for word in config.args):
             return
         kept, left = [], []
@@ -126,7 +126,7 @@ class Kept:
         return level == "all" or not full
 
     def pytest_sessionfinish(self, session):
-        # With several processes each worker tells the one that writes the summary.
+        # Workers of xdist send their counts to the process that writes the summary.
         if hasattr(session.config, "workeroutput"):
             session.config.workeroutput["left_out"] = dict(self.left_out)
 
@@ -161,13 +161,13 @@ def is_whole(path):
 
 
 def start_of(nodeid):
-    """When a test begins: its place among the folders that take longest."""
+    """Order a test by its place among the slowest folders."""
     folder = nodeid.partition("::")[0].split("/")[1]
     return LONGEST.index(folder) if folder in LONGEST else len(LONGEST)
 
 
 def group_of(nodeid):
-    """Which tests run in the same process as this one: those that share a switch or a folder."""
+    """Group tests that share a switch or a folder, which must run in one process."""
     file, _, test = nodeid.partition("::")
     if file not in SHARED:
         return nodeid
@@ -178,20 +178,18 @@ def group_of(nodeid):
 
 
 def in_share(nodeid, share):
-    """Whether a test is in `1 of N` under a seed."""
     number, _, seed = share.partition(":")
     digest = hashlib.sha256(f"{seed}/{nodeid}".encode()).digest()
     return int.from_bytes(digest[:8], "big") % int(number) == 0
 
 
 def folder_of(nodeid):
-    """The folder below tests/ that a test is in."""
     parts = nodeid.partition("::")[0].split("/")
     return parts[1].removesuffix(".py") if len(parts) > 1 else parts[0]
 
 
 def summary(passed):
-    """What ran on which switch, fabric and engine, and why not."""
+    """Count what ran on each switch, fabric and engine, or why not."""
     no_mininet, no_ptscotch = mininet_missing(), ptscotch_missing()
     no_bmv2 = None if bmv2_installed() else f"{BMV2_PROGRAM} is not on the PATH"
     yield line_of("switch embedded", passed, "embedded", None)
@@ -207,12 +205,10 @@ def summary(passed):
 
 
 def tshark_missing():
-    """Why Wireshark's dissector cannot be tried here, or None."""
     return None if shutil.which("tshark") else "tshark is not on the PATH (apt-get install tshark)"
 
 
 def site_missing():
-    """Why the documents cannot be made a site here, or None."""
     needed = ("mkdocs", "material", "mkdocstrings_handlers")
     if all(importlib.util.find_spec(name) for name in needed):
         return None
@@ -220,7 +216,6 @@ def site_missing():
 
 
 def browser_missing():
-    """Why the page of --live cannot be looked at here, or None."""
     if importlib.util.find_spec("selenium") is None:
         return "selenium is not installed"
     missing = [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
@@ -229,7 +224,7 @@ def browser_missing():
 
 
 def left_out(config, counts):
-    """One line on the tests of other levels, if there are any: how many, and where."""
+    """Return one line on the tests of other levels, if there are any."""
     most = ", ".join(f"{folder} {count}" for folder, count in counts.most_common())
     level = config.getoption("--level")
     if config.getoption("--share"):
@@ -243,6 +238,5 @@ def left_out(config, counts):
 
 
 def line_of(what, passed, word, absent):
-    """One line: how many tests name it, or why there is none."""
     count = sum(word in nodeid for nodeid in passed)
     return f"{what}: {f'absent: {absent}' if absent else f'{count} tests name it and passed'}"

@@ -28,12 +28,11 @@ except OSError as error:
 
 
 def tree_of(pid):
-    """The process and all its descendants."""
     return [pid, *descendants(pid)]
 
 
 def listening(pids):
-    """Where these processes accept TCP in the namespace of the first: addresses and ports."""
+    """(address, port) of these processes' TCP listeners, in the namespace of the first."""
     inodes = {_inode(file) for pid in pids for file in Path(f"/proc/{pid}/fd").glob("*")}
     return {
         address
@@ -44,7 +43,7 @@ def listening(pids):
 
 
 def refused_to_nobody(family, address):
-    """Whether somebody without any rights on this machine cannot connect; needs root to try."""
+    """Whether an unprivileged user of this machine cannot connect; needs root."""
     command = [sys.executable, "-I", "-S", "-c", _NOBODY, str(int(family)), repr(address)]
     attempt = subprocess.run(
         command, capture_output=True, text=True, timeout=seconds_here(20), check=True
@@ -67,7 +66,7 @@ def _rows(table):
 
 
 def _address(text):
-    """The kernel writes each word of 32 bits in the order of the machine."""
+    """The kernel prints each 32-bit word in native byte order."""
     data = b"".join(bytes.fromhex(text[at : at + 8])[::-1] for at in range(0, len(text), 8))
     family = socket.AF_INET if len(data) == 4 else socket.AF_INET6
     address = ipaddress.ip_address(socket.inet_ntop(family, data))

@@ -21,7 +21,6 @@ _PUT_A_DISK = ("unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt")
 
 
 def needs(program, package=None):
-    """Skip the test where a program is not on the PATH."""
     mend = f" (apt-get install {package})" if package else ""
     return pytest.mark.skipif(
         shutil.which(program) is None, reason=f"{program} is not on the PATH{mend}"
@@ -29,7 +28,7 @@ def needs(program, package=None):
 
 
 def disks_can_be_put():
-    """Tell whether tests may put disks where nobody else sees them."""
+    """Whether tests may mount disks in a namespace of their own."""
     try:
         return not subprocess.run(_PUT_A_DISK, check=False, capture_output=True).returncode
     except FileNotFoundError:
@@ -70,12 +69,12 @@ COMBINATION_ON_PYTHON = pytest.param(
 
 
 def on_python(*values):
-    """The embedded switch on Python, behind the combinations of a test with more parameters."""
+    """Add the embedded switch on Python to the combinations, if a test has more parameters."""
     return _joined([COMBINATION_ON_PYTHON, *values], ())
 
 
 def words_of(combination):
-    """A switch, a fabric and perhaps a back end as options of the commands."""
+    """The options of the commands for a switch, a fabric and perhaps a back end."""
     names = ("--target", "--fabric", "--backend")
     return [word for pair in zip(names, combination, strict=False) for word in pair]
 
@@ -85,21 +84,13 @@ def covering(*axes):
 
     `make test` has those in which every pair of values of two axes occurs: a mistake that needs
     two parameters to show has nowhere to hide, and one that needs three waits for test-all.
-
-    Args:
-        axes: the values of each parameter; a value may be a pytest.param with marks and an id.
     """
     chosen = _pairs_covered([len(axis) for axis in axes])
     return _product(axes, chosen)
 
 
 def some_of(keep, *axes):
-    """The product of some axes as parameters; those that `keep` refuses are for test-all alone.
-
-    Args:
-        keep: called with the places of the values in their axes, from 0.
-        axes: the values of each parameter; a value may be a pytest.param with marks and an id.
-    """
+    """The product of some axes; combinations that `keep` refuses are for test-all only."""
     every = itertools.product(*(range(len(axis)) for axis in axes))
     return _product(axes, {places for places in every if keep(*places)})
 
@@ -115,7 +106,7 @@ def _product(axes, chosen):
 
 
 def _pairs_covered(sizes):
-    """Places in a product that have every pair of places of two axes, found greedily."""
+    """A greedy set of places in a product with every pair of places of two axes."""
     every = list(itertools.product(*map(range, sizes)))
     wanted = set().union(*map(_pairs, every))
     chosen = set()

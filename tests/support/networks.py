@@ -20,7 +20,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 @contextmanager
 def in_network(path):
-    """Have this thread in a namespace; a socket stays where it was opened."""
+    """Move this thread to a namespace; open sockets stay in theirs."""
     with _opened("/proc/thread-self/ns/net") as here, _opened(path) as there:
         assert _LIBC.setns(there, _CLONE_NEWNET) == 0
         try:
@@ -30,7 +30,7 @@ def in_network(path):
 
 
 class OwnNetwork(NamedTuple):
-    """A namespace, by a process that holds it."""
+    """A namespace, held by a process."""
 
     pid: int
 
@@ -39,7 +39,7 @@ class OwnNetwork(NamedTuple):
         return Path(f"/proc/{self.pid}/ns/net")
 
     def add_cable(self, here, there, mtu=1500):
-        """Connect an interface in this thread's namespace to one in that; it ends with either."""
+        """Connect an interface in this thread's namespace to one in another."""
         ends = ["type", "veth", "peer", "name", there, "mtu", str(mtu)]
         pair = ["ip", "link", "add", here, "mtu", str(mtu), *ends]
         subprocess.run([*pair, "netns", str(self.pid)], check=True, capture_output=True)
@@ -48,7 +48,6 @@ class OwnNetwork(NamedTuple):
             _bring_up(there)
 
     def received_frames(self, interface):
-        """What the kernel has counted at an interface there."""
         for line in Path(f"/proc/{self.pid}/net/dev").read_text().splitlines():
             name, _, numbers = line.partition(":")
             if name.strip() == interface:
@@ -58,7 +57,6 @@ class OwnNetwork(NamedTuple):
 
 @contextmanager
 def own_network():
-    """A new namespace, which ends with this process at the latest."""
     holder = subprocess.Popen(
         ["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "sh", "-c", "echo made; exec cat"],
         stdin=subprocess.PIPE,

@@ -15,7 +15,7 @@ _LONGEST_COMMAND = 160
 
 
 class Process(NamedTuple):
-    """One process; a later one with the same number has another `started`."""
+    """A process; one that reuses its number has another `started`."""
 
     pid: int
     parent: int
@@ -24,7 +24,6 @@ class Process(NamedTuple):
 
 
 def process_of(pid):
-    """The process with this number, or None."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123  after every test
             text = file.read()
@@ -36,23 +35,21 @@ def process_of(pid):
 
 
 def is_alive(pid):
-    """Whether the process runs; one that has ended and was not reaped does not."""
+    """Whether the process runs; zombies do not."""
     found = process_of(pid)
     return found is not None and not found.ended
 
 
 def all_pids():
-    """The numbers of all processes of this machine."""
     return {int(name) for name in os.listdir("/proc") if name.isdigit()}  # noqa: PTH208
 
 
 def descendants(pid):
-    """The numbers of the processes below this one that have not ended."""
     return [found.pid for found in Family(pid).members() if not found.ended]
 
 
 def command_of(pid):
-    """What somebody who reads a message recognizes: the command, as far as it fits."""
+    """The command line, shortened for messages."""
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
     except OSError:
@@ -62,7 +59,7 @@ def command_of(pid):
 
 
 def network_of(pid):
-    """The network namespace of a process, or None where it cannot be seen."""
+    """The network namespace of a process, or None without access."""
     try:
         return os.readlink(f"/proc/{pid}/ns/net")  # noqa: PTH115  it is no path
     except OSError:
@@ -73,9 +70,6 @@ class Family:
     """The descendants of a process; cheap to ask for again and again.
 
     A stranger is looked at once: nobody becomes a descendant later.
-
-    Args:
-        pid: of the process.
     """
 
     def __init__(self, pid):
@@ -83,7 +77,7 @@ class Family:
         self._strangers = set()
 
     def members(self):
-        """Everybody below the process, also those that have ended and were not reaped."""
+        """All descendants, including zombies."""
         for _ in range(_MOST_LOOKS):
             pids = all_pids()
             self._strangers &= pids
@@ -91,13 +85,13 @@ class Family:
             seen = {pid: found for pid, found in seen.items() if found}
             related = {pid: self._is_related(pid, seen) for pid in seen}
             self._strangers |= {pid for pid, answer in related.items() if answer is False}
-            # Somebody's parent has ended in the middle; now it has another.
+            # A parent has ended during the walk, so the process has another.
             if None not in related.values():
                 break
         return [seen[pid] for pid, answer in related.items() if answer]
 
     def _is_related(self, pid, seen):
-        """Whether it is a descendant; None if a parent on the way is not there."""
+        """Whether it is a descendant; None if a parent on the way is gone."""
         if pid == self._pid:
             return False
         while pid in seen:

@@ -8,7 +8,7 @@ import pytest
 
 
 def seeds(few, many=20):
-    """The numbers of the tries as parameters; all after the first `few` are for test-all."""
+    """The numbers of the tries as parameters; those after the first `few` are for test-all only."""
     return [
         pytest.param(number, marks=pytest.mark.full) if number >= few else number
         for number in range(many)
@@ -16,5 +16,5 @@ def seeds(few, many=20):
 
 
 def seed_of(*parameters):
-    """A seed that depends on the parameters alone, on every machine and in every run."""
+    """A seed that depends on the parameters alone."""
     return zlib.crc32(repr(parameters).encode())

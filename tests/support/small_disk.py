@@ -19,7 +19,7 @@ LEFT = "left on the disk:"
 
 
 def put_disk(folder, limit):
-    """Make a folder a disk of its own, for this process and those that it starts."""
+    """Mount a small disk on a folder, for this process and its children."""
     libc = ctypes.CDLL(None, use_errno=True)
 
     def call(done):
@@ -33,7 +33,7 @@ def put_disk(folder, limit):
 
 def main(folder, limit, module, *words):
     put_disk(folder, limit)
-    # What is relative is on the disk, too.
+    # Relative paths are on the disk, too.
     os.chdir(os.getcwd())  # noqa: PTH109
     sys.argv = [module, *words]
     try:

@@ -13,35 +13,35 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-# What most things are given that take no time at all.
+# The usual deadline of instant operations.
 SECONDS = 20.0
-# What the piece of work takes of such a core.
+# Seconds of the piece of work on the reference core.
 _REFERENCE_SECONDS = 0.040
 _STEPS = 500
 _MOST = 20.0
 _LOAD = Path("/proc/loadavg")
 _QUOTA = Path("/sys/fs/cgroup/cpu.max")
-# Processes that the tests start need not measure again.
+# Child processes reuse the measurement.
 _KNOWN = "SWITCHGNN_TESTS_CORE"
 
 
 def seconds_here(seconds=SECONDS):
-    """A deadline for this machine: never shorter, and at most twenty times as long."""
+    """Return a deadline for this machine: at least as long, at most twenty times."""
     return seconds * slowness()
 
 
 def pace_here(pace):
-    """A pace for this machine: a worker is as patient as the tests."""
+    """Return a pace for this machine, with the patience of the tests."""
     return replace(pace, patience=seconds_here(pace.patience))
 
 
 def slowness():
-    """How much slower than the one for which deadlines are chosen this machine is now."""
+    """Return how much slower this machine is now than the reference of the deadlines."""
     return min(_MOST, max(1.0, core_slowness() * max(1.0, crowd())))
 
 
 class Deadline:
-    """It moves when somebody comes to share the machine in the meantime."""
+    """A deadline that moves when the machine becomes busier."""
 
     def __init__(self, seconds):
         self._seconds = seconds
@@ -58,7 +58,7 @@ class Deadline:
 
 @functools.cache
 def core_slowness():
-    """How much slower a core is than one of the machine for which deadlines are chosen."""
+    """Return how much slower a core is than one of the reference machine."""
     if _KNOWN not in os.environ:
         began = time.thread_time()
         a_piece_of_work()
@@ -67,7 +67,7 @@ def core_slowness():
 
 
 def a_piece_of_work():
-    """Some of what an interpreter does, and some of what libraries do."""
+    """Work as the interpreter and libraries do."""
     digest = b""
     for step in range(_STEPS):
         digest = hashlib.sha256(digest + bytes(1 << 14)).digest()
@@ -76,7 +76,7 @@ def a_piece_of_work():
 
 
 def crowd():
-    """How many wanted to run on each core, now or in the last minute."""
+    """Return the runnable threads per core, now or in the last minute."""
     words = _LOAD.read_text().split()
     running = int(words[3].partition("/")[0])
     return max(float(words[0]), running) / cores()
@@ -84,7 +84,6 @@ def crowd():
 
 @functools.cache
 def cores():
-    """How many this process may use."""
     allowed = float(len(os.sched_getaffinity(0)))
     try:
         quota, period = _QUOTA.read_text().split()

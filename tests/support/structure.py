@@ -12,7 +12,7 @@ PACKAGE = "switchgnn"
 BENCH, TESTS = "bench", "tests"
 # A longer module holds more than one idea; a shorter one belongs to its only importer.
 FEWEST_LINES, MOST_LINES = 60, 600
-# What somebody reads; of BMv2's JSON, plans and pictures nobody does.
+# Files for readers, without generated JSON, plans and pictures.
 SOURCES = (".p4", ".py", ".h", ".cc", ".js", ".css", ".html", ".toml")
 # What each room may import besides itself; modules of `switchgnn/` itself are ROOT.
 ROOT, LAB = "switchgnn", "lab"
@@ -62,7 +62,7 @@ class Tree:
 
 
 def read_tree(root: Path) -> Tree:
-    """Read all modules of a checkout but those of its tests."""
+    """Read all modules of a checkout except its tests."""
     files = dict(_modules(root))
     found = {name: set(_imported(name, file)) for name, file in files.items()}
     imports, foreign = {}, {}
@@ -87,7 +87,7 @@ def _modules(root: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _imported(name: str, file: Path) -> Iterator[str]:
-    """Dotted names of all that a file imports, also inside functions."""
+    """Yield the dotted names of all imports of a file, also inside functions."""
     package = name if file.name == "__init__.py" else name.rpartition(".")[0]
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -102,7 +102,7 @@ def _imported(name: str, file: Path) -> Iterator[str]:
 
 
 def _module(word: str, files: Mapping[str, Path]) -> str | None:
-    """The module that `word` names, or that defines what it names."""
+    """Return the module that `word` names, or that defines it."""
     if word in files:
         return word
     parent = word.rpartition(".")[0]
@@ -110,12 +110,12 @@ def _module(word: str, files: Mapping[str, Path]) -> str | None:
 
 
 def module_circles(tree: Tree) -> list[str]:
-    """Modules that import each other, perhaps through others."""
+    """Return modules that import each other, directly or through others."""
     return [f"modules: {' - '.join(circle)}" for circle in _circles(tree.imports)]
 
 
 def folder_circles(tree: Tree) -> list[str]:
-    """Files and folders of one folder that need each other; its `__init__.py` may need all."""
+    """Return entries of one folder that need each other; its `__init__.py` may need all."""
     folders = {name.rpartition(".")[0] for name in tree.files} - {""}
     found = []
     for folder in sorted(folders):
@@ -130,14 +130,14 @@ def folder_circles(tree: Tree) -> list[str]:
 
 
 def _child(folder: str, name: str) -> str | None:
-    """What of the folder a module is, or is in."""
+    """Return the entry of the folder that a module is, or is in."""
     if not name.startswith(f"{folder}."):
         return None
     return name[len(folder) + 1 :].partition(".")[0]
 
 
 def _circles(needs: Mapping[str, Iterable[str]]) -> list[list[str]]:
-    """Groups that all reach each other: strongly connected components of two or more."""
+    """Return strongly connected components of two or more."""
     reached = {name: _reach(name, needs) for name in needs}
     groups = {
         tuple(sorted(other for other in reached[name] if name in reached.get(other, ())))
@@ -158,7 +158,7 @@ def _reach(name: str, needs: Mapping[str, Iterable[str]]) -> set[str]:
 
 
 def against_the_order(tree: Tree) -> list[str]:
-    """Imports of a part that the importing part must not know."""
+    """Return imports of a part that comes later in ORDER."""
     found = []
     for name, others in tree.imports.items():
         part = part_of(name)
@@ -173,7 +173,6 @@ def against_the_order(tree: Tree) -> list[str]:
 
 
 def part_of(name: str) -> str:
-    """The part that a module belongs to, as ORDER calls it."""
     steps = name.split(".")
     if name == f"{PACKAGE}.__main__":
         return COMMANDS  # where Python wants it, but all it does is to run them
@@ -186,7 +185,7 @@ def _is_part(steps: list[str]) -> bool:
 
 
 def of_tests_or_bench(tree: Tree) -> list[str]:
-    """Imports of tests, and those of benchmarks by anything else."""
+    """Return imports of tests, and imports of benchmarks by other modules."""
     return sorted(
         f"{name} imports {word}"
         for name in tree.files
@@ -196,7 +195,7 @@ def of_tests_or_bench(tree: Tree) -> list[str]:
 
 
 def misplaced_modules(tree: Tree) -> list[str]:
-    """Modules that nobody reads in one piece, or that belong to the only one that imports them."""
+    """Return modules that are too long, or short with a single importer."""
     importers = Counter(
         other for name, others in tree.imports.items() if part_of(name) != BENCH for other in others
     )
@@ -217,14 +216,12 @@ def misplaced_modules(tree: Tree) -> list[str]:
 
 @dataclass(frozen=True)
 class Size:
-    """How much there is to read."""
-
     files: int
     lines: int
 
 
 def size_of(root: Path, parts: Iterable[str]) -> Size:
-    """Count files and lines of some folders or files of a checkout, without what is generated."""
+    """Count files and lines without generated ones."""
     files = [file for part in parts for file in _sources(root / part)]
     return Size(len(files), sum(_lines(file) for file in files))
 

@@ -9,18 +9,13 @@ import pytest
 
 from tests.support.speed import seconds_here
 
-# Of a program that is aborted Python writes where each thread is.
+# Python dumps the stacks of an aborted program.
 STACKS_ON_ABORT = {"PYTHONFAULTHANDLER": "1"}
 _LAST_CHARACTERS = 4000
 
 
 def output_of(process, log):
-    """What it has printed; where it does not end in time, its threads and the end of its log.
-
-    Args:
-        process: started with STACKS_ON_ABORT, and its standard output as a pipe.
-        log: the file that its standard error goes to.
-    """
+    """Return the output of a process; if it hangs, its threads and the end of its log."""
     try:
         return process.communicate(timeout=seconds_here())[0]
     except subprocess.TimeoutExpired:

@@ -5,19 +5,19 @@
 import ast
 from pathlib import Path
 
-# Whoever imports one of these wants what differs from run to run, or waits for it.
+# Modules whose results differ from run to run, or that wait.
 MODULES = frozenset(
     {"asyncio", "datetime", "sched", "secrets", "select", "selectors", "signal", "time", "uuid"}
 )
-# Of these some names are harmless: what they return follows from what they are given.
+# Names in them that are harmless: pure functions of their arguments.
 SEEDED = {"random": {"Random"}, "numpy.random": {"Generator", "default_rng"}}
 NAMES = frozenset({"os.getpid", "os.getrandom", "os.times", "os.urandom", "threading.Timer"})
-# The hash of a string is another one in each process.
+# String hashes differ between processes.
 BUILTINS = frozenset({"hash"})
 
 
 def system_calls(file):
-    """What a file asks the system for, as (line, name)."""
+    """Yield (line, name) of the system calls in a file."""
     tree = ast.parse(Path(file).read_text(encoding="utf-8"))
     aliases = dict(_aliases(tree))
     found = set()
@@ -72,7 +72,7 @@ def _is_system(name):
 
 
 def _unseeded(node, aliases):
-    """A generator that is made from nothing is seeded by the system."""
+    """A generator without a seed is seeded by the system."""
     function = node.func
     if isinstance(function, ast.Name) and function.id in BUILTINS:
         yield function.id

@@ -26,7 +26,7 @@ from typing import NamedTuple
 from tests.support.processes import Family, command_of, network_of
 
 _PR_SET_CHILD_SUBREAPER = 36
-# Whoever imports PyTorch first makes its cache, one for all programs of a user.
+# PyTorch's cache, shared by all programs of a user.
 _CACHES = ("torchinductor_",)
 _NAMED_NETWORKS = Path("/run/netns")
 _STARTED = ("subprocess.Popen", "os.posix_spawn", "os.system")
@@ -34,16 +34,14 @@ _WORD = re.compile(r"[^\s'\"=,;()\[\]]+")
 
 
 class Processes:
-    """The processes that this one has started, and those that they have started."""
+    """The descendants of this process."""
 
     class Trace(NamedTuple):
-        """One process."""
-
         pid: int
         started: int
 
     def __init__(self):
-        # Else the kernel would give the children of those that die to init, and nobody knew them.
+        # Otherwise the kernel would reparent orphans to init.
         # https://man7.org/linux/man-pages/man2/PR_SET_CHILD_SUBREAPER.2const.html
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         self._family = Family(os.getpid())
@@ -51,20 +49,19 @@ class Processes:
         self._here = network_of("self")
 
     def now(self):
-        """Those that have not ended."""
         members = self._family.members()
         self._ended = [each for each in members if each.ended]
         return {self.Trace(each.pid, each.started) for each in members if not each.ended}
 
     def reap(self, kept):
-        """Forget those that had ended a moment ago, but for some that may yet be asked for."""
+        """Reap zombies, except processes that may still be waited for."""
         for each in self._ended:
             if each.parent == os.getpid() and self.Trace(each.pid, each.started) not in kept:
                 with suppress(ChildProcessError):
                     os.waitpid(each.pid, os.WNOHANG)
 
     def likeness(self, trace):
-        """What a process has in common with one that is started in its place."""
+        """Return what a restarted process has in common with its predecessor."""
         return command_of(trace.pid)
 
     def describe(self, trace):
@@ -76,7 +73,7 @@ class Processes:
         with suppress(ProcessLookupError):
             opened = os.pidfd_open(trace.pid)
             try:
-                # The number may have gone to somebody else just before it was opened.
+                # The number may have been reused just before it was opened.
                 if trace in self.now():
                     signal.pidfd_send_signal(opened, signal.SIGKILL)
             finally:
@@ -84,8 +81,6 @@ class Processes:
 
 
 class Files:
-    """What is in the folder for temporary files."""
-
     def __init__(self, folder):
         self._folder = folder
 
@@ -114,7 +109,6 @@ class Commands:
         sys.addaudithook(self._note)
 
     def take(self):
-        """The words since the last time."""
         taken, self._words = self._words, set()
         return taken
 
@@ -133,7 +127,7 @@ def _text(word):
 
 
 class _Named:
-    """Things with names that commands give them."""
+    """Things that commands name."""
 
     what = "the thing"
 
@@ -141,7 +135,6 @@ class _Named:
         self._ours, self._before = set(), self._all()
 
     def look(self, words):
-        """Find out what commands with these words have made."""
         if words or self._ours:
             names = self._all()
             self._ours = (self._ours | ((names - self._before) & words)) & names
@@ -163,8 +156,6 @@ class _Named:
 
 
 class Interfaces(_Named):
-    """Those in the network namespace of the tests."""
-
     what, command = "interface", ("link",)
 
     @staticmethod
@@ -173,8 +164,6 @@ class Interfaces(_Named):
 
 
 class Networks(_Named):
-    """Network namespaces with a name."""
-
     what, command = "network namespace", ("netns",)
 
     @staticmethod

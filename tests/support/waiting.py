@@ -10,7 +10,7 @@ _INTERVAL = 0.002
 
 
 def wait_until(condition, what="what was waited for", seconds=SECONDS):
-    """Poll until it holds, and return its value; fail when it does not in time."""
+    """Poll until a condition holds, and return its value; fail at the deadline."""
     deadline = Deadline(seconds)
     while not (value := condition()):
         assert not deadline.is_over(), f"not in time: {what}"

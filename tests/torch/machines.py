@@ -20,7 +20,7 @@ SECONDS = 200
 
 
 class Machine:
-    """A folder in which scripts run, beside a switch. Made by :func:`one_machine`."""
+    """A folder in which scripts run, next to a switch."""
 
     def __init__(self, workers, folder):
         self.workers = workers
@@ -28,20 +28,18 @@ class Machine:
         self.runs = 0
 
     def run(self, words):
-        """Run a program in the folder; return what it prints."""
         code, output, error = self.try_to_run(words)
         assert code == 0, f"{output[-2000:]}\n{error[-4000:]}"
         return output
 
     def try_to_run(self, words):
-        """Run a program in the folder; return its exit code, output and error."""
+        """Return the exit code, output and error of a program in the folder."""
         with self.child(words) as child:
             child.stdin.close()
             output = child.stdout.read()
             return child.wait(seconds_here(SECONDS)), output, child.log.read_text()
 
     def child(self, words):
-        """A program in the folder, to be started as a context manager."""
         self.runs += 1
         variables = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
         # PyTorch Geometric and torchrun leave files there.
@@ -51,11 +49,9 @@ class Machine:
         return Child("script", there, log, pipe=True, environment=variables)
 
     def torchrun(self, *words):
-        """Run a script as all workers; return what they print."""
         return self.run(self.torchrun_words(*words))
 
     def torchrun_words(self, *words):
-        """The words of torchrun, which finds a free port by itself."""
         options = ("--standalone", "--nproc-per-node", str(self.workers))
         return [sys.executable, "-m", "torch.distributed.run", *options, *words]
 

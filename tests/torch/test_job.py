@@ -22,7 +22,7 @@ from switchgnn.training.partition import partition_file, read_partition
 
 
 def data_of(dataset):
-    """The same data set as PyTorch Geometric has it."""
+    """The data set as PyG has it."""
     return Data(
         x=torch.from_numpy(dataset.features),
         y=torch.from_numpy(dataset.labels),
@@ -121,7 +121,7 @@ def test_a_damaged_job_is_refused(job, change, sentence):
     folder, _ = job
     file = folder / "job.json"
     file.write_text(json.dumps(change(json.loads(file.read_text()))))
-    with pytest.raises(sg.JobError, match="describes no job, write it again") as refused:
+    with pytest.raises(sg.JobError, match="is not a valid job, write it again") as refused:
         sg.read_job(folder)
     assert sentence in str(refused.value)
 
@@ -137,24 +137,23 @@ def test_a_copy_that_differs_is_noticed(tmp_path, job, karate):
     content = part.read_bytes()
     part.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     check_part(folder, written, 0)
-    with pytest.raises(sg.JobError, match="is another one than the job's"):
+    with pytest.raises(sg.JobError, match="is not the job's"):
         check_part(folder, written, 1)
     shared = folder / "parts" / "partitions.json"
     told = json.loads(shared.read_text())
     shared.write_text(json.dumps(told | {"total_train": 10 * told["total_train"]}))
-    with pytest.raises(sg.JobError, match=r"partitions\.json is another one than the job's"):
+    with pytest.raises(sg.JobError, match=r"partitions\.json is not the job's"):
         check_part(folder, written, 0)
     shared.write_text(json.dumps(told, indent=1) + "\n")
     part.unlink()
     with pytest.raises(sg.JobError, match="Worker 1 has no part"):
         check_part(folder, written, 1)
     other = sg.write_job(karate, 2, tmp_path / "other", slots=8)
-    with pytest.raises(sg.JobError, match=r"The plan in .* is another one"):
+    with pytest.raises(sg.JobError, match=r"The plan in .* is not the job's"):
         check_part(folder, other, 0)
 
 
 def test_every_file_is_under_a_digest(job):
-    """Whichever byte changes in any file of a job, its worker notices."""
     check_that_every_file_counts(job[0], 9)
 
 
@@ -200,7 +199,6 @@ def check_that_every_file_counts(folder, number):
 
 
 def read_all(folder):
-    """Read a job as all its workers, and as the one that installs its plan."""
     job = sg.read_job(folder)
     for worker in range(job.workers):
         read_part(folder, job, worker)

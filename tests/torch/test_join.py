@@ -70,7 +70,6 @@ def test_another_network(folder):
 
 
 def test_a_switch_that_is_not_there(folder, karate, monkeypatch):
-    """Worker 0 hears so, and no other worker waits for it: here it is alone."""
     sg.write_job(karate, 1, folder / "job", slots=16)
     network = described_star(1, grpc=f"unix:{folder}/nobody", target=SwitchTarget.EMBEDDED)
     link = replace(network.workers[0], interface="", link="udp:127.0.0.1:1:127.0.0.1:2")
@@ -119,7 +118,7 @@ def test_each_join_has_a_session_of_its_own_in_which_workers_agree(tmp_path, kar
         (tmp_path / "far.toml").write_text(text.replace('"unix:', '"unix:/far'))
         output = machine.torchrun("script.py")
     by_session = {}
-    # Gloo says something on standard output, too.
+    # Gloo also prints to standard output.
     for session, sums, whole in re.findall(r"told (\d+) (.+) (True|None)\n", output):
         by_session.setdefault(int(session), []).append((sums, whole))
     assert len(by_session) == 2
@@ -128,10 +127,10 @@ def test_each_join_has_a_session_of_its_own_in_which_workers_agree(tmp_path, kar
         assert set(whole) == {"True", "None"}
         assert len(set(sums)) == 1
         assert sums[0].startswith("[3.0, 4.0]")
-    # Where worker 0 reaches no switch, it says so, and the other one does not wait for a session.
+    # If worker 0 reaches no switch, the other worker does not wait for a session.
     refusals = re.findall(r"refused: (.*)\n", output)
     assert len(refusals) == 2
-    assert "Worker 0 could not open a session on the switches; it says why." in refusals
+    assert "Worker 0 could not open a session on the switches; see its own error." in refusals
     assert any("/far" in line for line in refusals)
 
 

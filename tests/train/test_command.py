@@ -28,7 +28,7 @@ def test_what_cannot_be_done_is_a_sentence(monkeypatch, capsys, tmp_path):
     said = refused(monkeypatch, capsys, tmp_path)
     assert said.startswith(f"Error: {tmp_path} holds no job")
     said = refused(monkeypatch, capsys, tmp_path, "--model", "own.py:Net")
-    assert "there is no own.py" in said
+    assert "own.py does not exist" in said
     said = refused(monkeypatch, capsys, tmp_path, "--metrics", "http")
     assert said.startswith("Error: Metrics cannot be served on 'http'")
 

@@ -40,7 +40,7 @@ def test_a_killed_worker_comes_back_and_goes_on_from_the_last_checkpoint(tmp_pat
             assert code == 0, child.log.read_text()[-4000:]
     told = epochs(lines)
     numbers = [number for number, _ in told]
-    # The second process goes on behind what the first has saved, and neither begins anew.
+    # The second process resumes from the first one's checkpoint.
     assert numbers[:KILLED_AT] == list(range(1, KILLED_AT + 1))
     assert numbers[-1] == EPOCHS
     assert sorted(set(numbers)) == list(range(1, EPOCHS + 1))
@@ -53,11 +53,10 @@ def test_a_killed_worker_comes_back_and_goes_on_from_the_last_checkpoint(tmp_pat
 
 
 def epochs(lines):
-    """What worker 0 has said of each epoch, in its order: (number, loss)."""
+    """(number, loss) of each epoch that worker 0 has printed."""
     found = re.findall(r"epoch (\d+) of \d+: loss ([\d.]+)", "".join(lines))
     return [(int(number), float(loss)) for number, loss in found]
 
 
 def children_of(pid):
-    """The processes that a process has started, in their order."""
     return list(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))

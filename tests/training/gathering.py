@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Workers as threads, and a transport between them that only knows NumPy."""
+"""Workers as threads, and a transport between them in NumPy."""
 
 import threading
 
@@ -9,11 +9,26 @@ import scipy.sparse
 
 from switchgnn.host.transport import NO_TRAFFIC
 from switchgnn.planner.direction import Direction
+from tests.host.direct.crew import together
 from tests.support.speed import seconds_here
 
 
+def in_threads(work, workers, *barriers):
+    """Return work(worker) of all workers; the first error aborts the barriers."""
+
+    def run(worker):
+        try:
+            return work(worker)
+        except BaseException:
+            for barrier in barriers:
+                barrier.abort()
+            raise
+
+    return together(run, workers)
+
+
 class Gathering:
-    """What all workers' rows together give: the whole graph's sums over remote edges."""
+    """Sums of all workers' rows over the remote edges of the whole graph."""
 
     def __init__(self, graph, assignment, *, spoil=None):
         source, destination = graph.edges()
@@ -28,9 +43,10 @@ class Gathering:
         self.workers = int(assignment.max()) + 1
         self.barrier = threading.Barrier(self.workers, timeout=seconds_here(60))
         self.rows = None
+        self.transports = [_End(self, worker) for worker in range(self.workers)]
 
     def transport(self, worker):
-        return _End(self, worker)
+        return self.transports[worker]
 
     def meet(self, worker, rows, direction):
         mine = np.flatnonzero(self.assignment == worker)
@@ -56,3 +72,9 @@ class _End:
 
     def expected_traffic(self, _width, _direction):
         return NO_TRAFFIC
+
+    def next_epoch(self):
+        pass
+
+    def close(self):
+        pass

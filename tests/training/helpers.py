@@ -3,12 +3,15 @@
 """Drawn data sets, and tiny Planetoid files."""
 
 from collections import defaultdict
+from contextlib import contextmanager
 
 import numpy as np
+import pytest
 import scipy.sparse
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.planner import graph_from_edges
 from switchgnn.training import dataset_from_graph, split_vertices
 from tests.planner.python2_pickle import dump_like_python2
@@ -24,7 +27,6 @@ STEADY = settings(
 
 @st.composite
 def datasets(draw):
-    """Any small data set, self-loops and multi-label ones included."""
     vertices = draw(st.integers(1, 25))
     ids = st.integers(0, vertices - 1)
     pairs = np.array(draw(st.lists(st.tuples(ids, ids), max_size=80)), dtype=np.int64)
@@ -88,7 +90,7 @@ def write_planetoid(folder, name="cora", gap=False):
 
 
 def one_sentence(error) -> str:
-    """The message, after checking that it is one line for a person."""
+    """Return the message after checking that it is one line."""
     message = str(error.value)
     assert message
     assert "\n" not in message
@@ -96,7 +98,14 @@ def one_sentence(error) -> str:
     return message
 
 
+@contextmanager
+def refusal(part, kind=SwitchGNNError):
+    """Expect an error of one sentence that contains a part."""
+    with pytest.raises(kind) as error:
+        yield
+    assert part in one_sentence(error)
+
+
 def pairs(graph):
-    """The edges as a set of (source, destination)."""
     u, v = graph.edges()
     return set(zip(u.tolist(), v.tolist(), strict=True))

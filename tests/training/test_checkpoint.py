@@ -46,7 +46,6 @@ def checkpoint(path, both=None, *, trained=TRAINED, sums=None):
 
 @pytest.fixture
 def saved(tmp_path):
-    """A file, in a folder of its own."""
     (tmp_path / "there").mkdir()
     path = tmp_path / "there" / "saved"
     checkpoint(path, stepped()).save(DONE)
@@ -60,7 +59,6 @@ def refused(path, both=None, **options):
 
 
 def changed(path, change):
-    """Write the file's arrays again, changed."""
     with np.load(path) as archive:
         arrays = dict(archive)
     change(arrays)
@@ -117,7 +115,7 @@ def test_the_one_before_is_kept(saved):
 
 
 def test_killed_between_two_names(saved):
-    """The last one has its new name already, and the next one none yet."""
+    """The old file is renamed already, and the new one is not."""
     saved.rename(saved.with_name("saved.before"))
     assert checkpoint(saved).restore() == DONE
 
@@ -147,7 +145,7 @@ def test_what_cannot_be_written_leaves_the_one_before(saved, monkeypatch):
 
 
 class Second(Sums):
-    """Worker 1, which hears what worker 0 has told."""
+    """Worker 1, which receives what worker 0 broadcasts."""
 
     def __init__(self, heard):
         super().__init__()
@@ -195,7 +193,6 @@ def test_another_training_is_refused(saved, change, words):
 
 
 def test_it_takes_no_more_memory_than_the_model(saved):
-    """Neither as a large file, nor as a small one that is unpacked."""
     packed = saved.with_name("packed")
     size = 4 << 20
     with zipfile.ZipFile(saved) as old, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as new:

@@ -24,27 +24,25 @@ def eight_cores(monkeypatch):
 
 
 @pytest.mark.usefixtures("eight_cores")
-@pytest.mark.parametrize(("processes", "threads"), [(1, 8), (3, 2), (8, 1), (20, 1)])
-def test_each_process_takes_its_share_of_the_cores(processes, threads):
+@pytest.mark.parametrize(
+    ("before", "variable", "processes", "threads"),
+    [
+        *((8, None, 1, 8), (8, None, 3, 2), (8, None, 8, 1), (8, None, 20, 1)),
+        pytest.param(3, None, 2, 3, id="a smaller number is kept"),
+        pytest.param(8, "8", 4, 8, id="the user has the last word"),
+    ],
+)
+def test_each_process_takes_its_share_of_the_cores(
+    monkeypatch, before, variable, processes, threads
+):
+    torch.set_num_threads(before)
+    if variable is not None:
+        monkeypatch.setenv("OMP_NUM_THREADS", variable)
     meeting.share_cores(processes)
     assert torch.get_num_threads() == threads
 
 
-@pytest.mark.usefixtures("eight_cores")
-def test_a_smaller_number_of_threads_is_kept():
-    torch.set_num_threads(3)
-    meeting.share_cores(2)
-    assert torch.get_num_threads() == 3
-
-
-@pytest.mark.usefixtures("eight_cores")
-def test_the_user_has_the_last_word(monkeypatch):
-    monkeypatch.setenv("OMP_NUM_THREADS", "8")
-    meeting.share_cores(4)
-    assert torch.get_num_threads() == 8
-
-
-# Worker 1 ends as the first argument says, while worker 0 adds up and waits for it.
+# The first argument selects how worker 1 ends while worker 0 waits for its values.
 SCRIPT = r"""
 import os, sys
 from pathlib import Path

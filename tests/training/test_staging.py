@@ -30,8 +30,6 @@ CPU, META = torch.device("cpu"), torch.device("meta")
 
 
 class LazyEvent:
-    """The end of a copy, and of all before it on its stream."""
-
     def __init__(self, stream, place):
         self.stream, self.place = stream, place
 
@@ -43,7 +41,7 @@ class LazyEvent:
 
 
 class LazyStream:
-    """Does what it is given only when somebody waits for it."""
+    """Does its work only when somebody waits for it."""
 
     def __init__(self):
         self.work, self.done = [], 0
@@ -59,8 +57,6 @@ class LazyStream:
 
 
 class LazyLane:
-    """A device of which nothing is known before somebody waits for it."""
-
     def __init__(self, device=CPU):
         self.device = device
         self.streams = LazyStream(), LazyStream()
@@ -88,7 +84,7 @@ class LazyLane:
 
 
 class Elsewhere(torch.Tensor):
-    """A tensor in memory that says that it is on a GPU, so that it is staged."""
+    """A tensor on the CPU that pretends to be on a GPU, so that it is staged."""
 
     @property
     def device(self):
@@ -106,7 +102,6 @@ def lane():
 
 @pytest.fixture
 def stage(lane):
-    """The stage of a device that is not the CPU."""
     return Staging(lambda _device: lane)._stage(torch.device("cuda", 0))
 
 
@@ -159,7 +154,6 @@ def test_memory_is_used_again_when_its_copy_is_done(lane, stage):
 
 
 def test_memory_on_its_way_to_the_device_is_not_used_again(lane, stage):
-    """The copy to the device has begun, and is not done."""
     first = stage.to_device(rows_of(1))
     second = stage.to_device(rows_of(2))
     assert len(lane.made) == 2
@@ -185,7 +179,7 @@ def test_memory_comes_back_from_an_exchange_that_fails(lane, stage):
 
 
 class Doubling:
-    """A transport that gives back twice the rows, when it may."""
+    """A transport that doubles rows once `may` is set."""
 
     def __init__(self):
         self.may = threading.Event()
@@ -202,7 +196,7 @@ def test_other_things_are_computed_while_rows_travel(lane):
     transport, staging = Doubling(), Staging(lambda _device: lane)
     with RemoteSum(transport, staging) as remote:
         exchange = remote.submit(elsewhere(rows_of(3)), Direction.FORWARD)
-        # Neither the copy nor the exchange has to be over for that.
+        # This needs neither the copy nor the exchange.
         local = rows_of(3) + 1
         transport.may.set()
         assert (remote.result(exchange) == 6).all()
@@ -213,8 +207,8 @@ def test_other_things_are_computed_while_rows_travel(lane):
 @pytest.mark.parametrize("kind", ["GCN", "GraphSAGE", "GIN"])
 @pytest.mark.parametrize("first", ["moved", "wrapped"])
 def test_all_of_a_model_is_where_its_weights_are(kind, first, monkeypatch):
-    """On a device without numbers, which refuses whatever is mixed with another one."""
-    # It has no sparse products.
+    """On the meta device, which refuses operations with other devices."""
+    # It lacks sparse products.
     monkeypatch.setattr(LocalSum, "sums", lambda _self, rows, _direction: torch.empty_like(rows))
     data = load_dataset("karate")
     (part, _) = partition_dataset(data, np.arange(data.vertices) % 2)
@@ -235,7 +229,7 @@ def test_all_of_a_model_is_where_its_weights_are(kind, first, monkeypatch):
 
 
 class OnCpu(Sums):
-    """Two workers, of which this is one; notes where the others see its values."""
+    """One of two workers; records the device of the values to add."""
 
     def __init__(self):
         super().__init__()
@@ -252,8 +246,6 @@ class OnCpu(Sums):
 @pytest.mark.skipif(cuda_missing() is not None, reason=f"{cuda_missing()}")
 @pytest.mark.parametrize("device", ["cuda"])
 class TestOnAGpu:
-    """What the stand-in stands for."""
-
     def test_rows_and_sums_are_those_of_the_cpu(self, device):
         generator = torch.Generator().manual_seed(0)
         staging = Staging()

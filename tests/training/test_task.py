@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A task reaches its worker as it was given."""
+"""A task reaches its worker unchanged, and options of a training have their meaning."""
 
 import json
 from pathlib import Path
@@ -15,6 +15,7 @@ from switchgnn.base.tasks import TaskError
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import G3
 from switchgnn.host.wire.addresses import Addresses
+from switchgnn.training.asked import AskedTraining
 from switchgnn.training.bins import BinOptions
 from switchgnn.training.device import DeviceName
 from switchgnn.training.layers.models import ModelOptions
@@ -56,3 +57,16 @@ def test_a_task_in_json_is_the_task():
 def test_what_is_wrong_in_a_task_is_named(change, words):
     with pytest.raises(TaskError, match=words):
         TrainTask.from_json(json.dumps(json.loads(TASK.to_json()) | change))
+
+
+@pytest.mark.parametrize(
+    ("options", "own", "share"),
+    [({}, False, 0.5), ({}, True, 0.0), ({"input_dropout": 0.25}, True, 0.25)],
+)
+def test_a_model_of_ones_own_gets_no_dropout_of_inputs_unless_it_is_asked_for(
+    tmp_path, options, own, share
+):
+    (tmp_path / "net.py").write_text("")
+    model = f"{tmp_path / 'net.py'}:Net" if own else "gcn"
+    asked = AskedTraining(model=model, **options)
+    assert asked.options(asked.shape(), 0).input_dropout == share

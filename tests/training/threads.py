@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Trainings whose workers are threads of one process."""
+"""Trainings whose workers are threads, and their distance from a plain loop."""
 
 import threading
+from contextlib import contextmanager
 
 import numpy as np
 import torch
@@ -13,19 +14,15 @@ from switchgnn.training.partition import partition_dataset
 from switchgnn.training.sums import RemoteSum
 from switchgnn.training.trainer import Trainer, TrainOptions
 from tests.support.speed import seconds_here
-from tests.training.gathering import Gathering
+from tests.training.gathering import Gathering, in_threads
+from tests.training.plain_loop import train_plainly
 
 EPOCHS = 8
+TOLERANCE = 2e-4
 
 
 class ThreadSums(Sums):
-    """Adds up over threads; the last to come adds.
-
-    Args:
-        shared: a barrier of all workers, and an empty list.
-        factor: what this worker's values are multiplied by, which is a mistake.
-        own: whether this is worker 0, whose values are spread.
-    """
+    """Sums over threads; `factor` multiplies this worker's values, and worker 0 is `own`."""
 
     def __init__(self, shared, *, factor=1.0, own=False):
         super().__init__()
@@ -58,6 +55,33 @@ class ThreadSums(Sums):
         barrier.wait()
 
 
+def train_parts(data, assignment, transports, shape, options, distributed, *, factor=1.0):
+    """Return what each worker has reported, and its weights.
+
+    `distributed(model, part, transport)` is a context manager that yields the remote sums.
+    """
+    parts = list(partition_dataset(data, assignment))
+    shared = (threading.Barrier(len(parts), timeout=seconds_here(60)), [])
+    torch.manual_seed(0)
+    state = build_model(shape, data.features.shape[1], data.classes).state_dict()
+
+    def work(worker):
+        net = build_model(shape, data.features.shape[1], data.classes)
+        net.load_state_dict(state)
+        own, reports = worker == 0, []
+        sums = ThreadSums(shared, factor=factor if own else 1.0, own=own)
+        with distributed(net, parts[worker], transports[worker]) as remote:
+            trainer = Trainer(net, parts[worker], remote, options, sums=sums)
+            trainer.resume()
+            for report in trainer.run():
+                reports.append(report)
+                transports[worker].next_epoch()
+        transports[worker].close()
+        return reports, net.state_dict()
+
+    return in_threads(work, len(parts), shared[0])
+
+
 def train_in_threads(
     data,
     workers,
@@ -72,11 +96,7 @@ def train_in_threads(
     hidden=8,
     precompute=True,
 ):
-    """Return what each worker has reported, and its weights."""
     assignment = np.random.default_rng(5).permutation(np.arange(data.vertices) % workers)
-    gathering = Gathering(data.graph, assignment, spoil=spoil)
-    shared = (threading.Barrier(workers, timeout=seconds_here(60)), [])
-    shape = ModelOptions(model=model, layers=3, hidden=hidden, dropout=dropout)
     options = TrainOptions(
         epochs=epochs,
         weight_decay=5e-4,
@@ -85,34 +105,31 @@ def train_in_threads(
         seed=seed,
         checkpoint=checkpoint,
     )
-    torch.manual_seed(0)
-    state = build_model(shape, data.features.shape[1], data.classes).state_dict()
-    results, errors = {}, []
 
-    def work(part):
-        try:
-            net = build_model(shape, data.features.shape[1], data.classes)
-            net.load_state_dict(state)
-            with RemoteSum(gathering.transport(part.worker)) as remote:
-                distribute(net, part, remote, seed=seed, precompute=precompute)
-                own = part.worker == 0
-                sums = ThreadSums(shared, factor=factor if own else 1.0, own=own)
-                trainer = Trainer(net, part, remote, options, sums=sums)
-                trainer.resume()
-                reports = list(trainer.run())
-            results[part.worker] = (reports, net.state_dict())
-        except BaseException as error:
-            errors.append(error)
-            gathering.barrier.abort()
-            shared[0].abort()
+    @contextmanager
+    def distributed(net, part, transport):
+        with RemoteSum(transport) as remote:
+            distribute(net, part, remote, seed=seed, precompute=precompute)
+            yield remote
 
-    threads = [
-        threading.Thread(target=work, args=(part,), daemon=True)
-        for part in partition_dataset(data, assignment)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(seconds_here(100))
-    assert not errors, errors
-    return [results[worker] for worker in range(workers)]
+    transports = Gathering(data.graph, assignment, spoil=spoil).transports
+    shape = ModelOptions(model=model, layers=3, hidden=hidden, dropout=dropout)
+    return train_parts(data, assignment, transports, shape, options, distributed, factor=factor)
+
+
+def distance(data, results, *, model, hidden=8):
+    """Return the largest difference of losses and weights from the plain loop, and its accuracies.
+
+    The plain loop of PyG on the whole graph shares no code with the trainer. In fixed point a sum
+    of n features of magnitude m is off by n * m / 2^31 at most, below the rounding of float32 for
+    the fan-ins here; so the TOLERANCE is that of float32 sums in another order, carried through
+    the epochs.
+    """
+    losses, weights, accuracies = train_plainly(
+        data, model=model, layers=3, hidden=hidden, epochs=EPOCHS, seed=0
+    )
+    off = max(abs(a - b.loss) for a, b in zip(losses, results[0][0], strict=True))
+    for _, state in results:
+        assert state.keys() == weights.keys()
+        off = max(off, *(float((state[name] - weights[name]).abs().max()) for name in weights))
+    return off, accuracies

@@ -20,6 +20,10 @@ from switchgnn.training.errors import DatasetError
 
 # All vertices of a smaller class are for training.
 SMALLEST_SPLIT_CLASS = 3
+# The label of a vertex whose class is unknown.
+UNLABELLED = -1
+# A model has weights for each class, so a wrong number could take all memory.
+MOST_CLASSES = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +52,8 @@ def split_vertices(
     """Split at random; the same labels and seed give the same split.
 
     Labels of one dimension are split class by class: each class of at least 3 vertices has
-    some in all three parts (if their shares are not 0), smaller classes are only for
-    training, and vertices with a negative label are in no part. Multi-label vertices are
-    split like a single class.
+    some in all three parts whose share is not 0, smaller classes only train, and vertices with
+    a negative label are in no part. Multi-label vertices are split like a single class.
 
     Args:
         labels: int64[V], or [V, C] if multi-label.
@@ -97,12 +100,6 @@ def _shares(members: int, validation: float, test: float) -> tuple[int, int]:
     return validates, tests
 
 
-# The label of a vertex whose class is unknown.
-UNLABELLED = -1
-# A model has weights for each of them, so that a wrong number could take all memory.
-MOST_CLASSES = 1 << 20
-
-
 @dataclass(frozen=True, eq=False)
 class Dataset:
     """A graph with everything that training needs; V vertices, F features, C classes.
@@ -112,9 +109,7 @@ class Dataset:
         features: float32[V, F], finite.
         labels: int64[V], 0 <= class < C or UNLABELLED; or, if `multilabel`, float32[V, C]
             or bool[V, C] of zeros and ones.
-        train: bool[V], the vertices that the loss is computed on; at least one.
-        validation: bool[V], the vertices that validate.
-        test: bool[V], the vertices that test; no vertex is in two of the three.
+        train, validation, test: bool[V], disjoint; at least one vertex trains.
         classes: the number of classes, C.
         multilabel: whether a vertex may have any number of the classes.
         name: the name of the data set in messages.
@@ -144,7 +139,7 @@ class Dataset:
         _check_self_loops(self)
         if self.undirected and not is_undirected(self.graph):
             raise DatasetError(
-                f"data set {self.name} is said to be undirected, "
+                f"data set {self.name} is marked as undirected, "
                 "but not every edge of it has a reverse"
             )
 
@@ -213,16 +208,10 @@ def is_undirected(graph: Graph) -> bool:
 
 
 def normalize_rows(features: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Make each row sum to 1, as NormalizeFeatures of PyTorch Geometric does.
+    """Make each row of float32[V, F] sum to 1, as NormalizeFeatures of PyG does.
 
     The smallest of all numbers is subtracted from each; rows whose sum is then below 1 are
     not scaled, so a row of zeros stays one.
-
-    Args:
-        features: float32[V, F], not changed.
-
-    Returns:
-        float32[V, F].
     """
     shifted: NDArray[np.float32] = features - features.min(initial=np.inf)
     shifted /= np.maximum(shifted.sum(axis=1, keepdims=True), np.float32(1))
@@ -230,16 +219,7 @@ def normalize_rows(features: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def check_features(features: NDArray[np.float32], name: str, vertices: int) -> None:
-    """Check that features are float32[vertices, F] of finite numbers.
-
-    Args:
-        features: the array to check.
-        name: the name of the data set, for messages.
-        vertices: the number of vertices.
-
-    Raises:
-        DatasetError: they are not.
-    """
+    """Check that features are float32[vertices, F] of finite numbers; the name is for messages."""
     if features.ndim != 2 or features.dtype != np.float32 or features.shape[1] == 0:
         raise DatasetError(f"data set {name} needs features of float32[V, F], with F at least 1")
     if len(features) != vertices:
@@ -325,11 +305,7 @@ _KINDS: Mapping[str, ArrayKind] = {
 
 
 def write_dataset(data: Dataset, path: Path) -> None:
-    """Write a data set; a reader sees either the whole file or nothing of it.
-
-    Raises:
-        DatasetError: the file cannot be written.
-    """
+    """Write a data set; a reader sees either the whole file or nothing of it."""
     arrays: dict[str, Any] = {
         "name": np.array(data.name),
         "indptr": data.graph.indptr,
@@ -346,11 +322,7 @@ def write_dataset(data: Dataset, path: Path) -> None:
 
 
 def read_dataset(path: Path) -> Dataset:
-    """Read what write_dataset wrote; nothing in the file is ever unpickled.
-
-    Raises:
-        DatasetError: the file is unreadable or damaged.
-    """
+    """Read what write_dataset wrote; nothing in the file is ever unpickled."""
     try:
         arrays = read_npz(path, _KINDS, remedy="delete it")
     except ArraysError as error:

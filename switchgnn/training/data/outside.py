@@ -1,67 +1,152 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Calls the loaders of other packages and turns their errors into sentences."""
+"""Data sets that PyTorch Geometric and OGB read or download."""
 
 import contextlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.machine import how_to_install
-from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner.graphs.graph import graph_from_edges
+from switchgnn.training.data.dataset import (
+    Dataset,
+    Split,
+    dataset_from_graph,
+    read_dataset,
+    write_dataset,
+)
 from switchgnn.training.errors import DatasetError
+
+PRODUCTS = "ogbn-products"
+# OGB's folder below the root, and the archive in it that later loads read.
+_PRODUCTS_FOLDER, _KEPT = "ogbn_products", "switchgnn.npz"
+# OGB's own cache, a pickle.
+_OGB_KEPT = Path("processed", "data_processed")
+# By name: PyG's class, one of its raw files, and all of them.
+_OF_PYG: Mapping[str, tuple[str, str, str]] = {
+    "reddit": ("Reddit", "reddit_graph.npz", "reddit_data.npz and reddit_graph.npz"),
+    "yelp": ("Yelp", "adj_full.npz", "adj_full.npz, feats.npy, class_map.json and role.json"),
+}
 
 _Loaded = TypeVar("_Loaded")
 
 
-def folder_of(name: str, root: Path, raw_file: str) -> Path:
-    """Return the folder of a data set: root if it has raw/RAW_FILE, or else root/NAME.
+def load_products(root: Path) -> Dataset:
+    """Load ogbn-products: 2,449,029 products, 100 features, 47 classes.
 
-    If a folder with this name exists in upper or mixed case, it is taken.
-
-    Args:
-        name: the name of the data set, in lower case.
-        root: the folder that the user gave.
-        raw_file: the name of a file that the data set has in its folder raw/.
-
-    Returns:
-        The folder, which may not exist yet.
+    OGB reads the files of root/ogbn_products, or asks and downloads them. Its result is
+    kept in an archive of plain arrays, because PyTorch refuses OGB's own pickle since 2.6.
     """
+    folder = root / _PRODUCTS_FOLDER
+    if (folder / _KEPT).is_file():
+        return read_dataset(folder / _KEPT)
+    if (folder / _OGB_KEPT).exists():
+        raise DatasetError(
+            f"{folder / _OGB_KEPT} is a pickle of OGB, which is not read because it could run "
+            "code; delete it, and the data set is made again from the files in raw"
+        )
+
+    def load() -> Dataset:
+        from ogb.nodeproppred import NodePropPredDataset  # noqa: PLC0415 - optional, and slow
+
+        loader = NodePropPredDataset(name=PRODUCTS, root=str(root))
+        found, labels = loader[0]
+        split = split_of_indices(loader.get_idx_split(), len(labels))
+        return _make_dataset(PRODUCTS, found["edge_index"], found["node_feat"], labels, split)
+
+    files = "the content of OGB's products.zip"
+    data = _load_outside(PRODUCTS, folder, load, files=files, package="ogb", extra="ogb")
+    write_dataset(data, folder / _KEPT)
+    return data
+
+
+def download_planetoid(name: str, root: Path) -> None:
+    """Download the files ind.NAME.* to root/NAME/raw."""
+
+    def load() -> None:
+        from torch_geometric.datasets import Planetoid  # noqa: PLC0415
+
+        Planetoid(str(root), name)
+
+    _load_outside(name, root / name / "raw", load, files=f"the eight files ind.{name}.*")
+
+
+def load_of_pyg(name: str, root: Path) -> Dataset:
+    """Load a large data set of PyG.
+
+    ``reddit`` has 232,965 posts, 602 features and 41 classes; ``yelp`` 716,847 reviewers,
+    300 features and any of 100 classes.
+    """
+    kind, raw_file, files = _OF_PYG[name]
+    folder = _folder_of(name, root, raw_file)
+
+    def load() -> Dataset:
+        from torch_geometric import datasets  # noqa: PLC0415
+
+        return dataset_from_pyg(getattr(datasets, kind)(str(folder))[0], name)
+
+    return _load_outside(name, folder / "raw", load, files=files)
+
+
+def dataset_from_pyg(data: Any, name: str, split: Split | None = None) -> Dataset:  # noqa: ANN401
+    """Convert a ``Data`` of PyG; without a split, it must have the three masks."""
+    if split is None:
+        masks = (data.train_mask, data.val_mask, data.test_mask)
+        split = Split(*(mask.cpu().numpy() for mask in masks))
+    edges, features, labels = (each.cpu().numpy() for each in (data.edge_index, data.x, data.y))
+    return _make_dataset(name, edges, features, labels, split)
+
+
+def _make_dataset(
+    name: str,
+    edges: NDArray[np.int64],
+    features: NDArray[Any],
+    labels: NDArray[Any],
+    split: Split,
+) -> Dataset:
+    """Make a data set of edges [2, E], features [V, F], and labels [V], [V, 1] or [V, C]."""
+    labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
+    dtype: Any = np.float32 if labels.ndim == 2 else np.int64
+    source, destination = edges
+    return dataset_from_graph(
+        graph_from_edges(source, destination, name=name, vertices=len(labels), directed=True),
+        features=features.astype(np.float32, copy=False),
+        labels=labels.astype(dtype, copy=False),
+        split=split,
+    )
+
+
+def split_of_indices(indices: Mapping[str, Any], vertices: int) -> Split:
+    """Return the split of an OGB data set, which lists the vertices that do each."""
+    masks = np.zeros((3, vertices), dtype=np.bool_)
+    for mask, name in zip(masks, ("train", "valid", "test"), strict=True):
+        mask[np.asarray(indices[name])] = True
+    return Split(*masks)
+
+
+def _folder_of(name: str, root: Path, raw_file: str) -> Path:
+    """Return root if it has raw/RAW_FILE, or else root/NAME, in any case of letters."""
     if (root / "raw" / raw_file).is_file():
         return root
     named = [path for path in root.glob("*") if path.name.lower() == name]
     return min(named, default=root / name)
 
 
-def load_outside(
+def _load_outside(
     name: str,
     folder: Path,
     load: Callable[[], _Loaded],
     *,
     files: str,
-    package: str,
-    extra: str,
+    package: str = "torch_geometric",
+    extra: str = "training",
 ) -> _Loaded:
-    """Call a loader that imports another package and may download files.
-
-    Args:
-        name: the name of the data set.
-        folder: the folder of its files.
-        load: the loader; what it prints goes to standard error.
-        files: the files that belong into the folder, for the error's message.
-        package: the package that `load` imports.
-        extra: the extra of this project that installs the package.
-
-    Returns:
-        What `load` returns.
-
-    Raises:
-        DatasetError: `load` raised any error.
-    """
+    """Call a loader that imports another package and may download files."""
     try:
         with contextlib.redirect_stdout(sys.stderr):
             return load()
@@ -71,8 +156,7 @@ def load_outside(
             f"{how_to_install(extra)}"
         ) from error
     except (Exception, SystemExit) as error:
-        # Downloads and damaged files can raise any error, and OGB exits when the user
-        # declines the download.
+        # Damaged files can raise any error, and OGB exits when the user declines the download.
         raise DatasetError(
             f"data set {name} can neither be read from {folder} nor downloaded ({_line(error)}): "
             f"put {files} there, or try again with a network"
@@ -83,74 +167,3 @@ def _line(error: BaseException) -> str:
     """Return the type of an error and the first line of its message."""
     text = str(error).strip().partition("\n")[0][:200]
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-def rows_of_ids(graph: Graph, ids: NDArray[np.int64], path: Path) -> NDArray[np.int64]:
-    """Return the vertex of each id of the edge list.
-
-    Args:
-        graph: the graph.
-        ids: int64[N], ids as the edge list has them.
-        path: the file that names them, for messages.
-
-    Returns:
-        int64[N], vertices of the graph.
-
-    Raises:
-        DatasetError: an id that is not in the graph, or that is there twice.
-    """
-    known = graph.original_ids
-    if known is None:
-        known = np.arange(graph.vertices, dtype=np.int64)
-    row = np.minimum(np.searchsorted(known, ids), graph.vertices - 1)
-    unknown = known[row] != ids
-    if unknown.any():
-        raise DatasetError(
-            f"{path} names vertex {ids[np.argmax(unknown)]}, which is not in graph {graph.name}"
-        )
-    twice = np.bincount(row, minlength=graph.vertices) > 1
-    if twice.any():
-        raise DatasetError(f"{path} names vertex {known[np.argmax(twice)]} twice")
-    return row
-
-
-def check_row_order(graph: Graph, rows: int, path: Path) -> None:
-    """Check that there is one row for each vertex.
-
-    Args:
-        graph: the graph.
-        rows: the number of rows.
-        path: the file with the rows, for messages.
-
-    Raises:
-        DatasetError: the numbers differ.
-    """
-    if rows != graph.vertices:
-        largest = graph.vertices - 1 if graph.original_ids is None else graph.original_ids[-1]
-        raise DatasetError(
-            f"{path} has {rows} rows, but graph {graph.name} has {graph.vertices} vertices, "
-            f"the last of which is {largest}; give one row per vertex, or a .csv with ids"
-        )
-
-
-def check_none_missing(graph: Graph, row: NDArray[np.int64], path: Path) -> None:
-    """Check that each vertex with edges is among the rows.
-
-    A vertex without edges may be only a gap between the ids of the edge list.
-
-    Args:
-        graph: the graph.
-        row: int64[N], the vertex of each row.
-        path: the file with the rows, for messages.
-
-    Raises:
-        DatasetError: one is missing.
-    """
-    lacks = np.bincount(graph.indices, minlength=graph.vertices) + np.diff(graph.indptr) > 0
-    lacks[row] = False
-    if lacks.any():
-        first = int(np.argmax(lacks))
-        known = first if graph.original_ids is None else graph.original_ids[first]
-        raise DatasetError(
-            f"{path} lacks vertex {known} and {int(lacks.sum()) - 1} others of graph {graph.name}"
-        )

@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dropout that drops the same units however the vertices are split over workers.
 
-Which units are dropped follows from the seed, the epoch, the call in it, the vertex's id and the
-column, by the mixing function of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), instead of from
-one stream of random numbers per process. So a training that goes on needs nothing but the number
-of its epoch to draw what it would have drawn.
+Whether a unit is dropped follows from the seed, the epoch, the call in it, the vertex's id and the
+column, by the mixing function of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014). So a resumed
+training needs only the number of its epoch to draw the same numbers.
 """
 
 import math
@@ -17,13 +16,7 @@ from torch import Tensor, nn
 
 
 class Anywhere:
-    """Tensors that do not change, made on the CPU and copied once to the device that asks.
-
-    A model may be moved before or after it is wrapped.
-
-    Args:
-        tensors: on the CPU.
-    """
+    """Constant tensors, copied once to the device of a model, which may move after wrapping."""
 
     def __init__(self, *tensors: Tensor) -> None:
         self._tensors = tensors
@@ -40,23 +33,19 @@ _WEYL = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
 _UNIFORM_BITS = 24
-# Numbers that are mixed at a time: they stay in the processor's cache.
+# Numbers mixed at a time, which fit in the processor's cache.
 _AT_ONCE = 1 << 14
-# Elsewhere they only have to be bounded: each takes some words of 8 bytes.
+# On other devices the limit only bounds the memory: some words of 8 bytes each.
 _AT_ONCE_ELSEWHERE = 1 << 24
 
 
 class VertexDropout(nn.Module):
-    """Takes the place of an ``nn.Dropout`` whose input has a row per vertex.
+    """Replaces an ``nn.Dropout`` whose input has a row per vertex.
 
     Args:
-        share: the share of the units that are dropped, 0 <= share < 1.
+        share: the share of dropped units, 0 <= share < 1.
         vertices: int64[n], the id of each row in the whole graph.
         seed: the same on every worker, but different for each such module of a model.
-
-    Attributes:
-        epoch: its number; 0 where nobody tells it.
-        calls: how often it has drawn in this epoch.
     """
 
     def __init__(self, share: float, vertices: Tensor, seed: int) -> None:
@@ -100,7 +89,7 @@ class VertexDropout(nn.Module):
         return kept
 
     def _kept_on(self, device: torch.device, columns: int, least: int) -> Tensor:
-        """Draw the same there: words of 64 bits wrap around in int64, too."""
+        """Draw the same in int64, which wraps around as well."""
         (vertices,) = self._vertices.on(device)
         weyl, call = _signed(_WEYL), _signed(self._call()[0])
         starts = _mix_signed(vertices * weyl + call)
@@ -114,14 +103,14 @@ class VertexDropout(nn.Module):
         return kept
 
     def _call(self) -> NDArray[np.uint64]:
-        """Return what this call adds to each vertex, uint64[1]."""
+        """Return the offset of this call, uint64[1]."""
         seed = np.full(1, self._seed % (1 << 64), dtype=np.uint64)
         of_epoch = _mix(seed * _WEYL + np.uint64(self.epoch))
         return _mix(of_epoch * _WEYL + np.uint64(self.calls))
 
 
 def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Mix, in place, so that similar values give unrelated results; overflow wraps around."""
+    """Mix in place; overflow wraps around."""
     values ^= values >> np.uint64(30)
     values *= _FIRST
     values ^= values >> np.uint64(27)
@@ -131,14 +120,14 @@ def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _mix_signed(values: Tensor) -> Tensor:
-    """Return what `_mix` makes of the same bits, int64."""
+    """Mix int64 as `_mix` does the same bits."""
     values = (values ^ _shifted(values, 30)) * _signed(_FIRST)
     values = (values ^ _shifted(values, 27)) * _signed(_SECOND)
     return values ^ _shifted(values, 31)
 
 
 def _shifted(values: Tensor, bits: int) -> Tensor:
-    """Shift to the right, with zeros in place of the sign."""
+    """Shift to the right without the sign."""
     return (values >> bits) & ((1 << (64 - bits)) - 1)
 
 
@@ -147,13 +136,7 @@ def _signed(word: np.uint64) -> int:
 
 
 def drop_by_vertex(model: nn.Module, vertices: Tensor, seed: int) -> None:
-    """Replace every ``nn.Dropout`` of a model by a VertexDropout, in place.
-
-    Args:
-        model: the model.
-        vertices: int64[n], the id of each row in the whole graph.
-        seed: the same on every worker.
-    """
+    """Replace every ``nn.Dropout`` of a model; the ids of its rows are ``vertices``, int64[n]."""
     found = [
         (parent, name, child)
         for parent in model.modules()
@@ -166,14 +149,7 @@ def drop_by_vertex(model: nn.Module, vertices: Tensor, seed: int) -> None:
 
 
 def begin_epoch(model: nn.Module, *, seed: int, epoch: int, worker: int) -> None:
-    """Let what is drawn in an epoch follow from the seed, the epoch and the worker alone.
-
-    Args:
-        model: its VertexDropouts draw the same on every worker.
-        seed: of the training.
-        epoch: its number.
-        worker: whose other random numbers differ from those of the others.
-    """
+    """Derive the random numbers of an epoch from the seed, the epoch and the worker alone."""
     state = np.random.SeedSequence((seed, epoch, worker)).generate_state(1, np.uint64)
     torch.manual_seed(int(state[0]))
     for module in model.modules():

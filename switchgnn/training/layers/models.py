@@ -35,8 +35,8 @@ class ModelOptions:
     """Which model to train.
 
     Attributes:
-        model: a key of MODELS; or ``FILE.py:NAME``, where NAME is called with the number of
-            features and of classes and returns a model; the other options then do not apply.
+        model: a key of MODELS; or ``FILE.py:NAME``, where NAME is called with the numbers of
+            features and classes and returns a model, and the other options do not apply.
         layers: the number of layers, at least 1.
         hidden: the units of each layer but the last.
         dropout: the share of units that are dropped in training.
@@ -58,38 +58,19 @@ PAPER = ModelOptions(model="gcn", layers=4, hidden=128)
 
 
 def model_name(text: str) -> str:
-    """Return the model as the user named it, a file with its full path.
-
-    The path is made absolute because workers may run in another folder.
-
-    Raises:
-        TrainingError: no such model, or no such file.
-    """
+    """Check a model's name and make its path absolute, as workers may run in another folder."""
     path, colon, name = text.rpartition(":")
     if not colon:
         if text not in MODELS:
             raise TrainingError(_no_model(text))
         return text
     if not Path(path).is_file():
-        raise TrainingError(f"The model {text} is in no file: there is no {path}.")
+        raise TrainingError(f"The model {text} has no file: {path} does not exist.")
     return f"{Path(path).absolute()}:{name}"
 
 
 def build_model(options: ModelOptions, features: int, classes: int) -> nn.Module:
-    """Build a PyG model, or the one that a user's file defines.
-
-    Args:
-        options: which model.
-        features: the number of inputs per vertex.
-        classes: the number of outputs per vertex.
-
-    Returns:
-        The model.
-
-    Raises:
-        TrainingError: there is no such model.
-        ModelError: the user's file fails.
-    """
+    """Build a PyG model, or the one that a user's file defines."""
     if options.own:
         return _own_model(options.model, features, classes)
     if options.model not in MODELS:
@@ -107,18 +88,9 @@ def build_model(options: ModelOptions, features: int, classes: int) -> nn.Module
 def exchanged_widths(
     options: ModelOptions, features: int, classes: int, *, kept: bool
 ) -> tuple[int, ...]:
-    """Return the numbers of a row in each exchange of an epoch, forward and backward.
+    """Return the elements of a row in each exchange of an epoch, forward and backward.
 
     A layer sums its inputs or the mapped ones, whichever are narrower (`SummedLayer.sums_first`).
-
-    Args:
-        options: which model; of one of the user's own nothing is known.
-        features: the number of inputs per vertex.
-        classes: the number of outputs per vertex.
-        kept: whether sums of the inputs, which do not change, are kept.
-
-    Returns:
-        One number for each exchange.
     """
     if options.own:
         return (USUAL_WIDTH,)
@@ -169,21 +141,6 @@ def distribute(
 
     Call the model with the partition's ``edges`` afterwards. The model is changed in place;
     its parameters keep their names and shapes.
-
-    Args:
-        model: built with GCNConv, SAGEConv (mean, sum) and GINConv layers.
-        partition: this worker's part of the graph.
-        remote: the sums over remote neighbours.
-        seed: the seed of dropout, the same on every worker; each ``nn.Dropout`` then drops
-            the same units as on the whole graph.
-        precompute: whether the sums of inputs that do not change are made once and kept. An
-            input is the same if it is the same tensor and PyTorch has not changed it since.
-
-    Returns:
-        The same model.
-
-    Raises:
-        UnsupportedLayerError: a layer needs more than one sum of per-source rows.
     """
     check_layers(model)
     rows, others = len(partition.vertices), remote if partition.workers > 1 else None
@@ -203,11 +160,7 @@ def distribute(
 
 
 def check_layers(model: nn.Module) -> None:
-    """Refuse the models that :func:`distribute` would refuse, before anything else is done.
-
-    Raises:
-        UnsupportedLayerError: a layer needs more than one sum of per-source rows.
-    """
+    """Refuse the models that :func:`distribute` refuses, in advance."""
     for name, module in model.named_modules():
         if isinstance(module, nn.modules.batchnorm._BatchNorm):
             raise UnsupportedLayerError(
@@ -252,7 +205,7 @@ class _Whole:
         if sums is not None:
             return self._layer.map(sums)
         if not torch.is_grad_enabled():
-            # Hidden rows would look like inputs that do not change.
+            # Hidden rows would look like constant inputs.
             kept = None
         rows = self._layer.before(inputs)
         if self._layer.sums_first(rows) or (kept is not None and kept.pays(rows.shape[1])):

@@ -43,7 +43,7 @@ class SummedLayer(ABC):
 
     @property
     def mapped_width(self) -> int | None:
-        """The number of elements of a row after ``map``; None: there is no map."""
+        """The number of elements of a row after ``map``; None if there is no map."""
         return None
 
     @property
@@ -52,12 +52,7 @@ class SummedLayer(ABC):
         return True
 
     def before(self, inputs: Tensor, _span: slice = ALL_ROWS) -> Tensor:
-        """Return the rows that are summed, [k, F].
-
-        Args:
-            inputs: [k, F], the layer's inputs of a span of rows.
-            _span: the places of the k rows.
-        """
+        """Return the rows to sum, [k, F], of the inputs [k, F] at the k places of the span."""
         return inputs
 
     def map(self, rows: Tensor) -> Tensor:
@@ -66,22 +61,13 @@ class SummedLayer(ABC):
 
     @abstractmethod
     def after(self, inputs: Tensor, sums: Tensor, span: slice = ALL_ROWS) -> Tensor:
-        """Complete a layer.
-
-        Args:
-            inputs: [k, F], the layer's inputs of a span of rows.
-            sums: [k, mapped_width], the mapped sums over all neighbours.
-            span: the places of the k rows.
-
-        Returns:
-            The outputs, [k, width].
-        """
+        """Return the outputs [k, width] of inputs [k, F] and their sums [k, mapped_width]."""
 
     def sums_first(self, rows: Tensor) -> bool:
-        """Return whether fewer elements travel where rows [k, F] are summed before the map.
+        """Return whether summing rows [k, F] before the map exchanges fewer elements.
 
-        Rows that need a gradient travel back as well. Mapped rows always do in training,
-        because the weights of the map need one.
+        Gradients are exchanged as well: of rows that need one, and in training always of mapped
+        rows, because the weights of the map need one.
         """
         if self.mapped_width is None:
             return True
@@ -98,29 +84,14 @@ def summed_layer(
 ) -> SummedLayer:
     """Return a layer of PyG as a sum over neighbours.
 
-    Args:
-        name: the name of the layer, for messages.
-        layer: its parameters are used.
-        partition: this worker's part of the graph.
-        order: int64[n], the rows of the partition in the order in which they are computed; None:
-            as they are.
-
-    Returns:
-        The layer.
-
-    Raises:
-        UnsupportedLayerError: the layer needs more than one sum of per-source rows.
+    The order, int64[n], is that in which the rows of the partition are computed, ascending if None.
     """
     order = torch.arange(len(partition.vertices)) if order is None else order
     return check_layer(name, layer)(layer, partition, order)
 
 
 def check_layer(name: str, layer: MessagePassing) -> _Make:
-    """Return what makes a layer of PyG a sum over neighbours.
-
-    Raises:
-        UnsupportedLayerError: the layer needs more than one sum of per-source rows.
-    """
+    """Return the constructor of a layer as a sum over neighbours; refuse unsupported layers."""
     called = called_by(name, layer)
     if layer.flow != "source_to_target":
         raise UnsupportedLayerError(
@@ -142,24 +113,19 @@ def check_layer(name: str, layer: MessagePassing) -> _Make:
             f"use {' or '.join(map(repr, aggregations[:2]))}."
         )
     raise UnsupportedLayerError(
-        f"{called} cannot be summed by the switch: it may weigh a message by both ends of its "
-        "edge, as attention does, so there is no one row per source that serves all its "
-        "neighbours. GCNConv, SAGEConv and GINConv can."
+        f"{called} cannot be summed by the switch: it may weight a message by both ends of its "
+        "edge, as attention does, so no single row per source serves all its neighbours. Use "
+        "GCNConv, SAGEConv or GINConv."
     )
 
 
 def called_by(name: str, layer: nn.Module) -> str:
-    """Return what messages call a layer."""
+    """Return the name of a layer in messages."""
     return f"Layer {name} ({type(layer).__name__})" if name else type(layer).__name__
 
 
 def local_edges(partition: Partition, *, loops: bool) -> NDArray[np.int64]:
-    """Return the edges with both ends on this worker, int64[2, E].
-
-    Args:
-        partition: this worker's part of the graph.
-        loops: whether each vertex has exactly one loop; otherwise those of the input stay.
-    """
+    """Return the edges with both ends on this worker, int64[2, E]."""
     if not loops:
         return partition.edges
     rows = np.arange(len(partition.vertices))
@@ -180,7 +146,6 @@ class _GCN(SummedLayer):
 
     @classmethod
     def of(cls, layer: GCNConv, partition: Partition, order: Tensor) -> "_GCN":
-        """Make it for the rows of a partition in an order."""
         if not layer.normalize:
             return cls(layer, None, loops=False)
         # Loops have weight 1 even when `improved`: without edge weights PyG takes 1 for all.
@@ -191,22 +156,18 @@ class _GCN(SummedLayer):
 
     @property
     def width(self) -> int:
-        """The number of elements of an output."""
         return int(self.layer.out_channels)
 
     mapped_width = width
 
     def before(self, inputs: Tensor, span: slice = ALL_ROWS) -> Tensor:
-        """Return the rows times the factors of their vertices."""
         return self._scaled(inputs, span)
 
     def map(self, rows: Tensor) -> Tensor:
-        """Return the rows times the weights."""
         mapped: Tensor = self.layer.lin(rows)
         return mapped
 
     def after(self, _inputs: Tensor, sums: Tensor, span: slice = ALL_ROWS) -> Tensor:
-        """Return the sums times the factors of their vertices, plus the bias."""
         outputs = self._scaled(sums, span)
         return outputs if self.layer.bias is None else outputs + self.layer.bias
 
@@ -226,7 +187,6 @@ class _SAGE(SummedLayer):
 
     @classmethod
     def of(cls, layer: SAGEConv, partition: Partition, order: Tensor) -> "_SAGE":
-        """Make it for the rows of a partition in an order."""
         if layer.aggr != "mean":
             return cls(layer, None)
         total = torch.from_numpy(partition.in_degree_with_self_loops).clamp(min=1).float()
@@ -234,26 +194,21 @@ class _SAGE(SummedLayer):
 
     @property
     def constant(self) -> bool:
-        """Whether no weights come before the sum."""
         return not self.layer.project
 
     @property
     def width(self) -> int:
-        """The number of elements of an output."""
         return int(self.layer.out_channels)
 
     mapped_width = width
 
     def before(self, inputs: Tensor, _span: slice = ALL_ROWS) -> Tensor:
-        """Return the inputs, projected where the layer does so."""
         return self.layer.lin(inputs).relu() if self.layer.project else inputs
 
     def map(self, rows: Tensor) -> Tensor:
-        """Return the rows times the weights of neighbours, without the bias."""
         return nn.functional.linear(rows, self.layer.lin_l.weight)
 
     def after(self, inputs: Tensor, sums: Tensor, span: slice = ALL_ROWS) -> Tensor:
-        """Return means or sums, plus the bias and the mapped inputs."""
         outputs = sums
         if self.divisor is not None:
             (divisor,) = self.divisor.on(sums.device)
@@ -273,17 +228,14 @@ class _GIN(SummedLayer):
 
     @classmethod
     def of(cls, layer: GINConv, _partition: Partition, _order: Tensor) -> "_GIN":
-        """Make it; it needs nothing of the partition."""
         return cls(layer)
 
     @property
     def width(self) -> int:
-        """The number of elements of an output."""
         linear = [each for each in self.layer.nn.modules() if hasattr(each, "weight")]
         return int(linear[-1].weight.shape[0]) if linear else 1
 
     def after(self, inputs: Tensor, sums: Tensor, _span: slice = ALL_ROWS) -> Tensor:
-        """Return h of the sums and the inputs."""
         outputs: Tensor = self.layer.nn(sums + (1 + self.layer.eps) * inputs)
         return outputs
 
@@ -297,10 +249,7 @@ _KINDS: tuple[tuple[Any, tuple[str, ...], _Make], ...] = (
 
 @contextmanager
 def templates_removed() -> Iterator[None]:
-    """Take away at the end whatever temporary files this process has made meanwhile.
-
-    No other thread may make any: the folder for them is the process's.
-    """
+    """Delete the temporary files that this process makes in the block; threads share the folder."""
     before = tempfile.tempdir
     with private_folder("switchgnn-") as folder:
         tempfile.tempdir = str(folder)
@@ -310,22 +259,15 @@ def templates_removed() -> Iterator[None]:
             tempfile.tempdir = before
 
 
-# A traceback without an end would come from a recursion without one.
+# The traceback of an endless recursion would be as long.
 _MOST_BYTES = 20_000
 
 
 @contextmanager
 def own_code(model: str) -> Iterator[None]:
-    """Tell of an exception of the user's model by its file, line and traceback.
+    """Raise exceptions that passed through the user's file as ModelError, except our own.
 
-    What has not passed through the user's file stays as it is, and so do errors of ours, which
-    are no fault of the model.
-
-    Args:
-        model: ``FILE.py:NAME``, or the name of a model that comes along, which has no such file.
-
-    Raises:
-        ModelError: in place of an exception of the user's code.
+    The model is ``FILE.py:NAME``, or the name of a built-in one, which has no such file.
     """
     file, colon, _ = model.rpartition(":")
     try:
@@ -339,7 +281,7 @@ def own_code(model: str) -> Iterator[None]:
 
 
 def _first_in(file: str, error: Exception) -> TracebackType | None:
-    """Return the part of a traceback from the first frame of a file on; None: it has none."""
+    """Return the part of a traceback from the first frame of a file on, if it has one."""
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename != file:
         trace = trace.tb_next
@@ -357,7 +299,7 @@ def _model_error(
 
 
 def _details(error: Exception, begin: TracebackType | None) -> str:
-    """Return the traceback; nothing where no line of the user's is to blame."""
+    """Return the traceback; an empty text if it has no line of the user's."""
     if begin is None and not isinstance(error, SyntaxError):
         return ""
     text = "".join(traceback.format_exception(type(error), error, begin, chain=False))
@@ -369,11 +311,7 @@ def _details(error: Exception, begin: TracebackType | None) -> str:
 
 @contextmanager
 def made_by_user(model: str) -> Iterator[None]:
-    """As :func:`own_code`, where every exception is one of the user's file: it may not even load.
-
-    Raises:
-        ModelError: in place of an exception.
-    """
+    """Raise every exception but our own as ModelError, while the user's file is loaded."""
     file = model.rpartition(":")[0]
     try:
         yield

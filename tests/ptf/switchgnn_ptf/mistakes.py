@@ -7,19 +7,28 @@ Each function changes the compiled program (p4c's JSON, parsed) in place.
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 from switchgnn.p4src import Program
+from tests.planted.planting import (
+    accept,
+    actions,
+    changed_program,
+    constants,
+    ingress,
+    nodes,
+    operations,
+)
 
 Json = Any
 _LANES = 32
+_ZERO = {"type": "hexstr", "value": "0x0"}
 
 
 def carry_between_lanes(compiled: Json) -> None:
     """Add the 1,024 bits as one number, without the masks of PACKED_ADD."""
     rests, tops = "0x" + "7fffffff" * _LANES, "0x" + "80000000" * _LANES
-    for value in _constants(compiled["actions"]):
+    for value in constants(compiled["actions"]):
         if value["value"] == rests:
             value["value"] = "0x" + "ffffffff" * _LANES
         elif value["value"] == tops:
@@ -35,10 +44,10 @@ def forget_sources(compiled: Json) -> None:
 
 def overwrite_by_stale(compiled: Json) -> None:
     """Let a contribution under an older tag overwrite a slot."""
-    for comparison in _operations(_ingress(compiled)["conditionals"], ">"):
+    for comparison in operations(ingress(compiled)["conditionals"], ">"):
         left = comparison["left"]
         if left["type"] == "field" and left["value"][1].endswith("_content"):
-            _never(comparison)
+            comparison["left"] = _ZERO
 
 
 def believe_checksums(compiled: Json) -> None:
@@ -47,8 +56,8 @@ def believe_checksums(compiled: Json) -> None:
 
 
 def count_repeated_done(compiled: Json) -> None:
-    """Add worker bits in place of or-ing them, so that a repeated DONE counts as another."""
-    for operation in _operations(_action(compiled, "SwitchIngress.barrier.collect"), "|"):
+    """Add worker bits instead of or-ing them, so that a repeated DONE counts as another."""
+    for operation in operations(_action(compiled, "SwitchIngress.barrier.collect"), "|"):
         operation["op"] = "+"
 
 
@@ -56,44 +65,44 @@ def release_nothing(compiled: Json) -> None:
     """Let a fetch touch its slot with a count of 0, as a recall does."""
     for action in compiled["actions"]:
         if action["name"] == "SwitchIngress.claim.recovery.touch":
-            for value in _constants(action):
+            for value in constants(action):
                 if value["value"] == "0xffff":
                     value["value"] = "0x0000"
 
 
 def forget_newer_groups(compiled: Json) -> None:
     """Let a delayed packet of an older group take the place of a newer one's count."""
-    for comparison in _operations(_action(compiled, "SwitchIngress.accepted.count_group"), ">"):
-        _never(comparison)
+    for comparison in operations(_action(compiled, "SwitchIngress.accepted.count_group"), ">"):
+        comparison["left"] = _ZERO
 
 
 def give_nothing_back(compiled: Json) -> None:
     """Let the strawman's banks keep the slots of complete sums."""
-    for action in _bank_actions(compiled, "give_back"):
-        for value in _constants(action):
+    for action in actions(compiled, ".give_back"):
+        for value in constants(action):
             if value["value"] == "0x000001":
                 value["value"] = "0x000000"
 
 
 def keep_older_pools(compiled: Json) -> None:
     """Let the slots that were handed out under an older tag stay so under a newer one."""
-    for action in _bank_actions(compiled, "unpack"):
-        for comparison in _operations(action, "=="):
+    for action in actions(compiled, ".unpack"):
+        for comparison in operations(action, "=="):
             if "standing" in json.dumps(comparison["left"]):
                 comparison["left"] = comparison["right"]
 
 
 def abandon_nothing(compiled: Json) -> None:
     """Let a fetch empty its slot, but not end the sum."""
-    for action in _bank_actions(compiled, "abandon"):
-        for value in _constants(action):
+    for action in actions(compiled, ".abandon"):
+        for value in constants(action):
             if value["value"] == "0xffff":
                 value["value"] = "0x0000"
 
 
 def add_what_overflows(compiled: Json) -> None:
-    """Let what found no slot leave as if it were a sum."""
-    for action in _bank_actions(compiled, "overflow"):
+    """Let an overflowed feature leave as a sum."""
+    for action in actions(compiled, ".overflow"):
         action["primitives"] = [
             step
             for step in action["primitives"]
@@ -102,7 +111,7 @@ def add_what_overflows(compiled: Json) -> None:
 
 
 def forget_the_level(compiled: Json) -> None:
-    """Let a partial sum go up with the level of what completed it."""
+    """Let a partial sum go up with the level of its last feature."""
     action = _action(compiled, "SwitchEgress.departure.make_partial")
     action["primitives"] = [
         step
@@ -112,7 +121,7 @@ def forget_the_level(compiled: Json) -> None:
 
 
 def ask_no_leaf(compiled: Json) -> None:
-    """Let a spine tell who asks what is missing, and nobody else."""
+    """Let a spine answer the asker, but ask no leaf."""
     _action(compiled, "SwitchIngress.answer.recall_parts")["primitives"] = []
 
 
@@ -130,18 +139,18 @@ def report_as_a_worker(compiled: Json) -> None:
 
 
 def let_anything_have_its_turn(compiled: Json) -> None:
-    """Let Turn and Barrier take what is out of turn."""
-    _take_in_place_of(compiled, "0x17")
+    """Let Turn and Barrier accept tags out of turn."""
+    accept(compiled, "0x17")
 
 
 def agree_with_all(compiled: Json) -> None:
-    """Let Barrier take a DONE whatever it says of what is next."""
-    _take_in_place_of(compiled, "0x18")
+    """Let Barrier accept any next block in a DONE."""
+    accept(compiled, "0x18")
 
 
 def take_every_pulse(compiled: Json) -> None:
-    """Take the pulses of all workers from whoever speaks."""
-    for node in _nodes(_action(compiled, "SwitchIngress.barrier.pulse.keep")):
+    """Take the pulses of all workers from any sender."""
+    for node in nodes(_action(compiled, "SwitchIngress.barrier.pulse.keep")):
         if "worker_bit" in str(node.get("value")) and node.get("type") == "field":
             node.update(type="hexstr", value="0x" + "f" * 32)
 
@@ -155,20 +164,20 @@ def forget_the_width(compiled: Json) -> None:
 
 
 def let_nothing_in_early(compiled: Json) -> None:
-    """Let features wait for the barrier before them, whatever the last `done`s of a round say."""
+    """Let features wait for their barrier, even if the last `done`s announce them."""
     for writes in _tags_of_next_turn(compiled):
         writes["early_tag"]["parameters"][2] = writes["turn_tag"]["parameters"][2]
 
 
 def let_the_round_in_early(compiled: Json) -> None:
     """Let features of any block in as soon as those of its round's first one may come."""
-    for comparison in _operations(_ingress(compiled)["conditionals"], ">"):
+    for comparison in operations(ingress(compiled)["conditionals"], ">"):
         if "_early" in str(comparison["right"]["value"]):
             comparison["left"] = _masked(comparison["left"], 0xFFFF_FFFF_FFFF << 32)
 
 
 def begin_without_the_opening(compiled: Json) -> None:
-    """Let the turn pass over the opening of a round whose features come early."""
+    """Let the turn skip the opening of a round whose features come early."""
     for action in compiled["actions"]:
         if action["name"] == "SwitchIngress.barrier.next_turn":
             early = action["primitives"][-1]["parameters"]
@@ -189,15 +198,15 @@ def announce_in_answers(compiled: Json) -> None:
 
 
 def agree_on_blocks_alone(compiled: Json) -> None:
-    """Let Barrier not compare whether what comes next is early."""
-    for comparison in _operations(_ingress(compiled)["conditionals"], "!="):
+    """Let Barrier ignore whether the next block is early."""
+    for comparison in operations(ingress(compiled)["conditionals"], "!="):
         if "barrier_first" in json.dumps(comparison["left"]):
             for side in ("left", "right"):
                 comparison[side] = _masked(comparison[side], 0xFFFF_FFFF)
 
 
 def let_a_leaf_wait(compiled: Json) -> None:
-    """Let a leaf forget that its workers have said what comes early."""
+    """Let a leaf forget its workers' announcement of early features."""
     for action in compiled["actions"]:
         for step in action["primitives"]:
             to, value = (step["parameters"] * 2)[:2] if step["op"] == "assign" else ({}, {})
@@ -209,7 +218,7 @@ def let_a_leaf_wait(compiled: Json) -> None:
 
 
 def restart_with_old_features(compiled: Json) -> None:
-    """Let a switch that was restarted take what it has forgotten, but no features."""
+    """Let a restarted switch accept forgotten tags, except in features."""
     for action in compiled["actions"]:
         action["primitives"] = [
             step
@@ -253,22 +262,7 @@ MISTAKES: dict[str, Callable[[Json], None]] = {
 
 def with_mistake(program: Program, name: str) -> Program:
     """Return the program with one of the mistakes, under a digest of its own."""
-    compiled = json.loads(program.json)
-    before = json.dumps(compiled)
-    MISTAKES[name](compiled)
-    after = json.dumps(compiled)
-    if after == before:
-        raise ValueError(f"The compiled program has changed: {name} no longer finds its place.")
-    return replace(program, json=after.encode(), digest=name.encode().hex().ljust(64, "0"))
-
-
-def _take_in_place_of(compiled: Json, outcome: str) -> None:
-    """Let what has this outcome stay AGGREGATED."""
-    for action in compiled["actions"]:
-        for step in action["primitives"]:
-            to, value = (step["parameters"] * 2)[:2] if step["op"] == "assign" else ({}, {})
-            if "_outcome" in str(to.get("value")) and value.get("value") == outcome:
-                value["value"] = "0x00"
+    return changed_program(program, name, MISTAKES[name])
 
 
 def _action(compiled: Json, name: str) -> Json:
@@ -287,33 +281,3 @@ def _masked(value: Json, mask: int) -> Json:
     """Return an operand without the bits that are not in the mask."""
     bits = {"type": "hexstr", "value": hex(mask)}
     return {"type": "expression", "value": {"op": "&", "left": value, "right": bits}}
-
-
-def _bank_actions(compiled: Json, name: str) -> list[Json]:
-    """An action of all banks; p4c copies it for every place where it is called."""
-    return [action for action in compiled["actions"] if action["name"].endswith(f".{name}")]
-
-
-def _ingress(compiled: Json) -> Json:
-    return next(part for part in compiled["pipelines"] if part["name"] == "ingress")
-
-
-def _never(comparison: Json) -> None:
-    # 0 > anything.
-    comparison["left"] = {"type": "hexstr", "value": "0x0"}
-
-
-def _nodes(node: Json) -> Iterator[Json]:
-    if isinstance(node, dict):
-        yield node
-    for child in node.values() if isinstance(node, dict) else node:
-        if isinstance(child, dict | list):
-            yield from _nodes(child)
-
-
-def _constants(node: Json) -> list[Json]:
-    return [found for found in _nodes(node) if found.get("type") == "hexstr"]
-
-
-def _operations(node: Json, operator: str) -> list[Json]:
-    return [found for found in _nodes(node) if found.get("op") == operator and "left" in found]

@@ -1,11 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Training in bins, over the real transport, is training on one machine.
-
-The oracle is the plain loop of PyG; see test_training_oracle.py.
-"""
+"""Training in bins, over the real transport, is training on one machine."""
 
 import threading
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -37,22 +35,19 @@ from switchgnn.training.layers.models import (  # noqa: E402
 )
 from switchgnn.training.partition import partition_dataset  # noqa: E402
 from switchgnn.training.sums import RemoteSum  # noqa: E402
-from switchgnn.training.trainer import Trainer, TrainOptions  # noqa: E402
+from switchgnn.training.trainer import TrainOptions  # noqa: E402
 from tests.host.direct.crew import Hub, on_hub, together  # noqa: E402
 from tests.host.direct.streams import binned_on_hub  # noqa: E402
-from tests.support.speed import seconds_here  # noqa: E402
 from tests.training.layers.test_layers import (  # noqa: E402
     LAYERS,
     make_data,
     on_one,
 )
-from tests.training.plain_loop import train_plainly  # noqa: E402
-from tests.training.threads import ThreadSums  # noqa: E402
+from tests.training.threads import EPOCHS, TOLERANCE, distance, train_parts  # noqa: E402
 
-TOLERANCE = 2e-4
-EPOCHS = 8
 # All vertices of karate in two bins, in several, each in one of its own.
 MEMORIES = {"two bins": 10**6, "several": 2000, "one vertex each": 1}
+SEVERAL = BinOptions(MEMORIES["several"])
 
 
 def shared_out(vertices, workers):
@@ -60,51 +55,28 @@ def shared_out(vertices, workers):
     return owners.astype(np.int32)
 
 
-def train_in_bins(data, workers, model, options, *, dropout=0.0, epochs=EPOCHS, unbinned=False):
+def train_in_bins(data, workers, model, bins, *, dropout=0.0, epochs=EPOCHS):
+    """Train in bins, or over the transport `host` if there are no options of bins."""
     assignment = shared_out(data.vertices, workers)
     hub = Hub(workers)
-    if unbinned:
+    if bins is None:
         transports = on_hub(copy_schedules(data.graph, assignment, workers), hub=hub)
     else:
         transports = binned_on_hub(binned_schedules(data.graph, assignment, workers), hub=hub)
-    shared = (threading.Barrier(workers, timeout=seconds_here(60)), [])
     shape = ModelOptions(model=model, layers=3, hidden=8, dropout=dropout)
-    how = TrainOptions(epochs=epochs, weight_decay=5e-4, evaluate_every=epochs)
-    torch.manual_seed(0)
-    state = build_model(shape, data.features.shape[1], data.classes).state_dict()
-    parts = list(partition_dataset(data, assignment))
+    options = TrainOptions(epochs=epochs, weight_decay=5e-4, evaluate_every=epochs)
 
-    def work(worker):
-        part, transport = parts[worker], transports[worker]
-        net = build_model(shape, data.features.shape[1], data.classes)
-        net.load_state_dict(state)
-        try:
-            with RemoteSum(transport) if unbinned else BinnedSum(transport, options) as remote:
-                (distribute if unbinned else distribute_in_bins)(net, part, remote)
-                sums = ThreadSums(shared)
-                reports = []
-                for report in Trainer(net, part, remote, how, sums=sums).run():
-                    reports.append(report)
-                    transport.next_epoch()
-            transport.close()
-        except BaseException:
-            shared[0].abort()
-            raise
-        return reports, net.state_dict()
+    @contextmanager
+    def distributed(net, part, transport):
+        with RemoteSum(transport) if bins is None else BinnedSum(transport, bins) as remote:
+            (distribute if bins is None else distribute_in_bins)(net, part, remote)
+            yield remote
 
-    return together(work, workers), hub
+    return train_parts(data, assignment, transports, shape, options, distributed), hub
 
 
-def distance(data, workers, model, options):
-    losses, weights, accuracies = train_plainly(
-        data, model=model, layers=3, hidden=8, epochs=EPOCHS, seed=0
-    )
-    results, _ = train_in_bins(data, workers, model, options)
-    off = max(abs(a - b.loss) for a, b in zip(losses, results[0][0], strict=True))
-    for _, state in results:
-        assert state.keys() == weights.keys()
-        off = max(off, *(float((state[name] - weights[name]).abs().max()) for name in weights))
-    return off, accuracies, results[0][0]
+def off_by(data, workers, model, bins):
+    return distance(data, train_in_bins(data, workers, model, bins)[0], model=model)[0]
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +87,9 @@ def karate():
 @pytest.mark.parametrize("workers", [1, 2, 4])
 @pytest.mark.parametrize("model", ["gcn", "sage", "gin"])
 def test_many_workers_in_bins_train_like_one(karate, model, workers):
-    off, expected, reports = distance(karate, workers, model, BinOptions(MEMORIES["several"]))
+    results, _ = train_in_bins(karate, workers, model, SEVERAL)
+    off, expected = distance(karate, results, model=model)
+    reports = results[0][0]
     assert off < TOLERANCE
     for name, share in expected.items():
         assert getattr(reports[-1].accuracy, name) == pytest.approx(share)
@@ -127,17 +101,14 @@ def test_many_workers_in_bins_train_like_one(karate, model, workers):
 @pytest.mark.parametrize("pipeline", PIPELINES)
 @pytest.mark.parametrize("memory", MEMORIES.values(), ids=MEMORIES)
 def test_bins_of_any_size_and_any_overlap_train_like_one(karate, memory, pipeline):
-    options = BinOptions(memory, *PIPELINES[pipeline])
-    off, *_ = distance(karate, 3, "gcn", options)
-    assert off < TOLERANCE
+    assert off_by(karate, 3, "gcn", BinOptions(memory, *PIPELINES[pipeline])) < TOLERANCE
 
 
 @pytest.mark.parametrize("model", ["gcn", "sage", "gin"])
 def test_what_is_sent_is_what_host_sends(karate, model):
     frames = []
-    for unbinned in (True, False):
-        options = BinOptions(MEMORIES["several"])
-        _, hub = train_in_bins(karate, 3, model, options, epochs=2, unbinned=unbinned)
+    for bins in (None, SEVERAL):
+        _, hub = train_in_bins(karate, 3, model, bins, epochs=2)
         kinds = hub.kinds().items()
         frames.append({size: number for (kind, size), number in kinds if kind == Kind.FEATURE})
     assert frames[0] == frames[1]
@@ -145,21 +116,20 @@ def test_what_is_sent_is_what_host_sends(karate, model):
 
 
 def losses_of_worker_0(*arguments, seed, **options):
-    """Each worker a process would have random numbers of its own; threads share theirs."""
+    """Threads share the random numbers that processes would have for themselves."""
     torch.manual_seed(seed)
     results, _ = train_in_bins(*arguments, **options)
     return [report.loss for report in results[0][0]]
 
 
 def test_dropout_drops_the_same_for_bins_of_any_size(karate):
-    """One worker, as threads share random numbers; the same draws as without bins, too."""
     arguments = (karate, 1, "gcn")
     found = [
         losses_of_worker_0(*arguments, BinOptions(memory), dropout=0.5, seed=3)
         for memory in MEMORIES.values()
     ]
-    whole = losses_of_worker_0(*arguments, None, dropout=0.5, seed=3, unbinned=True)
-    without = losses_of_worker_0(*arguments, None, seed=3, unbinned=True)
+    whole = losses_of_worker_0(*arguments, None, dropout=0.5, seed=3)
+    without = losses_of_worker_0(*arguments, None, seed=3)
     for losses in found:
         assert losses == pytest.approx(whole, abs=TOLERANCE)
     assert whole != pytest.approx(without, abs=10 * TOLERANCE)
@@ -196,10 +166,9 @@ def test_gradients_of_inputs_on_directed_graphs_too(name, directed):
 
 
 def test_a_bin_is_sent_before_what_comes_late():
-    """All data frames to worker 0 are held back; it sends its second layer's rows anyway.
+    """Worker 0 gets no data frames, and sends its second layer's rows anyway.
 
-    Some of its bins have no remote neighbour. They are finished, and what they are part of
-    next leaves while the first layer's rows are still missing.
+    Some of its bins have no remote neighbour, so that they do not wait for the first layer.
     """
     data = load_dataset("digits")
     assignment = (np.arange(data.vertices) >= 900).astype(np.int32)
@@ -208,7 +177,7 @@ def test_a_bin_is_sent_before_what_comes_late():
     fed, more = [], threading.Event()
 
     class Holding(Hub):
-        """Keeps frames for worker 0 until its second round is on its way."""
+        """Holds back frames for worker 0 until its second round has begun."""
 
         def __init__(self):
             super().__init__(2)
@@ -289,10 +258,9 @@ def spoilt(monkeypatch, mistake):
     "mistake", ["a row of a bin is not sent", "a bin is finished before its rows are there"]
 )
 def test_a_planted_mistake_is_found(karate, monkeypatch, mistake):
-    options = BinOptions(MEMORIES["several"])
-    assert distance(karate, 2, "gcn", options)[0] < TOLERANCE
+    assert off_by(karate, 2, "gcn", SEVERAL) < TOLERANCE
     spoilt(monkeypatch, mistake)
-    assert distance(karate, 2, "gcn", options)[0] > 5 * TOLERANCE
+    assert off_by(karate, 2, "gcn", SEVERAL) > 5 * TOLERANCE
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def parts(draw):
 
 
 def components_and_depths(edges, rows):
-    """By hand: the component of each row, and its distance from the component's first row."""
+    """The component of each row, and its distance from the component's first row."""
     near = [set() for _ in range(rows)]
     for u, v in edges.T.tolist():
         near[u].add(v)
@@ -69,7 +69,7 @@ def test_the_order_is_remote_first_and_breadth_first_within(part):
 @STEADY
 @given(parts())
 def test_without_classes_a_vertex_follows_an_earlier_neighbour_of_its_own(part):
-    """Breadth first means a queue: children come in the order of their parents."""
+    """In a breadth-first search, children come in the order of their parents."""
     edges, remote = part
     order = visit_order(edges, np.zeros_like(remote)).tolist()
     place = {row: number for number, row in enumerate(order)}

@@ -33,7 +33,7 @@ def write(tmp_path):
 
 @pytest.fixture
 def load(write):
-    """Loads from the contents of files, all of which have a usual one."""
+    """Load from the contents of files, each with a default."""
 
     def from_contents(
         edges="0 1\n1 2\n2 2\n2 3\n",

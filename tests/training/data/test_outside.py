@@ -122,7 +122,7 @@ def test_yelp(tmp_path, datasets_of_pyg):
 
 
 def write_products(folder):
-    """The files of OGB hold each edge once; its loader adds the other direction."""
+    """OGB's files hold each edge once; its loader adds the other direction."""
     tables = {
         "raw/edge": [(0, 1), (1, 2), (3, 3), (2, 3)],
         "raw/node-feat": FEATURES.tolist(),

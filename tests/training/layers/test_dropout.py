@@ -49,7 +49,7 @@ def test_units_are_drawn_by_splitmix64():
 
 @pytest.mark.parametrize("columns", [1, 17, 9000])
 def test_another_device_draws_the_same(columns, monkeypatch):
-    """Its words are signed; here they are computed on the CPU."""
+    """Other devices use signed words; here they run on the CPU."""
     monkeypatch.setattr(dropout, "_AT_ONCE_ELSEWHERE", 10_000)
     layer = made(share=0.3, seed=2**63 + 5, vertices=torch.randperm(2**40 // 2**36) * 2**34)
     least = round(0.3 * 2**24)

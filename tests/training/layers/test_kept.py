@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sums of inputs that do not change are exchanged once, and are those of every pass."""
 
-import threading
-
 import numpy as np
 import pytest
 
@@ -19,26 +17,26 @@ from switchgnn.training.layers.models import (  # noqa: E402
 )
 from switchgnn.training.partition import partition_dataset  # noqa: E402
 from switchgnn.training.sums import RemoteSum  # noqa: E402
-from tests.support.speed import seconds_here  # noqa: E402
-from tests.training.gathering import Gathering  # noqa: E402
+from tests.training.gathering import Gathering, in_threads  # noqa: E402
 from tests.training.layers.test_layers import WIDE, make_data, whole_edges  # noqa: E402
 
 THERE, BACK = Direction.FORWARD, Direction.BACKWARD
 
 
-def passes_on_two(make, inputs, *, precompute=True, evaluate=()):
-    """Outputs of each pass, gradients of the last one, calls of a transport, and kept passes.
+def unchanged(features, _number):
+    return features
 
-    Args:
-        make: the layer.
-        inputs: called with a part's features and the number of the pass.
-        precompute: as for `distribute`.
-        evaluate: the numbers of the passes without gradients.
+
+def passes_on_two(make, inputs=unchanged, *, precompute=True, evaluate=()):
+    """Check four passes, those in `evaluate` without gradients, and the last one's gradients.
+
+    Return the exchanges of a worker, and how many passes used kept sums. `inputs` is called with a
+    part's features and the number of the pass.
     """
     data = make_data(3, directed=True)
     assignment = np.arange(data.vertices) % 2
     gathering = Gathering(data.graph, assignment)
-    ends = [gathering.transport(worker) for worker in range(2)]
+    ends, parts = gathering.transports, list(partition_dataset(data, assignment))
     torch.manual_seed(0)
     alone = make()
     passes = range(4)
@@ -51,14 +49,12 @@ def passes_on_two(make, inputs, *, precompute=True, evaluate=()):
         expected[-1].square().sum().backward()
     gradients = [each.grad for each in alone.parameters()]
     found = [torch.empty_like(each) for each in expected]
-    summed = [torch.zeros_like(each) for each in gradients]
-    kept, lock = [], threading.Lock()
 
-    def work(part):
-        layer = make()
+    def work(worker):
+        layer, part = make(), parts[worker]
         layer.load_state_dict(alone.state_dict())
         own = torch.from_numpy(part.features.copy())
-        with RemoteSum(ends[part.worker]) as remote:
+        with RemoteSum(ends[worker]) as remote:
             distribute(layer, part, remote, precompute=precompute)
             for number in passes:
                 layer.zero_grad()
@@ -67,27 +63,14 @@ def passes_on_two(make, inputs, *, precompute=True, evaluate=()):
                 found[number][part.vertices] = outputs.detach()
                 if number not in evaluate:
                     outputs.square().sum().backward()
-        with lock:
-            kept.append(remote.ledger.kept)
-            for total, parameter in zip(summed, layer.parameters(), strict=True):
-                total.add_(parameter.grad)
+        return remote.ledger.kept, [each.grad for each in layer.parameters()]
 
-    threads = [
-        threading.Thread(target=work, args=[part], daemon=True)
-        for part in partition_dataset(data, assignment)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(seconds_here(60))
+    kept, grads = zip(*in_threads(work, 2, gathering.barrier), strict=True)
     assert len(set(kept)) == 1
+    summed = [sum(each) for each in zip(*grads, strict=True)]
     for one, other in zip((*expected, *gradients), (*found, *summed), strict=True):
         assert torch.allclose(one, other, rtol=1e-4, atol=1e-4)
     return ends[0].calls, kept[0]
-
-
-def unchanged(features, _number):
-    return features
 
 
 @pytest.mark.parametrize(
@@ -97,59 +80,55 @@ def unchanged(features, _number):
 @pytest.mark.parametrize("hidden", [WIDE, 2 * WIDE])
 def test_the_widths_of_exchanges_are_known_before(kind, layers, hidden, kept):
     options = ModelOptions(kind, layers, hidden)
-    calls, _ = passes_on_two(lambda: build_model(options, WIDE, 3), unchanged, precompute=kept)
+    calls, _ = passes_on_two(lambda: build_model(options, WIDE, 3), precompute=kept)
     each = exchanged_widths(options, WIDE, 3, kept=kept)
     assert sorted(width for _, width in calls) == sorted([WIDE] * kept + 4 * list(each))
 
 
-def test_inputs_that_do_not_change_are_exchanged_once_and_need_no_gradients():
-    calls, kept = passes_on_two(lambda: pyg.GCNConv(WIDE, 8), unchanged)
-    assert calls == [(THERE, WIDE)]
-    assert kept == 3
+def doubled_once(features, number):
+    return features.mul_(2) if number == 2 else features
 
 
-@pytest.mark.parametrize("kind", [pyg.SAGEConv, lambda *sizes: pyg.GINConv(pyg.Linear(*sizes))])
-def test_the_same_for_other_layers(kind):
-    calls, _ = passes_on_two(lambda: kind(WIDE, WIDE), unchanged)
-    assert calls == [(THERE, WIDE)]
+def made_anew(features, number):
+    """As dropout does, perhaps at the same address."""
+    return features * (number + 1)
 
 
-def test_each_pass_exchanges_them_where_that_is_asked_for():
-    calls, kept = passes_on_two(lambda: pyg.GCNConv(WIDE, 8), unchanged, precompute=False)
-    assert calls == 4 * [(THERE, WIDE)]
-    assert kept == 0
+NARROW = [(THERE, 4), (BACK, 4)]
 
 
-def test_wide_inputs_are_exchanged_when_the_narrow_rows_have_cost_as_much():
-    calls, kept = passes_on_two(lambda: pyg.GCNConv(WIDE, 4), unchanged)
-    assert calls == [(THERE, 4), (BACK, 4), (THERE, 4), (BACK, 4), (THERE, WIDE)]
-    assert kept == 1
-
-
-def test_an_evaluation_uses_kept_sums_and_keeps_none():
-    calls, kept = passes_on_two(lambda: pyg.GCNConv(WIDE, WIDE), unchanged, evaluate=(0, 2))
-    assert calls == 2 * [(THERE, WIDE)]
-    assert kept == 2
-
-
-def test_inputs_that_change_in_place_are_exchanged_again():
-    def doubled_once(features, number):
-        return features.mul_(2) if number == 2 else features
-
-    calls, kept = passes_on_two(lambda: pyg.GCNConv(WIDE, 8), doubled_once)
-    assert calls == 2 * [(THERE, WIDE)]
-    assert kept == 2
-
-
-def test_other_tensors_are_exchanged_each_time():
-    """As after dropout, which makes a new one each time, perhaps where the last one was."""
-    calls, kept = passes_on_two(
-        lambda: pyg.GCNConv(WIDE, 8), lambda features, number: features * (number + 1)
-    )
-    assert calls == 4 * [(THERE, WIDE)]
-    assert kept == 0
-
-
-def test_rows_that_weights_have_made_are_exchanged_each_time():
-    calls, _ = passes_on_two(lambda: pyg.SAGEConv(WIDE, WIDE, project=True), unchanged)
-    assert calls == 4 * [(THERE, WIDE), (BACK, WIDE)]
+@pytest.mark.parametrize(
+    ("make", "options", "calls", "kept"),
+    [
+        pytest.param(lambda: pyg.GCNConv(WIDE, 8), {}, [(THERE, WIDE)], 3, id="gcn"),
+        pytest.param(lambda: pyg.SAGEConv(WIDE, WIDE), {}, [(THERE, WIDE)], 3, id="sage"),
+        pytest.param(lambda: pyg.GINConv(pyg.Linear(WIDE, WIDE)), {}, [(THERE, WIDE)], 3, id="gin"),
+        pytest.param(
+            *(lambda: pyg.GCNConv(WIDE, 8), {"precompute": False}, 4 * [(THERE, WIDE)], 0),
+            id="not asked for",
+        ),
+        pytest.param(
+            *(lambda: pyg.GCNConv(WIDE, 4), {}, [*NARROW, *NARROW, (THERE, WIDE)], 1),
+            id="narrow rows until they have cost as much",
+        ),
+        pytest.param(
+            *(lambda: pyg.GCNConv(WIDE, WIDE), {"evaluate": (0, 2)}, 2 * [(THERE, WIDE)], 2),
+            id="evaluations use kept sums and keep none",
+        ),
+        pytest.param(
+            *(lambda: pyg.GCNConv(WIDE, 8), {"inputs": doubled_once}, 2 * [(THERE, WIDE)], 2),
+            id="changed in place",
+        ),
+        pytest.param(
+            *(lambda: pyg.GCNConv(WIDE, 8), {"inputs": made_anew}, 4 * [(THERE, WIDE)], 0),
+            id="other tensors",
+        ),
+        pytest.param(
+            lambda: pyg.SAGEConv(WIDE, WIDE, project=True),
+            *({}, 4 * [(THERE, WIDE), (BACK, WIDE)], 0),
+            id="rows made by weights",
+        ),
+    ],
+)
+def test_inputs_that_do_not_change_are_exchanged_once(make, options, calls, kept):
+    assert passes_on_two(make, **options) == (calls, kept)

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyG's layers on partitions give what they give on the whole graph, forward and backward."""
 
-import threading
-
 import numpy as np
 import pytest
 
@@ -17,8 +15,7 @@ from switchgnn.training.errors import UnsupportedLayerError  # noqa: E402
 from switchgnn.training.layers.models import check_layers, distribute  # noqa: E402
 from switchgnn.training.partition import partition_dataset  # noqa: E402
 from switchgnn.training.sums import RemoteSum  # noqa: E402
-from tests.support.speed import seconds_here  # noqa: E402
-from tests.training.gathering import Gathering  # noqa: E402
+from tests.training.gathering import Gathering, in_threads  # noqa: E402
 
 WIDE, NARROW = 12, 5
 
@@ -91,35 +88,22 @@ def on_one(model, data, weights):
 
 
 def on_many(make, state, data, assignment, weights, *, spoil=None):
-    """The same, put together from all workers; parameters' gradients are added up."""
+    """The same from all workers; parameters' gradients are added up."""
     gathering = Gathering(data.graph, assignment, spoil=spoil)
-    parts = list(partition_dataset(data, assignment))
-    results, errors = [None] * len(parts), []
-    ends = [gathering.transport(part.worker) for part in parts]
+    parts, ends = list(partition_dataset(data, assignment)), gathering.transports
 
-    def work(part):
-        try:
-            model = make()
-            model.load_state_dict(state)
-            with RemoteSum(ends[part.worker]) as remote:
-                distribute(model, part, remote)
-                features = torch.from_numpy(part.features).requires_grad_()
-                outputs = model(features, torch.from_numpy(part.edges))
-                (outputs * weights[part.vertices]).sum().backward()
-            gradients = [p.grad.clone() for p in model.parameters()]
-            results[part.worker] = (outputs.detach(), features.grad, gradients)
-        except BaseException as error:
-            errors.append(error)
-            gathering.barrier.abort()
+    def work(worker):
+        model, part = make(), parts[worker]
+        model.load_state_dict(state)
+        with RemoteSum(ends[worker]) as remote:
+            distribute(model, part, remote)
+            features = torch.from_numpy(part.features).requires_grad_()
+            outputs = model(features, torch.from_numpy(part.edges))
+            (outputs * weights[part.vertices]).sum().backward()
+        return outputs.detach(), features.grad, [p.grad.clone() for p in model.parameters()]
 
-    threads = [threading.Thread(target=work, args=(part,), daemon=True) for part in parts]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(seconds_here(100))
-    assert not errors, errors
-    width = results[0][0].shape[1]
-    outputs = torch.zeros(data.vertices, width)
+    results = in_threads(work, len(parts), gathering.barrier)
+    outputs = torch.zeros(data.vertices, results[0][0].shape[1])
     inputs = torch.zeros(data.vertices, WIDE)
     for part, (out, gradient, _) in zip(parts, results, strict=True):
         outputs[part.vertices], inputs[part.vertices] = out, gradient

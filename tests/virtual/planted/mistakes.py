@@ -6,9 +6,8 @@ The table in docs/reliability.md is made from this list: `python -m tests.virtua
 prints it.
 """
 
-import json
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from switchgnn.lab.virtual import subject
 from switchgnn.lab.virtual.scenario.draw import Wish
@@ -16,9 +15,9 @@ from switchgnn.lab.virtual.soak import Guide, Soak
 from switchgnn.p4src import load_program
 from tests.end_to_end import test_planted_mistakes as in_plans
 from tests.planted.mistakes import MISTAKES as IN_THE_TREE
+from tests.planted.planting import changed_program, text_replaced
 from tests.ptf.switchgnn_ptf.mistakes import MISTAKES as IN_PROGRAMS
 from tests.virtual.planted import programs
-from tests.virtual.planted.planting import text_replaced
 
 STAR, LEAF_SPINE = (0, 0), (2, 1)
 HOST, BARRIER, CONTROLLER = "host", "barrier", "controller"
@@ -79,13 +78,7 @@ class Planted:
         program = load_program()
         if self.in_program is None:
             return program
-        compiled = json.loads(program.json)
-        self.in_program(compiled)
-        text = json.dumps(compiled).encode()
-        if text == json.dumps(json.loads(program.json)).encode():
-            raise ValueError(f"The program has changed: {self.name} no longer finds its place.")
-        digest = self.name.encode().hex().ljust(64, "0")[:64]
-        return replace(program, json=text, digest=digest)
+        return changed_program(program, self.name, self.in_program)
 
     @contextmanager
     def _plan(self):
@@ -139,7 +132,7 @@ def in_text(name, part, what, file, old, new, **options):
 
 def in_program(name, what, **options):
     """Return a new mistake in the compiled program."""
-    change = getattr(programs, name)
+    change = programs.CHANGES[name]
     return Planted(name, PROGRAM, what, in_program=change, **options)
 
 

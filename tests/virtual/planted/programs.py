@@ -6,79 +6,25 @@ Each function changes p4c's JSON, parsed, in place.
 """
 
 import json
+from functools import partial
 
-_ALWAYS = {"type": "hexstr", "value": "0x1"}
+from tests.planted.planting import accept, actions, constant, ingress, nodes, operations
 
-
-def nodes(node):
-    """Yield all objects in a part of the document."""
-    if isinstance(node, dict):
-        yield node
-    for child in node.values() if isinstance(node, dict) else node:
-        if isinstance(child, dict | list):
-            yield from nodes(child)
-
-
-def actions(compiled, name):
-    """Return all copies of an action."""
-    found = [action for action in compiled["actions"] if action["name"].endswith(name)]
-    assert found, name
-    return found
-
-
-def assignments(compiled, name, to):
-    """Return the assignments in an action to fields whose name ends so."""
-    return [
-        step
-        for action in actions(compiled, name)
-        for step in action["primitives"]
-        if step["op"] == "assign" and str(step["parameters"][0]["value"][-1]).endswith(to)
-    ]
-
-
-def constant(number):
-    """Return a number as the document has it."""
-    return {"type": "hexstr", "value": hex(number)}
-
-
-def any_session(compiled):
-    """Let packets of other sessions through."""
-    _refuse_less(compiled, "0x14")
-
-
-def any_process(compiled):
-    """Let another process of a worker into the round."""
-    _refuse_less(compiled, "0x15")
-
-
-def any_plan(compiled):
-    """Let a worker with another plan take part."""
-    _refuse_less(compiled, "0x09")
-
-
-def any_port(compiled):
-    """Let whoever is behind a port speak for everybody."""
-    _refuse_less(compiled, "0x03")
-
-
-def any_count(compiled):
-    """Take features and partial sums with any Count."""
-    _refuse_less(compiled, "0x06")
-
-
-def stale_is_new(compiled):
-    """Let a source with an older tag through."""
-    _refuse_less(compiled, "0x02")
-
-
-def duplicate_is_new(compiled):
-    """Let a source with the same tag through once more."""
-    _refuse_less(compiled, "0x01")
+# Checks whose refusal is ignored, by the outcome that they set.
+_IGNORED = {
+    "any_session": "0x14",
+    "any_process": "0x15",
+    "any_plan": "0x09",
+    "any_port": "0x03",
+    "any_count": "0x06",
+    "stale_is_new": "0x02",
+    "duplicate_is_new": "0x01",
+}
 
 
 def slots_without_tag(compiled):
     """Add to what a slot held under an older tag, too."""
-    for conditional in _comparisons(compiled, ">="):
+    for conditional in operations(ingress(compiled)["conditionals"], ">="):
         if str(conditional["left"].get("value", [""])[-1]).endswith("_content"):
             conditional["right"] = constant(0)
 
@@ -101,14 +47,14 @@ def acknowledge_what_comes(compiled):
 
 def recall_adds(compiled):
     """Let a recall count as a contribution."""
-    for step in assignments(compiled, ".recovery.touch", "count"):
+    for step in _assignments(compiled, ".recovery.touch", "count"):
         if int(step["parameters"][1]["value"], 16) == 0:
             step["parameters"][1] = constant(1)
 
 
 def nobody_has_the_maximum(compiled):
     """Let the first magnitude of a round be the largest."""
-    for conditional in _comparisons(compiled, ">"):
+    for conditional in operations(ingress(compiled)["conditionals"], ">"):
         if "magnitude" in json.dumps(conditional["left"]) and "_largest" in json.dumps(
             conditional["right"]
         ):
@@ -140,19 +86,19 @@ def next_turn_at_once(compiled):
 
 def acknowledge_one_more(compiled):
     """Say in each acknowledgement that one more feature was let through."""
-    for step in assignments(compiled, ".departure.make_ack", "count"):
+    for step in _assignments(compiled, ".departure.make_ack", "count"):
         step["parameters"][1] = constant(8)
 
 
 def missing_without_count(compiled):
     """Say of every slot that is not complete that it is empty."""
-    for step in assignments(compiled, ".departure.make_missing", "count"):
+    for step in _assignments(compiled, ".departure.make_missing", "count"):
         step["parameters"][1] = constant(0)
 
 
 def fetch_with_count(compiled):
     """Hand a fetch on with what released the slot."""
-    for step in assignments(compiled, ".departure.make_fetch", "count"):
+    for step in _assignments(compiled, ".departure.make_fetch", "count"):
         step["parameters"][1] = constant(1)
 
 
@@ -182,15 +128,30 @@ def _field(compiled, part):
     return names.pop()
 
 
-def _comparisons(compiled, operator):
-    ingress = next(part for part in compiled["pipelines"] if part["name"] == "ingress")
-    return [found for found in nodes(ingress["conditionals"]) if found.get("op") == operator]
+def _assignments(compiled, name, to):
+    """Return the assignments in an action to fields whose name ends so."""
+    return [
+        step
+        for action in actions(compiled, name)
+        for step in action["primitives"]
+        if step["op"] == "assign" and str(step["parameters"][0]["value"][-1]).endswith(to)
+    ]
 
 
-def _refuse_less(compiled, outcome):
-    """Let what has this outcome stay AGGREGATED."""
-    for action in compiled["actions"]:
-        for step in action["primitives"]:
-            to, value = (step["parameters"] * 2)[:2] if step["op"] == "assign" else ({}, {})
-            if "_outcome" in str(to.get("value")) and value.get("value") == outcome:
-                value["value"] = "0x00"
+CHANGES = {name: partial(accept, outcome=outcome) for name, outcome in _IGNORED.items()} | {
+    change.__name__: change
+    for change in (
+        slots_without_tag,
+        barrier_without_tag,
+        acknowledge_what_comes,
+        recall_adds,
+        nobody_has_the_maximum,
+        stop_at_the_first_sum,
+        next_turn_at_once,
+        acknowledge_one_more,
+        missing_without_count,
+        fetch_with_count,
+        tag_without_round,
+        tag_without_fragment,
+    )
+}

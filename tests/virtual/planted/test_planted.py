@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from switchgnn.host.innetwork import responder
+from tests.planted.planting import text_replaced
 from tests.virtual.planted.mistakes import MISTAKES, Planted
-from tests.virtual.planted.planting import text_replaced
 from tests.virtual.planted.seeds import FOUND, NOT_FOUND
 from tests.virtual.planted.table import HEAD, table
 
