@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `switchgnn plan` shows: tables for people, one object for programs."""
 
-from dataclasses import asdict
+import re
+from collections.abc import Iterable
+from dataclasses import asdict, replace
 from textwrap import wrap
 from typing import Any
 
@@ -10,6 +12,7 @@ from rich import box
 from rich.table import Table
 
 from switchgnn.commands.plan.job import Outlook, PlanReport
+from switchgnn.controller.memory import Use
 from switchgnn.planner.chosen import strategy_names
 from switchgnn.planner.costs.flow import OWN
 from switchgnn.planner.costs.forecast import told_seconds
@@ -27,9 +30,12 @@ from switchgnn.planner.costs.report import (
 )
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.presets import PAPER, SLOT_BYTES
+from switchgnn.profiles import PlanMemory
 
 COLUMNS = 80
 _KILO, _MEGA, _GIGA, _MICRO = 1e3, 1e6, 1e9, 1e-6
+# Smaller tables hardly depend on the plan: ports, addresses, barriers.
+_SHOWN_BYTES = 1_000
 _ROWS = {
     PLAN: "this plan",
     PAPER: "paper",
@@ -178,10 +184,9 @@ def ways_table(report: DirectionReport) -> Table:
     heaviest = max(max(way.up.bytes_max, way.down.bytes_max) for way in report.ways.values())
     unit, size = _unit(heaviest)
     title = f"packets of a fragment; {unit} of whole features: mean and max of the workers"
-    table = Table(title=title, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    table.add_column("", no_wrap=True)
-    for name in ("of host", "packets up", "down", f"{unit} up", "max", f"{unit} down", "max"):
-        table.add_column(name, justify="right")
+    table = _new_table(
+        title, "", "of host", "packets up", "down", f"{unit} up", "max", f"{unit} down", "max"
+    )
     for name, way in _sorted(report.ways):
         table.add_row(
             _ROWS.get(name, name),
@@ -203,10 +208,7 @@ def outlook_table(outlook: Outlook, directions: int) -> Table:
         f"{what} at {network.bits_per_second / _GIGA:g} Gbit/s, "
         f"{network.delay / _MICRO:g} µs per link; hosts pack up to {network.mtu:,} bytes"
     )
-    table = Table(title=title, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    table.add_column("", no_wrap=True)
-    for name in ("predicted", f"{unit} up", f"{unit} down", "busiest link"):
-        table.add_column(name, justify="right")
+    table = _new_table(title, "", "predicted", f"{unit} up", f"{unit} down", "busiest link")
     for way, load in outlook.loads.items():
         seconds = outlook.seconds.get(way)
         table.add_row(
@@ -220,10 +222,7 @@ def outlook_table(outlook: Outlook, directions: int) -> Table:
 def orders_table(report: DirectionReport, own: str) -> Table:
     """Queue and slots over time, for the plan's order and others of the same packets."""
     title = "steps of a fragment; longest queue; most and mean slots in use"
-    table = Table(title=title, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    table.add_column("order", no_wrap=True)
-    for name in ("steps", "queue", "slots", "of all", "mean", "of all"):
-        table.add_column(name, justify="right")
+    table = _new_table(title, "order", "steps", "queue", "slots", "of all", "mean", "of all")
     for name, order in report.orders.items():
         if name == own:
             continue  # the plan's own, once more
@@ -257,10 +256,7 @@ def leaf_spine_table(direction: LeafSpineDirection) -> Table:
     heaviest = max(max(load.bytes_up, load.bytes_down) for load in direction.ways.values())
     unit, size = _unit(heaviest)
     title = "between leaves and spines; packets of a fragment"
-    table = Table(title=title, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    table.add_column("", no_wrap=True)
-    for name in ("packets up", "down", f"{unit} up", f"{unit} down"):
-        table.add_column(name, justify="right")
+    table = _new_table(title, "", "packets up", "down", f"{unit} up", f"{unit} down")
     for name, load in direction.ways.items():
         table.add_row(
             _LEAF_SPINE_ROWS[name],
@@ -282,6 +278,46 @@ def switches(direction: LeafSpineDirection) -> str:
             f"{_listed(direction.spine_slots)} in the spines",
         )
     )
+
+
+def memory_table(memory: PlanMemory) -> Table:
+    """Return the large tables and registers, and the totals."""
+    title = f"memory of the {'fullest ' if memory.switches > 1 else ''}switch"
+    table = _new_table(title, "", "number", "room", "bits each", "size")
+    for kind, uses, total in (
+        ("table", memory.tables, memory.table_bytes),
+        ("register", _banks_together(memory.registers), memory.register_bytes),
+    ):
+        for use in uses:
+            if use.bytes >= _SHOWN_BYTES or not use.fits:
+                table.add_row(
+                    f"{kind} {use.name}",
+                    f"{use.number:,}",
+                    "-" if use.room is None else f"{use.room:,}",
+                    f"{use.bits:,}",
+                    _size(use.bytes),
+                )
+        table.add_row(f"all {kind}s", "", "", "", _size(total))
+    return table
+
+
+def _banks_together(registers: Iterable[Use]) -> list[Use]:
+    """Merge the registers of all banks that hold the same."""
+    found: dict[str, Use] = {}
+    for use in registers:
+        name = re.sub(r"^bank\d+\.", "banks.", use.name)
+        known = found.get(name, replace(use, name=name, number=0, room=0))
+        room = None if known.room is None or use.room is None else known.room + use.room
+        found[name] = replace(known, number=known.number + use.number, room=room)
+    return list(found.values())
+
+
+def _new_table(title: str, first: str, *columns: str) -> Table:
+    table = Table(title=title, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column(first, no_wrap=True)
+    for name in columns:
+        table.add_column(name, justify="right")
+    return table
 
 
 def _listed(numbers: tuple[int, ...]) -> str:

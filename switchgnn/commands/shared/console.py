@@ -18,6 +18,7 @@ from switchgnn.base.interruptible import Interrupt
 from switchgnn.commands.shared.workers import WorkerError
 from switchgnn.controller import Counters, P4RuntimeClient, read_counters
 from switchgnn.planner.partition.leaf_spine import LeafSpine
+from switchgnn.topologies import Ahead
 
 
 def plain_console(
@@ -70,6 +71,15 @@ class Ran(Protocol):
     @property
     def compile_seconds(self) -> float | None:
         """How long the compilation took."""
+
+
+def ran_ahead(ahead: Ahead | None) -> dict[str, Any]:
+    """Return the fields of a report about compilation; None for BMv2."""
+    return {
+        "backend": None if ahead is None else ahead.backend.value,
+        "backend_reason": None if ahead is None else ahead.reason,
+        "compile_seconds": None if ahead is None else ahead.seconds,
+    }
 
 
 def ran_as(report: Ran, hosts: str | None = None) -> str:

@@ -6,13 +6,12 @@ import importlib.util
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Annotated
 
 import typer
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.machine import how_to_install
-from switchgnn.base.options import OUTPUT
+from switchgnn.base.options import OUTPUT, option
 from switchgnn.commands.shared.onlooker import NOBODY, Onlooker
 
 _PACKAGES = ("starlette", "uvicorn")
@@ -44,26 +43,23 @@ def tell_address(address: str) -> None:
 class LiveOptions:
     """The page that somebody wants, or does not."""
 
-    live: Annotated[
-        bool,
-        typer.Option(
-            "--live",
-            rich_help_panel=OUTPUT,
-            show_default=False,
-            help="Show the run as it goes, on a page for a browser on this machine.",
-        ),
-    ] = False
-    live_port: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            max=65_535,
-            metavar="PORT",
-            rich_help_panel=OUTPUT,
-            show_default="any that is free",
-            help="Of that page.",
-        ),
-    ] = None
+    live: bool = option(
+        False,
+        OUTPUT,
+        None,
+        "Show the run as it goes, on a page for a browser on this machine.",
+        "--live",
+        show_default=False,
+    )
+    live_port: int | None = option(
+        None,
+        OUTPUT,
+        "PORT",
+        "Of that page.",
+        min=0,
+        max=65_535,
+        show_default="any that is free",
+    )
 
     def check(self) -> None:
         """See to it that the page can be served, before anything else is begun.

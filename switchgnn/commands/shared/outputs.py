@@ -12,13 +12,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import product, starmap
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.full_disk import WriteError, speaks_of_full_disk, why_not_written, writing
-from switchgnn.base.options import OUTPUT
+from switchgnn.base.options import OUTPUT, option
+from switchgnn.commands.shared.live import LiveOptions
+from switchgnn.commands.shared.options import json_option
 from switchgnn.controller import InstallReport
 from switchgnn.host.wire.faults import worker_link
 from switchgnn.host.wire.recording import EMPTY_BYTES, begin_recording
@@ -44,15 +45,15 @@ def check_outputs(
     Raises:
         WriteError: one cannot be written.
     """
-    for option, folder in (folders or {}).items():
+    for name, folder in (folders or {}).items():
         if folder is not None:
-            _check_folder(option, folder)
-    for option, file in (files or {}).items():
+            _check_folder(name, folder)
+    for name, file in (files or {}).items():
         if file is not None:
-            _check_file(option, file)
-    for option, folder in (replaced or {}).items():
+            _check_file(name, file)
+    for name, folder in (replaced or {}).items():
         if folder is not None:
-            _check_replaced(option, folder)
+            _check_replaced(name, folder)
 
 
 def _check_folder(option: str, folder: Path) -> None:
@@ -111,24 +112,48 @@ def _try(option: str, path: Path, place: Path) -> None:
         raise WriteError(f"{option}: cannot write {path}: {why}.") from error
 
 
-LogDirOption = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FOLDER",
-        rich_help_panel=OUTPUT,
+@dataclass(frozen=True)
+class LogOptions:
+    """Where logs go."""
+
+    log_dir: Path | None = option(
+        None,
+        OUTPUT,
+        "FOLDER",
+        "For the logs of switches, workers and this command.",
         show_default="a temporary one, kept and named if something fails",
-        help="For the logs of switches, workers and this command.",
-    ),
-]
-VerboseOption = Annotated[
-    bool,
-    typer.Option(
+    )
+    verbose: bool = option(
+        False,
+        OUTPUT,
+        None,
+        "Print which processes start and end, and their messages.",
         "--verbose",
         "-v",
-        rich_help_panel=OUTPUT,
-        help="Say which processes start and end, and what they and the controller say.",
-    ),
-]
+    )
+
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """What `run` and `train` write."""
+
+    # With several --transport each has a folder inside that one.
+    pcap: Path | None = option(
+        None,
+        OUTPUT,
+        "FOLDER",
+        "For pcap files of all packets, one per link: see `switchgnn capture`.",
+    )
+    metrics: str | None = option(
+        None,
+        OUTPUT,
+        "[ADDRESS:]PORT",
+        "Worker w serves metrics to Prometheus on PORT + w of that address, or of loopback.",
+    )
+    page: LiveOptions = field(default_factory=LiveOptions)
+    as_json: bool = json_option()
+    logs: LogOptions = field(default_factory=LogOptions)
+
 
 # What everything in this package logs under.
 _ALL = "switchgnn"
@@ -276,16 +301,6 @@ def _name(folder: Path | None) -> None:
         typer.echo(f"Logs of switches, workers and this command: {folder}", err=True)
 
 
-# With several --transport each has a folder in that one.
-PcapOption = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FOLDER",
-        rich_help_panel=OUTPUT,
-        show_default=False,
-        help="For pcap files of all packets, one a link: see `switchgnn capture`.",
-    ),
-]
 _ENDING = ".pcap"
 
 

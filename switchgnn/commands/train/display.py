@@ -55,17 +55,11 @@ class Epochs:
         if not self._console.is_terminal:
             self._console.line()
 
-    def step(self, name: str, _done: int, _total: int) -> None:
-        """Show what is done before the first epoch.
-
-        Args:
-            name: the name of the step.
-            _done: not shown.
-            _total: not shown.
-        """
+    def step(self, name: str, _done: float, _total: int) -> None:
+        """Show the name of a step before the first epoch."""
         before = self._words.plain
         self._say(name)
-        # A step that hangs, or is over soon, has been shown.
+        # Steps that hang or end soon must be visible.
         if self._words.plain != before:
             self._live.refresh()
 
