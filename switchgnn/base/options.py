@@ -20,26 +20,30 @@ _HELP_ALL = "help_all"
 
 
 def option(
-    default: Any,  # noqa: ANN401
     panel: str | None,
     metavar: str | None,
     text: str,
     *flags: str,
+    default: Any = None,  # noqa: ANN401
+    shown: bool | str | None = None,
     **more: Any,  # noqa: ANN401
 ) -> Any:  # noqa: ANN401
     """Declare an option as a field of a dataclass; use it with `with_groups`.
 
     Args:
-        default: the default value.
         panel: the title of its panel in the help.
         metavar: the placeholder of its value.
         text: its help text.
         flags: its names where they do not follow from the field's.
+        default: the default value.
+        shown: the default value in the help, or whether it is shown.
         more: further arguments of `typer.Option`.
     """
-    if default is None:
-        more.setdefault("show_default", False)
-    info = typer.Option(*flags, metavar=metavar, rich_help_panel=panel, help=text, **more)
+    if shown is None:
+        shown = default is not None
+    info = typer.Option(
+        *flags, metavar=metavar, rich_help_panel=panel, help=text, show_default=shown, **more
+    )
     return dataclasses.field(default=default, metadata={_OPTION: info})
 
 

@@ -65,17 +65,11 @@ class AskedPlan:
 
     workers: int | None = workers_option(None)
     features: int | None = option(
-        None,
-        DATA,
-        "N",
-        "Numbers per feature, for the bytes.",
-        min=1,
-        max=WIDEST,
-        show_default="the graph's",
+        DATA, "N", "Numbers per feature.", min=1, max=WIDEST, shown="the graph's"
     )
     seed: int = seed_option("For partition, blocks and order.")
     directions: str = option(
-        "forward", DATA, "WHICH", "forward, or both: training sums gradients backward."
+        DATA, "WHICH", "forward, or both: training sums gradients backward.", default="forward"
     )
     strategy: str = strategy_option(PAPER)
     strategies: StrategyOptions
@@ -83,34 +77,32 @@ class AskedPlan:
     memory: MemoryOptions
     site: PlanSite
     link_rate: float | None = option(
-        None, NETWORK, "RATE", "Packets per second on a worker's link, for --strategy best."
+        NETWORK, "RATE", "Packets per second on a worker's link, for --strategy best."
     )
     recirculation_rate: float | None = option(
-        None, NETWORK, "RATE", "Passes per second of the switch, for --strategy best."
+        NETWORK, "RATE", "Passes per second of the switch, for --strategy best."
     )
     links: LinkOptions
-    out: Path | None = option(None, OUTPUT, "FOLDER", "To write the plan to.")
+    out: Path | None = option(OUTPUT, "FOLDER", "To write the plan to.")
     plots: Path | None = option(
-        None,
         OUTPUT,
         "FOLDER",
         "For the paper's figures 1, 7, 9 and 18 of this graph, and for slots and queue over time.",
     )
     data: str | None = option(
-        None,
         DATA,
         "DATA",
         "Instead of GRAPH, with --parts: a value of `switchgnn train --data`, or a file of such a "
         "data set.",
     )
     parts: bool = option(
-        False,
         OUTPUT,
         None,
         "Write a job to --out: the plan, and each worker's part of --data.",
         "--parts",
+        default=False,
     )
-    check: Path | None = option(None, OUTPUT, "FOLDER", "Check the plan in it, and make none.")
+    check: Path | None = option(OUTPUT, "FOLDER", "Check the plan in it, and make none.")
     as_json: bool = json_option("Print the report as JSON.")
 
     def slots_of(self) -> int | None:
@@ -123,11 +115,7 @@ class AskedPlan:
         return slots_of_memory(size)
 
     def options(self, graph: str, workers: int) -> PlanOptions:
-        """Return the plan that is asked for.
-
-        Raises:
-            SwitchGNNError: options contradict each other, or have unknown values.
-        """
+        """Return the plan that is asked for."""
         leaf_spine = self.site.leaf_spine(workers)
         return PlanOptions(
             graph=graph,

@@ -70,15 +70,14 @@ class LinkOptions:
     """The links that exchanges are predicted on."""
 
     bandwidth: float | None = option(
-        None,
         NETWORK,
         "MBIT/S",
         "Of each link, for the predicted time.",
         min=0.001,
-        show_default=f"of the switch's ports, or {_DEFAULT.bits_per_second / _MEGA:g}",
+        shown=f"of the switch's ports, or {_DEFAULT.bits_per_second / _MEGA:g}",
     )
     delay: float = option(
-        _DEFAULT.delay / _MICRO, NETWORK, "NUMBER", "Microseconds on each link.", min=0.0
+        NETWORK, "NUMBER", "Microseconds on each link.", default=_DEFAULT.delay / _MICRO, min=0.0
     )
     mtu: str = mtu_option(
         NETWORK, "The largest IP packet between hosts alone, into which they pack rows."
@@ -140,13 +139,8 @@ def outlook_of(
 ) -> Outlook:
     """Compare a plan with hosts alone, which pack rows into frames.
 
-    Args:
-        plan: the plan.
-        boundary: the boundary edges of the forward direction.
-        forecast: predicts exchanges of one width.
-        frames: the packets of the switch.
-        known: the seconds by way that were predicted when the plan was made; or None.
-        star: whether there is one switch; exchanges over several are not predicted.
+    `known` are the seconds by way that were predicted when the plan was made. Exchanges over
+    several switches are not predicted.
     """
     workers, directions = plan.manifest.workers, forecast.directions
     rows = {
@@ -293,12 +287,7 @@ class PlanReport:
 
 
 def make_plan(options: PlanOptions, tell: Progress) -> MadePlan:
-    """Load the graph and plan; `tell` is called at the start of each step.
-
-    Raises:
-        PlannerError: the options or the graph are invalid.
-        ProfileError: the switch has too few ports.
-    """
+    """Load the graph and plan; `tell` is called at the start of each step."""
     switch = options.switch
     if switch is not None:
         switch.check_attached(most_attached(options.leaf_spine, options.workers))

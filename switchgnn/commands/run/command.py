@@ -174,19 +174,13 @@ class AskedRun:
     """The options of `switchgnn run`."""
 
     graph: str = option(
-        "digits", DATA, "GRAPH", "digits, karate, random:VERTICES:EDGES:SEED, or a file."
+        DATA, "GRAPH", "digits, karate, random:VERTICES:EDGES:SEED, or a file.", default="digits"
     )
     workers: int = workers_option(4)
     features: int | None = option(
-        None,
-        DATA,
-        "N",
-        "Numbers per feature.",
-        min=1,
-        max=WIDEST,
-        show_default="the graph's own, or 32",
+        DATA, "N", "Numbers per feature.", min=1, max=WIDEST, shown="the graph's own, or 32"
     )
-    rounds: int = option(3, DATA, "N", "Number of exchanges.", min=1, max=LAST_ROUND)
+    rounds: int = option(DATA, "N", "Number of exchanges.", default=3, min=1, max=LAST_ROUND)
     seed: int = seed_option("For the planner and made-up features.")
     strategy: str = strategy_option(PAPER)
     strategies: StrategyOptions
@@ -199,51 +193,46 @@ class AskedRun:
         f"are packed; or {FRAGMENT}: a frame of 188 bytes for each fragment of a row.",
     )
     patience: float = option(
-        20.0, NETWORK, "SECONDS", "Without progress, until a worker gives up.", min=0.1
+        NETWORK, "SECONDS", "Without progress, until a worker gives up.", default=20.0, min=0.1
     )
     grpc_port: int = option(
-        0,
         NETWORK,
         "PORT",
         "TCP port of the switch's P4Runtime, for all users; 0: a socket for you alone.",
+        default=0,
         min=0,
         max=65535,
     )
     tls: Path | None = option(
-        None, NETWORK, "FOLDER", "With ca, switch, switch-key, controller, controller-key .pem."
+        NETWORK, "FOLDER", "With ca, switch, switch-key, controller, controller-key .pem."
     )
     keep: bool = option(
-        False,
         NETWORK,
         None,
         "Keep the switch running afterwards, until Ctrl-C.",
-        show_default=False,
+        default=False,
+        shown=False,
     )
     ecn_threshold: int | None = option(
-        None,
         CONGESTION,
         "N",
         "Packets in a queue from which on they are marked.",
         min=0,
-        show_default="half of a queue",
+        shown="half of a queue",
     )
     control: ControlOptions
     background: int = option(
-        0,
         CONGESTION,
         "N",
         "TCP flows from each worker to the next; with --fabric mininet.",
+        default=0,
         min=0,
     )
     faults: FaultsOption = ""
     output: OutputOptions
 
     def options(self) -> RunOptions:
-        """Return the run that is asked for.
-
-        Raises:
-            SwitchGNNError: options contradict each other, or something is not available.
-        """
+        """Return the run that is asked for."""
         leaf_spine = self.site.leaf_spine(self.workers)
         limits = self.limits.usual(self.site, busy=self.background > 0)
         pace = Pace(

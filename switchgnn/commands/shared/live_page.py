@@ -33,19 +33,7 @@ _INTERRUPTED = 130  # the exit code of Ctrl-C
 
 @contextmanager
 def served(title: str, *, port: int, epochs: int) -> Iterator[tuple[Onlooker, str]]:
-    """Serve a page, as long as the block runs; its last event says how the block has ended.
-
-    Args:
-        title: what runs.
-        port: 0: any that is free.
-        epochs: how many there are to be; 0: it is no training.
-
-    Yields:
-        What is to be told, and the address of the page.
-
-    Raises:
-        LiveError: nobody can listen there.
-    """
+    """Serve a page, as long as the block runs; its last event says how the block has ended."""
     with showing(title, port=port, epochs=epochs) as (show, address):
         try:
             yield _PageOnlooker(show), address

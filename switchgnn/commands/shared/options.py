@@ -40,28 +40,28 @@ _MOST_SPINES = 128
 
 def workers_option(default: int | None) -> Any:  # noqa: ANN401
     """Declare --workers."""
-    return option(default, DATA, "N", "Number of workers.", min=1, max=128)
+    return option(DATA, "N", "Number of workers.", default=default, min=1, max=128)
 
 
 def seed_option(text: str) -> Any:  # noqa: ANN401
     """Declare --seed."""
-    return option(0, DATA, "N", text, min=0)
+    return option(DATA, "N", text, default=0, min=0)
 
 
 def strategy_option(default: str | None, **more: Any) -> Any:  # noqa: ANN401
     """Declare --strategy."""
     text = f"Chooses all that follows; one of: {', '.join(PRESETS)}."
-    return option(default, PLAN, "NAME", text, autocompletion=_completing(PRESETS), **more)
+    return option(PLAN, "NAME", text, default=default, autocompletion=_completing(PRESETS), **more)
 
 
 def mtu_option(panel: str, text: str) -> Any:  # noqa: ANN401
     """Declare --mtu."""
-    return option(str(USUAL_MTU), panel, "BYTES", text, callback=_known_mtu)
+    return option(panel, "BYTES", text, default=str(USUAL_MTU), callback=_known_mtu)
 
 
 def json_option(text: str = "Print one JSON object.") -> Any:  # noqa: ANN401
     """Declare --json."""
-    return option(False, OUTPUT, None, text, "--json")
+    return option(OUTPUT, None, text, "--json", default=False)
 
 
 def _completing(names: Iterable[str]) -> Callable[[], list[str]]:
@@ -115,14 +115,14 @@ class ControlOptions:
     """
 
     no_congestion_control: bool = option(
-        False,
         CONGESTION,
         None,
         "Do not slow down when packets are marked.",
         "--no-congestion-control",
+        default=False,
     )
     congestion_control: bool = option(
-        False, CONGESTION, None, "", "--congestion-control", hidden=True
+        CONGESTION, None, "", "--congestion-control", default=False, hidden=True
     )
 
     @property
@@ -132,11 +132,7 @@ class ControlOptions:
 
 
 def find_metrics(text: str | None, workers: int) -> tuple[str, int] | None:
-    """Return the address and port where worker 0 serves metrics; None: no worker does.
-
-    Raises:
-        MetricsError: the place is invalid, there are too few ports, or a package is missing.
-    """
+    """Return the address and port where worker 0 serves metrics; None: no worker does."""
     if text is None:
         return None
     host, port = parse_place(text)
@@ -154,25 +150,22 @@ class MemoryOptions:
     """The memory of the switch that is planned for."""
 
     memory: str | None = option(
-        None,
         PLAN,
         "SIZE",
         "Of the switch's slots, as 10MB: 128 bytes are a slot.",
-        show_default="all of the switch",
+        shown="all of the switch",
     )
     switch: str | None = option(
-        None,
         PLAN,
         "NAME|FILE",
         f"Within the limits of a switch: {', '.join(known_profiles())}, or a TOML file.",
         autocompletion=lambda: list(known_profiles()),
     )
     table_memory: str | None = option(
-        None,
         PLAN,
         "SIZE",
         "The most that the tables of a switch may take, as 10MB.",
-        show_default="all of the switch",
+        shown="all of the switch",
     )
 
     @property
@@ -195,7 +188,7 @@ class MemoryOptions:
 
 def _part_option(part: str, text: str, more: str = "") -> Any:  # noqa: ANN401
     text = f"{text}: {', '.join(KNOWN[part])}. Instead of the strategy's choice.{more}"
-    return option(None, PLAN, "NAME", text, autocompletion=_completing(KNOWN[part]))
+    return option(PLAN, "NAME", text, autocompletion=_completing(KNOWN[part]))
 
 
 @dataclass(frozen=True)
@@ -211,14 +204,13 @@ class StrategyOptions:
     send: str | None = _part_option("send", "What workers send")
     order: str | None = _part_option("order", "In which order they send")
     assignment: Path | None = option(
-        None, PLAN, "FILE", "Instead of a partition: the worker of each vertex, by line."
+        PLAN, "FILE", "Instead of a partition: the worker of each vertex, by line."
     )
     lanes: str | None = option(
-        None,
         PLAN,
         "auto|N",
         "Numbers of the widest frame: 8, 16, 32, 64, 128 or 256; auto: the fewest bytes.",
-        show_default="auto, and 32 for simulate",
+        shown="auto, and 32 for simulate",
     )
 
     def switch_only(self) -> str:
@@ -232,12 +224,7 @@ class StrategyOptions:
         return ", ".join(name for name, value in given.items() if value is not None)
 
     def asked(self, preset: str, leaf_spine: LeafSpine | None = None) -> Asked:
-        """Return the strategies to plan with; without a leaf-spine, around one switch.
-
-        Raises:
-            PlannerError: a name is unknown or needs other leaves, or both an assignment and a
-                partition are given.
-        """
+        """Return the strategies to plan with; without a leaf-spine, around one switch."""
         return Asked(
             preset,
             partition_for_leaf_spine(self.partition, leaf_spine),
@@ -274,13 +261,7 @@ class FabricOption(str, Enum):
 
 def _spines_option() -> Any:  # noqa: ANN401
     return option(
-        None,
-        NETWORK,
-        "N",
-        "Switches above the leaves.",
-        min=1,
-        max=_MOST_SPINES,
-        show_default=str(_SPINES),
+        NETWORK, "N", "Switches above the leaves.", min=1, max=_MOST_SPINES, shown=str(_SPINES)
     )
 
 
@@ -289,21 +270,12 @@ class PlanSite:
     """The switches that `plan` plans for."""
 
     leaves: int | None = option(
-        None,
-        NETWORK,
-        "N",
-        "Switches that the workers are attached to.",
-        min=1,
-        show_default="one, and no spines",
+        NETWORK, "N", "Switches with workers.", min=1, shown="one, and no spines"
     )
     spines: int | None = _spines_option()
 
     def leaf_spine(self, workers: int) -> LeafSpine | None:
-        """Divide the workers over the leaves; None for a star.
-
-        Raises:
-            PlannerError: the leaf-spine is impossible, or there are spines without leaves.
-        """
+        """Divide the workers over the leaves; None for a star."""
         if self.leaves is None and self.spines is not None:
             raise PlannerError("A star has no spines: add --leaves.")
         if self.leaves is None:
@@ -315,45 +287,33 @@ class PlanSite:
 class SiteOptions:
     """Which switches and network a command builds."""
 
-    topology: Topology = option(Topology.STAR, NETWORK, None, "One switch, or leaves below spines.")
+    topology: Topology = option(
+        NETWORK, None, "One switch, or leaves below spines.", default=Topology.STAR
+    )
     leaves: int | None = option(
-        None,
-        NETWORK,
-        "N",
-        "Switches of a leaf-spine that the workers are attached to.",
-        min=1,
-        show_default=str(_LEAVES),
+        NETWORK, "N", "Switches of a leaf-spine with workers.", min=1, shown=str(_LEAVES)
     )
     spines: int | None = _spines_option()
     target: TargetOption = option(
-        TargetOption.AUTO, NETWORK, None, "The switch; auto: the best available."
+        NETWORK, None, "The switch; auto: the best available.", default=TargetOption.AUTO
     )
     fabric: FabricOption = option(
-        FabricOption.AUTO, NETWORK, None, "The network; auto: the best available."
+        NETWORK, None, "The network; auto: the best available.", default=FabricOption.AUTO
     )
     backend: Backend | None = option(
-        None,
         NETWORK,
         None,
         "What the embedded switch runs the program as: C++, Python, or C++ if there is a compiler.",
-        show_default="$SWITCHGNN_BACKEND, or auto",
+        shown="$SWITCHGNN_BACKEND, or auto",
     )
 
     def leaf_spine(self, workers: int) -> LeafSpine | None:
-        """Divide the workers over the leaves; None for a star.
-
-        Raises:
-            PlannerError: the leaf-spine is impossible, or a star has leaves or spines.
-        """
+        """Divide the workers over the leaves; None for a star."""
         numbers = self.leaves_and_spines()
         return None if numbers is None else even_leaf_spine(workers, *numbers)
 
     def leaves_and_spines(self) -> tuple[int, int] | None:
-        """Return the numbers of leaves and spines; None for a star.
-
-        Raises:
-            PlannerError: a star has leaves or spines.
-        """
+        """Return the numbers of leaves and spines; None for a star."""
         if self.topology is Topology.LEAF_SPINE:
             return self.leaves or _LEAVES, self.spines or _SPINES
         if self.leaves is not None or self.spines is not None:
@@ -366,31 +326,17 @@ class LimitOptions:
     """What the links of a network carry."""
 
     bandwidth: float | None = option(
-        None,
-        NETWORK,
-        "MBIT/S",
-        "Of each link, in either direction.",
-        min=0.1,
-        show_default="no limit",
+        NETWORK, "MBIT/S", "Of each link, in either direction.", min=0.1, shown="no limit"
     )
     window: int | None = option(
-        None,
         NETWORK,
         "N",
         "Features in flight per worker.",
         min=1,
-        show_default="128 on the embedded switch with unlimited links, else 16",
+        shown="128 on the embedded switch with unlimited links, else 16",
     )
 
     def usual(self, site: SiteOptions, *, busy: bool = False) -> Limits:
-        """Return the default window and mark threshold.
-
-        Args:
-            site: the switches and the network.
-            busy: whether other traffic slows the links down.
-
-        Raises:
-            FabricError: the target or the fabric is not available.
-        """
+        """Return the default window and mark threshold."""
         here = choose(site.target.value, site.fabric.value, site.backend)
         return usual_limits(here.target, here.fabric, shaped=busy or self.bandwidth is not None)

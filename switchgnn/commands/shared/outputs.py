@@ -32,18 +32,10 @@ def check_outputs(
     files: Mapping[str, Path | None] | None = None,
     replaced: Mapping[str, Path | None] | None = None,
 ) -> None:
-    """Check that folders and files that a command was told to write can be written.
+    """Check that outputs, by the options that name them, can be written; None: not given.
 
-    Nothing stays of the trial. A folder may be missing, but not the one that it is to be in: a
-    misspelled path would be made, and nobody would find what was written there.
-
-    Args:
-        folders: by the option that names them; None: the option was not given.
-        files: the same.
-        replaced: the same, of folders that are put into place as a whole.
-
-    Raises:
-        WriteError: one cannot be written.
+    Nothing is left behind. A folder may be missing, but not its parent: a misspelled path would be
+    created, and its contents never be found. `replaced` folders are put into place as a whole.
     """
     for name, folder in (folders or {}).items():
         if folder is not None:
@@ -117,19 +109,18 @@ class LogOptions:
     """Where logs go."""
 
     log_dir: Path | None = option(
-        None,
         OUTPUT,
         "FOLDER",
         "For the logs of switches, workers and this command.",
-        show_default="a temporary one, kept and named if something fails",
+        shown="a temporary one, kept and named if something fails",
     )
     verbose: bool = option(
-        False,
         OUTPUT,
         None,
         "Print which processes start and end, and their messages.",
         "--verbose",
         "-v",
+        default=False,
     )
 
 
@@ -139,13 +130,9 @@ class OutputOptions:
 
     # With several --transport each has a folder inside that one.
     pcap: Path | None = option(
-        None,
-        OUTPUT,
-        "FOLDER",
-        "For pcap files of all packets, one per link: see `switchgnn capture`.",
+        OUTPUT, "FOLDER", "For pcap files of all packets, one per link: see `switchgnn capture`."
     )
     metrics: str | None = option(
-        None,
         OUTPUT,
         "[ADDRESS:]PORT",
         "Worker w serves metrics to Prometheus on PORT + w of that address, or of loopback.",
@@ -177,18 +164,7 @@ class RunLogs:
 
 @contextmanager
 def run_logs(asked: Path | None, folder: Path) -> Iterator[RunLogs]:
-    """Yield the logs of a run; say behind the block where they are if it failed.
-
-    Args:
-        asked: where somebody wants them; made if it is not there.
-        folder: of the run, which is removed at its end.
-
-    Yields:
-        The logs.
-
-    Raises:
-        WriteError: there is no room for them.
-    """
+    """Yield the logs of a run; say behind the block where they are if it failed."""
     logs = RunLogs(folder / "logs" if asked is None else asked.absolute())
     with writing(logs.folder):
         logs.folder.mkdir(parents=True, exist_ok=True)
@@ -334,19 +310,9 @@ class Recordings:
 def recordings_in(
     folder: Path | None, workers: int, leaf_spine: LeafSpine | None, inside: str = ""
 ) -> Iterator[Recordings]:
-    """Make the files of a run. Those that are still without packets behind the block are removed.
+    """Make the files of a run; those without packets are removed after the block.
 
-    Args:
-        folder: where; it is made if need be. None: no files.
-        workers: their number.
-        leaf_spine: which cables there are; None for a star, which has none.
-        inside: a folder in that one, of a name that nobody from elsewhere has given.
-
-    Yields:
-        The files, which a worker adds to.
-
-    Raises:
-        RecordingsError: the folder cannot be written, or holds packets of another run.
+    `inside` is a subfolder whose name is trusted. Without a folder there are no files.
     """
     if folder is None:
         yield Recordings()

@@ -332,11 +332,7 @@ def counted(
 
 
 def faults_on_cables(faults: str, workers: int, leaf_spine: LeafSpine | None) -> str:
-    """Check the value of ``--faults``; return it if it concerns cables, or "".
-
-    Raises:
-        FaultError: it is malformed, or names a link that does not exist.
-    """
+    """Check the value of ``--faults``; return it if it concerns cables, or ""."""
     parsed = Faults.parse(faults)
     cables = product(range(leaf_spine.leaves), range(leaf_spine.spines)) if leaf_spine else ()
     parsed.check(

@@ -53,12 +53,7 @@ class Task(Protocol):
 
 
 class WorkerError(SwitchGNNError):
-    """A worker process failed; the message is its own.
-
-    Args:
-        message: one sentence.
-        details: a traceback, if it left one.
-    """
+    """A worker process failed; the message is its own."""
 
     def __init__(self, message: str, details: str = "") -> None:
         super().__init__(message)
@@ -92,22 +87,7 @@ def run_workers(
     command: Sequence[str] = WORKER_COMMAND,
     listen: EventListener | None = None,
 ) -> list[WorkerOutcome]:
-    """Run all tasks at once, each at its worker's end of the fabric.
-
-    Args:
-        fabric: a running fabric with the plan installed.
-        tasks: one per worker, in order.
-        progress: called with (steps done by all, with what is done of those under way; steps
-            of all).
-        command: starts a worker; benchmarks have variants.
-        listen: called with all that a worker says before it has finished.
-
-    Returns:
-        What each worker reported, in order.
-
-    Raises:
-        WorkerError: a worker failed, died or fell silent; the others are stopped.
-    """
+    """Run all tasks at once, each at its worker's end of the fabric."""
     done, steps = [0.0] * len(tasks), [0] * len(tasks)
 
     def hear(worker: int, event: dict[str, Any]) -> None:
@@ -125,21 +105,7 @@ def run_workers(
 def follow_workers(
     children: Sequence[Child], tasks: Sequence[Task], listen: EventListener
 ) -> list[dict[str, Any]]:
-    """Start the workers, give each its task, and return the last event of each.
-
-    Args:
-        children: one process per worker, not yet started. It takes a task as one line of JSON
-            on its standard input, reports events in such lines on its standard output, also
-            that it is alive, and ends with the event ``finished``.
-        tasks: one per worker, in the same order.
-        listen: called for every event before the last that says more than that.
-
-    Returns:
-        The event ``finished`` of each worker.
-
-    Raises:
-        WorkerError: a worker failed, died or fell silent; the others are stopped.
-    """
+    """Start the workers, give each its task, and return the last event of each."""
     with ExitStack() as stack:
         for child in children:
             stack.enter_context(child)
@@ -196,12 +162,7 @@ class _Lines:
 
 
 class _Silence:
-    """How long each worker has said nothing.
-
-    Args:
-        workers: their number.
-        longest: seconds.
-    """
+    """How long each worker has been silent, in seconds."""
 
     def __init__(self, workers: int, longest: float) -> None:
         self._longest = longest
@@ -213,11 +174,7 @@ class _Silence:
         self._seconds[worker] = 0.0
 
     def check(self, finished: Collection[int]) -> None:
-        """Count the time that has passed.
-
-        Raises:
-            WorkerError: somebody who has not finished was silent for too long.
-        """
+        """Count the time that has passed."""
         now = time.monotonic()
         # Where this process was stopped itself, the others may have been.
         passed = min(now - self._checked, 2 * _LOOK_SECONDS)

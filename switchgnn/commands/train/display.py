@@ -22,14 +22,7 @@ _AGREE = 1e-4
 
 
 class Epochs:
-    """A progress bar of epochs with a line of text below it, or JSON lines.
-
-    Args:
-        console: the console of the bar.
-        title: the text before the bar.
-        epochs: their number.
-        as_json: whether to print each epoch as a line of JSON, too.
-    """
+    """A progress bar of epochs with a line of text below it, or JSON lines."""
 
     def __init__(self, console: Console, title: str, epochs: int, *, as_json: bool) -> None:
         self._as_json = as_json
@@ -214,14 +207,7 @@ def busiest_link(report: TrainReport) -> BusiestLink:
 
 
 def verdict_lines(reports: Sequence[TrainReport]) -> list[str]:
-    """Compare the switch with the fastest and the leanest path between hosts.
-
-    Args:
-        reports: of all transports.
-
-    Returns:
-        A line each for time, bytes and the reason; none without a switch and a path to compare.
-    """
+    """Compare the switch with the fastest and the leanest path between hosts."""
     ours = next((each for each in reports if transport_kind(each.transport) is SWITCH), None)
     hosts = [each for each in reports if transport_kind(each.transport).between_hosts]
     if ours is None or not hosts or not all(each.epoch_bytes for each in (ours, *hosts)):

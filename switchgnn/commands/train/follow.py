@@ -119,11 +119,7 @@ class EventsError(SwitchGNNError):
 
 
 class TrainEvents:
-    """Writes the epochs of one transport to FOLDER/TRANSPORT, as a context manager.
-
-    Raises:
-        EventsError: TensorBoard is missing, or the folder cannot be written.
-    """
+    """Writes the epochs of one transport to FOLDER/TRANSPORT, as a context manager."""
 
     def __init__(self, folder: Path, transport: str) -> None:
         self._folder = folder

@@ -24,7 +24,7 @@ from switchgnn.commands.shared.options import (
     workers_option,
 )
 from switchgnn.commands.shared.outputs import OutputOptions, check_outputs
-from switchgnn.commands.train.plots import require_matplotlib
+from switchgnn.commands.shared.plots import require_matplotlib
 from switchgnn.host.direct.framing import FRAGMENT
 from switchgnn.host.errors import TransportError
 from switchgnn.host.registry import AUTO, DEFAULT, G3, TRANSPORTS, TransportKind, transport_kind
@@ -85,20 +85,16 @@ class DataOptions:
     """Which data set."""
 
     data: str = option(
-        "digits",
         DATA,
         "NAME",
         f"{', '.join(_DATA)}, digits:NEIGHBOURS, random:VERTICES:EDGES:SEED, or a file .npz.",
+        default="digits",
         autocompletion=lambda: list(_DATA),
     )
-    root: Path | None = option(
-        None, DATA, "FOLDER", "Of the data set, such as raw Planetoid files."
-    )
-    edges: Path | None = option(
-        None, DATA, "FILE", "Your own graph: an edge list; with the next two."
-    )
-    node_features: Path | None = option(None, DATA, "FILE", "Its features: .npy, .csv or .json.")
-    labels: Path | None = option(None, DATA, "FILE", "Its labels: .csv, .npy or text.")
+    root: Path | None = option(DATA, "FOLDER", "Of the data set, such as raw Planetoid files.")
+    edges: Path | None = option(DATA, "FILE", "Your own graph: an edge list; with the next two.")
+    node_features: Path | None = option(DATA, "FILE", "Its features: .npy, .csv or .json.")
+    labels: Path | None = option(DATA, "FILE", "Its labels: .csv, .npy or text.")
 
     @property
     def title(self) -> str:
@@ -106,11 +102,7 @@ class DataOptions:
         return self.data if self.edges is None else self.edges.name
 
     def load(self, seed: int) -> "Dataset":
-        """Load the data set by its name, or from files of edges, features and labels.
-
-        Raises:
-            SwitchGNNError: it cannot be loaded, or some of the files are missing.
-        """
+        """Load the data set by its name, or from files of edges, features and labels."""
         from switchgnn.training import load_dataset, load_files  # noqa: PLC0415
 
         if self.edges is None or self.node_features is None or self.labels is None:
@@ -125,19 +117,18 @@ class TransportOptions:
     """What carries the sums, and options of some transports."""
 
     transport: list[str] | None = option(
-        None,
         EXCHANGE,
         "NAME",
         _TRANSPORT_HELP,
-        show_default=DEFAULT.name,
+        shown=DEFAULT.name,
         callback=_known_transports,
         autocompletion=lambda: list(_KINDS),
     )
     sampling: float = option(
-        1.0,
         EXCHANGE,
         "P",
         f"BNS-GCN's p, for the transport {_SAMPLED}.",
+        default=1.0,
         min=0.0001,
         max=1.0,
     )
@@ -147,22 +138,18 @@ class TransportOptions:
         "a frame of 188 bytes for each fragment of a row.",
     )
     bin_memory: int = option(
-        1_000_000, EXCHANGE, "BYTES", f"Of two bins, for the transport {G3.name}.", min=1
+        EXCHANGE, "BYTES", f"Of two bins, for the transport {G3.name}.", default=1_000_000, min=1
     )
     pipeline: PipelineOption = option(
-        PipelineOption.BOTH,
         EXCHANGE,
         "WHAT",
         f"Overlaps with the transport {G3.name}: "
         f"{', '.join(each.value for each in PipelineOption)}.",
+        default=PipelineOption.BOTH,
     )
 
     def chosen(self) -> list[TransportKind]:
-        """Return the transports in their order.
-
-        Raises:
-            SwitchGNNError: rows are to be sampled over an exact transport.
-        """
+        """Return the transports in their order."""
         chosen = [_kind(name) for name in self.transport or [DEFAULT.name]]
         if self.sampling < 1 and not all(each.samples for each in chosen):
             raise SwitchGNNError(
@@ -194,23 +181,19 @@ class AskedTrain:
     training: AskedTraining
     over: TransportOptions
     strategy: str | None = strategy_option(
-        None, show_default=f"{PAPER}, and {PLAN_AUTO} with --transport {AUTO.name}"
+        None, shown=f"{PAPER}, and {PLAN_AUTO} with --transport {AUTO.name}"
     )
     strategies: StrategyOptions
     slots: SlotsOption = None
     site: SiteOptions
     limits: LimitOptions
     faults: FaultsOption = ""
-    plots: Path | None = option(None, OUTPUT, "FOLDER", "For plots, as PNG and SVG.")
-    tensorboard: Path | None = option(None, OUTPUT, "FOLDER", "For TensorBoard events.")
+    plots: Path | None = option(OUTPUT, "FOLDER", "For plots, as PNG and SVG.")
+    tensorboard: Path | None = option(OUTPUT, "FOLDER", "For TensorBoard events.")
     output: TrainOutputs
 
     def check(self) -> None:
-        """Check the outputs before any work.
-
-        Raises:
-            SwitchGNNError: a file cannot be written, or a package is missing.
-        """
+        """Check the outputs before any work."""
         check_outputs(
             {
                 "--plots": self.plots,
@@ -224,11 +207,7 @@ class AskedTrain:
         self.output.page.check()
 
     def check_transports(self, chosen: list[TransportKind]) -> None:
-        """Check that the options and the device fit the transports.
-
-        Raises:
-            SwitchGNNError: they do not.
-        """
+        """Check that the options and the device fit the transports."""
         from switchgnn.training.device import check_device  # noqa: PLC0415
 
         if self.training.checkpoint is not None and len(chosen) > 1:

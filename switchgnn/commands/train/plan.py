@@ -170,9 +170,6 @@ def predict_transport(job: TrainJob, data: Dataset, progress: Callable[[str], No
 
     With the preset `auto` the plan may leave some destinations to the hosts. Over leaves and
     spines nothing is predicted, and the switches are chosen.
-
-    Raises:
-        SwitchGNNError: there is no plan for these options, or something is not available.
     """
     if job.leaf_spine is not None:
         return Prediction(

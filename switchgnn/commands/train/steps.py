@@ -59,9 +59,6 @@ def training_nursery() -> Nursery:
 
     Start it before PyTorch computes anything here: a fork of a process with threads of OpenMP
     waits for them forever. https://github.com/pytorch/pytorch/issues/17199
-
-    Raises:
-        SwitchGNNError: PyTorch or PyTorch Geometric is not installed.
     """
     os.environ.update(ENVIRONMENT)
     try:
@@ -84,20 +81,7 @@ def run_training(
     log_dir: Path | None = None,
     onlooker: Onlooker = NOBODY,
 ) -> TrainReport:
-    """Plan, build, install and train.
-
-    Args:
-        job: what to do.
-        data: the data set to train on.
-        step: called with (name of the step, done, total; total 0 when unknown).
-        on_epoch: called after each epoch.
-        nursery: forks the workers of this training and perhaps of others.
-        log_dir: as ``run_logs`` takes it.
-        onlooker: observes the training.
-
-    Raises:
-        SwitchGNNError: a step failed; the fabric and all files are removed.
-    """
+    """Plan, build, install and train."""
     cable_faults = faults_on_cables(job.task.faults, job.workers, job.leaf_spine)
     with workplace(step, nursery, log_dir, onlooker) as work:
         work.step("planning", 0, 0)

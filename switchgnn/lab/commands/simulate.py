@@ -144,29 +144,26 @@ class AskedSimulation:
     """The options of `switchgnn simulate`."""
 
     plan: Path | None = option(
-        None, DATA, "FOLDER", "With a plan, instead of --graph, --workers and --memory."
+        DATA, "FOLDER", "With a plan, instead of --graph, --workers and --memory."
     )
     check: bool | None = option(
-        None,
         DATA,
         None,
         "Check that plan first.",
         "--check/--no-check",
-        show_default="if others may have changed it",
+        shown="if others may have changed it",
     )
     graph: str | None = option(
-        None,
         DATA,
         "GRAPH",
         "As `switchgnn plan` takes it; with --plan that of a plan that leaves destinations to the "
         "hosts.",
     )
     workers: int | None = workers_option(None)
-    layers: int = option(4, DATA, "N", "Exchanges in an epoch.", min=1)
-    features: int = option(128, DATA, "N", "Numbers per feature.", min=1, max=WIDEST)
+    layers: int = option(DATA, "N", "Exchanges in an epoch.", default=4, min=1)
+    features: int = option(DATA, "N", "Numbers per feature.", default=128, min=1, max=WIDEST)
     seed: int = seed_option("For partition, blocks, order and background.")
     system: str | None = option(
-        None,
         PLAN,
         "NAME",
         f"{', '.join(SYSTEMS)}; with a plan one of {', '.join((*HOSTS_ALONE, AUTO))}, on its "
@@ -174,95 +171,84 @@ class AskedSimulation:
     )
     memory: MemoryOptions
     slot_features: int | None = option(
-        None,
         PLAN,
         "N",
         "A slot holds a whole feature of so many numbers, 4 bytes each, as the paper counts.",
         min=1,
-        show_default="a slot holds a fragment",
+        shown="a slot holds a fragment",
     )
     strategies: StrategyOptions
     bin_size: int | None = option(
-        None, PLAN, "N", "Vertices of a bin of g3.", min=1, show_default=f"{BIN_SIZE:,}"
+        PLAN, "N", "Vertices of a bin of g3.", min=1, shown=f"{BIN_SIZE:,}"
     )
-    topology: str = option(_STAR, NETWORK, "NAME", "star or leaf-spine.")
+    topology: str = option(NETWORK, "NAME", "star or leaf-spine.", default=_STAR)
     leaves: int | None = option(
-        None,
-        NETWORK,
-        "N",
-        "Switches with workers.",
-        min=1,
-        show_default=str(_DEFAULT_LEAF_SPINE.leaves),
+        NETWORK, "N", "Switches with workers.", min=1, shown=str(_DEFAULT_LEAF_SPINE.leaves)
     )
     spines: int | None = option(
-        None,
-        NETWORK,
-        "N",
-        "Switches between leaves.",
-        min=1,
-        show_default=str(_DEFAULT_LEAF_SPINE.spines),
+        NETWORK, "N", "Switches between leaves.", min=1, shown=str(_DEFAULT_LEAF_SPINE.spines)
     )
     completion: str | None = option(
-        None,
         NETWORK,
         "NAME",
         "Of a leaf-spine: which switches complete sums that cross it. spine: as the P4 program "
         "does; leaf: the destination's, a variant that it does not implement.",
-        show_default=_DEFAULT_LEAF_SPINE.completion,
+        shown=_DEFAULT_LEAF_SPINE.completion,
     )
     bandwidth: float | None = option(
-        None,
         NETWORK,
         "MBIT/S",
         "Of each link in each direction.",
-        show_default=f"of the switch's ports, or {_DEFAULT.bandwidth:g}",
+        shown=f"of the switch's ports, or {_DEFAULT.bandwidth:g}",
     )
-    delay: float = option(_DEFAULT.delay, NETWORK, "NUMBER", "Microseconds on each link.")
+    delay: float = option(NETWORK, "NUMBER", "Microseconds on each link.", default=_DEFAULT.delay)
     overhead: int = option(
-        _DEFAULT.overhead, NETWORK, "BYTES", "Of a frame on a link, beside those that are counted."
+        NETWORK,
+        "BYTES",
+        "Of a frame on a link, beside those that are counted.",
+        default=_DEFAULT.overhead,
     )
-    window: int = option(_DEFAULT.window, NETWORK, "N", "Features in flight per worker.", min=1)
+    window: int = option(
+        NETWORK, "N", "Features in flight per worker.", default=_DEFAULT.window, min=1
+    )
     mtu: str = option(
-        str(ETHERNET_MTU),
         NETWORK,
         "BYTES",
         "Where hosts alone send: of the largest IP packet, into which rows are packed; fragment: "
         "one fragment of a row in each frame, as with the switch.",
+        default=str(ETHERNET_MTU),
     )
     timeout: float | None = option(
-        None,
         NETWORK,
         "NUMBER",
         "The least microseconds until a missing packet is asked for.",
-        show_default="ten round trips of an empty network",
+        shown="ten round trips of an empty network",
     )
     recirculation_rate: float | None = option(
-        None,
         NETWORK,
         "RATE",
         "Passes per second of the switch's loop.",
-        show_default="the switch's, or no limit",
+        shown="the switch's, or no limit",
     )
     buffer: str | None = option(
-        None,
         CONGESTION,
         "SIZE",
-        "Of each queue of the switch, as 500kB: packets that do not fit are lost.",
-        show_default="no limit",
+        "Of each queue, as 500kB: packets that do not fit are lost.",
+        shown="no limit",
     )
     ecn_threshold: int = option(
-        _DEFAULT.ecn_threshold or 0,
         CONGESTION,
         "N",
         "Packets in a queue from which on they are marked.",
+        default=_DEFAULT.ecn_threshold or 0,
         min=0,
     )
     control: ControlOptions
     background_load: float = option(
-        _DEFAULT.background_load,
         CONGESTION,
         "SHARE",
         "Flows between the workers: their mean share of each link's rate.",
+        default=_DEFAULT.background_load,
     )
     as_json: bool = json_option()
 

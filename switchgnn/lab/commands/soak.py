@@ -36,31 +36,28 @@ class AskedSoak:
     """The options of `switchgnn soak`."""
 
     minutes: float | None = option(
-        None, None, "NUMBER", "Begin no run after so long.", min=0, show_default=f"{_MINUTES:g}"
+        None, "NUMBER", "Begin no run after so long.", min=0, shown=f"{_MINUTES:g}"
     )
     seed: int | None = option(
-        None, None, "N", "All runs follow from it.", min=0, show_default="another each time"
+        None, "N", "All runs follow from it.", min=0, shown="another each time"
     )
     site: SiteOptions
     simulated: bool = option(
-        False,
         VIRTUAL_TIME,
         None,
         "Hosts, switches and controller in this process, in virtual time. With --seed and neither "
         "--exchanges nor --minutes that scenario alone.",
         "--simulated",
+        default=False,
     )
-    exchanges: int | None = option(
-        None, VIRTUAL_TIME, "N", "With --simulated: end after so many.", min=1
-    )
+    exchanges: int | None = option(VIRTUAL_TIME, "N", "With --simulated: end after so many.", min=1)
     scenario: str | None = option(
-        None,
         VIRTUAL_TIME,
         "WHICH",
         "With --simulated: the only scenario: its file, JSON or TOML, or JSON.",
     )
     out: Path | None = option(
-        None, VIRTUAL_TIME, "FOLDER", "With --simulated: make what fails small, and draw it there."
+        VIRTUAL_TIME, "FOLDER", "With --simulated: make what fails small, and draw it there."
     )
     as_json: bool = json_option()
     logs: LogOptions
