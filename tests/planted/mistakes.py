@@ -448,8 +448,8 @@ MISTAKES = (
         BAD_INPUT,
         "folders that are to be written are not looked at before the work",
         "switchgnn/commands/shared/outputs.py",
-        "            _check_folder(name, folder)\n",
-        "            pass\n",
+        "        else:\n            _try_parent(name, folder)\n",
+        "",
         (
             "tests/commands/shared/test_outputs.py::TestEveryKind::"
             "test_a_folder_that_is_not_there_is_named_and_not_made[folders]",

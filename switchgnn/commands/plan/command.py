@@ -15,23 +15,7 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.files import reason_to_distrust
 from switchgnn.base.machine import how_to_install
 from switchgnn.base.options import DATA, NETWORK, OUTPUT, option, with_groups
-from switchgnn.commands.plan.display import (
-    COLUMNS,
-    by_blocks,
-    costs,
-    facts,
-    leaf_spine_directions,
-    leaf_spine_table,
-    left_out,
-    memory_table,
-    orders_table,
-    outlook_table,
-    sizes,
-    switches,
-    ways_table,
-    within_switch,
-)
-from switchgnn.commands.plan.display import as_json as report_as_json
+from switchgnn.commands.plan import display
 from switchgnn.commands.plan.job import LinkOptions, PlanOptions, PlanReport, make_plan, report_plan
 from switchgnn.commands.plan.plots import draw_plan_plots
 from switchgnn.commands.shared.console import Steps, plain_console
@@ -185,7 +169,7 @@ def plan(
         report = report_plan(made, steps.tell)
         drawn = draw_plan_plots(made, asked.plots, steps.tell) if asked.plots else []
     if asked.as_json:
-        typer.echo(json.dumps(report_as_json(report)))
+        typer.echo(json.dumps(display.as_json(report)))
     else:
         _show(report, asked.out, drawn)
 
@@ -238,38 +222,38 @@ def _write_job(asked: AskedPlan, workers: int) -> None:
 
 def _show(report: PlanReport, out: Path | None, drawn: list[Path]) -> None:
     console, tables = plain_console(highlight=False, soft_wrap=True), plain_console(highlight=False)
-    console.print(facts(report))
+    console.print(display.facts(report))
     order = report.made.plan.manifest.strategy.order
-    for names, each in by_blocks(report):
+    for names, each in display.by_blocks(report):
         console.print()
         if len(report.directions) > 1:
             console.print(f"{names}:")
-        console.print(sizes(each))
-        tables.print(ways_table(each))
+        console.print(display.sizes(each))
+        tables.print(display.ways_table(each))
         console.print()
-        tables.print(orders_table(each, order))
-        if missing := left_out(each, order):
+        tables.print(display.orders_table(each, order))
+        if missing := display.left_out(each, order):
             console.print(missing)
-    for names, direction in leaf_spine_directions(report):
+    for names, direction in display.leaf_spine_directions(report):
         console.print()
         if len(report.leaf_spine or {}) > 1:
             console.print(f"{names}:")
-        tables.print(leaf_spine_table(direction))
-        console.print(switches(direction))
+        tables.print(display.leaf_spine_table(direction))
+        console.print(display.switches(direction))
     console.print()
-    tables.print(outlook_table(report.outlook, len(report.directions)))
-    for line in wrap(report.outlook.why, COLUMNS):
+    tables.print(display.outlook_table(report.outlook, len(report.directions)))
+    for line in wrap(report.outlook.why, display.COLUMNS):
         console.print(line)
     console.print()
-    if (limits := within_switch(report)) is not None:
+    if (limits := display.within_switch(report)) is not None:
         console.print(limits)
         console.print()
     memory = report.made.memory
-    tables.print(memory_table(memory))
+    tables.print(display.memory_table(memory))
     for sentence in memory.refusals:
         console.print(f"It does not fit: {sentence}")
     console.print()
-    console.print(costs(report))
+    console.print(display.costs(report))
     if out is not None:
         console.print(f"Plan: {out}")
     if drawn:

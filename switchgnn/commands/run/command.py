@@ -3,21 +3,13 @@
 """`switchgnn run`: everything from a graph to verified sums."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import typer
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-)
+from rich.progress import Progress, TaskID
 from rich.table import Table
 from rich.text import Text
 
@@ -31,6 +23,7 @@ from switchgnn.commands.shared.console import (
     counted,
     end_like_interrupted,
     plain_console,
+    progress_bars,
     ran_as,
     strategies_line,
     too_many_releases,
@@ -61,76 +54,70 @@ from switchgnn.topologies import Fabric
 
 
 def print_report(console: Console, report: RunReport) -> None:
-    """Print what came of a run, for people."""
-    console.print(
+    """Print the report of a run, for people."""
+
+    def say(line: str | Text) -> None:
+        console.print(line, soft_wrap=True, highlight=False)
+
+    say(
         f"{report.graph}: {report.vertices:,} vertices, {report.edges:,} directed edges, "
         f"{report.boundary_vertices:,} boundary vertices; {report.workers} workers, "
         f"{report.blocks} block{'s' if report.blocks != 1 else ''} of at most "
         f"{report.slots:,} slots, frames of up to {report.lanes} numbers; "
-        f"{report.rounds} rounds of {report.features} features",
-        soft_wrap=True,
+        f"{report.rounds} rounds of {report.features} features"
     )
-    console.print(f"Ran on: {report.reason}{ran_as(report, report.hosts)}.", soft_wrap=True)
-    console.print(f"Plan: {strategies_line(report)}.", soft_wrap=True, highlight=False)
-    if report.strategy != PAPER:
-        for why in report.why:
-            console.print(f"  {why}", soft_wrap=True, highlight=False)
+    say(f"Ran on: {report.reason}{ran_as(report, report.hosts)}.")
+    say(f"Plan: {strategies_line(report)}.")
+    for why in report.why if report.strategy != PAPER else ():
+        say(f"  {why}")
     console.print(_worker_table(report))
-    console.print(_beside_hosts(report), soft_wrap=True, highlight=False)
+    say(_beside_hosts(report))
     if report.leaf_spine is not None:
         console.print(leaf_spine_table(report.leaf_spine))
-    console.print(
+    say(
         f"Switch{'' if report.leaf_spine is None else 'es'}: {report.passes:,} passes "
         f"for {report.contributions:,} contributions "
         f"({report.passes / max(1, report.contributions):.2f} passes each), "
         f"{report.table_entries:,} table entries; "
         f"plan {report.plan_seconds:.2f} s, install {report.install_seconds:.2f} s, "
-        f"exchange {report.seconds:.2f} s",
-        soft_wrap=True,
+        f"exchange {report.seconds:.2f} s"
     )
     if report.marked or report.background_bytes:
-        console.print(_queues(report), soft_wrap=True)
+        say(_queues(report))
     if report.faults_injected:
-        console.print(counted("Faults injected", report.faults_injected), soft_wrap=True)
-        console.print(counted("Repairs", report.repairs), soft_wrap=True)
+        say(counted("Faults injected", report.faults_injected))
+        say(counted("Repairs", report.repairs))
     if suspicion := too_many_releases([worker.releases for worker in report.per_worker]):
-        console.print(suspicion, soft_wrap=True)
+        say(suspicion)
     if report.pcap:
-        console.print(captured_line(list(map(Path, report.pcap))), soft_wrap=True, highlight=False)
+        say(captured_line(list(map(Path, report.pcap))))
     within = "within" if report.max_error <= report.error_bound else "NOT WITHIN"
     error = f"float off by {report.max_error:.3g}, {within} the bound {report.error_bound:.3g}."
-    verdict = Text.assemble(("Every sum equals the reference", "bold green"), ": fixed point to ")
-    verdict.append(f"the bit, {error}")
-    if not report.exact:
-        words = f"{report.wrong_sums:,} sums differ from the reference"
-        verdict = Text.assemble((words, "bold red"), f"; {error}")
-    console.print(verdict, soft_wrap=True)
+    if report.exact:
+        right = ("Every sum equals the reference", "bold green")
+        say(Text.assemble(right, f": fixed point to the bit, {error}"))
+    else:
+        wrong = (f"{report.wrong_sums:,} sums differ from the reference", "bold red")
+        say(Text.assemble(wrong, f"; {error}"))
 
 
 def _worker_table(report: RunReport) -> Table:
     table = Table(title=f"Bytes on the wire, counted by {report.wires}")
     for name in ("worker", "sent", "sums", "bytes up", "bytes down", "s"):
         table.add_column(name, justify="right")
-    for worker in report.per_worker:
-        table.add_row(
-            str(worker.worker),
-            *_numbers(
-                worker.features_sent, worker.sums_received, worker.bytes_up, worker.bytes_down
-            ),
-            f"{worker.seconds:.2f}",
-        )
+    for each in report.per_worker:
+        counts = _numbers(each.features_sent, each.sums_received, each.bytes_up, each.bytes_down)
+        table.add_row(str(each.worker), *counts, f"{each.seconds:.2f}")
     table.add_section()
     sent = sum(worker.features_sent for worker in report.per_worker)
     sums = sum(worker.sums_received for worker in report.per_worker)
-    table.add_row(
-        "all", *_numbers(sent, sums, report.bytes_up, report.bytes_down), f"{report.seconds:.2f}"
-    )
+    counts = _numbers(sent, sums, report.bytes_up, report.bytes_down)
+    table.add_row("all", *counts, f"{report.seconds:.2f}")
     table.add_section()
-    for name, up, down in (
-        (HOST.name, report.host_bytes_up, report.host_bytes_down),
-        (HOST_PARTIAL.name, report.host_partial_bytes_up, report.host_partial_bytes_down),
-    ):
-        table.add_row(name, "", "", *_numbers(up, down), "")
+    host = _numbers(report.host_bytes_up, report.host_bytes_down)
+    table.add_row(HOST.name, "", "", *host, "")
+    partial = _numbers(report.host_partial_bytes_up, report.host_partial_bytes_down)
+    table.add_row(HOST_PARTIAL.name, "", "", *partial, "")
     return table
 
 
@@ -139,7 +126,7 @@ def _numbers(*numbers: int) -> tuple[str, ...]:
 
 
 def _beside_hosts(report: RunReport) -> str:
-    """Compare with hosts alone, which send nothing here: their bytes follow from the graph."""
+    """Compare with the bytes of hosts alone, which follow from the graph."""
     ours = max(1, report.bytes_up + report.bytes_down)
     host = report.host_bytes_up + report.host_bytes_down
     partial = report.host_partial_bytes_up + report.host_partial_bytes_down
@@ -297,7 +284,7 @@ def run(asked: AskedRun, config: ConfigOption = None) -> None:
     with (
         fork_nursery() as nursery,
         output.page.looked_at(f"run {asked.graph} over {asked.workers} workers") as onlooker,
-        _progress(console) as progress,
+        progress_bars(console) as progress,
         told_aloud(verbose=output.logs.verbose),
     ):
         steps = _Steps(progress)
@@ -354,18 +341,6 @@ class _Steps:
         for name, bar in list(self._bars.items())[-1:]:
             total = self._progress.tasks[bar].total or 1
             self._progress.update(bar, description=name, completed=total, total=total)
-
-
-@contextmanager
-def _progress(console: Console) -> Iterator[Progress]:
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=console, transient=False) as progress:
-        yield progress
 
 
 def _wait_for_interrupt(console: Console, fabric: Fabric) -> None:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import typer
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from switchgnn.base.interruptible import Interrupt
 from switchgnn.commands.shared.workers import WorkerError
@@ -26,6 +27,17 @@ def plain_console(
 ) -> Console:
     """Make a console without markup; colours are `rich.text.Text`."""
     return Console(stderr=stderr, highlight=highlight, soft_wrap=soft_wrap, markup=False)
+
+
+def progress_bars(console: Console) -> Progress:
+    """Return the progress bars of a command."""
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+    )
 
 
 class _Planned(Protocol):

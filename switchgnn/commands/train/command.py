@@ -23,14 +23,7 @@ from switchgnn.commands.shared.leaf_spine import leaf_spine_table
 from switchgnn.commands.shared.onlooker import Onlooker
 from switchgnn.commands.shared.options import find_metrics
 from switchgnn.commands.shared.outputs import Recordings, recordings_in, told_aloud
-from switchgnn.commands.train.display import (
-    Epochs,
-    closing_line,
-    kept_line,
-    links_table,
-    transports_table,
-    verdict_lines,
-)
+from switchgnn.commands.train import display
 from switchgnn.commands.train.follow import Reached, TrainEvents
 from switchgnn.commands.train.options import COMMON, AskedTrain
 from switchgnn.commands.train.plots import draw_plots
@@ -177,7 +170,7 @@ def _train_over(
     with (
         reached.over(name),
         told_aloud(verbose=output.logs.verbose),
-        Epochs(
+        display.Epochs(
             plain_console(stderr=True), name, asked.training.epochs, as_json=output.as_json
         ) as shown,
         ExitStack() as stack,
@@ -207,7 +200,7 @@ def _train_over(
 
 
 def _decided(
-    asked: AskedTrain, job: "TrainJob", data: "Dataset", shown: Epochs
+    asked: AskedTrain, job: "TrainJob", data: "Dataset", shown: display.Epochs
 ) -> tuple["TrainJob", dict[str, float]]:
     """Return the job over the transport that `auto` chooses, and the predicted seconds.
 
@@ -241,8 +234,8 @@ def _show(reports: list[TrainReport], drawn: list[Path], recordings: list[Record
     for report in reports:
         if words := strategies_line(report):
             say(f"Plan of {report.transport}: {words}.")
-    console.print(transports_table(reports))
-    links = links_table(reports)
+    console.print(display.transports_table(reports))
+    links = display.links_table(reports)
     if links is not None:
         console.print(links)
     for report in reports:
@@ -254,6 +247,10 @@ def _show(reports: list[TrainReport], drawn: list[Path], recordings: list[Record
     for kept in recordings:
         if kept.files:
             say(captured_line(kept.files))
-    for line in (kept_line(reports), closing_line(reports), *verdict_lines(reports)):
+    for line in (
+        display.kept_line(reports),
+        display.closing_line(reports),
+        *display.verdict_lines(reports),
+    ):
         if line is not None:
             say(line)

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plots of trainings: the loss over time, bytes per worker, and the parts of an epoch's time."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from switchgnn.commands.shared.plots import plots_in, save_plot
+from switchgnn.commands.shared.plots import Draw, plots_in, save_plot
 from switchgnn.commands.train.report import TrainReport
 from switchgnn.host.registry import transport_kind
 
@@ -26,18 +26,25 @@ def draw_plots(reports: Sequence[TrainReport], folder: Path) -> list[Path]:
         "bytes-per-worker": _bytes_per_worker,
         "time-split": _time_split,
     }
-    first, paths = reports[0], []
-    for name, draw in plots.items():
+    with plots_in(folder):
+        return [
+            path
+            for name, draw in plots.items()
+            for path in save_plot(_titled(draw, reports), folder / name)
+        ]
 
-        def fill(figure: "Figure", draw=draw) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
-            axes = figure.subplots()
-            title = f"{first.model} on {first.dataset}, {first.workers} workers"
-            axes.set_title(title, fontsize=10)
-            draw(axes, reports)
 
-        with plots_in(folder):
-            paths += save_plot(fill, folder / name)
-    return paths
+def _titled(
+    draw: "Callable[[Axes, Sequence[TrainReport]], None]", reports: Sequence[TrainReport]
+) -> Draw:
+    first = reports[0]
+
+    def fill(figure: "Figure") -> None:
+        axes = figure.subplots()
+        axes.set_title(f"{first.model} on {first.dataset}, {first.workers} workers", fontsize=10)
+        draw(axes, reports)
+
+    return fill
 
 
 def _label(report: TrainReport) -> str:
