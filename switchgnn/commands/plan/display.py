@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What `switchgnn plan` shows: tables for people, one object for programs."""
+"""Output of `switchgnn plan`: tables for people, one object for programs."""
 
 import re
 from collections.abc import Iterable
@@ -117,7 +117,7 @@ def by_blocks(report: PlanReport) -> list[tuple[str, DirectionReport]]:
 
 
 def facts(report: PlanReport) -> str:
-    """Return a few lines about the plan as a whole."""
+    """Describe the plan as a whole."""
     manifest = report.made.plan.manifest
     graph = manifest.graph
     memory = _size(manifest.slots * SLOT_BYTES)
@@ -135,7 +135,7 @@ def facts(report: PlanReport) -> str:
 
 
 def within_switch(report: PlanReport) -> str | None:
-    """Return a line about the switch that was planned for, if one was named."""
+    """Describe the switch that was planned for, if one was named."""
     made = report.made
     switch = made.options.switch
     if switch is None:
@@ -155,7 +155,7 @@ def within_switch(report: PlanReport) -> str | None:
 
 
 def costs(report: PlanReport) -> str:
-    """One line about what planning took."""
+    """Return the costs of planning."""
     made = report.made
     extra = made.peak_memory_bytes - made.memory_before_bytes
     return (
@@ -166,7 +166,7 @@ def costs(report: PlanReport) -> str:
 
 
 def sizes(report: DirectionReport) -> str:
-    """Return a few lines about a direction's blocks and tables."""
+    """Describe the blocks and tables of a direction."""
     return "\n".join(
         (
             f"{report.boundary_vertices:,} boundary vertices, {report.boundary_edges:,} boundary "
@@ -180,7 +180,7 @@ def sizes(report: DirectionReport) -> str:
 
 
 def ways_table(report: DirectionReport) -> Table:
-    """Return the plan beside other ways to exchange the same features."""
+    """Compare the plan with other ways to exchange the same features."""
     heaviest = max(max(way.up.bytes_max, way.down.bytes_max) for way in report.ways.values())
     unit, size = _unit(heaviest)
     title = f"packets of a fragment; {unit} of whole features: mean and max of the workers"
@@ -200,7 +200,7 @@ def ways_table(report: DirectionReport) -> Table:
 
 
 def outlook_table(outlook: Outlook, directions: int) -> Table:
-    """Return predicted time and bytes of the plan beside those of hosts alone."""
+    """Compare the predicted time and bytes with those of hosts alone."""
     network = outlook.network
     unit, size = _unit(max(load.busiest for load in outlook.loads.values()))
     what = "one exchange" if directions == 1 else "both directions"
@@ -220,7 +220,7 @@ def outlook_table(outlook: Outlook, directions: int) -> Table:
 
 
 def orders_table(report: DirectionReport, own: str) -> Table:
-    """Queue and slots over time, for the plan's order and others of the same packets."""
+    """Compare queues and slots of the plan's order and of others."""
     title = "steps of a fragment; longest queue; most and mean slots in use"
     table = _new_table(title, "order", "steps", "queue", "slots", "of all", "mean", "of all")
     for name, order in report.orders.items():
@@ -252,7 +252,7 @@ def leaf_spine_directions(report: PlanReport) -> list[tuple[str, LeafSpineDirect
 
 
 def leaf_spine_table(direction: LeafSpineDirection) -> Table:
-    """Return the plan beside other ways, on the links between leaves and spines."""
+    """Compare the plan with other ways, on the links between leaves and spines."""
     heaviest = max(max(load.bytes_up, load.bytes_down) for load in direction.ways.values())
     unit, size = _unit(heaviest)
     title = "between leaves and spines; packets of a fragment"
@@ -269,7 +269,7 @@ def leaf_spine_table(direction: LeafSpineDirection) -> Table:
 
 
 def switches(direction: LeafSpineDirection) -> str:
-    """Return a few lines about the links and slots of single switches."""
+    """Describe the links and slots of single switches."""
     return "\n".join(
         (
             f"At most {direction.packets_max:,} packets of a fragment one way on a link; barriers "
@@ -325,7 +325,7 @@ def _listed(numbers: tuple[int, ...]) -> str:
 
 
 def left_out(report: DirectionReport, own: str) -> str:
-    """One line about what is missing in the table, or nothing."""
+    """Return a line about what the table lacks, or an empty one."""
     names = [_ROWS.get(name, name) for name in report.left_out if name != f"order {own}"]
     return f"Left out, as the graph is too large for it: {', '.join(names)}." if names else ""
 

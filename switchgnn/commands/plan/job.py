@@ -15,10 +15,7 @@ from switchgnn.base.machine import PeakMemory
 from switchgnn.base.options import NETWORK, option
 from switchgnn.commands.shared.options import mtu_option
 from switchgnn.host.direct.framing import Framing
-from switchgnn.host.wire.header import (
-    BARRIER_FRAME_BYTES,
-    feature_frame_bytes,
-)
+from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, feature_frame_bytes
 from switchgnn.p4src import load_program
 from switchgnn.planner.auto import build_auto
 from switchgnn.planner.blocks.mlgp import MIN_SLOTS

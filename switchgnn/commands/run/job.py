@@ -45,7 +45,7 @@ from switchgnn.planner.presets import Situation
 from switchgnn.topologies import Fabric, TlsFolder, choose
 from switchgnn.topologies.processes.nursery import Nursery
 
-# The last step; after it a run only cleans up.
+# The last step before the clean-up.
 COMPARING = "comparing with the reference"
 _FEATURE_BYTES = 4  # float32
 

@@ -3,7 +3,7 @@
 """The report of a run, for users and programs."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -256,7 +256,9 @@ def make_report(
         options.leaf_spine, options.workers, measured.counts.before, measured.counts.after
     )
     per_worker = _report_workers(measured, releases, alone[HOST.name], alone[HOST_PARTIAL.name])
-    counters = measured.counters()
+    counters, parts, between = measured.counters(), prepared.parts, None
+    if parts is not None:
+        between = report_leaf_spine(parts, prepared.manifest, [exchanges], alone, measured.counts)
     return RunReport(
         target=choice.target.value,
         **ran_ahead(ahead),
@@ -297,7 +299,7 @@ def make_report(
         faults_injected=_injected(measured),
         repairs=_repairs(measured.outcomes),
         per_worker=per_worker,
-        leaf_spine=_leaf_spine_report(prepared, measured, exchanges, alone),
+        leaf_spine=between,
     )
 
 
@@ -322,25 +324,6 @@ def _report_workers(
         for worker, (outcome, wire, released) in enumerate(
             zip(measured.outcomes, measured.wire, releases, strict=True)
         )
-    )
-
-
-def _leaf_spine_report(
-    prepared: Prepared,
-    measured: Measured,
-    exchanges: Exchanges,
-    alone: Mapping[str, HostTraffic],
-) -> LeafSpineReport | None:
-    if prepared.parts is None:
-        return None
-    return report_leaf_spine(
-        prepared.parts,
-        prepared.manifest,
-        [exchanges],
-        alone=alone,
-        partial_sums=measured.counts.partial_sums,
-        cables=measured.counts.cables,
-        faults_injected=measured.counts.cable_faults,
     )
 
 

@@ -4,6 +4,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
+from typing import Protocol
 
 from rich.table import Table
 
@@ -54,15 +55,21 @@ class LeafSpineReport:
     faults_injected: dict[str, int]
 
 
+class _Counts(Protocol):
+    @property
+    def partial_sums(self) -> int: ...
+    @property
+    def cables(self) -> WireBytes | None: ...
+    @property
+    def cable_faults(self) -> dict[str, int]: ...
+
+
 def report_leaf_spine(
     parts: LeafSpineParts,
     manifest: Manifest,
     exchanges: Iterable[Exchanges],
-    *,
     alone: Mapping[str, HostTraffic],
-    partial_sums: int,
-    cables: WireBytes | None,
-    faults_injected: dict[str, int],
+    counts: _Counts,
 ) -> LeafSpineReport:
     """Compare the counts of all exchanges with the plan."""
     planned = sum((_planned(parts, manifest, each) for each in exchanges), start=_Planned())
@@ -71,10 +78,10 @@ def report_leaf_spine(
     return LeafSpineReport(
         leaves=parts.leaf_spine.leaves,
         spines=parts.leaf_spine.spines,
-        partial_sums=partial_sums,
+        partial_sums=counts.partial_sums,
         planned_partial_sums=planned.partial_sums,
-        bytes_up=cables.up if cables else None,
-        bytes_down=cables.down if cables else None,
+        bytes_up=counts.cables.up if counts.cables else None,
+        bytes_down=counts.cables.down if counts.cables else None,
         planned_bytes_up=planned.partial_sum_bytes + planned.barrier_bytes,
         planned_bytes_down=planned.sum_bytes + planned.barrier_bytes,
         single_bytes_up=planned.single_up,
@@ -84,7 +91,7 @@ def report_leaf_spine(
         host_bytes_down=crossing[HOST.name],
         host_partial_bytes_up=crossing[HOST_PARTIAL.name],
         host_partial_bytes_down=crossing[HOST_PARTIAL.name],
-        faults_injected=faults_injected,
+        faults_injected=counts.cable_faults,
     )
 
 

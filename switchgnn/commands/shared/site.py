@@ -308,10 +308,7 @@ def counted(
         before = on.counters()
         wires, cables = fabric.wire_bytes(), fabric.cable_bytes()
         received = background.received_bytes()
-        with (
-            onlooker.over(running),
-            naming_who_releases(on.clients, job.leaf_spine, job.workers),
-        ):
+        with onlooker.over(running), naming_who_releases(on.clients, job.leaf_spine, job.workers):
             result = exchange()
         received = background.received_bytes() - received
         wires_after, cables_after = fabric.wire_bytes(), fabric.cable_bytes()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What `switchgnn train` shows: a line per epoch, and tables at the end."""
+"""Output of `switchgnn train`: a line per epoch, and tables at the end."""
 
 import json
 from collections.abc import Sequence

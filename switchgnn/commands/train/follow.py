@@ -26,12 +26,7 @@ class Reached:
     """Shows the progress of trainings if one is interrupted."""
 
     def __init__(
-        self,
-        reports: Sequence[TrainReport],
-        epochs: int,
-        checkpoint: Path | None,
-        *,
-        as_json: bool,
+        self, reports: Sequence[TrainReport], epochs: int, checkpoint: Path | None, *, as_json: bool
     ) -> None:
         self._reports = reports
         self._epochs = epochs

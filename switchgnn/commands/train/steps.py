@@ -169,11 +169,7 @@ def _children(fabric: Fabric) -> list[Child]:
     workers = fabric.site.workers
     children: list[Child] = []
     for worker in range(workers):
-        variables = {
-            "RANK": str(worker),
-            "WORLD_SIZE": str(workers),
-            "LOCAL_RANK": str(worker),
-        }
+        variables = {"RANK": str(worker), "WORLD_SIZE": str(workers), "LOCAL_RANK": str(worker)}
         # By default, gloo takes the address of the machine's name.
         variables["GLOO_SOCKET_IFNAME"] = (
             fabric.worker_link(worker).removeprefix("eth:") if fabric.workers_have_hosts else "lo"
@@ -217,15 +213,8 @@ def _leaf_spine_report(
     ]
     boundary = boundary_edges(data.graph, prepared.assignment)
     framing = Framing.parse(job.task.mtu)
-    return report_leaf_spine(
-        prepared.parts,
-        prepared.manifest,
-        exchanges,
-        alone=host_traffic(boundary, job.workers, exchanges, framing),
-        partial_sums=counts.partial_sums,
-        cables=counts.cables,
-        faults_injected=counts.cable_faults,
-    )
+    alone = host_traffic(boundary, job.workers, exchanges, framing)
+    return report_leaf_spine(prepared.parts, prepared.manifest, exchanges, alone, counts)
 
 
 def _what(job: TrainJob, data: Dataset, reason: str, ahead: Ahead | None = None) -> dict[str, Any]:
