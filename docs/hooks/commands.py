@@ -9,6 +9,7 @@ from typing import Any
 
 import typer
 
+from switchgnn.base.options import show_all_options
 from switchgnn.commands.application import COMMANDS, app
 
 FOLDER = "commands"
@@ -36,6 +37,7 @@ def command_page(name: str) -> str:
     """Return the page of a command and of all that is below it, in Markdown."""
     (late,) = (each for each in COMMANDS if each.name == name)
     command = typer.main.get_command(late.load())
+    show_all_options(command)
     above = typer.main.get_command(app).make_context(PROGRAM, [], resilient_parsing=True)
     return "\n".join(_described(command, f"{PROGRAM} {name}", above, "#")) + "\n"
 

@@ -1,26 +1,60 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Options that several commands share, as dataclasses: their fields become options of a command."""
+"""Options of commands as fields of dataclasses, so that each is declared once."""
 
+import copy
 import dataclasses
 import functools
 import inspect
 import re
 import typing
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Annotated, Any
+
+import typer
 
 from switchgnn.base.errors import SwitchGNNError
+
+_OPTION = "option"
+_HELP_ALL = "help_all"
+
+
+def option(
+    panel: str | None,
+    metavar: str | None,
+    text: str,
+    *flags: str,
+    default: Any = None,  # noqa: ANN401
+    shown: bool | str | None = None,
+    **more: Any,  # noqa: ANN401
+) -> Any:  # noqa: ANN401
+    """Declare an option as a field of a dataclass; use it with `with_groups`.
+
+    Args:
+        panel: the title of its panel in the help.
+        metavar: the placeholder of its value.
+        text: its help text.
+        flags: its names where they do not follow from the field's.
+        default: the default value.
+        shown: the default value in the help, or whether it is shown.
+        more: further arguments of `typer.Option`.
+    """
+    if shown is None:
+        shown = default is not None
+    info = typer.Option(
+        *flags, metavar=metavar, rich_help_panel=panel, help=text, show_default=shown, **more
+    )
+    return dataclasses.field(default=default, metadata={_OPTION: info})
 
 
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     """Let a command of Typer take groups of options.
 
-    A group is a dataclass whose fields are annotated with `typer.Option`. Where the command has a
-    parameter of that class, its users see the fields; the command gets the object.
+    A group is a dataclass whose fields are annotated with `typer.Option`, declared with `option`,
+    or groups themselves. Users see the fields; the command gets the object.
 
     Args:
-        command: a function with annotations, which are no strings.
+        command: a function whose annotations are not strings.
 
     Returns:
         The function for `typer.Typer.command`.
@@ -28,8 +62,34 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     Raises:
         TypeError: two options have the same name.
     """
+    return _grouped(command, None)
+
+
+def with_short_help(*common: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return `with_groups` for a command with many options.
+
+    `--help` shows the common options, `--help-all` the others as well.
+
+    Args:
+        common: names of parameters.
+    """
+    return lambda command: _grouped(command, common)
+
+
+def show_all_options(command: Any) -> None:  # noqa: ANN401
+    """Show the options in the help of a command that only `--help-all` has.
+
+    Args:
+        command: a command of Click.
+    """
+    for parameter in command.params:
+        if parameter.name in getattr(command.callback, "rare", ()):
+            parameter.hidden = False
+
+
+def _grouped(command: Callable[..., None], common: Collection[str] | None) -> Callable[..., None]:
     hints = typing.get_type_hints(command, include_extras=True)
-    groups = {name: hint for name, hint in hints.items() if _is_group(hint)}
+    groups = {name: hint for name, hint in hints.items() if dataclasses.is_dataclass(hint)}
     shown: dict[str, inspect.Parameter] = {}
     for name, parameter in inspect.signature(command).parameters.items():
         own = parameter.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY)
@@ -37,39 +97,88 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
             if each.name in shown:
                 raise TypeError(f"{command.__name__} has two options named {each.name}")
             shown[each.name] = each
+    rare: set[str] = set()
+    if common is not None:
+        rare = {
+            name for name, each in shown.items() if name not in common and _info(each) is not None
+        }
+        shown = {name: _hidden(each) if name in rare else each for name, each in shown.items()}
+        shown[_HELP_ALL] = inspect.Parameter(
+            _HELP_ALL, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=_HelpAll
+        )
 
     def run(**values: Any) -> None:  # noqa: ANN401
+        values.pop(_HELP_ALL, None)
         for name, group in groups.items():
-            fields = [field.name for field in dataclasses.fields(group)]
-            values[name] = group(**{field: values.pop(field) for field in fields})
+            values[name] = _made(group, values)
         command(**values)
 
-    # Without `__wrapped__`: who looks through that would see the groups.
+    # `__wrapped__` would lead to the signature with groups.
     for attribute in functools.WRAPPER_ASSIGNMENTS:
         if hasattr(command, attribute):
             setattr(run, attribute, getattr(command, attribute))
     run.__annotations__ = {name: each.annotation for name, each in shown.items()}
     run.__signature__ = inspect.Signature(list(shown.values()))  # type: ignore[attr-defined]
+    run.rare = rare  # type: ignore[attr-defined]
     return run
 
 
-def _is_group(hint: object) -> bool:
-    return isinstance(hint, type) and dataclasses.is_dataclass(hint)
-
-
-def _fields(group: Any) -> list[inspect.Parameter]:  # noqa: ANN401
+def _fields(group: Any) -> Iterator[inspect.Parameter]:  # noqa: ANN401
     hints = typing.get_type_hints(group, include_extras=True)
-    return [
-        inspect.Parameter(
+    for field in dataclasses.fields(group):
+        hint = hints[field.name]
+        if dataclasses.is_dataclass(hint):
+            yield from _fields(hint)
+            continue
+        info = field.metadata.get(_OPTION)
+        yield inspect.Parameter(
             field.name,
             inspect.Parameter.KEYWORD_ONLY,
             default=inspect.Parameter.empty
             if field.default is dataclasses.MISSING
             else field.default,
-            annotation=hints[field.name],
+            annotation=hint if info is None else Annotated[hint, info],
         )
-        for field in dataclasses.fields(group)
-    ]
+
+
+def _made(group: Any, values: dict[str, Any]) -> Any:  # noqa: ANN401
+    """Make the object of a group from the values of its options."""
+    hints: Mapping[str, Any] = typing.get_type_hints(group)
+    return group(
+        **{
+            field.name: _made(hints[field.name], values)
+            if dataclasses.is_dataclass(hints[field.name])
+            else values.pop(field.name)
+            for field in dataclasses.fields(group)
+        }
+    )
+
+
+def _info(parameter: inspect.Parameter) -> Any:  # noqa: ANN401
+    found = typing.get_args(parameter.annotation)[1:]
+    return next((each for each in found if isinstance(each, typer.models.OptionInfo)), None)
+
+
+def _hidden(parameter: inspect.Parameter) -> inspect.Parameter:
+    info = copy.copy(_info(parameter))
+    info.hidden = True
+    hint = typing.get_args(parameter.annotation)[0]
+    return parameter.replace(annotation=Annotated[hint, info])
+
+
+def _print_all(context: typer.Context, asked: bool) -> None:
+    if asked and not context.resilient_parsing:
+        show_all_options(context.command)
+        typer.echo(context.get_help())
+        raise typer.Exit
+
+
+_HelpAll = Annotated[
+    bool,
+    typer.Option(
+        "--help-all", is_eager=True, callback=_print_all, help="Show all options and exit."
+    ),
+]
 
 
 DATA = "Data"
@@ -96,25 +205,21 @@ _UNITS = {
     "Mi": 2**20,
     "Gi": 2**30,
 }
-# An exact float, and more than any machine has.
+# Exact as a float, and beyond the memory of any machine.
 _MOST = 1 << 60
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kKMG]i?|)B?")
 
 
-def parse_bytes(option: str, text: str) -> int:
-    """Return a size in bytes.
-
-    Args:
-        option: what it was given with.
-        text: the size.
+def parse_bytes(name: str, text: str) -> int:
+    """Return a size such as 10MB or 8MiB in bytes.
 
     Raises:
-        SwitchGNNError: it is none, or more than anything has.
+        SwitchGNNError: the text is not a size, or the size is too large.
     """
     found = _SIZE.fullmatch(text.strip())
     if found is None:
-        raise SwitchGNNError(f"cannot read {option} {text}: write it as 10MB or 8MiB")
+        raise SwitchGNNError(f"cannot read {name} {text}: write it as 10MB or 8MiB")
     size = float(found[1]) * _UNITS[found[2]]
     if size > _MOST:
-        raise SwitchGNNError(f"{option} is too much: give at most {_MOST >> 50:,} PiB")
+        raise SwitchGNNError(f"{name} is too much: give at most {_MOST >> 50:,} PiB")
     return int(size)

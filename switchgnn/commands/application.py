@@ -12,28 +12,35 @@ from typer.core import TyperCommand
 
 from switchgnn import __version__
 
+# The modules of commands that are not `switchgnn.commands.NAME`; each has a `typer.Typer` `app`.
+_MODULES = {
+    "train": "switchgnn.commands.train.command",
+    "run": "switchgnn.commands.run.command",
+    "plan": "switchgnn.commands.plan.command",
+    "soak": "switchgnn.lab.commands.soak",
+    "simulate": "switchgnn.lab.commands.simulate",
+    "figures": "switchgnn.lab.commands.figures",
+    "controller": "switchgnn.controller.cli",
+}
+
 
 @dataclass(frozen=True)
 class Late:
-    """A subcommand that is known by its line in the list of commands.
+    """A subcommand that is imported when it is chosen.
 
     Attributes:
-        name: how it is called.
-        panel: the panel of the list that it stands in.
+        panel: its panel in the list of commands.
         help: its line there, which is also the first of its own help.
-        elsewhere: its module, where that is not in the folder of its name. The module has a
-            ``typer.Typer`` named ``app``.
     """
 
     name: str
     panel: str
     help: str
-    elsewhere: str | None = None
 
     @property
     def module(self) -> str:
-        """Where the command is."""
-        return self.elsewhere or f"switchgnn.commands.{self.name}"
+        """The module of the command."""
+        return _MODULES.get(self.name, f"switchgnn.commands.{self.name}")
 
     def load(self) -> typer.Typer:
         """Import the command."""
@@ -43,17 +50,17 @@ class Late:
         return found
 
     def add_to(self, app: typer.Typer) -> None:
-        """Let an application list the command, and run it when it is chosen."""
+        """Add the command to an application."""
         made = app.command(self.name, cls=_Standing, help=self.help, rich_help_panel=self.panel)
         load: Callable[[], typer.Typer] = self.load
         made(load)
 
 
 class _Standing(TyperCommand):
-    """Stands in the list of commands; its callback returns the application that it stands for."""
+    """A placeholder in the list of commands; its callback returns the application."""
 
     def make_context(self, info_name: str | None, args: list[str], *rest: Any, **extra: Any) -> Any:  # noqa: ANN401
-        """Begin the command itself in place of this one."""
+        """Begin the command itself instead of this one."""
         if self.callback is None:
             raise TypeError(f"{self.name} stands for nothing")
         command = typer.main.get_command(self.callback())
@@ -62,56 +69,20 @@ class _Standing(TyperCommand):
 
 _RUN, _PLAN, _SWITCHES, _HERE = "Run", "Plan and simulate", "Switches", "This machine"
 
-# The list of commands. Each is a module with a `typer.Typer` named `app`.
 COMMANDS = (
-    Late(
-        "train",
-        _RUN,
-        "Train a GNN, its neighbour sums made in the switch or by hosts.",
-        "switchgnn.commands.train.command",
-    ),
-    Late(
-        "run",
-        _RUN,
-        "Exchange features through the switch and check every sum.",
-        "switchgnn.commands.run.command",
-    ),
-    Late(
-        "soak",
-        _RUN,
-        "Exchange over random graphs with random faults, again and again.",
-        "switchgnn.lab.commands.soak",
-    ),
+    Late("train", _RUN, "Train a GNN, its neighbour sums made in the switch or by hosts."),
+    Late("run", _RUN, "Exchange features through the switch and check every sum."),
+    Late("soak", _RUN, "Exchange over random graphs with random faults, again and again."),
     Late("live", _RUN, "Show a job on several machines in the browser."),
     Late("capture", _RUN, "Show packets: a line for each, or the story of a run."),
-    Late(
-        "plan",
-        _PLAN,
-        "Partition a graph, form blocks, and say what that costs.",
-        "switchgnn.commands.plan.command",
-    ),
+    Late("plan", _PLAN, "Partition a graph, form blocks, and say what that costs."),
     Late("shard", _PLAN, "Write a graph as shards, for `mpirun` elsewhere."),
-    Late(
-        "simulate",
-        _PLAN,
-        "Simulate one exchange of a layer in ns-3.",
-        "switchgnn.lab.commands.simulate",
-    ),
-    Late(
-        "figures",
-        _PLAN,
-        "Redraw the paper's figures from simulations.",
-        "switchgnn.lab.commands.figures",
-    ),
-    Late(
-        "controller",
-        _SWITCHES,
-        "Install, show, clear and watch tables.",
-        "switchgnn.controller.cli",
-    ),
+    Late("simulate", _PLAN, "Simulate one exchange of a layer in ns-3."),
+    Late("figures", _PLAN, "Redraw the paper's figures from simulations."),
+    Late("controller", _SWITCHES, "Install, show, clear and watch tables."),
     Late("switch", _SWITCHES, "Run the embedded switch as a service."),
     Late("network", _SWITCHES, "Write down where switches and workers are."),
-    Late("doctor", _HERE, "Say what is installed, what is missing, and what mends it."),
+    Late("doctor", _HERE, "List what is installed, what is missing, and how to install it."),
 )
 
 app = typer.Typer(

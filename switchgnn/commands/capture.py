@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from switchgnn.base.described import read_network
-from switchgnn.base.options import OUTPUT, PACKETS
+from switchgnn.base.options import OUTPUT, PACKETS, option, with_groups
 from switchgnn.capture.errors import CaptureError, DamageError
 from switchgnn.capture.files import STANDARD_INPUT, CaptureFiles
 from switchgnn.capture.lines import line_of, object_of
@@ -23,24 +23,8 @@ from switchgnn.capture.packet import Captured, Packet, decode, names_in, usual_n
 from switchgnn.capture.source import Wanted
 from switchgnn.capture.story import Chapter, Story
 from switchgnn.commands.shared.console import end_like_interrupted
+from switchgnn.commands.shared.options import json_option
 from switchgnn.host.wire.header import Kind
-
-
-@dataclass(frozen=True)
-class Form:
-    """How packets are told.
-
-    Attributes:
-        story: block by block.
-        details: every field, with Scapy.
-        as_json: as objects.
-        at_once: nothing waits in a buffer.
-    """
-
-    story: bool = False
-    details: bool = False
-    as_json: bool = False
-    at_once: bool = False
 
 
 @dataclass
@@ -52,19 +36,12 @@ class _Counts:
 
 
 class Telling:
-    """Takes frames, and prints what somebody wants to see of them.
-
-    Args:
-        names: of workers and switches, by Ethernet address.
-        wanted: which packets are told.
-        form: how.
-        limit: packets, or blocks of a story, after which it ends; None: never.
-    """
+    """Prints frames; `limit` counts packets, or blocks of a story."""
 
     def __init__(
-        self, names: Mapping[bytes, str], wanted: Wanted, form: Form, limit: int | None
+        self, names: Mapping[bytes, str], wanted: Wanted, form: "CaptureOptions", *, live: bool
     ) -> None:
-        self._names, self._wanted, self._form, self._limit = names, wanted, form, limit
+        self._names, self._wanted, self._form, self._live = names, wanted, form, live
         self._story = Story()
         self._counts = _Counts()
         self._begin: int | None = None
@@ -91,11 +68,7 @@ class Telling:
                 return
 
     def finish(self, dropped: int = 0) -> None:
-        """Print the end of the story, and the counts on standard error.
-
-        Args:
-            dropped: frames that were lost because they came too fast.
-        """
+        """Print the end of the story, and the counts on standard error."""
         for chapter in self._story.rest():
             if not self._full():
                 self._tell_chapter(chapter)
@@ -119,7 +92,7 @@ class Telling:
         typer.echo(f"{words}.", err=True)
 
     def _full(self) -> bool:
-        return self._limit is not None and self._told >= self._limit
+        return self._form.limit is not None and self._told >= self._form.limit
 
     def _count(self, packet: Packet) -> None:
         if packet.fields is None or packet.problem is not None:
@@ -154,7 +127,7 @@ class Telling:
 
     def _print(self, text: str) -> None:
         sys.stdout.write(f"{text}\n")
-        if self._form.at_once:
+        if self._live:
             sys.stdout.flush()
 
 
@@ -164,11 +137,63 @@ _KINDS_HELP = f"Only of this kind; repeatable: {', '.join(kind.name.lower() for 
 KindOption = Enum("KindOption", {kind.name: kind.name.lower() for kind in Kind}, type=str)  # type: ignore[misc]
 
 
+@dataclass(frozen=True)
+class CaptureOptions:
+    """Which packets to show, and how."""
+
+    interface: str | None = option(
+        PACKETS, "NAME", "Listen there instead, until Ctrl-C; needs root."
+    )
+    network: Path | None = option(
+        OUTPUT, "FILE", "A network file: its addresses are shown as its names."
+    )
+    kind: list[KindOption] | None = option(PACKETS, "KIND", _KINDS_HELP)
+    round_number: list[int] | None = option(
+        PACKETS, "N", "Only of this round; repeatable.", "--round", min=0
+    )
+    block: list[int] | None = option(PACKETS, "N", "Only of this block; repeatable.", min=0)
+    worker: list[int] | None = option(
+        PACKETS, "N", "Only to or from this worker; repeatable.", min=0
+    )
+    limit: int | None = option(
+        PACKETS, "N", "End after so many packets or, of a story, blocks.", min=1
+    )
+    story: bool = option(
+        OUTPUT, None, "Tell what happened, block by block.", "--story", default=False
+    )
+    details: bool = option(
+        OUTPUT, None, "Every field of each packet, with Scapy.", "--details", default=False
+    )
+    as_json: bool = json_option("One JSON object per line, for a packet or a block.")
+
+    def check(self, files: list[str] | None) -> None:
+        """Refuse options that contradict each other."""
+        if bool(files) == (self.interface is not None):
+            raise CaptureError("Say what to read: files, - for the standard input, or --interface.")
+        if self.details and (self.story or self.as_json):
+            raise CaptureError("--details goes neither with --story nor with --json.")
+
+    def telling(self, files: list[str] | None) -> "Telling":
+        """Return what prints the packets."""
+        wanted = Wanted(
+            frozenset(int(Kind[each.name]) for each in self.kind or ()),
+            frozenset(self.round_number or ()),
+            frozenset(self.block or ()),
+            frozenset(self.worker or ()),
+        )
+        # Live packets are printed at once.
+        live = self.interface is not None or STANDARD_INPUT in (files or ())
+        names = usual_names() if self.network is None else names_in(read_network(self.network))
+        return Telling(names, wanted, self, live=live)
+
+
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command(epilog="Example: switchgnn capture packets --kind feature --limit 10")
+@with_groups
 def capture(
+    asked: CaptureOptions,
     files: Annotated[
         list[str] | None,
         typer.Argument(
@@ -177,87 +202,6 @@ def capture(
             show_default=False,
         ),
     ] = None,
-    interface: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            rich_help_panel=PACKETS,
-            show_default=False,
-            help="Listen there instead, until Ctrl-C; needs root.",
-        ),
-    ] = None,
-    network: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            rich_help_panel=OUTPUT,
-            show_default=False,
-            help="A network file: its addresses are shown as its names.",
-        ),
-    ] = None,
-    kind: Annotated[
-        list[KindOption] | None,
-        typer.Option(metavar="KIND", rich_help_panel=PACKETS, show_default=False, help=_KINDS_HELP),
-    ] = None,
-    round_number: Annotated[
-        list[int] | None,
-        typer.Option(
-            "--round",
-            min=0,
-            metavar="N",
-            rich_help_panel=PACKETS,
-            show_default=False,
-            help="Only of this round; repeatable.",
-        ),
-    ] = None,
-    block: Annotated[
-        list[int] | None,
-        typer.Option(
-            min=0,
-            metavar="N",
-            rich_help_panel=PACKETS,
-            show_default=False,
-            help="Only of this block; repeatable.",
-        ),
-    ] = None,
-    worker: Annotated[
-        list[int] | None,
-        typer.Option(
-            min=0,
-            metavar="N",
-            rich_help_panel=PACKETS,
-            show_default=False,
-            help="Only what this worker sends or gets; repeatable.",
-        ),
-    ] = None,
-    limit: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            rich_help_panel=PACKETS,
-            show_default=False,
-            help="End after so many packets or, of a story, blocks.",
-        ),
-    ] = None,
-    story: Annotated[
-        bool,
-        typer.Option("--story", rich_help_panel=OUTPUT, help="Tell what happened, block by block."),
-    ] = False,
-    details: Annotated[
-        bool,
-        typer.Option(
-            "--details", rich_help_panel=OUTPUT, help="Every field of each packet, with Scapy."
-        ),
-    ] = False,
-    as_json: Annotated[
-        bool,
-        typer.Option(
-            "--json",
-            rich_help_panel=OUTPUT,
-            help="One JSON object per line, for a packet or a block.",
-        ),
-    ] = False,
 ) -> None:
     """Show packets: a line for each, or the story of a run.
 
@@ -266,23 +210,10 @@ def capture(
     header, and, of a packet that is not sound, why. Counts come at the end. Exit
     code 2 when a file is damaged; what comes before the damage is shown.
     """
-    if bool(files) == (interface is not None):
-        raise CaptureError("Say what to read: files, - for the standard input, or --interface.")
-    if [story, details, as_json].count(True) > 1 and not (story and as_json):
-        raise CaptureError("--details goes neither with --story nor with --json.")
+    asked.check(files)
     end_like_interrupted()
-    wanted = Wanted(
-        frozenset(int(Kind[each.name]) for each in kind or ()),
-        frozenset(round_number or ()),
-        frozenset(block or ()),
-        frozenset(worker or ()),
-    )
-    # What comes from elsewhere at this moment is shown at this moment.
-    at_once = interface is not None or STANDARD_INPUT in (files or ())
-    form = Form(story=story, details=details, as_json=as_json, at_once=at_once)
-    names = usual_names() if network is None else names_in(read_network(network))
-    telling = Telling(names, wanted, form, limit)
-    code = _from_files(files, telling) if files else _from_interface(str(interface), telling)
+    telling = asked.telling(files)
+    code = _from_files(files, telling) if files else _from_interface(str(asked.interface), telling)
     if code:
         raise typer.Exit(code)
 

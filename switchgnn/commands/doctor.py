@@ -10,6 +10,7 @@ import shutil
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
@@ -44,15 +45,7 @@ from switchgnn.topologies.targets import backend_of_auto
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of looking for one requirement.
-
-    Attributes:
-        name: what was looked for.
-        needed_for: what it is used for.
-        required: whether nothing runs without it.
-        found: its version or place, or None.
-        mend: the command that installs it.
-    """
+    """A requirement: its version or place, or None, and the command that installs it."""
 
     name: str
     needed_for: str
@@ -63,8 +56,8 @@ class Finding:
 
 _SECONDS = 3.0
 _ETHERNET_BYTES = 14
-# A software switch passes packets on as they come: a checksum that the sender left to its card is
-# wrong at the other end, and frames that were put together are longer than the link takes.
+# A software switch forwards packets unchanged: checksums left to the network card are wrong at the
+# other end, and merged frames exceed the MTU.
 _OFFLOADS = {
     "tx-checksumming": "tx",
     "tcp-segmentation-offload": "tso",
@@ -74,7 +67,7 @@ _OFFLOADS = {
 
 
 def examine_network(network: DescribedNetwork) -> list[Finding]:
-    """Look at the switches, and at what of this machine belongs to the network.
+    """Examine the switches and this machine's part of the network.
 
     A worker belongs to this machine if the interface of its name has its MAC.
     """
@@ -97,7 +90,7 @@ def examine_network(network: DescribedNetwork) -> list[Finding]:
 
 
 def _switch(switch: DescribedSwitch) -> Finding:
-    """Ask a switch what it serves; nothing is changed."""
+    """Read the state of a switch."""
     name, use = f"switch {switch.name}", f"P4Runtime at {switch.grpc}"
     start = f"start it: switchgnn switch, or simple_switch_grpc, with P4Runtime at {switch.grpc}"
     try:
@@ -168,7 +161,7 @@ def _interface(name: str, interface: Interface) -> Iterator[Finding]:
 
 
 def _offloads_on(name: str) -> list[str] | None:
-    """Return the offloads that are on, as `ethtool -K` calls them; None: it cannot be asked."""
+    """Return the active offloads as `ethtool -K` calls them; None without ethtool."""
     if shutil.which("ethtool") is None:
         return None
     told = subprocess.run(
@@ -206,13 +199,13 @@ def doctor(
         typer.Option(
             metavar="FILE",
             show_default=False,
-            help="Look at the network of this file instead, as it is seen from here: switches, "
-            "MTU, offloads, rights.",
+            help="Examine the network of this file instead, as seen from here: switches, MTU, "
+            "offloads, permissions.",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Say what is installed, what is missing, and what mends it.
+    """List what is installed, what is missing, and how to install it.
 
     Exit code 0 when everything required is here, 2 otherwise.
     """
@@ -243,14 +236,14 @@ def examine() -> list[Finding]:
         ),
         Finding("root", "Mininet, packet tests on veth", False, _root(), "sudo"),
         _program_finding("mnexec", "Mininet", _MEND_MININET),
-        Finding(*("mininet", "Mininet", False, _package("mininet")), here.mend("mininet")),
+        Finding("mininet", "Mininet", False, _package("mininet"), here.mend("mininet")),
         _program_finding("ethtool", "Mininet", _MEND_MININET),
         _mininet(),
         _program_finding("mpirun", _PARALLEL, "apt-get install openmpi-bin"),
-        Finding(*("mpi4py", _PARALLEL, False, _package("mpi4py")), here.mend("ptscotch")),
-        Finding(*("libptscotch", _PARALLEL, False, _ptscotch()), "apt-get install libptscotch-7.0"),
-        Finding(*("ns3", _SIMULATE, False, _ns3()), here.mend("simulate")),
-        Finding(*("C++ compiler", _COMPILED, False, find_compiler()), "apt-get install g++"),
+        Finding("mpi4py", _PARALLEL, False, _package("mpi4py"), here.mend("ptscotch")),
+        Finding("libptscotch", _PARALLEL, False, _ptscotch(), "apt-get install libptscotch-7.0"),
+        Finding("ns3", _SIMULATE, False, _package("ns3"), here.mend("simulate")),
+        Finding("C++ compiler", _COMPILED, False, find_compiler(), "apt-get install g++"),
         Finding(
             *("embedded switch", "everything without BMv2", False, backend_of_auto()),
             "install a C++ compiler",
@@ -307,25 +300,16 @@ def _package(name: str) -> str | None:
 
 
 def _program() -> str | None:
-    try:
+    with suppress(SwitchGNNError):
         program = load_program()
-    except SwitchGNNError:
-        return None
-    return f"{program.digest[:12]}, p4c {program.compiler}"
+        return f"{program.digest[:12]}, p4c {program.compiler}"
+    return None
 
 
 def _ptscotch() -> str | None:
-    try:
+    with suppress(SwitchGNNError):
         return load_ptscotch().version
-    except SwitchGNNError:
-        return None
-
-
-def _ns3() -> str | None:
-    try:
-        return importlib.metadata.version("ns3")
-    except importlib.metadata.PackageNotFoundError:
-        return None
+    return None
 
 
 def _protobuf() -> str | None:
@@ -357,7 +341,7 @@ def _table(findings: list[Finding]) -> Table:
 
 
 def _mends(findings: list[Finding]) -> list[str]:
-    """Return a line for each thing that is not here; a cell of a table would break commands."""
+    """Return a line for each missing requirement; cells of a table would wrap commands."""
     absent = [finding for finding in findings if finding.found is None]
     lines = [f"  {finding.name}: {finding.mend}" for finding in absent]
     return ["To mend it:", *lines] if lines else ["Everything is here."]

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the subcommands and turns errors into a sentence and exit code 2.
 
-What is imported here is there before Ctrl-C ends the program without a traceback, so it is little.
+It imports little, as Ctrl-C during its imports ends in a traceback.
 """
 
 import sys
@@ -13,7 +13,7 @@ TYPE_CHECKING = False  # that of `typing`, which takes a while
 if TYPE_CHECKING:
     import typer
 
-# Also where it is `python -m switchgnn`; what shells complete goes by it.
+# Completion depends on it, also with `python -m switchgnn`.
 _NAME = "switchgnn"
 _FAILED = 2
 _INTERRUPTED = 130  # 128 and the number of SIGINT, as shells have it
@@ -22,10 +22,7 @@ _MOST_LETTERS = 60
 
 
 def main() -> None:
-    """Run the program with the arguments of the process.
-
-    A reader of its output that has had enough, such as `head`, ends it without a word.
-    """
+    """Run the program with the arguments of the process; a closed pipe ends it silently."""
     try:
         _run()
     except BrokenPipeError:
@@ -44,8 +41,8 @@ def main() -> None:
 def _run() -> None:
     """Run it, and turn errors into sentences.
 
-    Typer itself reports wrong usage, also with exit code 2. An exit code of 1 says that sums are
-    wrong, so a full disk must not end in a traceback.
+    Typer itself reports wrong usage with exit code 2. Exit code 1 means wrong sums, so a full disk
+    must not end in a traceback.
     """
     try:
         from switchgnn.base.interruptible import interruptible  # noqa: PLC0415  see above
@@ -73,12 +70,12 @@ def _run() -> None:
 
 
 def _forget_interrupt() -> None:
-    """Keep Python from ending itself by SIGINT, whatever the exit code is.
+    """Keep Python from ending itself by SIGINT.
 
-    It does so if the last code that was run from a string was interrupted, and dataclasses are made
-    from strings: `run_eval_code_obj` in https://github.com/python/cpython, Python/pythonrun.c
+    It does so if the last code run from a string, as of dataclasses, was interrupted:
+    `run_eval_code_obj` in https://github.com/python/cpython, Python/pythonrun.c
     """
-    exec("")  # noqa: S102  the last one is this
+    exec("")  # noqa: S102  now this is the last one
 
 
 def _end_if_full(error: OSError) -> None:
@@ -108,7 +105,7 @@ def _end_quietly() -> None:
 
 
 def _forget_output() -> None:
-    """Keep Python from trying once more at its end, which would change the exit code."""
+    """Keep Python from another attempt at its end, which would change the exit code."""
     import os  # noqa: PLC0415  see above
 
     for stream in (sys.stdout, sys.stderr):
@@ -130,12 +127,12 @@ def _print_error(error: SwitchGNNError) -> None:
 
 
 def _printable(text: str) -> str:
-    # It may quote a file from elsewhere, and a terminal obeys what is no letter.
+    # Errors may quote untrusted files, and terminals obey control characters.
     return "".join(each if each.isprintable() or each == "\n" else "?" for each in text)
 
 
 def _application() -> "typer.Typer":
-    # Many worker processes start at a time; the imports here load only what each one needs.
+    # Many workers start at once, so each imports only what it needs.
     if sys.argv[1:2] in (["worker"], ["train-worker"]):
         from switchgnn.commands.worker import app as workers  # noqa: PLC0415
 

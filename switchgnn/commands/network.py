@@ -3,7 +3,7 @@
 """`switchgnn network`: write down where switches and workers are, and check it."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -24,6 +24,7 @@ from switchgnn.base.described import (
 from switchgnn.base.files import whole_file
 from switchgnn.base.full_disk import why_not_written
 from switchgnn.base.network import NetworkError, star_network
+from switchgnn.base.options import option, with_groups
 
 
 def draft_star(
@@ -31,20 +32,7 @@ def draft_star(
 ) -> DescribedNetwork:
     """Return a star whose switch is this machine: a port and a worker for each interface.
 
-    Workers have the usual addresses, and an interface of the name ``eth0``, until
-    `place_worker` says theirs.
-
-    Args:
-        interfaces: of this machine, one per worker.
-        grpc: where the switch will serve P4Runtime.
-        target: what the switch is.
-        name: of the switch.
-
-    Returns:
-        The network.
-
-    Raises:
-        NetworkError: no interface.
+    Workers have default addresses and the interface ``eth0`` until `place_worker` changes them.
     """
     if not interfaces:
         raise NetworkError(
@@ -71,22 +59,10 @@ def place_worker(
     gloo: str = "",
     metrics: str = "",
 ) -> DescribedNetwork:
-    """Return the network with a worker behind an interface of this machine.
+    """Return the network with a worker at an interface of this machine.
 
-    Its MAC and, where it has one, its IPv4 address become the worker's.
-
-    Args:
-        network: what is known so far.
-        number: of the worker.
-        interface: of the machine that the worker runs on.
-        gloo: the interface over which workers meet and add gradients, or empty.
-        metrics: where it serves metrics, or empty.
-
-    Returns:
-        The network.
-
-    Raises:
-        NetworkError: no such worker.
+    Its MAC and, if it has one, its IPv4 address become the worker's. With `gloo` workers meet over
+    another interface.
     """
     if not 0 <= number < len(network.workers):
         raise NetworkError(
@@ -120,64 +96,73 @@ NetworkFile = Annotated[Path, typer.Option(metavar="FILE", help="The network fil
 _USUAL = Path("network.toml")
 
 
+@dataclass(frozen=True, kw_only=True)
+class InitOptions:
+    """The options of `switchgnn network init`."""
+
+    interface: list[str] | None = option(
+        None,
+        "NAME",
+        "An interface of this machine that leads to a worker; repeat it, worker 0 first. "
+        "By default all that are up.",
+    )
+    grpc: str = option(
+        None, "HOST:PORT", "Where the switch serves P4Runtime.", default="127.0.0.1:9559"
+    )
+    target: SwitchTarget = option(None, None, "The kind of switch.", default=SwitchTarget.EMBEDDED)
+    out: NetworkFile = _USUAL
+
+
 @app.command(epilog="Example: switchgnn network init --interface enp1s0 --interface enp2s0")
-def init(
-    interface: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="An interface of this machine that leads to a worker; repeat it, worker 0 first. "
-            "By default all that are up.",
-        ),
-    ] = None,
-    grpc: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="Where the switch serves P4Runtime.")
-    ] = "127.0.0.1:9559",
-    target: Annotated[SwitchTarget, typer.Option(help="What the switch is.")] = (
-        SwitchTarget.EMBEDDED
-    ),
-    out: NetworkFile = _USUAL,
-) -> None:
+@with_groups
+def init(asked: InitOptions) -> None:
     """At the switch: write a star with a port and a worker for each of its interfaces."""
+    out = asked.out
     if out.exists():
         raise NetworkError(f"{out} exists already: remove it, or name another file with --out.")
-    if interface:
-        chosen = [interface_named(name) for name in interface]
+    if asked.interface:
+        chosen = [interface_named(name) for name in asked.interface]
     else:
         chosen = [each for each in interfaces() if each.up]
-    network = draft_star(chosen, grpc=grpc, target=target)
+    network = draft_star(chosen, grpc=asked.grpc, target=asked.target)
     _write(network, out)
     typer.echo(
-        f"Wrote {out}: {_words(network)}. Now say on each worker's machine where it is: "
+        f"Wrote {out}: {_words(network)}. Now run on each worker's machine: "
         f"switchgnn network worker 0 --interface eth0 --network {out}"
     )
 
 
-@app.command(epilog="Example: switchgnn network worker 2 --interface enp1s0")
-def worker(
-    number: Annotated[int, typer.Argument(min=0, help="Of the worker.", show_default=False)],
-    *,
+@dataclass(frozen=True, kw_only=True)
+class PlacedWorkerOptions:
+    """The options of `switchgnn network worker`."""
+
     interface: Annotated[
         str, typer.Option(metavar="NAME", help="Its interface to the switch, of this machine.")
-    ],
-    gloo: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="The interface over which workers meet and add gradients, if it is another one.",
-        ),
-    ] = "",
-    metrics: Annotated[
-        str,
-        typer.Option(
-            metavar="[ADDRESS:]PORT",
-            help="Where it serves metrics, for `switchgnn live` and Prometheus; without an address "
-            "on that of --gloo, or else on loopback.",
-        ),
-    ] = "",
-    network: NetworkFile = _USUAL,
+    ]
+    gloo: str = option(
+        None,
+        "NAME",
+        "The interface over which workers meet and add gradients, if it is another one.",
+        default="",
+    )
+    metrics: str = option(
+        None,
+        "[ADDRESS:]PORT",
+        "Where it serves metrics, for `switchgnn live` and Prometheus; without an address on that "
+        "of --gloo, or else on loopback.",
+        default="",
+    )
+    network: NetworkFile = _USUAL
+
+
+@app.command(epilog="Example: switchgnn network worker 2 --interface enp1s0")
+@with_groups
+def worker(
+    number: Annotated[int, typer.Argument(min=0, help="Of the worker.", show_default=False)],
+    asked: PlacedWorkerOptions,
 ) -> None:
     """At a worker: write its interface and addresses into the network file."""
+    network, metrics, gloo = asked.network, asked.metrics, asked.gloo
     if metrics.isdecimal():
         metrics = f"{_address_of(gloo)}:{metrics}"
     elif gloo:
@@ -185,7 +170,7 @@ def worker(
     if metrics and not is_place(metrics):
         raise NetworkError(f"Metrics cannot be served on {metrics!r}: write PORT or ADDRESS:PORT.")
     placed = place_worker(
-        read_network(network), number, interface_named(interface), gloo=gloo, metrics=metrics
+        read_network(network), number, interface_named(asked.interface), gloo=gloo, metrics=metrics
     )
     _write(placed, network)
     here = placed.workers[number]
@@ -202,12 +187,12 @@ def check(network: NetworkFile = _USUAL) -> None:
 
 
 def _address_of(name: str) -> str:
-    """Return the address of an interface; without a name that of loopback."""
+    """Return the address of an interface; by default that of loopback."""
     if not name:
         return "127.0.0.1"
     address = interface_named(name).ip
     if not address:
-        raise NetworkError(f"{name} has no IPv4 address: say --metrics ADDRESS:PORT.")
+        raise NetworkError(f"{name} has no IPv4 address: give --metrics ADDRESS:PORT.")
     return address
 
 
@@ -225,5 +210,5 @@ def _write(network: DescribedNetwork, path: Path) -> None:
             file.write(network_text(network).encode())
     except OSError as error:
         raise NetworkError(f"Cannot write {path}: {why_not_written(error, path)}.") from error
-    # What was written is what others will read: addresses that two workers share, for one.
+    # Check the file as others will read it.
     read_network(path)

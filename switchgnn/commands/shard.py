@@ -29,8 +29,7 @@ def shard(
         ),
     ],
     out: Annotated[
-        Path,
-        typer.Option(metavar="FOLDER", show_default=False, help="To write the shards to."),
+        Path, typer.Option(metavar="FOLDER", show_default=False, help="To write the shards to.")
     ],
 ) -> None:
     """Write a graph as shards, for `mpirun` elsewhere.

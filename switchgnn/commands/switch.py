@@ -3,9 +3,8 @@
 """`switchgnn switch`: the embedded switch as a service."""
 
 import signal
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from finsy.proto import p4i, p4r
@@ -14,7 +13,7 @@ from google.protobuf import text_format
 from switchgnn.base.described import DescribedNetwork, DescribedSwitch, SwitchTarget, read_network
 from switchgnn.base.files import read_regular, read_regular_text
 from switchgnn.base.network import NetworkError
-from switchgnn.base.options import with_groups
+from switchgnn.base.options import option, with_groups
 from switchgnn.commands.errors import ProgramError
 from switchgnn.controller.p4runtime.client import program_cookie
 from switchgnn.controller.p4runtime.layout import parse_p4info
@@ -25,20 +24,7 @@ from switchgnn.softswitch.daemon.serving import Beginning
 
 
 def as_described(options: SwitchOptions, path: Path, name: str | None) -> SwitchOptions:
-    """Return the options of a switch with the address, device id and ports that a file has.
-
-    Args:
-        options: what the file does not say.
-        path: the network file.
-        name: of the switch; None: the only one.
-
-    Returns:
-        All of them.
-
-    Raises:
-        NetworkError: the file cannot be used, has no such switch, or not enough of it; or what it
-            says is among the options.
-    """
+    """Return the options with the address, device id and ports of a switch in a network file."""
     if options.grpc is not None or options.port:
         raise NetworkError("--network says where the switch is: leave out --grpc and --port.")
     switch = _chosen(read_network(path), path, name)
@@ -72,19 +58,7 @@ _P4INFO_SUFFIX = ".p4info.txtpb"
 
 
 def find_program(name: str, p4info: Path | None) -> p4r.ForwardingPipelineConfig | None:
-    """Return the program that is meant.
-
-    Args:
-        name: `switchgnn` or `strawman`, the product's; `none`; or the file of p4c's JSON.
-        p4info: the file of its P4Info (text); None: the one beside the JSON.
-
-    Returns:
-        What a controller would give to the switch; None for `none`.
-
-    Raises:
-        ProgramError: there is no such program.
-        StaleProgramError: the product's is not compiled, or older than its sources.
-    """
+    """Return the program of a name or of p4c's JSON file; None for `none`."""
     if name in (PRODUCT, STRAWMAN, NONE):
         if p4info is not None:
             raise ProgramError(f"--p4info goes with a file of one's own, and not with {name}.")
@@ -142,13 +116,6 @@ def forget_turn(p4info: p4i.P4Info, entry: p4r.TableEntry) -> p4r.TableEntry:
     The registers say whose turn it is, and are lost. A controller that installs a plan on a switch
     that was restarted says so with `any_turn`; without it the switch would refuse the workers of a
     run that goes on.
-
-    Args:
-        p4info: of the program that the switch runs.
-        entry: a default action of any of its tables.
-
-    Returns:
-        A copy with `any_turn` if it is that of a session; otherwise the same.
     """
     called = entry.action.action
     names = {
@@ -173,62 +140,47 @@ def forget_turn(p4info: p4i.P4Info, entry: p4r.TableEntry) -> p4r.TableEntry:
 _PROGRAM, _NETWORK = "Program", "Network"
 _INTERRUPTED = 130  # 128 and the number of SIGINT, as shells have it
 
+
+@dataclass(frozen=True)
+class ServiceOptions(SwitchOptions):
+    """The options of `switchgnn switch`."""
+
+    network: Path | None = option(
+        _NETWORK, "FILE", "A network file, which has --grpc, --port and --device-id."
+    )
+    name: str | None = option(_NETWORK, "NAME", "Of this switch in that file, if it has several.")
+    program: str = option(
+        _PROGRAM,
+        "NAME|FILE",
+        "The P4 program to begin with: switchgnn, strawman, none until a controller brings one, or "
+        "the JSON that p4c makes for BMv2.",
+        default=PRODUCT,
+    )
+    p4info: Path | None = option(
+        _PROGRAM,
+        "FILE",
+        "P4Info (text) of a program in a file.",
+        shown="NAME.p4info.txtpb beside it",
+    )
+
+
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command(epilog="Example: switchgnn switch --grpc unix:switch.sock --port 1=eth:enp1s0")
 @with_groups
-def switch(
-    options: SwitchOptions,
-    *,
-    network: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            rich_help_panel=_NETWORK,
-            show_default=False,
-            help="A network file, which says --grpc, --port and --device-id.",
-        ),
-    ] = None,
-    name: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            rich_help_panel=_NETWORK,
-            show_default=False,
-            help="Of this switch in that file, if it has several.",
-        ),
-    ] = None,
-    program: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME|FILE",
-            rich_help_panel=_PROGRAM,
-            help="The P4 program to begin with: switchgnn, strawman, none until a controller "
-            "brings one, or the JSON that p4c makes for BMv2.",
-        ),
-    ] = PRODUCT,
-    p4info: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            rich_help_panel=_PROGRAM,
-            show_default="NAME.p4info.txtpb beside it",
-            help="P4Info (text) of a program in a file.",
-        ),
-    ] = None,
-) -> None:
+def switch(asked: ServiceOptions) -> None:
     """Run the embedded switch as a service.
 
     It runs until SIGTERM or Ctrl-C. Controllers reach it over P4Runtime. With
     --state it comes back with its tables when it is restarted.
     """
-    if network is not None:
-        options = as_described(options, network, name)
-    elif name is not None:
+    options: SwitchOptions = asked
+    if asked.network is not None:
+        options = as_described(asked, asked.network, asked.name)
+    elif asked.name is not None:
         raise NetworkError("--name is that of a switch in a network file: add --network.")
-    beginning = Beginning(
-        find_program(program, p4info), options.state, options.state_interval, forget_turn
-    )
+    program = find_program(asked.program, asked.p4info)
+    beginning = Beginning(program, options.state, options.state_interval, forget_turn)
     if run_switch(options, beginning) is signal.SIGINT:
         raise typer.Exit(_INTERRUPTED)

@@ -11,6 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 from switchgnn.commands.application import COMMANDS, app
+from switchgnn.commands.train.options import COMMON
 from switchgnn.host.registry import AUTO, DEFAULT, TRANSPORTS
 from switchgnn.host.wire.faults import DIRECTIONS, FaultRates, Faults
 from switchgnn.planner.chosen import KNOWN
@@ -46,6 +47,9 @@ def test_the_port_of_a_page_has_one_name():
 
 
 def help_of(words, flag="--help", width=WIDTH):
+    """The help; of `train` that of all options, unless a flag is given."""
+    if words == ["train"] and flag == "--help":
+        flag = "--help-all"
     shown = CliRunner().invoke(
         app, [*words, flag], prog_name="switchgnn", env={"COLUMNS": str(width)}
     )
@@ -54,7 +58,7 @@ def help_of(words, flag="--help", width=WIDTH):
 
 
 def example_of(command):
-    """The words behind the name of the program."""
+    """The words after the name of the program."""
     assert command.epilog, "it has no example"
     assert command.epilog.startswith(EXAMPLE)
     program, *words = shlex.split(command.epilog.removeprefix(EXAMPLE))
@@ -89,9 +93,32 @@ def test_what_does_not_fit_is_noticed():
     assert problems("x" * (WIDTH + 1))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [each for each in NAMES if each != "train"])
 def test_h_is_help(name):
     assert help_of(name.split(), "-h") == help_of(name.split())
+
+
+def test_the_help_of_train_has_the_common_options():
+    text = help_of(["train"], "-h")
+    assert problems(text) == []
+    assert len(COMMON) <= 22
+    shown = {each.name for each in FOUND["train",].params if not each.hidden} - {"help_all"}
+    assert shown == set(COMMON)
+    for each in FOUND["train",].params:
+        (name, *_) = each.opts
+        assert bool(re.search(rf"^│ +{name} ", text, re.MULTILINE)) == (
+            each.name in {*COMMON, "help_all"}
+        ), name
+
+
+def test_help_all_has_every_option_of_train():
+    text = help_of(["train"], "--help-all")
+    assert problems(text) == []
+    for each in FOUND["train",].params:
+        for name in (*each.opts, *each.secondary_opts):
+            assert re.search(rf"{name}\b", text), name
+    # Only this help: those that follow are short again.
+    assert "--bin-memory" not in help_of(["train"], "-h")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -174,7 +201,7 @@ def test_train_uses_auto_by_default():
 
 
 def completed(*words):
-    """What a shell completes behind these words with."""
+    """The completions of a shell after these words."""
     environment = {
         "_SWITCHGNN_COMPLETE": "complete_bash",
         "COMP_WORDS": " ".join(("switchgnn", *words, "")),

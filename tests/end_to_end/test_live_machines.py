@@ -160,7 +160,7 @@ def test_it_begins_before_there_is_anybody(tmp_path, number):
         assert seen["switches"][0]["up"] is False
         page.process.send_signal(number)
         _, last = page.finish(0)
-    assert last["ended"]["words"] == "Nobody looks on any more; the job goes on."
+    assert last["ended"]["words"] == "The page is closed; the job continues."
 
 
 def test_what_cannot_be_is_one_sentence(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from switchgnn.base.options import with_groups
+from switchgnn.base.options import option, show_all_options, with_groups, with_short_help
 
 
 @dataclass(frozen=True)
@@ -72,3 +72,46 @@ def test_two_options_of_one_name():
 
     with pytest.raises(TypeError, match="visit has two options named port"):
         with_groups(visit)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trip:
+    place: Place
+    days: int = option(None, "N", "How long.", min=1, default=3)
+    guide: str | None = option("People", "NAME", "Who leads.", shown="nobody")
+
+
+@pytest.fixture
+def trip(told):
+    found = typer.Typer()
+
+    @found.command()
+    @with_short_help("host", "days")
+    def travel(trip: Trip) -> None:
+        """Travel."""
+        told.append(trip)
+
+    return found
+
+
+def test_groups_of_groups_and_options_of_fields(trip, told):
+    assert run(trip, "--host", "a").exit_code == 0
+    assert run(trip, "--host", "a", "--days", "5", "--guide", "b", "--port", "7").exit_code == 0
+    assert run(trip, "--host", "a", "--days", "0").exit_code == 2
+    assert told == [Trip(place=Place("a")), Trip(place=Place("a", 7), days=5, guide="b")]
+
+
+def test_the_short_help_and_that_of_all_options(trip):
+    short, long = run(trip, "--help").output, run(trip, "--help-all").output
+    for words in ("--host", "--days", "How long.", "[default: 3]", "--help-all"):
+        assert words in short
+        assert words in long
+    for words in ("--port", "--guide", "People", "[default: (nobody)]"):
+        assert words not in short
+        assert words in long
+
+
+def test_pages_show_all_options(trip):
+    command = typer.main.get_command(trip)
+    show_all_options(command)
+    assert not any(each.hidden for each in command.params)

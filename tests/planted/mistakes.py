@@ -190,7 +190,7 @@ MISTAKES = (
         "folder_stays",
         LEFTOVERS,
         "the folder of a run that is interrupted stays",
-        "switchgnn/commands/run/job.py",
+        "switchgnn/commands/shared/site.py",
         '    with private_folder("switchgnn-") as folder, ',
         "    import contextlib, tempfile\n"
         '    folder = Path(tempfile.mkdtemp(prefix="switchgnn-"))\n'
@@ -389,8 +389,8 @@ MISTAKES = (
         "threshold_not_installed",
         BACKGROUND,
         "the switch marks from its own threshold, not from the one that is asked for",
-        "switchgnn/commands/run/job.py",
-        "            ecn_threshold=options.ecn_threshold,\n",
+        "switchgnn/commands/shared/site.py",
+        "            ecn_threshold=job.ecn_threshold,\n",
         "",
         (
             f"{BACKGROUND}::test_sums_are_exact_beside_tcp_over_leaves_and_spines"
@@ -401,9 +401,9 @@ MISTAKES = (
         "background_on_the_wires",
         BACKGROUND,
         "the bytes of background flows are reported as the exchange's",
-        "switchgnn/commands/run/job.py",
-        "        wire_before = wire_after = cables_before = None\n",
-        "        cables_before = None\n",
+        "switchgnn/commands/shared/site.py",
+        "        wires = cables = None\n",
+        "        cables = None\n",
         (f"{BACKGROUND}::test_sums_are_exact_beside_tcp[embedded-mininet---congestion-control]",),
     ),
     Mistake(
@@ -448,8 +448,8 @@ MISTAKES = (
         BAD_INPUT,
         "folders that are to be written are not looked at before the work",
         "switchgnn/commands/shared/outputs.py",
-        "            _check_folder(option, folder)\n",
-        "            pass\n",
+        "        else:\n            _try_parent(name, folder)\n",
+        "",
         (
             "tests/commands/shared/test_outputs.py::TestEveryKind::"
             "test_a_folder_that_is_not_there_is_named_and_not_made[folders]",
@@ -486,7 +486,7 @@ MISTAKES = (
         "nothing_reached",
         LOGS,
         "a training that is interrupted does not show what it has reached",
-        "switchgnn/commands/train/command.py",
+        "switchgnn/commands/train/follow.py",
         "            self._show()\n",
         "            pass\n",
         (f"{LOGS}::test_ctrl_c_shows_what_a_training_has_reached[True]",),

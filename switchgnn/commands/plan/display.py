@@ -1,8 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What `switchgnn plan` shows: tables for people, one object for programs."""
+"""Output of `switchgnn plan`: tables for people, one object for programs."""
 
-from dataclasses import asdict
+import re
+from collections.abc import Iterable
+from dataclasses import asdict, replace
 from textwrap import wrap
 from typing import Any
 
@@ -10,6 +12,7 @@ from rich import box
 from rich.table import Table
 
 from switchgnn.commands.plan.job import Outlook, PlanReport
+from switchgnn.controller.memory import Use
 from switchgnn.planner.chosen import strategy_names
 from switchgnn.planner.costs.flow import OWN
 from switchgnn.planner.costs.forecast import told_seconds
@@ -27,9 +30,12 @@ from switchgnn.planner.costs.report import (
 )
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.presets import PAPER, SLOT_BYTES
+from switchgnn.profiles import PlanMemory
 
 COLUMNS = 80
 _KILO, _MEGA, _GIGA, _MICRO = 1e3, 1e6, 1e9, 1e-6
+# Smaller tables hardly depend on the plan: ports, addresses, barriers.
+_SHOWN_BYTES = 1_000
 _ROWS = {
     PLAN: "this plan",
     PAPER: "paper",
@@ -111,7 +117,7 @@ def by_blocks(report: PlanReport) -> list[tuple[str, DirectionReport]]:
 
 
 def facts(report: PlanReport) -> str:
-    """Return a few lines about the plan as a whole."""
+    """Describe the plan as a whole."""
     manifest = report.made.plan.manifest
     graph = manifest.graph
     memory = _size(manifest.slots * SLOT_BYTES)
@@ -129,7 +135,7 @@ def facts(report: PlanReport) -> str:
 
 
 def within_switch(report: PlanReport) -> str | None:
-    """Return a line about the switch that was planned for, if one was named."""
+    """Describe the switch that was planned for, if one was named."""
     made = report.made
     switch = made.options.switch
     if switch is None:
@@ -149,7 +155,7 @@ def within_switch(report: PlanReport) -> str | None:
 
 
 def costs(report: PlanReport) -> str:
-    """One line about what planning took."""
+    """Return the costs of planning."""
     made = report.made
     extra = made.peak_memory_bytes - made.memory_before_bytes
     return (
@@ -160,7 +166,7 @@ def costs(report: PlanReport) -> str:
 
 
 def sizes(report: DirectionReport) -> str:
-    """Return a few lines about a direction's blocks and tables."""
+    """Describe the blocks and tables of a direction."""
     return "\n".join(
         (
             f"{report.boundary_vertices:,} boundary vertices, {report.boundary_edges:,} boundary "
@@ -174,14 +180,13 @@ def sizes(report: DirectionReport) -> str:
 
 
 def ways_table(report: DirectionReport) -> Table:
-    """Return the plan beside other ways to exchange the same features."""
+    """Compare the plan with other ways to exchange the same features."""
     heaviest = max(max(way.up.bytes_max, way.down.bytes_max) for way in report.ways.values())
     unit, size = _unit(heaviest)
     title = f"packets of a fragment; {unit} of whole features: mean and max of the workers"
-    table = Table(title=title, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    table.add_column("", no_wrap=True)
-    for name in ("of host", "packets up", "down", f"{unit} up", "max", f"{unit} down", "max"):
-        table.add_column(name, justify="right")
+    table = _new_table(
+        title, "", "of host", "packets up", "down", f"{unit} up", "max", f"{unit} down", "max"
+    )
     for name, way in _sorted(report.ways):
         table.add_row(
             _ROWS.get(name, name),
@@ -195,7 +200,7 @@ def ways_table(report: DirectionReport) -> Table:
 
 
 def outlook_table(outlook: Outlook, directions: int) -> Table:
-    """Return predicted time and bytes of the plan beside those of hosts alone."""
+    """Compare the predicted time and bytes with those of hosts alone."""
     network = outlook.network
     unit, size = _unit(max(load.busiest for load in outlook.loads.values()))
     what = "one exchange" if directions == 1 else "both directions"
@@ -203,10 +208,7 @@ def outlook_table(outlook: Outlook, directions: int) -> Table:
         f"{what} at {network.bits_per_second / _GIGA:g} Gbit/s, "
         f"{network.delay / _MICRO:g} µs per link; hosts pack up to {network.mtu:,} bytes"
     )
-    table = Table(title=title, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    table.add_column("", no_wrap=True)
-    for name in ("predicted", f"{unit} up", f"{unit} down", "busiest link"):
-        table.add_column(name, justify="right")
+    table = _new_table(title, "", "predicted", f"{unit} up", f"{unit} down", "busiest link")
     for way, load in outlook.loads.items():
         seconds = outlook.seconds.get(way)
         table.add_row(
@@ -218,12 +220,9 @@ def outlook_table(outlook: Outlook, directions: int) -> Table:
 
 
 def orders_table(report: DirectionReport, own: str) -> Table:
-    """Queue and slots over time, for the plan's order and others of the same packets."""
+    """Compare queues and slots of the plan's order and of others."""
     title = "steps of a fragment; longest queue; most and mean slots in use"
-    table = Table(title=title, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    table.add_column("order", no_wrap=True)
-    for name in ("steps", "queue", "slots", "of all", "mean", "of all"):
-        table.add_column(name, justify="right")
+    table = _new_table(title, "order", "steps", "queue", "slots", "of all", "mean", "of all")
     for name, order in report.orders.items():
         if name == own:
             continue  # the plan's own, once more
@@ -253,14 +252,11 @@ def leaf_spine_directions(report: PlanReport) -> list[tuple[str, LeafSpineDirect
 
 
 def leaf_spine_table(direction: LeafSpineDirection) -> Table:
-    """Return the plan beside other ways, on the links between leaves and spines."""
+    """Compare the plan with other ways, on the links between leaves and spines."""
     heaviest = max(max(load.bytes_up, load.bytes_down) for load in direction.ways.values())
     unit, size = _unit(heaviest)
     title = "between leaves and spines; packets of a fragment"
-    table = Table(title=title, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    table.add_column("", no_wrap=True)
-    for name in ("packets up", "down", f"{unit} up", f"{unit} down"):
-        table.add_column(name, justify="right")
+    table = _new_table(title, "", "packets up", "down", f"{unit} up", f"{unit} down")
     for name, load in direction.ways.items():
         table.add_row(
             _LEAF_SPINE_ROWS[name],
@@ -273,7 +269,7 @@ def leaf_spine_table(direction: LeafSpineDirection) -> Table:
 
 
 def switches(direction: LeafSpineDirection) -> str:
-    """Return a few lines about the links and slots of single switches."""
+    """Describe the links and slots of single switches."""
     return "\n".join(
         (
             f"At most {direction.packets_max:,} packets of a fragment one way on a link; barriers "
@@ -284,12 +280,52 @@ def switches(direction: LeafSpineDirection) -> str:
     )
 
 
+def memory_table(memory: PlanMemory) -> Table:
+    """Return the large tables and registers, and the totals."""
+    title = f"memory of the {'fullest ' if memory.switches > 1 else ''}switch"
+    table = _new_table(title, "", "number", "room", "bits each", "size")
+    for kind, uses, total in (
+        ("table", memory.tables, memory.table_bytes),
+        ("register", _banks_together(memory.registers), memory.register_bytes),
+    ):
+        for use in uses:
+            if use.bytes >= _SHOWN_BYTES or not use.fits:
+                table.add_row(
+                    f"{kind} {use.name}",
+                    f"{use.number:,}",
+                    "-" if use.room is None else f"{use.room:,}",
+                    f"{use.bits:,}",
+                    _size(use.bytes),
+                )
+        table.add_row(f"all {kind}s", "", "", "", _size(total))
+    return table
+
+
+def _banks_together(registers: Iterable[Use]) -> list[Use]:
+    """Merge the registers of all banks that hold the same."""
+    found: dict[str, Use] = {}
+    for use in registers:
+        name = re.sub(r"^bank\d+\.", "banks.", use.name)
+        known = found.get(name, replace(use, name=name, number=0, room=0))
+        room = None if known.room is None or use.room is None else known.room + use.room
+        found[name] = replace(known, number=known.number + use.number, room=room)
+    return list(found.values())
+
+
+def _new_table(title: str, first: str, *columns: str) -> Table:
+    table = Table(title=title, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column(first, no_wrap=True)
+    for name in columns:
+        table.add_column(name, justify="right")
+    return table
+
+
 def _listed(numbers: tuple[int, ...]) -> str:
     return ", ".join(f"{number:,}" for number in numbers)
 
 
 def left_out(report: DirectionReport, own: str) -> str:
-    """One line about what is missing in the table, or nothing."""
+    """Return a line about what the table lacks, or an empty one."""
     names = [_ROWS.get(name, name) for name in report.left_out if name != f"order {own}"]
     return f"Left out, as the graph is too large for it: {', '.join(names)}." if names else ""
 

@@ -6,20 +6,16 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import typer
 from numpy.typing import NDArray
 
 from switchgnn.base.machine import PeakMemory
-from switchgnn.base.options import NETWORK
-from switchgnn.commands.shared.options import known_mtu
-from switchgnn.host.direct.framing import USUAL_MTU, Framing
-from switchgnn.host.wire.header import (
-    BARRIER_FRAME_BYTES,
-    feature_frame_bytes,
-)
+from switchgnn.base.options import NETWORK, option
+from switchgnn.commands.shared.options import mtu_option
+from switchgnn.host.direct.framing import Framing
+from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, feature_frame_bytes
 from switchgnn.p4src import load_program
 from switchgnn.planner.auto import build_auto
 from switchgnn.planner.blocks.mlgp import MIN_SLOTS
@@ -70,39 +66,22 @@ _MEGA, _GIGA, _MICRO, _MILLI = 1e6, 1e9, 1e-6, 1e-3
 class LinkOptions:
     """The links that exchanges are predicted on."""
 
-    bandwidth: Annotated[
-        float | None,
-        typer.Option(
-            min=0.001,
-            metavar="MBIT/S",
-            rich_help_panel=NETWORK,
-            show_default=f"of the switch's ports, or {_DEFAULT.bits_per_second / _MEGA:g}",
-            help="Of each link, for the predicted time.",
-        ),
-    ] = None
-    delay: Annotated[
-        float,
-        typer.Option(
-            min=0.0, metavar="NUMBER", rich_help_panel=NETWORK, help="Microseconds on each link."
-        ),
-    ] = _DEFAULT.delay / _MICRO
-    mtu: Annotated[
-        str,
-        typer.Option(
-            metavar="BYTES",
-            rich_help_panel=NETWORK,
-            callback=known_mtu,
-            help="The largest IP packet between hosts alone, into which they pack rows.",
-        ),
-    ] = str(USUAL_MTU)
+    bandwidth: float | None = option(
+        NETWORK,
+        "MBIT/S",
+        "Of each link, for the predicted time.",
+        min=0.001,
+        shown=f"of the switch's ports, or {_DEFAULT.bits_per_second / _MEGA:g}",
+    )
+    delay: float = option(
+        NETWORK, "NUMBER", "Microseconds on each link.", default=_DEFAULT.delay / _MICRO, min=0.0
+    )
+    mtu: str = mtu_option(
+        NETWORK, "The largest IP packet between hosts alone, into which they pack rows."
+    )
 
     def network(self, profile: SwitchProfile | None, loop: float | None) -> Network:
-        """Return what is predicted on.
-
-        Args:
-            profile: of the switch; None: one without limits.
-            loop: its passes per second, or None.
-        """
+        """Return the network to predict on; `loop`: passes per second of the switch, or None."""
         return network_of(
             UNLIMITED if profile is None else profile,
             bits_per_second=None if self.bandwidth is None else self.bandwidth * _MEGA,
@@ -117,8 +96,7 @@ class WayLoad:
     """Bytes of one exchange in each direction of the plan, headers included.
 
     Attributes:
-        up: of all workers, on their links.
-        down: the same the other way.
+        up, down: on the links of all workers.
         busiest: of the fullest link, one way.
     """
 
@@ -129,14 +107,13 @@ class WayLoad:
 
 @dataclass(frozen=True)
 class Outlook:
-    """What exchanges take with a plan, and between hosts alone.
+    """The costs of exchanges with a plan, and between hosts alone.
 
     Attributes:
-        plan: the way of the plan: `switch`, `mixed`, or a way of hosts alone where it leaves all.
-        network: what is predicted on.
+        plan: the way of the plan: `switch`, `mixed`, or of hosts alone if it leaves all to them.
         loads: bytes by way.
         seconds: predicted by way; empty over leaves and spines.
-        chosen: the way with the least; None without a prediction.
+        chosen: the fastest way; None without a prediction.
         why: one sentence for the user.
     """
 
@@ -146,20 +123,6 @@ class Outlook:
     seconds: Mapping[str, float]
     chosen: str | None
     why: str
-
-
-def forecast_of(network: Network, directions: str, width: int) -> StarForecast:
-    """Return what predicts one exchange in each direction.
-
-    Args:
-        network: links and switch.
-        directions: a key of DIRECTIONS.
-        width: numbers of a feature.
-
-    Returns:
-        The forecast.
-    """
-    return StarForecast(network, {each: {width: 1.0} for each in find_directions(directions)})
 
 
 def outlook_of(
@@ -173,16 +136,8 @@ def outlook_of(
 ) -> Outlook:
     """Compare a plan with hosts alone, which pack rows into frames.
 
-    Args:
-        plan: the plan.
-        boundary: the boundary edges of the forward direction.
-        forecast: predicts exchanges of one width.
-        frames: what a packet of the switch weighs.
-        known: the seconds that were predicted when it was made, by way; or None.
-        star: whether there is one switch; exchanges over several are not predicted.
-
-    Returns:
-        Bytes and seconds of each way.
+    `known` are the seconds by way that were predicted when the plan was made. Exchanges over
+    several switches are not predicted.
     """
     workers, directions = plan.manifest.workers, forecast.directions
     rows = {
@@ -193,7 +148,7 @@ def outlook_of(
         boundary, workers, directions, partial=True, left={it: plan.left(it) for it in directions}
     )
     own = way_of(plan, directions)
-    loads = {way: _between_hosts(each, forecast) for way, each in rows.items()}
+    loads = {way: _load(*_packed(each, forecast)) for way, each in rows.items()}
     if own not in loads:
         loads = {own: _of_plan(plan, left, forecast, frames), **loads}
     if not star:
@@ -210,10 +165,6 @@ def outlook_of(
     why = verdict(own, seconds, kept, forecast.network.mtu, both=both)
     ordered = {way: seconds[way] for way in WAYS if way in seconds}
     return Outlook(own, forecast.network, loads, ordered, chosen, why)
-
-
-def _between_hosts(rows: Rows, forecast: StarForecast) -> WayLoad:
-    return _load(*_packed(rows, forecast))
 
 
 def _of_plan(plan: Plan, left: Rows, forecast: StarForecast, frames: Frames) -> WayLoad:
@@ -240,7 +191,7 @@ def _load(up: NDArray[np.int64], down: NDArray[np.int64]) -> WayLoad:
     return WayLoad(int(up.sum()), int(down.sum()), int(max(up.max(), down.max())))
 
 
-# The comparison with the paper's plan cuts the boundary graph once more, level by level.
+# The comparison with the paper's plan partitions the boundary graph again, level by level.
 _COMPARED_EDGES = 20_000_000
 
 Progress = Callable[[str], None]
@@ -251,21 +202,15 @@ class PlanOptions:
     """What to plan.
 
     Attributes:
-        graph: as load_graph takes it.
-        workers: their number.
+        graph: as `load_graph` takes it.
         slots: aggregators that a block may use; None: all of the switch.
-        features: width F of what is exchanged; None: the graph's own, or as many as a
-            fragment holds.
-        asked: the preset, and strategies in place of its choices.
+        features: width F; None: the graph's own, or as many as a fragment holds.
         directions: a key of DIRECTIONS.
-        seed: for partition, blocks and order.
         link_rate: packets per second on each worker's link, or None.
-        recirculation_rate: passes per second that the switch can make, or None.
-        leaf_spine: the leaves that the workers are attached to, and the spines; None: a star.
+        recirculation_rate: passes per second of the switch, or None.
+        leaf_spine: None for a star.
         table_memory: the most bytes that the tables of a switch may take, or None.
-        switch: within what it has to plan; what is None above is then the switch's. None: a switch
-            that runs the program.
-        links: what exchanges are predicted on.
+        switch: its limits replace those that are None; None: a switch that runs the program.
     """
 
     graph: str
@@ -285,23 +230,18 @@ class PlanOptions:
 
 @dataclass(frozen=True, eq=False)
 class MadePlan:
-    """A plan, and what it took to make it.
+    """A plan, and the cost of making it.
 
     Attributes:
-        options: what was asked for.
-        situation: what of it the choice depended on, the switch's included.
-        choice: what the strategy stands for.
-        graph: what it is for.
-        plan: the plan.
+        situation: the facts that the choice depended on, those of the switch included.
         parts: those of leaves and spines; None in a star.
-        memory: what it takes of the switches.
+        memory: of the switches.
         forecast: predicts one exchange in each direction.
-        predicted: the seconds by way that were predicted to choose the plan; None: it was not
-            chosen by them.
+        predicted: the predicted seconds by way that decided about the plan, or None.
         seconds: of planning, without loading the graph.
         metis_seconds: of those, inside METIS.
-        peak_memory_bytes: the most that the process held while planning, graph included.
-        memory_before_bytes: what it held before.
+        peak_memory_bytes: of the process while planning, graph included.
+        memory_before_bytes: of the process before planning.
     """
 
     options: PlanOptions
@@ -324,11 +264,8 @@ class PlanReport:
     """A plan in numbers.
 
     Attributes:
-        made: the plan, and what it took.
         directions: the numbers, by direction.
         features: width F of the bytes.
-        frames: what a packet weighs.
-        outlook: whether the switch pays.
         leaf_spine: the links between leaves and spines, by direction; None in a star.
     """
 
@@ -341,22 +278,13 @@ class PlanReport:
 
     @property
     def loop_seconds(self) -> float | None:
-        """What the loop's passes of one exchange in each direction take at least; None: no rate."""
+        """The least time of the loop for one exchange in each direction; None: no rate."""
         rate = self.made.situation.recirculation_rate
         return None if rate is None else self.made.memory.loop_passes * self.frames.fragments / rate
 
 
 def make_plan(options: PlanOptions, tell: Progress) -> MadePlan:
-    """Load the graph and plan.
-
-    Args:
-        options: what to plan.
-        tell: called with a few words at the start of each step.
-
-    Raises:
-        PlannerError: options or a graph that do not do.
-        ProfileError: the switch has too few ports.
-    """
+    """Load the graph and plan; `tell` is called at the start of each step."""
     switch = options.switch
     if switch is not None:
         switch.check_attached(most_attached(options.leaf_spine, options.workers))
@@ -379,7 +307,9 @@ def make_plan(options: PlanOptions, tell: Progress) -> MadePlan:
         return parts, plan_memory(plan, parts, program, allowed, switch)
 
     network = options.links.network(switch, situation.recirculation_rate)
-    forecast = forecast_of(network, options.directions, _width(options, graph))
+    exchange = {_width(options, graph): 1.0}
+    directions = find_directions(options.directions)
+    forecast = StarForecast(network, dict.fromkeys(directions, exchange))
     predicted = None
     memory, start = PeakMemory(), time.perf_counter()
     asked: dict[str, Any] = {
@@ -416,7 +346,7 @@ def make_plan(options: PlanOptions, tell: Progress) -> MadePlan:
 
 
 def _situation(options: PlanOptions, slots: int, width: int) -> Situation:
-    """Return what was asked for, and what the switch has where nothing was."""
+    """Return the facts that were asked for, completed by those of the switch."""
     banks = options.switch.banks if options.switch else BANKS
     own = options.switch.slots if options.switch else None
     lanes = options.asked.lanes_for([width], options.slots or own or slots, banks)
@@ -445,18 +375,13 @@ def _situation(options: PlanOptions, slots: int, width: int) -> Situation:
 
 
 def _width(options: PlanOptions, graph: Graph) -> int:
-    """Return the numbers of a feature: as asked for, or the graph's."""
+    """Return the width of a feature: as asked for, or the graph's."""
     own = BANK_LANES if graph.features is None else graph.features.shape[1]
     return options.features or own
 
 
 def report_plan(made: MadePlan, tell: Progress) -> PlanReport:
-    """Count what the plan costs, and what other ways would.
-
-    Args:
-        made: the plan.
-        tell: called with a few words at the start of each step.
-    """
+    """Count the costs of the plan and of other ways."""
     features = _width(made.options, made.graph)
     widths = fragment_lanes(features, made.plan.manifest.lanes)
     frames = Frames(feature_frame_bytes(widths[0]), len(widths), feature_frame_bytes(widths[-1]))
@@ -475,7 +400,7 @@ def report_plan(made: MadePlan, tell: Progress) -> PlanReport:
 def _leaf_spine(
     plan: Plan, boundary: BoundaryEdges, parts: LeafSpineParts, frames: Frames
 ) -> dict[str, LeafSpineDirection]:
-    """Count what is between leaves and spines, by direction."""
+    """Count the packets between leaves and spines, by direction."""
     edges = {Direction.FORWARD: boundary, Direction.BACKWARD: boundary.transposed()}
     return {
         direction.value: report_leaf_spine_direction(
@@ -506,7 +431,7 @@ def _report(
 def _paper_packets(
     graph: Graph, plan: Plan, boundary: BoundaryEdges, direction: Direction
 ) -> Packets | None:
-    """Return what the paper's plan sends: METIS, MLGP, all sources multicast."""
+    """Return the packets of the paper's plan: METIS, MLGP, all sources multicast."""
     manifest = plan.manifest
     if len(boundary) > _COMPARED_EDGES or manifest.room < MIN_SLOTS:
         return None

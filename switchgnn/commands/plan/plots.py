@@ -9,11 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.base.files import whole_file
-from switchgnn.base.full_disk import why_not_written
-from switchgnn.base.machine import how_to_install
-from switchgnn.commands.errors import PlotError
 from switchgnn.commands.plan.job import MadePlan
+from switchgnn.commands.shared.plots import Draw, plots_in, require_matplotlib, save_plot
 from switchgnn.planner.costs.flow import OWN, Flow, plan_flows
 from switchgnn.planner.costs.study import (
     MemoryPoint,
@@ -31,53 +28,32 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_SIZE = (7.0, 4.0)
-_FORMATS = ("png", "svg")
 _SLOT_BYTES = 128
-# The paper's measure of skew: what the first fifth has.
+# The paper's measure of skew: the share of the first fifth.
 _FIRST = 0.2
-# More points than that would lie on each other.
+# More points would overlap.
 _POINTS = 600
-# The most blocks between which lines can be told apart.
+# The most lines between blocks that can be told apart.
 _MOST_LINES = 12
-
-Draw = Callable[["Figure"], None]
 
 
 def draw_plan_plots(made: MadePlan, folder: Path, tell: Callable[[str], None]) -> list[Path]:
-    """Draw all figures, as PNG and SVG.
+    """Draw all figures; return their files."""
+    require_matplotlib()
+    paths = []
+    with plots_in(folder):
+        for name, title, draw in _figures(made, tell):
 
-    Args:
-        made: the plan whose graph, workers and seed they are for.
-        folder: made if it is not there.
-        tell: called at each step; each number of partitions and each size of memory is one.
+            def fill(figure: "Figure", title: str = title, draw: Draw = draw) -> None:
+                figure.suptitle(f"{title}: {made.graph.name}", fontsize=10)
+                draw(figure)
 
-    Returns:
-        The files.
-
-    Raises:
-        PlotError: matplotlib is missing, or the folder cannot be written.
-    """
-    try:
-        import matplotlib  # noqa: F401, PLC0415 - before the work that it would be for
-
-        folder.mkdir(parents=True, exist_ok=True)
-        return [
-            path
-            for name, title, draw in _figures(made, tell)
-            for path in _save(draw, f"{title}: {made.graph.name}", folder / name)
-        ]
-    except OSError as error:
-        why = why_not_written(error, folder)
-        raise PlotError(f"Cannot write plots to {folder}: {why}.") from error
-    except ImportError as error:
-        raise PlotError(
-            f"Plots need {error.name}: {how_to_install('plots')}, or leave out --plots."
-        ) from error
+            paths += save_plot(fill, folder / name)
+    return paths
 
 
 def _figures(made: MadePlan, tell: Callable[[str], None]) -> list[tuple[str, str, Draw]]:
-    """(file name, title, how to draw it) of each figure; the work is done here."""
+    """Return the file name, the title and the drawing of each figure, with its data."""
     graph, owner = made.graph, made.plan.assignment
     workers, seed = made.plan.manifest.workers, made.options.seed
     points = study_partitions(graph, workers, seed, tell)
@@ -85,28 +61,19 @@ def _figures(made: MadePlan, tell: Callable[[str], None]) -> list[tuple[str, str
     presets = {name: preset for name, preset in PRESETS.items() if name != AUTO}
     memory = study_memory(graph, owner, presets, seed, tell)
     place = f"{workers} workers"
-    figures: list[tuple[str, str, Draw]] = [
-        (
-            "boundary-and-traffic",
-            "Boundary and traffic (figure 1)",
-            lambda f: _boundary(f.subplots(), points),
-        ),
-        (
-            "neighbour-counts",
-            f"Remote neighbours, {place} (figure 7)",
-            lambda f: _skew(f.subplots(), counts),
-        ),
-        (
-            "connected-boundary",
-            "Connected boundary (figure 9)",
-            lambda f: _connected(f.subplots(), points),
-        ),
-        (
-            "traffic-and-memory",
-            f"Traffic, {place} (figure 18)",
-            lambda f: _memory(f.subplots(), memory),
-        ),
-    ]
+    titles = {
+        "boundary-and-traffic": "Boundary and traffic (figure 1)",
+        "neighbour-counts": f"Remote neighbours, {place} (figure 7)",
+        "connected-boundary": "Connected boundary (figure 9)",
+        "traffic-and-memory": f"Traffic, {place} (figure 18)",
+    }
+    drawings: tuple[Draw, ...] = (
+        lambda f: _boundary(f.subplots(), points),
+        lambda f: _skew(f.subplots(), counts),
+        lambda f: _connected(f.subplots(), points),
+        lambda f: _memory(f.subplots(), memory),
+    )
+    figures = [(*each, draw) for each, draw in zip(titles.items(), drawings, strict=True)]
     tell("follow the packets through the switch")
     flows = _flows(made)
     if flows:
@@ -117,7 +84,7 @@ def _figures(made: MadePlan, tell: Callable[[str], None]) -> list[tuple[str, str
 
 
 def _flows(made: MadePlan) -> dict[str, Flow]:
-    """By what the legend calls them; those without a step or too large are left out."""
+    """Return flows by legend, without empty and too large ones."""
     found = plan_flows(made.plan, Direction.FORWARD)
     order = made.plan.manifest.strategy.order
     return {
@@ -126,19 +93,6 @@ def _flows(made: MadePlan) -> dict[str, Flow]:
         # The plan's own order need not be drawn twice.
         if flow is not None and flow.steps and name != order
     }
-
-
-def _save(draw: Draw, title: str, base: Path) -> list[Path]:
-    from matplotlib.figure import Figure  # noqa: PLC0415  only who draws needs it
-
-    figure = Figure(figsize=_SIZE, layout="constrained")
-    figure.suptitle(title, fontsize=10)
-    draw(figure)
-    paths = [base.with_name(f"{base.name}.{ending}") for ending in _FORMATS]
-    for path, kind in zip(paths, _FORMATS, strict=True):
-        with whole_file(path) as file:
-            figure.savefig(file, format=kind, dpi=150)
-    return paths
 
 
 def _boundary(axes: "Axes", points: list[PartitionPoint]) -> None:
@@ -193,7 +147,7 @@ def _memory(axes: "Axes", points: list[MemoryPoint]) -> None:
     for place, name in enumerate(names):
         with_it = [point for point in points if name in point.fractions]
         megabytes = [point.slots * _SLOT_BYTES / 1e6 for point in with_it]
-        # A line that lies on an earlier one leaves the rim of that one to be seen.
+        # Smaller markers leave those of an identical earlier line visible.
         size = 3 * (len(names) - place)
         fractions = [point.fractions[name] for point in with_it]
         axes.plot(megabytes, fractions, marker="o", markersize=size, label=name)
@@ -233,7 +187,7 @@ def _over_time(figure: "Figure", flows: dict[str, Flow], slots: int) -> None:
 
 
 def _thinned(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return steps and values to draw: of many steps that would lie on each other the highest."""
+    """Return steps and values to draw: the highest of steps that would overlap."""
     width = -(-len(values) // _POINTS)
     starts = np.arange(0, len(values), width)
     highest: NDArray[np.int64] = np.maximum.reduceat(values, starts)

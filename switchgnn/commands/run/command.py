@@ -3,26 +3,18 @@
 """`switchgnn run`: everything from a graph to verified sums."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-)
+from rich.progress import Progress, TaskID
 from rich.table import Table
 from rich.text import Text
 
 from switchgnn.base.interruptible import wait_for_interrupt
-from switchgnn.base.options import CONGESTION, DATA, NETWORK, OUTPUT, with_groups
+from switchgnn.base.options import CONGESTION, DATA, NETWORK, option, with_groups
 from switchgnn.commands.run import RunOptions, run_job
 from switchgnn.commands.run.report import RunReport
 from switchgnn.commands.shared.config_file import ConfigOption
@@ -31,36 +23,28 @@ from switchgnn.commands.shared.console import (
     counted,
     end_like_interrupted,
     plain_console,
+    progress_bars,
     ran_as,
     strategies_line,
     too_many_releases,
 )
 from switchgnn.commands.shared.leaf_spine import leaf_spine_table
-from switchgnn.commands.shared.live import LiveOptions
 from switchgnn.commands.shared.options import (
-    BandwidthOption,
-    ControlOption,
+    ControlOptions,
     FaultsOption,
-    MetricsOption,
-    NoControlOption,
+    LimitOptions,
     SiteOptions,
     SlotsOption,
-    StrategyOption,
     StrategyOptions,
-    WindowOption,
     find_metrics,
-    heeds_marks,
-    known_mtu,
+    mtu_option,
+    seed_option,
+    strategy_option,
+    workers_option,
 )
-from switchgnn.commands.shared.outputs import (
-    LogDirOption,
-    PcapOption,
-    VerboseOption,
-    check_outputs,
-    told_aloud,
-)
+from switchgnn.commands.shared.outputs import OutputOptions, check_outputs, told_aloud
 from switchgnn.commands.shared.workers import fork_nursery
-from switchgnn.host.direct.framing import FRAGMENT, USUAL_MTU, Framing
+from switchgnn.host.direct.framing import FRAGMENT, Framing
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import HOST, HOST_PARTIAL
 from switchgnn.host.wire.header import LAST_ROUND, WIDEST
@@ -70,87 +54,70 @@ from switchgnn.topologies import Fabric
 
 
 def print_report(console: Console, report: RunReport) -> None:
-    """Print what came of a run, for people."""
-    console.print(
+    """Print the report of a run, for people."""
+
+    def say(line: str | Text) -> None:
+        console.print(line, soft_wrap=True, highlight=False)
+
+    say(
         f"{report.graph}: {report.vertices:,} vertices, {report.edges:,} directed edges, "
         f"{report.boundary_vertices:,} boundary vertices; {report.workers} workers, "
         f"{report.blocks} block{'s' if report.blocks != 1 else ''} of at most "
         f"{report.slots:,} slots, frames of up to {report.lanes} numbers; "
-        f"{report.rounds} rounds of {report.features} features",
-        soft_wrap=True,
+        f"{report.rounds} rounds of {report.features} features"
     )
-    console.print(f"Ran on: {report.reason}{ran_as(report, report.hosts)}.", soft_wrap=True)
-    console.print(f"Plan: {strategies_line(report)}.", soft_wrap=True, highlight=False)
-    if report.strategy != PAPER:
-        for why in report.why:
-            console.print(f"  {why}", soft_wrap=True, highlight=False)
+    say(f"Ran on: {report.reason}{ran_as(report, report.hosts)}.")
+    say(f"Plan: {strategies_line(report)}.")
+    for why in report.why if report.strategy != PAPER else ():
+        say(f"  {why}")
     console.print(_worker_table(report))
-    console.print(_beside_hosts(report), soft_wrap=True, highlight=False)
+    say(_beside_hosts(report))
     if report.leaf_spine is not None:
         console.print(leaf_spine_table(report.leaf_spine))
-    console.print(
+    say(
         f"Switch{'' if report.leaf_spine is None else 'es'}: {report.passes:,} passes "
         f"for {report.contributions:,} contributions "
         f"({report.passes / max(1, report.contributions):.2f} passes each), "
         f"{report.table_entries:,} table entries; "
         f"plan {report.plan_seconds:.2f} s, install {report.install_seconds:.2f} s, "
-        f"exchange {report.seconds:.2f} s",
-        soft_wrap=True,
+        f"exchange {report.seconds:.2f} s"
     )
     if report.marked or report.background_bytes:
-        console.print(_queues(report), soft_wrap=True)
+        say(_queues(report))
     if report.faults_injected:
-        console.print(counted("Faults injected", report.faults_injected), soft_wrap=True)
-        console.print(counted("Repairs", report.repairs), soft_wrap=True)
+        say(counted("Faults injected", report.faults_injected))
+        say(counted("Repairs", report.repairs))
     if suspicion := too_many_releases([worker.releases for worker in report.per_worker]):
-        console.print(suspicion, soft_wrap=True)
+        say(suspicion)
     if report.pcap:
-        console.print(captured_line(list(map(Path, report.pcap))), soft_wrap=True, highlight=False)
+        say(captured_line(list(map(Path, report.pcap))))
     within = "within" if report.max_error <= report.error_bound else "NOT WITHIN"
+    error = f"float off by {report.max_error:.3g}, {within} the bound {report.error_bound:.3g}."
     if report.exact:
-        console.print(
-            Text.assemble(
-                ("Every sum equals the reference", "bold green"),
-                f": fixed point to the bit, float off by {report.max_error:.3g}, {within} the "
-                f"bound {report.error_bound:.3g}.",
-            ),
-            soft_wrap=True,
-        )
+        right = ("Every sum equals the reference", "bold green")
+        say(Text.assemble(right, f": fixed point to the bit, {error}"))
     else:
-        console.print(
-            Text.assemble(
-                (f"{report.wrong_sums:,} sums differ from the reference", "bold red"),
-                f"; float off by {report.max_error:.3g}, {within} the bound "
-                f"{report.error_bound:.3g}.",
-            ),
-            soft_wrap=True,
-        )
+        wrong = (f"{report.wrong_sums:,} sums differ from the reference", "bold red")
+        say(Text.assemble(wrong, f"; {error}"))
 
 
 def _worker_table(report: RunReport) -> Table:
     table = Table(title=f"Bytes on the wire, counted by {report.wires}")
     for name in ("worker", "sent", "sums", "bytes up", "bytes down", "s"):
         table.add_column(name, justify="right")
-    for worker in report.per_worker:
-        table.add_row(
-            str(worker.worker),
-            *_numbers(
-                worker.features_sent, worker.sums_received, worker.bytes_up, worker.bytes_down
-            ),
-            f"{worker.seconds:.2f}",
-        )
+    for each in report.per_worker:
+        counts = _numbers(each.features_sent, each.sums_received, each.bytes_up, each.bytes_down)
+        table.add_row(str(each.worker), *counts, f"{each.seconds:.2f}")
     table.add_section()
     sent = sum(worker.features_sent for worker in report.per_worker)
     sums = sum(worker.sums_received for worker in report.per_worker)
-    table.add_row(
-        "all", *_numbers(sent, sums, report.bytes_up, report.bytes_down), f"{report.seconds:.2f}"
-    )
+    counts = _numbers(sent, sums, report.bytes_up, report.bytes_down)
+    table.add_row("all", *counts, f"{report.seconds:.2f}")
     table.add_section()
-    for name, up, down in (
-        (HOST.name, report.host_bytes_up, report.host_bytes_down),
-        (HOST_PARTIAL.name, report.host_partial_bytes_up, report.host_partial_bytes_down),
-    ):
-        table.add_row(name, "", "", *_numbers(up, down), "")
+    host = _numbers(report.host_bytes_up, report.host_bytes_down)
+    table.add_row(HOST.name, "", "", *host, "")
+    partial = _numbers(report.host_partial_bytes_up, report.host_partial_bytes_down)
+    table.add_row(HOST_PARTIAL.name, "", "", *partial, "")
     return table
 
 
@@ -159,7 +126,7 @@ def _numbers(*numbers: int) -> tuple[str, ...]:
 
 
 def _beside_hosts(report: RunReport) -> str:
-    """Compare with hosts alone, which send nothing here: their bytes follow from the graph."""
+    """Compare with the bytes of hosts alone, which follow from the graph."""
     ours = max(1, report.bytes_up + report.bytes_down)
     host = report.host_bytes_up + report.host_bytes_down
     partial = report.host_partial_bytes_up + report.host_partial_bytes_down
@@ -189,6 +156,103 @@ def _queues(report: RunReport) -> str:
 _WRONG = 1
 
 
+@dataclass(frozen=True, kw_only=True)
+class AskedRun:
+    """The options of `switchgnn run`."""
+
+    graph: str = option(
+        DATA, "GRAPH", "digits, karate, random:VERTICES:EDGES:SEED, or a file.", default="digits"
+    )
+    workers: int = workers_option(4)
+    features: int | None = option(
+        DATA, "N", "Numbers per feature.", min=1, max=WIDEST, shown="the graph's own, or 32"
+    )
+    rounds: int = option(DATA, "N", "Number of exchanges.", default=3, min=1, max=LAST_ROUND)
+    seed: int = seed_option("For the planner and made-up features.")
+    strategy: str = strategy_option(PAPER)
+    strategies: StrategyOptions
+    slots: SlotsOption = None
+    site: SiteOptions
+    limits: LimitOptions
+    mtu: str = mtu_option(
+        NETWORK,
+        "The largest IP packet of the hosts alone that the report compares with, into which rows "
+        f"are packed; or {FRAGMENT}: a frame of 188 bytes for each fragment of a row.",
+    )
+    patience: float = option(
+        NETWORK, "SECONDS", "Without progress, until a worker gives up.", default=20.0, min=0.1
+    )
+    grpc_port: int = option(
+        NETWORK,
+        "PORT",
+        "TCP port of the switch's P4Runtime, for all users; 0: a socket for you alone.",
+        default=0,
+        min=0,
+        max=65535,
+    )
+    tls: Path | None = option(
+        NETWORK, "FOLDER", "With ca, switch, switch-key, controller, controller-key .pem."
+    )
+    keep: bool = option(
+        NETWORK,
+        None,
+        "Keep the switch running afterwards, until Ctrl-C.",
+        default=False,
+        shown=False,
+    )
+    ecn_threshold: int | None = option(
+        CONGESTION,
+        "N",
+        "Packets in a queue from which on they are marked.",
+        min=0,
+        shown="half of a queue",
+    )
+    control: ControlOptions
+    background: int = option(
+        CONGESTION,
+        "N",
+        "TCP flows from each worker to the next; with --fabric mininet.",
+        default=0,
+        min=0,
+    )
+    faults: FaultsOption = ""
+    output: OutputOptions
+
+    def options(self) -> RunOptions:
+        """Return the run that is asked for."""
+        leaf_spine = self.site.leaf_spine(self.workers)
+        limits = self.limits.usual(self.site, busy=self.background > 0)
+        pace = Pace(
+            window=self.limits.window or limits.window,
+            patience=self.patience,
+            congestion_control=self.control.heeds_marks,
+        )
+        marks = limits.ecn_threshold if self.ecn_threshold is None else self.ecn_threshold
+        return RunOptions(
+            graph=self.graph,
+            workers=self.workers,
+            features=self.features,
+            rounds=self.rounds,
+            slots=self.slots or load_program().slots,
+            target=self.site.target.value,
+            fabric=self.site.fabric.value,
+            backend=self.site.backend,
+            bandwidth=self.limits.bandwidth,
+            seed=self.seed,
+            grpc_port=self.grpc_port,
+            ecn_threshold=marks,
+            pace=pace,
+            background=self.background,
+            faults=self.faults,
+            tls=self.tls,
+            asked=self.strategies.asked(self.strategy, leaf_spine),
+            leaf_spine=leaf_spine,
+            pcap=self.output.pcap,
+            metrics=find_metrics(self.output.metrics, self.workers),
+            framing=Framing.parse(self.mtu),
+        )
+
+
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
@@ -196,132 +260,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     epilog="Example: switchgnn run --graph karate --workers 3 --rounds 2 --fabric loopback"
 )
 @with_groups
-def run(
-    config: ConfigOption = None,
-    *,
-    graph: Annotated[
-        str,
-        typer.Option(
-            metavar="GRAPH",
-            rich_help_panel=DATA,
-            help="digits, karate, random:VERTICES:EDGES:SEED, or a file.",
-        ),
-    ] = "digits",
-    workers: Annotated[
-        int,
-        typer.Option(min=1, max=128, metavar="N", rich_help_panel=DATA, help="Number of workers."),
-    ] = 4,
-    features: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            max=WIDEST,
-            metavar="N",
-            rich_help_panel=DATA,
-            show_default="the graph's own, or 32",
-            help="Numbers per feature.",
-        ),
-    ] = None,
-    rounds: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            max=LAST_ROUND,
-            metavar="N",
-            rich_help_panel=DATA,
-            help="Number of exchanges.",
-        ),
-    ] = 3,
-    seed: Annotated[
-        int,
-        typer.Option(
-            min=0, metavar="N", rich_help_panel=DATA, help="For the planner and made-up features."
-        ),
-    ] = 0,
-    strategy: StrategyOption = PAPER,
-    strategies: StrategyOptions,
-    slots: SlotsOption = None,
-    site: SiteOptions,
-    bandwidth: BandwidthOption = None,
-    window: WindowOption = None,
-    mtu: Annotated[
-        str,
-        typer.Option(
-            metavar="BYTES",
-            rich_help_panel=NETWORK,
-            callback=known_mtu,
-            help="The largest IP packet of the hosts alone that the report compares with, into "
-            f"which rows are packed; or {FRAGMENT}: a frame of 188 bytes for each fragment of a "
-            "row.",
-        ),
-    ] = str(USUAL_MTU),
-    patience: Annotated[
-        float,
-        typer.Option(
-            min=0.1,
-            metavar="SECONDS",
-            rich_help_panel=NETWORK,
-            help="Of silence, or without progress, until a worker gives up.",
-        ),
-    ] = 20.0,
-    grpc_port: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            max=65535,
-            metavar="PORT",
-            rich_help_panel=NETWORK,
-            help="TCP port of the switch's P4Runtime, for all users; 0: a socket for you alone.",
-        ),
-    ] = 0,
-    tls: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            rich_help_panel=NETWORK,
-            show_default=False,
-            help="With ca, switch, switch-key, controller, controller-key .pem.",
-        ),
-    ] = None,
-    keep: Annotated[
-        bool,
-        typer.Option(
-            rich_help_panel=NETWORK,
-            show_default=False,
-            help="Keep the switch running afterwards, until Ctrl-C.",
-        ),
-    ] = False,
-    ecn_threshold: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            metavar="N",
-            rich_help_panel=CONGESTION,
-            show_default="half of a queue",
-            help="Packets in a queue from which on they are marked.",
-        ),
-    ] = None,
-    no_congestion_control: NoControlOption = False,
-    congestion_control: ControlOption = False,
-    background: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            metavar="N",
-            rich_help_panel=CONGESTION,
-            help="TCP flows from each worker to the next; with --fabric mininet.",
-        ),
-    ] = 0,
-    faults: FaultsOption = "",
-    pcap: PcapOption = None,
-    metrics: MetricsOption = None,
-    page: LiveOptions,
-    as_json: Annotated[
-        bool, typer.Option("--json", rich_help_panel=OUTPUT, help="Print one JSON object.")
-    ] = False,
-    log_dir: LogDirOption = None,
-    verbose: VerboseOption = False,
-) -> None:
+def run(asked: AskedRun, config: ConfigOption = None) -> None:
     """Exchange features through the switch and check every sum.
 
     Partitions the graph over the workers, plans blocks and order, starts a
@@ -330,68 +269,43 @@ def run(
     every sum equals that of a reference, 1 when one does not, 2 when the run
     could not be done.
     """
-    check_outputs({"--log-dir": log_dir})
-    page.check()
-    leaf_spine = site.leaf_spine(workers)
-    limits = site.usual_limits(shaped=bandwidth is not None or background > 0)
-    window = window or limits.window
-    heeding = heeds_marks(control=congestion_control, no_control=no_congestion_control)
-    options = RunOptions(
-        graph=graph,
-        workers=workers,
-        features=features,
-        rounds=rounds,
-        slots=slots or load_program().slots,
-        target=site.target.value,
-        fabric=site.fabric.value,
-        backend=site.backend,
-        bandwidth=bandwidth,
-        seed=seed,
-        grpc_port=grpc_port,
-        ecn_threshold=limits.ecn_threshold if ecn_threshold is None else ecn_threshold,
-        pace=Pace(window=window, patience=patience, congestion_control=heeding),
-        background=background,
-        faults=faults,
-        tls=tls,
-        asked=strategies.asked(strategy, leaf_spine),
-        leaf_spine=leaf_spine,
-        pcap=pcap,
-        metrics=find_metrics(metrics, workers),
-        framing=Framing.parse(mtu),
-    )
+    output = asked.output
+    check_outputs({"--log-dir": output.logs.log_dir})
+    output.page.check()
+    options = asked.options()
     console = plain_console(stderr=True)
-    if grpc_port and tls is None:
+    if asked.grpc_port and asked.tls is None:
         console.print(
-            f"Warning: every user of this machine may write to the switch at port {grpc_port}: "
-            "leave --grpc-port out, or give certificates (--tls).",
+            f"Warning: every user of this machine may write to the switch at port "
+            f"{asked.grpc_port}: leave --grpc-port out, or give certificates (--tls).",
             soft_wrap=True,
         )
     end_like_interrupted()
     with (
         fork_nursery() as nursery,
-        page.looked_at(f"run {graph} over {workers} workers") as onlooker,
-        _progress(console) as progress,
-        told_aloud(verbose=verbose),
+        output.page.looked_at(f"run {asked.graph} over {asked.workers} workers") as onlooker,
+        progress_bars(console) as progress,
+        told_aloud(verbose=output.logs.verbose),
     ):
         steps = _Steps(progress)
 
         def hold(running: Fabric, report: RunReport) -> None:
             steps.finish()
             progress.stop()
-            _show(report, as_json=as_json)
+            _show(report, as_json=output.as_json)
             _wait_for_interrupt(console, running)
 
         report = run_job(
             options,
             steps,
-            hold=hold if keep else None,
+            hold=hold if asked.keep else None,
             nursery=nursery,
-            log_dir=log_dir,
+            log_dir=output.logs.log_dir,
             onlooker=onlooker,
         )
         steps.finish()
-    if not keep:
-        _show(report, as_json=as_json)
+    if not asked.keep:
+        _show(report, as_json=output.as_json)
     if not report.exact:
         raise typer.Exit(_WRONG)
 
@@ -429,31 +343,9 @@ class _Steps:
             self._progress.update(bar, description=name, completed=total, total=total)
 
 
-@contextmanager
-def _progress(console: Console) -> Iterator[Progress]:
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=console, transient=False) as progress:
-        yield progress
-
-
 def _wait_for_interrupt(console: Console, fabric: Fabric) -> None:
-    console.print(
-        f"{_serving(fabric)}; Ctrl-C ends it.",
-        soft_wrap=True,
-    )
-    try:
+    addresses = ", ".join(switch.grpc_address for switch in fabric.site.switches)
+    who = "The switch serves" if len(fabric.site.switches) == 1 else "The switches serve"
+    console.print(f"{who} P4Runtime on {addresses}; Ctrl-C ends it.", soft_wrap=True)
+    with suppress(KeyboardInterrupt):
         wait_for_interrupt()
-    except KeyboardInterrupt:
-        return
-
-
-def _serving(fabric: Fabric) -> str:
-    addresses = [switch.grpc_address for switch in fabric.site.switches]
-    if len(addresses) == 1:
-        return f"The switch serves P4Runtime on {addresses[0]}"
-    return f"The switches serve P4Runtime on {', '.join(addresses)}"

@@ -4,8 +4,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,34 +13,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.base.files import private_folder
 from switchgnn.base.full_disk import writing
 from switchgnn.base.machine import require_memory
 from switchgnn.commands.run.reference import SUM_BYTES, Comparison
 from switchgnn.commands.run.report import Measured, Prepared, RunOptions, RunReport, make_report
-from switchgnn.commands.shared.console import naming_who_releases, releases_between
-from switchgnn.commands.shared.leaf_spine import all_cables, partial_sums_taken
 from switchgnn.commands.shared.onlooker import NOBODY, Onlooker, Running
-from switchgnn.commands.shared.outputs import (
-    Recordings,
-    log_install,
-    logged_steps,
-    recordings_in,
-    run_logs,
+from switchgnn.commands.shared.outputs import Recordings, recordings_in
+from switchgnn.commands.shared.site import (
+    LinkSettings,
+    StepListener,
+    Workplace,
+    counted,
+    faults_on_cables,
+    installed,
+    running_fabric,
+    workplace,
 )
-from switchgnn.commands.shared.site import bank_slots_of, faults_on_cables, make_site, shares_of
-from switchgnn.commands.shared.workers import WorkerOutcome, run_workers
-from switchgnn.controller import (
-    Counters,
-    P4RuntimeClient,
-    TlsOptions,
-    install_each,
-    read_counters,
-)
+from switchgnn.commands.shared.workers import run_workers
 from switchgnn.host.metrics import metrics_place
 from switchgnn.host.mixed import write_left_schedules
 from switchgnn.host.wire.header import LANES, WIDEST
-from switchgnn.host.wire.native import compile_for_hosts
 from switchgnn.host.worker import WRITTEN, WorkerTask, steps_of
 from switchgnn.p4src import load_program
 from switchgnn.planner.chosen import build_chosen, choose_asked
@@ -51,25 +42,13 @@ from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.plan.files import read_assignment, write_plan
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.presets import Situation
-from switchgnn.topologies import (
-    BackgroundTraffic,
-    Fabric,
-    TlsFolder,
-    WireBytes,
-    build_fabric,
-    carried,
-    choose,
-    compile_for,
-    folder_for_sockets,
-)
+from switchgnn.topologies import Fabric, TlsFolder, choose
 from switchgnn.topologies.processes.nursery import Nursery
 
-# The last step; after it a run only cleans up.
+# The last step before the clean-up.
 COMPARING = "comparing with the reference"
-# A feature is a float32.
-_FEATURE_BYTES = 4
+_FEATURE_BYTES = 4  # float32
 
-StepListener = Callable[[str, float, int], None]
 _LOG = logging.getLogger(__name__)
 
 
@@ -87,78 +66,50 @@ def run_job(
     Args:
         options: what to run.
         step: called with (name of the step, done, total; total 0 when unknown).
-        hold: called with the running fabric and the report; None: the fabric ends.
-        nursery: forks embedded switches and workers; None: they are started as any program.
+        hold: called with the running fabric and the report before the fabric ends.
+        nursery: forks switches and workers; None: each starts as a program.
         log_dir: as ``run_logs`` takes it.
-        onlooker: hears of it.
-
-    Returns:
-        The report.
+        onlooker: observes the run.
 
     Raises:
         SwitchGNNError: a step failed; the fabric and all files are removed.
     """
     cable_faults = faults_on_cables(options.faults, options.workers, options.leaf_spine)
     choice = choose(options.target, options.fabric, options.backend)
-    step = logged_steps(_heard(step, onlooker))
-    with private_folder("switchgnn-") as folder, ExitStack() as stack:
-        recordings = stack.enter_context(
-            recordings_in(options.pcap, options.workers, options.leaf_spine)
-        )
-        logs = stack.enter_context(run_logs(log_dir, folder))
+    links = LinkSettings(options.sockets, options.grpc_port, _tls_folder(options))
+    with (
+        recordings_in(options.pcap, options.workers, options.leaf_spine) as recordings,
+        workplace(step, nursery, log_dir, onlooker) as work,
+    ):
         _LOG.info("%s", choice.reason)
-        prepared = _prepare(options, folder, step)
-        site = make_site(
-            options.workers,
-            options.leaf_spine,
-            choice.target,
-            folder=options.sockets or stack.enter_context(folder_for_sockets(folder)),
-            grpc_port=options.grpc_port,
-            bandwidth=options.bandwidth,
-            tls=_tls_folder(options),
-            backend=options.backend,
-        )
-        step("compiling the program", 0, 0)
-        ahead = compile_for(choice.target, prepared.program.json, options.backend)
-        compile_for_hosts()
-        step("starting the switch" if options.leaf_spine is None else "starting the switches", 0, 0)
-        with build_fabric(
-            choice.fabric,
-            site,
-            folder,
+        prepared = _prepare(options, work.folder, work.step)
+        with running_fabric(
+            options,
+            choice,
+            prepared.program,
+            work,
             cable_faults=cable_faults,
-            nursery=nursery,
-            cable_recordings=recordings.cables,
-            logs=logs.folder,
-        ) as fabric:
+            recordings=recordings,
+            links=links,
+        ) as (fabric, ahead):
             comparison = Comparison(
                 prepared.graph,
                 read_assignment(prepared.plan),
                 prepared.features,
                 rounds=options.rounds,
-                folder=folder,
+                folder=work.folder,
                 left=prepared.left,
             )
-            measured = _install_and_exchange(
-                options, prepared, fabric, recordings, comparison, step, onlooker
-            )
-            step(COMPARING, 0, 0)
+            measured = _exchange(options, prepared, fabric, recordings, comparison, work)
+            work.step(COMPARING, 0, 0)
             verdict = comparison.finish()
             report = make_report(options, choice, ahead, prepared, measured, verdict)
             report = replace(report, pcap=tuple(map(str, recordings.files)))
-            logs.failed = not report.exact
+            work.logs.failed = not report.exact
             onlooker.done(_verdict(report), right=report.exact)
             if hold is not None:
                 hold(fabric, report)
     return report
-
-
-def _heard(step: StepListener, onlooker: Onlooker) -> StepListener:
-    def listen(name: str, done: float, total: int) -> None:
-        onlooker.step(name)
-        step(name, done, total)
-
-    return listen
 
 
 def _verdict(report: RunReport) -> str:
@@ -217,144 +168,62 @@ def _prepare(options: RunOptions, folder: Path, step: StepListener) -> Prepared:
 
 
 def _schedule_file(folder: Path, worker: int) -> Path:
-    """Return the file of what a worker sends to other hosts, where the plan leaves them any."""
     return folder / f"schedule-{worker}.npz"
 
 
 def _features(graph: Graph, options: RunOptions) -> NDArray[np.float32]:
-    """Return the graph's own features if their width is asked for, or seeded ones."""
+    """Return the graph's own features if they have the width that was asked for, or seeded ones."""
     own = graph.features
     width = options.features or (LANES if own is None else own.shape[1])
-    _check_size(graph.vertices, width)
-    if own is not None and options.features in (None, own.shape[1]):
-        return np.ascontiguousarray(own, dtype=np.float32)
-    generator = np.random.default_rng(options.seed)
-    return generator.standard_normal((graph.vertices, width), dtype=np.float32)
-
-
-def _check_size(vertices: int, width: int) -> None:
-    """Check that features and the sums of a round have room."""
     if width > WIDEST:
         raise SwitchGNNError(
             f"Features of {width:,} numbers are too wide: a header counts the frames of at most "
             f"{WIDEST:,}. Give --features less."
         )
     require_memory(
-        f"{vertices:,} features of {width:,} numbers and their sums",
-        vertices * width * (_FEATURE_BYTES + SUM_BYTES),
+        f"{graph.vertices:,} features of {width:,} numbers and their sums",
+        graph.vertices * width * (_FEATURE_BYTES + SUM_BYTES),
         "give --features less",
     )
+    if own is not None and options.features in (None, own.shape[1]):
+        return np.ascontiguousarray(own, dtype=np.float32)
+    generator = np.random.default_rng(options.seed)
+    return generator.standard_normal((graph.vertices, width), dtype=np.float32)
 
 
-def _install_and_exchange(
+def _exchange(
     options: RunOptions,
     prepared: Prepared,
     fabric: Fabric,
     recordings: Recordings,
     comparison: Comparison,
-    step: StepListener,
-    onlooker: Onlooker,
+    work: Workplace,
 ) -> Measured:
     def hear(worker: int, event: dict[str, Any]) -> None:
         if event["event"] == WRITTEN:
             comparison.written(worker)
-        onlooker.event(worker, event)
+        work.onlooker.event(worker, event)
 
-    tls = fabric.site.tls
-    credentials = TlsOptions(tls["ca"], tls["controller"], tls["controller-key"]) if tls else None
-    started = time.perf_counter()
-    with ExitStack() as stack:
-        clients = [
-            stack.enter_context(P4RuntimeClient(switch.grpc_address, tls=credentials))
-            for switch in fabric.site.switches
-        ]
-        shares = shares_of(prepared.plan, prepared.parts, fabric.site, clients)
-        report = install_each(
-            shares,
-            program=prepared.program,
-            ecn_threshold=options.ecn_threshold,
-            new_session=True,
-            progress=lambda _address, done, total: step("installing", done, total),
-        )
-        log_install(report)
-        install_seconds = time.perf_counter() - started
+    def show(done: float, total: int) -> None:
+        work.step("exchanging", done, total)
+
+    with installed(
+        options, fabric, prepared.program, prepared.plan, prepared.parts, work.step
+    ) as on:
         tasks = [
-            replace(task, tell_every=onlooker.tell_every)
-            for task in _tasks(
-                options, prepared, fabric, recordings, comparison, session=report.session
-            )
+            replace(task, session=on.report.session, tell_every=work.onlooker.tell_every)
+            for task in _tasks(options, prepared, fabric, recordings, comparison)
         ]
-        with BackgroundTraffic(fabric, options.background) as background:
-            before = [read_counters(client) for client in clients]
-            wire_before, cables_before = fabric.wire_bytes(), fabric.cable_bytes()
-            foreign = background.received_bytes()
-            running = Running(
-                "switch",
-                fabric,
-                credentials,
-                bank_slots_of(shares),
-                steps_of(prepared.manifest, prepared.features.shape[1], options.rounds),
-            )
-            with (
-                onlooker.over(running),
-                naming_who_releases(clients, options.leaf_spine, options.workers),
-            ):
-                outcomes = run_workers(
-                    fabric,
-                    tasks,
-                    lambda done, total: step("exchanging", done, total),
-                    listen=hear,
-                )
-            foreign = background.received_bytes() - foreign
-            wire_after, cables_after = fabric.wire_bytes(), fabric.cable_bytes()
-            after = [read_counters(client) for client in clients]
-            cable_faults = fabric.cable_injected()
-    if options.background:
-        # The interfaces would count the background flows as well.
-        wire_before = wire_after = cables_before = None
-    wire, wires = _wire_bytes(outcomes, wire_before, wire_after)
-    queues = [
-        [late - early for early, late in zip(old.port_queue, new.port_queue, strict=True)]
-        for old, new in zip(before, after, strict=True)
-    ]
-    return Measured(
-        outcomes=outcomes,
-        wire=wire,
-        wires=wires,
-        counters=_grown(before, after),
-        releases=releases_between(options.leaf_spine, options.workers, before, after),
-        port_queue=tuple(map(sum, zip(*queues, strict=True))),
-        background_bytes=foreign,
-        entries=sum(sum(switch.entries.values()) for switch in report.switches),
-        install_seconds=install_seconds,
-        partial_sums=partial_sums_taken(options.leaf_spine, before, after),
-        cables=all_cables(cables_before, cables_after),
-        cable_faults=cable_faults,
-    )
-
-
-def _grown(before: Sequence[Counters], after: Sequence[Counters]) -> dict[str, int]:
-    """Return by how much the counters of all switches together have grown."""
-    grown: dict[str, int] = {}
-    for old, new in zip(before, after, strict=True):
-        for name, number in new.named().items():
-            grown[name] = grown.get(name, 0) + number - old.named()[name]
-    return grown
-
-
-def _wire_bytes(
-    outcomes: list[WorkerOutcome],
-    before: list[WireBytes] | None,
-    after: list[WireBytes] | None,
-) -> tuple[list[WireBytes], str]:
-    counted = carried(before, after)
-    if counted is not None:
-        return counted, "interfaces"
-    heard = [
-        WireBytes(outcome.traffic["bytes_up"], outcome.traffic["bytes_down"])
-        for outcome in outcomes
-    ]
-    return heard, "sockets"
+        steps = steps_of(prepared.manifest, prepared.features.shape[1], options.rounds)
+        outcomes, counts = counted(
+            options,
+            on,
+            Running("switch", fabric, on.credentials, on.bank_slots, steps),
+            work.onlooker,
+            lambda: run_workers(fabric, tasks, show, listen=hear),
+        )
+    entries = sum(sum(switch.entries.values()) for switch in on.report.switches)
+    return Measured(outcomes, counts, entries, on.seconds)
 
 
 def _tasks(
@@ -363,9 +232,8 @@ def _tasks(
     fabric: Fabric,
     recordings: Recordings,
     comparison: Comparison,
-    *,
-    session: int,
 ) -> list[WorkerTask]:
+    """Write the features of each worker; return the tasks, without a session."""
     assignment = read_assignment(prepared.plan)
     tasks = []
     for worker in range(fabric.site.workers):
@@ -376,7 +244,7 @@ def _tasks(
             WorkerTask(
                 plan=prepared.plan,
                 worker=worker,
-                session=session,
+                session=0,
                 link=fabric.worker_link(worker),
                 addresses=fabric.site.addresses(worker),
                 features=path,

@@ -14,21 +14,15 @@ from switchgnn.base.npz import read_npz
 from switchgnn.host.worker import WORKER_RESULT, features_of_round, result_file
 from switchgnn.planner.graphs.graph import Graph, reference_sums
 
-# A sum is kept as int32 and as float32.
+# int32 and float32
 SUM_BYTES = 8
-# Of the sums that a worker writes at once, unless those of one round take more.
+# Of a file of sums, unless one round takes more.
 _FILE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
 class RoundResult:
-    """The results of all workers in one round, put together.
-
-    Attributes:
-        fixed: int32[V, F], fixed-point sums.
-        sums: float32[V, F], decoded sums.
-        scale: steps per unit, as the workers used it.
-    """
+    """The results of all workers in one round: [V, F], and the scale in steps per unit."""
 
     fixed: NDArray[np.int32]
     sums: NDArray[np.float32]
@@ -37,13 +31,7 @@ class RoundResult:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The comparison of rounds with the reference.
-
-    Attributes:
-        wrong_sums: elements whose fixed-point sum differs.
-        max_error: the largest absolute error of a decoded sum.
-        error_bound: the largest error that fixed point and float32 allow.
-    """
+    """The comparison with the reference: wrong elements, and absolute errors of float sums."""
 
     wrong_sums: int
     max_error: float
@@ -51,18 +39,13 @@ class Verdict:
 
 
 class Comparison:
-    """Compares the rounds of a run with the reference as they come, and keeps none of them.
+    """Compares the rounds of a run with the reference as they arrive, and keeps none of them.
 
-    Args:
-        graph: the whole graph, of V vertices.
-        assignment: int32[V], the worker of each vertex.
-        features: float32[V, F], those of the first round.
-        rounds: their number.
-        folder: where the workers write their sums.
-        left: bool[V], the destinations that the plan leaves to the hosts; None: none.
+    The graph has V vertices; `assignment`: int32[V], the worker of each vertex; `features`:
+    float32[V, F] of the first round; `left`: bool[V], the destinations left to the hosts, or None.
 
     Attributes:
-        rounds_per_file: of how many rounds a worker writes the sums at once.
+        rounds_per_file: the rounds whose sums a worker writes at once.
     """
 
     def __init__(
@@ -87,28 +70,17 @@ class Comparison:
         self._verdict = Verdict(wrong_sums=0, max_error=0.0, error_bound=0.0)
 
     def output(self, worker: int) -> Path:
-        """Return the output of a worker's task."""
+        """Return the output file of a worker."""
         return self._folder / f"sums-{worker}.npz"
 
     def written(self, worker: int) -> None:
-        """Take note that a worker has written one more file; compare what all have written.
-
-        Args:
-            worker: its number.
-
-        Raises:
-            SwitchGNNError: the workers used different scales, or a file cannot be read.
-        """
+        """Count a file of a worker; compare the rounds that all have written."""
         self._written[worker] += 1
         while self._compared < min(self._written):
             self._compare_next()
 
     def finish(self) -> Verdict:
-        """Compare what is left once all workers have finished; return the verdict on all rounds.
-
-        Raises:
-            SwitchGNNError: as :meth:`written`.
-        """
+        """Compare the remaining rounds; return the verdict on all rounds."""
         while self._compared * self.rounds_per_file < self._rounds:
             self._compare_next()
         return self._verdict
@@ -159,15 +131,10 @@ def _both(one: Verdict, other: Verdict) -> Verdict:
 def expected_scales(
     max_fan_in: int, magnitude: float, before: Sequence[float] = ()
 ) -> tuple[float, ...]:
-    """Return the scales that a round may use (docs/protocol.md, "Early features").
+    """Return the scales of a round in steps per unit (docs/protocol.md, "Early features").
 
-    Args:
-        max_fan_in: the largest number of contributions to a sum.
-        magnitude: the largest of the round's features.
-        before: those of the two rounds before; four times the larger one may be foreseen.
-
-    Returns:
-        Steps per unit: of the round's own magnitude, and of the foreseen one where it fits.
+    They follow from the round's own magnitude, and from the foreseen one where it fits: four times
+    the larger magnitude of the two rounds before.
     """
     capacity = 4 * max(before, default=0.0)
     capacities = [magnitude, *([capacity] if capacity >= magnitude and capacity else [])]
@@ -198,16 +165,9 @@ def judge(
 ) -> Verdict:
     """Compare one round with the sums over the whole graph.
 
-    Args:
-        graph: the whole graph, of V vertices.
-        assignment: int32[V], the worker of each vertex.
-        features: float32[V, F], the features that the workers sent.
-        result: the sums that they received.
-        before: the largest magnitudes of the two rounds before, from which a scale is foreseen.
-        left: bool[V], the destinations that the plan leaves to the hosts; None: none.
-
-    Returns:
-        The verdict. A sum of hosts is wrong if it is off by more than float32 explains.
+    `assignment`: int32[V]; `features`: float32[V, F]; `before`: the largest magnitudes of the two
+    rounds before; `left`: bool[V], the destinations left to the hosts, or None. Sums of hosts are
+    wrong if they are off by more than float32 explains.
     """
     by_hosts = np.zeros(graph.vertices, dtype=np.bool_) if left is None else left
     counts, magnitude = remote_fan_in(graph, assignment), _magnitude(features)
@@ -241,7 +201,7 @@ def _float32_errors(
     features: NDArray[np.float64],
     counts: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """Return float64[V, F], what float32 sums may be off.
+    """Return float64[V, F], the largest errors of float32 sums.
 
     In any order, in at most two steps, a sum of n numbers is off by at most (n + 1) · 2^-23 times
     the sum of their magnitudes.

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report of a run, for users and programs."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.commands.run.reference import Verdict
+from switchgnn.commands.shared.console import ran_ahead, releases_between
 from switchgnn.commands.shared.leaf_spine import LeafSpineReport, report_leaf_spine
+from switchgnn.commands.shared.site import Counts, NetworkJob
 from switchgnn.commands.shared.workers import WorkerOutcome
 from switchgnn.host.alone import Exchanges, HostTraffic, host_traffic
 from switchgnn.host.direct.framing import Framing
@@ -19,74 +22,44 @@ from switchgnn.host.pace import Pace
 from switchgnn.host.registry import HOST, HOST_PARTIAL
 from switchgnn.host.wire.native import hosts_run_as
 from switchgnn.p4src import Program
-from switchgnn.planner.chosen import Asked, strategy_names
+from switchgnn.planner.chosen import strategy_names
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.graphs.graph import Graph
-from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.plan.files import read_assignment
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts
 from switchgnn.planner.plan.manifest import Manifest
 from switchgnn.planner.presets import Choice as Strategies
-from switchgnn.topologies import (
-    Ahead,
-    Backend,
-    Choice,
-    WireBytes,
-)
+from switchgnn.topologies import Ahead, Choice, WireBytes
 
 
-@dataclass(frozen=True)
-class RunOptions:
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(NetworkJob):
     """What to run.
 
     Attributes:
-        graph: a built-in graph or a file.
-        workers: their number.
-        features: the width F, or None for the graph's own features.
+        features: the width F; None: that of the graph's own features.
         rounds: the number of exchanges, each with other features.
-        slots: the aggregators that a block may use.
         sockets: the folder for the switches' Unix sockets; None: the run's own.
-        leaf_spine: the leaves that the workers are attached to, and the spines; None: a star
-            around one switch.
-        target, fabric: a choice or ``auto``.
-        backend: what embedded switches run the program as; None: what the environment says.
-        bandwidth: Mbit/s per link, or None.
         seed: the seed of the planner and of made-up features.
         grpc_port: the TCP port of the switch's P4Runtime server; 0 for a Unix socket.
-        ecn_threshold: the queue length in packets from which packets are marked.
-        pace: the limits of sending and waiting.
-        background: TCP flows from each worker to the next, on the same links.
         faults: what to inject on links and cables, as ``Faults.parse`` takes it.
         tls: the folder with certificates for P4Runtime, or None for plain gRPC.
-        asked: the strategies to plan with.
         pcap: the folder for a file of each link's packets, or None.
         framing: of the exchanges between hosts that the report compares with.
-        metrics: the address and the port where worker 0 serves metrics; None: nobody does.
     """
 
     graph: str
-    workers: int
     features: int | None
     rounds: int
-    slots: int
-    target: str
-    fabric: str
-    bandwidth: float | None
     seed: int
     grpc_port: int
-    ecn_threshold: int
     pace: Pace
-    background: int = 0
     faults: str = ""
     tls: Path | None = None
-    asked: Asked = field(default_factory=Asked)
-    leaf_spine: LeafSpine | None = None
     sockets: Path | None = None
-    backend: Backend | None = None
     pcap: Path | None = None
     framing: Framing = field(default_factory=Framing)
-    metrics: tuple[str, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -94,14 +67,12 @@ class WorkerReport:
     """One worker's part of a run.
 
     Attributes:
-        worker: its number.
         features_sent, sums_received: data packets over all rounds.
-        bytes_up, bytes_down: bytes on its link.
-        host_bytes_up, host_bytes_down: bytes that copies between hosts would have put there.
+        host_bytes_up, host_bytes_down: bytes of copies between hosts alone.
         host_partial_bytes_up, host_partial_bytes_down: the same for copies or partial sums,
             whichever are fewer.
         seconds: from its first `done` to its last `advance`.
-        releases: slots that it had released, as the switch has counted.
+        releases: slots released for it, as counted by the switch.
         tally: all its counts, by name.
     """
 
@@ -124,49 +95,34 @@ class RunReport:
     """A whole run.
 
     Attributes:
-        target, fabric, reason: what was used and why.
-        backend: what the embedded switch ran the program as, ``native`` or ``python``; None for
-            BMv2.
-        backend_reason: why that is Python where native code might have been; None elsewhere.
-        compile_seconds: how long the compilation took, next to nothing when it was kept; None for
-            BMv2.
-        hosts: what hosts take frames apart with, ``native`` or ``python`` code.
-        workers: their number.
-        graph: the name of the graph.
-        vertices, edges, boundary_vertices: the size of the graph and of its boundary.
-        features: the width of a feature.
-        rounds, blocks: their numbers.
+        backend: ``native`` or ``python`` code of the embedded switch; None for BMv2.
+        backend_reason: why it is Python where native code was possible; None elsewhere.
+        compile_seconds: close to 0 when the result was cached; None for BMv2.
+        hosts: ``native`` or ``python`` code that takes frames apart.
         slots: the aggregators of 32 numbers that a block may use.
         lanes: numbers of the widest frame.
         strategy, why: the preset that chose the strategies, and its reasons.
-        partition, block_strategy, send, order: the strategies, as in the plan's manifest.
         weight: the cost of a contribution in the send strategy, in packets.
         exact: whether every fixed-point sum equals the reference.
         wrong_sums: the number of elements that do not.
         max_error: the largest absolute error of a float sum.
         error_bound: the largest error that fixed point allows.
         bytes_up, bytes_down: bytes on the links of all workers.
-        host_mtu: of the frames between hosts that the plan is compared with: bytes of the largest
-            IP packet, or ``fragment``.
-        host_bytes_up, host_bytes_down: bytes of all workers if hosts had sent copies, with
-            acknowledgements.
+        host_mtu: bytes of the largest IP packet between hosts alone, or ``fragment``.
+        host_bytes_up, host_bytes_down: bytes of copies between hosts alone, with acknowledgements.
         host_partial_bytes_up, host_partial_bytes_down: the same for copies or partial sums,
             whichever are fewer.
-        wires: who counted the bytes, ``interfaces`` or ``sockets``.
-        frames_up, frames_down: frames of all workers, as their sockets counted them.
-        passes, contributions: what the switch counted.
-        table_entries: the entries installed.
-        plan_seconds, install_seconds: the time of these steps.
+        wires: the source of the bytes, ``interfaces`` or ``sockets``.
+        frames_up, frames_down: frames of all workers, counted by their sockets.
         seconds: the slowest worker's exchange time.
         marked: packets that the switch marked because of a long queue.
         port_queue: packets by the length of the queue that they found at their port, in
             packets; the last element also counts longer queues.
         background_bytes: bytes that background TCP flows delivered in that time.
         faults_injected: frames that a fault was injected into, by kind, on links and cables.
-        repairs: how often the workers repaired or ignored something, by kind.
-        per_worker: one report each.
+        repairs: repaired or ignored frames of the workers, by kind.
         leaf_spine: the links between leaves and spines; None for a star.
-        pcap: the files that keep the packets of the links; none if nobody asked.
+        pcap: the files with the packets of the links.
     """
 
     target: str
@@ -232,12 +188,9 @@ class Prepared:
     """Everything that is known before a packet is sent.
 
     Attributes:
-        program: what the switches run.
-        graph: the graph, of n vertices.
-        features: float32[n, F], what is summed.
+        features: float32[n, F] of the n vertices.
         plan: the folder of the plan.
         left: bool[n], the destinations that it leaves to the hosts; None: none.
-        strategies, manifest: those of the plan.
         parts: those of the plan for leaves and spines; None for a star.
         seconds: the time that planning took.
     """
@@ -255,32 +208,34 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Measured:
-    """The results of the exchanges.
-
-    Attributes:
-        outcomes: the outcome of each worker.
-        wire, wires: the bytes of each worker, and who counted them.
-        counters, port_queue: by how much those of all switches together have grown.
-        releases: how often each worker has had a slot released.
-        background_bytes: bytes that background flows delivered.
-        entries, install_seconds: the size and the time of the installation.
-        partial_sums: partial sums that the spines have taken.
-        cables: bytes between switches, if they are counted.
-        cable_faults: frames that a fault was injected into between switches, by kind.
-    """
+    """The results of the exchanges."""
 
     outcomes: list[WorkerOutcome]
-    wire: list[WireBytes]
-    wires: str
-    counters: dict[str, int]
-    port_queue: tuple[int, ...]
-    releases: tuple[int, ...]
-    background_bytes: int
+    counts: Counts
     entries: int
     install_seconds: float
-    partial_sums: int
-    cables: WireBytes | None
-    cable_faults: dict[str, int]
+
+    @property
+    def wire(self) -> list[WireBytes]:
+        """The bytes of each worker, by interfaces or else by sockets."""
+        return self.counts.wires or [
+            WireBytes(each.traffic["bytes_up"], each.traffic["bytes_down"])
+            for each in self.outcomes
+        ]
+
+    def counters(self) -> Counter[str]:
+        """Return by how much the counters of all switches together have grown."""
+        grown: Counter[str] = Counter()
+        for old, new in zip(self.counts.before, self.counts.after, strict=True):
+            grown.update(new.named())
+            grown.subtract(old.named())
+        return grown
+
+    def port_queue(self) -> tuple[int, ...]:
+        """Return the growth of all switches' histograms of queue lengths."""
+        pairs = zip(self.counts.before, self.counts.after, strict=True)
+        grown = [np.subtract(new.port_queue, old.port_queue) for old, new in pairs]
+        return tuple(np.sum(grown, axis=0).tolist())
 
 
 def make_report(
@@ -291,30 +246,22 @@ def make_report(
     measured: Measured,
     verdict: Verdict,
 ) -> RunReport:
-    """Compare what was measured with what was planned.
-
-    Args:
-        options: what was asked for.
-        choice: the target and the fabric.
-        ahead: what the switches run the program as; None for BMv2.
-        prepared: what was planned.
-        measured: the results of the exchanges.
-        verdict: the comparison of all rounds with the reference.
-
-    Returns:
-        The report.
-    """
+    """Compare measurements with the plan; `ahead` is None for BMv2."""
     forward = prepared.manifest.direction(Direction.FORWARD)
     prediction = forward.prediction
     exchanges = Exchanges(Direction.FORWARD, prepared.features.shape[1], options.rounds)
     boundary = boundary_edges(prepared.graph, read_assignment(prepared.plan))
     alone = host_traffic(boundary, options.workers, [exchanges], options.framing)
-    per_worker = _report_workers(measured, alone[HOST.name], alone[HOST_PARTIAL.name])
+    releases = releases_between(
+        options.leaf_spine, options.workers, measured.counts.before, measured.counts.after
+    )
+    per_worker = _report_workers(measured, releases, alone[HOST.name], alone[HOST_PARTIAL.name])
+    counters, parts, between = measured.counters(), prepared.parts, None
+    if parts is not None:
+        between = report_leaf_spine(parts, prepared.manifest, [exchanges], alone, measured.counts)
     return RunReport(
         target=choice.target.value,
-        backend=None if ahead is None else ahead.backend.value,
-        backend_reason=None if ahead is None else ahead.reason,
-        compile_seconds=None if ahead is None else ahead.seconds,
+        **ran_ahead(ahead),
         hosts=hosts_run_as(),
         fabric=choice.fabric.value,
         reason=choice.reason,
@@ -335,34 +282,29 @@ def make_report(
         wrong_sums=verdict.wrong_sums,
         max_error=verdict.max_error,
         error_bound=verdict.error_bound,
-        bytes_up=sum(report.bytes_up for report in per_worker),
-        bytes_down=sum(report.bytes_down for report in per_worker),
+        **{name: sum(getattr(each, name) for each in per_worker) for name in _BYTES},
         host_mtu=options.framing.told,
-        host_bytes_up=sum(report.host_bytes_up for report in per_worker),
-        host_bytes_down=sum(report.host_bytes_down for report in per_worker),
-        host_partial_bytes_up=sum(report.host_partial_bytes_up for report in per_worker),
-        host_partial_bytes_down=sum(report.host_partial_bytes_down for report in per_worker),
-        wires=measured.wires,
+        wires="interfaces" if measured.counts.wires else "sockets",
         frames_up=sum(outcome.traffic["frames_up"] for outcome in measured.outcomes),
         frames_down=sum(outcome.traffic["frames_down"] for outcome in measured.outcomes),
-        passes=measured.counters["passes"],
-        contributions=measured.counters["contributions"],
+        passes=counters["passes"],
+        contributions=counters["contributions"],
         table_entries=measured.entries,
         plan_seconds=prepared.seconds,
         install_seconds=measured.install_seconds,
         seconds=max(outcome.seconds for outcome in measured.outcomes),
-        marked=measured.counters["marked"],
-        port_queue=measured.port_queue,
-        background_bytes=measured.background_bytes,
+        marked=counters["marked"],
+        port_queue=measured.port_queue(),
+        background_bytes=measured.counts.background_bytes,
         faults_injected=_injected(measured),
         repairs=_repairs(measured.outcomes),
         per_worker=per_worker,
-        leaf_spine=_leaf_spine_report(prepared, measured, exchanges, alone),
+        leaf_spine=between,
     )
 
 
 def _report_workers(
-    measured: Measured, copied: HostTraffic, partial: HostTraffic
+    measured: Measured, releases: Sequence[int], copied: HostTraffic, partial: HostTraffic
 ) -> tuple[WorkerReport, ...]:
     return tuple(
         WorkerReport(
@@ -376,34 +318,23 @@ def _report_workers(
             host_partial_bytes_up=partial.up[worker],
             host_partial_bytes_down=partial.down[worker],
             seconds=outcome.seconds,
-            releases=releases,
+            releases=released,
             tally=outcome.tally,
         )
-        for worker, (outcome, wire, releases) in enumerate(
-            zip(measured.outcomes, measured.wire, measured.releases, strict=True)
+        for worker, (outcome, wire, released) in enumerate(
+            zip(measured.outcomes, measured.wire, releases, strict=True)
         )
     )
 
 
-def _leaf_spine_report(
-    prepared: Prepared,
-    measured: Measured,
-    exchanges: Exchanges,
-    alone: Mapping[str, HostTraffic],
-) -> LeafSpineReport | None:
-    if prepared.parts is None:
-        return None
-    return report_leaf_spine(
-        prepared.parts,
-        prepared.manifest,
-        [exchanges],
-        alone=alone,
-        partial_sums=measured.partial_sums,
-        cables=measured.cables,
-        faults_injected=measured.cable_faults,
-    )
-
-
+_BYTES = (
+    "bytes_up",
+    "bytes_down",
+    "host_bytes_up",
+    "host_bytes_down",
+    "host_partial_bytes_up",
+    "host_partial_bytes_down",
+)
 _REPAIRS = (
     "features_resent",
     "probes",
@@ -424,12 +355,11 @@ _REPAIRS = (
 
 def _injected(measured: Measured) -> dict[str, int]:
     """Return the faults on the links of workers and on cables between switches."""
-    total = dict(measured.cable_faults)
+    total = Counter(measured.counts.cable_faults)
     for outcome in measured.outcomes:
         for counts in outcome.faults.values():
-            for name, number in counts.items():
-                total[name] = total.get(name, 0) + number
-    return total
+            total.update(counts)
+    return dict(total)
 
 
 def _repairs(outcomes: list[WorkerOutcome]) -> dict[str, int]:

@@ -16,10 +16,9 @@ from typer.core import TyperOption
 from switchgnn.base.records import read_toml
 from switchgnn.commands.errors import ConfigError
 
-# Options of a command are a page of text.
 _MOST_BYTES = 65536
-_ITSELF = ("config", "help")
-# What an option takes, what that is in TOML, and what it is called.
+_NOT_IN_FILES = ("config", "help", "help-all")
+# The type of an option, its types in TOML, and their name.
 _KINDS: tuple[tuple[type, tuple[type, ...], str], ...] = (
     (bool, (bool,), "true or false"),
     (int, (int,), "a whole number"),
@@ -28,7 +27,7 @@ _KINDS: tuple[tuple[type, tuple[type, ...], str], ...] = (
 
 
 def _read_config(context: typer.Context, file: Path | None) -> Path | None:
-    """Let the options of a file be the defaults of a command, which then looks there itself."""
+    """Make the options of a file the defaults of the command."""
     if file is not None and not context.resilient_parsing:
         options = _options(context)
         table = read_toml(file, _MOST_BYTES, "configuration", ConfigError)
@@ -60,7 +59,7 @@ def _options(context: typer.Context) -> dict[str, TyperOption]:
         for option in context.command.params
         if isinstance(option, TyperOption)
         for name in option.opts
-        if name.startswith("--") and name.removeprefix("--") not in _ITSELF
+        if name.startswith("--") and name.removeprefix("--") not in _NOT_IN_FILES
     }
 
 
@@ -79,11 +78,7 @@ def _refuse_unknown(
 def _value(
     context: typer.Context, file: Path, key: str, option: TyperOption, value: object
 ) -> object:
-    """Return the value of a key.
-
-    Raises:
-        ConfigError: it has another type than the option, or the option refuses it.
-    """
+    """Check the value of a key and return it."""
     kinds, words = _kinds(context, option)
     if option.multiple and not isinstance(value, list):
         raise ConfigError(f"--config {file}: {key} may be repeated: write a list.")
@@ -103,7 +98,7 @@ def _value(
 
 
 def _kinds(context: typer.Context, option: TyperOption) -> tuple[tuple[type, ...], str]:
-    """Return what values of an option are in TOML: types, and a word for them."""
+    """Return the types of an option in TOML, and their name."""
     function = context.command.callback
     hints = typing.get_type_hints(inspect.unwrap(function)) if function else {}
     hint = hints[option.name or ""]

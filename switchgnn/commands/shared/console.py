@@ -13,67 +13,68 @@ from typing import Any, Protocol
 
 import typer
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from switchgnn.base.interruptible import Interrupt
 from switchgnn.commands.shared.workers import WorkerError
 from switchgnn.controller import Counters, P4RuntimeClient, read_counters
 from switchgnn.planner.partition.leaf_spine import LeafSpine
+from switchgnn.topologies import Ahead
 
 
 def plain_console(
     *, stderr: bool = False, highlight: bool = True, soft_wrap: bool = False
 ) -> Console:
-    """Make the console of a command; colours of our own are `rich.text.Text`.
-
-    Args:
-        stderr: print to standard error.
-        highlight: colour numbers and paths on a terminal.
-        soft_wrap: leave long lines to the terminal.
-
-    Returns:
-        A console that takes no word for markup.
-    """
+    """Make a console without markup; colours are `rich.text.Text`."""
     return Console(stderr=stderr, highlight=highlight, soft_wrap=soft_wrap, markup=False)
 
 
-class Planned(Protocol):
-    """A report that names the strategies of a plan; None where nothing was planned."""
+def progress_bars(console: Console) -> Progress:
+    """Return the progress bars of a command."""
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+    )
+
+
+class _Planned(Protocol):
+    """A report with the strategies of a plan; None where nothing was planned."""
 
     @property
-    def partition(self) -> str | None:
-        """Who holds which vertex."""
+    def partition(self) -> str | None: ...
+    @property
+    def block_strategy(self) -> str | None: ...
+    @property
+    def send(self) -> str | None: ...
+    @property
+    def order(self) -> str | None: ...
+
+
+class _Ran(Protocol):
+    """A report about the code of the embedded switch; None without one."""
 
     @property
-    def block_strategy(self) -> str | None:
-        """How blocks form."""
-
+    def backend(self) -> str | None: ...
     @property
-    def send(self) -> str | None:
-        """What workers send."""
-
+    def backend_reason(self) -> str | None: ...
     @property
-    def order(self) -> str | None:
-        """In which order they send."""
+    def compile_seconds(self) -> float | None: ...
 
 
-class Ran(Protocol):
-    """A report that says what the embedded switch ran; None where there was none."""
-
-    @property
-    def backend(self) -> str | None:
-        """What it ran the program as."""
-
-    @property
-    def backend_reason(self) -> str | None:
-        """Why that is Python where native code might have been."""
-
-    @property
-    def compile_seconds(self) -> float | None:
-        """How long the compilation took."""
+def ran_ahead(ahead: Ahead | None) -> dict[str, Any]:
+    """Return the fields of a report about compilation; None for BMv2."""
+    return {
+        "backend": None if ahead is None else ahead.backend.value,
+        "backend_reason": None if ahead is None else ahead.reason,
+        "compile_seconds": None if ahead is None else ahead.seconds,
+    }
 
 
-def ran_as(report: Ran, hosts: str | None = None) -> str:
-    """Return what comes behind the name of the switch: what its program ran as, and the hosts."""
+def ran_as(report: _Ran, hosts: str | None = None) -> str:
+    """Return the code of the program and of the hosts, for the end of a line."""
     words = ""
     if report.backend is not None:
         words = f"; the program runs as {report.backend} code"
@@ -84,16 +85,15 @@ def ran_as(report: Ran, hosts: str | None = None) -> str:
     return words if hosts is None else f"{words}; hosts run {hosts} code"
 
 
-def strategies_line(report: Planned) -> str:
-    """Say in one line what was planned with; nothing where nothing was planned."""
+def strategies_line(report: _Planned) -> str:
+    """Return the strategies of a plan; empty without a plan."""
     names = {
         "partition": report.partition,
         "blocks": report.block_strategy,
         "send": report.send,
         "order": report.order,
     }
-    used = [f"{part} {name}" for part, name in names.items() if name is not None]
-    return ", ".join(used)
+    return ", ".join(f"{part} {name}" for part, name in names.items() if name is not None)
 
 
 def counted(title: str, counts: dict[str, int]) -> str:
@@ -103,23 +103,22 @@ def counted(title: str, counts: dict[str, int]) -> str:
 
 
 def captured_line(files: Sequence[Path]) -> str:
-    """Say where the packets of a run are."""
+    """Return the folder and the size of recordings."""
     size = sum(each.stat().st_size for each in files if each.exists())
     links = f"{len(files)} link{'s' if len(files) > 1 else ''}"
     return f"Packets of {links}: {files[0].parent}, {size:,} bytes; none was left out."
 
 
-# Work that is shorter than this needs no words.
+# Shorter work is not commented on.
 _QUIET_SECONDS = 2.0
 
 
 class Steps:
-    """Says each step on stderr once the work has taken a while. A context manager.
+    """Prints each step on stderr once the work has taken a while. A context manager.
 
-    Libraries such as METIS let no Python code run until they are done: no spinner turns, and
-    Ctrl-C would wait for them. So the words stand before the step begins, and Ctrl-C ends
-    the process at once. Nothing that this work leaves can break by that: plans are written
-    aside and put into place in one step.
+    Libraries such as METIS block Python: no spinner turns, and Ctrl-C would wait for them. So the
+    line is printed before the step, and Ctrl-C ends the process at once. That is safe, as plans
+    are moved into place in one step.
     """
 
     def __init__(self) -> None:
@@ -139,7 +138,7 @@ class Steps:
 
     @contextmanager
     def finishing(self) -> Iterator[None]:
-        """Let Ctrl-C in the block clean up, as Python does."""
+        """Let Ctrl-C in the block clean up, as usual."""
         if self._before is None:
             yield
             return
@@ -162,7 +161,6 @@ class Steps:
             self._speak()
 
     def _speak(self) -> None:
-        """Say what is being done, once."""
         with self._lock:
             if self._pending is not None:
                 seconds = time.monotonic() - self._start
@@ -174,10 +172,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def end_like_interrupted() -> None:
-    """Let SIGTERM and a closed terminal raise ``KeyboardInterrupt``, as Ctrl-C does.
-
-    Under ``nohup`` a closed terminal stays ignored.
-    """
+    """Let SIGTERM and SIGHUP, unless ``nohup`` ignores it, raise ``KeyboardInterrupt``."""
     interrupt = Interrupt()
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:
@@ -185,11 +180,7 @@ def end_like_interrupted() -> None:
 
 
 class Interruption:
-    """Takes the signals that ask the program to end. A context manager.
-
-    Attributes:
-        came: whether one has come.
-    """
+    """Takes the signals that ask the program to end, and notes in `came` whether one has come."""
 
     def __init__(self) -> None:
         self.came = False
@@ -219,7 +210,7 @@ class Interruption:
 
     def _take(self, number: int, frame: FrameType | None) -> None:
         first, self.came = not self.came, True
-        # Impatient users press twice; the second time would stop the cleaning up.
+        # A second Ctrl-C must not stop the cleaning up.
         if first and self._at_once:
             self._interrupt(number, frame)
 
@@ -234,17 +225,7 @@ def releases_between(
     before: Sequence[Counters],
     after: Sequence[Counters],
 ) -> tuple[int, ...]:
-    """Return how many slots each worker has had released, by its leaf or the one switch.
-
-    Args:
-        leaf_spine: the topology; None for a star.
-        workers: their number.
-        before: the counters of each switch, leaves first.
-        after: the same, later.
-
-    Returns:
-        One number per worker.
-    """
+    """Return the slots released for each worker by its leaf or the only switch."""
     nearest = len(after) if leaf_spine is None else leaf_spine.leaves
     return tuple(
         sum(
@@ -259,19 +240,7 @@ def releases_between(
 def naming_who_releases(
     clients: Sequence[P4RuntimeClient], leaf_spine: LeafSpine | None, workers: int
 ) -> Iterator[None]:
-    """Let the error of a worker say as well who has had too many slots released.
-
-    Args:
-        clients: of all switches, leaves first.
-        leaf_spine: the topology; None for a star.
-        workers: their number.
-
-    Yields:
-        Nothing; what runs inside is watched.
-
-    Raises:
-        WorkerError: the one that was raised inside, with a sentence more.
-    """
+    """Add workers with too many released slots to the error of a worker in the block."""
     before = [read_counters(client) for client in clients]
     try:
         yield
@@ -284,14 +253,7 @@ def naming_who_releases(
 
 
 def too_many_releases(releases: Sequence[int]) -> str:
-    """Name the workers that have had far more slots released than the others.
-
-    Args:
-        releases: of each worker.
-
-    Returns:
-        A sentence; empty where nobody has.
-    """
+    """Name the workers with far more released slots than the others; empty: none."""
     sentences = []
     for worker, number in enumerate(releases):
         others = [*releases[:worker], *releases[worker + 1 :]]

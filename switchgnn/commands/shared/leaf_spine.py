@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What exchanges put on the links between leaves and spines, and what other ways would."""
+"""The load of the links between leaves and spines, of exchanges and of other ways."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
+from typing import Protocol
 
 from rich.table import Table
 
@@ -21,24 +22,19 @@ from switchgnn.topologies import WireBytes, carried
 
 @dataclass(frozen=True)
 class LeafSpineReport:
-    """The links between leaves and spines, all together.
+    """All links between leaves and spines together.
 
     Attributes:
-        leaves, spines: how many.
-        partial_sums: that the spines took, as they counted.
-        planned_partial_sums: the same as the plan has it.
-        bytes_up, bytes_down: as interfaces or relays counted; None where neither does.
+        partial_sums: taken by the spines, as counted.
+        bytes_up, bytes_down: as counted by interfaces or relays; None without either.
         planned_bytes_up, planned_bytes_down: partial sums, sums and barriers of the plan, each
             once.
-        single_bytes_up, single_bytes_down: data, if leaves passed everything on to spines.
-        host_mtu: of the frames between hosts that the plan is compared with: bytes of the largest
-            IP packet, or ``fragment``.
-        host_bytes_up, host_bytes_down: between leaves, if hosts sent copies, with
-            acknowledgements.
+        single_bytes_up, single_bytes_down: data, if only spines added.
+        host_mtu: bytes of the largest IP packet between hosts alone, or ``fragment``.
+        host_bytes_up, host_bytes_down: copies between hosts alone, with acknowledgements.
         host_partial_bytes_up, host_partial_bytes_down: the same for copies or partial sums,
             whichever are fewer.
-        faults_injected: frames that met a fault on purpose on a cable, by kind; they are among
-            those of the whole run.
+        faults_injected: frames of the cables with a fault, by kind; included in the run's.
     """
 
     leaves: int
@@ -59,40 +55,33 @@ class LeafSpineReport:
     faults_injected: dict[str, int]
 
 
+class _Counts(Protocol):
+    @property
+    def partial_sums(self) -> int: ...
+    @property
+    def cables(self) -> WireBytes | None: ...
+    @property
+    def cable_faults(self) -> dict[str, int]: ...
+
+
 def report_leaf_spine(
     parts: LeafSpineParts,
     manifest: Manifest,
     exchanges: Iterable[Exchanges],
-    *,
     alone: Mapping[str, HostTraffic],
-    partial_sums: int,
-    cables: WireBytes | None,
-    faults_injected: dict[str, int],
+    counts: _Counts,
 ) -> LeafSpineReport:
-    """Report what was counted beside what was planned.
-
-    Args:
-        parts: those of the plan for leaves and spines.
-        manifest: of the plan.
-        exchanges: all that there were.
-        alone: what these exchanges would take between hosts alone.
-        partial_sums: that the spines have taken.
-        cables: bytes on all cables, or None.
-        faults_injected: on the cables, by kind.
-
-    Returns:
-        The numbers of all exchanges together.
-    """
+    """Compare the counts of all exchanges with the plan."""
     planned = sum((_planned(parts, manifest, each) for each in exchanges), start=_Planned())
-    # What crosses goes up one link and down another one.
+    # Crossing frames go up one link and down another one.
     crossing = {name: each.between(parts.leaf_spine.leaf_of_worker) for name, each in alone.items()}
     return LeafSpineReport(
         leaves=parts.leaf_spine.leaves,
         spines=parts.leaf_spine.spines,
-        partial_sums=partial_sums,
+        partial_sums=counts.partial_sums,
         planned_partial_sums=planned.partial_sums,
-        bytes_up=cables.up if cables else None,
-        bytes_down=cables.down if cables else None,
+        bytes_up=counts.cables.up if counts.cables else None,
+        bytes_down=counts.cables.down if counts.cables else None,
         planned_bytes_up=planned.partial_sum_bytes + planned.barrier_bytes,
         planned_bytes_down=planned.sum_bytes + planned.barrier_bytes,
         single_bytes_up=planned.single_up,
@@ -102,7 +91,7 @@ def report_leaf_spine(
         host_bytes_down=crossing[HOST.name],
         host_partial_bytes_up=crossing[HOST_PARTIAL.name],
         host_partial_bytes_down=crossing[HOST_PARTIAL.name],
-        faults_injected=faults_injected,
+        faults_injected=counts.cable_faults,
     )
 
 
@@ -141,16 +130,7 @@ def _planned(parts: LeafSpineParts, manifest: Manifest, exchanges: Exchanges) ->
 def partial_sums_taken(
     leaf_spine: LeafSpine | None, before: Sequence[Counters], after: Sequence[Counters]
 ) -> int:
-    """Return how many partial sums the spines, the last of the switches, have taken.
-
-    Args:
-        leaf_spine: the topology; None for a star, which has none.
-        before: the counters of each switch, leaves first.
-        after: the same, later.
-
-    Returns:
-        What the spines have added in between.
-    """
+    """Return the growth of the partial sums at the spines, the last of the switches."""
     if leaf_spine is None:
         return 0
     return sum(
@@ -162,7 +142,7 @@ def partial_sums_taken(
 def all_cables(
     before: Sequence[WireBytes] | None, after: Sequence[WireBytes] | None
 ) -> WireBytes | None:
-    """Return what all cables together have carried in between; None where nobody counts."""
+    """Return the bytes of all cables together; None without counters."""
     cables = carried(before, after)
     if cables is None:
         return None
@@ -172,30 +152,18 @@ def all_cables(
 def leaf_spine_table(
     report: LeafSpineReport, what: str = "Bytes", counted: str = "counted"
 ) -> Table:
-    """Return a table of what was counted, what was planned, and what other ways would take.
-
-    Args:
-        report: the links between leaves and spines.
-        what: whose bytes they are, for the title.
-        counted: what the row of counted bytes is called.
-
-    Returns:
-        The table: bytes up and down by row.
-    """
+    """Return bytes up and down: counted, planned, and of other ways."""
     frames = "fragments" if report.host_mtu == FRAGMENT else f"MTU {report.host_mtu:,}"
     table = Table(title=f"{what} between {report.leaves} leaves and {report.spines} spines")
     for name in ("", "up", "down"):
         table.add_column(name, justify="right")
+    partial_down = report.host_partial_bytes_down
     rows: tuple[tuple[str, int | None, int | None], ...] = (
         (counted, report.bytes_up, report.bytes_down),
         ("planned", report.planned_bytes_up, report.planned_bytes_down),
         ("sums at spines only", report.single_bytes_up, report.single_bytes_down),
         (f"{HOST.name}, {frames}", report.host_bytes_up, report.host_bytes_down),
-        (
-            f"{HOST_PARTIAL.name}, {frames}",
-            report.host_partial_bytes_up,
-            report.host_partial_bytes_down,
-        ),
+        (f"{HOST_PARTIAL.name}, {frames}", report.host_partial_bytes_up, partial_down),
     )
     for name, *columns in rows:
         table.add_row(name, *("-" if value is None else f"{value:,}" for value in columns))

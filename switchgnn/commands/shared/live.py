@@ -1,32 +1,25 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The options that show a run in the browser, the same for all commands that have them."""
+"""The options that show a run in the browser."""
 
 import importlib.util
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Any
 
 import typer
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.machine import how_to_install
-from switchgnn.base.options import OUTPUT
+from switchgnn.base.options import OUTPUT, option
 from switchgnn.commands.shared.onlooker import NOBODY, Onlooker
 
 _PACKAGES = ("starlette", "uvicorn")
 
 
 def check_page_installed(what: str) -> None:
-    """See to it that a page can be served, before anything else is begun.
-
-    Args:
-        what: wants it.
-
-    Raises:
-        SwitchGNNError: a package for it is missing.
-    """
+    """Check for the packages of a page before any work."""
     missing = [name for name in _PACKAGES if importlib.util.find_spec(name) is None]
     if missing:
         raise SwitchGNNError(
@@ -36,41 +29,31 @@ def check_page_installed(what: str) -> None:
 
 
 def tell_address(address: str) -> None:
-    """Say where the page is."""
+    """Print the address of the page."""
     typer.echo(f"Live: {address}", err=True)
+
+
+def port_option(text: str) -> Any:  # noqa: ANN401
+    """Declare --live-port."""
+    return option(OUTPUT, "PORT", text, min=0, max=65_535, shown="any that is free")
 
 
 @dataclass(frozen=True)
 class LiveOptions:
-    """The page that somebody wants, or does not."""
+    """Whether to serve a page."""
 
-    live: Annotated[
-        bool,
-        typer.Option(
-            "--live",
-            rich_help_panel=OUTPUT,
-            show_default=False,
-            help="Show the run as it goes, on a page for a browser on this machine.",
-        ),
-    ] = False
-    live_port: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            max=65_535,
-            metavar="PORT",
-            rich_help_panel=OUTPUT,
-            show_default="any that is free",
-            help="Of that page.",
-        ),
-    ] = None
+    live: bool = option(
+        OUTPUT,
+        None,
+        "Show the run as it goes, on a page for a browser on this machine.",
+        "--live",
+        default=False,
+        shown=False,
+    )
+    live_port: int | None = port_option("Of that page.")
 
     def check(self) -> None:
-        """See to it that the page can be served, before anything else is begun.
-
-        Raises:
-            SwitchGNNError: a package for it is missing, or a port is asked for and no page.
-        """
+        """Check that the page can be served, before any work."""
         if not self.live:
             if self.live_port is not None:
                 raise SwitchGNNError("--live-port is the port of a page: add --live.")
@@ -79,23 +62,11 @@ class LiveOptions:
 
     @contextmanager
     def looked_at(self, title: str, *, epochs: int = 0) -> Iterator[Onlooker]:
-        """Serve the page if it is wanted, and say where it is, as long as the block runs.
-
-        Args:
-            title: what runs.
-            epochs: how many there are to be; 0: it is no training.
-
-        Yields:
-            What is to be told of the run.
-
-        Raises:
-            LiveError: nobody can listen there.
-        """
+        """Serve the page during the block, if it is wanted, and print its address."""
         if not self.live:
             yield NOBODY
             return
-        # What needs packages that most runs do without.
-
+        # It needs packages that most runs do without.
         from switchgnn.commands.shared.live_page import served  # noqa: PLC0415
 
         with served(title, port=self.live_port or 0, epochs=epochs) as (onlooker, address):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What commands tell of a run, handed on to the page that shows it."""
+"""Hands what happens in a run to the page that shows it."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -33,19 +33,7 @@ _INTERRUPTED = 130  # the exit code of Ctrl-C
 
 @contextmanager
 def served(title: str, *, port: int, epochs: int) -> Iterator[tuple[Onlooker, str]]:
-    """Serve a page, as long as the block runs; its last event says how the block has ended.
-
-    Args:
-        title: what runs.
-        port: 0: any that is free.
-        epochs: how many there are to be; 0: it is no training.
-
-    Yields:
-        What is to be told, and the address of the page.
-
-    Raises:
-        LiveError: nobody can listen there.
-    """
+    """Serve a page during the block; its last event is how the block ended."""
     with showing(title, port=port, epochs=epochs) as (show, address):
         try:
             yield _PageOnlooker(show), address
@@ -61,12 +49,12 @@ def served(title: str, *, port: int, epochs: int) -> Iterator[tuple[Onlooker, st
             show.gathering.end(Ending(Outcome.FAILED, f"{type(error).__name__}: {error}"))
             raise
         finally:
-            # Who leaves by another way, as a command that exits, has done what it was to do.
+            # All other ways to leave the block, as an exit code, are regular ends.
             show.gathering.end(Ending(Outcome.DONE, "Done."))
 
 
 class _PageOnlooker(Onlooker):
-    """Hears for a page."""
+    """Updates a page."""
 
     tell_every = EVERY
 
@@ -74,13 +62,13 @@ class _PageOnlooker(Onlooker):
         self._show = show
 
     def step(self, name: str) -> None:
-        """Show what is being done."""
+        """Show a step."""
         if self._show.gathering.step(name):
             self._show.publish()
 
     @contextmanager
     def over(self, running: Running) -> Iterator[None]:
-        """Look at a network, as long as the block runs."""
+        """Show a network during the block."""
         gathering = self._show.gathering
         gathering.begin(_picture(running))
         with ExitStack() as stack:
@@ -92,13 +80,13 @@ class _PageOnlooker(Onlooker):
 
     @contextmanager
     def over_one_process(self, transport: str) -> Iterator[None]:
-        """Look at a process that needs no network, as long as the block runs."""
+        """Show a process without a network during the block."""
         self._show.gathering.begin(Picture(transport, "one process", "no switch", (), (), ()))
         with self._show.looking(lambda: None):
             yield
 
     def event(self, worker: int, event: dict[str, Any]) -> None:
-        """Take the metrics of a worker, and worker 0's epochs."""
+        """Show the metrics of a worker, and worker 0's epochs."""
         if event["event"] == METRICS_EVENT:
             self._show.gathering.worker(worker, event["values"])
         elif event["event"] == "epoch" and worker == 0:
@@ -108,7 +96,7 @@ class _PageOnlooker(Onlooker):
             )
 
     def done(self, words: str, *, right: bool = True) -> None:
-        """Show how it has ended."""
+        """Show the end of the run."""
         self._show.gathering.end(Ending(Outcome.DONE if right else Outcome.WRONG, words))
 
 
@@ -136,7 +124,7 @@ def _picture(running: Running) -> Picture:
 
 
 class _Look:
-    """Reads what switches and the links between them say."""
+    """Reads the state of switches and of the links between them."""
 
     def __init__(self, show: Show, running: Running) -> None:
         self._show = show
@@ -144,14 +132,11 @@ class _Look:
         told = running.fabric.site.target is not Target.BMV2
         clients = [
             P4RuntimeClient(
-                switch.grpc_address,
-                tls=running.credentials,
-                primary=False,
-                deadline=WATCH_DEADLINE,
+                switch.grpc_address, tls=running.credentials, primary=False, deadline=WATCH_DEADLINE
             )
             for switch in running.fabric.site.switches
         ]
-        # BMv2 would only refuse it.
+        # BMv2 does not report slots.
         self._switches = Switches(clients, running.bank_slots if told else ())
 
     def __call__(self) -> None:
@@ -169,7 +154,7 @@ class _Look:
             waiting = self._fabric.backlogs() or [Backlog(None, None)] * links
             cables = self._cables()
         except (OSError, SwitchGNNError):
-            # The network is being taken down.
+            # The network is shutting down.
             waiting = [Backlog(None, None)] * links
             cables = [LinkSeen() for _ in site.cables]
         return (

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What commands tell of a run while it goes on."""
+"""Observers of a run."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,15 +13,13 @@ from switchgnn.topologies import Fabric
 
 @dataclass(frozen=True)
 class Running:
-    """A network at work.
+    """A running network, its switches with their plan.
 
     Attributes:
         transport: what carries the sums.
-        fabric: the network; the switches have their plan.
-        credentials: for the switches.
-        bank_slots: for each switch, how many slots of each bank its plan uses, at most; empty:
-            there is no plan.
-        steps: fragments of blocks that each worker has to do; 0: unknown.
+        bank_slots: for each switch, the most slots of each bank that its plan uses; empty without
+            a plan.
+        steps: fragments of blocks that each worker exchanges; 0: unknown.
     """
 
     transport: str
@@ -32,32 +30,28 @@ class Running:
 
 
 class Onlooker:
-    """Hears what a run does, and does nothing about it.
-
-    Attributes:
-        tell_every: seconds after which workers are to say how they are; 0: never.
-    """
+    """Observes a run without influence on it; `tell_every` seconds workers report, 0: never."""
 
     tell_every = 0.0
 
     def step(self, name: str) -> None:
-        """Hear what is being done."""
+        """Observe the start of a step."""
 
     @contextmanager
     def over(self, running: Running) -> Iterator[None]:
-        """Look at a network, as long as the block runs."""
+        """Observe a network during the block."""
         yield
 
     @contextmanager
     def over_one_process(self, transport: str) -> Iterator[None]:
-        """Look at a process that needs no network, as long as the block runs."""
+        """Observe a process without a network during the block."""
         yield
 
     def event(self, worker: int, event: dict[str, Any]) -> None:
-        """Hear what a worker says."""
+        """Observe an event of a worker."""
 
     def done(self, words: str, *, right: bool = True) -> None:
-        """Hear how it has ended."""
+        """Observe the end of the run."""
 
 
 NOBODY = Onlooker()

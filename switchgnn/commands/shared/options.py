@@ -1,154 +1,97 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The options that say whether workers heed marks: the same for `run` and `simulate`.
-
-They are two, as the two names of one do not fit a terminal of 80 columns together.
-"""
+"""Options that several commands share; each is declared here once."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from switchgnn.base.metrics import MetricsError, check_installed, parse_place
-from switchgnn.base.options import CONGESTION, FAULTS, NETWORK, OUTPUT, PLAN
+from switchgnn.base.options import (
+    CONGESTION,
+    DATA,
+    FAULTS,
+    NETWORK,
+    OUTPUT,
+    PLAN,
+    option,
+    parse_bytes,
+)
 from switchgnn.host.direct.errors import FramingError
-from switchgnn.host.direct.framing import Framing
+from switchgnn.host.direct.framing import USUAL_MTU, Framing
 from switchgnn.planner.chosen import KNOWN, Asked
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.lanes import AUTO, parse_lanes
 from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
 from switchgnn.planner.partition.metis_leaf_spine import partition_for_leaf_spine
-from switchgnn.planner.presets import PAPER, PRESETS
-from switchgnn.profiles import known_profiles
+from switchgnn.planner.presets import PRESETS
+from switchgnn.profiles import SwitchProfile, find_profile, known_profiles
 from switchgnn.topologies import Backend, Limits, choose, usual_limits
 
-ControlOption = Annotated[bool, typer.Option("--congestion-control", hidden=True)]
-NoControlOption = Annotated[
-    bool,
-    typer.Option(
-        "--no-congestion-control",
-        rich_help_panel=CONGESTION,
-        help="Do not send more slowly when packets come marked.",
-    ),
-]
+_LAST_PORT = 65_535
+_LEAVES, _SPINES = 2, 1
+# As many as there may be workers, and therefore leaves.
+_MOST_SPINES = 128
 
 
-def heeds_marks(*, control: bool, no_control: bool) -> bool:
-    """Tell whether workers send more slowly when packets come marked; they do by default."""
-    return control or not no_control
+def workers_option(default: int | None) -> Any:  # noqa: ANN401
+    """Declare --workers."""
+    return option(DATA, "N", "Number of workers.", default=default, min=1, max=128)
 
 
-# Paragraphs of a help are lines of it.
+def seed_option(text: str) -> Any:  # noqa: ANN401
+    """Declare --seed."""
+    return option(DATA, "N", text, default=0, min=0)
+
+
+def strategy_option(default: str | None, **more: Any) -> Any:  # noqa: ANN401
+    """Declare --strategy."""
+    text = f"Chooses all that follows; one of: {', '.join(PRESETS)}."
+    return option(PLAN, "NAME", text, default=default, autocompletion=_completing(PRESETS), **more)
+
+
+def mtu_option(panel: str, text: str) -> Any:  # noqa: ANN401
+    """Declare --mtu."""
+    return option(panel, "BYTES", text, default=str(USUAL_MTU), callback=_known_mtu)
+
+
+def json_option(text: str = "Print one JSON object.") -> Any:  # noqa: ANN401
+    """Declare --json."""
+    return option(OUTPUT, None, text, "--json", default=False)
+
+
+def _completing(names: Iterable[str]) -> Callable[[], list[str]]:
+    known = list(names)
+    return lambda: known
+
+
+def _known_mtu(text: str) -> str:
+    try:
+        Framing.parse(text)
+    except FramingError as error:
+        raise typer.BadParameter(str(error)) from error
+    return text
+
+
+# Paragraphs become lines of the help.
 _GRAMMAR = (
-    "What goes wrong with frames: parts, separated by commas.",
-    "A part is [LINK.][WAY.]KIND=PROBABILITY, or seed=N, from which all is drawn.",
+    "Faults to inject into frames: parts, separated by commas.",
+    "A part is [LINK.][WAY.]KIND=PROBABILITY, or seed=N for the random numbers.",
     "KIND: loss, duplicate, reorder or corrupt.",
-    "WAY: up, away from the workers, or down; without: both.",
+    "WAY: up, away from the workers, or down; default: both.",
     "LINK: w3, the link of worker 3; l0s1, the cable from leaf 0 to spine 1; workers or cables: "
-    "all of that kind; without: all links.",
-    "What says more of the link counts more, then what says the way.",
+    "all of that kind; default: all links.",
+    "A part with a more specific link takes precedence, then one with a way.",
     "As loss=0.01,w3.up.loss=0.1,cables.loss=0,seed=7",
 )
 FaultsOption = Annotated[
     str,
     typer.Option(
         metavar="PARTS", rich_help_panel=FAULTS, show_default=False, help="\n\n".join(_GRAMMAR)
-    ),
-]
-
-
-_LAST_PORT = 65_535
-
-MetricsOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="[ADDRESS:]PORT",
-        rich_help_panel=OUTPUT,
-        show_default=False,
-        help="Worker w serves metrics to Prometheus on PORT + w of that address, or of loopback.",
-    ),
-]
-
-
-def find_metrics(text: str | None, workers: int) -> tuple[str, int] | None:
-    """Return where worker 0 serves metrics; None: nobody does.
-
-    Args:
-        text: what a user has written.
-        workers: their number; each takes a port.
-
-    Returns:
-        An address and a port.
-
-    Raises:
-        MetricsError: it is no place, the ports are too few, or the package for it is missing.
-    """
-    if text is None:
-        return None
-    host, port = parse_place(text)
-    if not 0 < port <= _LAST_PORT - workers + 1:
-        raise MetricsError(
-            f"Metrics of {workers} workers cannot be served from port {port} on: choose one from "
-            f"1 to {_LAST_PORT - workers + 1}."
-        )
-    check_installed()
-    return host, port
-
-
-def _names() -> list[str]:
-    """Return what a shell completes with."""
-    return list(known_profiles())
-
-
-SwitchOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME|FILE",
-        rich_help_panel=PLAN,
-        show_default=False,
-        autocompletion=_names,
-        help=f"Within what a switch has: {', '.join(known_profiles())}, or a TOML file.",
-    ),
-]
-TableMemoryOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="SIZE",
-        rich_help_panel=PLAN,
-        show_default="all of the switch",
-        help="The most that the tables of a switch may take, as 10MB.",
-    ),
-]
-
-
-_INSTEAD = "In place of the strategy's choice."
-
-
-def _any_of(part: str) -> str:
-    return f"{', '.join(KNOWN[part])}. {_INSTEAD}"
-
-
-def _strategies_names(names: Iterable[str]) -> Callable[[], list[str]]:
-    """Return what a shell completes with."""
-    known = list(names)
-
-    def complete() -> list[str]:
-        return known
-
-    return complete
-
-
-StrategyOption = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME",
-        rich_help_panel=PLAN,
-        autocompletion=_strategies_names(PRESETS),
-        help=f"Chooses all that follows; one of: {', '.join(PRESETS)}.",
     ),
 ]
 SlotsOption = Annotated[
@@ -165,71 +108,113 @@ SlotsOption = Annotated[
 
 
 @dataclass(frozen=True)
-class StrategyOptions:
-    """What takes the place of the choices of a strategy."""
+class ControlOptions:
+    """Whether workers slow down when packets are marked.
 
-    partition: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            rich_help_panel=PLAN,
-            show_default=False,
-            autocompletion=_strategies_names(KNOWN["partition"]),
-            help=f"Who holds which vertex: {_any_of('partition')} On several leaves also "
-            "metis-leaf-spine and cdfgnn; with PT-Scotch ptscotch:RANKS.",
-        ),
-    ] = None
-    blocks: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            rich_help_panel=PLAN,
-            show_default=False,
-            autocompletion=_strategies_names(KNOWN["blocks"]),
-            help=f"How blocks form: {_any_of('blocks')}",
-        ),
-    ] = None
-    send: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            rich_help_panel=PLAN,
-            show_default=False,
-            autocompletion=_strategies_names(KNOWN["send"]),
-            help=f"What workers send: {_any_of('send')}",
-        ),
-    ] = None
-    order: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            rich_help_panel=PLAN,
-            show_default=False,
-            autocompletion=_strategies_names(KNOWN["order"]),
-            help=f"In which order they send: {_any_of('order')}",
-        ),
-    ] = None
-    assignment: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            rich_help_panel=PLAN,
-            show_default=False,
-            help="In place of a partition: the worker of each vertex, by line.",
-        ),
-    ] = None
-    lanes: Annotated[
-        str | None,
-        typer.Option(
-            metavar="auto|N",
-            rich_help_panel=PLAN,
-            show_default="auto, and 32 for simulate",
-            help="Numbers of the widest frame: 8, 16, 32, 64, 128 or 256; auto: the fewest bytes.",
-        ),
-    ] = None
+    These are two options, as both names of one do not fit into 80 columns.
+    """
+
+    no_congestion_control: bool = option(
+        CONGESTION,
+        None,
+        "Do not slow down when packets are marked.",
+        "--no-congestion-control",
+        default=False,
+    )
+    congestion_control: bool = option(
+        CONGESTION, None, "", "--congestion-control", default=False, hidden=True
+    )
+
+    @property
+    def heeds_marks(self) -> bool:
+        """Whether workers slow down."""
+        return self.congestion_control or not self.no_congestion_control
+
+
+def find_metrics(text: str | None, workers: int) -> tuple[str, int] | None:
+    """Return the address and port where worker 0 serves metrics; None: no worker does."""
+    if text is None:
+        return None
+    host, port = parse_place(text)
+    if not 0 < port <= _LAST_PORT - workers + 1:
+        raise MetricsError(
+            f"Metrics of {workers} workers cannot be served from port {port} on: choose one from "
+            f"1 to {_LAST_PORT - workers + 1}."
+        )
+    check_installed()
+    return host, port
+
+
+@dataclass(frozen=True)
+class MemoryOptions:
+    """The memory of the switch that is planned for."""
+
+    memory: str | None = option(
+        PLAN,
+        "SIZE",
+        "Of the switch's slots, as 10MB: 128 bytes are a slot.",
+        shown="all of the switch",
+    )
+    switch: str | None = option(
+        PLAN,
+        "NAME|FILE",
+        f"Within the limits of a switch: {', '.join(known_profiles())}, or a TOML file.",
+        autocompletion=lambda: list(known_profiles()),
+    )
+    table_memory: str | None = option(
+        PLAN,
+        "SIZE",
+        "The most that the tables of a switch may take, as 10MB.",
+        shown="all of the switch",
+    )
+
+    @property
+    def memory_bytes(self) -> int | None:
+        """The size of --memory."""
+        return None if self.memory is None else parse_bytes("--memory", self.memory)
+
+    @property
+    def table_bytes(self) -> int | None:
+        """The size of --table-memory."""
+        if self.table_memory is None:
+            return None
+        return parse_bytes("--table-memory", self.table_memory)
+
+    @property
+    def profile(self) -> SwitchProfile | None:
+        """The profile of --switch."""
+        return None if self.switch is None else find_profile(self.switch)
+
+
+def _part_option(part: str, text: str, more: str = "") -> Any:  # noqa: ANN401
+    text = f"{text}: {', '.join(KNOWN[part])}. Instead of the strategy's choice.{more}"
+    return option(PLAN, "NAME", text, autocompletion=_completing(KNOWN[part]))
+
+
+@dataclass(frozen=True)
+class StrategyOptions:
+    """Choices that replace those of a strategy."""
+
+    partition: str | None = _part_option(
+        "partition",
+        "Which worker holds which vertex",
+        " On several leaves also metis-leaf-spine and cdfgnn; with PT-Scotch ptscotch:RANKS.",
+    )
+    blocks: str | None = _part_option("blocks", "How blocks form")
+    send: str | None = _part_option("send", "What workers send")
+    order: str | None = _part_option("order", "In which order they send")
+    assignment: Path | None = option(
+        PLAN, "FILE", "Instead of a partition: the worker of each vertex, by line."
+    )
+    lanes: str | None = option(
+        PLAN,
+        "auto|N",
+        "Numbers of the widest frame: 8, 16, 32, 64, 128 or 256; auto: the fewest bytes.",
+        shown="auto, and 32 for simulate",
+    )
 
     def switch_only(self) -> str:
-        """Return the options given that only the switch has a use for; empty: none of them."""
+        """Return the given options that only the switch uses; empty: none."""
         given = {
             "--blocks": self.blocks,
             "--send": self.send,
@@ -238,35 +223,17 @@ class StrategyOptions:
         }
         return ", ".join(name for name, value in given.items() if value is not None)
 
-    def asked(self, preset: str = PAPER, leaf_spine: LeafSpine | None = None) -> Asked:
-        """Return what is asked for.
-
-        Args:
-            preset: the strategy.
-            leaf_spine: where the workers are; None: around one switch.
-
-        Returns:
-            It, with names that are known.
-
-        Raises:
-            PlannerError: a name is not known, or is for other leaves, or an assignment and a
-                partition are given.
-        """
-        partition = partition_for_leaf_spine(self.partition, leaf_spine)
+    def asked(self, preset: str, leaf_spine: LeafSpine | None = None) -> Asked:
+        """Return the strategies to plan with; without a leaf-spine, around one switch."""
         return Asked(
             preset,
-            partition,
+            partition_for_leaf_spine(self.partition, leaf_spine),
             self.blocks,
             self.send,
             self.order,
             self.assignment,
             lanes=None if self.lanes in (None, AUTO) else parse_lanes(self.lanes, ()),
         ).checked()
-
-
-_LEAVES, _SPINES = 2, 1
-# As many as there may be workers, and so leaves.
-_MOST_SPINES = 128
 
 
 class Topology(str, Enum):
@@ -292,150 +259,84 @@ class FabricOption(str, Enum):
     LOOPBACK = "loopback"
 
 
-PlanLeavesOption = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        metavar="N",
-        rich_help_panel=NETWORK,
-        show_default="one, and no spines",
-        help="Switches that the workers are attached to.",
-    ),
-]
-SpinesOption = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        max=_MOST_SPINES,
-        metavar="N",
-        rich_help_panel=NETWORK,
-        show_default=str(_SPINES),
-        help="Switches above the leaves.",
-    ),
-]
-BandwidthOption = Annotated[
-    float | None,
-    typer.Option(
-        min=0.1,
-        metavar="MBIT/S",
-        rich_help_panel=NETWORK,
-        show_default="no limit",
-        help="Of each link, in either direction.",
-    ),
-]
-WindowOption = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        metavar="N",
-        rich_help_panel=NETWORK,
-        show_default="128 on the embedded switch and links of any speed, else 16",
-        help="Features in flight per worker.",
-    ),
-]
+def _spines_option() -> Any:  # noqa: ANN401
+    return option(
+        NETWORK, "N", "Switches above the leaves.", min=1, max=_MOST_SPINES, shown=str(_SPINES)
+    )
+
+
+@dataclass(frozen=True)
+class PlanSite:
+    """The switches that `plan` plans for."""
+
+    leaves: int | None = option(
+        NETWORK, "N", "Switches with workers.", min=1, shown="one, and no spines"
+    )
+    spines: int | None = _spines_option()
+
+    def leaf_spine(self, workers: int) -> LeafSpine | None:
+        """Divide the workers over the leaves; None for a star."""
+        if self.leaves is None and self.spines is not None:
+            raise PlannerError("A star has no spines: add --leaves.")
+        if self.leaves is None:
+            return None
+        return even_leaf_spine(workers, self.leaves, self.spines or _SPINES)
 
 
 @dataclass(frozen=True)
 class SiteOptions:
     """Which switches and network a command builds."""
 
-    topology: Annotated[
-        Topology, typer.Option(rich_help_panel=NETWORK, help="One switch, or leaves below spines.")
-    ] = Topology.STAR
-    leaves: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            rich_help_panel=NETWORK,
-            show_default=str(_LEAVES),
-            help="Switches that the workers are attached to, of a leaf-spine.",
-        ),
-    ] = None
-    spines: SpinesOption = None
-    target: Annotated[
-        TargetOption,
-        typer.Option(
-            "--target", rich_help_panel=NETWORK, help="The switch; auto: the best that is here."
-        ),
-    ] = TargetOption.AUTO
-    fabric: Annotated[
-        FabricOption,
-        typer.Option(
-            "--fabric", rich_help_panel=NETWORK, help="The network; auto: the best that is here."
-        ),
-    ] = FabricOption.AUTO
-    backend: Annotated[
-        Backend | None,
-        typer.Option(
-            rich_help_panel=NETWORK,
-            show_default="$SWITCHGNN_BACKEND, or auto",
-            help="What the embedded switch runs the program as: C++, Python, or C++ if there is a "
-            "compiler.",
-        ),
-    ] = None
+    topology: Topology = option(
+        NETWORK, None, "One switch, or leaves below spines.", default=Topology.STAR
+    )
+    leaves: int | None = option(
+        NETWORK, "N", "Switches of a leaf-spine with workers.", min=1, shown=str(_LEAVES)
+    )
+    spines: int | None = _spines_option()
+    target: TargetOption = option(
+        NETWORK, None, "The switch; auto: the best available.", default=TargetOption.AUTO
+    )
+    fabric: FabricOption = option(
+        NETWORK, None, "The network; auto: the best available.", default=FabricOption.AUTO
+    )
+    backend: Backend | None = option(
+        NETWORK,
+        None,
+        "What the embedded switch runs the program as: C++, Python, or C++ if there is a compiler.",
+        shown="$SWITCHGNN_BACKEND, or auto",
+    )
 
     def leaf_spine(self, workers: int) -> LeafSpine | None:
-        """Return the leaf-spine that is asked for; None for a star.
-
-        Args:
-            workers: their number; they are divided over the leaves.
-
-        Raises:
-            PlannerError: a leaf-spine that cannot be, or options of a topology that was not asked
-                for.
-        """
+        """Divide the workers over the leaves; None for a star."""
         numbers = self.leaves_and_spines()
         return None if numbers is None else even_leaf_spine(workers, *numbers)
 
     def leaves_and_spines(self) -> tuple[int, int] | None:
-        """Return how many leaves and spines there are; None for a star.
-
-        Raises:
-            PlannerError: options of a topology that was not asked for.
-        """
+        """Return the numbers of leaves and spines; None for a star."""
         if self.topology is Topology.LEAF_SPINE:
             return self.leaves or _LEAVES, self.spines or _SPINES
         if self.leaves is not None or self.spines is not None:
             raise PlannerError("A star has no leaves and spines: add --topology leaf-spine.")
         return None
 
-    def usual_limits(self, *, shaped: bool) -> Limits:
-        """Return what may be on the way, where nobody says.
 
-        Args:
-            shaped: whether links are slower than the machine.
+@dataclass(frozen=True)
+class LimitOptions:
+    """What the links of a network carry."""
 
-        Raises:
-            FabricError: a target or fabric that is not here.
-        """
-        here = choose(self.target.value, self.fabric.value, self.backend)
-        return usual_limits(here.target, here.fabric, shaped=shaped)
+    bandwidth: float | None = option(
+        NETWORK, "MBIT/S", "Of each link, in either direction.", min=0.1, shown="no limit"
+    )
+    window: int | None = option(
+        NETWORK,
+        "N",
+        "Features in flight per worker.",
+        min=1,
+        shown="128 on the embedded switch with unlimited links, else 16",
+    )
 
-
-def find_plan_leaf_spine(workers: int, leaves: int | None, spines: int | None) -> LeafSpine | None:
-    """Return the leaf-spine of a plan, for which no topology is named; None for a star.
-
-    Args:
-        workers: their number.
-        leaves: their number; None: a star.
-        spines: their number; None: the default.
-
-    Returns:
-        The workers divided over the leaves, or None.
-
-    Raises:
-        PlannerError: a leaf-spine that cannot be, or spines without leaves.
-    """
-    if leaves is None and spines is not None:
-        raise PlannerError("A star has no spines: add --leaves.")
-    return None if leaves is None else even_leaf_spine(workers, leaves, spines or _SPINES)
-
-
-def known_mtu(text: str) -> str:
-    """Return what ``--mtu`` takes, or refuse it as an option's value."""
-    try:
-        Framing.parse(text)
-    except FramingError as error:
-        raise typer.BadParameter(str(error)) from error
-    return text
+    def usual(self, site: SiteOptions, *, busy: bool = False) -> Limits:
+        """Return the default window and mark threshold."""
+        here = choose(site.target.value, site.fabric.value, site.backend)
+        return usual_limits(here.target, here.fabric, shaped=busy or self.bandwidth is not None)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Looks whether what a command is to write can be written, before it works for an hour."""
+"""Outputs of commands: checked before the work, logs, and recordings of packets."""
 
 import logging
 import os
@@ -12,13 +12,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import product, starmap
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.full_disk import WriteError, speaks_of_full_disk, why_not_written, writing
-from switchgnn.base.options import OUTPUT
+from switchgnn.base.options import OUTPUT, option
+from switchgnn.commands.shared.live import LiveOptions
+from switchgnn.commands.shared.options import json_option
 from switchgnn.controller import InstallReport
 from switchgnn.host.wire.faults import worker_link
 from switchgnn.host.wire.recording import EMPTY_BYTES, begin_recording
@@ -31,106 +32,98 @@ def check_outputs(
     files: Mapping[str, Path | None] | None = None,
     replaced: Mapping[str, Path | None] | None = None,
 ) -> None:
-    """Check that folders and files that a command was told to write can be written.
+    """Check that outputs, by the options that name them, can be written; None: not given.
 
-    Nothing stays of the trial. A folder may be missing, but not the one that it is to be in: a
-    misspelled path would be made, and nobody would find what was written there.
-
-    Args:
-        folders: by the option that names them; None: the option was not given.
-        files: the same.
-        replaced: the same, of folders that are put into place as a whole.
-
-    Raises:
-        WriteError: one cannot be written.
+    Nothing is left behind. A folder may be missing, but not its parent: a misspelled path would be
+    created, and its contents never be found. `replaced` folders are put into place as a whole.
     """
-    for option, folder in (folders or {}).items():
-        if folder is not None:
-            _check_folder(option, folder)
-    for option, file in (files or {}).items():
-        if file is not None:
-            _check_file(option, file)
-    for option, folder in (replaced or {}).items():
-        if folder is not None:
-            _check_replaced(option, folder)
+    for name, folder in _given(folders):
+        if os.path.lexists(folder):
+            _require_folder(name, folder)
+            _try(name, folder, folder)
+        else:
+            _try_parent(name, folder)
+    for name, file in _given(files):
+        if file.is_dir():
+            raise WriteError(f"{name}: cannot write {file}: it is a folder; name a file in it.")
+        _try_parent(name, file)
+    for name, folder in _given(replaced):
+        if os.path.lexists(folder):
+            _require_folder(name, folder)
+        _try_parent(name, folder)
 
 
-def _check_folder(option: str, folder: Path) -> None:
-    if not os.path.lexists(folder):
-        _check_parent(option, folder)
-        _try(option, folder, _parent(folder))
-        return
-    _require_folder(option, folder)
-    _try(option, folder, folder)
+def _given(paths: Mapping[str, Path | None] | None) -> Iterator[tuple[str, Path]]:
+    return ((name, path) for name, path in (paths or {}).items() if path is not None)
 
 
-def _check_replaced(option: str, folder: Path) -> None:
-    if os.path.lexists(folder):
-        _require_folder(option, folder)
-    _check_parent(option, folder)
-    _try(option, folder, _parent(folder))
-
-
-def _require_folder(option: str, path: Path) -> None:
+def _require_folder(name: str, path: Path) -> None:
     if not path.is_dir():
-        raise WriteError(f"{option}: cannot write {path}: it is no folder; name another.")
+        raise WriteError(f"{name}: cannot write {path}: it is no folder; name another.")
 
 
-def _check_file(option: str, file: Path) -> None:
-    if file.is_dir():
-        raise WriteError(f"{option}: cannot write {file}: it is a folder; name a file in it.")
-    _check_parent(option, file)
-    _try(option, file, _parent(file))
-
-
-def _check_parent(option: str, path: Path) -> None:
-    if not _parent(path).is_dir():
+def _try_parent(name: str, path: Path) -> None:
+    parent = path.absolute().parent
+    if not parent.is_dir():
         raise WriteError(
-            f"{option}: cannot write {path}: there is no folder {_parent(path)}; make it, or name "
-            "another."
+            f"{name}: cannot write {path}: there is no folder {parent}; make it, or name another."
         )
+    _try(name, path, parent)
 
 
-def _parent(path: Path) -> Path:
-    # What `..` is in depends on where it is.
-    return path.absolute().parent
-
-
-def _try(option: str, path: Path, place: Path) -> None:
-    """Make a folder for a moment, because permissions alone do not tell."""
+def _try(name: str, path: Path, place: Path) -> None:
+    """Create a folder for a moment, because permissions alone are no proof."""
     try:
         with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=place):
             pass
     except OSError as error:
-        # Of a place like /proc the system says that the new folder does not exist.
+        # In a place like /proc the error is that the new folder does not exist.
         why = (
             f"{place} takes no new files"
             if isinstance(error, FileNotFoundError)
             else why_not_written(error, path)
         )
-        raise WriteError(f"{option}: cannot write {path}: {why}.") from error
+        raise WriteError(f"{name}: cannot write {path}: {why}.") from error
 
 
-LogDirOption = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FOLDER",
-        rich_help_panel=OUTPUT,
-        show_default="a temporary one, kept and named if something fails",
-        help="For the logs of switches, workers and this command.",
-    ),
-]
-VerboseOption = Annotated[
-    bool,
-    typer.Option(
+@dataclass(frozen=True)
+class LogOptions:
+    """Where logs go."""
+
+    log_dir: Path | None = option(
+        OUTPUT,
+        "FOLDER",
+        "For the logs of switches, workers and this command.",
+        shown="a temporary one, kept and named if something fails",
+    )
+    verbose: bool = option(
+        OUTPUT,
+        None,
+        "Print which processes start and end, and their messages.",
         "--verbose",
         "-v",
-        rich_help_panel=OUTPUT,
-        help="Say which processes start and end, and what they and the controller say.",
-    ),
-]
+        default=False,
+    )
 
-# What everything in this package logs under.
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """What `run` and `train` write."""
+
+    # With several --transport each has a folder inside that one.
+    pcap: Path | None = option(
+        OUTPUT, "FOLDER", "For pcap files of all packets, one per link: see `switchgnn capture`."
+    )
+    metrics: str | None = option(
+        OUTPUT,
+        "[ADDRESS:]PORT",
+        "Worker w serves metrics to Prometheus on PORT + w of that address, or of loopback.",
+    )
+    page: LiveOptions = field(default_factory=LiveOptions)
+    as_json: bool = json_option()
+    logs: LogOptions = field(default_factory=LogOptions)
+
+
 _ALL = "switchgnn"
 _LOG = logging.getLogger(__name__)
 _OWN_LOG = "command.log"
@@ -138,12 +131,7 @@ _FORMAT = logging.Formatter("%(asctime)s %(message)s")
 
 
 class RunLogs:
-    """Where the logs of a run go.
-
-    Attributes:
-        folder: the folder.
-        failed: whether the run came to its end, but not to a good one.
-    """
+    """The folder of a run's logs, and whether the run ended badly."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -152,18 +140,7 @@ class RunLogs:
 
 @contextmanager
 def run_logs(asked: Path | None, folder: Path) -> Iterator[RunLogs]:
-    """Yield the logs of a run; say behind the block where they are if it failed.
-
-    Args:
-        asked: where somebody wants them; made if it is not there.
-        folder: of the run, which is removed at its end.
-
-    Yields:
-        The logs.
-
-    Raises:
-        WriteError: there is no room for them.
-    """
+    """Yield the logs of a run; if it fails, keep them and print where."""
     logs = RunLogs(folder / "logs" if asked is None else asked.absolute())
     with writing(logs.folder):
         logs.folder.mkdir(parents=True, exist_ok=True)
@@ -172,7 +149,7 @@ def run_logs(asked: Path | None, folder: Path) -> Iterator[RunLogs]:
             yield logs
         except Exception as error:
             _LOG.info("failed: %s", error)
-            # What is kept would fill a full disk even more.
+            # Copies would fill a full disk even more.
             logs.failed = not speaks_of_full_disk(str(error))
             raise
         finally:
@@ -182,7 +159,7 @@ def run_logs(asked: Path | None, folder: Path) -> Iterator[RunLogs]:
 
 @contextmanager
 def told_aloud(*, verbose: bool) -> Iterator[None]:
-    """Print on standard error what is logged in the block, if that is wanted."""
+    """If verbose, print the log of the block on standard error."""
     if not verbose:
         yield
         return
@@ -191,7 +168,7 @@ def told_aloud(*, verbose: bool) -> Iterator[None]:
 
 
 def logged_steps(step: Callable[..., None]) -> Callable[..., None]:
-    """Return a listener that logs the name of each step, once, and then calls another."""
+    """Return a listener that logs the name of each step once."""
     told: list[str] = []
 
     def listen(name: str, *numbers: float) -> None:
@@ -204,21 +181,21 @@ def logged_steps(step: Callable[..., None]) -> Callable[..., None]:
 
 
 def log_install(report: InstallReport) -> None:
-    """Log what an install has written to each switch, and its session."""
+    """Log the writes to each switch, and the session."""
     for sentence in report.sentences():
         _LOG.info("%s", sentence)
     _LOG.info("Session %d.", report.session)
 
 
 class _File(logging.FileHandler):
-    """Is silent where it cannot write: a full disk is noticed by who writes what matters."""
+    """Ignores write errors: important writers report a full disk."""
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
         pass
 
 
 class _Aloud(logging.Handler):
-    """Prints on what is standard error at that moment, above a progress bar if there is one."""
+    """Prints on the current standard error, above a progress bar."""
 
     def emit(self, record: logging.LogRecord) -> None:
         with suppress(OSError, ValueError):
@@ -226,7 +203,7 @@ class _Aloud(logging.Handler):
 
 
 def _printable(text: str) -> str:
-    # A process may quote what came from elsewhere, and a terminal obeys what is no letter.
+    # Processes may quote untrusted input, and terminals obey control characters.
     return "".join(each if each.isprintable() else "?" for each in text)
 
 
@@ -255,7 +232,7 @@ def _handled_by(handler: logging.Handler) -> Iterator[None]:
 
 
 def _saved(folder: Path) -> Path | None:
-    """Copy logs out of the folder of a run; return where to, or None: nobody said anything."""
+    """Copy logs out of the folder of a run, unless they are empty; return the new folder."""
     said = [path for path in folder.iterdir() if path.name != _OWN_LOG and path.stat().st_size]
     if not said:
         return None
@@ -276,31 +253,16 @@ def _name(folder: Path | None) -> None:
         typer.echo(f"Logs of switches, workers and this command: {folder}", err=True)
 
 
-# With several --transport each has a folder in that one.
-PcapOption = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FOLDER",
-        rich_help_panel=OUTPUT,
-        show_default=False,
-        help="For pcap files of all packets, one a link: see `switchgnn capture`.",
-    ),
-]
 _ENDING = ".pcap"
 
 
 class RecordingsError(SwitchGNNError):
-    """Packets cannot be kept where they were to be."""
+    """Packets cannot be recorded."""
 
 
 @dataclass(frozen=True)
 class Recordings:
-    """The files that keep the packets of a run; none where nobody asked for them.
-
-    Attributes:
-        workers: that of each worker's link, in order.
-        cables: those of cables between switches, by name.
-    """
+    """The files of packets: of each worker's link, and of cables between switches by name."""
 
     workers: tuple[Path, ...] = ()
     cables: Mapping[str, Path] = field(default_factory=dict)
@@ -319,19 +281,9 @@ class Recordings:
 def recordings_in(
     folder: Path | None, workers: int, leaf_spine: LeafSpine | None, inside: str = ""
 ) -> Iterator[Recordings]:
-    """Make the files of a run. Those that are still without packets behind the block are removed.
+    """Make the files of a run; those without packets are removed after the block.
 
-    Args:
-        folder: where; it is made if need be. None: no files.
-        workers: their number.
-        leaf_spine: which cables there are; None for a star, which has none.
-        inside: a folder in that one, of a name that nobody from elsewhere has given.
-
-    Yields:
-        The files, which a worker adds to.
-
-    Raises:
-        RecordingsError: the folder cannot be written, or holds packets of another run.
+    `inside` is a subfolder whose name is trusted. Without a folder there are no files.
     """
     if folder is None:
         yield Recordings()
@@ -368,7 +320,7 @@ def _begin(folder: Path, name: str, made: list[Path]) -> Path:
 
 
 def _refuse_others(folder: Path) -> None:
-    """Refuse a folder with packets: those of another run would be read as of the same one."""
+    """Refuse a folder with packets, which would be taken for those of this run."""
     other = next(iter(sorted(folder.glob(f"*{_ENDING}"))), None)
     if other is not None:
         raise RecordingsError(

@@ -1,142 +1,335 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The site of a run, and which part of the plan each of its switches serves."""
+"""Steps that `run` and `train` share: build a network, install a plan, count what it carries."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from itertools import product, starmap
 from pathlib import Path
+from typing import TypeVar
 
 from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.files import private_folder
+from switchgnn.commands.shared.console import naming_who_releases
+from switchgnn.commands.shared.leaf_spine import all_cables, partial_sums_taken
+from switchgnn.commands.shared.onlooker import NOBODY, Onlooker, Running
+from switchgnn.commands.shared.outputs import (
+    Recordings,
+    RunLogs,
+    log_install,
+    logged_steps,
+    run_logs,
+)
 from switchgnn.controller import (
+    Counters,
+    InstallReport,
     P4RuntimeClient,
     Share,
+    TlsOptions,
+    install_each,
     leaf_spine_networks,
     leaf_spine_switch_plan,
     load_plan,
+    read_counters,
     star_network,
 )
 from switchgnn.controller.counters import bank_slots
 from switchgnn.host.wire.faults import Faults, worker_link
+from switchgnn.host.wire.native import compile_for_hosts
+from switchgnn.p4src import Program
+from switchgnn.planner.chosen import Asked
 from switchgnn.planner.lanes import WIDEST_ANSWER
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.plan.files import read_manifest
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts
 from switchgnn.topologies import (
     ETHERNET_MTU,
+    Ahead,
     Backend,
+    BackgroundTraffic,
+    Choice,
+    Fabric,
     LeafSpineSite,
     Site,
     Star,
     Target,
     TlsFolder,
+    WireBytes,
+    build_fabric,
     cable_name,
+    carried,
+    compile_for,
+    folder_for_sockets,
     free_tcp_port,
     socket_address,
 )
+from switchgnn.topologies.processes.nursery import Nursery
 
+# Called with (step, done, total); total is 0 when unknown.
+StepListener = Callable[[str, float, int], None]
+Result = TypeVar("Result")
 _COMMON_HOST = "127.0.0.1"
 
 
-def make_site(
-    workers: int,
-    leaf_spine: LeafSpine | None,
-    target: Target,
-    *,
-    folder: Path,
-    grpc_port: int = 0,
-    bandwidth: float | None = None,
-    tls: TlsFolder | None = None,
-    backend: Backend | None = None,
-    mtu: int = ETHERNET_MTU,
-) -> Site:
-    """Return what to build.
+@dataclass(frozen=True, kw_only=True)
+class NetworkJob:
+    """The network of a run or a training.
 
-    Args:
-        workers: their number.
-        leaf_spine: which leaf each worker is attached to, and the spines; None: a star.
-        target: which switch runs the program.
-        folder: of the run, for the switches' Unix sockets.
-        grpc_port: where the first switch serves P4Runtime over TCP, the others behind it; 0: over
-            TCP nowhere, unless there are certificates.
-        bandwidth: Mbit/s of each link, or None.
-        tls: certificates for P4Runtime, or None.
-        backend: what embedded switches run programs as; None: what the environment says.
-        mtu: bytes of the largest packet that links take, where they have interfaces.
-
-    Returns:
-        The site, not yet built.
+    Attributes:
+        slots: the aggregators that a block may use.
+        target, fabric: a choice or ``auto``.
+        bandwidth: Mbit/s per link, or None.
+        ecn_threshold: the queue length in packets from which packets are marked.
+        background: TCP flows from each worker to the next, on the same links.
+        asked: the strategies to plan with.
+        leaf_spine: None for a star around one switch.
+        backend: what embedded switches run the program as; None: as the environment says.
+        metrics: the address and the port where worker 0 serves metrics; None: no metrics.
     """
 
-    def address(number: int) -> str:
-        if grpc_port:
-            return f"{_COMMON_HOST}:{grpc_port + number}"
-        if tls:  # Certificates are for that host, too.
-            return f"{_COMMON_HOST}:{free_tcp_port()}"
-        return address_in(folder, number)
+    workers: int
+    slots: int
+    target: str
+    fabric: str
+    bandwidth: float | None
+    ecn_threshold: int
+    background: int = 0
+    asked: Asked = field(default_factory=Asked)
+    leaf_spine: LeafSpine | None = None
+    backend: Backend | None = None
+    metrics: tuple[str, int] | None = None
 
-    if leaf_spine is None:
-        return Star(star_network(workers), target, address(0), bandwidth, tls, backend, mtu)
-    networks = leaf_spine_networks(leaf_spine.leaf_of_worker, leaf_spine.spines)
+
+@dataclass(frozen=True)
+class Workplace:
+    """Where a job runs: its folder, its logs, and its listeners."""
+
+    folder: Path
+    logs: RunLogs
+    step: StepListener
+    nursery: Nursery | None
+    onlooker: Onlooker = NOBODY
+
+
+@contextmanager
+def workplace(
+    step: StepListener, nursery: Nursery | None, log_dir: Path | None, onlooker: Onlooker
+) -> Iterator[Workplace]:
+    """Make the folder of a job and remove it after the block; keep the logs if it fails."""
+
+    def heard(name: str, done: float, total: int) -> None:
+        onlooker.step(name)
+        step(name, done, total)
+
+    with private_folder("switchgnn-") as folder, run_logs(log_dir, folder) as logs:
+        yield Workplace(folder, logs, logged_steps(heard), nursery, onlooker)
+
+
+@dataclass(frozen=True)
+class LinkSettings:
+    """How switches and hosts are reached.
+
+    Attributes:
+        sockets: the folder for the switches' Unix sockets; None: the job's own.
+        grpc_port: TCP port of the first switch's P4Runtime, the next ports are those of the
+            others; 0: Unix sockets, or free ports with certificates.
+        tls: certificates for P4Runtime, or None.
+        mtu: bytes of the largest packet that links take, where they have interfaces.
+    """
+
+    sockets: Path | None = None
+    grpc_port: int = 0
+    tls: TlsFolder | None = None
+    mtu: int = ETHERNET_MTU
+
+
+@contextmanager
+def running_fabric(
+    job: NetworkJob,
+    choice: Choice,
+    program: Program,
+    work: Workplace,
+    *,
+    cable_faults: str,
+    recordings: Recordings,
+    links: LinkSettings,
+) -> Iterator[tuple[Fabric, Ahead | None]]:
+    """Compile the program and run switches and links during the block."""
+    with ExitStack() as stack:
+        sockets = links.sockets or stack.enter_context(folder_for_sockets(work.folder))
+        site = _site(job, choice.target, sockets, links)
+        work.step("compiling the program", 0, 0)
+        ahead = compile_for(choice.target, program.json, job.backend)
+        compile_for_hosts()
+        what = "starting the switch" if job.leaf_spine is None else "starting the switches"
+        work.step(what, 0, 0)
+        fabric = build_fabric(
+            choice.fabric,
+            site,
+            work.folder,
+            cable_faults=cable_faults,
+            nursery=work.nursery,
+            cable_recordings=recordings.cables,
+            logs=work.logs.folder,
+        )
+        yield stack.enter_context(fabric), ahead
+
+
+def _site(job: NetworkJob, target: Target, sockets: Path, links: LinkSettings) -> Site:
+    def address(number: int) -> str:
+        if links.grpc_port:
+            return f"{_COMMON_HOST}:{links.grpc_port + number}"
+        if links.tls:  # the certificates name that host
+            return f"{_COMMON_HOST}:{free_tcp_port()}"
+        return address_in(sockets, number)
+
+    common = (job.bandwidth, links.tls, job.backend, links.mtu)
+    if job.leaf_spine is None:
+        return Star(star_network(job.workers), target, address(0), *common)
+    networks = leaf_spine_networks(job.leaf_spine.leaf_of_worker, job.leaf_spine.spines)
     addresses = tuple(map(address, range(len(networks.switches))))
-    return LeafSpineSite(networks, target, addresses, bandwidth, tls, backend, mtu)
+    return LeafSpineSite(networks, target, addresses, *common)
 
 
 def address_in(folder: Path, number: int) -> str:
-    """Return where a switch of a site serves P4Runtime in the site's folder for sockets."""
+    """Return the P4Runtime address of a switch in the site's folder for sockets."""
     return socket_address(folder, f"switch-{number}")
+
+
+@dataclass(frozen=True)
+class Installed:
+    """A fabric whose switches have their tables.
+
+    Attributes:
+        clients, shares: one per switch, leaves first.
+        seconds: the time of the installation.
+    """
+
+    fabric: Fabric
+    clients: Sequence[P4RuntimeClient]
+    shares: Sequence[Share]
+    credentials: TlsOptions | None
+    report: InstallReport
+    seconds: float
+
+    @property
+    def bank_slots(self) -> list[int]:
+        """For each switch, the largest number of slots that its share uses in each bank."""
+        return [bank_slots(load_plan(share.plan).switch) for share in self.shares]
+
+    def counters(self) -> list[Counters]:
+        """Read the counters of all switches."""
+        return [read_counters(client) for client in self.clients]
+
+
+@contextmanager
+def installed(
+    job: NetworkJob,
+    fabric: Fabric,
+    program: Program,
+    plan: Path,
+    parts: LeafSpineParts | None,
+    step: StepListener,
+) -> Iterator[Installed]:
+    """Install a plan and stay connected to the switches during the block."""
+    tls = fabric.site.tls
+    credentials = TlsOptions(tls["ca"], tls["controller"], tls["controller-key"]) if tls else None
+    started = time.perf_counter()
+    with ExitStack() as stack:
+        clients = [
+            stack.enter_context(P4RuntimeClient(switch.grpc_address, tls=credentials))
+            for switch in fabric.site.switches
+        ]
+        shares = shares_of(plan, parts, fabric.site, clients)
+        report = install_each(
+            shares,
+            program=program,
+            ecn_threshold=job.ecn_threshold,
+            new_session=True,
+            progress=lambda _address, done, total: step("installing", done, total),
+        )
+        log_install(report)
+        seconds = time.perf_counter() - started
+        yield Installed(fabric, clients, shares, credentials, report, seconds)
 
 
 def shares_of(
     plan: Path, parts: LeafSpineParts | None, site: Site, clients: Sequence[P4RuntimeClient]
 ) -> list[Share]:
-    """Say which part of a plan each switch of the site serves.
-
-    Args:
-        plan: its folder.
-        parts: those of the plan for leaves and spines; None for a star.
-        site: the switches, leaves first.
-        clients: one for each switch.
-
-    Returns:
-        One share for each switch, in order.
-
-    Raises:
-        SwitchGNNError: the frames of the plan are too wide for BMv2.
-    """
-    lanes = read_manifest(plan).lanes
-    if site.target is Target.BMV2 and lanes > WIDEST_ANSWER:
+    """Return the part of the plan that each switch serves, in order."""
+    manifest = read_manifest(plan)
+    if site.target is Target.BMV2 and manifest.lanes > WIDEST_ANSWER:
         raise SwitchGNNError(
-            f"BMv2 cannot answer a recall with a frame of {lanes} numbers, which is more than 512 "
-            f"bytes longer: give --lanes {WIDEST_ANSWER}, or --target embedded."
+            f"BMv2 cannot answer a recall with a frame of {manifest.lanes} numbers, which is more "
+            f"than 512 bytes longer: give --lanes {WIDEST_ANSWER}, or --target embedded."
         )
     if parts is None:
         plans = [load_plan(plan)]
     else:
-        manifest = read_manifest(plan)
         plans = [leaf_spine_switch_plan(manifest, part) for part in parts.switches]
     networks = [switch.network for switch in site.switches]
     return [Share(*each) for each in zip(plans, networks, clients, strict=True)]
 
 
-def bank_slots_of(shares: Sequence[Share]) -> list[int]:
-    """Return for each switch how many slots of each bank its share uses, at most."""
-    return [bank_slots(load_plan(share.plan).switch) for share in shares]
+@dataclass(frozen=True)
+class Counts:
+    """The counts of switches and interfaces during the exchanges.
+
+    Attributes:
+        before, after: the counters of each switch, leaves first.
+        wires: bytes of each worker's interface; None where they are not counted.
+        cables: bytes between switches, or None.
+        partial_sums: partial sums that the spines have added.
+        cable_faults: frames between switches that a fault was injected into, by kind.
+        background_bytes: bytes that background flows delivered.
+    """
+
+    before: Sequence[Counters]
+    after: Sequence[Counters]
+    wires: list[WireBytes] | None
+    cables: WireBytes | None
+    partial_sums: int
+    cable_faults: dict[str, int]
+    background_bytes: int
+
+
+def counted(
+    job: NetworkJob,
+    on: Installed,
+    running: Running,
+    onlooker: Onlooker,
+    exchange: Callable[[], Result],
+) -> tuple[Result, Counts]:
+    """Exchange beside the background flows; return the result and the counts."""
+    fabric = on.fabric
+    with BackgroundTraffic(fabric, job.background) as background:
+        before = on.counters()
+        wires, cables = fabric.wire_bytes(), fabric.cable_bytes()
+        received = background.received_bytes()
+        with onlooker.over(running), naming_who_releases(on.clients, job.leaf_spine, job.workers):
+            result = exchange()
+        received = background.received_bytes() - received
+        wires_after, cables_after = fabric.wire_bytes(), fabric.cable_bytes()
+        after = on.counters()
+        cable_faults = fabric.cable_injected()
+    if job.background:
+        # The interfaces would count the background flows as well.
+        wires = cables = None
+    return result, Counts(
+        before,
+        after,
+        wires=carried(wires, wires_after),
+        cables=all_cables(cables, cables_after),
+        partial_sums=partial_sums_taken(job.leaf_spine, before, after),
+        cable_faults=cable_faults,
+        background_bytes=received,
+    )
 
 
 def faults_on_cables(faults: str, workers: int, leaf_spine: LeafSpine | None) -> str:
-    """Check what ``--faults`` says; return it if it says anything of cables, or "".
-
-    Args:
-        faults: what the option says.
-        workers: their number.
-        leaf_spine: which cables there are; None for a star, which has none.
-
-    Returns:
-        The same text, or "".
-
-    Raises:
-        FaultError: it cannot be read, or names a link that is not there.
-    """
+    """Check the value of ``--faults``; return it if it concerns cables, or ""."""
     parsed = Faults.parse(faults)
     cables = product(range(leaf_spine.leaves), range(leaf_spine.spines)) if leaf_spine else ()
     parsed.check(

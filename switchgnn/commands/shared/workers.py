@@ -23,7 +23,7 @@ from switchgnn.topologies.processes.child import Child, how_it_ended
 from switchgnn.topologies.processes.nursery import Nursery
 
 WORKER_COMMAND = python_program("switchgnn.commands", "worker")
-# Beyond the patience; it also is the time in which a worker starts.
+# In addition to the patience; a worker must start in this time.
 _SILENCE_SECONDS = 10.0
 _EXIT_SECONDS = 10.0
 _LOOK_SECONDS = 1.0
@@ -33,32 +33,22 @@ _MOST_LINES = 200
 _LOG = logging.getLogger(__name__)
 
 ProgressListener = Callable[[float, int], None]
-# Called with (worker, event) for whatever a worker says before it has finished.
+# Called with (worker, event) for each event before the last.
 EventListener = Callable[[int, dict[str, Any]], None]
 
 
-class Task(Protocol):
-    """What a worker process is to do."""
+class _Task(Protocol):
+    """The task of a worker process."""
 
     @property
-    def worker(self) -> int:
-        """Its number."""
-
+    def worker(self) -> int: ...
     @property
-    def pace(self) -> Pace:
-        """Its bounds on waiting."""
-
-    def to_json(self) -> str:
-        """Return the task as one line of JSON."""
+    def pace(self) -> Pace: ...
+    def to_json(self) -> str: ...
 
 
 class WorkerError(SwitchGNNError):
-    """A worker process failed; the message is its own.
-
-    Args:
-        message: one sentence.
-        details: a traceback, if it left one.
-    """
+    """A worker process failed; the message is its own."""
 
     def __init__(self, message: str, details: str = "") -> None:
         super().__init__(message)
@@ -67,11 +57,11 @@ class WorkerError(SwitchGNNError):
 
 @dataclass(frozen=True)
 class WorkerOutcome:
-    """What a worker reported when it had finished.
+    """The last report of a worker.
 
     Attributes:
         seconds: time of its exchanges.
-        processor_seconds: what its processor worked in them.
+        processor_seconds: processor time in them.
         tally: its counters by name.
         traffic: frames and bytes by direction, as its socket counted them.
         faults: faults injected on its link, by direction and name.
@@ -92,22 +82,7 @@ def run_workers(
     command: Sequence[str] = WORKER_COMMAND,
     listen: EventListener | None = None,
 ) -> list[WorkerOutcome]:
-    """Run all tasks at once, each at its worker's end of the fabric.
-
-    Args:
-        fabric: a running fabric with the plan installed.
-        tasks: one per worker, in order.
-        progress: called with (steps done by all, with what is done of those under way; steps
-            of all).
-        command: starts a worker; benchmarks have variants.
-        listen: called with all that a worker says before it has finished.
-
-    Returns:
-        What each worker reported, in order.
-
-    Raises:
-        WorkerError: a worker failed, died or fell silent; the others are stopped.
-    """
+    """Run all tasks at once, each at its worker's end of the fabric."""
     done, steps = [0.0] * len(tasks), [0] * len(tasks)
 
     def hear(worker: int, event: dict[str, Any]) -> None:
@@ -123,28 +98,14 @@ def run_workers(
 
 
 def follow_workers(
-    children: Sequence[Child], tasks: Sequence[Task], listen: EventListener
+    children: Sequence[Child], tasks: Sequence[_Task], listen: EventListener
 ) -> list[dict[str, Any]]:
-    """Start the workers, give each its task, and return the last event of each.
-
-    Args:
-        children: one process per worker, not yet started. It takes a task as one line of JSON
-            on its standard input, reports events in such lines on its standard output, also
-            that it is alive, and ends with the event ``finished``.
-        tasks: one per worker, in the same order.
-        listen: called for every event before the last that says more than that.
-
-    Returns:
-        The event ``finished`` of each worker.
-
-    Raises:
-        WorkerError: a worker failed, died or fell silent; the others are stopped.
-    """
+    """Start the workers, give each its task, and return the last event of each."""
     with ExitStack() as stack:
         for child in children:
             stack.enter_context(child)
         for child, task in zip(children, tasks, strict=True):
-            # What became of a worker that has ended already is noticed when it is followed.
+            # A worker that has ended already is noticed below.
             with suppress(BrokenPipeError):
                 child.stdin.write(task.to_json() + "\n")
                 child.stdin.close()
@@ -182,26 +143,21 @@ def _follow(
 
 
 class _Lines:
-    """The lines of a child's standard output, as they come."""
+    """The lines of a child's standard output."""
 
     def __init__(self, child: Child) -> None:
         self._file = child.stdout.fileno()
         self._rest = b""
 
     def read(self) -> list[bytes] | None:
-        """Return the lines that are complete by now, or None at the end; waits for some bytes."""
+        """Wait for bytes; return the complete lines, or None at the end."""
         new = os.read(self._file, _MOST_BYTES)
         *lines, self._rest = (self._rest + new).split(b"\n")
         return lines if new else None
 
 
 class _Silence:
-    """How long each worker has said nothing.
-
-    Args:
-        workers: their number.
-        longest: seconds.
-    """
+    """How long each worker has been silent, in seconds."""
 
     def __init__(self, workers: int, longest: float) -> None:
         self._longest = longest
@@ -209,17 +165,13 @@ class _Silence:
         self._checked = time.monotonic()
 
     def ends(self, worker: int) -> None:
-        """Note that a worker has said something."""
+        """Note an event of a worker."""
         self._seconds[worker] = 0.0
 
     def check(self, finished: Collection[int]) -> None:
-        """Count the time that has passed.
-
-        Raises:
-            WorkerError: somebody who has not finished was silent for too long.
-        """
+        """Count the time; raise WorkerError for workers that were silent for too long."""
         now = time.monotonic()
-        # Where this process was stopped itself, the others may have been.
+        # If this process was stopped, the others may have been, too.
         passed = min(now - self._checked, 2 * _LOOK_SECONDS)
         self._checked = now
         silent = []
@@ -239,9 +191,9 @@ def _outcome(event: dict[str, Any]) -> WorkerOutcome:
 
 
 def _raise_cause(selector: selectors.BaseSelector) -> None:
-    """Raise what another worker has said of its own end: this one may only have missed it.
+    """Raise the error that another worker reported: this one may have ended because of it.
 
-    Who is the cause has said so before its end could be noticed by anybody.
+    The worker at fault reports its error before other workers can notice its end.
     """
     for key, _ in selector.select(timeout=0):
         worker, lines = key.data
@@ -263,13 +215,13 @@ def _fail(children: Sequence[Child], worker: int) -> NoReturn:
 
 
 def _traceback(child: Child) -> str:
-    """Return the last traceback that a child has left; empty: it has told what it knew."""
+    """Return the last traceback of a child, or an empty text."""
     said = child.said()
     starts = [number for number, line in enumerate(said) if line.endswith(_TRACEBACK)]
     return "\n".join(said[starts[-1] :][-_MOST_LINES:]) if starts else ""
 
 
-# What they import, so that it is there when they are forked.
+# The imports of the forked processes.
 _MODULES = ("switchgnn.softswitch.daemon.command", "switchgnn.host.worker")
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What `switchgnn train` shows: a line per epoch, and tables at the end."""
+"""Output of `switchgnn train`: a line per epoch, and tables at the end."""
 
 import json
 from collections.abc import Sequence
@@ -10,37 +10,24 @@ import typer
 from rich import box
 from rich.console import Console, Group
 from rich.live import Live
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
+from switchgnn.commands.shared.console import progress_bars
 from switchgnn.commands.train.report import TrainReport
 from switchgnn.host.registry import SWITCH, transport_kind
 
-# Losses that differ by less differ by rounding: sums are added in another order.
+# Smaller differences of losses are due to rounding in another order of addition.
 _AGREE = 1e-4
 
 
 class Epochs:
-    """A progress bar of epochs with a line of text below it, or JSON lines.
-
-    Args:
-        console: the console of the bar.
-        title: the text before the bar.
-        epochs: their number.
-        as_json: whether to print each epoch as a line of JSON, too.
-    """
+    """A progress bar of epochs with a line of text below it, and JSON lines if asked for."""
 
     def __init__(self, console: Console, title: str, epochs: int, *, as_json: bool) -> None:
         self._as_json = as_json
         self._console = console
-        self._progress = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            console=console,
-        )
+        self._progress = progress_bars(console)
         self._bar = self._progress.add_task(title, total=epochs)
         self._words = Text(overflow="ellipsis", no_wrap=True)
         self._live = Live(Group(self._progress, self._words), console=console)
@@ -55,22 +42,16 @@ class Epochs:
         if not self._console.is_terminal:
             self._console.line()
 
-    def step(self, name: str, _done: int, _total: int) -> None:
-        """Show what is done before the first epoch.
-
-        Args:
-            name: the name of the step.
-            _done: not shown.
-            _total: not shown.
-        """
+    def step(self, name: str, _done: float, _total: int) -> None:
+        """Show the name of a step before the first epoch."""
         before = self._words.plain
         self._say(name)
-        # A step that hangs, or is over soon, has been shown.
+        # Steps that hang or end soon must be visible.
         if self._words.plain != before:
             self._live.refresh()
 
     def note(self, sentence: str) -> None:
-        """Leave a sentence above the bar, unless programs read along."""
+        """Print a sentence above the bar, unless the output is JSON."""
         if not self._as_json:
             self._console.print(sentence, soft_wrap=True, highlight=False)
 
@@ -139,7 +120,7 @@ def links_table(reports: Sequence[TrainReport]) -> Table | None:
 
 
 def closing_line(reports: Sequence[TrainReport]) -> str | None:
-    """Return what each transport carried, and whether the losses agree; None of one transport."""
+    """Return the bytes of each transport, and whether the losses agree; None of one."""
     if len(reports) == 1:
         return None
     first, *others = reports
@@ -162,7 +143,7 @@ def closing_line(reports: Sequence[TrainReport]) -> str | None:
 
 
 def kept_line(reports: Sequence[TrainReport]) -> str | None:
-    """Return how often sums were not exchanged again; None where they always were."""
+    """Return how often sums were used again; None if never."""
     passes = max(report.kept for report in reports)
     if not passes:
         return None
@@ -191,18 +172,12 @@ def largest_difference(reports: Sequence[TrainReport]) -> dict[str, float]:
     }
 
 
-# A link that is busy for this share of an epoch, or more, is what limits it.
+# The least share of an epoch for which a link is busy that limits it.
 _LIMITS = 0.5
 
 
 class BusiestLink(NamedTuple):
-    """The direction of a link that needs the most time in an epoch.
-
-    Attributes:
-        worker: whose link it is.
-        way: ``up`` or ``down``.
-        size: its bytes per epoch.
-    """
+    """A worker's link, its way (``up`` or ``down``) and bytes per epoch."""
 
     worker: int
     way: str
@@ -220,14 +195,7 @@ def busiest_link(report: TrainReport) -> BusiestLink:
 
 
 def verdict_lines(reports: Sequence[TrainReport]) -> list[str]:
-    """Compare the switch with the fastest and the leanest path between hosts.
-
-    Args:
-        reports: of all transports.
-
-    Returns:
-        A line each for time, bytes and the reason; none without a switch and a path to compare.
-    """
+    """Compare the switch with the fastest and the leanest path between hosts."""
     ours = next((each for each in reports if transport_kind(each.transport) is SWITCH), None)
     hosts = [each for each in reports if transport_kind(each.transport).between_hosts]
     if ours is None or not hosts or not all(each.epoch_bytes for each in (ours, *hosts)):
@@ -253,7 +221,7 @@ def _compared(ours: float, theirs: float, of: str) -> str:
 
 
 def _why(report: TrainReport) -> str:
-    """Say how much of an epoch the busiest link needs, or what there is without a limit."""
+    """Return the share of the busiest link in an epoch, or the frames without a limit."""
     if report.bandwidth is None:
         return (
             f"Over {report.transport}, without a limit of links, an epoch takes "

@@ -2,88 +2,49 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plots of trainings: the loss over time, bytes per worker, and the parts of an epoch's time."""
 
-import importlib.util
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from switchgnn.base.files import whole_file
-from switchgnn.base.full_disk import why_not_written
-from switchgnn.base.machine import how_to_install
-from switchgnn.commands.errors import PlotError
+from switchgnn.commands.shared.plots import Draw, plots_in, save_plot
 from switchgnn.commands.train.report import TrainReport
 from switchgnn.host.registry import transport_kind
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-_SIZE = (7.0, 4.0)
-_FORMATS = ("png", "svg")
 _PHASES = {"compute": "compute", "waiting": "waiting for sums", "all_reduce": "all-reduce"}
 
 
-def require_matplotlib() -> None:
-    """Look for matplotlib before the work that plots are for.
-
-    Raises:
-        PlotError: it is missing.
-    """
-    if importlib.util.find_spec("matplotlib") is None:
-        raise _missing("matplotlib")
-
-
-def _missing(package: str | None) -> PlotError:
-    return PlotError(f"Plots need {package}: {how_to_install('plots')}, or leave out --plots.")
-
-
 def draw_plots(reports: Sequence[TrainReport], folder: Path) -> list[Path]:
-    """Draw all plots that compare trainings, as PNG and SVG.
-
-    Args:
-        reports: one for each transport.
-        folder: made if it does not exist.
-
-    Returns:
-        The files.
-
-    Raises:
-        PlotError: matplotlib is missing, or the folder cannot be written.
-    """
+    """Draw all plots that compare trainings; return their files."""
     plots = {
         "loss-over-time": _loss_over_time,
         "bytes-per-worker": _bytes_per_worker,
         "time-split": _time_split,
     }
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        return [path for name, draw in plots.items() for path in _save(draw, reports, folder, name)]
-    except OSError as error:
-        why = why_not_written(error, folder)
-        raise PlotError(f"Cannot write plots to {folder}: {why}.") from error
-    except ImportError as error:
-        raise _missing(error.name) from error
+    with plots_in(folder):
+        return [
+            path
+            for name, draw in plots.items()
+            for path in save_plot(_titled(draw, reports), folder / name)
+        ]
 
 
-def _save(
-    draw: "Callable[[Axes, Sequence[TrainReport]], None]",
-    reports: Sequence[TrainReport],
-    folder: Path,
-    name: str,
-) -> list[Path]:
-    from matplotlib.figure import Figure  # noqa: PLC0415  only drawing needs it
-
-    figure = Figure(figsize=_SIZE, layout="constrained")
-    axes = figure.subplots()
+def _titled(
+    draw: "Callable[[Axes, Sequence[TrainReport]], None]", reports: Sequence[TrainReport]
+) -> Draw:
     first = reports[0]
-    axes.set_title(f"{first.model} on {first.dataset}, {first.workers} workers", fontsize=10)
-    draw(axes, reports)
-    paths = [folder / f"{name}.{ending}" for ending in _FORMATS]
-    for path, kind in zip(paths, _FORMATS, strict=True):
-        with whole_file(path) as file:
-            figure.savefig(file, format=kind, dpi=150)
-    return paths
+
+    def fill(figure: "Figure") -> None:
+        axes = figure.subplots()
+        axes.set_title(f"{first.model} on {first.dataset}, {first.workers} workers", fontsize=10)
+        draw(axes, reports)
+
+    return fill
 
 
 def _label(report: TrainReport) -> str:

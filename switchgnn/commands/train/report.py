@@ -21,15 +21,12 @@ class TrainReport:
     """A whole training; lists per link are in the order of the workers.
 
     Attributes:
-        transport, dataset, model, reason: what was done, and why it was done so.
-        vertices, edges: the size of the graph; an undirected edge counts twice.
-        workers: their number.
+        edges: of the graph; an undirected edge counts twice.
         strategy, why: the preset that was asked for, and the reasons of its choices.
-        partition, block_strategy, send, order: the strategies, as in the plan's manifest; None
-            for those that the transport does not use.
+        partition, block_strategy, send, order: as in the plan's manifest; None where the transport
+            has no use for them.
         weight: the cost of a contribution in the send strategy, in packets.
         epochs: worker 0's report of each epoch.
-        losses: the loss of each epoch.
         train_accuracy, validation_accuracy, test_accuracy: the last ones; None without such
             vertices.
         seconds: the time of each epoch, of the slowest worker.
@@ -38,34 +35,25 @@ class TrainReport:
             the epochs): ``compute``, ``waiting`` for exchanges and ``all_reduce``, which add up
             to the epoch; and ``exchange``, the time of exchanges, computing or waiting.
         bytes_per_link: {"up", "down"} of the exchanges of each worker.
-        expected_bytes_per_link: the same as plan or schedule predict them without losses.
-        wire_bytes_per_link: what the interfaces counted, with gradients and everything else;
-            None over loopback.
+        expected_bytes_per_link: predicted by plan or schedule without losses.
+        wire_bytes_per_link: counted by the interfaces, gradients included; None over loopback.
         traffic: frames and bytes of each worker's exchanges.
-        kept: passes of a layer over unchanged features, which used the sums of an earlier pass.
-        leaf_spine: the links between leaves and spines, if sums of the switch cross them;
-            their interfaces also count gradients and everything else.
-        backend: what the embedded switch ran the program as, ``native`` or ``python``; None for
-            BMv2, and without a switch.
-        backend_reason: why that is Python where native code might have been; None elsewhere.
-        compile_seconds: how long the compilation took, next to nothing when it was kept; None
-            where ``backend`` is.
-        hosts: what hosts take frames apart with, ``native`` or ``python`` code; None without a
-            network.
-        mtu: the largest IP packet between hosts in bytes, or ``fragment``; None over transports
-            without such packets.
+        kept: passes of a layer that used the sums of an earlier pass over unchanged features.
+        leaf_spine: the links between leaves and spines, gradients included, if sums cross them.
+        backend: ``native`` or ``python`` code of the embedded switch; None elsewhere.
+        backend_reason: why it is Python where native code was possible; None elsewhere.
+        compile_seconds: close to 0 when the result was cached; None without ``backend``.
+        hosts: ``native`` or ``python`` code that takes frames apart; None without a network.
+        mtu: bytes of the largest IP packet between hosts, or ``fragment``; None over others.
         lanes: numbers of the widest frame; None for transports without a plan.
-        bandwidth: Mbit/s of each link; None without a limit, and without a network.
-        epoch_traffic: frames and bytes of each worker's exchanges in an epoch: the mean without the
-            first epoch, in which all transports exchange more.
-        barriers_per_epoch: how often worker 0 had nothing to do but to wait at a barrier, the mean
-            as before; None for transports without.
-        void_rounds: rounds that were given up and exchanged again, as features had outgrown the
-            scale that was foreseen; None as before.
-        exchange_seconds: an epoch's exchanges of the worker with the least, which waited least for
-            workers that still computed: the median as before. Compare it with a prediction.
-        predicted_seconds: what the exchanges of an epoch were predicted to take, by transport,
-            where `auto` chose this one; None elsewhere.
+        bandwidth: Mbit/s of each link; None without a limit or a network.
+        epoch_traffic: mean frames and bytes of each worker's exchanges in an epoch, without the
+            first, in which all transports exchange more.
+        barriers_per_epoch: mean barriers at which worker 0 was idle; None without barriers.
+        void_rounds: rounds repeated as features outgrew the foreseen scale; None as before.
+        exchange_seconds: median exchange time of the worker with the least, which waited least
+            for computing workers. Compare it with a prediction.
+        predicted_seconds: of an epoch's exchanges by transport, if `auto` chose; else None.
     """
 
     transport: str
@@ -111,12 +99,12 @@ class TrainReport:
 
     @property
     def epoch_bytes(self) -> float:
-        """The bytes of an epoch's exchanges, on all links, both ways."""
+        """Of an epoch's exchanges, on all links, both ways."""
         return sum(link["bytes_up"] + link["bytes_down"] for link in self.epoch_traffic)
 
     @property
     def epoch_frames(self) -> float:
-        """The frames of an epoch's exchanges, on all links, both ways."""
+        """Of an epoch's exchanges, on all links, both ways."""
         return sum(link["frames_up"] + link["frames_down"] for link in self.epoch_traffic)
 
     @property
@@ -135,12 +123,7 @@ class TrainReport:
 
 
 class Recorder:
-    """Collects the events of the workers in each epoch.
-
-    Args:
-        workers: their number.
-        on_epoch: called after each epoch.
-    """
+    """Collects the events of the workers in each epoch."""
 
     def __init__(self, workers: int, on_epoch: EpochListener) -> None:
         self._epochs: list[list[dict[str, Any]]] = [[] for _ in range(workers)]
@@ -160,16 +143,7 @@ class Recorder:
         wire_bytes: list[dict[str, int]] | None,
         **what: Any,  # noqa: ANN401
     ) -> TrainReport:
-        """Make the report of what was collected.
-
-        Args:
-            finished: the last event of each worker.
-            wire_bytes: what the interfaces counted, or None.
-            what: the first fields of the report.
-
-        Returns:
-            The report.
-        """
+        """Return the report; `wire_bytes` are those of the interfaces, or None."""
         first = self._epochs[0]
         slowest = self._each("seconds").max(axis=0)
         accuracies = [event["accuracy"] for event in first if event["accuracy"]]

@@ -4,13 +4,14 @@
 
 import os
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
-from switchgnn.base.options import OUTPUT
+from switchgnn.base.options import OUTPUT, option, with_groups
 from switchgnn.commands.shared.console import Interruption, plain_console
 from switchgnn.commands.shared.outputs import check_outputs
 from switchgnn.lab.experiments import (
@@ -32,49 +33,34 @@ _INTERRUPTED = 130
 _RESULTS = Path("results/figures")
 
 
+@dataclass(frozen=True)
+class FiguresOptions:
+    """The options of `switchgnn figures`."""
+
+    scale: str = option(None, "NAME", "small: minutes; full: the paper's sizes.", default="small")
+    seeds: int | None = option(None, "N", "Draws of graph and orders.", min=1, shown="the scale's")
+    graph: list[str] | None = option(
+        None,
+        "NAME=GRAPH",
+        "Your own instead of a generated one, as Reddit=reddit.npz; repeatable.",
+    )
+    jobs: int | None = option(None, "N", "Simulations at a time.", min=1, shown="one per core")
+    out: Path | None = option(OUTPUT, "FOLDER", "For all files.", shown=f"{_RESULTS}/SCALE")
+
+
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command(epilog="Example: switchgnn figures figure15 --scale small --out figures")
+@with_groups
 def figures(
+    asked: FiguresOptions,
     names: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="NAME",
             show_default="all of the paper",
             help="As figure15, or example, which is quick.",
-        ),
-    ] = None,
-    scale: Annotated[
-        str, typer.Option(metavar="NAME", help="small: minutes; full: the paper's sizes.")
-    ] = "small",
-    seeds: Annotated[
-        int | None,
-        typer.Option(
-            min=1, metavar="N", show_default="the scale's", help="Draws of graph and orders."
-        ),
-    ] = None,
-    graph: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=GRAPH",
-            show_default=False,
-            help="Your own in place of a generated one, as Reddit=reddit.npz; repeatable.",
-        ),
-    ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            min=1, metavar="N", show_default="one per core", help="Simulations at a time."
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            rich_help_panel=OUTPUT,
-            show_default=f"{_RESULTS}/SCALE",
-            help="For all files.",
         ),
     ] = None,
 ) -> None:
@@ -84,24 +70,24 @@ def figures(
     a result of the same parameters and versions is not simulated again: after
     Ctrl-C, or with more figures, the same command goes on.
     """
-    check_outputs({"--out": out})
+    check_outputs({"--out": asked.out})
     check_matplotlib()
-    described = with_graphs(load_figures(names or []), parse_graphs(graph or []))
-    chosen = [(figure, cells_of(figure, scale, seeds)) for figure in described]
-    folder = out or _RESULTS / scale
+    described = with_graphs(load_figures(names or []), parse_graphs(asked.graph or []))
+    chosen = [(figure, cells_of(figure, asked.scale, asked.seeds)) for figure in described]
+    folder = asked.out or _RESULTS / asked.scale
     store = Store(folder, current_versions())
     points = [cell.point for _, cells in chosen for cell in cells]
     start = time.monotonic()
     try:
         with Interruption() as interruption, store.opened():
             interruption.at_once()
-            outcome = run_points(points, store, jobs or os.cpu_count() or 1, _tell)
+            outcome = run_points(points, store, asked.jobs or os.cpu_count() or 1, _tell)
     except KeyboardInterrupt:
         _tell(f"Stopped. What is done is in {folder}; the same command goes on.")
         raise typer.Exit(_INTERRUPTED) from None
     found = {point: store.find(point) for point in dict.fromkeys(points)}
     results = {point: result for point, result in found.items() if result is not None}
-    rows = write_figures(chosen, results, scale, folder)
+    rows = write_figures(chosen, results, asked.scale, folder)
     _show(rows)
     word = "figure" if len(chosen) == 1 else "figures"
     plain_console(highlight=False, soft_wrap=True).print(

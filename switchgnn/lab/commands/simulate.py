@@ -3,20 +3,20 @@
 """`switchgnn simulate`: a plan, or a system, packet by packet in ns-3."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from switchgnn.base.options import CONGESTION, DATA, NETWORK, OUTPUT, PLAN, parse_bytes, with_groups
+from switchgnn.base.options import CONGESTION, DATA, NETWORK, PLAN, option, parse_bytes, with_groups
 from switchgnn.commands.shared.console import Steps, plain_console
 from switchgnn.commands.shared.options import (
-    ControlOption,
-    NoControlOption,
+    ControlOptions,
+    MemoryOptions,
     StrategyOptions,
-    SwitchOption,
-    TableMemoryOption,
-    heeds_marks,
+    json_option,
+    seed_option,
+    workers_option,
 )
 from switchgnn.host.wire.header import WIDEST
 from switchgnn.lab.simulator import (
@@ -35,8 +35,8 @@ from switchgnn.lab.simulator.request import HOSTS_ALONE, SYSTEMS, SimulateOption
 from switchgnn.lab.simulator.subject import Subject
 from switchgnn.planner.costs.forecast import told_seconds
 from switchgnn.planner.lanes import parse_lanes
-from switchgnn.planner.presets import AUTO, slots_of_memory
-from switchgnn.profiles import UNLIMITED, find_profile
+from switchgnn.planner.presets import AUTO, PAPER, slots_of_memory
+from switchgnn.profiles import UNLIMITED, SwitchProfile
 
 _MICRO, _GIGA = 1e-6, 1e9
 
@@ -139,233 +139,192 @@ _STAR, _LEAF_SPINE = "star", "leaf-spine"
 _DEFAULT_LEAF_SPINE = LeafSpineOptions()
 
 
+@dataclass(frozen=True, kw_only=True)
+class AskedSimulation:
+    """The options of `switchgnn simulate`."""
+
+    plan: Path | None = option(
+        DATA, "FOLDER", "With a plan, instead of --graph, --workers and --memory."
+    )
+    check: bool | None = option(
+        DATA,
+        None,
+        "Check that plan first.",
+        "--check/--no-check",
+        shown="if others may have changed it",
+    )
+    graph: str | None = option(
+        DATA,
+        "GRAPH",
+        "As `switchgnn plan` takes it; with --plan that of a plan that leaves destinations to the "
+        "hosts.",
+    )
+    workers: int | None = workers_option(None)
+    layers: int = option(DATA, "N", "Exchanges in an epoch.", default=4, min=1)
+    features: int = option(DATA, "N", "Numbers per feature.", default=128, min=1, max=WIDEST)
+    seed: int = seed_option("For partition, blocks, order and background.")
+    system: str | None = option(
+        PLAN,
+        "NAME",
+        f"{', '.join(SYSTEMS)}; with a plan one of {', '.join((*HOSTS_ALONE, AUTO))}, on its "
+        "partition.",
+    )
+    memory: MemoryOptions
+    slot_features: int | None = option(
+        PLAN,
+        "N",
+        "A slot holds a whole feature of so many numbers, 4 bytes each, as the paper counts.",
+        min=1,
+        shown="a slot holds a fragment",
+    )
+    strategies: StrategyOptions
+    bin_size: int | None = option(
+        PLAN, "N", "Vertices of a bin of g3.", min=1, shown=f"{BIN_SIZE:,}"
+    )
+    topology: str = option(NETWORK, "NAME", "star or leaf-spine.", default=_STAR)
+    leaves: int | None = option(
+        NETWORK, "N", "Switches with workers.", min=1, shown=str(_DEFAULT_LEAF_SPINE.leaves)
+    )
+    spines: int | None = option(
+        NETWORK, "N", "Switches between leaves.", min=1, shown=str(_DEFAULT_LEAF_SPINE.spines)
+    )
+    completion: str | None = option(
+        NETWORK,
+        "NAME",
+        "Of a leaf-spine: which switches complete sums that cross it. spine: as the P4 program "
+        "does; leaf: the destination's, a variant that it does not implement.",
+        shown=_DEFAULT_LEAF_SPINE.completion,
+    )
+    bandwidth: float | None = option(
+        NETWORK,
+        "MBIT/S",
+        "Of each link in each direction.",
+        shown=f"of the switch's ports, or {_DEFAULT.bandwidth:g}",
+    )
+    delay: float = option(NETWORK, "NUMBER", "Microseconds on each link.", default=_DEFAULT.delay)
+    overhead: int = option(
+        NETWORK,
+        "BYTES",
+        "Of a frame on a link, beside those that are counted.",
+        default=_DEFAULT.overhead,
+    )
+    window: int = option(
+        NETWORK, "N", "Features in flight per worker.", default=_DEFAULT.window, min=1
+    )
+    mtu: str = option(
+        NETWORK,
+        "BYTES",
+        "Where hosts alone send: of the largest IP packet, into which rows are packed; fragment: "
+        "one fragment of a row in each frame, as with the switch.",
+        default=str(ETHERNET_MTU),
+    )
+    timeout: float | None = option(
+        NETWORK,
+        "NUMBER",
+        "The least microseconds until a missing packet is asked for.",
+        shown="ten round trips of an empty network",
+    )
+    recirculation_rate: float | None = option(
+        NETWORK,
+        "RATE",
+        "Passes per second of the switch's loop.",
+        shown="the switch's, or no limit",
+    )
+    buffer: str | None = option(
+        CONGESTION,
+        "SIZE",
+        "Of each queue, as 500kB: packets that do not fit are lost.",
+        shown="no limit",
+    )
+    ecn_threshold: int = option(
+        CONGESTION,
+        "N",
+        "Packets in a queue from which on they are marked.",
+        default=_DEFAULT.ecn_threshold or 0,
+        min=0,
+    )
+    control: ControlOptions
+    background_load: float = option(
+        CONGESTION,
+        "SHARE",
+        "Flows between the workers: their mean share of each link's rate.",
+        default=_DEFAULT.background_load,
+    )
+    as_json: bool = json_option()
+
+    def options(self) -> SimulateOptions:
+        """Return the simulation that is asked for.
+
+        Raises:
+            SwitchGNNError: options contradict each other, or have unknown values.
+        """
+        profile = self.memory.profile or UNLIMITED
+        size = self.memory.memory_bytes
+        if size is None and self.plan is None:
+            size = profile.slot_bytes
+        lanes = self.strategies.lanes
+        return SimulateOptions(
+            plan=self.plan,
+            graph=self.graph,
+            workers=self.workers,
+            slots=None if size is None else slots_of_memory(size, self.slot_features),
+            system=self.system,
+            layers=self.layers,
+            features=self.features,
+            seed=self.seed,
+            network=self._network(profile),
+            leaf_spine=self._leaf_spine(),
+            slot_features=self.slot_features,
+            asked=self.strategies.asked(PAPER),
+            bin_size=self.bin_size,
+            lanes=None if lanes is None else parse_lanes(lanes, [self.features]),
+            check=self.check,
+            mtu=parse_mtu(self.mtu),
+            switch=profile,
+            table_memory=self.memory.table_bytes,
+        )
+
+    def _network(self, profile: SwitchProfile) -> NetworkOptions:
+        bandwidth, rate = self.bandwidth, self.recirculation_rate
+        return NetworkOptions(
+            bandwidth=(profile.bandwidth or _DEFAULT.bandwidth) if bandwidth is None else bandwidth,
+            delay=self.delay,
+            overhead=self.overhead,
+            buffer=None if self.buffer is None else parse_bytes("--buffer", self.buffer),
+            ecn_threshold=self.ecn_threshold,
+            window=self.window,
+            congestion_control=self.control.heeds_marks,
+            recirculation_rate=profile.passes_per_second if rate is None else rate,
+            timeout=self.timeout,
+            background_load=self.background_load,
+            background_seed=self.seed,
+        )
+
+    def _leaf_spine(self) -> LeafSpineOptions | None:
+        """Return the leaf-spine that is asked for; None: a star."""
+        given = {
+            name: getattr(self, name)
+            for name in ("leaves", "spines", "completion")
+            if getattr(self, name) is not None
+        }
+        if self.topology == _LEAF_SPINE:
+            return LeafSpineOptions(**given)
+        if self.topology != _STAR:
+            raise SimulatorError(f"No topology {self.topology!r}; known: {_STAR}, {_LEAF_SPINE}.")
+        if given:
+            raise SimulatorError(
+                "A star has one switch: --leaves, --spines and --completion need --topology "
+                f"{_LEAF_SPINE}."
+            )
+        return None
+
+
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command(epilog="Example: switchgnn simulate --graph karate --workers 4 --system paper")
 @with_groups
-def simulate(
-    *,
-    plan: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            rich_help_panel=DATA,
-            show_default=False,
-            help="With a plan, in place of --graph, --workers and --memory.",
-        ),
-    ] = None,
-    check: Annotated[
-        bool | None,
-        typer.Option(
-            "--check/--no-check",
-            rich_help_panel=DATA,
-            show_default="if others may have changed it",
-            help="Check that plan first.",
-        ),
-    ] = None,
-    graph: Annotated[
-        str | None,
-        typer.Option(
-            metavar="GRAPH",
-            rich_help_panel=DATA,
-            show_default=False,
-            help="As `switchgnn plan` takes it; with --plan that of a plan that leaves "
-            "destinations to the hosts.",
-        ),
-    ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            max=128,
-            metavar="N",
-            rich_help_panel=DATA,
-            show_default=False,
-            help="Number of workers.",
-        ),
-    ] = None,
-    layers: Annotated[
-        int,
-        typer.Option(min=1, metavar="N", rich_help_panel=DATA, help="Exchanges in an epoch."),
-    ] = 4,
-    features: Annotated[
-        int,
-        typer.Option(
-            min=1, max=WIDEST, metavar="N", rich_help_panel=DATA, help="Numbers per feature."
-        ),
-    ] = 128,
-    seed: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            metavar="N",
-            rich_help_panel=DATA,
-            help="For partition, blocks, order and background.",
-        ),
-    ] = 0,
-    system: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            rich_help_panel=PLAN,
-            show_default=False,
-            help=f"{', '.join(SYSTEMS)}; with a plan one of "
-            f"{', '.join((*HOSTS_ALONE, AUTO))}, on its partition.",
-        ),
-    ] = None,
-    memory: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SIZE",
-            rich_help_panel=PLAN,
-            show_default="the switch's, or the program's",
-            help="Of the switch, as 10MB: 128 bytes are a slot.",
-        ),
-    ] = None,
-    switch: SwitchOption = None,
-    table_memory: TableMemoryOption = None,
-    slot_features: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            rich_help_panel=PLAN,
-            show_default="a slot holds a fragment",
-            help="A slot holds a whole feature of so many numbers, 4 bytes each, as the paper "
-            "counts.",
-        ),
-    ] = None,
-    strategies: StrategyOptions,
-    bin_size: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            rich_help_panel=PLAN,
-            show_default=f"{BIN_SIZE:,}",
-            help="Vertices of a bin of g3.",
-        ),
-    ] = None,
-    topology: Annotated[
-        str, typer.Option(metavar="NAME", rich_help_panel=NETWORK, help="star or leaf-spine.")
-    ] = _STAR,
-    leaves: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            rich_help_panel=NETWORK,
-            show_default=str(_DEFAULT_LEAF_SPINE.leaves),
-            help="Switches with workers.",
-        ),
-    ] = None,
-    spines: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            rich_help_panel=NETWORK,
-            show_default=str(_DEFAULT_LEAF_SPINE.spines),
-            help="Switches between leaves.",
-        ),
-    ] = None,
-    completion: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            rich_help_panel=NETWORK,
-            show_default=_DEFAULT_LEAF_SPINE.completion,
-            help="Of a leaf-spine: which switches complete sums that cross it. spine: as the P4 "
-            "program does; leaf: the destination's, a variant that it does not implement.",
-        ),
-    ] = None,
-    bandwidth: Annotated[
-        float | None,
-        typer.Option(
-            metavar="MBIT/S",
-            rich_help_panel=NETWORK,
-            show_default=f"of the switch's ports, or {_DEFAULT.bandwidth:g}",
-            help="Of each link in each direction.",
-        ),
-    ] = None,
-    delay: Annotated[
-        float,
-        typer.Option(metavar="NUMBER", rich_help_panel=NETWORK, help="Microseconds on each link."),
-    ] = _DEFAULT.delay,
-    overhead: Annotated[
-        int,
-        typer.Option(
-            metavar="BYTES",
-            rich_help_panel=NETWORK,
-            help="That a frame takes on a link beside those that are counted.",
-        ),
-    ] = _DEFAULT.overhead,
-    window: Annotated[
-        int,
-        typer.Option(
-            min=1, metavar="N", rich_help_panel=NETWORK, help="Features in flight per worker."
-        ),
-    ] = _DEFAULT.window,
-    mtu: Annotated[
-        str,
-        typer.Option(
-            metavar="BYTES",
-            rich_help_panel=NETWORK,
-            help="Where hosts alone send: of the largest IP packet, into which rows are packed; "
-            "fragment: one fragment of a row in each frame, as with the switch.",
-        ),
-    ] = str(ETHERNET_MTU),
-    timeout: Annotated[
-        float | None,
-        typer.Option(
-            metavar="NUMBER",
-            rich_help_panel=NETWORK,
-            show_default="ten round trips of an empty network",
-            help="Microseconds, at least, until what does not come is asked for.",
-        ),
-    ] = None,
-    recirculation_rate: Annotated[
-        float | None,
-        typer.Option(
-            metavar="RATE",
-            rich_help_panel=NETWORK,
-            show_default="the switch's, or no limit",
-            help="Passes per second of the switch's loop.",
-        ),
-    ] = None,
-    buffer: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SIZE",
-            rich_help_panel=CONGESTION,
-            show_default="no limit",
-            help="Of each queue of the switch, as 500kB: what does not fit is lost.",
-        ),
-    ] = None,
-    ecn_threshold: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            metavar="N",
-            rich_help_panel=CONGESTION,
-            help="Packets in a queue from which on they are marked.",
-        ),
-    ] = _DEFAULT.ecn_threshold or 0,
-    no_congestion_control: NoControlOption = False,
-    congestion_control: ControlOption = False,
-    background_load: Annotated[
-        float,
-        typer.Option(
-            metavar="SHARE",
-            rich_help_panel=CONGESTION,
-            help="Flows between the workers: their mean share of each link's rate.",
-        ),
-    ] = _DEFAULT.background_load,
-    as_json: Annotated[
-        bool, typer.Option("--json", rich_help_panel=OUTPUT, help="Print one JSON object.")
-    ] = False,
-) -> None:
+def simulate(asked: AskedSimulation) -> None:
     """Simulate one exchange of a layer in ns-3.
 
     Says what an epoch takes. Simulates the plan in the folder of --plan; or else
@@ -373,74 +332,15 @@ def simulate(
     (copies or partial sums, whichever are fewer), g3 (copies with its partition
     and bins), strawman (slots first come, first served), paper or best (plans).
     """
-    if plan is not None and not (workers is None and memory is None):
+    if asked.plan is not None and not (asked.workers is None and asked.memory.memory is None):
         raise typer.BadParameter("a plan has its own workers and memory")
-    if plan is None and (graph is None or workers is None or system is None):
+    if asked.plan is None and None in (asked.graph, asked.workers, asked.system):
         raise typer.BadParameter("give --plan, or --graph, --workers and --system")
-    profile = UNLIMITED if switch is None else find_profile(switch)
-    size = None if memory is None else parse_bytes("--memory", memory)
-    if size is None and plan is None:
-        size = profile.slot_bytes
-    options = SimulateOptions(
-        plan=plan,
-        graph=graph,
-        workers=workers,
-        slots=None if size is None else slots_of_memory(size, slot_features),
-        system=system,
-        layers=layers,
-        features=features,
-        seed=seed,
-        network=NetworkOptions(
-            bandwidth=(profile.bandwidth or _DEFAULT.bandwidth) if bandwidth is None else bandwidth,
-            delay=delay,
-            overhead=overhead,
-            buffer=None if buffer is None else parse_bytes("--buffer", buffer),
-            ecn_threshold=ecn_threshold,
-            window=window,
-            congestion_control=heeds_marks(
-                control=congestion_control, no_control=no_congestion_control
-            ),
-            recirculation_rate=profile.passes_per_second
-            if recirculation_rate is None
-            else recirculation_rate,
-            timeout=timeout,
-            background_load=background_load,
-            background_seed=seed,
-        ),
-        leaf_spine=_leaf_spine(topology, leaves, spines, completion),
-        slot_features=slot_features,
-        asked=strategies.asked(),
-        bin_size=bin_size,
-        lanes=None if strategies.lanes is None else parse_lanes(strategies.lanes, [features]),
-        check=check,
-        mtu=parse_mtu(mtu),
-        switch=profile,
-        table_memory=None if table_memory is None else parse_bytes("--table-memory", table_memory),
-    )
+    options = asked.options()
     steps = Steps()
     with steps:
         report = simulate_job(options, steps.tell)
-    if as_json:
+    if asked.as_json:
         typer.echo(json.dumps(report.to_dict()))
         return
     plain_console(highlight=False, soft_wrap=True).print(report_text(report))
-
-
-def _leaf_spine(
-    topology: str, leaves: int | None, spines: int | None, completion: str | None
-) -> LeafSpineOptions | None:
-    """Return the leaf-spine that was asked for; None: a star."""
-    if topology == _LEAF_SPINE:
-        return LeafSpineOptions(
-            leaves=_DEFAULT_LEAF_SPINE.leaves if leaves is None else leaves,
-            spines=_DEFAULT_LEAF_SPINE.spines if spines is None else spines,
-            completion=_DEFAULT_LEAF_SPINE.completion if completion is None else completion,
-        )
-    if topology != _STAR:
-        raise SimulatorError(f"No topology {topology!r}; known: {_STAR}, {_LEAF_SPINE}.")
-    if leaves is not None or spines is not None or completion is not None:
-        raise SimulatorError(
-            "A star has one switch: --leaves, --spines and --completion need --topology "
-            f"{_LEAF_SPINE}."
-        )
-    return None

@@ -5,8 +5,8 @@
 import json
 import random
 import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -14,11 +14,11 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.base.options import OUTPUT, VIRTUAL_TIME, with_groups
+from switchgnn.base.options import VIRTUAL_TIME, option, with_groups
 from switchgnn.commands.run.report import RunOptions
 from switchgnn.commands.shared.console import counted, plain_console, ran_as
-from switchgnn.commands.shared.options import SiteOptions
-from switchgnn.commands.shared.outputs import LogDirOption, VerboseOption, check_outputs, told_aloud
+from switchgnn.commands.shared.options import SiteOptions, json_option
+from switchgnn.commands.shared.outputs import LogOptions, check_outputs, told_aloud
 from switchgnn.commands.shared.workers import fork_nursery
 from switchgnn.lab.commands.soak_runs import Failure, SoakOptions, SoakReport, summary_of
 from switchgnn.lab.commands.soak_runs import soak as soak_runs
@@ -31,72 +31,64 @@ _MINUTES = 1.0
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
+@dataclass(frozen=True, kw_only=True)
+class AskedSoak:
+    """The options of `switchgnn soak`."""
+
+    minutes: float | None = option(
+        None, "NUMBER", "Begin no run after so long.", min=0, shown=f"{_MINUTES:g}"
+    )
+    seed: int | None = option(
+        None, "N", "All runs follow from it.", min=0, shown="another each time"
+    )
+    site: SiteOptions
+    simulated: bool = option(
+        VIRTUAL_TIME,
+        None,
+        "Hosts, switches and controller in this process, in virtual time. With --seed and neither "
+        "--exchanges nor --minutes that scenario alone.",
+        "--simulated",
+        default=False,
+    )
+    exchanges: int | None = option(VIRTUAL_TIME, "N", "With --simulated: end after so many.", min=1)
+    scenario: str | None = option(
+        VIRTUAL_TIME,
+        "WHICH",
+        "With --simulated: the only scenario: its file, JSON or TOML, or JSON.",
+    )
+    out: Path | None = option(
+        VIRTUAL_TIME, "FOLDER", "With --simulated: make what fails small, and draw it there."
+    )
+    as_json: bool = json_option()
+    logs: LogOptions
+
+    def simulation(self, seed: int) -> SimulatedOptions:
+        """Return the soak in virtual time that is asked for."""
+        if self.logs.log_dir is not None:
+            raise SwitchGNNError(
+                "--simulated starts no processes that had logs: leave out --log-dir."
+            )
+        drawn = self.seed is not None and self.exchanges is None and self.minutes is None
+        return SimulatedOptions(
+            seed,
+            self.exchanges,
+            self.longest,
+            self.site.leaves_and_spines(),
+            self.site.backend,
+            self.scenario,
+            self.scenario is not None or drawn,
+            self.out,
+        )
+
+    @property
+    def longest(self) -> float:
+        """The minutes after which no run begins."""
+        return _MINUTES if self.minutes is None else self.minutes
+
+
 @app.command(epilog="Example: switchgnn soak --simulated --exchanges 3 --seed 7")
 @with_groups
-def soak(
-    *,
-    minutes: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            metavar="NUMBER",
-            show_default=f"{_MINUTES:g}",
-            help="Begin no run after so long.",
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            metavar="N",
-            show_default="another each time",
-            help="All runs follow from it.",
-        ),
-    ] = None,
-    site: SiteOptions,
-    simulated: Annotated[
-        bool,
-        typer.Option(
-            "--simulated",
-            rich_help_panel=VIRTUAL_TIME,
-            help="Hosts, switches and controller in this process, in virtual time. With --seed "
-            "and neither --exchanges nor --minutes that scenario alone.",
-        ),
-    ] = False,
-    exchanges: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            rich_help_panel=VIRTUAL_TIME,
-            show_default=False,
-            help="With --simulated: end behind so many.",
-        ),
-    ] = None,
-    scenario: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WHICH",
-            rich_help_panel=VIRTUAL_TIME,
-            show_default=False,
-            help="With --simulated: the only scenario: its file, JSON or TOML, or JSON.",
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            rich_help_panel=VIRTUAL_TIME,
-            show_default=False,
-            help="With --simulated: make what fails small, and draw it there.",
-        ),
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", rich_help_panel=OUTPUT, help="Print one JSON object.")
-    ] = False,
-    log_dir: LogDirOption = None,
-    verbose: VerboseOption = False,
-) -> None:
+def soak(asked: AskedSoak) -> None:
     """Exchange over random graphs with random faults, again and again.
 
     Each run draws its workers, graph, slots, features and faults, and compares
@@ -104,36 +96,29 @@ def soak(
     case. Exit code 0 when every sum was exact, 1 when one was not, 2 when a run
     could not be done.
     """
-    check_outputs({"--out": out, "--log-dir": log_dir})
-    chosen = random.SystemRandom().randrange(_SEEDS) if seed is None else seed
+    check_outputs({"--out": asked.out, "--log-dir": asked.logs.log_dir})
+    seed = random.SystemRandom().randrange(_SEEDS) if asked.seed is None else asked.seed
+    site = asked.site
     numbers = site.leaves_and_spines()
-    longest = _MINUTES if minutes is None else minutes
-    if simulated:
-        if log_dir is not None:
-            raise SwitchGNNError(
-                "--simulated starts no processes that had logs: leave out --log-dir."
-            )
-        only = scenario is not None or (seed is not None and exchanges is None and minutes is None)
-        asked = SimulatedOptions(
-            chosen, exchanges, longest, numbers, site.backend, scenario, only, out
-        )
-        raise typer.Exit(soak_simulated(asked, as_json=as_json))
-    if not (exchanges is None and scenario is None and out is None):
+    if asked.simulated:
+        raise typer.Exit(soak_simulated(asked.simulation(seed), as_json=asked.as_json))
+    if not (asked.exchanges is None and asked.scenario is None and asked.out is None):
         raise SwitchGNNError(
             "--exchanges, --scenario and --out are for --simulated: give that, too."
         )
     options = SoakOptions(
-        longest, site.target.value, site.fabric.value, chosen, numbers, site.backend, log_dir
+        *(asked.longest, site.target.value, site.fabric.value, seed, numbers, site.backend),
+        asked.logs.log_dir,
     )
     console = plain_console(stderr=True)
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
     with (
         fork_nursery() as nursery,
         Progress(*columns, console=console) as progress,
-        told_aloud(verbose=verbose),
+        told_aloud(verbose=asked.logs.verbose),
     ):
-        report = soak_runs(options, _Bar(progress, longest), nursery)
-    if as_json:
+        report = soak_runs(options, _Bar(progress, asked.longest), nursery)
+    if asked.as_json:
         typer.echo(json.dumps(report.to_dict()))
     else:
         _print_report(plain_console(), report)

@@ -9,10 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 from switchgnn.commands.application import app
-from switchgnn.commands.plan.command import PlanMemory
 from switchgnn.controller.memory import Use
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.plan.files import read_switch_part
+from switchgnn.profiles import PlanMemory
 
 
 def plan(*arguments):

@@ -110,7 +110,11 @@ def test_the_paper_sends_no_partial_sums():
 
 @pytest.mark.parametrize("name", ["plan", "run", "train"])
 def test_the_help_lists_every_strategy(name):
-    text = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "300"}).stdout
+    text = (
+        CliRunner()
+        .invoke(app, [name, "--help-all" if name == "train" else "--help"], env={"COLUMNS": "300"})
+        .stdout
+    )
     for names in (*KNOWN.values(), PRESETS):
         assert ", ".join(names) in text
 

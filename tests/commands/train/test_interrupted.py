@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 import typer
 
-from switchgnn.commands.train.command import Reached
+from switchgnn.commands.train.follow import Reached
 
 
 def event(epoch, test=None):

@@ -8,7 +8,6 @@ import pytest
 from rich.console import Console
 
 from switchgnn.commands.errors import PlotError
-from switchgnn.commands.train.command import EventsError, TrainEvents
 from switchgnn.commands.train.display import (
     closing_line,
     kept_line,
@@ -16,6 +15,7 @@ from switchgnn.commands.train.display import (
     links_table,
     transports_table,
 )
+from switchgnn.commands.train.follow import EventsError, TrainEvents
 from switchgnn.commands.train.plots import draw_plots
 from switchgnn.commands.train.report import Recorder
 from switchgnn.host.registry import HOST

@@ -1,0 +1,58 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Writes plots of commands as PNG and SVG."""
+
+import importlib.util
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from switchgnn.base.files import whole_file
+from switchgnn.base.full_disk import why_not_written
+from switchgnn.base.machine import how_to_install
+from switchgnn.commands.errors import PlotError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_SIZE = (7.0, 4.0)
+_FORMATS = ("png", "svg")
+
+Draw = Callable[["Figure"], None]
+
+
+def require_matplotlib() -> None:
+    """Raise PlotError if matplotlib is missing, before the work that plots are for."""
+    if importlib.util.find_spec("matplotlib") is None:
+        raise _missing("matplotlib")
+
+
+@contextmanager
+def plots_in(folder: Path) -> Iterator[None]:
+    """Make the folder; turn errors of the block into PlotError."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield
+    except OSError as error:
+        why = why_not_written(error, folder)
+        raise PlotError(f"Cannot write plots to {folder}: {why}.") from error
+    except ImportError as error:
+        raise _missing(error.name) from error
+
+
+def save_plot(draw: Draw, base: Path) -> list[Path]:
+    """Draw a figure to `base` with the ending of each format."""
+    from matplotlib.figure import Figure  # noqa: PLC0415  only drawing needs it
+
+    figure = Figure(figsize=_SIZE, layout="constrained")
+    draw(figure)
+    paths = [base.with_name(f"{base.name}.{ending}") for ending in _FORMATS]
+    for path, kind in zip(paths, _FORMATS, strict=True):
+        with whole_file(path) as file:
+            figure.savefig(file, format=kind, dpi=150)
+    return paths
+
+
+def _missing(package: str | None) -> PlotError:
+    return PlotError(f"Plots need {package}: {how_to_install('plots')}, or leave out --plots.")

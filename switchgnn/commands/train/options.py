@@ -1,0 +1,225 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The options of `switchgnn train`; they need no PyTorch."""
+
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.options import DATA, EXCHANGE, OUTPUT, option
+from switchgnn.commands.shared.options import (
+    FaultsOption,
+    LimitOptions,
+    SiteOptions,
+    SlotsOption,
+    StrategyOptions,
+    json_option,
+    mtu_option,
+    seed_option,
+    strategy_option,
+    workers_option,
+)
+from switchgnn.commands.shared.outputs import OutputOptions, check_outputs
+from switchgnn.commands.shared.plots import require_matplotlib
+from switchgnn.host.direct.framing import FRAGMENT
+from switchgnn.host.errors import TransportError
+from switchgnn.host.registry import AUTO, DEFAULT, G3, TRANSPORTS, TransportKind, transport_kind
+from switchgnn.planner.presets import AUTO as PLAN_AUTO
+from switchgnn.planner.presets import PAPER
+from switchgnn.training.asked import AskedTraining
+from switchgnn.training.device import DeviceName
+
+if TYPE_CHECKING:
+    from switchgnn.training.bins import BinOptions
+    from switchgnn.training.data.dataset import Dataset
+
+# The options that `train --help` shows; `--help-all` shows the others, too.
+COMMON = (
+    *("config", "data", "workers", "seed", "model", "layers", "hidden", "epochs", "lr"),
+    *("checkpoint", "device", "transport", "strategy", "topology", "target", "fabric"),
+    *("bandwidth", "plots", "live", "as_json", "verbose"),
+)
+_DATA = ("digits", "karate", "cora", "citeseer", "pubmed", "reddit", "yelp", "ogbn-products")
+_KINDS = {each.name: each for each in (*TRANSPORTS, AUTO)}
+_SAMPLED = " or ".join(each.name for each in TRANSPORTS if each.samples)
+_BETWEEN_HOSTS = ", ".join(each.name for each in TRANSPORTS if each.between_hosts)
+# Paragraphs become lines of the help.
+_TRANSPORT_HELP = "\n\n".join(
+    (
+        "What carries the sums; repeat it to compare:",
+        *(f"{name}: {each.help}" for name, each in _KINDS.items()),
+    )
+)
+
+
+def _known_transports(names: list[str] | None) -> list[str] | None:
+    for name in names or ():
+        try:
+            _kind(name)
+        except TransportError as error:
+            raise typer.BadParameter(
+                f"There is no transport {name!r}: choose one of {', '.join(_KINDS)}."
+            ) from error
+    return names
+
+
+def _kind(name: str) -> TransportKind:
+    return AUTO if name == AUTO.name else transport_kind(name)
+
+
+class PipelineOption(str, Enum):
+    """Values of --pipeline, by the names of G3's ablation."""
+
+    BOTH = "both"
+    INTRA = "intra"
+    INTER = "inter"
+    SEQUENTIAL = "sequential"
+
+
+@dataclass(frozen=True)
+class DataOptions:
+    """Which data set."""
+
+    data: str = option(
+        DATA,
+        "NAME",
+        f"{', '.join(_DATA)}, digits:NEIGHBOURS, random:VERTICES:EDGES:SEED, or a file .npz.",
+        default="digits",
+        autocompletion=lambda: list(_DATA),
+    )
+    root: Path | None = option(DATA, "FOLDER", "Of the data set, such as raw Planetoid files.")
+    edges: Path | None = option(DATA, "FILE", "Your own graph: an edge list; with the next two.")
+    node_features: Path | None = option(DATA, "FILE", "Its features: .npy, .csv or .json.")
+    labels: Path | None = option(DATA, "FILE", "Its labels: .csv, .npy or text.")
+
+    @property
+    def title(self) -> str:
+        """The name for messages."""
+        return self.data if self.edges is None else self.edges.name
+
+    def load(self, seed: int) -> "Dataset":
+        """Load the data set by its name, or from files of edges, features and labels."""
+        from switchgnn.training import load_dataset, load_files  # noqa: PLC0415
+
+        if self.edges is None or self.node_features is None or self.labels is None:
+            if any((self.edges, self.node_features, self.labels)):
+                raise SwitchGNNError("--edges, --node-features and --labels go together.")
+            return load_dataset(self.data, self.root, seed=seed)
+        return load_files(self.edges, self.node_features, self.labels, seed=seed)
+
+
+@dataclass(frozen=True)
+class TransportOptions:
+    """What carries the sums, and options of some transports."""
+
+    transport: list[str] | None = option(
+        EXCHANGE,
+        "NAME",
+        _TRANSPORT_HELP,
+        shown=DEFAULT.name,
+        callback=_known_transports,
+        autocompletion=lambda: list(_KINDS),
+    )
+    sampling: float = option(
+        EXCHANGE,
+        "P",
+        f"BNS-GCN's p, for the transport {_SAMPLED}.",
+        default=1.0,
+        min=0.0001,
+        max=1.0,
+    )
+    mtu: str = mtu_option(
+        EXCHANGE,
+        f"The largest IP packet of {_BETWEEN_HOSTS}, into which rows are packed; or {FRAGMENT}: "
+        "a frame of 188 bytes for each fragment of a row.",
+    )
+    bin_memory: int = option(
+        EXCHANGE, "BYTES", f"Of two bins, for the transport {G3.name}.", default=1_000_000, min=1
+    )
+    pipeline: PipelineOption = option(
+        EXCHANGE,
+        "WHAT",
+        f"Overlaps with the transport {G3.name}: "
+        f"{', '.join(each.value for each in PipelineOption)}.",
+        default=PipelineOption.BOTH,
+    )
+
+    def chosen(self) -> list[TransportKind]:
+        """Return the transports in their order."""
+        chosen = [_kind(name) for name in self.transport or [DEFAULT.name]]
+        if self.sampling < 1 and not all(each.samples for each in chosen):
+            raise SwitchGNNError(
+                f"--sampling is for --transport {_SAMPLED} alone: the others are exact."
+            )
+        return chosen
+
+    def bins(self) -> "BinOptions":
+        """Return the size of bins and what overlaps."""
+        from switchgnn.training.bins import PIPELINES, BinOptions  # noqa: PLC0415
+
+        return BinOptions(self.bin_memory, *PIPELINES[self.pipeline.value])
+
+
+@dataclass(frozen=True)
+class TrainOutputs(OutputOptions):
+    """What a training writes."""
+
+    as_json: bool = json_option("One JSON line per epoch, and one at the end.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedTrain:
+    """The options of `switchgnn train`."""
+
+    data: DataOptions
+    workers: int = workers_option(4)
+    seed: int = seed_option("Of splits, weights, dropout and the plan.")
+    training: AskedTraining
+    over: TransportOptions
+    strategy: str | None = strategy_option(
+        None, shown=f"{PAPER}, and {PLAN_AUTO} with --transport {AUTO.name}"
+    )
+    strategies: StrategyOptions
+    slots: SlotsOption = None
+    site: SiteOptions
+    limits: LimitOptions
+    faults: FaultsOption = ""
+    plots: Path | None = option(OUTPUT, "FOLDER", "For plots, as PNG and SVG.")
+    tensorboard: Path | None = option(OUTPUT, "FOLDER", "For TensorBoard events.")
+    output: TrainOutputs
+
+    def check(self) -> None:
+        """Check the outputs before any work."""
+        check_outputs(
+            {
+                "--plots": self.plots,
+                "--tensorboard": self.tensorboard,
+                "--log-dir": self.output.logs.log_dir,
+            },
+            {"--checkpoint": self.training.checkpoint},
+        )
+        if self.plots is not None:
+            require_matplotlib()
+        self.output.page.check()
+
+    def check_transports(self, chosen: list[TransportKind]) -> None:
+        """Check that the options and the device fit the transports."""
+        from switchgnn.training.device import check_device  # noqa: PLC0415
+
+        if self.training.checkpoint is not None and len(chosen) > 1:
+            raise SwitchGNNError(
+                "--checkpoint is for one --transport: each would go on from the last."
+            )
+        check_device(self.training.device)
+        if self.training.device is not DeviceName.CPU and G3 in chosen:
+            raise SwitchGNNError(
+                f"--transport {G3.name} computes its bins on the CPU: leave --device out."
+            )
+        if self.output.pcap is not None and not any(each.networked for each in chosen):
+            raise SwitchGNNError(
+                "--pcap keeps the packets of links, and --transport local has none."
+            )
