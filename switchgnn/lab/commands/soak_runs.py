@@ -59,18 +59,7 @@ def draw_run(
     leaves_and_spines: tuple[int, int] | None = None,
     backend: Backend | None = None,
 ) -> RunOptions:
-    """Return one run of a soak; the same seed and number give the same run.
-
-    Args:
-        seed: the seed of the soak.
-        number: the number of the run, from 0.
-        choice: the switch and the fabric.
-        leaves_and_spines: their numbers, each leaf with at least one worker; None: a star.
-        backend: what embedded switches run the program as; None: what the environment says.
-
-    Returns:
-        The run.
-    """
+    """Return one run of a soak; the same seed and number give the same run."""
     source = random.Random(f"{seed}/{number}")  # noqa: S311
     least = max(_WORKERS[0], leaves_and_spines[0] if leaves_and_spines else 0)
     workers = source.randint(least, least + _WORKERS[1] - _WORKERS[0])
@@ -291,22 +280,10 @@ class SoakListener(Protocol):
         """Note that a run begins."""
 
     def step(self, step: str, done: float, total: int) -> None:
-        """Note that a step of the run begins or advances.
-
-        Args:
-            step: the name of the step.
-            done: the part that is done.
-            total: the whole, or 0 when it is unknown.
-        """
+        """Note that a step of the run begins or advances."""
 
     def ended(self, number: int, run: RunOptions, failure: Failure | None) -> None:
-        """Note that a run has ended.
-
-        Args:
-            number: the number of the run, from 0.
-            run: the run.
-            failure: why it failed, or None.
-        """
+        """Note that a run has ended."""
 
 
 @dataclass
@@ -337,19 +314,7 @@ class _Sums:
 def soak(
     options: SoakOptions, listener: SoakListener, nursery: Nursery | None = None
 ) -> SoakReport:
-    """Run until the time is over, Ctrl-C comes, or too much has failed.
-
-    Args:
-        options: what to run, and for how long.
-        listener: is told of each run.
-        nursery: forks embedded switches and workers; None: they are started as any program.
-
-    Returns:
-        The report.
-
-    Raises:
-        SwitchGNNError: the machine lacks the switch or the fabric that was asked for.
-    """
+    """Run until the time is over, Ctrl-C comes, or too much has failed."""
     choice = choose(options.target, options.fabric, options.backend)
     sums = _Sums()
     started = time.monotonic()

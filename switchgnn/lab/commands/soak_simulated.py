@@ -60,11 +60,7 @@ class FailureFiles:
 
 
 def make_folder(folder: Path) -> None:
-    """Make the folder for files, if it is not there.
-
-    Raises:
-        SwitchGNNError: it cannot be made.
-    """
+    """Make the folder for files, if it is not there."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -76,21 +72,7 @@ def make_folder(folder: Path) -> None:
 def write_failure(
     soak: Soak, scenario: Scenario, name: str, folder: Path, goes_on: Callable[[], bool]
 ) -> FailureFiles | None:
-    """Make a scenario that fails small, and write it and its diagram.
-
-    Args:
-        soak: lets scenarios happen.
-        scenario: it fails.
-        name: the invariant that does not hold.
-        folder: where the files go.
-        goes_on: asked in front of each run.
-
-    Returns:
-        What was written; None if there was no time for a single run.
-
-    Raises:
-        SwitchGNNError: a file cannot be written.
-    """
+    """Make a scenario that fails small, and write it and its diagram."""
     shrunk = shrink(scenario, name, soak.run, Budget(_MOST_RUNS, goes_on))
     if shrunk is None:
         return None
@@ -165,11 +147,7 @@ class SimulatedOptions:
 
 
 def soak_simulated(options: SimulatedOptions, *, as_json: bool) -> int:
-    """Soak, print what came of it, and return the exit code.
-
-    Raises:
-        SwitchGNNError: the file holds no scenario, or the folder cannot be written.
-    """
+    """Soak, print what came of it, and return the exit code."""
     leaves, spines = options.leaves_and_spines or (0, 0)
     soak = Soak(Wish(leaves, spines, (options.backend or Backend.AUTO).value))
     guide = Guide(options.seed, soak.wish)

@@ -87,17 +87,7 @@ class _Shown:
 
 
 def draw_figure(figure: Figure, cells: Sequence[Cell], results: Results, remark: str) -> "Picture":
-    """Draw all panels, side by side.
-
-    Args:
-        figure: the description.
-        cells: all of the figure.
-        results: of the points that have one.
-        remark: below the title: at which scale this is.
-
-    Returns:
-        The picture.
-    """
+    """Draw all panels, side by side."""
     from matplotlib.figure import Figure as Picture  # noqa: PLC0415  only who draws needs it
 
     count = len(figure.panels)

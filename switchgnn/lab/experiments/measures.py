@@ -45,16 +45,7 @@ EPOCH, COMPUTE = "epoch", "compute_seconds"
 
 
 def value_of(measure: str, result: Result, compute: float = 1.0) -> float:
-    """Return the number, in the unit of its axis.
-
-    Args:
-        measure: a key of MEASURES.
-        result: as `switchgnn simulate --json` prints it.
-        compute: what computing is multiplied with; only an epoch has a part of it.
-
-    Returns:
-        The number.
-    """
+    """Return the number, in the unit of its axis."""
     one = MEASURES[measure]
     number = float(result[one.key])
     if measure == EPOCH:

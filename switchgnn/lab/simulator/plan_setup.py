@@ -233,14 +233,7 @@ def _rows_of_slots(
 def _packet_arrays(
     plan: Plan, direction: Direction, passes: Sequence[_Passes], of_worker: Sequence[int]
 ) -> dict[str, NDArray[np.generic]]:
-    """Return what each worker sends in each block: its Count, and what it contributes to.
-
-    Args:
-        plan: the plan.
-        direction: one that it has.
-        passes: of each switch that workers are attached to.
-        of_worker: the switch of each worker.
-    """
+    """Return what each worker sends in each block: its Count, and what it contributes to."""
     record = plan.manifest.direction(direction)
     first, last = record.first_block, record.last_block
     bases = indptr_of(np.array([len(each.contribution) for each in passes]))

@@ -120,9 +120,6 @@ def packing_of(features: int, mtu: Mtu) -> Packing:
     Args:
         features: float32 numbers of a row.
         mtu: bytes of the largest IP packet; or FRAGMENT, for a padded fragment in each frame.
-
-    Raises:
-        SimulatorError: packets of that size cannot be.
     """
     if mtu == FRAGMENT:
         return Packing(fragments_of(features) * FRAGMENT_BYTES, FRAGMENT_BYTES)
@@ -197,11 +194,6 @@ def rows_of_plan(
     plan: Plan, choose: EdgeChoice, direction: Direction = Direction.FORWARD
 ) -> PairRows:
     """Count the rows between hosts on the partition of a plan, from what its workers sum.
-
-    Args:
-        plan: the plan.
-        choose: copies or partial sums, as ``direct_schedules`` takes it.
-        direction: of the exchange.
 
     Returns:
         The rows of each pair of workers.

@@ -33,11 +33,7 @@ _ALIGNMENT = 64
 
 
 def write_array_file(arrays: Mapping[str, NDArray[Any]], path: Path) -> None:
-    """Write arrays of one dimension; their item types are known to the models.
-
-    Raises:
-        WriteError: the file cannot be written.
-    """
+    """Write arrays of one dimension; their item types are known to the models."""
     offset = _aligned(len(_MAGIC) + 8 + len(arrays) * _ENTRY.size)
     entries = []
     for name, array in arrays.items():

@@ -35,11 +35,7 @@ MANY = (8).to_bytes(2, "big")
 
 
 class GroupsApart:
-    """Compares the groups that workers send with the first one that is not acknowledged.
-
-    Args:
-        window: of the workers.
-    """
+    """Compares the groups that workers send with the first one that is not acknowledged."""
 
     def __init__(self, window: int) -> None:
         self._whole = Pace(window).group_size.to_bytes(2, "big")
@@ -82,9 +78,6 @@ _RELEASED = 0xFFFF
 class PacketsSeen:
     """Notes what passes, whatever the number.
 
-    Args:
-        where: what the states begin with.
-
     Attributes:
         states: what has been seen.
     """
@@ -96,12 +89,7 @@ class PacketsSeen:
         self.states: set[str] = set()
 
     def note(self, frames: list[bytes], now: bytes) -> None:
-        """Look at frames.
-
-        Args:
-            frames: those that pass.
-            now: session and newest round, as packets have them.
-        """
+        """Look at frames."""
         known = self._known
         if now != self._now:
             self._now = now
@@ -184,13 +172,7 @@ class States(SwitchCheck):
             self._now = bytes((job.session & 0xFF, 0, 0, 0))
 
     def taken(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
-        """Note what a switch takes.
-
-        Args:
-            switch: where.
-            port: its port.
-            frames: all of them.
-        """
+        """Note what a switch takes."""
         worker = self._ends.get((switch.number, port))
         if worker is None:
             self._below.note(frames, self._now)
@@ -202,13 +184,7 @@ class States(SwitchCheck):
                 self._apart.sent(worker, frame)
 
     def given(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
-        """Note what a switch gives.
-
-        Args:
-            switch: where.
-            port: its port.
-            frames: all of them.
-        """
+        """Note what a switch gives."""
         worker = self._ends.get((switch.number, port))
         if worker is None:
             self._above.note(frames, self._now)
@@ -265,11 +241,7 @@ class States(SwitchCheck):
         self._known = len(self.scene.happened)
 
     def conclude(self, *, in_time: bool) -> None:
-        """Note what is left to note.
-
-        Args:
-            in_time: whether all has ended by itself.
-        """
+        """Note what is left to note."""
         for switch in self.scene.switches:
             self.ends(switch)
         for seen in (self._taken, self._below, self._given, self._above, self._heard):

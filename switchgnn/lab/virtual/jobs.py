@@ -26,15 +26,7 @@ class DifferenceError(SwitchGNNError):
 
 
 class Jobs:
-    """Hands out jobs.
-
-    Args:
-        scenario: says who differs.
-        subjects: makes plans.
-
-    Raises:
-        DifferenceError: somebody differs who is not there, or twice.
-    """
+    """Hands out jobs."""
 
     def __init__(self, scenario: Scenario, subjects: Subjects) -> None:
         self._scenario = scenario

@@ -71,14 +71,7 @@ class Faults(Protocol):
 
 
 class Wire:
-    """Takes frames from one end to the other, in order but for those that something happens to.
-
-    Args:
-        name: the line and the direction, such as `w3.up`.
-        ways: what all lines share.
-        faults: what happens to frames.
-        deliver: takes those that arrive.
-    """
+    """Takes frames from one end to the other, in order but for those that something happens to."""
 
     def __init__(self, name: str, ways: Ways, faults: Faults, deliver: Deliver) -> None:
         self.name = name
@@ -207,12 +200,7 @@ _BODY_BYTES: dict[int, int] = {
 
 
 def body_bytes(kind: int, word: int) -> int:
-    """Return how long a body is; kinds and widths that do not exist have none.
-
-    Args:
-        kind: of the packet.
-        word: the 16 bits of its fragment and its width.
-    """
+    """Return how long a body is; kinds and widths that do not exist have none."""
     if kind not in LANE_KINDS:
         return _BODY_BYTES.get(kind, 0)
     code = word & (1 << _WIDTH_BITS) - 1
@@ -225,12 +213,7 @@ def body_end(frame: bytes | bytearray) -> int:
 
 
 def words_of(width: int, lanes: int) -> tuple[int, ...]:
-    """Return the words of the fragments of a row.
-
-    Args:
-        width: columns of the row.
-        lanes: of the widest frame.
-    """
+    """Return the words of the fragments of a row."""
     sizes = [min(lanes, width - begin) for begin in range(0, width, lanes)]
     codes = [max(0, (size - 1).bit_length() - _WIDTH_BITS) for size in sizes]
     return tuple(number << _WIDTH_BITS | code for number, code in enumerate(codes))
@@ -317,9 +300,6 @@ class VirtualLink(Link):
             rows: the frames.
             first: the first of them that leaves.
             count: how many leave.
-
-        Raises:
-            LinkError: the link is closed.
         """
         self._send([bytes(rows.frame(place)) for place in range(first, first + count)])
 
@@ -374,11 +354,6 @@ _LATE = (1_000_000, 200 * SECOND)
 
 class Disturbance:
     """Chooses the frames that something happens to, and what.
-
-    Args:
-        line: the line and the direction.
-        rates: probabilities.
-        random: where it is drawn from.
 
     Attributes:
         next: how many frames pass before the next one that something happens to.
@@ -437,14 +412,8 @@ _NEVER = 1 << 62
 class ToldFaults:
     """Lets happen to each frame what a scenario says; `Disturbance` draws it.
 
-    Args:
-        faults: those of one line.
-
     Attributes:
         next: how many frames pass before the next one that something happens to.
-
-    Raises:
-        ScenarioError: a frame has two of them, or there is no such frame.
     """
 
     def __init__(self, faults: Iterable[Fault]) -> None:

@@ -29,27 +29,14 @@ class IncidentError(SwitchGNNError):
 
 
 def arrange(scene: Scene) -> None:
-    """See to it that all incidents of the scenario happen.
-
-    Raises:
-        IncidentError: one is to happen where nothing is.
-    """
+    """See to it that all incidents of the scenario happen."""
     for incident in scene.scenario.incidents:
         check_place(incident, scene.scenario, scene.wires)
         scene.scheduler.mark(incident.event, partial(_happen, scene, incident))
 
 
 def check_place(incident: Incident, scenario: Scenario, wires: Collection[str]) -> None:
-    """Check that what an incident names is there.
-
-    Args:
-        incident: the incident.
-        scenario: how many workers and switches there are.
-        wires: the names of all lines with their directions.
-
-    Raises:
-        IncidentError: it is not.
-    """
+    """Check that what an incident names is there."""
     where, kind = incident.where, incident.kind
     lines = [name.rpartition(".")[0] for name in wires]
     known = {
@@ -170,20 +157,7 @@ class Outcome:
 def run_scenario(
     scenario: Scenario, made: Made, subjects: Subjects, *, keeps_trace: bool = False
 ) -> Outcome:
-    """Let a scenario happen.
-
-    Args:
-        scenario: all that it follows from.
-        made: what scenarios share.
-        subjects: knows what is exchanged.
-        keeps_trace: whether the lines of the trace are wanted.
-
-    Returns:
-        What came of it.
-
-    Raises:
-        SwitchGNNError: the scenario cannot be.
-    """
+    """Let a scenario happen."""
     try:
         subject, other = subjects.of(scenario), partial(subjects.other_than, scenario)
         scene = Scene(scenario, subject, made, other, keeps_trace=keeps_trace)

@@ -72,13 +72,7 @@ class FormerLife:
             client.set_pipeline(self.program, _OTHER_COOKIE)
 
     def install_older(self, switch: VirtualSwitch, share: SwitchShare, session: int) -> None:
-        """Let it serve another plan, in a session that is older than one.
-
-        Args:
-            switch: it.
-            share: what it serves.
-            session: the one that is newer.
-        """
+        """Let it serve another plan, in a session that is older than one."""
         with self._client(switch) as client:
             install_each(
                 [Share(share.plan, share.network, client)],
@@ -126,13 +120,6 @@ class Violation:
 
 class Scene:
     """The parts of a scenario. Nothing happens before somebody starts them.
-
-    Args:
-        scenario: what happens.
-        subject: what is exchanged.
-        made: what scenarios share.
-        other: what might have been exchanged in its place.
-        keeps_trace: whether the lines of the trace are wanted.
 
     Attributes:
         scenario, subject: as given.

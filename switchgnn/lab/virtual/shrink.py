@@ -17,15 +17,7 @@ Item = TypeVar("Item")
 def fewest(
     items: tuple[Item, ...], suffices: Callable[[tuple[Item, ...]], bool]
 ) -> tuple[Item, ...]:
-    """Take away half of the items, a quarter, and so on down to single ones, where the rest does.
-
-    Args:
-        items: they suffice.
-        suffices: tells whether fewer of them do.
-
-    Returns:
-        Those that are left, in their order.
-    """
+    """Remove half of the items, a quarter, and so on down to single ones, where the rest suffices."""
     size = len(items)
     while size:
         place = 0
@@ -267,17 +259,7 @@ class Shrunk:
 def shrink(
     scenario: Scenario, name: str, run: Callable[[Scenario], Outcome], budget: Budget
 ) -> Shrunk | None:
-    """Make a scenario that fails as small as it can be.
-
-    Args:
-        scenario: it fails.
-        name: the invariant that does not hold.
-        run: lets a scenario happen.
-        budget: what that may take.
-
-    Returns:
-        The smallest that was found; None if none failed, not even the first.
-    """
+    """Make a scenario that fails as small as it can be."""
     search = _Search(name, run, budget)
     least = False
     try:
@@ -301,11 +283,6 @@ class _OverError(Exception):
 class _Search:
     """Runs scenarios, each once, and knows the last one that failed.
 
-    Args:
-        name: the invariant that must not hold.
-        run: lets a scenario happen.
-        budget: what that may take.
-
     Attributes:
         least: the last scenario that failed.
         outcome: what came of it.
@@ -323,11 +300,7 @@ class _Search:
         self._known: dict[Scenario, bool] = {}
 
     def fails(self, scenario: Scenario) -> bool:
-        """Tell whether a scenario fails in the same way.
-
-        Raises:
-            _OverError: that would take more than the budget.
-        """
+        """Tell whether a scenario fails in the same way."""
         if scenario not in self._known:
             if self.runs >= self._budget.runs or not self._budget.goes_on():
                 raise _OverError

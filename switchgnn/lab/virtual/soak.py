@@ -115,11 +115,7 @@ class SoakSums:
 
 
 def _backend(name: str) -> Backend:
-    """Return a back end by its name.
-
-    Raises:
-        ScenarioError: none has it.
-    """
+    """Return a back end by its name."""
     try:
         return Backend(name)
     except ValueError:
@@ -128,12 +124,7 @@ def _backend(name: str) -> Backend:
 
 
 class Soak:
-    """Runs scenarios; what they share is made once.
-
-    Args:
-        wish: what they have in common.
-        program: what the switches run; None: the product's program.
-    """
+    """Runs scenarios; what they share is made once."""
 
     def __init__(self, wish: Wish, program: Program | None = None) -> None:
         self.wish = wish
@@ -142,11 +133,7 @@ class Soak:
         self._subjects = Subjects(self._program)
 
     def run(self, scenario: Scenario, *, keeps_trace: bool = False) -> Outcome:
-        """Let one scenario happen.
-
-        Raises:
-            SwitchGNNError: it cannot be.
-        """
+        """Let one scenario happen."""
         name = scenario.backend
         if name not in self._programs:
             self._programs[name] = Programs(_backend(name))
@@ -164,17 +151,7 @@ class Soak:
         goes_on: Callable[[SoakSums], bool],
         learn: Callable[[Scenario, Outcome], None] = lambda _scenario, _outcome: None,
     ) -> SoakSums:
-        """Let scenarios happen, until too much has failed or it shall end.
-
-        Args:
-            scenarios: those that happen.
-            command_of: returns the command that replays a scenario.
-            goes_on: asked in front of each, with what all so far have come to.
-            learn: told what came of each before the next one is drawn.
-
-        Returns:
-            What they have come to.
-        """
+        """Let scenarios happen, until too much has failed or it shall end."""
         sums = SoakSums()
         for scenario in scenarios:
             if not goes_on(sums) or len(sums.failures) >= _MOST_FAILURES:
@@ -215,10 +192,6 @@ class _Kept:
 
 class Guide:
     """Draws the scenarios of a soak; they follow from its seed alone, as their outcomes do.
-
-    Args:
-        seed: of the first scenario; each of the others has the next one.
-        wish: what they have in common.
 
     Attributes:
         coverage: what those that have happened have met.

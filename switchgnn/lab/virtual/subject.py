@@ -143,9 +143,6 @@ class SwitchShare:
 class AwaitedSums:
     """What each sum that the switches make adds up: one per block and destination.
 
-    Args:
-        plan: the plan.
-
     Attributes:
         place: of each (block, vertex) among the sums.
     """
@@ -198,11 +195,6 @@ class Subject:
     def features(self, seed: list[int], width: int, surges: float) -> NDArray[np.float32]:
         """Draw the features of all vertices, of one vertex larger ones now and then.
 
-        Args:
-            seed: of the draw.
-            width: numbers of a feature.
-            surges: the probability that one vertex has larger ones.
-
         Returns:
             float32[V, width].
         """
@@ -214,12 +206,7 @@ class Subject:
 
 
 class Subjects:
-    """Makes subjects, and keeps some: scenarios often share a plan.
-
-    Args:
-        program: what the switches run.
-        most: how many are kept.
-    """
+    """Makes subjects, and keeps some: scenarios often share a plan."""
 
     def __init__(self, program: Program, most: int = 256) -> None:
         self._program = program

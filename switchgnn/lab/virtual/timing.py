@@ -92,11 +92,6 @@ class HangError(Exception):
 class Task:
     """A program that waits in virtual time.
 
-    Args:
-        scheduler: what wakes it.
-        name: for messages.
-        work: the program; its error is kept.
-
     Attributes:
         name: as given.
         error: what ended it, if that was an error.
@@ -144,11 +139,7 @@ class Task:
             self.wait((until - self._scheduler.now) / SECOND)
 
     def look(self) -> None:
-        """Take note that it looks for something without waiting for it.
-
-        Raises:
-            HangError: it has done nothing else for long.
-        """
+        """Take note that it looks for something without waiting for it."""
         self._looks += 1
         if self._looks > _MOST_LOOKS:
             raise HangError(f"{self.name} looks for frames again and again, and never waits.")
@@ -200,11 +191,7 @@ class Task:
 
 
 class VirtualClock:
-    """A clock that shows virtual time, or is ahead of it.
-
-    Args:
-        scheduler: what keeps virtual time.
-    """
+    """A clock that shows virtual time, or is ahead of it."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler

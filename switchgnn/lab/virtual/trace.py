@@ -18,10 +18,6 @@ class Trace:
     its headers in hexadecimal; their checksum is over the body, too. A frame that was changed
     on its way has the headers that it was sent with, and what became of it says the bits.
 
-    Args:
-        scheduler: tells the time.
-        keeps: whether the lines are wanted.
-
     Attributes:
         lines: the lines, if they are kept.
     """

@@ -34,24 +34,12 @@ class BarrierWaits(PacketCheck):
         self._latest: dict[int, Place] = dict.fromkeys(workers, (0, OPENING_BLOCK, 0))
 
     def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Remember how far a worker says that it is.
-
-        Args:
-            switch: where.
-            worker: whose port it comes through.
-            packet: it.
-        """
+        """Remember how far a worker says that it is."""
         if packet.source == worker:
             self._latest[worker] = max(packet.place, self._latest[worker])
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Compare an ADVANCE.
-
-        Args:
-            switch: where.
-            worker: whose port it leaves through.
-            packet: it.
-        """
+        """Compare an ADVANCE."""
         place = packet.place
         late = [
             other
@@ -101,13 +89,7 @@ class DoneIsDone(PacketCheck):
             self._scales = Scales(self.scene, self.scene.job)
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Note an acknowledgement, and heed which rounds are void.
-
-        Args:
-            switch: where.
-            worker: whose port it leaves through.
-            packet: it.
-        """
+        """Note an acknowledgement, and heed which rounds are void."""
         if packet.flags & KIND_MASK == Kind.ADVANCE:
             self._scales.heed(packet)
             return
@@ -115,13 +97,7 @@ class DoneIsDone(PacketCheck):
         groups[packet.group] = max(packet.number, groups.get(packet.group, 0))
 
     def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Compare a `done`.
-
-        Args:
-            switch: where.
-            worker: whose port it comes through.
-            packet: it.
-        """
+        """Compare a `done`."""
         if packet.source != worker or packet.block >= len(self._features[worker]):
             return
         scaled = self._scales.of(packet.place[0])
@@ -164,13 +140,7 @@ class PulsesBeat(PacketCheck):
         self._pulses: dict[int, _Pulse] = {}
 
     def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Compare a pulse with those before.
-
-        Args:
-            switch: where.
-            worker: whose port it comes through.
-            packet: it.
-        """
+        """Compare a pulse with those before."""
         task = self.scene.workers[worker].task
         if not self.scene.honest(worker) or task is None or task.stands_still:
             # What still comes of one that has ended or stands still are the network's copies.
@@ -232,13 +202,7 @@ class PulsesPassedOn(PacketCheck):
         self._last.clear()
 
     def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Note a pulse.
-
-        Args:
-            switch: where.
-            worker: whose port it comes through.
-            packet: it.
-        """
+        """Note a pulse."""
         self._incarnations.setdefault(worker, set()).add(packet.destination)
         if not self._answers:
             return
@@ -250,13 +214,7 @@ class PulsesPassedOn(PacketCheck):
             self._last[worker] = bool(pulses >> worker & 1)
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Compare the pulses of the others.
-
-        Args:
-            switch: where.
-            worker: whose port it leaves through.
-            packet: it.
-        """
+        """Compare the pulses of the others."""
         self._answers = True
         if not self._looks or kind_in(packet.frame) != Kind.WAITING or self.scene.lawless:
             return
@@ -291,13 +249,7 @@ class WorkersWait(PacketCheck):
         self._early: dict[int, tuple[Place, Place]] = {}
 
     def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Compare what a worker sends with what it, and all others, were done with.
-
-        Args:
-            switch: where.
-            worker: whose port it comes through.
-            packet: it.
-        """
+        """Compare what a worker sends with what it, and all others, were done with."""
         if packet.place <= self._latest[worker] or packet.resent:
             return
         place, before = packet.place, self._before(worker, packet)
@@ -355,25 +307,13 @@ class OneProcess(PacketCheck):
                 del known[where]
 
     def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Note which process opens a round.
-
-        Args:
-            switch: where.
-            worker: whose port it comes through.
-            packet: it.
-        """
+        """Note which process opens a round."""
         if packet.block == OPENING_BLOCK and packet.source == worker:
             where = worker, packet.place[0]
             self._said.setdefault(where, set()).add(packet.destination)
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Note that all have opened a round; of two processes nobody knows which one has.
-
-        Args:
-            switch: where.
-            worker: whose port it leaves through.
-            packet: it.
-        """
+        """Note that all have opened a round; of two processes nobody knows which one has."""
         where = worker, packet.place[0]
         said = self._said.get(where, ())
         if packet.block == OPENING_BLOCK and len(said) == 1:

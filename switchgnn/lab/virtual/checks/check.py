@@ -26,11 +26,7 @@ class Check:
         """Note that all workers have ended."""
 
     def conclude(self, *, in_time: bool) -> None:
-        """Note that nothing more happens.
-
-        Args:
-            in_time: whether all has ended by itself.
-        """
+        """Note that nothing more happens."""
 
 
 class SwitchCheck(Check):
@@ -43,22 +39,10 @@ class SwitchCheck(Check):
             switch.onlookers.append(self)
 
     def taken(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
-        """Note frames that arrive at a port.
-
-        Args:
-            switch: where.
-            port: its port.
-            frames: all of them.
-        """
+        """Note frames that arrive at a port."""
 
     def given(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
-        """Note frames that leave through a port.
-
-        Args:
-            switch: where.
-            port: its port.
-            frames: all of them.
-        """
+        """Note frames that leave through a port."""
 
     def ends(self, switch: VirtualSwitch) -> None:
         """Note that a switch is about to end, or to load another program."""

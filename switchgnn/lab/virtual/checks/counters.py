@@ -100,11 +100,7 @@ class FramesCounted(SwitchCheck):
             )
 
     def conclude(self, *, in_time: bool) -> None:
-        """Add up what all switches have counted.
-
-        Args:
-            in_time: whether all has ended by itself.
-        """
+        """Add up what all switches have counted."""
         for switch in self.scene.switches:
             self.ends(switch)
 
@@ -195,13 +191,7 @@ class TagsGrow(SwitchCheck):
             del self._before[key], self._images[key]
 
     def taken(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
-        """Look at the switch now and then.
-
-        Args:
-            switch: where.
-            port: its port.
-            frames: all of them.
-        """
+        """Look at the switch now and then."""
         self._arrivals += 1
         engine = switch.engine
         if self._arrivals % _ONE_OF or engine is None:
@@ -255,13 +245,7 @@ class TurnsGrow(SwitchCheck):
         self._registers.pop(switch.number, None)
 
     def taken(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
-        """Compare registers.
-
-        Args:
-            switch: where.
-            port: its port.
-            frames: all of them.
-        """
+        """Compare registers."""
         registers = self._registers.get(switch.number)
         if registers is None:
             if switch.engine is None:
@@ -322,24 +306,12 @@ class PartsAskedFor(SwitchCheck):
         self._noted_at = 0
 
     def taken(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
-        """Compare what has left together, before anything else happens.
-
-        Args:
-            switch: where.
-            port: its port.
-            frames: all of them.
-        """
+        """Compare what has left together, before anything else happens."""
         if self._missing:
             self._compare()
 
     def given(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
-        """Note what a spine says.
-
-        Args:
-            switch: where.
-            port: its port.
-            frames: all of them.
-        """
+        """Note what a spine says."""
         if switch.number not in self._spines:
             return
         for frame in frames:
@@ -352,21 +324,13 @@ class PartsAskedFor(SwitchCheck):
                     self._noted_at = self.scene.scheduler.now
 
     def ends(self, switch: VirtualSwitch) -> None:
-        """Forget what has left only in part: a switch that is torn ends while it sends.
-
-        Args:
-            switch: which one.
-        """
+        """Forget what has left only in part: a switch that is torn ends while it sends."""
         if self._noted_at == self.scene.scheduler.now:
             self._missing.clear()
             self._asked.clear()
 
     def conclude(self, *, in_time: bool) -> None:
-        """Compare what has left last.
-
-        Args:
-            in_time: whether all has ended by itself.
-        """
+        """Compare what has left last."""
         self._compare()
 
     def _compare(self) -> None:
@@ -394,13 +358,7 @@ class PartsMarked(SwitchCheck):
         self._ends = {(lower.switch, lower.port) for _, lower, _ in scene.subject.site.cables}
 
     def given(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
-        """Look at features among frames that leave.
-
-        Args:
-            switch: where.
-            port: its port.
-            frames: all of them.
-        """
+        """Look at features among frames that leave."""
         if (switch.number, port) not in self._ends:
             return
         for frame in frames:

@@ -48,10 +48,6 @@ class Scales:
     the largest magnitude; all others have the scale of the largest magnitude of the features, or
     of what is told. A mad worker may report a larger one than it has, as it may lie about its
     features.
-
-    Args:
-        scene: where it is exchanged.
-        job: what is exchanged.
     """
 
     def __init__(self, scene: Scene, job: Job) -> None:
@@ -117,12 +113,6 @@ def foreseen(past: Sequence[tuple[Direction, int]]) -> list[tuple[Direction, int
 
     The longest end of all exchanges that has occurred before, and of several such the latest, was
     followed by one of them; another is as far before that one, as the next one is behind it.
-
-    Args:
-        past: the direction of each exchange so far, and the bits of its largest magnitude.
-
-    Returns:
-        One or two of them; none where the last exchange is the first of its direction.
     """
     directions = [direction for direction, _ in past]
     now = len(past)
@@ -167,25 +157,13 @@ class AcknowledgedArrived(PacketCheck):
         self._arrived[switch.number].clear()
 
     def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Note a feature.
-
-        Args:
-            switch: where.
-            worker: whose port it comes through.
-            packet: it.
-        """
+        """Note a feature."""
         if not packet.resent:
             group = worker, packet.place, packet.group
             self._arrived[switch.number].setdefault(group, set()).add(packet.source)
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Compare an ACK.
-
-        Args:
-            switch: where.
-            worker: whose port it leaves through.
-            packet: it.
-        """
+        """Compare an ACK."""
         group = worker, packet.place, packet.group
         arrived = len(self._arrived[switch.number].get(group, ()))
         if packet.number > arrived and self.scene.honest(worker):
@@ -228,24 +206,12 @@ class MissingCounted(PacketCheck):
         self._least.clear()
 
     def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Look at the slot that a RECALL asks for.
-
-        Args:
-            switch: where.
-            worker: whose port it comes through.
-            packet: it.
-        """
+        """Look at the slot that a RECALL asks for."""
         if self._orderly:
             self._least[packet.place, packet.destination] = self._count(switch, packet)
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Compare a MISSING.
-
-        Args:
-            switch: where.
-            worker: whose port it leaves through.
-            packet: it.
-        """
+        """Compare a MISSING."""
         key = packet.place, packet.destination
         if key not in self._least:
             return
@@ -306,26 +272,14 @@ class SourcesOnce(PacketCheck):
             here.clear()
 
     def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Note a feature.
-
-        Args:
-            switch: where.
-            worker: whose port it comes through.
-            packet: it.
-        """
+        """Note a feature."""
         if not packet.resent and (packet.source, worker) in self._sources:
             self._here[switch.number].add(
                 (packet.session_and_round, packet.block, packet.fragment, packet.source)
             )
 
     def took_of_another_session(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Note a feature that a switch takes which has come back with another plan.
-
-        Args:
-            switch: where.
-            worker: whose port it comes through.
-            packet: it.
-        """
+        """Note a feature that a switch takes which has come back with another plan."""
         if self.scene.has_relapsed(switch.number):
             self.took(switch, worker, packet)
 
@@ -347,11 +301,7 @@ class SourcesOnce(PacketCheck):
             )
 
     def conclude(self, *, in_time: bool) -> None:
-        """Compare for all switches.
-
-        Args:
-            in_time: whether all has ended by itself.
-        """
+        """Compare for all switches."""
         for switch in self.scene.switches:
             self.ends(switch)
 
@@ -381,13 +331,7 @@ class WindowHeld(PacketCheck):
         self._furthest: dict[Where, int] = {}
 
     def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Note a feature, and look how many are in flight.
-
-        Args:
-            switch: where.
-            worker: whose port it comes through.
-            packet: it.
-        """
+        """Note a feature, and look how many are in flight."""
         if packet.resent or not self.scene.honest(worker):
             return
         where = worker, packet.place
@@ -413,13 +357,7 @@ class WindowHeld(PacketCheck):
                 )
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Note an acknowledgement.
-
-        Args:
-            switch: where.
-            worker: whose port it leaves through.
-            packet: it.
-        """
+        """Note an acknowledgement."""
         groups = self._confirmed.setdefault((worker, packet.place), {})
         groups[packet.group] = max(packet.number, groups.get(packet.group, 0))
 
@@ -441,13 +379,7 @@ class MagnitudesAgree(PacketCheck):
             self._scales = Scales(self.scene, self.scene.job)
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Compare an ADVANCE that speaks of its own round.
-
-        Args:
-            switch: where.
-            worker: whose port it leaves through.
-            packet: it.
-        """
+        """Compare an ADVANCE that speaks of its own round."""
         magnitude, place = told_magnitude(packet), packet.place[0]
         scaled = self._scales.of(place)
         if magnitude is None or scaled is None:

@@ -273,11 +273,7 @@ class NothingCrashes(Check):
             self._look(worker.name, worker.task.error if worker.task else None)
 
     def conclude(self, *, in_time: bool) -> None:
-        """Look at all of them.
-
-        Args:
-            in_time: whether all has ended by itself.
-        """
+        """Look at all of them."""
         self.session_ends()
         self._look("the controller", self.scene.controller.error)
 

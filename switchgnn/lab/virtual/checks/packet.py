@@ -162,9 +162,6 @@ class Fragments:
             packet: a feature or a sum.
             rows: of `rows_of`.
             row: which of them.
-
-        Returns:
-            Whether its body is that of the row.
         """
         if packet.fragment not in self._places:
             return False
@@ -188,31 +185,13 @@ class PacketCheck(Check):
     takes_of_others: frozenset[Kind] = frozenset()
 
     def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Note a sound packet that comes from a worker.
-
-        Args:
-            switch: where.
-            worker: whose port it comes through.
-            packet: it.
-        """
+        """Note a sound packet that comes from a worker."""
 
     def took_of_another_session(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Note a sound packet of another session that comes from a worker.
-
-        Args:
-            switch: where.
-            worker: whose port it comes through.
-            packet: it.
-        """
+        """Note a sound packet of another session that comes from a worker."""
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Note a packet that leaves for a worker.
-
-        Args:
-            switch: where.
-            worker: whose port it leaves through.
-            packet: it.
-        """
+        """Note a packet that leaves for a worker."""
 
     def ends(self, switch: VirtualSwitch) -> None:
         """Note that a switch is about to forget all."""
@@ -221,10 +200,6 @@ class PacketCheck(Check):
         """Tell whether a worker may have opened a round before packets were looked at.
 
         Switches know a session a moment before workers begin, and somebody mad may guess it.
-
-        Args:
-            worker: which one.
-            place: round, block and fragment.
         """
         return place[1] == OPENING_BLOCK and not self.scene.honest(worker)
 
@@ -248,11 +223,7 @@ class _Reading:
 
 
 class PacketReader(SwitchCheck):
-    """Reads packets, and hands them to those who look at their kinds.
-
-    Args:
-        checks: all checks that look at packets.
-    """
+    """Reads packets, and hands them to those who look at their kinds."""
 
     def __init__(self, checks: Sequence[PacketCheck]) -> None:
         self._checks = checks
@@ -282,25 +253,13 @@ class PacketReader(SwitchCheck):
             self._session = self.scene.job.session & SESSION_MASK
 
     def taken(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
-        """Read what comes from a worker.
-
-        Args:
-            switch: where.
-            port: its port.
-            frames: all of them.
-        """
+        """Read what comes from a worker."""
         worker = self._ends.get((switch.number, port))
         if worker is not None:
             self._read(self._taken, switch, worker, frames)
 
     def given(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
-        """Read what leaves for a worker.
-
-        Args:
-            switch: where.
-            port: its port.
-            frames: all of them.
-        """
+        """Read what leaves for a worker."""
         worker = self._ends.get((switch.number, port))
         if worker is not None:
             self._read(self._given, switch, worker, frames)

@@ -39,13 +39,7 @@ class SumsLeaveExact(PacketCheck):
         return self._right[scaled]
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Compare a SUM, and heed of which scale those of a round are.
-
-        Args:
-            switch: where.
-            worker: whose port it leaves through.
-            packet: it.
-        """
+        """Compare a SUM, and heed of which scale those of a round are."""
         if packet.flags & KIND_MASK == Kind.ADVANCE:
             self._scales.heed(packet)
             return
@@ -98,13 +92,7 @@ class FetchedSumsStay(PacketCheck):
         self.session_begins()
 
     def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Note a fetch that is asked for.
-
-        Args:
-            switch: where.
-            worker: whose port it comes through.
-            packet: it.
-        """
+        """Note a fetch that is asked for."""
         # Of what a mad worker fetches it is not known what the switch believes.
         if self._orderly and self.scene.honest(worker):
             self._asked.add((packet.place, packet.destination))
@@ -113,11 +101,6 @@ class FetchedSumsStay(PacketCheck):
         """Note a fetch that the switch passes on, and compare a SUM with those before.
 
         What it refuses, as one that was restarted may, it has forgotten by the next packet.
-
-        Args:
-            switch: where.
-            worker: whose port it leaves through.
-            packet: it.
         """
         which = packet.place, packet.destination
         if kind_in(packet.frame) == Kind.FETCH:
@@ -153,13 +136,7 @@ class ResentRight(PacketCheck):
             self._scales = Scales(self.scene, self.scene.job)
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Compare a raw feature, and heed of which scale those of a round are.
-
-        Args:
-            switch: where.
-            worker: whose port it leaves through.
-            packet: it.
-        """
+        """Compare a raw feature, and heed of which scale those of a round are."""
         if packet.flags & KIND_MASK == Kind.ADVANCE:
             self._scales.heed(packet)
             return
@@ -222,13 +199,7 @@ class SumsLeaveOnce(PacketCheck):
         self._left.clear()
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Compare a SUM.
-
-        Args:
-            switch: where.
-            worker: whose port it leaves through.
-            packet: it.
-        """
+        """Compare a SUM."""
         vertex, place = packet.destination, packet.place
         owner, count = self._expected.get((packet.block, vertex), (None, 0))
         if owner != worker:

@@ -40,9 +40,6 @@ def cut(rows: Sequence[Row], name: str) -> list[Row]:
     Args:
         rows: all of them.
         name: the invariant.
-
-    Returns:
-        What is left, with a gap in place of what is left out.
     """
     end = next(
         (n for n, row in enumerate(rows, 1) if isinstance(row, Across) and row.broken == name),
@@ -141,16 +138,7 @@ class Drawing:
 
 
 def draw(scenario: Scenario, trace: Iterable[str], name: str) -> Drawing:
-    """Return the diagram of a run.
-
-    Args:
-        scenario: what has run.
-        trace: the lines of its trace.
-        name: the invariant that did not hold.
-
-    Returns:
-        The diagram, cut to what leads to that.
-    """
+    """Return the diagram of a run."""
     happenings = read_trace(trace)
     rows = cut(rows_of(happenings), name)
     parties = parties_of(scenario)

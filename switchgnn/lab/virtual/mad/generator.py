@@ -58,16 +58,7 @@ class Facts:
 
 
 def facts_of(plan: Plan, width: int, more: Iterable[SwitchPart] = ()) -> Facts:
-    """Return the facts of a plan.
-
-    Args:
-        plan: the plan.
-        width: columns of each row.
-        more: parts of other switches, of which the sources count, too.
-
-    Returns:
-        The facts.
-    """
+    """Return the facts of a plan."""
     part = plan.switch
     counts: dict[tuple[int, int], int] = {}
     for each in (part, *more):
@@ -128,15 +119,7 @@ class Shot:
 
 
 class Generator:
-    """Draws shots.
-
-    Args:
-        facts: the plan that is attacked.
-        random: all draws follow from it.
-        templates: a frame of each kind from 0 to 15, with its body.
-        ordinary: frames of other protocols.
-        shortest, longest: what the wire carries; frames are padded or cut to it.
-    """
+    """Draws shots."""
 
     def __init__(
         self,

@@ -42,14 +42,6 @@ _MAC_BYTES, _WITH_ADDRESSES = 12, 0.5
 class MadWorker:
     """Sends what it likes over the line of a worker; an onlooker of its switch.
 
-    Args:
-        number: of the worker.
-        generator: draws frames about the plan.
-        up: the line.
-        port: of the switch that the line leads to.
-        scheduler: keeps the time.
-        trace: hears of each volley.
-
     Attributes:
         began: whether it has gone mad yet.
     """
@@ -94,24 +86,12 @@ class MadWorker:
         self._until = self._left = 0
 
     def taken(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
-        """Remember what the worker's process has sent.
-
-        Args:
-            switch: where.
-            port: its port.
-            frames: all of them.
-        """
+        """Remember what the worker's process has sent."""
         if port == self._port:
             self._remember(frame for frame in frames if frame not in self._own)
 
     def given(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
-        """Remember what has come for it.
-
-        Args:
-            switch: where.
-            port: its port.
-            frames: all of them.
-        """
+        """Remember what has come for it."""
         if port == self._port:
             self._remember(frames)
 
@@ -173,17 +153,7 @@ _UDP = 17
 
 
 def generator_for(scenario: Scenario, subject: Subject, worker: int, random: Random) -> Generator:
-    """Return what draws frames of a worker.
-
-    Args:
-        scenario: what happens.
-        subject: what is exchanged.
-        worker: whose frames.
-        random: all draws follow from it.
-
-    Returns:
-        The generator.
-    """
+    """Return what draws frames of a worker."""
     site = subject.site
     spines = [share.plan.switch for share in subject.shares[scenario.leaves or 1 :]]
     facts = facts_of(subject.plan, scenario.width, spines)

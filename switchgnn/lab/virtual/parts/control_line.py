@@ -24,13 +24,7 @@ _LOOK = 50_000_000
 
 
 class RpcError(grpc.RpcError):  # type: ignore[misc]  # gRPC has no types
-    """A call that failed, as gRPC raises it.
-
-    Args:
-        code: what kind of failure it is.
-        details: the reason.
-        trailing: what came behind the answer.
-    """
+    """A call that failed, as gRPC raises it."""
 
     def __init__(self, code: grpc.StatusCode, details: str, trailing: Any = ()) -> None:  # noqa: ANN401
         super().__init__(details)
@@ -63,12 +57,7 @@ class _Context:
 
 
 class ControlLine:
-    """The way from the controller to one switch.
-
-    Args:
-        switch: the switch.
-        scheduler: keeps the time.
-    """
+    """The way from the controller to one switch."""
 
     def __init__(self, switch: VirtualSwitch, scheduler: Scheduler) -> None:
         self.switch = switch
@@ -97,11 +86,7 @@ class ControlLine:
         return True
 
     def reach(self, seconds: float) -> P4RuntimeService:
-        """Wait for a switch that answers.
-
-        Raises:
-            RpcError: none does in that time.
-        """
+        """Wait for a switch that answers."""
         end = self._scheduler.now + int(seconds * SECOND)
         while True:
             if not self.pass_word(end):
@@ -127,12 +112,7 @@ class Way(Protocol):
 
 
 class VirtualConnection:
-    """A connection to the service that a switch has now; it breaks when the switch ends.
-
-    Args:
-        line: the way to the switch.
-        scheduler: keeps the time.
-    """
+    """A connection to the service that a switch has now; it breaks when the switch ends."""
 
     def __init__(self, line: Way, scheduler: Scheduler) -> None:
         self._line = line
@@ -161,9 +141,6 @@ class VirtualConnection:
             request: the request.
             timeout: seconds to wait for an answer.
             wait_for_ready: whether to wait for a switch that is not there yet.
-
-        Returns:
-            The answer.
         """
         if self._service is None:
             self._service = self._line.reach(timeout if wait_for_ready else 0.0)
@@ -234,12 +211,7 @@ class VirtualConnection:
 
 
 class Finished:
-    """A call that is over; as a future of gRPC's.
-
-    Args:
-        answer: what came.
-        error: or why nothing did.
-    """
+    """A call that is over; as a future of gRPC's."""
 
     def __init__(self, answer: Any, error: RpcError | None) -> None:  # noqa: ANN401
         self._answer, self._error = answer, error
@@ -256,14 +228,7 @@ class Finished:
 
 
 class VirtualStream:
-    """The stream of a controller, without threads.
-
-    Args:
-        connection: ends it when it breaks.
-        service: the service of the switch.
-        device_id: of the switch.
-        election_id: the controller with the highest one is the primary.
-    """
+    """The stream of a controller, without threads."""
 
     def __init__(
         self,
@@ -286,11 +251,7 @@ class VirtualStream:
             self._error = not_primary("virtual", str(error))
 
     def wait_primary(self, deadline: float) -> None:
-        """Look at the switch's answer, which is there already.
-
-        Raises:
-            ControllerError: another controller is the primary.
-        """
+        """Look at the switch's answer, which is there already."""
         if self._error is not None:
             raise self._error
         try:

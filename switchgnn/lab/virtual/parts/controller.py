@@ -29,16 +29,7 @@ class InOrder(Executor):
         """Take any number of things."""
 
     def submit(self, work: Callable[..., Any], /, *arguments: Any, **named: Any) -> "Future[Any]":  # noqa: ANN401
-        """Do it.
-
-        Args:
-            work: what is done.
-            arguments: its arguments.
-            named: those with names.
-
-        Returns:
-            What came of it.
-        """
+        """Do it."""
         future: Future[Any] = Future()
         try:
             future.set_result(work(*arguments, **named))
@@ -69,13 +60,6 @@ class _Stop:
 
 class VirtualController:
     """A controller process.
-
-    Args:
-        subject: what the switches serve.
-        lines: the ways to the switches.
-        program: what they run.
-        scheduler: keeps the time.
-        trace: hears what happens.
 
     Attributes:
         session: the one that was installed last; 0 before.

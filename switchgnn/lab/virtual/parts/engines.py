@@ -38,16 +38,7 @@ class Engine(Protocol):
         """What has happened to packets."""
 
     def take(self, port: int, frame: bytes, most: int) -> bool:
-        """Run a packet through the switch, and then those that go around.
-
-        Args:
-            port: where it has arrived.
-            frame: the packet.
-            most: how many that go around.
-
-        Returns:
-            Whether there are more of those.
-        """
+        """Run a packet through the switch, and then those that go around."""
 
     def go_around(self, most: int) -> bool:
         """Run packets that go around; tell whether there are more."""
@@ -63,11 +54,7 @@ class Engine(Protocol):
 
 
 class Programs:
-    """What programs become; each is compiled once.
-
-    Args:
-        backend: which code.
-    """
+    """What programs become; each is compiled once."""
 
     def __init__(self, backend: Backend) -> None:
         if backend is Backend.AUTO:
@@ -91,18 +78,7 @@ class Programs:
         ports: Iterable[int],
         scheduler: Scheduler,
     ) -> Engine:
-        """Return an engine with fresh state.
-
-        Args:
-            given: the program.
-            replication: the multicast groups.
-            queues: depth and speed of the ports.
-            ports: those that something is attached to.
-            scheduler: tells the time.
-
-        Returns:
-            The engine.
-        """
+        """Return an engine with fresh state."""
         if self._backend is Backend.PYTHON:
             return PythonEngine(given.compiled, replication, queues, ports, scheduler)
         if given.document not in self._native:
@@ -112,15 +88,7 @@ class Programs:
 
 
 class NativeFrames:
-    """A native engine whose ports are captured.
-
-    Args:
-        native: the program.
-        replication: the multicast groups.
-        queues: depth and speed of the ports.
-        ports: those that something is attached to.
-        scheduler: tells the time.
-    """
+    """A native engine whose ports are captured."""
 
     def __init__(
         self,
@@ -152,16 +120,7 @@ class NativeFrames:
         return self._engine.counts()
 
     def take(self, port: int, frame: bytes, most: int) -> bool:
-        """Run a packet through the switch, and then those that go around.
-
-        Args:
-            port: where it has arrived.
-            frame: the packet.
-            most: how many that go around.
-
-        Returns:
-            Whether there are more of those.
-        """
+        """Run a packet through the switch, and then those that go around."""
         return bool(self._take(port, frame, len(frame), most))
 
     def tick(self) -> float:
@@ -176,15 +135,7 @@ class NativeFrames:
 
 
 class PythonEngine:
-    """The Python back end; as ``NativeFrames``.
-
-    Args:
-        compiled: the program.
-        replication: the multicast groups.
-        queues: depth and speed of the ports.
-        ports: those that something is attached to.
-        scheduler: tells the time.
-    """
+    """The Python back end; as ``NativeFrames``."""
 
     def __init__(
         self,
@@ -230,16 +181,7 @@ class PythonEngine:
         return self._state
 
     def take(self, port: int, frame: bytes, most: int) -> bool:
-        """Run a packet through the switch, and then those that go around.
-
-        Args:
-            port: where it has arrived.
-            frame: the packet.
-            most: how many that go around.
-
-        Returns:
-            Whether there are more of those.
-        """
+        """Run a packet through the switch, and then those that go around."""
         self._forwarder.receive(port, frame)
         return self.go_around(most)
 

@@ -43,37 +43,17 @@ class Onlooker(Protocol):
     """Sees what switches take and give."""
 
     def taken(self, switch: "VirtualSwitch", port: int, frames: list[bytes]) -> None:
-        """Note frames that arrive at a port.
-
-        Args:
-            switch: where.
-            port: its port.
-            frames: all of them.
-        """
+        """Note frames that arrive at a port."""
 
     def ends(self, switch: "VirtualSwitch") -> None:
         """Note that a switch is about to end, or to load another program."""
 
     def given(self, switch: "VirtualSwitch", port: int, frames: list[bytes]) -> None:
-        """Note frames that leave through a port.
-
-        Args:
-            switch: where.
-            port: its port.
-            frames: all of them.
-        """
+        """Note frames that leave through a port."""
 
 
 class VirtualSwitch:
     """A switch; `Device` of the P4Runtime service.
-
-    Args:
-        number: its number, leaves first.
-        programs: makes its engines.
-        settings: what it is like.
-        scheduler: keeps the time.
-        trace: hears of starts and ends.
-        random: what it draws from.
 
     Attributes:
         number, name: which it is.

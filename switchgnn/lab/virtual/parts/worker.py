@@ -77,13 +77,6 @@ class Listener(Protocol):
 class VirtualWorker:
     """A worker, whose process is another one in each session.
 
-    Args:
-        number: its number.
-        subject: what is exchanged.
-        scheduler: keeps the time.
-        trace: hears what happens.
-        random: what it draws from.
-
     Attributes:
         number, name: which it is.
         up: takes its frames.
@@ -123,13 +116,7 @@ class VirtualWorker:
             self._link.arrive(frames)
 
     def begin(self, job: Job, done: Callable[[Done], None], ended: Callable[[], None]) -> None:
-        """Start a process.
-
-        Args:
-            job: what it does.
-            done: called behind each exchange.
-            ended: called when the process has ended.
-        """
+        """Start a process."""
 
         def work(task: Task) -> None:
             try:

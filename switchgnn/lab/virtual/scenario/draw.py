@@ -25,15 +25,7 @@ _ALONE, _GONE, _RESTARTED = "alone", "gone", "restarted"
 
 
 def with_misfits(scenario: Scenario, *, always: bool = False) -> Scenario:
-    """Return a scenario, now and then with somebody who is mad or differs; its seed says when.
-
-    Args:
-        scenario: as it was drawn.
-        always: let somebody be mad or differ in any case.
-
-    Returns:
-        The scenario.
-    """
+    """Return a scenario, now and then with somebody who is mad or differs; its seed says when."""
     source = Random(f"misfits/{scenario.seed}")  # noqa: S311
     chance = source.random() * (_MAD + _DIFFERENT if always else 1.0)
     if chance < _MAD:
@@ -288,14 +280,6 @@ def changed(scenario: Scenario, seed: int, wish: Wish) -> Scenario:
     """Return a scenario like another one, of another seed and with up to three changes.
 
     Nothing is in it that `draw_scenario` does not draw, too.
-
-    Args:
-        scenario: what it is like.
-        seed: its seed; the changes follow from it.
-        wish: what was drawn for.
-
-    Returns:
-        The scenario.
     """
     source = Random(f"change/{seed}")  # noqa: S311
     fresh = draw_scenario(seed, wish)

@@ -268,22 +268,14 @@ def _value_text(value: Any) -> str:  # noqa: ANN401 - plain data
 
 
 def scenario_said(said: str) -> Scenario:
-    """Return the scenario that a user has given: as JSON, or the name of its file.
-
-    Raises:
-        ScenarioError: it is none.
-    """
+    """Return the scenario that a user has given: as JSON, or the name of its file."""
     if said.lstrip().startswith("{"):
         return _scenario("--scenario", lambda: msgspec.json.decode(said))
     return read_scenario(Path(said))
 
 
 def read_scenario(path: Path) -> Scenario:
-    """Read a scenario from a file, TOML if its name ends in `.toml`, otherwise JSON.
-
-    Raises:
-        ScenarioError: the file cannot be read, or holds no scenario.
-    """
+    """Read a scenario from a file, TOML if its name ends in `.toml`, otherwise JSON."""
     decode = msgspec.toml.decode if path.suffix == ".toml" else msgspec.json.decode
     return _scenario(str(path), lambda: decode(read_bounded(path, _MOST_BYTES)))
 
