@@ -38,7 +38,7 @@ class Setup:
     Attributes:
         workers: their number.
         host_based: hosts send rows to each other, and the switch only hands them on.
-        arrays: as `models/schedule.h` and `models/peer.h` read them.
+        arrays: as `models/base/schedule.h` and `models/simulation.cc` read them.
         blocks: that are exchanged one after another.
         fragments: of a feature, exchanged one after another; 1 if `host_based`, whose frames are
             listed one by one.

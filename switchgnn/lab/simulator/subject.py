@@ -178,7 +178,7 @@ def _read(options: SimulateOptions, folder: Path, tell: Progress) -> Subject:
 
 
 def _graph_of(plan: Plan, given: str | None, folder: Path) -> Graph | None:
-    """Load the graph of a plan that leaves destinations to the hosts, as it lists no edges to them."""
+    """Load the graph if the plan leaves destinations to hosts: it lists no edges into them."""
     if not plan.leaves_any:
         if given is not None:
             raise SimulatorError("This plan says all that is simulated: leave --graph out.")

@@ -17,7 +17,7 @@ Item = TypeVar("Item")
 def fewest(
     items: tuple[Item, ...], suffices: Callable[[tuple[Item, ...]], bool]
 ) -> tuple[Item, ...]:
-    """Remove half of the items, a quarter, and so on down to single ones, where the rest suffices."""
+    """Remove half of the items, a quarter, and so on to single ones, where the rest suffices."""
     size = len(items)
     while size:
         place = 0
