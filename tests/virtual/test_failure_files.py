@@ -12,7 +12,7 @@ import pytest
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.lab.commands.soak_simulated import SimulatedOptions, soak_simulated
-from switchgnn.lab.virtual.scenario.scenario import (
+from switchgnn.lab.virtual.scenario import (
     Rates,
     Scenario,
     ScenarioError,

@@ -8,7 +8,7 @@ import pytest
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.lab.virtual.run import Outcome
-from switchgnn.lab.virtual.scenario.scenario import (
+from switchgnn.lab.virtual.scenario import (
     Fault,
     FaultKind,
     Incident,

@@ -18,7 +18,7 @@ from switchgnn.commands.shared.console import Interruption
 from switchgnn.controller.controls.passage import DEFAULT_ECN_THRESHOLD
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.faults import DIRECTIONS, Faults
-from switchgnn.lab.virtual.scenario.scenario import Rates, Scenario, scenario_line
+from switchgnn.lab.virtual.scenario import Rates, Scenario, scenario_line
 from switchgnn.planner.chosen import Asked
 from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
 from switchgnn.topologies import Backend, Choice, cable_name, choose

@@ -18,10 +18,9 @@ from rich.text import Text
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.commands.shared.console import Interruption, counted, plain_console
-from switchgnn.lab.virtual.diagram.drawing import draw
-from switchgnn.lab.virtual.diagram.output import svg_of, text_of
-from switchgnn.lab.virtual.scenario.draw import Wish, draw_scenario
-from switchgnn.lab.virtual.scenario.scenario import (
+from switchgnn.lab.virtual.diagram.drawing import draw, svg_of, text_of
+from switchgnn.lab.virtual.draw import Wish, draw_scenario
+from switchgnn.lab.virtual.scenario import (
     Scenario,
     scenario_line,
     scenario_said,

@@ -1,5 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: D102 - hooks are documented in `Check` and `PacketCheck`
 """The states that hosts and program pass in a run, as words."""
 
 from collections import Counter
@@ -9,8 +10,7 @@ from dataclasses import dataclass, field, fields
 from switchgnn.controller.controls.passage import Outcome
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import Kind
-from switchgnn.lab.virtual.checks.check import SwitchCheck
-from switchgnn.lab.virtual.checks.packet import Packet, is_sound, kind_in, read_packet
+from switchgnn.lab.virtual.checks.check import Packet, SwitchCheck, is_sound, kind_in, read_packet
 from switchgnn.lab.virtual.parts.switch import VirtualSwitch
 from switchgnn.lab.virtual.parts.worker import VirtualWorker
 from switchgnn.lab.virtual.scene import Scene
@@ -148,7 +148,6 @@ class States(SwitchCheck):
     """
 
     def begin(self, scene: Scene) -> None:
-        """Look at a scene from now on."""
         super().begin(scene)
         self.met: set[str] = set()
         self._known = 0
@@ -166,13 +165,11 @@ class States(SwitchCheck):
             worker.onlookers.append(self)
 
     def session_begins(self) -> None:
-        """Begin with the first round."""
         job = self.scene.job
         if job is not None:
             self._now = bytes((job.session & 0xFF, 0, 0, 0))
 
     def taken(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
-        """Note what a switch takes."""
         worker = self._ends.get((switch.number, port))
         if worker is None:
             self._below.note(frames, self._now)
@@ -184,7 +181,6 @@ class States(SwitchCheck):
                 self._apart.sent(worker, frame)
 
     def given(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
-        """Note what a switch gives."""
         worker = self._ends.get((switch.number, port))
         if worker is None:
             self._above.note(frames, self._now)
@@ -200,7 +196,6 @@ class States(SwitchCheck):
                 self.met.add(answer_in(frame))
 
     def heard(self, _worker: VirtualWorker, frames: list[bytes]) -> None:
-        """Note what a worker takes."""
         # What is of this round was noted where it was given.
         for frame in frames:
             if frame[52:56] != self._now:
@@ -213,7 +208,6 @@ class States(SwitchCheck):
             self._now = max(self._now, number)
 
     def ends(self, switch: VirtualSwitch) -> None:
-        """Note what a switch has counted."""
         engine = switch.engine
         if engine is None:
             return
@@ -229,7 +223,6 @@ class States(SwitchCheck):
             self._meet(f"slot {event}", number)
 
     def session_ends(self) -> None:
-        """Note what workers have counted, and how they have ended."""
         for worker in self.scene.workers:
             error = worker.task.error if worker.task else None
             if error is not None:
@@ -241,7 +234,6 @@ class States(SwitchCheck):
         self._known = len(self.scene.happened)
 
     def conclude(self, *, in_time: bool) -> None:
-        """Note what is left to note."""
         for switch in self.scene.switches:
             self.ends(switch)
         for seen in (self._taken, self._below, self._given, self._above, self._heard):

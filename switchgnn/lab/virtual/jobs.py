@@ -10,7 +10,7 @@ import numpy as np
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.host.wire.header import VERSION
 from switchgnn.lab.virtual.parts.worker import Job, Round
-from switchgnn.lab.virtual.scenario.scenario import Difference, DifferenceKind, Scenario
+from switchgnn.lab.virtual.scenario import Difference, DifferenceKind, Scenario
 from switchgnn.lab.virtual.subject import Subjects
 from switchgnn.planner.direction import Direction
 

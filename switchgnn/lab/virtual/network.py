@@ -23,9 +23,8 @@ from switchgnn.host.wire.header import (
     Kind,
 )
 from switchgnn.host.wire.link import Link, Traffic
-from switchgnn.lab.virtual.scenario.scenario import Fault, FaultKind, Rates, ScenarioError
-from switchgnn.lab.virtual.timing import SECOND, Scheduler, Task
-from switchgnn.lab.virtual.trace import Trace
+from switchgnn.lab.virtual.scenario import Fault, FaultKind, Rates, ScenarioError
+from switchgnn.lab.virtual.timing import SECOND, Scheduler, Task, Trace
 
 Deliver = Callable[[list[bytes]], None]
 _PASSED = "passed"

@@ -11,13 +11,12 @@ from functools import partial
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.host.pace import Pace
-from switchgnn.lab.virtual.checks.all_checks import all_checks
+from switchgnn.lab.virtual.checks import all_checks
 from switchgnn.lab.virtual.coverage import States
-from switchgnn.lab.virtual.crash import CRASH, what_crashed
 from switchgnn.lab.virtual.jobs import Jobs
 from switchgnn.lab.virtual.parts.worker import Done, Job
-from switchgnn.lab.virtual.scenario.scenario import Fault, Incident, IncidentKind, Scenario
-from switchgnn.lab.virtual.scene import Made, Scene, Violation
+from switchgnn.lab.virtual.scenario import Fault, Incident, IncidentKind, Scenario
+from switchgnn.lab.virtual.scene import CRASH, Made, Scene, Violation, what_crashed
 from switchgnn.lab.virtual.subject import Subjects
 from switchgnn.lab.virtual.timing import BEGIN
 

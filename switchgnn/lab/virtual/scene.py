@@ -2,23 +2,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """All parts of one scenario, and the lines between them."""
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from random import Random
+from types import TracebackType
 
 from switchgnn.controller import P4RuntimeClient
 from switchgnn.controller.install import Share, install_each
 from switchgnn.host.wire.faults import worker_link
-from switchgnn.lab.virtual.mad.mad_worker import MadWorker, generator_for
+from switchgnn.lab.virtual.byzantine import ByzantineWorker, generator_for
 from switchgnn.lab.virtual.network import Deliver, Disturbance, Faults, ToldFaults, Ways, Wire
 from switchgnn.lab.virtual.parts.control_line import ControlLine, VirtualConnection
 from switchgnn.lab.virtual.parts.controller import InOrder, VirtualController
 from switchgnn.lab.virtual.parts.engines import Programs
 from switchgnn.lab.virtual.parts.switch import SwitchSettings, VirtualSwitch
 from switchgnn.lab.virtual.parts.worker import Job, VirtualWorker
-from switchgnn.lab.virtual.scenario.scenario import (
+from switchgnn.lab.virtual.scenario import (
     DifferenceKind,
     Fault,
     Incident,
@@ -28,8 +31,7 @@ from switchgnn.lab.virtual.scenario.scenario import (
     ScenarioError,
 )
 from switchgnn.lab.virtual.subject import Subject, SwitchShare
-from switchgnn.lab.virtual.timing import Scheduler, VirtualClock
-from switchgnn.lab.virtual.trace import Trace
+from switchgnn.lab.virtual.timing import Scheduler, Trace, VirtualClock
 from switchgnn.p4src import Program
 from switchgnn.softswitch.p4runtime.service import P4RuntimeService
 
@@ -105,6 +107,32 @@ class Made:
     programs: Programs
 
 
+CRASH = "crash"
+_PACKAGE = Path(__file__).parents[2]
+# Where an object was is different each time.
+_ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")
+
+
+def what_crashed(error: BaseException) -> str:
+    """Return the type, the message and the place of an error, the same in each process."""
+    message = _ADDRESS.sub("0x...", str(error))
+    what = f"{type(error).__name__}: {message}" if message else type(error).__name__
+    return f"{what}{_place(error.__traceback__)}"
+
+
+def _place(traceback: TracebackType | None) -> str:
+    """Return the last place in this package that an error has come through."""
+    place = ""
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        path = Path(code.co_filename)
+        if path.is_relative_to(_PACKAGE):
+            file = path.relative_to(_PACKAGE.parent)
+            place = f", in {file}, line {traceback.tb_lineno}, {code.co_name}"
+        traceback = traceback.tb_next
+    return place
+
+
 @dataclass(frozen=True)
 class Violation:
     """Something that is not as it must be.
@@ -164,7 +192,7 @@ class Scene:
         for difference in scenario.differences:
             if difference.kind is DifferenceKind.MAGNITUDE:
                 self.spoilt |= subject.oracle.part_of(difference.worker)
-        self._mad: dict[int, MadWorker] = {}
+        self._mad: dict[int, ByzantineWorker] = {}
         self._starts = 0
         self._ways = Ways(
             self.scheduler,
@@ -304,7 +332,7 @@ class Scene:
                 source = self.source(f"mad/{worker.name}")
                 generator = generator_for(self.scenario, self.subject, number, source)
                 port = self.subject.site.port(number)
-                mad = self._mad[number] = MadWorker(
+                mad = self._mad[number] = ByzantineWorker(
                     number, generator, worker.up, port, scheduler=self.scheduler, trace=self.trace
                 )
                 switch = self.switches[self.subject.site.places[number][0]]

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.lab.virtual.run import Outcome
-from switchgnn.lab.virtual.scenario.scenario import Fault, FaultKind, Incident, Rates, Scenario
+from switchgnn.lab.virtual.scenario import Fault, FaultKind, Incident, Rates, Scenario
 
 Item = TypeVar("Item")
 

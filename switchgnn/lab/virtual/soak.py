@@ -12,10 +12,10 @@ from typing import Any
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.lab.virtual.coverage import Coverage
+from switchgnn.lab.virtual.draw import Wish, changed, draw_scenario
 from switchgnn.lab.virtual.parts.engines import Programs
 from switchgnn.lab.virtual.run import Outcome, run_scenario
-from switchgnn.lab.virtual.scenario.draw import Wish, changed, draw_scenario
-from switchgnn.lab.virtual.scenario.scenario import Scenario, ScenarioError
+from switchgnn.lab.virtual.scenario import Scenario, ScenarioError
 from switchgnn.lab.virtual.scene import Made
 from switchgnn.lab.virtual.subject import Subjects
 from switchgnn.p4src import Program, load_program

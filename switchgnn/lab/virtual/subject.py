@@ -20,7 +20,7 @@ from switchgnn.controller.p4runtime.layout import Table
 from switchgnn.controller.p4runtime.rows import Rows
 from switchgnn.controller.p4runtime.wire import decode_rows
 from switchgnn.controller.plan import SwitchPlan
-from switchgnn.lab.virtual.scenario.scenario import Scenario
+from switchgnn.lab.virtual.scenario import Scenario
 from switchgnn.p4src import Program
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.direction import Direction

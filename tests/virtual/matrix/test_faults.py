@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from switchgnn.lab.virtual.scenario.scenario import Incident, IncidentKind, Rates
+from switchgnn.lab.virtual.scenario import Incident, IncidentKind, Rates
 from tests.support.markers import covering
 from tests.support.seeds import seed_of, seeds
 from tests.virtual.matrix.scenes import LEAF_SPINE, STAR, faults_on, on_each_topology

@@ -9,7 +9,7 @@ import pytest
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import KIND_AT, KIND_MASK, Kind
 from switchgnn.lab.virtual.checks.check import Check
-from switchgnn.lab.virtual.scenario.scenario import IncidentKind
+from switchgnn.lab.virtual.scenario import IncidentKind
 from switchgnn.lab.virtual.timing import SECOND
 from tests.support.markers import full
 from tests.support.seeds import seeds

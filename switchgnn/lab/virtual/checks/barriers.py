@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: D102 - hooks are documented in `Check` and `PacketCheck`
 """Nobody is told to go on before all workers are done (invariant 5)."""
 
 from dataclasses import dataclass
 
 from switchgnn.host.wire.header import KIND_MASK, OPENING_BLOCK, Kind
+from switchgnn.lab.virtual.checks.check import Packet, PacketCheck, envelope_of, kind_in, name_of
 from switchgnn.lab.virtual.checks.features import Scales
-from switchgnn.lab.virtual.checks.packet import Packet, PacketCheck, envelope_of, kind_in, name_of
 from switchgnn.lab.virtual.network import words_of
 from switchgnn.lab.virtual.parts.switch import VirtualSwitch
 from switchgnn.lab.virtual.parts.worker import Done
@@ -23,23 +24,19 @@ class BarrierWaits(PacketCheck):
     gives = frozenset({Kind.ADVANCE})
 
     def begin(self, scene: Scene) -> None:
-        """Look at a scene from now on."""
         super().begin(scene)
         self._words = words_of(scene.scenario.width, scene.scenario.lanes)
         self._blocks = scene.subject.plan.manifest.blocks
 
     def session_begins(self) -> None:
-        """Forget what workers of the last session have said."""
         workers = range(len(self.scene.workers))
         self._latest: dict[int, Place] = dict.fromkeys(workers, (0, OPENING_BLOCK, 0))
 
     def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Remember how far a worker says that it is."""
         if packet.source == worker:
             self._latest[worker] = max(packet.place, self._latest[worker])
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Compare an ADVANCE."""
         place = packet.place
         late = [
             other
@@ -74,7 +71,6 @@ class DoneIsDone(PacketCheck):
     gives = frozenset({Kind.ACK, Kind.ADVANCE})
 
     def begin(self, scene: Scene) -> None:
-        """Look at a scene from now on."""
         super().begin(scene)
         self._features = [
             [0, *(part.send_indptr[1:] - part.send_indptr[:-1]).tolist()]
@@ -83,13 +79,11 @@ class DoneIsDone(PacketCheck):
         self._acknowledged: dict[Where, dict[int, int]] = {}
 
     def session_begins(self) -> None:
-        """Forget the last session."""
         self._acknowledged.clear()
         if self.scene.job is not None:
             self._scales = Scales(self.scene, self.scene.job)
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Note an acknowledgement, and heed which rounds are void."""
         if packet.flags & KIND_MASK == Kind.ADVANCE:
             self._scales.heed(packet)
             return
@@ -97,7 +91,6 @@ class DoneIsDone(PacketCheck):
         groups[packet.group] = max(packet.number, groups.get(packet.group, 0))
 
     def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Compare a `done`."""
         if packet.source != worker or packet.block >= len(self._features[worker]):
             return
         scaled = self._scales.of(packet.place[0])
@@ -136,11 +129,9 @@ class PulsesBeat(PacketCheck):
     takes = frozenset({Kind.DONE})
 
     def session_begins(self) -> None:
-        """Forget the pulses of the last session."""
         self._pulses: dict[int, _Pulse] = {}
 
     def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Compare a pulse with those before."""
         task = self.scene.workers[worker].task
         if not self.scene.honest(worker) or task is None or task.stands_still:
             # What still comes of one that has ended or stands still are the network's copies.
@@ -176,7 +167,6 @@ class PulsesPassedOn(PacketCheck):
     gives = frozenset({Kind.WAITING, Kind.ADVANCE, Kind.ACK})
 
     def begin(self, scene: Scene) -> None:
-        """Look at a scene from now on."""
         super().begin(scene)
         # A leaf tells what it has heard from above, and a queue what was so a while ago.
         self._looks = not (scene.scenario.leaves or scene.scenario.queue_rate)
@@ -191,18 +181,15 @@ class PulsesPassedOn(PacketCheck):
         ]
 
     def session_begins(self) -> None:
-        """Forget the workers of the last session."""
         self._answers = False
         self._last.clear()
         self._incarnations.clear()
 
     def ends(self, switch: VirtualSwitch) -> None:
-        """Forget what the switch forgets."""
         self._answers = False
         self._last.clear()
 
     def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Note a pulse."""
         self._incarnations.setdefault(worker, set()).add(packet.destination)
         if not self._answers:
             return
@@ -214,7 +201,6 @@ class PulsesPassedOn(PacketCheck):
             self._last[worker] = bool(pulses >> worker & 1)
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Compare the pulses of the others."""
         self._answers = True
         if not self._looks or kind_in(packet.frame) != Kind.WAITING or self.scene.lawless:
             return
@@ -243,13 +229,11 @@ class WorkersWait(PacketCheck):
     takes = frozenset({Kind.FEATURE, Kind.DONE})
 
     def session_begins(self) -> None:
-        """Forget what was said in the last session."""
         self._latest: dict[int, Place] = dict.fromkeys(range(len(self.scene.workers)), (0, 0, 0))
         # By worker: the place of early features, and the `done` that has announced them.
         self._early: dict[int, tuple[Place, Place]] = {}
 
     def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Compare what a worker sends with what it, and all others, were done with."""
         if packet.place <= self._latest[worker] or packet.resent:
             return
         place, before = packet.place, self._before(worker, packet)
@@ -293,12 +277,10 @@ class OneProcess(PacketCheck):
     gives = frozenset({Kind.ADVANCE})
 
     def session_begins(self) -> None:
-        """Forget the last session."""
         self._said: dict[Turn, set[int]] = {}
         self._known: dict[Turn, int] = {}
 
     def ends(self, switch: VirtualSwitch) -> None:
-        """Forget the processes that a switch forgets."""
         if self.scene.job is None:
             return
         places = self.scene.subject.site.places
@@ -307,20 +289,17 @@ class OneProcess(PacketCheck):
                 del known[where]
 
     def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Note which process opens a round."""
         if packet.block == OPENING_BLOCK and packet.source == worker:
             where = worker, packet.place[0]
             self._said.setdefault(where, set()).add(packet.destination)
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Note that all have opened a round; of two processes nobody knows which one has."""
         where = worker, packet.place[0]
         said = self._said.get(where, ())
         if packet.block == OPENING_BLOCK and len(said) == 1:
             (self._known[where],) = said
 
     def done(self, done: Done) -> None:
-        """Compare the process that has the sums of a round."""
         if not self.scene.honest(done.worker) or self.scene.lawless:
             return
         own = self.scene.workers[done.worker].incarnation

@@ -1,5 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: D102 - hooks are documented in `Check` and `PacketCheck`
 """Each worker sends each feature once on its own, and takes each sum once.
 
 In a round that is void it may have done so for the first fragment of the first block besides.
@@ -15,8 +16,7 @@ from greenlet import greenlet
 
 from switchgnn.host.innetwork.fixed_point import Foresight
 from switchgnn.host.wire.header import Kind
-from switchgnn.lab.virtual.checks.check import Check, SwitchCheck
-from switchgnn.lab.virtual.checks.packet import is_wrapped, kind_in, read_packet
+from switchgnn.lab.virtual.checks.check import Check, SwitchCheck, is_wrapped, kind_in, read_packet
 from switchgnn.lab.virtual.network import VirtualLink, words_of
 from switchgnn.lab.virtual.parts.switch import VirtualSwitch
 from switchgnn.lab.virtual.parts.worker import Done
@@ -30,7 +30,6 @@ class TalliesAddUp(Check):
     """Compares the tally of a worker behind each round with its part of the plan."""
 
     def begin(self, scene: Scene) -> None:
-        """Look at a scene from now on."""
         super().begin(scene)
         plan, scenario = scene.subject.plan, scene.scenario
         fragments = len(words_of(scenario.width, scenario.lanes))
@@ -50,11 +49,9 @@ class TalliesAddUp(Check):
                 self._first[part.worker, direction] = int(sent), int(awaited)
 
     def session_begins(self) -> None:
-        """Begin with nothing."""
         self._found: dict[int, tuple[int, int, int]] = {}
 
     def done(self, done: Done) -> None:
-        """Compare a tally."""
         job, exchange = self.scene.job, self.scene.workers[done.worker].exchange
         if job is None or exchange is None or not self.scene.honest(done.worker):
             return
@@ -84,7 +81,6 @@ class FramesCounted(SwitchCheck):
     """Adds up the outcomes of a switch whenever it ends."""
 
     def ends(self, switch: VirtualSwitch) -> None:
-        """Add up what a switch has counted."""
         engine = switch.engine
         if engine is None:
             return
@@ -100,7 +96,6 @@ class FramesCounted(SwitchCheck):
             )
 
     def conclude(self, *, in_time: bool) -> None:
-        """Add up what all switches have counted."""
         for switch in self.scene.switches:
             self.ends(switch)
 
@@ -129,11 +124,9 @@ class MemoryBounded(Check):
     """Counts the objects of a worker's exchange behind an early round and a later one."""
 
     def session_begins(self) -> None:
-        """Forget what was counted in the last session."""
         self._early: dict[int, int] = {}
 
     def done(self, done: Done) -> None:
-        """Count behind some rounds."""
         rounds = self.scene.scenario.rounds
         last = min(rounds, _LAST)
         if rounds < _ROUNDS or done.round not in (_FIRST, last):
@@ -176,7 +169,6 @@ class TagsGrow(SwitchCheck):
     """Compares the tags of sources and slots with those of a look before."""
 
     def begin(self, scene: Scene) -> None:
-        """Look at a scene from now on."""
         super().begin(scene)
         self._before: dict[tuple[str, str], list[int]] = {}
         self._images: dict[tuple[str, str], Sequence[int]] = {}
@@ -186,12 +178,10 @@ class TagsGrow(SwitchCheck):
         self._sources = 2 * scene.subject.oracle.vertices
 
     def ends(self, switch: VirtualSwitch) -> None:
-        """Forget what a switch forgets."""
         for key in [each for each in self._before if each[0] == switch.name]:
             del self._before[key], self._images[key]
 
     def taken(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
-        """Look at the switch now and then."""
         self._arrivals += 1
         engine = switch.engine
         if self._arrivals % _ONE_OF or engine is None:
@@ -234,18 +224,15 @@ class TurnsGrow(SwitchCheck):
     """Compares the registers of the barrier with those in front of the frames before."""
 
     def begin(self, scene: Scene) -> None:
-        """Look at a scene from now on."""
         super().begin(scene)
         self._before: dict[int, dict[str, int]] = {}
         self._registers: dict[int, dict[str, RegisterCells]] = {}
         self._images: dict[int, list[Sequence[int]]] = {}
 
     def ends(self, switch: VirtualSwitch) -> None:
-        """Forget what a switch forgets."""
         self._registers.pop(switch.number, None)
 
     def taken(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
-        """Compare registers."""
         registers = self._registers.get(switch.number)
         if registers is None:
             if switch.engine is None:
@@ -295,7 +282,6 @@ class PartsAskedFor(SwitchCheck):
     """Compares each MISSING with Resend that leaves a spine with the RECALLs beside it."""
 
     def begin(self, scene: Scene) -> None:
-        """Look at a scene from now on."""
         super().begin(scene)
         scenario = scene.scenario
         # Where ports have limits some of what leaves together is lost, or leaves later.
@@ -306,12 +292,10 @@ class PartsAskedFor(SwitchCheck):
         self._noted_at = 0
 
     def taken(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
-        """Compare what has left together, before anything else happens."""
         if self._missing:
             self._compare()
 
     def given(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
-        """Note what a spine says."""
         if switch.number not in self._spines:
             return
         for frame in frames:
@@ -324,13 +308,11 @@ class PartsAskedFor(SwitchCheck):
                     self._noted_at = self.scene.scheduler.now
 
     def ends(self, switch: VirtualSwitch) -> None:
-        """Forget what has left only in part: a switch that is torn ends while it sends."""
         if self._noted_at == self.scene.scheduler.now:
             self._missing.clear()
             self._asked.clear()
 
     def conclude(self, *, in_time: bool) -> None:
-        """Compare what has left last."""
         self._compare()
 
     def _compare(self) -> None:
@@ -353,12 +335,10 @@ class PartsMarked(SwitchCheck):
     """Looks at the Level of features that leave leaves for spines."""
 
     def begin(self, scene: Scene) -> None:
-        """Look at a scene from now on."""
         super().begin(scene)
         self._ends = {(lower.switch, lower.port) for _, lower, _ in scene.subject.site.cables}
 
     def given(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
-        """Look at features among frames that leave."""
         if (switch.number, port) not in self._ends:
             return
         for frame in frames:

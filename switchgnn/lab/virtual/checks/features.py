@@ -1,5 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: D102 - hooks are documented in `Check` and `PacketCheck`
 """What each round of a session exchanges, and the magnitude of which its scale is made."""
 
 from collections.abc import Iterator, Sequence
@@ -9,7 +10,7 @@ import numpy as np
 
 from switchgnn.host.innetwork.fixed_point import largest_magnitude, magnitude_from_bits
 from switchgnn.host.wire.header import Kind
-from switchgnn.lab.virtual.checks.packet import Packet, PacketCheck
+from switchgnn.lab.virtual.checks.check import Packet, PacketCheck
 from switchgnn.lab.virtual.parts.switch import VirtualSwitch
 from switchgnn.lab.virtual.parts.worker import Job
 from switchgnn.lab.virtual.scene import Scene
@@ -141,29 +142,24 @@ class AcknowledgedArrived(PacketCheck):
     gives = frozenset({Kind.ACK})
 
     def begin(self, scene: Scene) -> None:
-        """Look at a scene from now on."""
         super().begin(scene)
         self._arrived: dict[int, dict[Group, set[int]]] = {
             switch.number: {} for switch in scene.switches
         }
 
     def session_begins(self) -> None:
-        """Forget the features of the last session."""
         for arrived in self._arrived.values():
             arrived.clear()
 
     def ends(self, switch: VirtualSwitch) -> None:
-        """Forget what the switch forgets."""
         self._arrived[switch.number].clear()
 
     def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Note a feature."""
         if not packet.resent:
             group = worker, packet.place, packet.group
             self._arrived[switch.number].setdefault(group, set()).add(packet.source)
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Compare an ACK."""
         group = worker, packet.place, packet.group
         arrived = len(self._arrived[switch.number].get(group, ()))
         if packet.number > arrived and self.scene.honest(worker):
@@ -191,7 +187,6 @@ class MissingCounted(PacketCheck):
     gives = frozenset({Kind.MISSING})
 
     def begin(self, scene: Scene) -> None:
-        """Look at a scene from now on."""
         super().begin(scene)
         scenario = scene.scenario
         self._orderly = not (scenario.leaves or scenario.turns or scenario.queue_rate)
@@ -202,16 +197,13 @@ class MissingCounted(PacketCheck):
         self._least: dict[Sum, int | None] = {}
 
     def ends(self, switch: VirtualSwitch) -> None:
-        """Forget what the switch forgets."""
         self._least.clear()
 
     def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Look at the slot that a RECALL asks for."""
         if self._orderly:
             self._least[packet.place, packet.destination] = self._count(switch, packet)
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Compare a MISSING."""
         key = packet.place, packet.destination
         if key not in self._least:
             return
@@ -253,7 +245,6 @@ class SourcesOnce(PacketCheck):
     takes = takes_of_others = frozenset({Kind.FEATURE})
 
     def begin(self, scene: Scene) -> None:
-        """Look at a scene from now on."""
         super().begin(scene)
         self._sources = {
             source
@@ -266,25 +257,21 @@ class SourcesOnce(PacketCheck):
         }
 
     def session_begins(self) -> None:
-        """Count the sources of a new session anew, besides those before."""
         for switch, here in self._here.items():
             self._before[switch] += len(here)
             here.clear()
 
     def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Note a feature."""
         if not packet.resent and (packet.source, worker) in self._sources:
             self._here[switch.number].add(
                 (packet.session_and_round, packet.block, packet.fragment, packet.source)
             )
 
     def took_of_another_session(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Note a feature that a switch takes which has come back with another plan."""
         if self.scene.has_relapsed(switch.number):
             self.took(switch, worker, packet)
 
     def ends(self, switch: VirtualSwitch) -> None:
-        """Compare, and forget what the switch forgets."""
         engine, here = switch.engine, self._here[switch.number]
         most = self._before[switch.number] + len(here)
         self._before[switch.number] = 0
@@ -301,7 +288,6 @@ class SourcesOnce(PacketCheck):
             )
 
     def conclude(self, *, in_time: bool) -> None:
-        """Compare for all switches."""
         for switch in self.scene.switches:
             self.ends(switch)
 
@@ -320,18 +306,15 @@ class WindowHeld(PacketCheck):
     gives = frozenset({Kind.ACK})
 
     def begin(self, scene: Scene) -> None:
-        """Look at a scene from now on."""
         super().begin(scene)
         self.session_begins()
 
     def session_begins(self) -> None:
-        """Forget the last session."""
         self._arrived: dict[Where, set[int]] = {}
         self._confirmed: dict[Where, dict[int, int]] = {}
         self._furthest: dict[Where, int] = {}
 
     def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Note a feature, and look how many are in flight."""
         if packet.resent or not self.scene.honest(worker):
             return
         where = worker, packet.place
@@ -357,7 +340,6 @@ class WindowHeld(PacketCheck):
                 )
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Note an acknowledgement."""
         groups = self._confirmed.setdefault((worker, packet.place), {})
         groups[packet.group] = max(packet.number, groups.get(packet.group, 0))
 
@@ -368,18 +350,15 @@ class MagnitudesAgree(PacketCheck):
     gives = frozenset({Kind.ADVANCE})
 
     def begin(self, scene: Scene) -> None:
-        """Look at a scene from now on."""
         super().begin(scene)
         self._told: set[int] = set()
 
     def session_begins(self) -> None:
-        """Find the largest magnitudes of the session's rounds."""
         self._told.clear()
         if self.scene.job is not None:
             self._scales = Scales(self.scene, self.scene.job)
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Compare an ADVANCE that speaks of its own round."""
         magnitude, place = told_magnitude(packet), packet.place[0]
         scaled = self._scales.of(place)
         if magnitude is None or scaled is None:

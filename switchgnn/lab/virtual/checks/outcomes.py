@@ -1,5 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: D102 - hooks are documented in `Check` and `PacketCheck`
 """A worker gives up only when it has to, and names who is to blame."""
 
 import re
@@ -10,9 +11,9 @@ from numpy.typing import NDArray
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.lab.virtual.checks.check import Check
 from switchgnn.lab.virtual.checks.features import Scales
-from switchgnn.lab.virtual.crash import CRASH, what_crashed
 from switchgnn.lab.virtual.parts.worker import Done, VirtualWorker
-from switchgnn.lab.virtual.scenario.scenario import Difference, DifferenceKind, IncidentKind
+from switchgnn.lab.virtual.scenario import Difference, DifferenceKind, IncidentKind
+from switchgnn.lab.virtual.scene import CRASH, what_crashed
 from switchgnn.lab.virtual.timing import SECOND, HangError
 
 _NAMED = re.compile(
@@ -42,12 +43,10 @@ class RightParty(Check):
     """Compares the errors of a session with what has happened in it."""
 
     def session_begins(self) -> None:
-        """Remember what has happened before."""
         self._known = len(self.scene.happened)
         self._unwatched = self.scene.unwatched
 
     def session_ends(self) -> None:
-        """Compare the errors of the workers."""
         gone, excused = self._gone() | self.scene.misfits, self._excused()
         happened = self.scene.happened[self._known :]
         restarted = any(incident.restarts_switch for _, incident in happened)
@@ -141,7 +140,6 @@ class CalmIsQuiet(Check):
     """Counts the sums that workers have made themselves without incidents and full queues."""
 
     def session_ends(self) -> None:
-        """Look at the tallies of all workers."""
         scenario = self.scene.scenario
         if scenario.incidents or scenario.differences or scenario.queue_rate:
             return
@@ -176,7 +174,6 @@ class DifferencesTold(Check):
     """Looks at how sessions end in which one worker differs."""
 
     def done(self, done: Done) -> None:
-        """See that nobody has sums where somebody differs who has to be told."""
         scenario = self.scene.scenario
         if scenario.other_plan:
             self._violated_by_controller(f"worker {done.worker} has sums")
@@ -185,7 +182,6 @@ class DifferencesTold(Check):
                 self._violated(difference, f"worker {done.worker} has sums")
 
     def session_ends(self) -> None:
-        """Look who has ended with an error, and what it says."""
         scenario = self.scene.scenario
         if scenario.other_plan and not scenario.incidents:
             self._look_at_the_plan()
@@ -250,7 +246,6 @@ class Ends(Check):
     """Notes who still runs when the time is over."""
 
     def conclude(self, *, in_time: bool) -> None:
-        """See whether all has ended by itself."""
         error = self.scene.controller.error
         if error is not None:
             self.scene.violated("ends", f"the controller has failed: {error!r}")
@@ -268,12 +263,10 @@ class NothingCrashes(Check):
     """Looks at how workers have ended, and the controller."""
 
     def session_ends(self) -> None:
-        """Look at the workers."""
         for worker in self.scene.workers:
             self._look(worker.name, worker.task.error if worker.task else None)
 
     def conclude(self, *, in_time: bool) -> None:
-        """Look at all of them."""
         self.session_ends()
         self._look("the controller", self.scene.controller.error)
 
@@ -287,7 +280,6 @@ class SumsExact(Check):
     """Compares all sums with those of the oracle."""
 
     def session_begins(self) -> None:
-        """Compute the right sums of the session's rounds."""
         job, oracle = self.scene.job, self.scene.subject.oracle
         self._rounds = job.rounds if job else ()
         self._right = []
@@ -299,7 +291,6 @@ class SumsExact(Check):
             self._right.append(oracle.sums(fixed, direction))
 
     def done(self, done: Done) -> None:
-        """Compare the sums of one exchange of one worker."""
         if not self.scene.honest(done.worker):
             return
         vertices = self.scene.subject.plan.workers[done.worker].vertices

@@ -1,13 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: D102 - hooks are documented in `Check` and `PacketCheck`
 """Every sum that leaves for a worker is exact: a slot counts each source once (invariant 1).
 
 A sum of another round, or a mixture, would be another number.
 """
 
 from switchgnn.host.wire.header import KIND_MASK, Kind
+from switchgnn.lab.virtual.checks.check import Fragments, Packet, PacketCheck, kind_in, name_of
 from switchgnn.lab.virtual.checks.features import Scaled, Scales
-from switchgnn.lab.virtual.checks.packet import Fragments, Packet, PacketCheck, kind_in, name_of
 from switchgnn.lab.virtual.parts.switch import VirtualSwitch
 from switchgnn.lab.virtual.parts.worker import Job
 from switchgnn.lab.virtual.scene import Scene
@@ -19,13 +20,11 @@ class SumsLeaveExact(PacketCheck):
     gives = frozenset({Kind.SUM, Kind.ADVANCE})
 
     def begin(self, scene: Scene) -> None:
-        """Look at a scene from now on."""
         super().begin(scene)
         self._right: dict[Scaled, bytes] = {}
         self._fragments = Fragments(scene.scenario.width, scene.scenario.lanes)
 
     def session_begins(self) -> None:
-        """Forget the sums of the last session."""
         self._right.clear()
         if self.scene.job is not None:
             self._scales = Scales(self.scene, self.scene.job)
@@ -39,7 +38,6 @@ class SumsLeaveExact(PacketCheck):
         return self._right[scaled]
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Compare a SUM, and heed of which scale those of a round are."""
         if packet.flags & KIND_MASK == Kind.ADVANCE:
             self._scales.heed(packet)
             return
@@ -75,7 +73,6 @@ class FetchedSumsStay(PacketCheck):
     gives = frozenset({Kind.FETCH, Kind.SUM})
 
     def begin(self, scene: Scene) -> None:
-        """Look at a scene from now on."""
         super().begin(scene)
         scenario = scene.scenario
         self._orderly = not (scenario.leaves or scenario.turns or scenario.queue_rate)
@@ -83,16 +80,13 @@ class FetchedSumsStay(PacketCheck):
         self._fetched: set[Sum] = set()
 
     def session_begins(self) -> None:
-        """Forget the fetches of the last session."""
         self._asked.clear()
         self._fetched.clear()
 
     def ends(self, switch: VirtualSwitch) -> None:
-        """Forget what the switch forgets."""
         self.session_begins()
 
     def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Note a fetch that is asked for."""
         # Of what a mad worker fetches it is not known what the switch believes.
         if self._orderly and self.scene.honest(worker):
             self._asked.add((packet.place, packet.destination))
@@ -120,7 +114,6 @@ class ResentRight(PacketCheck):
     gives = frozenset({Kind.FEATURE, Kind.ADVANCE})
 
     def begin(self, scene: Scene) -> None:
-        """Look at a scene from now on."""
         super().begin(scene)
         self._rows: dict[Scaled, bytes] = {}
         part = scene.subject.plan.switch
@@ -130,13 +123,11 @@ class ResentRight(PacketCheck):
         self._fragments = Fragments(scene.scenario.width, scene.scenario.lanes)
 
     def session_begins(self) -> None:
-        """Forget the features of the last session."""
         self._rows.clear()
         if self.scene.job is not None:
             self._scales = Scales(self.scene, self.scene.job)
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Compare a raw feature, and heed of which scale those of a round are."""
         if packet.flags & KIND_MASK == Kind.ADVANCE:
             self._scales.heed(packet)
             return
@@ -175,7 +166,6 @@ class SumsLeaveOnce(PacketCheck):
     gives = frozenset({Kind.SUM})
 
     def begin(self, scene: Scene) -> None:
-        """Look at a scene from now on."""
         super().begin(scene)
         self._expected: dict[tuple[int, int], tuple[int, int]] = {}
         for part in scene.subject.plan.workers:
@@ -191,15 +181,12 @@ class SumsLeaveOnce(PacketCheck):
         self._left: set[tuple[tuple[int, int, int], int]] = set()
 
     def session_begins(self) -> None:
-        """Forget the sums of the last session."""
         self._left.clear()
 
     def ends(self, switch: VirtualSwitch) -> None:
-        """Forget what the switch forgets."""
         self._left.clear()
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Compare a SUM."""
         vertex, place = packet.destination, packet.place
         owner, count = self._expected.get((packet.block, vertex), (None, 0))
         if owner != worker:

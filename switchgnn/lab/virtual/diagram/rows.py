@@ -14,7 +14,7 @@ from switchgnn.host.wire.header import (
     Refusal,
     fragment_number,
 )
-from switchgnn.lab.virtual.scenario.scenario import FaultKind, IncidentKind, Scenario
+from switchgnn.lab.virtual.scenario import FaultKind, IncidentKind, Scenario
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.topologies.site import cable_name
@@ -127,7 +127,7 @@ class Note:
 
 
 def read_trace(lines: Iterable[str]) -> list[Crossing | Note]:
-    """Take apart the lines of a trace, as `switchgnn.lab.virtual.trace.Trace` writes them."""
+    """Take apart the lines of a trace, as `switchgnn.lab.virtual.timing.Trace` writes them."""
     return [_read(line) for line in lines]
 
 

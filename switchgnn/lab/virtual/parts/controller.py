@@ -12,8 +12,7 @@ from switchgnn.controller.install import Share, install_each
 from switchgnn.controller.watch import Watched, WatchEvent, WatchEventKind, watch
 from switchgnn.lab.virtual.parts.control_line import ControlLine, VirtualConnection
 from switchgnn.lab.virtual.subject import Subject
-from switchgnn.lab.virtual.timing import SECOND, Scheduler, Task, VirtualClock
-from switchgnn.lab.virtual.trace import Trace
+from switchgnn.lab.virtual.timing import SECOND, Scheduler, Task, Trace, VirtualClock
 from switchgnn.p4src import Program
 
 # Seconds, as the command line has them.

@@ -9,8 +9,7 @@ from typing import Protocol, TypeVar
 
 from switchgnn.lab.virtual.network import Wire
 from switchgnn.lab.virtual.parts.engines import Engine, Programs, Sent
-from switchgnn.lab.virtual.timing import SECOND, Scheduler
-from switchgnn.lab.virtual.trace import Trace
+from switchgnn.lab.virtual.timing import SECOND, Scheduler, Trace
 from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.p4runtime.service import P4RuntimeService
 from switchgnn.softswitch.replication import ReplicationEngine

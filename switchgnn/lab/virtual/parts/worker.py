@@ -15,8 +15,7 @@ from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import VERSION
 from switchgnn.lab.virtual.network import OtherVersionLink, VirtualLink, Wire
 from switchgnn.lab.virtual.subject import Subject
-from switchgnn.lab.virtual.timing import SECOND, Scheduler, Task, VirtualClock
-from switchgnn.lab.virtual.trace import Trace
+from switchgnn.lab.virtual.timing import SECOND, Scheduler, Task, Trace, VirtualClock
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.plan.plan import Plan
 
