@@ -374,7 +374,6 @@ MISTAKES = {
     ),
 }
 
-
 # Each takes seconds to compile.
 FIRST = ("a part counts as one contribution",)
 

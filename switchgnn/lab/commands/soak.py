@@ -26,8 +26,6 @@ from switchgnn.lab.commands.soak_simulated import SimulatedOptions, soak_simulat
 
 _SEEDS = 2**32
 _MINUTES = 1.0
-
-
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
@@ -41,7 +39,7 @@ def soak(
             min=0,
             metavar="NUMBER",
             show_default=f"{_MINUTES:g}",
-            help="Begin no run after so long.",
+            help="Begin no run after this many minutes.",
         ),
     ] = None,
     seed: Annotated[
@@ -70,7 +68,7 @@ def soak(
             metavar="N",
             rich_help_panel=VIRTUAL_TIME,
             show_default=False,
-            help="With --simulated: end behind so many.",
+            help="With --simulated: end after this many exchanges.",
         ),
     ] = None,
     scenario: Annotated[
@@ -79,7 +77,7 @@ def soak(
             metavar="WHICH",
             rich_help_panel=VIRTUAL_TIME,
             show_default=False,
-            help="With --simulated: the only scenario: its file, JSON or TOML, or JSON.",
+            help="With --simulated: run this scenario only: a JSON or TOML file, or JSON.",
         ),
     ] = None,
     out: Annotated[
@@ -88,7 +86,7 @@ def soak(
             metavar="FOLDER",
             rich_help_panel=VIRTUAL_TIME,
             show_default=False,
-            help="With --simulated: make what fails small, and draw it there.",
+            help="With --simulated: shrink failing scenarios, and draw them in this folder.",
         ),
     ] = None,
     as_json: Annotated[
@@ -97,7 +95,7 @@ def soak(
     log_dir: LogDirOption = None,
     verbose: VerboseOption = False,
 ) -> None:
-    """Exchange over random graphs with random faults, again and again.
+    """Exchange repeatedly over random graphs with random faults.
 
     Each run draws its workers, graph, slots, features and faults, and compares
     every sum with a reference. Ctrl-C ends it early; the summary comes in any
@@ -110,18 +108,14 @@ def soak(
     longest = _MINUTES if minutes is None else minutes
     if simulated:
         if log_dir is not None:
-            raise SwitchGNNError(
-                "--simulated starts no processes that had logs: leave out --log-dir."
-            )
+            raise SwitchGNNError("--simulated starts no processes with logs: remove --log-dir.")
         only = scenario is not None or (seed is not None and exchanges is None and minutes is None)
         asked = SimulatedOptions(
             chosen, exchanges, longest, numbers, site.backend, scenario, only, out
         )
         raise typer.Exit(soak_simulated(asked, as_json=as_json))
     if not (exchanges is None and scenario is None and out is None):
-        raise SwitchGNNError(
-            "--exchanges, --scenario and --out are for --simulated: give that, too."
-        )
+        raise SwitchGNNError("--exchanges, --scenario and --out need --simulated.")
     options = SoakOptions(
         longest, site.target.value, site.fabric.value, chosen, numbers, site.backend, log_dir
     )
@@ -186,8 +180,8 @@ def _print_report(console: Console, report: SoakReport) -> None:
         lines += [
             f"Run {failure.run}: {failure.reason}",
             f"  repeat it: {failure.command}",
-            "  what is drawn is the same then; how packets of different workers meet is not",
-            f"  much like it, in virtual time, where all repeats: {failure.simulated}",
+            "  random draws are the same then, but not the order of packets of different workers",
+            f"  a similar run in virtual time, which repeats exactly: {failure.simulated}",
         ]
     for line in lines:
         console.print(line, soft_wrap=True, highlight=False)

@@ -25,30 +25,14 @@ from switchgnn.topologies import Backend, Choice, cable_name, choose
 from switchgnn.topologies.processes.nursery import Nursery
 
 _WORKERS = (2, 5)
-
-
 _ROUNDS = (1, 3)
-
-
 _SLOTS = (8, 16, 64, 256, 1024)
-
-
 _SENDS = ("multicast", "cover")
-
-
 _WIDTHS = (1, 31, 32, 33, 64, 100)
-
-
 _RATES = {"loss": 0.10, "duplicate": 0.05, "reorder": 0.05, "corrupt": 0.01}
-
-
 # A direction sometimes lacks a kind of fault: some mistakes only show without it.
 _NO_FAULT = 0.25
-
-
 _BAD_LINK = 0.25
-
-
 _BAD_LINK_LOSS = 0.2
 
 
@@ -193,7 +177,7 @@ class SoakOptions:
         target, fabric: a choice or ``auto``.
         seed: the seed that all runs follow from.
         leaves_and_spines: their numbers; None: a star around one switch.
-        backend: what embedded switches run the program as; None: what the environment says.
+        backend: of embedded switches; None: as the environment sets it.
         log_dir: a folder for the logs of each run in one of its own; None: those
             of runs that fail are kept in temporary ones.
     """

@@ -125,7 +125,7 @@ class SimulatedOptions:
 
     Attributes:
         seed: of the first scenario; the next one has the next seed.
-        exchanges: end behind that many; None: when the time is over.
+        exchanges: end after this many; None: when the time is over.
         minutes: begin no scenario after so long.
         leaves_and_spines: their numbers; None: stars.
         backend: what switches run the program as; None: native code where a compiler is there.
@@ -245,7 +245,7 @@ def _files(
 
 
 def _command(options: SimulatedOptions, wish: Wish, scenario: Scenario) -> str:
-    """Return the command that replays a scenario, whatever has led to it."""
+    """Return the command that replays a scenario."""
     begin = "switchgnn soak --simulated"
     if options.scenario:
         return f"{begin} --scenario {shlex.quote(options.scenario)}"

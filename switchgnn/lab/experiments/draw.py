@@ -204,7 +204,7 @@ def _lines(axes: "Axes", shown: _Shown) -> None:
 
 
 def _time(axes: "Axes", shown: _Shown) -> None:
-    """One seed over time: the mean of several would be nobody's."""
+    """Draw one seed over time: the mean of several seeds would not be a run."""
     name, curve = OVER_TIME[shown.panel.y]
     for series, colour in shown.series:
         found = [
@@ -296,7 +296,6 @@ KINDS: Mapping[str, Callable[["Axes", _Shown], None]] = {
     "ratios": _ratios,
 }
 
-
 _FORMATS = ("png", "svg")
 TABLE = "table.md"
 # A figure, and its cells.
@@ -376,7 +375,7 @@ def _page(figures: Sequence[Drawn], rows: list[list[str]], scale: str) -> str:
     lines += [
         "",
         "An epoch is communication, which is simulated, and computing, which is a model: the two "
-        "columns say what a card of twice or half the speed would make of our number.\n",
+        "columns show our number with a card of twice and half the speed.\n",
         as_markdown(rows),
     ]
     return "\n".join(lines)

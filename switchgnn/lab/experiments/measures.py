@@ -23,7 +23,7 @@ class Measure:
     """A number of a result.
 
     Attributes:
-        axis: what an axis says.
+        axis: its label.
         unit: the number is divided by it.
         key: in the result.
     """
@@ -90,7 +90,7 @@ def _slot_bytes(result: Result) -> float:
     return float(result["memory_bytes"]) / max(1, int(result["slots"]))
 
 
-# By name: (what the axis says, milliseconds and values).
+# By name: (label of the axis, milliseconds and values).
 OVER_TIME: Mapping[str, tuple[str, Callable[[Result], Curve]]] = {
     "throughput": ("sums (solid), all (dotted), Gbit/s", lambda it: _counted(it, "sums")),
     "slots": (

@@ -323,7 +323,6 @@ RESULT_COLUMNS = (
     "peak_memory_bytes",
 )
 
-
 # Of a leaf-spine only.
 _LEAF_SPINE_COLUMNS = ("host_link_bytes", "leaf_spine_bytes", "partial_sums")
 

@@ -72,7 +72,7 @@ class NetworkOptions:
         )
 
     def words(self, data_frame_bytes: int = FEATURE_FRAME_BYTES) -> dict[str, object]:
-        """Return what the models are told, by name.
+        """Return the options of the models, by name.
 
         Args:
             data_frame_bytes: of the longest frame that workers send.

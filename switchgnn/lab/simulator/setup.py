@@ -130,7 +130,7 @@ def packing_of(features: int, mtu: Mtu) -> Packing:
 
 
 def parse_mtu(text: str) -> Mtu:
-    """Return what `--mtu` says.
+    """Parse `--mtu`.
 
     Raises:
         SimulatorError: it is neither a number that can be nor the word.
@@ -140,7 +140,7 @@ def parse_mtu(text: str) -> Mtu:
     if not (text.isdecimal() and len(text) <= len(str(_MOST))):
         raise _refused(text)
     mtu = int(text)
-    packing_of(1, mtu)  # or say what is wrong
+    packing_of(1, mtu)  # refuse a wrong one
     return mtu
 
 
@@ -233,7 +233,7 @@ def _edges_into(part: WorkerPart, record: DirectionRecord) -> BoundaryEdges:
 def _confirmed(number: NDArray[np.int64], asking: NDArray[np.bool_]) -> NDArray[np.uint8]:
     """How many frames the ACK of each asking frame confirms: those since the last of its group.
 
-    The frames of a group leave one behind another, and nothing is lost.
+    The frames of a group leave one after another, and nothing is lost.
     """
     place = np.arange(len(number))
     before = np.maximum.accumulate(np.where(asking, place, -1))

@@ -44,7 +44,7 @@ def write_array_file(arrays: Mapping[str, NDArray[Any]], path: Path) -> None:
         for array in arrays.values():
             file.seek(_aligned(file.tell()))
             np.ascontiguousarray(array).tofile(file)
-        # A last array without items leaves a hole behind the end.
+        # A last array without items leaves a hole at the end.
         file.truncate(max(offset, file.tell()))
 
 
@@ -84,7 +84,7 @@ def flow_size_arrays() -> dict[str, NDArray[np.float64]]:
     return {"flow_bytes": size.copy(), "flow_share": share / _PER_CENT}
 
 
-# What the models are told of leaves and spines where there are none.
+# The options of leaves and spines of a star.
 _STAR = {"leaves": 0, "spines": 0, "completion": SPINE}
 
 
@@ -135,7 +135,7 @@ class SimulationRun:
 
     Attributes:
         finished: picoseconds until each worker was through.
-        frames_up, bytes_up, frames_down, bytes_down: on each link, by who sends.
+        frames_up, bytes_up, frames_down, bytes_down: on each link, by sender.
         features_up: frames of features, partial sums or copies that each worker sent.
         features_down: frames of copies, or of features that found no slot, that it received.
         feature_bytes_down: of these frames.
@@ -221,7 +221,7 @@ def run_simulation(
     """Simulate one exchange.
 
     Args:
-        setup: who sends what, and what becomes of it.
+        setup: the sends, and the sums that they contribute to.
         options: links, switches and hosts.
         leaf_spine: leaves and spines; None: a star.
         opening: begin with a barrier, as the first exchange of a tensor does. Later ones are opened

@@ -64,7 +64,7 @@ from switchgnn.planner.strategies import PARTITION_STRATEGIES
 from switchgnn.profiles import PlanMemory
 
 Progress = Callable[[str], None]
-# Who holds which vertex where nothing else is asked for.
+# The default partition.
 _PARTITION = "metis"
 # What hosts send for a boundary edge.
 _SENT: Mapping[str, EdgeChoice] = {BNS_GCN: copies, HOST_PARTIAL: fewest_rows, G3: copies}
@@ -181,7 +181,7 @@ def _graph_of(plan: Plan, given: str | None, folder: Path) -> Graph | None:
     """Load the graph if the plan leaves destinations to hosts: it lists no edges into them."""
     if not plan.leaves_any:
         if given is not None:
-            raise SimulatorError("This plan says all that is simulated: leave --graph out.")
+            raise SimulatorError("This plan contains all that is simulated: leave --graph out.")
         return None
     name = plan.manifest.graph.name
     if given is None and not is_bundled(name) and reason_to_distrust(folder) is not None:

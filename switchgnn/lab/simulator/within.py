@@ -33,7 +33,7 @@ def planned_for(options: SimulateOptions, workers: int, slots: int) -> Situation
             f"has {banks}: give fewer --lanes."
         )
     if options.slot_features is not None:
-        # Each of them holds a whole feature, whatever its frames carry.
+        # Each of them holds a whole feature, independent of its frames.
         slots *= wide
     attached = None if options.leaf_spine is None else options.leaf_spine.attach(workers)
     situation = Situation(

@@ -49,10 +49,10 @@ from switchgnn.planner.plan.plan import Plan, SwitchPart
 
 @dataclass(frozen=True)
 class Facts:
-    """What frames about a plan are made of.
+    """The numbers that frames about a plan are made of.
 
     Attributes:
-        workers, blocks: how many there are.
+        workers, blocks: their numbers.
         words: of the fragments of a row.
         plan_id: the first 32 bits of the plan's digest.
         owner: worker of each source, vertex or partial sum.
@@ -97,7 +97,7 @@ def facts_of(plan: Plan, width: int, more: Iterable[SwitchPart] = ()) -> Facts:
 ON_A_WIRE = 1514
 _VLAN_ETHERTYPES = (b"\x81\0", b"\x88\xa8")
 _TAGGED_BYTES = 20
-# How often a frame that has passed is changed and sealed, or damaged; and its body beside a field.
+# The shares of past frames that are changed and sealed, or damaged; and of changed bodies.
 _DIFFERENT, _DAMAGED, _LIES = 0.7, 0.15, 0.3
 _ROUND = struct.Struct(">I")
 _BOUNDARIES = {
@@ -109,18 +109,13 @@ _BOUNDARIES = {
 
 @dataclass(frozen=True)
 class Shot:
-    """A frame, and how it is aimed when it is sent.
-
-    Attributes:
-        frame: the bytes.
-        ahead: how far its round is ahead of the one that runs then; None to leave it alone.
-    """
+    """A frame, and how far its round is ahead of the current one; None: as it is."""
 
     frame: bytes
     ahead: int | None = None
 
     def aim(self, session: int, round_number: int) -> bytes:
-        """Return the frame for the session and the round that run now."""
+        """Return the frame for the current session and round."""
         if self.ahead is None:
             return self.frame
         aimed = bytearray(self.frame)
@@ -184,7 +179,7 @@ class Generator:
         return [self.shot() for _ in range(count)]
 
     def changed(self, frame: bytes) -> bytes:
-        """Return a frame that has passed as it was, a little different, or damaged."""
+        """Return a past frame unchanged, slightly changed, or damaged."""
         draw, changed = self.random, bytearray(frame)
         sort = draw.random()
         if sort < _DIFFERENT and len(frame) >= BODY_AT:
@@ -194,7 +189,7 @@ class Generator:
         return self._fit(changed)
 
     def ahead(self, done: bytes) -> bytes:
-        """Return a `done` that has passed for the place where its worker is not, or not yet."""
+        """Return a past `done` for a place where its worker is not, or not yet."""
         draw, frame = self.random, bytearray(done)
         write_header(
             frame,
@@ -208,7 +203,7 @@ class Generator:
         return bytes(frame)
 
     def _nudge(self, frame: bytearray) -> None:
-        """Change some of what a packet says, so that it may still be believed."""
+        """Change some fields of a packet, so that it may still be believed."""
         draw = self.random
         names = draw.sample(sorted(FIELDS), draw.choice((0, 1, 1, 1, 2, 3)))
         for name in names:
@@ -228,7 +223,7 @@ class Generator:
         seal(frame)
 
     def packet(self, kind: int | None = None) -> bytearray:
-        """Draw a sound packet; what it is about may exist or not."""
+        """Draw a sound packet, whose subject may not exist."""
         draw = self.random
         if kind is None:
             kind = draw.randrange(1, 1 + max(Kind)) if draw.random() < 0.95 else draw.randrange(16)
@@ -364,25 +359,25 @@ class Generator:
         frame.clear()
 
 
-# What it does not send more of, each time it goes mad: a frame costs as much as a sound one.
+# The most frames of a spell, as each costs as much as a sound one.
 _MOST_FRAMES = 300
 _VOLLEY = 6
-# Between two volleys, in magnitudes: from nanoseconds of less than a way to this share of the time.
+# Between two volleys, log-uniform: from nanoseconds to this share of the time.
 _SHORTEST_GAP, _LONGEST_GAP = 5_000, 0.1
-# Of each kind of packet this many of the last ones are remembered.
+# The number of past packets of each kind that are remembered.
 _REMEMBERED = 8
-# How often it draws a frame about the plan, changes one that has passed, or says that it is done
-# with what is to come; otherwise raw bytes.
+# The shares of frames about the plan, changed past frames, and `done`s for later places; the others
+# are raw bytes.
 _ABOUT_THE_PLAN, _OF_THOSE_THAT_PASSED, _AHEAD = 0.4, 0.4, 0.15
 _SESSION_SHIFT = 24
 _MAC_BYTES, _WITH_ADDRESSES = 12, 0.5
 
 
 class ByzantineWorker:
-    """Sends what it likes over the line of a worker; an onlooker of its switch.
+    """Sends arbitrary frames over the line of a worker; an onlooker of its switch.
 
     Attributes:
-        began: whether it has gone mad yet.
+        began: whether it has sent any yet.
     """
 
     def __init__(
@@ -411,7 +406,7 @@ class ByzantineWorker:
         self._gaps = (0.0, 0.0)
 
     def rave(self, seconds: float) -> None:
-        """Send what it likes for that long, or until it has sent enough."""
+        """Send arbitrary frames for some seconds, or up to a number."""
         self.began = True
         self._until = max(self._until, self._scheduler.now + int(seconds * SECOND))
         self._left = _MOST_FRAMES
@@ -421,16 +416,16 @@ class ByzantineWorker:
             self._fire()
 
     def calm(self) -> None:
-        """Send nothing of its own any more."""
+        """Stop sending."""
         self._until = self._left = 0
 
     def taken(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
-        """Remember what the worker's process has sent."""
+        """Remember frames of the worker's process."""
         if port == self._port:
             self._remember(frame for frame in frames if frame not in self._own)
 
     def given(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
-        """Remember what has come for it."""
+        """Remember frames for it."""
         if port == self._port:
             self._remember(frames)
 
@@ -440,7 +435,7 @@ class ByzantineWorker:
             self._passed.setdefault(kind, deque(maxlen=_REMEMBERED)).append(frame)
 
     def ends(self, switch: VirtualSwitch) -> None:
-        """Remember what has passed, whatever the switch forgets."""
+        """Keep past frames."""
 
     def _fire(self) -> None:
         if self._scheduler.now > self._until or self._left <= 0:
@@ -485,14 +480,14 @@ _BROADCAST = "ff:ff:ff:ff:ff:ff"
 _PLAN_AT = 4
 # The word of the first fragment of 32 numbers.
 _BANK_WIDTH = 2
-# What follows the addresses of frames that are none of SwitchGNN's: types, and what they hold.
+# Types and contents of foreign frames, after the addresses.
 _ARP, _IPV6, _LLDP = b"\x08\x06", b"\x86\xdd", b"\x88\xcc"
 _VLAN, _LLC, _EXPERIMENT = b"\x81\0\0\x07", b"\0\x04\xaa\xaa\x03x", b"\x88\xb5"
 _UDP = 17
 
 
 def generator_for(scenario: Scenario, subject: Subject, worker: int, random: Random) -> Generator:
-    """Return what draws frames of a worker."""
+    """Return the generator of a worker's frames."""
     site = subject.site
     spines = [share.plan.switch for share in subject.shares[scenario.leaves or 1 :]]
     facts = facts_of(subject.plan, scenario.width, spines)
@@ -509,7 +504,7 @@ def generator_for(scenario: Scenario, subject: Subject, worker: int, random: Ran
 
 
 def _template(kind: int, addresses: Addresses, facts: Facts) -> bytes:
-    """Return a frame of a kind, sound but for its numbers; kinds that do not exist are empty."""
+    """Return a frame of a kind, sound but for its numbers; unknown kinds are empty."""
     body = bytearray(body_bytes(kind, _BANK_WIDTH))
     if kind in (Kind.DONE, Kind.ADVANCE, Kind.WAITING):
         body[_PLAN_AT : _PLAN_AT + 4] = facts.plan_id.to_bytes(4, "big")
@@ -521,7 +516,7 @@ def _template(kind: int, addresses: Addresses, facts: Facts) -> bytes:
 
 
 def _rests(templates: dict[int, bytes]) -> list[bytes]:
-    """Return what follows the addresses in frames that the switch takes for ordinary ones."""
+    """Return ordinary frames without their addresses."""
     packet = templates[Kind.SUM][ETHERNET_BYTES:]
     other = bytearray(packet)
     other[9] = _UDP

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: D102 - hooks are documented in `Check` and `PacketCheck`
-"""Nobody is told to go on before all workers are done (invariant 5)."""
+"""No worker goes on before all workers are done (invariant 5)."""
 
 from dataclasses import dataclass
 
@@ -46,14 +46,14 @@ class BarrierWaits(PacketCheck):
         if late and not self._means_nothing(worker, place):
             self.scene.violated(
                 "barrier waits",
-                f"switch {switch.name} says that all are done with {name_of(place)}, but workers "
-                f"{late} are not",
+                f"switch {switch.name} reports that all are done with {name_of(place)}, but "
+                f"workers {late} are not",
             )
 
     def _means_nothing(self, worker: int, place: Place) -> bool:
-        """Tell whether somebody mad may have a worker told that a place is over.
+        """Return whether a Byzantine worker may have caused an ADVANCE for a place.
 
-        One that is earlier and never was a turn is confirmed to it, and by its leaf to others.
+        A place that is earlier and never had a turn is confirmed to it, and by its leaf to others.
         """
         if not self.scene.misfits:
             return False
@@ -107,15 +107,15 @@ class DoneIsDone(PacketCheck):
 
 
 _WORKERS = slice(12, 28)
-# Copies that are late are fewer `done`s than that: who says them is alive.
+# Late copies are fewer `done`s than that: more come from a live worker.
 _PACKETS, _BEATS = 15, 15
-# Behind a silence of that many beats it may be another process.
+# After a silence of that many beats it may be another process.
 _SILENT = 5
 
 
 @dataclass
 class _Pulse:
-    """The last pulse of a worker, since when it is so, when it was said last, and how often."""
+    """The last pulse of a worker: its first and last time in nanoseconds, and how often it came."""
 
     bit: int
     since: int
@@ -124,7 +124,7 @@ class _Pulse:
 
 
 class PulsesBeat(PacketCheck):
-    """Looks for a worker that says the same pulse for long."""
+    """Looks for a worker whose pulse stays the same for long."""
 
     takes = frozenset({Kind.DONE})
 
@@ -134,7 +134,7 @@ class PulsesBeat(PacketCheck):
     def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
         task = self.scene.workers[worker].task
         if not self.scene.honest(worker) or task is None or task.stands_still:
-            # What still comes of one that has ended or stands still are the network's copies.
+            # Frames of a worker that has ended or stands still are the network's copies.
             self._pulses.pop(worker, None)
             return
         job, now = self.scene.job, self.scene.scheduler.now
@@ -152,7 +152,7 @@ class PulsesBeat(PacketCheck):
         if pulse.packets > _PACKETS and now - pulse.since > _BEATS * beat:
             self.scene.violated(
                 "pulses beat",
-                f"worker {worker} has said the same pulse {pulse.packets} times in {seconds:g} s",
+                f"worker {worker} has sent the same pulse {pulse.packets} times in {seconds:g} s",
             )
 
 
@@ -168,7 +168,7 @@ class PulsesPassedOn(PacketCheck):
 
     def begin(self, scene: Scene) -> None:
         super().begin(scene)
-        # A leaf tells what it has heard from above, and a queue what was so a while ago.
+        # A leaf passes on what it has heard from above, and a queue delays it.
         self._looks = not (scene.scenario.leaves or scene.scenario.queue_rate)
         # Whether the switch has answered in this session since it was started.
         self._answers = False
@@ -194,7 +194,7 @@ class PulsesPassedOn(PacketCheck):
         if not self._answers:
             return
         if packet.envelope != self._envelopes[worker]:
-            # Whether the switch takes what is corrupt in front of the header is not looked at.
+            # Whether the switch takes frames with corrupt outer headers is not checked.
             self._last.pop(worker, None)
         elif packet.source == worker:
             pulses = int.from_bytes(packet.body[_PULSES_PASSED_ON_WORKERS], "big")
@@ -205,21 +205,21 @@ class PulsesPassedOn(PacketCheck):
         if not self._looks or kind_in(packet.frame) != Kind.WAITING or self.scene.lawless:
             return
         if not any(packet.body[_PULSES_PASSED_ON_WORKERS]):
-            # A refusal, as one who asks is done itself: no pulse is taken from what is refused.
+            # A refusal, as the asking worker is done: no pulse is taken from a refused packet.
             if packet.number:
                 self._last.pop(worker, None)
             return
         pulses = int.from_bytes(packet.body[_PULSES], "big")
         for other, pulse in self._last.items():
-            # Of two processes that are the same worker the switch refuses one.
+            # Of two processes of the same worker the switch refuses one.
             alone = len(self._incarnations[other]) == 1
             if not alone or other == worker or not self.scene.honest(other):
                 continue
             if bool(pulses >> other & 1) is not pulse:
                 self.scene.violated(
                     "pulses passed on",
-                    f"{switch.name} tells worker {worker} another pulse of worker {other} than it "
-                    "has heard",
+                    f"{switch.name} passes another pulse of worker {other} on to worker {worker} "
+                    "than it has heard",
                 )
 
 
@@ -237,16 +237,16 @@ class WorkersWait(PacketCheck):
         if packet.place <= self._latest[worker] or packet.resent:
             return
         place, before = packet.place, self._before(worker, packet)
-        behind = [
+        late = [
             other
             for other, latest in self._latest.items()
             if latest < before and not self.opened_unheard(other, before)
         ]
-        if behind and self.scene.honest(worker) and not self.scene.lawless:
+        if late and self.scene.honest(worker) and not self.scene.lawless:
             self.scene.violated(
                 "workers wait",
                 f"worker {worker} is in {name_of(place)}, "
-                f"but workers {behind} are not done with what was before",
+                f"but workers {late} are not done with the place before",
             )
         if packet.flags & KIND_MASK == Kind.DONE:
             self._latest[worker] = place
@@ -268,34 +268,34 @@ Turn = tuple[int, int]
 
 
 class OneProcess(PacketCheck):
-    """Compares who has opened a round, as the switch knows, with who has its sums.
+    """Compares the process that has opened a round with the one that gets its sums.
 
-    Sums that another process is given may be right, as its features may be those of the first one.
+    The sums of another process may be right, as it may have the features of the first one.
     """
 
     takes = frozenset({Kind.DONE})
     gives = frozenset({Kind.ADVANCE})
 
     def session_begins(self) -> None:
-        self._said: dict[Turn, set[int]] = {}
+        self._opened_by: dict[Turn, set[int]] = {}
         self._known: dict[Turn, int] = {}
 
     def ends(self, switch: VirtualSwitch) -> None:
         if self.scene.job is None:
             return
         places = self.scene.subject.site.places
-        for known in (self._said, self._known):
+        for known in (self._opened_by, self._known):
             for where in [each for each in known if places[each[0]][0] == switch.number]:
                 del known[where]
 
     def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
         if packet.block == OPENING_BLOCK and packet.source == worker:
             where = worker, packet.place[0]
-            self._said.setdefault(where, set()).add(packet.destination)
+            self._opened_by.setdefault(where, set()).add(packet.destination)
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
         where = worker, packet.place[0]
-        said = self._said.get(where, ())
+        said = self._opened_by.get(where, ())
         if packet.block == OPENING_BLOCK and len(said) == 1:
             (self._known[where],) = said
 

@@ -21,12 +21,12 @@ from switchgnn.lab.virtual.scene import Scene
 
 
 class Check:
-    """Looks at a scene while it happens; what it does not look at it leaves out."""
+    """Observes a scene while it happens; subclasses override the hooks that they need."""
 
     scene: Scene
 
     def begin(self, scene: Scene) -> None:
-        """Look at a scene from now on; nothing has happened yet."""
+        """Begin to observe a scene; nothing has happened yet."""
         self.scene = scene
 
     def session_begins(self) -> None:
@@ -43,10 +43,10 @@ class Check:
 
 
 class SwitchCheck(Check):
-    """Looks at what switches take and give, too."""
+    """Observes the frames that switches take and give, too."""
 
     def begin(self, scene: Scene) -> None:
-        """Look at a scene and its switches from now on."""
+        """Begin to observe a scene and its switches."""
         super().begin(scene)
         for switch in scene.switches:
             switch.onlookers.append(self)
@@ -72,7 +72,7 @@ _ENVELOPE, _PLAIN_IPV4 = slice(12, 15), b"\x08\x00\x45"
 # More fragments, and the offset.
 _FRAGMENT_BITS = 0x3FFF
 _FETCHED, _RESENT, _ROUND = 0x40, 0x10, 0xFFFFFF
-# In the byte behind the flags: version, level and this bit.
+# In the byte after the flags: version, level and this bit.
 _ECHO = 0x01
 
 
@@ -102,7 +102,7 @@ class Packet(NamedTuple):
 
     @property
     def envelope(self) -> bytes:
-        """What is in front of the header."""
+        """The bytes before the header."""
         return envelope_of(self.frame)
 
     @property
@@ -117,17 +117,17 @@ class Packet(NamedTuple):
 
     @property
     def body(self) -> bytes:
-        """What is behind the header."""
+        """The bytes after the header."""
         return self.frame[_BODY:]
 
 
 def envelope_of(frame: bytes) -> bytes:
-    """Return what is in front of the header of a frame."""
+    """Return the bytes before the header of a frame."""
     return frame[:_AT]
 
 
 def kind_in(frame: bytes) -> int:
-    """Return the kind of packet that a frame says it holds."""
+    """Return the kind of packet in a frame, unchecked."""
     return frame[_KIND_AT] & 0xF if len(frame) >= _BODY else 0
 
 
@@ -140,7 +140,7 @@ def read_packet(frame: bytes) -> Packet:
 
 
 def is_wrapped(packet: Packet) -> bool:
-    """Tell whether a host takes what is in front of the header for that of a packet."""
+    """Return whether the outer headers are those of a packet to a host."""
     frame = packet.frame
     return (
         frame[_ENVELOPE] == _PLAIN_IPV4
@@ -150,7 +150,7 @@ def is_wrapped(packet: Packet) -> bool:
 
 
 def is_sound(packet: Packet) -> bool:
-    """Tell whether checksum and length are right; what is in front of the header is not checked."""
+    """Return whether checksum and length are right; outer headers are not checked."""
     frame = packet.frame
     kind = packet.flags & 0xF
     size = body_bytes(kind, packet.fragment)
@@ -167,7 +167,7 @@ def name_of(place: tuple[int, int, int]) -> str:
 
 
 class Fragments:
-    """How rows are cut into fragments.
+    """The fragments of rows on the wire.
 
     Args:
         width: columns of the rows.
@@ -185,7 +185,7 @@ class Fragments:
         self._places = dict(zip(self.words, pairwise(ends), strict=True))
 
     def rows_of(self, values: NDArray[np.int64]) -> bytes:
-        """Return rows as they are on the wire, one behind the other, each of whole fragments.
+        """Return rows as they are on the wire, one after the other, each of whole fragments.
 
         Args:
             values: int64[n, F], integers of the scale of their exchange.
@@ -199,7 +199,7 @@ class Fragments:
         return padded.tobytes()
 
     def holds(self, packet: Packet, rows: bytes, row: int) -> bool:
-        """Tell whether a packet has its fragment of a row.
+        """Return whether a packet has its fragment of a row.
 
         Args:
             packet: a feature or a sum.
@@ -216,11 +216,11 @@ _SESSION_SHIFT = 24
 
 
 class PacketCheck(Check):
-    """Looks at packets of this session, where switches take them from workers and give them.
+    """Observes packets of this session between workers and switches, by their kinds.
 
     Attributes:
-        takes, gives: the kinds that it looks at.
-        takes_of_others: the kinds of packets of other sessions that it looks at.
+        takes, gives: kinds on their way to and from a switch.
+        takes_of_others: kinds of packets of other sessions.
     """
 
     takes: frozenset[Kind] = frozenset()
@@ -240,25 +240,20 @@ class PacketCheck(Check):
         """Note that a switch is about to forget all."""
 
     def opened_unheard(self, worker: int, place: tuple[int, int, int]) -> bool:
-        """Tell whether a worker may have opened a round before packets were looked at.
+        """Return whether a worker may have opened a round before packets were observed.
 
-        Switches know a session a moment before workers begin, and somebody mad may guess it.
+        Switches know a session a moment before workers begin, and a Byzantine worker may guess it.
         """
         return place[1] == OPENING_BLOCK and not self.scene.honest(worker)
 
 
-# What looks at packets, by their kinds.
+# Hooks of checks by the kinds of packets.
 Looks = dict[int, list[Callable[[VirtualSwitch, int, Packet], None]]]
 
 
 @dataclass(frozen=True)
 class _Reading:
-    """How packets of one direction are read.
-
-    Attributes:
-        this_session, other_sessions: who looks at them.
-        heeded: whether anybody but a check heeds one.
-    """
+    """The hooks for packets of one direction, and which packets count."""
 
     this_session: Looks
     other_sessions: Looks
@@ -266,7 +261,7 @@ class _Reading:
 
 
 class PacketReader(SwitchCheck):
-    """Reads packets, and hands them to those who look at their kinds."""
+    """Reads each packet once, and hands it to the checks of its kind."""
 
     def __init__(self, checks: Sequence[PacketCheck]) -> None:
         self._checks = checks
@@ -277,7 +272,7 @@ class PacketReader(SwitchCheck):
         }
         given: Looks = {int(kind): [c.gave for c in checks if kind in c.gives] for kind in Kind}
         self._taken = _Reading(taken, of_others, is_sound)
-        # What another worker has wrapped otherwise is forwarded, and heeded by nobody.
+        # Packets with other outer headers are only forwarded.
         self._given = _Reading(given, {}, is_wrapped)
         self._session = -1
 
@@ -306,7 +301,7 @@ class PacketReader(SwitchCheck):
     def _read(
         self, reading: _Reading, switch: VirtualSwitch, worker: int, frames: list[bytes]
     ) -> None:
-        """Let those look at packets who look at their kinds, most at this session's only."""
+        """Hand packets to the checks of their kinds, mostly only those of this session."""
         for frame in frames:
             kind = kind_in(frame)
             if looking := reading.this_session.get(kind):

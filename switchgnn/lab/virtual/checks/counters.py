@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: D102 - hooks are documented in `Check` and `PacketCheck`
-"""Each worker sends each feature once on its own, and takes each sum once.
+"""Counters of workers and switches add up, and their state only grows.
 
-In a round that is void it may have done so for the first fragment of the first block besides.
+In a void round a worker may also have sent and taken the first fragment of the first block.
 """
 
 import gc
@@ -27,7 +27,7 @@ from switchgnn.softswitch.state import RegisterCells
 
 
 class TalliesAddUp(Check):
-    """Compares the tally of a worker behind each round with its part of the plan."""
+    """Compares the tally of a worker after each round with its part of the plan."""
 
     def begin(self, scene: Scene) -> None:
         super().begin(scene)
@@ -70,7 +70,7 @@ class TalliesAddUp(Check):
             self.scene.violated(
                 "tallies add up",
                 f"worker {done.worker} has sent {found[0]} features and taken {found[1]} sums "
-                f"behind round {done.round}: the plan has {wanted[0]} and {wanted[1]}",
+                f"after round {done.round}: the plan has {wanted[0]} and {wanted[1]}",
             )
 
 
@@ -100,12 +100,12 @@ class FramesCounted(SwitchCheck):
             self.ends(switch)
 
 
-# Behind the first round not all is there yet; the last one is the scenario's, or this.
+# After the first round not all objects exist yet; the last round is the scenario's, or this.
 _FIRST, _LAST = 2, 8
 _ROUNDS = 4
-# What is under way differs from round to round by about ten objects: timers, questions.
+# The number of timers and questions under way differs by about ten from round to round.
 _ALLOWED = 40
-# What a worker foresees follows from up to 256 rounds, more than are looked at here.
+# Foresight keeps up to 256 rounds, more than are checked here.
 _SHARED = (
     type,
     ModuleType,
@@ -121,7 +121,7 @@ _SHARED = (
 
 
 class MemoryBounded(Check):
-    """Counts the objects of a worker's exchange behind an early round and a later one."""
+    """Counts the objects of a worker's exchange after an early round and a later one."""
 
     def session_begins(self) -> None:
         self._early: dict[int, int] = {}
@@ -141,13 +141,13 @@ class MemoryBounded(Check):
         if objects > before + _ALLOWED:
             self.scene.violated(
                 "memory bounded",
-                f"worker {done.worker} holds {before} objects behind round {_FIRST}, and "
-                f"{objects} behind round {last}",
+                f"worker {done.worker} holds {before} objects after round {_FIRST}, and "
+                f"{objects} after round {last}",
             )
 
 
 def objects_of(root: object) -> int:
-    """Return how many objects can be reached from one, without code and what workers share."""
+    """Return the number of objects reachable from one, without code and shared ones."""
     seen = {id(root)}
     left = [root]
     while left:
@@ -158,15 +158,15 @@ def objects_of(root: object) -> int:
     return len(seen)
 
 
-# Of how many arrivals one is looked at: reading registers costs more than forwarding frames.
+# Registers are read at one of so few arrivals, as reading costs more than forwarding.
 _ONE_OF = 64
-# The last bits of a bank's state are the count; what is in front of them is the tag.
+# The last bits of a bank's state are the count; the bits before are the tag.
 _COUNT_BITS = 16
 _SOURCES, _STATE = ".last_tag", ".state"
 
 
 class TagsGrow(SwitchCheck):
-    """Compares the tags of sources and slots with those of a look before."""
+    """Compares the tags of sources and slots with those read before."""
 
     def begin(self, scene: Scene) -> None:
         super().begin(scene)
@@ -201,10 +201,10 @@ class TagsGrow(SwitchCheck):
             before = self._before.get(key, tags)
             self._before[key] = tags
             if any(map(lt, tags, before)):
-                self._tell(switch, name, before, tags)
+                self._report(switch, name, before, tags)
 
-    def _tell(self, switch: VirtualSwitch, name: str, before: list[int], tags: list[int]) -> None:
-        """Tell of each cell that has an older tag."""
+    def _report(self, switch: VirtualSwitch, name: str, before: list[int], tags: list[int]) -> None:
+        """Report each cell that has an older tag."""
         for place, (old, new) in enumerate(zip(before, tags, strict=True)):
             if new < old:
                 self.scene.violated(
@@ -221,7 +221,7 @@ _PLACE_BITS = 32
 
 
 class TurnsGrow(SwitchCheck):
-    """Compares the registers of the barrier with those in front of the frames before."""
+    """Compares the registers of the barrier with those at the frames before."""
 
     def begin(self, scene: Scene) -> None:
         super().begin(scene)
@@ -269,7 +269,7 @@ def _contents(registers: dict[str, RegisterCells]) -> dict[str, int]:
 
 
 def _corrects(before: dict[str, int], now: dict[str, int]) -> bool:
-    """Tell whether a round was opened that begins with an earlier block than was foreseen."""
+    """Return whether a round was opened that begins with an earlier block than foreseen."""
     same_round = before[_EARLY] >> _PLACE_BITS == now[_EARLY] >> _PLACE_BITS
     return same_round and before[_TURN] < now[_TURN] == now[_EARLY]
 
@@ -284,7 +284,7 @@ class PartsAskedFor(SwitchCheck):
     def begin(self, scene: Scene) -> None:
         super().begin(scene)
         scenario = scene.scenario
-        # Where ports have limits some of what leaves together is lost, or leaves later.
+        # Where ports have limits, some frames of a burst are lost or leave later.
         self._spines = () if scenario.queue_rate else range(scenario.leaves, scenario.switches)
         self._others = scenario.leaves - 1
         self._missing: Counter[Sum] = Counter()
@@ -321,8 +321,8 @@ class PartsAskedFor(SwitchCheck):
             if asked < missing * self._others:
                 self.scene.violated(
                     "parts asked for",
-                    f"a spine has not all of the sum of vertex {vertex} in round {place[0]}, block "
-                    f"{place[1]}, and asks {asked} of {self._others} other leaves",
+                    f"a spine lacks a part of the sum of vertex {vertex} in round {place[0]}, "
+                    f"block {place[1]}, and asks {asked} of {self._others} other leaves",
                 )
         self._missing.clear()
         self._asked.clear()
@@ -346,7 +346,7 @@ class PartsMarked(SwitchCheck):
                 continue
             packet = read_packet(frame)
             level = packet.level >> 1 & 7
-            # A leaf forwards what is no packet, whatever it looks like.
+            # A leaf forwards frames that are no packets, even if they look like some.
             if level != _LEVEL and not packet.resent and is_wrapped(packet):
                 self.scene.violated(
                     "parts marked",

@@ -55,7 +55,7 @@ class SumsLeaveExact(PacketCheck):
             )
 
     def _spoilt(self, vertex: int) -> bool:
-        """Tell whether a mad worker may have a sum changed: with its features, or the scale."""
+        """Return whether a Byzantine worker may have changed a sum, by features or scale."""
         return vertex in self.scene.spoilt or self.scene.lawless
 
 
@@ -63,10 +63,10 @@ Sum = tuple[tuple[int, int, int], int]
 
 
 class FetchedSumsStay(PacketCheck):
-    """Remembers fetches, and looks for sums of which the slots should be released.
+    """Remembers fetches, and looks for later sums of slots that should be released.
 
-    Only where a star's switch takes each packet through at once is the order of what leaves that
-    of what has come.
+    Only at a star's switch that finishes each packet at once, packets leave in the order of their
+    causes.
     """
 
     takes = frozenset({Kind.FETCH})
@@ -87,7 +87,7 @@ class FetchedSumsStay(PacketCheck):
         self.session_begins()
 
     def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        # Of what a mad worker fetches it is not known what the switch believes.
+        # Whether the switch believes a Byzantine worker's fetch is unknown.
         if self._orderly and self.scene.honest(worker):
             self._asked.add((packet.place, packet.destination))
 
@@ -99,7 +99,7 @@ class FetchedSumsStay(PacketCheck):
         which = packet.place, packet.destination
         if kind_in(packet.frame) == Kind.FETCH:
             self._fetched |= self._asked & {which}
-        # One that was recalled may have been asked for just before.
+        # A recalled one may have been asked for just before.
         elif not packet.on_request and which in self._fetched:
             self.scene.violated(
                 "fetched sums stay",
@@ -137,8 +137,8 @@ class ResentRight(PacketCheck):
         right = self._fragments.holds(packet, self._of(place[0]), source)
         assignment = self.scene.subject.plan.assignment
         owner = assignment[packet.destination] if packet.destination < len(assignment) else None
-        # A mad worker lies about its own features; at which scale others have theirs is not known
-        # where it moves a barrier on.
+        # A Byzantine worker lies about its features; where it moves a barrier on, the scale of the
+        # others is unknown.
         believed = source in self._owner and not self.scene.honest(self._owner[source])
         wrong = not (right or believed or self.scene.lawless)
         if owner != worker or wrong:
@@ -176,7 +176,7 @@ class SumsLeaveOnce(PacketCheck):
                 while row >= ends[block]:
                     block += 1
                 self._expected[block, vertex] = part.worker, count
-        # A leaf passes on what comes from above as often as the cable brings it.
+        # A leaf passes on frames from above as often as the cable brings them.
         self._once = not scene.scenario.leaves
         self._left: set[tuple[tuple[int, int, int], int]] = set()
 
@@ -194,7 +194,7 @@ class SumsLeaveOnce(PacketCheck):
         elif packet.number != count:
             self._tell(packet, f"with {packet.number} of {count} contributions")
         elif self._once and not packet.on_request:
-            # Who is mad may ask for its sums so that the answers do not look like some.
+            # A Byzantine worker may recall its sums such that the answers do not look like some.
             if (place, vertex) in self._left and self.scene.honest(worker):
                 self._tell(packet, "again unasked")
             self._left.add((place, vertex))

@@ -27,21 +27,16 @@ from switchgnn.lab.virtual.diagram.rows import (
 from switchgnn.lab.virtual.scenario import Scenario
 
 _EXCHANGE = re.compile(r"session (\d+), round (\d+)")
-# Which exchange is under way is what most of the last frames say: some are late.
+# The current exchange is that of most of the last frames, as some are late.
 _LAST = 12
-# Of a long exchange the beginning and the end are kept, and this much of what went wrong before.
+# Rows of a long exchange that are kept: from its beginning, its end, and faults before.
 _BEGINNING, _END, _FAULTY = 30, 40, 30
-# Fewer rows than that are not worth a gap.
+# The fewest rows that are replaced by a gap.
 _LEAST_GAP = 4
 
 
 def cut(rows: Sequence[Row], name: str) -> list[Row]:
-    """Return the last exchange before an invariant did not hold, and what went wrong before.
-
-    Args:
-        rows: all of them.
-        name: the invariant.
-    """
+    """Return the last exchange before the invariant `name` was violated, and faults before."""
     end = next(
         (n for n, row in enumerate(rows, 1) if isinstance(row, Across) and row.broken == name),
         len(rows),
@@ -52,7 +47,7 @@ def cut(rows: Sequence[Row], name: str) -> list[Row]:
     kept |= set(range(max(begin, end - _END), end))
     wrong = [n for n, row in enumerate(shown) if _went_wrong(row) and n not in kept]
     kept |= set(wrong[-_FAULTY:])
-    # Who is there, and who is not, one must know throughout.
+    # Which parties exist must be known throughout.
     kept |= {n for n, row in enumerate(shown) if isinstance(row, Mark) and row.changes}
     return _with_gaps(shown, kept)
 
@@ -95,7 +90,7 @@ def _gap(out: Sequence[Row]) -> Gap:
 
 
 def gone_at(rows: Iterable[Row]) -> Iterator[tuple[Row, frozenset[str]]]:
-    """Yield each row with those who are not there behind it."""
+    """Yield each row with the parties that are gone after it."""
     gone: set[str] = set()
     for row in rows:
         if isinstance(row, Mark):
@@ -119,11 +114,10 @@ class Drawing:
     """A diagram.
 
     Attributes:
-        title, subtitle: what it shows.
-        parties: who takes part, from left to right.
-        ends: who sends and who receives on each line.
-        rows: what happens, with those who are not there behind it.
-        begin: the time from which times are told, in nanoseconds.
+        parties: from left to right.
+        ends: sender and receiver of each line.
+        rows: each with the parties that are gone after it.
+        begin: the origin of times, in nanoseconds.
     """
 
     title: str
@@ -163,13 +157,13 @@ def _subtitle(scenario: Scenario) -> str:
 
 
 def arrow_ends(drawing: Drawing, arrow: Arrow) -> tuple[int, int]:
-    """Return the places of who sends and of who receives."""
+    """Return the places of sender and receiver."""
     source, target = drawing.ends[arrow.line]
     return drawing.parties.index(source), drawing.parties.index(target)
 
 
 _MARGIN, _TIME, _COLUMN, _ROW, _TOP, _TAIL = 16, 90, 92, 22, 112, 20
-# Pixels of a letter of the words beside the arrows, at most.
+# The most pixels of a letter.
 _LETTER = 7.6
 _NARROWEST = 640
 
@@ -207,7 +201,7 @@ text { fill: #e6edf3 } .small, .time { fill: #9198a1 }
 
 
 def svg_of(drawing: Drawing) -> str:
-    """Return a diagram: times, a lifeline for each party, arrows, and what each is."""
+    """Return a diagram as SVG, for light and dark pages."""
     words_at = _MARGIN + _TIME + _COLUMN * len(drawing.parties)
     said = [row.words for row, _ in drawing.rows]
     width = max(_NARROWEST, int(words_at + _LETTER * max(map(len, said), default=0)) + _MARGIN)
@@ -263,7 +257,7 @@ def _row(drawing: Drawing, row: Row, y: float) -> list[str]:
     parts = [_text(_MARGIN + _TIME - 26, middle + 4, drawing.milliseconds(row), "time")]
     if isinstance(row, Across):
         kind = "broken" if row.broken else "incident"
-        # Behind everything else.
+        # In the background.
         band = f'<rect class="{kind}" x="0" y="{y + 1}" width="100%" height="{_ROW - 2}"/>'
         return [band, *parts]
     if isinstance(row, Arrow):
@@ -316,7 +310,7 @@ _LIFE, _HEAD_RIGHT, _HEAD_LEFT, _LOST, _LATER, _MARK = "|><xo*"
 
 
 def text_of(drawing: Drawing) -> str:
-    """Return a diagram: times, a column for each party, and what each arrow is."""
+    """Return a diagram as text."""
     names = "".join(party.center(_TEXT_COLUMN) for party in drawing.parties)
     lines = [drawing.title, drawing.subtitle, LEGEND, "", f"{'ms':>{_TEXT_TIME}} {names}".rstrip()]
     for row, gone in drawing.rows:

@@ -31,30 +31,30 @@ class Engine(Protocol):
 
     @property
     def state(self) -> ProgramState:
-        """What the program keeps."""
+        """The state of the program."""
 
     @property
     def counts(self) -> ForwardingCounts:
-        """What has happened to packets."""
+        """Counts of packets."""
 
     def take(self, port: int, frame: bytes, most: int) -> bool:
-        """Run a packet through the switch, and then those that go around."""
+        """Process a packet, and then recirculated ones; return whether there are more."""
 
     def go_around(self, most: int) -> bool:
-        """Run packets that go around; tell whether there are more."""
+        """Process recirculated packets; return whether there are more."""
 
     def sent(self) -> Sent:
-        """Return what has left since the last call, with the ports."""
+        """Return the frames that have left since the last call, with their ports."""
 
     def tick(self) -> float:
-        """Let leave what may leave now; return when there is more, in seconds; 0: never."""
+        """Send what queues allow now; return the next time in seconds; 0: never."""
 
     def spill(self) -> None:
-        """Lose all packets that wait or go around."""
+        """Drop all queued and recirculated packets."""
 
 
 class Programs:
-    """What programs become; each is compiled once."""
+    """Programs, each compiled once."""
 
     def __init__(self, backend: Backend) -> None:
         if backend is Backend.AUTO:
@@ -111,26 +111,26 @@ class NativeFrames:
 
     @property
     def state(self) -> ProgramState:
-        """What the program keeps."""
+        """The state of the program."""
         return self._engine.state
 
     @property
     def counts(self) -> ForwardingCounts:
-        """What has happened to packets."""
+        """Counts of packets."""
         return self._engine.counts()
 
     def take(self, port: int, frame: bytes, most: int) -> bool:
-        """Run a packet through the switch, and then those that go around."""
+        """Process a packet, and then recirculated ones; return whether there are more."""
         return bool(self._take(port, frame, len(frame), most))
 
     def tick(self) -> float:
-        """Let leave what may leave now; return when there is more, in seconds; 0: never."""
+        """Send what queues allow now; return the next time in seconds; 0: never."""
         if not self._limited:
             return 0.0
         return max(0.0, float(self._tick(self._scheduler.now / SECOND)))
 
     def spill(self) -> None:
-        """Lose all packets that wait or go around."""
+        """Drop all queued and recirculated packets."""
         self._engine.clear()
 
 
@@ -177,32 +177,32 @@ class PythonEngine:
 
     @property
     def state(self) -> ProgramState:
-        """What the program keeps."""
+        """The state of the program."""
         return self._state
 
     def take(self, port: int, frame: bytes, most: int) -> bool:
-        """Run a packet through the switch, and then those that go around."""
+        """Process a packet, and then recirculated ones; return whether there are more."""
         self._forwarder.receive(port, frame)
         return self.go_around(most)
 
     def go_around(self, most: int) -> bool:
-        """Run packets that go around; tell whether there are more."""
+        """Process recirculated packets; return whether there are more."""
         self._forwarder.run_again(most)
         return self._forwarder.busy
 
     def sent(self) -> Sent:
-        """Return what has left since the last call, with the ports."""
+        """Return the frames that have left since the last call, with their ports."""
         sent, self._sent = self._sent, []
         return sent
 
     def tick(self) -> float:
-        """Let leave what may leave now; return when there is more, in seconds; 0: never."""
+        """Send what queues allow now; return the next time in seconds; 0: never."""
         if not self._settings.limited:
             return 0.0
         self._forwarder.drain()
         return self._queues.next_time() or 0.0
 
     def spill(self) -> None:
-        """Lose all packets that wait or go around."""
+        """Drop all queued and recirculated packets."""
         self._queues.clear()
         self._forwarder = self._new_forwarder()
