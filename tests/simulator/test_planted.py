@@ -3,6 +3,7 @@
 """Mistakes planted in the models: the tests that should find them do."""
 
 import shutil
+from functools import partial
 
 import pytest
 
@@ -33,17 +34,17 @@ from . import (
 MODELS = compiling.MODELS
 
 
-def by_hand(name):
-    return lambda patch: getattr(test_by_hand, name)()
+def call(module, name, *arguments):
+    """Return an oracle: a call of a test."""
+    return lambda patch: getattr(module, name)(*arguments)
 
 
-def across(name):
-    return lambda patch: getattr(test_leaf_spine_by_hand, name)()
-
-
-def variant(name):
-    """Leaves complete sums."""
-    return lambda patch: getattr(test_leaf_completion_by_hand, name)()
+by_hand = partial(call, test_by_hand)
+across = partial(call, test_leaf_spine_by_hand)
+variant = partial(call, test_leaf_completion_by_hand)
+losses = partial(call, test_losses)
+packing = partial(call, test_packing)
+mixed = partial(call, test_mixed)
 
 
 def between_leaves(patch):
@@ -69,24 +70,12 @@ def by_hand_whole(patch):
     test_whole_features.test_fragments_follow_each_other_without_a_barrier()
 
 
-def losses(name, *arguments):
-    return lambda patch: getattr(test_losses, name)(*arguments)
-
-
 def background(name, *arguments):
     def oracle(patch):
         plan = build_plan(load_graph("random:300:1500:1"), workers=5, slots=64, program="0" * 64)
         getattr(test_background, name)(plan, *arguments)
 
     return oracle
-
-
-def packing(name, *arguments):
-    return lambda patch: getattr(test_packing, name)(*arguments)
-
-
-def mixed(name):
-    return lambda patch: getattr(test_mixed, name)()
 
 
 def goals(name, *arguments):
@@ -176,11 +165,7 @@ MISTAKES = {
         pace,
     ),
     "a mark halves": (
-        (
-            "hosts/host.cc",
-            "std::min(1.0, marked_ / acknowledged_)",
-            "marked_ > 0 ? 1.0 : 0.0",
-        ),
+        ("hosts/host.cc", "std::min(1.0, marked_ / acknowledged_)", "marked_ > 0 ? 1.0 : 0.0"),
         goals("test_control_costs_next_to_nothing_where_nothing_is_lost", 0.5),
     ),
     "who got a marked packet waits as long as all others": (
@@ -200,11 +185,7 @@ MISTAKES = {
         on_links,
     ),
     "spines take turns by rows": (
-        (
-            "switches/tiers.h",
-            "vertex_[row / together_] % spines_",
-            "row / together_ % spines_",
-        ),
+        ("switches/tiers.h", "vertex_[row / together_] % spines_", "row / together_ % spines_"),
         on_links,
     ),
     "a part counts as one contribution": (
@@ -345,11 +326,7 @@ MISTAKES = {
         mixed("test_a_row_follows_a_feature_and_a_sum"),
     ),
     "the switch keeps acknowledgements between hosts": (
-        (
-            "hosts/peer.cc",
-            "ack.between_hosts = true;",
-            "ack.between_hosts = false;",
-        ),
+        ("hosts/peer.cc", "ack.between_hosts = true;", "ack.between_hosts = false;"),
         mixed("test_a_row_follows_a_feature_and_a_sum"),
     ),
     "a sum that comes twice counts twice": (

@@ -45,10 +45,7 @@ def soak(
     seed: Annotated[
         int | None,
         typer.Option(
-            min=0,
-            metavar="N",
-            show_default="another each time",
-            help="All runs follow from it.",
+            min=0, metavar="N", show_default="another each time", help="All runs follow from it."
         ),
     ] = None,
     site: SiteOptions,

@@ -20,12 +20,7 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.commands.shared.console import Interruption, counted, plain_console
 from switchgnn.lab.virtual.diagram.drawing import draw, svg_of, text_of
 from switchgnn.lab.virtual.draw import Wish, draw_scenario
-from switchgnn.lab.virtual.scenario import (
-    Scenario,
-    scenario_line,
-    scenario_said,
-    scenario_text,
-)
+from switchgnn.lab.virtual.scenario import Scenario, scenario_line, scenario_said, scenario_text
 from switchgnn.lab.virtual.shrink import Budget, Shrunk, shrink
 from switchgnn.lab.virtual.soak import Guide, Soak, SoakFailure, SoakSums
 from switchgnn.topologies import Backend
@@ -227,10 +222,7 @@ class _Failure:
 
 
 def _files(
-    soak: Soak,
-    found: SoakFailure,
-    folder: Path | None,
-    interruption: Interruption,
+    soak: Soak, found: SoakFailure, folder: Path | None, interruption: Interruption
 ) -> FailureFiles | None:
     if folder is None or not found.name:
         return None
@@ -260,11 +252,7 @@ def _command(options: SimulatedOptions, wish: Wish, scenario: Scenario) -> str:
 
 
 def _print(
-    console: Console,
-    where: str,
-    sums: SoakSums,
-    failures: list[_Failure],
-    seconds: float,
+    console: Console, where: str, sums: SoakSums, failures: list[_Failure], seconds: float
 ) -> None:
     speed = 60 * sums.exchanges / seconds if seconds else 0.0
     lines = [

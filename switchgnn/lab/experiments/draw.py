@@ -303,10 +303,7 @@ Drawn = tuple[Figure, Sequence[Cell]]
 
 
 def write_figures(
-    figures: Sequence[Drawn],
-    results: Mapping[Point, Result],
-    scale: str,
-    folder: Path,
+    figures: Sequence[Drawn], results: Mapping[Point, Result], scale: str, folder: Path
 ) -> list[list[str]]:
     """Write CSV, pictures and table into the folder, and return the rows of the table.
 
@@ -348,11 +345,7 @@ def check_matplotlib() -> None:
 
 
 def _draw(
-    figure: Figure,
-    cells: Sequence[Cell],
-    results: Mapping[Point, Result],
-    scale: str,
-    folder: Path,
+    figure: Figure, cells: Sequence[Cell], results: Mapping[Point, Result], scale: str, folder: Path
 ) -> None:
 
     seeds = len({cell.point.seed for cell in cells})

@@ -66,9 +66,7 @@ class NetworkOptions:
         Windows are open, as exchanges before this one leave them where nothing is marked.
         """
         return Pace(
-            window=self.window,
-            first_window=self.window,
-            congestion_control=self.congestion_control,
+            window=self.window, first_window=self.window, congestion_control=self.congestion_control
         )
 
     def words(self, data_frame_bytes: int = FEATURE_FRAME_BYTES) -> dict[str, object]:

@@ -149,8 +149,7 @@ def plainer_faults(scenario: Scenario) -> Iterator[Scenario]:
     for place, fault in enumerate(scenario.faults):
         for plainer in _plainer(fault):
             yield replace(
-                scenario,
-                faults=(*scenario.faults[:place], plainer, *scenario.faults[place + 1 :]),
+                scenario, faults=(*scenario.faults[:place], plainer, *scenario.faults[place + 1 :])
             )
 
 

@@ -81,8 +81,7 @@ def test_a_slow_worker_is_waited_for(star, scene, patience):
 
 
 @pytest.mark.parametrize(
-    "scene",
-    [pytest.param(STAR, id="star"), pytest.param(LEAF_SPINE, id="leaf-spine", marks=full)],
+    "scene", [pytest.param(STAR, id="star"), pytest.param(LEAF_SPINE, id="leaf-spine", marks=full)]
 )
 def test_a_slow_worker_that_loses_a_third_is_waited_for(star, scene):
     """Its questions back off to a second, so the patience is what users have."""

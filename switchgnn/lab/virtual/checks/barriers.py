@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from switchgnn.host.wire.header import KIND_MASK, OPENING_BLOCK, Kind
 from switchgnn.lab.virtual.checks.check import Packet, PacketCheck, envelope_of, kind_in, name_of
-from switchgnn.lab.virtual.checks.features import Scales
+from switchgnn.lab.virtual.checks.features import ScaledCheck
 from switchgnn.lab.virtual.network import words_of
 from switchgnn.lab.virtual.parts.switch import VirtualSwitch
 from switchgnn.lab.virtual.parts.worker import Done
@@ -64,7 +64,7 @@ class BarrierWaits(PacketCheck):
 Where = tuple[int, tuple[int, int, int]]
 
 
-class DoneIsDone(PacketCheck):
+class DoneIsDone(ScaledCheck):
     """Compares each `done` with the acknowledgements before, group by group."""
 
     takes = frozenset({Kind.DONE})
@@ -80,12 +80,10 @@ class DoneIsDone(PacketCheck):
 
     def session_begins(self) -> None:
         self._acknowledged.clear()
-        if self.scene.job is not None:
-            self._scales = Scales(self.scene, self.scene.job)
+        super().session_begins()
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        if packet.flags & KIND_MASK == Kind.ADVANCE:
-            self._scales.heed(packet)
+        if self.heeded(packet):
             return
         groups = self._acknowledged.setdefault((worker, packet.place), {})
         groups[packet.group] = max(packet.number, groups.get(packet.group, 0))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from switchgnn.host.innetwork.fixed_point import largest_magnitude, magnitude_from_bits
-from switchgnn.host.wire.header import Kind
+from switchgnn.host.wire.header import KIND_MASK, Kind
 from switchgnn.lab.virtual.checks.check import Packet, PacketCheck
 from switchgnn.lab.virtual.parts.switch import VirtualSwitch
 from switchgnn.lab.virtual.parts.worker import Job
@@ -106,6 +106,21 @@ class Scales:
         capacity = 4.0 * max(magnitude_from_bits(largest) for _, largest in alike)
         fits = 0.0 < capacity * max(1, manifest.max_fan_in) <= _LARGEST_FLOAT
         return capacity if fits else None
+
+
+class ScaledCheck(PacketCheck):
+    """A check of packets that knows the scales of the session's rounds."""
+
+    def session_begins(self) -> None:
+        if self.scene.job is not None:
+            self._scales = Scales(self.scene, self.scene.job)
+
+    def heeded(self, packet: Packet) -> bool:
+        """Return whether a packet is an ADVANCE, whose magnitude the scales heed then."""
+        advance = packet.flags & KIND_MASK == Kind.ADVANCE
+        if advance:
+            self._scales.heed(packet)
+        return advance
 
 
 def foreseen(past: Sequence[tuple[Direction, int]]) -> list[tuple[Direction, int]]:
@@ -343,7 +358,7 @@ class WindowHeld(PacketCheck):
         groups[packet.group] = max(packet.number, groups.get(packet.group, 0))
 
 
-class MagnitudesAgree(PacketCheck):
+class MagnitudesAgree(ScaledCheck):
     """Compares each ADVANCE with the features of all workers."""
 
     gives = frozenset({Kind.ADVANCE})
@@ -354,8 +369,7 @@ class MagnitudesAgree(PacketCheck):
 
     def session_begins(self) -> None:
         self._told.clear()
-        if self.scene.job is not None:
-            self._scales = Scales(self.scene, self.scene.job)
+        super().session_begins()
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
         magnitude, place = told_magnitude(packet), packet.place[0]

@@ -6,15 +6,15 @@
 A sum of another round, or a mixture, would be another number.
 """
 
-from switchgnn.host.wire.header import KIND_MASK, Kind
+from switchgnn.host.wire.header import Kind
 from switchgnn.lab.virtual.checks.check import Fragments, Packet, PacketCheck, kind_in, name_of
-from switchgnn.lab.virtual.checks.features import Scaled, Scales
+from switchgnn.lab.virtual.checks.features import Scaled, ScaledCheck
 from switchgnn.lab.virtual.parts.switch import VirtualSwitch
 from switchgnn.lab.virtual.parts.worker import Job
 from switchgnn.lab.virtual.scene import Scene
 
 
-class SumsLeaveExact(PacketCheck):
+class SumsLeaveExact(ScaledCheck):
     """Compares all SUMs of this session on their way to workers."""
 
     gives = frozenset({Kind.SUM, Kind.ADVANCE})
@@ -26,8 +26,7 @@ class SumsLeaveExact(PacketCheck):
 
     def session_begins(self) -> None:
         self._right.clear()
-        if self.scene.job is not None:
-            self._scales = Scales(self.scene, self.scene.job)
+        super().session_begins()
 
     def _of(self, job: Job, scaled: Scaled) -> bytes:
         """Return the right sums of a round, as they are on the wire."""
@@ -38,8 +37,7 @@ class SumsLeaveExact(PacketCheck):
         return self._right[scaled]
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        if packet.flags & KIND_MASK == Kind.ADVANCE:
-            self._scales.heed(packet)
+        if self.heeded(packet):
             return
         scaled, job = self._scales.of(packet.place[0]), self.scene.job
         if scaled is None or job is None:
@@ -108,7 +106,7 @@ class FetchedSumsStay(PacketCheck):
             )
 
 
-class ResentRight(PacketCheck):
+class ResentRight(ScaledCheck):
     """Compares the raw features for workers with those of the round."""
 
     gives = frozenset({Kind.FEATURE, Kind.ADVANCE})
@@ -124,12 +122,10 @@ class ResentRight(PacketCheck):
 
     def session_begins(self) -> None:
         self._rows.clear()
-        if self.scene.job is not None:
-            self._scales = Scales(self.scene, self.scene.job)
+        super().session_begins()
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        if packet.flags & KIND_MASK == Kind.ADVANCE:
-            self._scales.heed(packet)
+        if self.heeded(packet):
             return
         if not packet.resent:
             return

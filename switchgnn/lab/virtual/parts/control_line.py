@@ -130,10 +130,7 @@ class VirtualConnection:
         return self._service is not None and self._service is not self._line.switch.service
 
     def Capabilities(  # noqa: N802
-        self,
-        request: p4r.CapabilitiesRequest,
-        timeout: float,
-        wait_for_ready: bool = False,
+        self, request: p4r.CapabilitiesRequest, timeout: float, wait_for_ready: bool = False
     ) -> p4r.CapabilitiesResponse:
         """Ask for the version; the first call connects, waiting for the switch if so asked."""
         if self._service is None:

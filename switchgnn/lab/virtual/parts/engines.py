@@ -1,5 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: D102 - engines are documented in `Engine`
 """The embedded switch's engines, without threads and sockets."""
 
 from collections.abc import Iterable, Mapping
@@ -111,26 +112,21 @@ class NativeFrames:
 
     @property
     def state(self) -> ProgramState:
-        """The state of the program."""
         return self._engine.state
 
     @property
     def counts(self) -> ForwardingCounts:
-        """Counts of packets."""
         return self._engine.counts()
 
     def take(self, port: int, frame: bytes, most: int) -> bool:
-        """Process a packet, and then recirculated ones; return whether there are more."""
         return bool(self._take(port, frame, len(frame), most))
 
     def tick(self) -> float:
-        """Send what queues allow now; return the next time in seconds; 0: never."""
         if not self._limited:
             return 0.0
         return max(0.0, float(self._tick(self._scheduler.now / SECOND)))
 
     def spill(self) -> None:
-        """Drop all queued and recirculated packets."""
         self._engine.clear()
 
 
@@ -177,32 +173,26 @@ class PythonEngine:
 
     @property
     def state(self) -> ProgramState:
-        """The state of the program."""
         return self._state
 
     def take(self, port: int, frame: bytes, most: int) -> bool:
-        """Process a packet, and then recirculated ones; return whether there are more."""
         self._forwarder.receive(port, frame)
         return self.go_around(most)
 
     def go_around(self, most: int) -> bool:
-        """Process recirculated packets; return whether there are more."""
         self._forwarder.run_again(most)
         return self._forwarder.busy
 
     def sent(self) -> Sent:
-        """Return the frames that have left since the last call, with their ports."""
         sent, self._sent = self._sent, []
         return sent
 
     def tick(self) -> float:
-        """Send what queues allow now; return the next time in seconds; 0: never."""
         if not self._settings.limited:
             return 0.0
         self._forwarder.drain()
         return self._queues.next_time() or 0.0
 
     def spill(self) -> None:
-        """Drop all queued and recirculated packets."""
         self._queues.clear()
         self._forwarder = self._new_forwarder()
