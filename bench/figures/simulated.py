@@ -11,8 +11,8 @@ from bench.line import Goal, Line
 from bench.measure import Samples, repeat
 from bench.settings import Settings
 from switchgnn.base.native import find_compiler
-from switchgnn.lab.virtual.scenario.draw import Wish
-from switchgnn.lab.virtual.scenario.scenario import Rates, Scenario
+from switchgnn.lab.virtual.draw import Wish
+from switchgnn.lab.virtual.scenario import Rates, Scenario
 from switchgnn.lab.virtual.soak import Soak
 
 NAME = "simulated"

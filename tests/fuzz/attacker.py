@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from switchgnn.host.wire.link import Link
-from switchgnn.lab.virtual.mad.generator import Shot
+from switchgnn.lab.virtual.byzantine import Shot
 from tests.fuzz.packets import ping
 from tests.support.speed import Deadline
 

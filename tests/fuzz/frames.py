@@ -4,8 +4,8 @@
 
 import random
 
-from switchgnn.lab.virtual.mad import generator
-from switchgnn.lab.virtual.mad.generator import ON_A_WIRE
+from switchgnn.lab.virtual import byzantine as generator
+from switchgnn.lab.virtual.byzantine import ON_A_WIRE
 from tests.fuzz.packets import BROADCAST, kind_template, ordinary_packets
 from tests.fuzz.world import World
 

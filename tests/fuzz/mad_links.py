@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import BODY_AT, Header, Kind, payload_bytes, unpack_header
 from switchgnn.host.wire.link import Link, Traffic
-from switchgnn.lab.virtual.mad.generator import Shot
+from switchgnn.lab.virtual.byzantine import Shot
 from switchgnn.lab.virtual.network import VERSION_IHL_AT
 from tests.fuzz.packets import PING_MARK, ping
 from tests.fuzz.world import World

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from switchgnn.host.wire.header import SESSION_MASK, BarrierBody, Header, Kind
-from switchgnn.lab.virtual.mad.generator import Shot
+from switchgnn.lab.virtual.byzantine import Shot
 from tests.fuzz.attacker import echo
 from tests.fuzz.frames import IN_A_DATAGRAM
 from tests.fuzz.leaf_spine_checks import complaints

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from switchgnn.host.wire.header import LAST_ROUND, SESSION_MASK, Header, Kind
-from switchgnn.lab.virtual.mad.generator import ON_A_WIRE
+from switchgnn.lab.virtual.byzantine import ON_A_WIRE
 from switchgnn.p4src import load_program
 from switchgnn.topologies import Target
 from tests.fuzz.checks import check_the_counters

@@ -8,7 +8,7 @@ run, and every frame is counted under one outcome.
 
 import pytest
 
-from switchgnn.lab.virtual.mad.generator import ON_A_WIRE
+from switchgnn.lab.virtual.byzantine import ON_A_WIRE
 from switchgnn.p4src import load_program
 from switchgnn.topologies import Target
 from tests.fuzz.attacker import Attacker

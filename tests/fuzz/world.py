@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 
 from switchgnn.base.network import Network, star_network
-from switchgnn.lab.virtual.mad.generator import Facts, facts_of
+from switchgnn.lab.virtual.byzantine import Facts, facts_of
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.graphs.load import load_graph

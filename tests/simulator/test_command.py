@@ -210,13 +210,7 @@ def test_words_for_people():
         ([*GRAPH, "--system", "paper", "--leaves", 2], "need --topology leaf-spine"),
         ([*GRAPH, "--system", "paper", "--completion", "leaf"], "need --topology leaf-spine"),
         (
-            [
-                *GRAPH,
-                "--system=paper",
-                "--topology=leaf-spine",
-                "--leaves=2",
-                "--completion=core",
-            ],
+            [*GRAPH, "--system=paper", "--topology=leaf-spine", "--leaves=2", "--completion=core"],
             "No completion 'core'; known: spine, leaf",
         ),
         ([*GRAPH, "--system", "paper", "--topology", "ring"], "No topology 'ring'"),

@@ -37,10 +37,7 @@ def runs(setup, options, load):
             run_simulation(
                 setup,
                 replace(
-                    options,
-                    background_load=load,
-                    background_seed=seed,
-                    congestion_control=control,
+                    options, background_load=load, background_seed=seed, congestion_control=control
                 ),
             )
             for seed in SEEDS

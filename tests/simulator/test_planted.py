@@ -3,6 +3,7 @@
 """Mistakes planted in the models: the tests that should find them do."""
 
 import shutil
+from functools import partial
 
 import pytest
 
@@ -33,17 +34,17 @@ from . import (
 MODELS = compiling.MODELS
 
 
-def by_hand(name):
-    return lambda patch: getattr(test_by_hand, name)()
+def call(module, name, *arguments):
+    """Return an oracle: a call of a test."""
+    return lambda patch: getattr(module, name)(*arguments)
 
 
-def across(name):
-    return lambda patch: getattr(test_leaf_spine_by_hand, name)()
-
-
-def variant(name):
-    """Leaves complete sums."""
-    return lambda patch: getattr(test_leaf_completion_by_hand, name)()
+by_hand = partial(call, test_by_hand)
+across = partial(call, test_leaf_spine_by_hand)
+variant = partial(call, test_leaf_completion_by_hand)
+losses = partial(call, test_losses)
+packing = partial(call, test_packing)
+mixed = partial(call, test_mixed)
 
 
 def between_leaves(patch):
@@ -69,24 +70,12 @@ def by_hand_whole(patch):
     test_whole_features.test_fragments_follow_each_other_without_a_barrier()
 
 
-def losses(name, *arguments):
-    return lambda patch: getattr(test_losses, name)(*arguments)
-
-
 def background(name, *arguments):
     def oracle(patch):
         plan = build_plan(load_graph("random:300:1500:1"), workers=5, slots=64, program="0" * 64)
         getattr(test_background, name)(plan, *arguments)
 
     return oracle
-
-
-def packing(name, *arguments):
-    return lambda patch: getattr(test_packing, name)(*arguments)
-
-
-def mixed(name):
-    return lambda patch: getattr(test_mixed, name)()
 
 
 def goals(name, *arguments):
@@ -128,16 +117,16 @@ MISTAKES = {
         by_hand("test_a_link_sends_one_after_another"),
     ),
     "a link that has become idle counts as busy": (
-        ("network/queue_meter.h", "                --busy_;\n", ""),
+        ("network/link.h", "                --busy_;\n", ""),
         by_hand("test_a_link_sends_one_after_another"),
     ),
     "a sum is as wide as any": (
-        ("switches/adder.h", "leaving.bytes = packet.bytes;", ""),
+        ("switches/slots.h", "leaving.bytes = packet.bytes;", ""),
         lambda patch: test_lanes.test_the_last_fragment_is_as_narrow_as_it_can_be(),
     ),
     "the loop's first pass takes no time": (
         (
-            "switches/loop.h",
+            "switches/switch.h",
             "        Picoseconds at = now;",
             "        Picoseconds at = now - service_;",
         ),
@@ -160,7 +149,7 @@ MISTAKES = {
         prediction,
     ),
     "a notice does not narrow the window": (
-        ("hosts/congestion.cc", "window_ * (1 - share / 2)", "window_"),
+        ("hosts/host.cc", "window_ * (1 - share / 2)", "window_"),
         by_hand("test_a_window_shrinks_by_half_of_the_share_of_sums_that_came_marked"),
     ),
     "a notice tells of one packet however many came marked": (
@@ -176,89 +165,81 @@ MISTAKES = {
         pace,
     ),
     "a mark halves": (
-        (
-            "hosts/congestion.cc",
-            "std::min(1.0, marked_ / acknowledged_)",
-            "marked_ > 0 ? 1.0 : 0.0",
-        ),
+        ("hosts/host.cc", "std::min(1.0, marked_ / acknowledged_)", "marked_ > 0 ? 1.0 : 0.0"),
         goals("test_control_costs_next_to_nothing_where_nothing_is_lost", 0.5),
     ),
     "who got a marked packet waits as long as all others": (
-        ("hosts/recaller.cc", "BackedOff(attempts_, !marked_)", "BackedOff(attempts_)"),
+        ("hosts/worker.cc", "BackedOff(attempts_, !marked_)", "BackedOff(attempts_)"),
         goals("test_control_pays_where_losses_are_dear", 0.3),
     ),
     "a leaf keeps its part of a sum to itself when the worker is its own": (
         (
-            "switches/leaf_spine.cc",
+            "switches/fabrics.cc",
             "from[tier_.LeafOf(worker[row])][row] != expected[row]",
             "from[tier_.LeafOf(worker[row])][row] == 0",
         ),
         on_links,
     ),
     "all sums go over a spine": (
-        ("switches/leaf.cc", "!part || !routes_.Crosses(packet.id)", "!part"),
+        ("switches/tiers.cc", "!part || !routes_.Crosses(packet.id)", "!part"),
         on_links,
     ),
     "spines take turns by rows": (
-        (
-            "switches/sum_routes.h",
-            "vertex_[row / together_] % spines_",
-            "row / together_ % spines_",
-        ),
+        ("switches/tiers.h", "vertex_[row / together_] % spines_", "row / together_ % spines_"),
         on_links,
     ),
     "a part counts as one contribution": (
         (
-            "switches/spine.cc",
+            "switches/tiers.cc",
             "Add(packet.id, packet, leaving)",
             "Add(packet.id, {.kind = packet.kind}, leaving)",
         ),
         across("test_both_leaves_send_their_part_to_the_spine"),
     ),
     "a part takes no pass": (
-        ("switches/spine.cc", "    ++adder_.tally.passes;\n", ""),
+        ("switches/tiers.cc", "    ++adder_.tally.passes;\n    Packet", "    Packet"),
         across("test_both_leaves_send_their_part_to_the_spine"),
     ),
     "a sum from a spine is added at the leaf": (
         (
-            "switches/leaf.cc",
+            "switches/tiers.cc",
             "    SendDown(packet, adder_.WorkerOf(packet.id), now);",
             "    Add(packet.id, packet, now);",
         ),
         across("test_both_leaves_send_their_part_to_the_spine"),
     ),
     "a sum loses the mark of its last part": (
-        ("switches/adder.h", ".ecn = packet.ecn, ", ""),
+        ("switches/slots.h", ".ecn = packet.ecn, ", ""),
         across("test_a_mark_on_the_last_part_reaches_the_worker_and_all_are_told"),
     ),
     "a leaf tells its own workers of a notice at once": (
         (
-            "switches/leaf.cc",
-            "uplinks_.SendTo(kBarrierSpine, packet",
-            "TellAll(packet, now);\nuplinks_.SendTo(kBarrierSpine, packet",
+            "switches/tiers.cc",
+            "    uplinks_.SendTo(kBarrierSpine, packet, now);\n}\n\n/// One",
+            "    TellAll(packet, now);\n"
+            "    uplinks_.SendTo(kBarrierSpine, packet, now);\n}\n\n/// One",
         ),
         across("test_a_mark_on_the_last_part_reaches_the_worker_and_all_are_told"),
     ),
     "the first leaf that is done lets all go on": (
-        ("switches/spine.cc", "++done_ < down_.size()", "++done_ < 1"),
+        ("switches/tiers.cc", "++done_ < down_.size()", "++done_ < 1"),
         on_links,
     ),
     "what found no slot at the leaf is not tried at the spine": (
         (
-            "switches/spine.cc",
-            "    ++adder_.tally.passes;\n",
-            "    if (packet.kind == Kind::FEATURE)\n"
-            "    {\n"
+            "switches/tiers.cc",
+            "    ++adder_.tally.passes;\n    Packet",
+            "    if (packet.kind == Kind::FEATURE) {\n"
             "        SendToLeafOf(adder_.WorkerOf(packet.id), packet, now);\n"
             "        return;\n"
             "    }\n"
-            "    ++adder_.tally.passes;\n",
+            "    ++adder_.tally.passes;\n    Packet",
         ),
         across("test_a_strawman_tries_at_leaf_and_spine"),
     ),
     "a receiver's answers take the spine of what it answers": (
         (
-            "switches/leaf.cc",
+            "switches/tiers.cc",
             "uint64_t{packet.worker} << 32 | packet.id",
             "packet.worker ^ packet.id",
         ),
@@ -266,27 +247,27 @@ MISTAKES = {
     ),
     "a leaf that completes sums waits for the contributions of all leaves": (
         (
-            "switches/leaf_spine.cc",
-            "            if (tier_.LeafOf(worker[row]) == leaf)\n",
-            "",
+            "switches/fabrics.cc",
+            "            if (tier_.LeafOf(worker[row]) == leaf) {\n",
+            "            {\n",
         ),
         variant("test_two_levels_add_up"),
     ),
     "a partial sum counts as one contribution where leaves complete": (
         (
-            "switches/completing_leaf.cc",
+            "switches/tiers.cc",
             "Add(packet.id, packet, now)",
             "Add(packet.id, {.kind = packet.kind}, now)",
         ),
         variant("test_two_levels_add_up"),
     ),
     "a slot forgets the mark of what was added": (
-        ("switches/completing_leaf.cc", "        marked_.insert(packet.id);\n", ""),
+        ("switches/tiers.cc", "        marked_.insert(packet.id);\n", ""),
         variant("test_a_mark_between_switches_reaches_the_worker_and_all_are_told"),
     ),
     "all rows go over one spine where leaves complete": (
         (
-            "switches/completing_leaf.cc",
+            "switches/tiers.cc",
             "uplinks_.SendByKey(packet.id, sent, now)",
             "uplinks_.SendByKey(0, sent, now)",
         ),
@@ -306,15 +287,15 @@ MISTAKES = {
     ),
     "a time-out is not put off by what comes": (
         (
-            "hosts/recaller.cc",
-            "    AskNext(now);\n    timer_->SetTo(Due(now));\n}\n\nvoid\nRecaller::N",
-            "    AskNext(now);\n}\n\nvoid\nRecaller::N",
+            "hosts/worker.cc",
+            "    AskNext(now);\n    timer_->SetTo(Due(now));\n}\n\nvoid Recaller::N",
+            "    AskNext(now);\n}\n\nvoid Recaller::N",
         ),
         losses("test_a_lost_sum_is_recalled"),
     ),
     "an acknowledgement is for all frames of its run": (
         (
-            "hosts/resender.cc",
+            "hosts/peer.cc",
             "std::popcount(static_cast<uint8_t>(run.missing & ~ack.missing))",
             "run.length",
         ),
@@ -329,11 +310,11 @@ MISTAKES = {
         packing("test_bytes_on_links_are_those_of_the_closed_form", 1, 1_500),
     ),
     "a window has as many frames as it would have features": (
-        ("hosts/frame_pace.h", "bytes / frame_bytes", "workers.window"),
+        ("hosts/host.h", "bytes / frame_bytes", "workers.window"),
         packing("test_the_window_has_the_bytes_of_its_features_and_the_rest_of_a_group"),
     ),
     "a group that waits for its answer is all that is in flight": (
-        ("hosts/frame_pace.h", " + workers.group - 1", ""),
+        ("hosts/host.h", " + workers.group - 1", ""),
         packing("test_a_narrow_window_has_room_for_a_group"),
     ),
     "an exchange ends with the sums of the switch": (
@@ -345,11 +326,7 @@ MISTAKES = {
         mixed("test_a_row_follows_a_feature_and_a_sum"),
     ),
     "the switch keeps acknowledgements between hosts": (
-        (
-            "hosts/peer.cc",
-            "ack.between_hosts = true;",
-            "ack.between_hosts = false;",
-        ),
+        ("hosts/peer.cc", "ack.between_hosts = true;", "ack.between_hosts = false;"),
         mixed("test_a_row_follows_a_feature_and_a_sum"),
     ),
     "a sum that comes twice counts twice": (
@@ -369,11 +346,10 @@ MISTAKES = {
         load,
     ),
     "sizes are those of the points": (
-        ("background/flow_sizes.h", "std::llround(bytes)", "std::llround(bytes_[i])"),
+        ("background/background.h", "std::llround(bytes)", "std::llround(bytes_[i])"),
         sizes,
     ),
 }
-
 
 # Each takes seconds to compile.
 FIRST = ("a part counts as one contribution",)

@@ -164,9 +164,7 @@ def test_mixed_plans_whose_fragments_travel_together(share, loop):
 
 
 @pytest.mark.parametrize(
-    "mistake",
-    [max, operator.add],
-    ids=["on links of their own", "one after the other"],
+    "mistake", [max, operator.add], ids=["on links of their own", "one after the other"]
 )
 def test_parts_that_do_not_share_links_are_found(mistake, monkeypatch):
     monkeypatch.setattr(

@@ -4,7 +4,7 @@
 
 import pytest
 
-from switchgnn.lab.virtual.scenario.draw import Wish
+from switchgnn.lab.virtual.draw import Wish
 from switchgnn.lab.virtual.soak import Soak
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from unittest import mock
 
 from switchgnn.host.innetwork.receiver import SumReceiver
-from switchgnn.lab.virtual.scenario.draw import Wish
-from switchgnn.lab.virtual.scenario.scenario import read_scenario
+from switchgnn.lab.virtual.draw import Wish
+from switchgnn.lab.virtual.scenario import read_scenario
 from switchgnn.lab.virtual.soak import Soak
 
 

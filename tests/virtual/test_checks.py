@@ -5,9 +5,8 @@
 import re
 from pathlib import Path
 
-from switchgnn.lab.virtual.checks.all_checks import all_checks
-from switchgnn.lab.virtual.checks.check import Check
-from switchgnn.lab.virtual.checks.packet import PacketReader
+from switchgnn.lab.virtual.checks import all_checks
+from switchgnn.lab.virtual.checks.check import Check, PacketReader
 
 PACKAGE = "switchgnn.lab.virtual.checks."
 DOCUMENT = Path(__file__).parents[2] / "docs" / "reliability.md"

@@ -12,7 +12,7 @@ from switchgnn.lab.commands.soak_simulated import SimulatedOptions, soak_simulat
 from switchgnn.lab.virtual.checks.barriers import BarrierWaits
 from switchgnn.lab.virtual.checks.outcomes import SumsExact
 from switchgnn.lab.virtual.parts.controller import VirtualController
-from switchgnn.lab.virtual.scenario.scenario import Incident, IncidentKind, Rates, Scenario
+from switchgnn.lab.virtual.scenario import Incident, IncidentKind, Rates, Scenario
 from switchgnn.lab.virtual.shrink import Budget, shrink
 from switchgnn.lab.virtual.subject import Subjects
 from switchgnn.lab.virtual.timing import Scheduler
@@ -48,7 +48,7 @@ def test_wherever_it_crashes_it_is_a_failure(star, monkeypatch, owner, name, who
 def test_the_place_in_the_package_is_said(star, monkeypatch):
     monkeypatch.setattr(BarrierWaits, "gave", crash)
     (violation,) = star.run(SMALL).violations[:1]
-    assert "in switchgnn/lab/virtual/checks/packet.py, line " in violation.what
+    assert "in switchgnn/lab/virtual/checks/check.py, line " in violation.what
     assert violation.what.endswith(", _read")
 
 

@@ -8,16 +8,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from switchgnn.lab.virtual.diagram.drawing import arrow_ends, cut, draw
-from switchgnn.lab.virtual.diagram.output import svg_of, text_of
+from switchgnn.lab.virtual.diagram.drawing import arrow_ends, cut, draw, svg_of, text_of
 from switchgnn.lab.virtual.diagram.rows import Across, Arrow, Gap, Mark, read_trace, rows_of
-from switchgnn.lab.virtual.scenario.scenario import (
-    Incident,
-    IncidentKind,
-    Rates,
-    Scenario,
-    read_scenario,
-)
+from switchgnn.lab.virtual.scenario import Incident, IncidentKind, Rates, Scenario, read_scenario
 from tests.virtual.mistaken import sums_that_are_recalled_are_wrong
 
 FOLDER = Path(__file__).parent / "diagrams"

@@ -12,7 +12,7 @@ import pytest
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.lab.commands.soak_simulated import SimulatedOptions, soak_simulated
-from switchgnn.lab.virtual.scenario.scenario import (
+from switchgnn.lab.virtual.scenario import (
     Rates,
     Scenario,
     ScenarioError,
@@ -133,7 +133,7 @@ def test_as_a_user_starts_it(tmp_path):
     assert "holds no scenario" in " ".join(wrong.stderr.split())
     lone = switchgnn("soak", "--out", tmp_path)
     assert lone.returncode == 2
-    assert "are for --simulated" in " ".join(lone.stderr.split())
+    assert "need --simulated" in " ".join(lone.stderr.split())
     words = shlex.split("soak --simulated --seed 3 --json --out found")
     right = switchgnn(*words, folder=tmp_path)
     assert right.returncode == 0, right.stderr

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from switchgnn.lab.virtual.scenario.scenario import read_scenario
+from switchgnn.lab.virtual.scenario import read_scenario
 
 FOUND = sorted((Path(__file__).parent / "found").glob("*.json"))
 

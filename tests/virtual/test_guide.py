@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 
 from switchgnn.commands.application import app
 from switchgnn.lab.virtual.coverage import bucket_of
+from switchgnn.lab.virtual.draw import Wish, changed, draw_scenario
 from switchgnn.lab.virtual.run import Outcome
-from switchgnn.lab.virtual.scenario.draw import Wish, changed, draw_scenario
-from switchgnn.lab.virtual.scenario.scenario import Rates, Scenario, scenario_line, scenario_said
+from switchgnn.lab.virtual.scenario import Rates, Scenario, scenario_line, scenario_said
 from switchgnn.lab.virtual.scene import Violation
 from switchgnn.lab.virtual.soak import Guide, Soak
 from tests.support.speed import seconds_here

@@ -7,9 +7,9 @@ from collections import Counter
 import pytest
 
 from switchgnn.host.wire.header import fragment_words, lanes_of, payload_bytes
+from switchgnn.lab.virtual.draw import Wish, draw_scenario
 from switchgnn.lab.virtual.network import body_bytes, words_of
-from switchgnn.lab.virtual.scenario.draw import Wish, draw_scenario
-from switchgnn.lab.virtual.scenario.scenario import Rates, Scenario
+from switchgnn.lab.virtual.scenario import Rates, Scenario
 from switchgnn.planner.lanes import LANES
 
 BAD = Rates(loss=0.1, duplicate=0.1, late=0.05, reorder=0.1, corrupt=0.05)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from switchgnn.lab.commands.soak_runs import draw_run, scenario_words
-from switchgnn.lab.virtual.scenario.scenario import Rates, scenario_said
+from switchgnn.lab.virtual.scenario import Rates, scenario_said
 from switchgnn.topologies import choose
 
 LOOPBACK = choose("embedded", "loopback")

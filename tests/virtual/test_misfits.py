@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
+from switchgnn.lab.virtual.draw import Wish, draw_scenario
 from switchgnn.lab.virtual.jobs import DifferenceError
-from switchgnn.lab.virtual.scenario.draw import Wish, draw_scenario
-from switchgnn.lab.virtual.scenario.scenario import (
+from switchgnn.lab.virtual.scenario import (
     Difference,
     DifferenceKind,
     Incident,
@@ -102,7 +102,10 @@ def test_a_plan_that_no_worker_holds_is_told_to_all(star):
 
 @pytest.mark.parametrize(
     ("workers", "what"),
-    [((7,), "^Worker 7 is to differ, and is not there"), ((1, 1), "^Worker 1 is to differ twice")],
+    [
+        ((7,), "^Worker 7 cannot differ, as it does not exist"),
+        ((1, 1), "^Worker 1 has two differences"),
+    ],
 )
 def test_who_is_not_there_does_not_differ(star, workers, what):
     differences = tuple(Difference(worker, DifferenceKind.PLAN) for worker in workers)

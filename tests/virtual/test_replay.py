@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from switchgnn.base.native import find_compiler
-from switchgnn.lab.virtual.scenario.scenario import read_scenario
+from switchgnn.lab.virtual.scenario import read_scenario
 from tests.support.speed import seconds_here
 from tests.virtual.mistaken import sums_that_are_recalled_are_wrong
 

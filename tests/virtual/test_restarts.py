@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from switchgnn.lab.virtual.scenario.draw import Wish, draw_scenario
-from switchgnn.lab.virtual.scenario.scenario import Incident, IncidentKind, Scenario
+from switchgnn.lab.virtual.draw import Wish, draw_scenario
+from switchgnn.lab.virtual.scenario import Incident, IncidentKind, Scenario
 
 QUIET = Scenario(seed=1, graph="random:20:30:1", rounds=8, patience=5.0, sessions=2)
 TORN = Incident(IncidentKind.TEAR, "s0", 1, 0.1)

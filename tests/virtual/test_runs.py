@@ -12,8 +12,8 @@ from dataclasses import replace
 
 import pytest
 
-from switchgnn.lab.virtual.scenario.draw import Wish, draw_scenario
-from switchgnn.lab.virtual.scenario.scenario import (
+from switchgnn.lab.virtual.draw import Wish, draw_scenario
+from switchgnn.lab.virtual.scenario import (
     Fault,
     FaultKind,
     Incident,

@@ -8,14 +8,7 @@ import pytest
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.lab.virtual.run import Outcome
-from switchgnn.lab.virtual.scenario.scenario import (
-    Fault,
-    FaultKind,
-    Incident,
-    IncidentKind,
-    Rates,
-    Scenario,
-)
+from switchgnn.lab.virtual.scenario import Fault, FaultKind, Incident, IncidentKind, Rates, Scenario
 from switchgnn.lab.virtual.scene import Violation
 from switchgnn.lab.virtual.shrink import Budget, fewest, shrink
 from tests.virtual.mistaken import sums_that_are_recalled_are_wrong
@@ -34,10 +27,7 @@ LARGE = Scenario(
     jitter=20,
     up=BAD,
     down=BAD,
-    incidents=(
-        Incident(IncidentKind.JUMP, "w3", 40, 0.5),
-        Incident(IncidentKind.SPILL, "s0", 150),
-    ),
+    incidents=(Incident(IncidentKind.JUMP, "w3", 40, 0.5), Incident(IncidentKind.SPILL, "s0", 150)),
 )
 
 

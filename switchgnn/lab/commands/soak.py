@@ -36,7 +36,7 @@ class AskedSoak:
     """The options of `switchgnn soak`."""
 
     minutes: float | None = option(
-        None, "NUMBER", "Begin no run after so long.", min=0, shown=f"{_MINUTES:g}"
+        None, "NUMBER", "Begin no run after this many minutes.", min=0, shown=f"{_MINUTES:g}"
     )
     seed: int | None = option(
         None, "N", "All runs follow from it.", min=0, shown="another each time"
@@ -50,14 +50,18 @@ class AskedSoak:
         "--simulated",
         default=False,
     )
-    exchanges: int | None = option(VIRTUAL_TIME, "N", "With --simulated: end after so many.", min=1)
+    exchanges: int | None = option(
+        VIRTUAL_TIME, "N", "With --simulated: end after this many exchanges.", min=1
+    )
     scenario: str | None = option(
         VIRTUAL_TIME,
         "WHICH",
-        "With --simulated: the only scenario: its file, JSON or TOML, or JSON.",
+        "With --simulated: run this scenario only: a JSON or TOML file, or JSON.",
     )
     out: Path | None = option(
-        VIRTUAL_TIME, "FOLDER", "With --simulated: make what fails small, and draw it there."
+        VIRTUAL_TIME,
+        "FOLDER",
+        "With --simulated: shrink failing scenarios, and draw them in this folder.",
     )
     as_json: bool = json_option()
     logs: LogOptions
@@ -65,9 +69,7 @@ class AskedSoak:
     def simulation(self, seed: int) -> SimulatedOptions:
         """Return the soak in virtual time that is asked for."""
         if self.logs.log_dir is not None:
-            raise SwitchGNNError(
-                "--simulated starts no processes that had logs: leave out --log-dir."
-            )
+            raise SwitchGNNError("--simulated starts no processes with logs: remove --log-dir.")
         drawn = self.seed is not None and self.exchanges is None and self.minutes is None
         return SimulatedOptions(
             seed,
@@ -89,7 +91,7 @@ class AskedSoak:
 @app.command(epilog="Example: switchgnn soak --simulated --exchanges 3 --seed 7")
 @with_groups
 def soak(asked: AskedSoak) -> None:
-    """Exchange over random graphs with random faults, again and again.
+    """Exchange repeatedly over random graphs with random faults.
 
     Each run draws its workers, graph, slots, features and faults, and compares
     every sum with a reference. Ctrl-C ends it early; the summary comes in any
@@ -103,9 +105,7 @@ def soak(asked: AskedSoak) -> None:
     if asked.simulated:
         raise typer.Exit(soak_simulated(asked.simulation(seed), as_json=asked.as_json))
     if not (asked.exchanges is None and asked.scenario is None and asked.out is None):
-        raise SwitchGNNError(
-            "--exchanges, --scenario and --out are for --simulated: give that, too."
-        )
+        raise SwitchGNNError("--exchanges, --scenario and --out need --simulated.")
     options = SoakOptions(
         *(asked.longest, site.target.value, site.fabric.value, seed, numbers, site.backend),
         asked.logs.log_dir,
@@ -171,8 +171,8 @@ def _print_report(console: Console, report: SoakReport) -> None:
         lines += [
             f"Run {failure.run}: {failure.reason}",
             f"  repeat it: {failure.command}",
-            "  what is drawn is the same then; how packets of different workers meet is not",
-            f"  much like it, in virtual time, where all repeats: {failure.simulated}",
+            "  random draws are the same then, but not the order of packets of different workers",
+            f"  a similar run in virtual time, which repeats exactly: {failure.simulated}",
         ]
     for line in lines:
         console.print(line, soft_wrap=True, highlight=False)

@@ -18,37 +18,21 @@ from switchgnn.commands.shared.console import Interruption
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.faults import DIRECTIONS, Faults
-from switchgnn.lab.virtual.scenario.scenario import Rates, Scenario, scenario_line
+from switchgnn.lab.virtual.scenario import Rates, Scenario, scenario_line
 from switchgnn.planner.chosen import Asked
 from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
 from switchgnn.topologies import Backend, Choice, cable_name, choose
 from switchgnn.topologies.processes.nursery import Nursery
 
 _WORKERS = (2, 5)
-
-
 _ROUNDS = (1, 3)
-
-
 _SLOTS = (8, 16, 64, 256, 1024)
-
-
 _SENDS = ("multicast", "cover")
-
-
 _WIDTHS = (1, 31, 32, 33, 64, 100)
-
-
 _RATES = {"loss": 0.10, "duplicate": 0.05, "reorder": 0.05, "corrupt": 0.01}
-
-
 # A direction sometimes lacks a kind of fault: some mistakes only show without it.
 _NO_FAULT = 0.25
-
-
 _BAD_LINK = 0.25
-
-
 _BAD_LINK_LOSS = 0.2
 
 
@@ -59,18 +43,7 @@ def draw_run(
     leaves_and_spines: tuple[int, int] | None = None,
     backend: Backend | None = None,
 ) -> RunOptions:
-    """Return one run of a soak; the same seed and number give the same run.
-
-    Args:
-        seed: the seed of the soak.
-        number: the number of the run, from 0.
-        choice: the switch and the fabric.
-        leaves_and_spines: their numbers, each leaf with at least one worker; None: a star.
-        backend: what embedded switches run the program as; None: what the environment says.
-
-    Returns:
-        The run.
-    """
+    """Return one run of a soak; the same seed and number give the same run."""
     source = random.Random(f"{seed}/{number}")  # noqa: S311
     least = max(_WORKERS[0], leaves_and_spines[0] if leaves_and_spines else 0)
     workers = source.randint(least, least + _WORKERS[1] - _WORKERS[0])
@@ -204,7 +177,7 @@ class SoakOptions:
         target, fabric: a choice or ``auto``.
         seed: the seed that all runs follow from.
         leaves_and_spines: their numbers; None: a star around one switch.
-        backend: what embedded switches run the program as; None: what the environment says.
+        backend: of embedded switches; None: as the environment sets it.
         log_dir: a folder for the logs of each run in one of its own; None: those
             of runs that fail are kept in temporary ones.
     """
@@ -291,22 +264,10 @@ class SoakListener(Protocol):
         """Note that a run begins."""
 
     def step(self, step: str, done: float, total: int) -> None:
-        """Note that a step of the run begins or advances.
-
-        Args:
-            step: the name of the step.
-            done: the part that is done.
-            total: the whole, or 0 when it is unknown.
-        """
+        """Note that a step of the run begins or advances."""
 
     def ended(self, number: int, run: RunOptions, failure: Failure | None) -> None:
-        """Note that a run has ended.
-
-        Args:
-            number: the number of the run, from 0.
-            run: the run.
-            failure: why it failed, or None.
-        """
+        """Note that a run has ended."""
 
 
 @dataclass
@@ -337,19 +298,7 @@ class _Sums:
 def soak(
     options: SoakOptions, listener: SoakListener, nursery: Nursery | None = None
 ) -> SoakReport:
-    """Run until the time is over, Ctrl-C comes, or too much has failed.
-
-    Args:
-        options: what to run, and for how long.
-        listener: is told of each run.
-        nursery: forks embedded switches and workers; None: they are started as any program.
-
-    Returns:
-        The report.
-
-    Raises:
-        SwitchGNNError: the machine lacks the switch or the fabric that was asked for.
-    """
+    """Run until the time is over, Ctrl-C comes, or too much has failed."""
     choice = choose(options.target, options.fabric, options.backend)
     sums = _Sums()
     started = time.monotonic()

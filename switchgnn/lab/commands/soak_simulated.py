@@ -18,15 +18,9 @@ from rich.text import Text
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.commands.shared.console import Interruption, counted, plain_console
-from switchgnn.lab.virtual.diagram.drawing import draw
-from switchgnn.lab.virtual.diagram.output import svg_of, text_of
-from switchgnn.lab.virtual.scenario.draw import Wish, draw_scenario
-from switchgnn.lab.virtual.scenario.scenario import (
-    Scenario,
-    scenario_line,
-    scenario_said,
-    scenario_text,
-)
+from switchgnn.lab.virtual.diagram.drawing import draw, svg_of, text_of
+from switchgnn.lab.virtual.draw import Wish, draw_scenario
+from switchgnn.lab.virtual.scenario import Scenario, scenario_line, scenario_said, scenario_text
 from switchgnn.lab.virtual.shrink import Budget, Shrunk, shrink
 from switchgnn.lab.virtual.soak import Guide, Soak, SoakFailure, SoakSums
 from switchgnn.topologies import Backend
@@ -60,11 +54,7 @@ class FailureFiles:
 
 
 def make_folder(folder: Path) -> None:
-    """Make the folder for files, if it is not there.
-
-    Raises:
-        SwitchGNNError: it cannot be made.
-    """
+    """Make the folder for files, if it is not there."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -76,21 +66,7 @@ def make_folder(folder: Path) -> None:
 def write_failure(
     soak: Soak, scenario: Scenario, name: str, folder: Path, goes_on: Callable[[], bool]
 ) -> FailureFiles | None:
-    """Make a scenario that fails small, and write it and its diagram.
-
-    Args:
-        soak: lets scenarios happen.
-        scenario: it fails.
-        name: the invariant that does not hold.
-        folder: where the files go.
-        goes_on: asked in front of each run.
-
-    Returns:
-        What was written; None if there was no time for a single run.
-
-    Raises:
-        SwitchGNNError: a file cannot be written.
-    """
+    """Make a scenario that fails small, and write it and its diagram."""
     shrunk = shrink(scenario, name, soak.run, Budget(_MOST_RUNS, goes_on))
     if shrunk is None:
         return None
@@ -144,7 +120,7 @@ class SimulatedOptions:
 
     Attributes:
         seed: of the first scenario; the next one has the next seed.
-        exchanges: end behind that many; None: when the time is over.
+        exchanges: end after this many; None: when the time is over.
         minutes: begin no scenario after so long.
         leaves_and_spines: their numbers; None: stars.
         backend: what switches run the program as; None: native code where a compiler is there.
@@ -165,11 +141,7 @@ class SimulatedOptions:
 
 
 def soak_simulated(options: SimulatedOptions, *, as_json: bool) -> int:
-    """Soak, print what came of it, and return the exit code.
-
-    Raises:
-        SwitchGNNError: the file holds no scenario, or the folder cannot be written.
-    """
+    """Soak, print what came of it, and return the exit code."""
     leaves, spines = options.leaves_and_spines or (0, 0)
     soak = Soak(Wish(leaves, spines, (options.backend or Backend.AUTO).value))
     guide = Guide(options.seed, soak.wish)
@@ -250,10 +222,7 @@ class _Failure:
 
 
 def _files(
-    soak: Soak,
-    found: SoakFailure,
-    folder: Path | None,
-    interruption: Interruption,
+    soak: Soak, found: SoakFailure, folder: Path | None, interruption: Interruption
 ) -> FailureFiles | None:
     if folder is None or not found.name:
         return None
@@ -268,7 +237,7 @@ def _files(
 
 
 def _command(options: SimulatedOptions, wish: Wish, scenario: Scenario) -> str:
-    """Return the command that replays a scenario, whatever has led to it."""
+    """Return the command that replays a scenario."""
     begin = "switchgnn soak --simulated"
     if options.scenario:
         return f"{begin} --scenario {shlex.quote(options.scenario)}"
@@ -283,11 +252,7 @@ def _command(options: SimulatedOptions, wish: Wish, scenario: Scenario) -> str:
 
 
 def _print(
-    console: Console,
-    where: str,
-    sums: SoakSums,
-    failures: list[_Failure],
-    seconds: float,
+    console: Console, where: str, sums: SoakSums, failures: list[_Failure], seconds: float
 ) -> None:
     speed = 60 * sums.exchanges / seconds if seconds else 0.0
     lines = [

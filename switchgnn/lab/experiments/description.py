@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a description file of a figure says; `load.py` reads and checks it."""
+"""The description file of a figure; `load.py` reads and checks it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ class Scale:
         graphs: by the paper's name for them.
         workers: their numbers.
         memory: of the switch, before it shrinks with the graph.
-        seeds: how many; each draws the graph, the partition and the orders anew.
+        seeds: their number; each draws another graph, partition and orders.
         recirculation_rates: passes per second; None: the switch's, or no limit.
         leaf_spine: in place of the star's switch; None: a star.
         background: loads, as shares of the links' rate.
@@ -164,4 +164,4 @@ class Figure:
 
 
 class ExperimentError(SwitchGNNError):
-    """A description that says nothing, or points that failed, in one sentence."""
+    """A wrong description, or points that failed, in one sentence."""

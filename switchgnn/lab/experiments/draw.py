@@ -87,17 +87,7 @@ class _Shown:
 
 
 def draw_figure(figure: Figure, cells: Sequence[Cell], results: Results, remark: str) -> "Picture":
-    """Draw all panels, side by side.
-
-    Args:
-        figure: the description.
-        cells: all of the figure.
-        results: of the points that have one.
-        remark: below the title: at which scale this is.
-
-    Returns:
-        The picture.
-    """
+    """Draw all panels, side by side."""
     from matplotlib.figure import Figure as Picture  # noqa: PLC0415  only who draws needs it
 
     count = len(figure.panels)
@@ -214,7 +204,7 @@ def _lines(axes: "Axes", shown: _Shown) -> None:
 
 
 def _time(axes: "Axes", shown: _Shown) -> None:
-    """One seed over time: the mean of several would be nobody's."""
+    """Draw one seed over time: the mean of several seeds would not be a run."""
     name, curve = OVER_TIME[shown.panel.y]
     for series, colour in shown.series:
         found = [
@@ -306,7 +296,6 @@ KINDS: Mapping[str, Callable[["Axes", _Shown], None]] = {
     "ratios": _ratios,
 }
 
-
 _FORMATS = ("png", "svg")
 TABLE = "table.md"
 # A figure, and its cells.
@@ -314,10 +303,7 @@ Drawn = tuple[Figure, Sequence[Cell]]
 
 
 def write_figures(
-    figures: Sequence[Drawn],
-    results: Mapping[Point, Result],
-    scale: str,
-    folder: Path,
+    figures: Sequence[Drawn], results: Mapping[Point, Result], scale: str, folder: Path
 ) -> list[list[str]]:
     """Write CSV, pictures and table into the folder, and return the rows of the table.
 
@@ -359,11 +345,7 @@ def check_matplotlib() -> None:
 
 
 def _draw(
-    figure: Figure,
-    cells: Sequence[Cell],
-    results: Mapping[Point, Result],
-    scale: str,
-    folder: Path,
+    figure: Figure, cells: Sequence[Cell], results: Mapping[Point, Result], scale: str, folder: Path
 ) -> None:
 
     seeds = len({cell.point.seed for cell in cells})
@@ -386,7 +368,7 @@ def _page(figures: Sequence[Drawn], rows: list[list[str]], scale: str) -> str:
     lines += [
         "",
         "An epoch is communication, which is simulated, and computing, which is a model: the two "
-        "columns say what a card of twice or half the speed would make of our number.\n",
+        "columns show our number with a card of twice and half the speed.\n",
         as_markdown(rows),
     ]
     return "\n".join(lines)

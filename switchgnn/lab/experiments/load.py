@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the description files, and says in a sentence what is wrong with one."""
+"""Reads and checks the description files."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,15 +18,9 @@ from switchgnn.lab.simulator.setup import Mtu
 from switchgnn.profiles import known_profiles
 
 FOLDER = Path(__file__).parent / "figures"
-
-
 # A sentence for people who read the file; JSON has no comments.
 _COMMENT = "about"
-
-
 _GIVE = ("saved", "times")
-
-
 _TIME, _RATIOS = "time", "ratios"
 
 

@@ -23,7 +23,7 @@ class Measure:
     """A number of a result.
 
     Attributes:
-        axis: what an axis says.
+        axis: its label.
         unit: the number is divided by it.
         key: in the result.
     """
@@ -45,16 +45,7 @@ EPOCH, COMPUTE = "epoch", "compute_seconds"
 
 
 def value_of(measure: str, result: Result, compute: float = 1.0) -> float:
-    """Return the number, in the unit of its axis.
-
-    Args:
-        measure: a key of MEASURES.
-        result: as `switchgnn simulate --json` prints it.
-        compute: what computing is multiplied with; only an epoch has a part of it.
-
-    Returns:
-        The number.
-    """
+    """Return the number, in the unit of its axis."""
     one = MEASURES[measure]
     number = float(result[one.key])
     if measure == EPOCH:
@@ -99,7 +90,7 @@ def _slot_bytes(result: Result) -> float:
     return float(result["memory_bytes"]) / max(1, int(result["slots"]))
 
 
-# By name: (what the axis says, milliseconds and values).
+# By name: (label of the axis, milliseconds and values).
 OVER_TIME: Mapping[str, tuple[str, Callable[[Result], Curve]]] = {
     "throughput": ("sums (solid), all (dotted), Gbit/s", lambda it: _counted(it, "sums")),
     "slots": (

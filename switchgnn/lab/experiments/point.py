@@ -39,7 +39,7 @@ _NETWORK = (
 _WEIGHED = ("bandwidth", "recirculation_rate", "table_memory", "leaves", "spines")
 # What the best plan depends on, whose blocks are for leaves and spines.
 _OVER = ("leaves", "spines", "completion")
-# What says who holds which vertex.
+# The options of the partition.
 _PARTITION = ("graph", "workers", "partition", "seed")
 # Of the presets and of the strawman.
 _METIS = "metis"
@@ -124,7 +124,7 @@ class Point:
         return _digest({name: getattr(self, name) for name in _PARTITION})
 
     def __str__(self) -> str:
-        """For people who wait for it."""
+        """Return a description for progress output."""
         memory = "" if self.memory is None else f", {self.memory / 1e6:g} MB"
         slot = "" if self.slot_features is None else f" of slots of {self.slot_features} numbers"
         order = "" if self.order is None else f", order {self.order}"

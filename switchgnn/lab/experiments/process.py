@@ -42,7 +42,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
-    """Simulate the point that the arguments say."""
+    """Simulate the point in the arguments."""
     # Where the runner dies, this does, and takes its files with it.
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGINT)
     try:
@@ -92,7 +92,7 @@ def _options(point: Point, folder: Path | None, partition: Path) -> SimulateOpti
         asked=Asked() if planned else Asked(order=point.order, assignment=partition),
         bin_size=point.bin_size,
         mtu=point.mtu or ETHERNET_MTU,
-        # Of its memory the point says all: that shrinks with the graph.
+        # The point determines its memory, which shrinks with the graph.
         switch=replace(find_profile(point.switch), slot_bytes=None, table_bytes=None),
         table_memory=point.table_memory,
     )

@@ -44,7 +44,7 @@ class Store:
         """Nobody else writes in the block; what a run that was killed left is removed.
 
         Raises:
-            ExperimentError: somebody does, or the folder cannot be written.
+            ExperimentError: another run does, or the folder cannot be written.
         """
         try:
             self._points.mkdir(parents=True, exist_ok=True)
@@ -122,7 +122,7 @@ class Outcome:
     Attributes:
         run: how many were.
         kept: how many had a result.
-        failed: what those say that failed.
+        failed: errors of failed points.
         refused: those of them that another attempt cannot help.
     """
 

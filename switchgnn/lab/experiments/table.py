@@ -206,11 +206,6 @@ def rows_of(
 ) -> list[list[str]]:
     """Return the rows of a figure, one per claim.
 
-    Args:
-        figure: the description.
-        cells: all of the figure.
-        results: of the points that have one.
-
     Returns:
         The rows, as HEADINGS.
     """
@@ -239,16 +234,7 @@ def _row(
 def compare(
     claim: Claim, cells: Sequence[Cell], results: Mapping[Point, Result]
 ) -> tuple[_Place, Spread] | None:
-    """Find the place where our number is largest.
-
-    Args:
-        claim: what to compare.
-        cells: all of the figure.
-        results: of the points that have one.
-
-    Returns:
-        The place, and our number there; None without results.
-    """
+    """Find the place where our number is largest."""
     places = dict.fromkeys(_place(cell) for cell in select(cells, claim.where))
     found = [(place, _at(claim, place, cells, results)) for place in places]
     known = [(place, spread) for place, spread in found if spread is not None]
@@ -280,16 +266,7 @@ def _at(
 
 
 def ratios_of(numbers: Mapping[Cell, float], before: str, after: str) -> list[float]:
-    """Divide the numbers of a series by those of another one.
-
-    Args:
-        numbers: of cells at one place.
-        before: the label of a series, or FASTEST.
-        after: the label of another one.
-
-    Returns:
-        One ratio for each seed that has both.
-    """
+    """Divide the numbers of a series by those of another one."""
     divisors: dict[int, float] = {}
     for cell, number in numbers.items():
         if cell.series == before or (before == FASTEST and cell.series != after):
@@ -345,7 +322,6 @@ RESULT_COLUMNS = (
     "wall_seconds",
     "peak_memory_bytes",
 )
-
 
 # Of a leaf-spine only.
 _LEAF_SPINE_COLUMNS = ("host_link_bytes", "leaf_spine_bytes", "partial_sums")

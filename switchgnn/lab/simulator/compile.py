@@ -37,11 +37,7 @@ class Wheel:
 
 
 def find_wheel() -> Wheel:
-    """Find ns-3.
-
-    Raises:
-        SimulatorError: it is not installed, or not as its wheel is.
-    """
+    """Find ns-3."""
     try:
         distribution = importlib.metadata.distribution(PACKAGE)
     except importlib.metadata.PackageNotFoundError:
@@ -64,11 +60,7 @@ _FLAGS = ("-std=c++20", "-O2", "-DNDEBUG", "-x", "c++")
 
 
 def compiled_models() -> Path:
-    """Return the program that runs the models, compiled if need be.
-
-    Raises:
-        SimulatorError: ns-3 or a compiler is missing, or it fails.
-    """
+    """Return the program that runs the models, compiled if need be."""
     wheel, compiler = find_wheel(), _compiler()
     folder = cache_folder("simulator")
     # The place of the wheel is in the program, which looks for the library there.

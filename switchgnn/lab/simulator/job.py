@@ -12,24 +12,13 @@ from switchgnn.lab.simulator.subject import Progress, make_subject
 
 
 def simulate_job(options: SimulateOptions, tell: Progress) -> SimulateReport:
-    """Plan or read a plan, simulate one exchange, and work out an epoch.
-
-    Args:
-        options: what to simulate.
-        tell: called with a few words at the start of each step.
-
-    Returns:
-        What was simulated, and what an epoch takes.
-
-    Raises:
-        SwitchGNNError: with a sentence for the user.
-    """
+    """Plan or read a plan, simulate one exchange, and work out an epoch."""
     if options.leaf_spine is not None and options.workers is not None:
-        options.leaf_spine.words(options.workers)  # or say what cannot be, before planning
+        options.leaf_spine.words(options.workers)  # refuse early, before planning
     _check_slots(options)
     _check_background(options)
     tell("compile the models")
-    compiled_models()  # or say what is missing, before minutes of planning
+    compiled_models()  # fail before minutes of planning
     subject = make_subject(options, tell)
     tell("simulate")
     run = run_simulation(subject.setup, options.network, leaf_spine=options.leaf_spine)

@@ -9,8 +9,6 @@ from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
 
 # Which switches complete the sums whose contributions come from several leaves.
 SPINE, LEAF = "spine", "leaf"
-
-
 COMPLETIONS = (SPINE, LEAF)
 
 
@@ -30,7 +28,7 @@ class LeafSpineOptions:
     completion: str = SPINE
 
     def words(self, workers: int) -> dict[str, object]:
-        """Return what the models are told, by name.
+        """Return the options of the models, by name.
 
         Raises:
             SimulatorError: a leaf would have no worker, there is no spine, or there is no such

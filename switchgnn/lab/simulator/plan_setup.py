@@ -23,7 +23,7 @@ from switchgnn.planner.plan.leaf_spine import (
 )
 from switchgnn.planner.plan.plan import Plan, SlotNumbers, SwitchPart, WorkerPart, entries_of
 
-# The highest bit of a contribution: the pass ends behind it.
+# The highest bit of a contribution: the pass ends after it.
 LAST_OF_PASS = 1 << 31
 # Table entries that are looked at together: their additions fit a few tens of megabytes.
 _TOGETHER = 1 << 18
@@ -128,7 +128,7 @@ class _Passes:
     Attributes:
         key: int64[P], block and Src_id of each packet, ascending.
         indptr: int64[P + 1], where the contributions of each packet are.
-        contribution: uint32[C], rows; the highest bit says that a pass ends.
+        contribution: uint32[C], rows; the highest bit marks the end of a pass.
     """
 
     key: NDArray[np.int64]
@@ -233,14 +233,7 @@ def _rows_of_slots(
 def _packet_arrays(
     plan: Plan, direction: Direction, passes: Sequence[_Passes], of_worker: Sequence[int]
 ) -> dict[str, NDArray[np.generic]]:
-    """Return what each worker sends in each block: its Count, and what it contributes to.
-
-    Args:
-        plan: the plan.
-        direction: one that it has.
-        passes: of each switch that workers are attached to.
-        of_worker: the switch of each worker.
-    """
+    """Return what each worker sends in each block: its Count, and what it contributes to."""
     record = plan.manifest.direction(direction)
     first, last = record.first_block, record.last_block
     bases = indptr_of(np.array([len(each.contribution) for each in passes]))

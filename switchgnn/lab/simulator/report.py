@@ -84,7 +84,7 @@ class SimulateReport:
         return self._bits_per_second(sum(self.run.sum_bytes_down) + features)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain data; docs/simulator.md says what is what."""
+        """Return the report as plain data; docs/simulator.md describes it."""
         run, subject, options = self.run, self.subject, self.options
         series = {name: list(values) for name, values in vars(run.series).items()}
         plain = {name: value for name, value in vars(run).items() if name not in _NOT_TOLD}
@@ -127,7 +127,7 @@ class SimulateReport:
         }
 
     def _leaf_spine(self) -> dict[str, Any]:
-        """Return what is told of a leaf-spine only."""
+        """Return the members of a leaf-spine only."""
         network, inside = self.options.leaf_spine, self.run.inside
         if network is None or inside is None:
             return {}
@@ -141,7 +141,7 @@ class SimulateReport:
         }
 
     def _switch(self) -> dict[str, Any]:
-        """Return what is told where the switch has limits only."""
+        """Return the members of a switch with limits only."""
         switch, memory = self.options.switch, self.subject.memory
         if switch == UNLIMITED and memory is None:
             return {}

@@ -66,13 +66,11 @@ class NetworkOptions:
         Windows are open, as exchanges before this one leave them where nothing is marked.
         """
         return Pace(
-            window=self.window,
-            first_window=self.window,
-            congestion_control=self.congestion_control,
+            window=self.window, first_window=self.window, congestion_control=self.congestion_control
         )
 
     def words(self, data_frame_bytes: int = FEATURE_FRAME_BYTES) -> dict[str, object]:
-        """Return what the models are told, by name.
+        """Return the options of the models, by name.
 
         Args:
             data_frame_bytes: of the longest frame that workers send.

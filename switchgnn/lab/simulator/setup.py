@@ -38,7 +38,7 @@ class Setup:
     Attributes:
         workers: their number.
         host_based: hosts send rows to each other, and the switch only hands them on.
-        arrays: as `models/schedule.h` and `models/peer.h` read them.
+        arrays: as `models/base/schedule.h` and `models/simulation.cc` read them.
         blocks: that are exchanged one after another.
         fragments: of a feature, exchanged one after another; 1 if `host_based`, whose frames are
             listed one by one.
@@ -120,9 +120,6 @@ def packing_of(features: int, mtu: Mtu) -> Packing:
     Args:
         features: float32 numbers of a row.
         mtu: bytes of the largest IP packet; or FRAGMENT, for a padded fragment in each frame.
-
-    Raises:
-        SimulatorError: packets of that size cannot be.
     """
     if mtu == FRAGMENT:
         return Packing(fragments_of(features) * FRAGMENT_BYTES, FRAGMENT_BYTES)
@@ -133,7 +130,7 @@ def packing_of(features: int, mtu: Mtu) -> Packing:
 
 
 def parse_mtu(text: str) -> Mtu:
-    """Return what `--mtu` says.
+    """Parse `--mtu`.
 
     Raises:
         SimulatorError: it is neither a number that can be nor the word.
@@ -143,7 +140,7 @@ def parse_mtu(text: str) -> Mtu:
     if not (text.isdecimal() and len(text) <= len(str(_MOST))):
         raise _refused(text)
     mtu = int(text)
-    packing_of(1, mtu)  # or say what is wrong
+    packing_of(1, mtu)  # refuse a wrong one
     return mtu
 
 
@@ -198,11 +195,6 @@ def rows_of_plan(
 ) -> PairRows:
     """Count the rows between hosts on the partition of a plan, from what its workers sum.
 
-    Args:
-        plan: the plan.
-        choose: copies or partial sums, as ``direct_schedules`` takes it.
-        direction: of the exchange.
-
     Returns:
         The rows of each pair of workers.
     """
@@ -241,7 +233,7 @@ def _edges_into(part: WorkerPart, record: DirectionRecord) -> BoundaryEdges:
 def _confirmed(number: NDArray[np.int64], asking: NDArray[np.bool_]) -> NDArray[np.uint8]:
     """How many frames the ACK of each asking frame confirms: those since the last of its group.
 
-    The frames of a group leave one behind another, and nothing is lost.
+    The frames of a group leave one after another, and nothing is lost.
     """
     place = np.arange(len(number))
     before = np.maximum.accumulate(np.where(asking, place, -1))

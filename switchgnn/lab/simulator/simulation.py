@@ -33,11 +33,7 @@ _ALIGNMENT = 64
 
 
 def write_array_file(arrays: Mapping[str, NDArray[Any]], path: Path) -> None:
-    """Write arrays of one dimension; their item types are known to the models.
-
-    Raises:
-        WriteError: the file cannot be written.
-    """
+    """Write arrays of one dimension; their item types are known to the models."""
     offset = _aligned(len(_MAGIC) + 8 + len(arrays) * _ENTRY.size)
     entries = []
     for name, array in arrays.items():
@@ -48,7 +44,7 @@ def write_array_file(arrays: Mapping[str, NDArray[Any]], path: Path) -> None:
         for array in arrays.values():
             file.seek(_aligned(file.tell()))
             np.ascontiguousarray(array).tofile(file)
-        # A last array without items leaves a hole behind the end.
+        # A last array without items leaves a hole at the end.
         file.truncate(max(offset, file.tell()))
 
 
@@ -83,12 +79,12 @@ _PER_CENT = 100
 
 
 def flow_size_arrays() -> dict[str, NDArray[np.float64]]:
-    """Return the points as `models/flow_sizes.h` reads them; shares from 0 to 1."""
+    """Return the points as `models/background/background.h` reads them; shares from 0 to 1."""
     size, share = np.array(HADOOP, dtype=np.float64).T
     return {"flow_bytes": size.copy(), "flow_share": share / _PER_CENT}
 
 
-# What the models are told of leaves and spines where there are none.
+# The options of leaves and spines of a star.
 _STAR = {"leaves": 0, "spines": 0, "completion": SPINE}
 
 
@@ -119,10 +115,10 @@ class Arrival:
         picoseconds: when.
         at_switch: at the switch, or else at the worker.
         worker: at the other end of the link, or at this one. On a link between switches its
-            number in models/switches/leaf_spine.h, which is no worker's.
+            number in models/switches/fabrics.h, which is no worker's.
         kind: `Kind` of host/wire/header.py.
         id: FEATURE: its place among all packets. SUM, and FEATURE at a worker: the row.
-        count: contributions in it; see models/packet.h.
+        count: contributions in it; see models/network/packet.h.
     """
 
     picoseconds: int
@@ -139,7 +135,7 @@ class SimulationRun:
 
     Attributes:
         finished: picoseconds until each worker was through.
-        frames_up, bytes_up, frames_down, bytes_down: on each link, by who sends.
+        frames_up, bytes_up, frames_down, bytes_down: on each link, by sender.
         features_up: frames of features, partial sums or copies that each worker sent.
         features_down: frames of copies, or of features that found no slot, that it received.
         feature_bytes_down: of these frames.
@@ -225,7 +221,7 @@ def run_simulation(
     """Simulate one exchange.
 
     Args:
-        setup: who sends what, and what becomes of it.
+        setup: the sends, and the sums that they contribute to.
         options: links, switches and hosts.
         leaf_spine: leaves and spines; None: a star.
         opening: begin with a barrier, as the first exchange of a tensor does. Later ones are opened

@@ -65,7 +65,7 @@ from switchgnn.planner.strategies import PARTITION_STRATEGIES
 from switchgnn.profiles import PlanMemory
 
 Progress = Callable[[str], None]
-# Who holds which vertex where nothing else is asked for.
+# The default partition.
 _PARTITION = "metis"
 # What hosts send for a boundary edge.
 _SENT: Mapping[str, EdgeChoice] = {BNS_GCN: copies, HOST_PARTIAL: fewest_rows, G3: copies}
@@ -118,18 +118,7 @@ class Subject:
 
 
 def make_subject(options: SimulateOptions, tell: Progress) -> Subject:
-    """Read or make what is to be simulated.
-
-    Args:
-        options: what to simulate.
-        tell: called with a few words at the start of each step.
-
-    Returns:
-        The arrays of an exchange, and what is known of them.
-
-    Raises:
-        SwitchGNNError: with a sentence for the user.
-    """
+    """Read or make what is to be simulated."""
     if options.lanes is not None and (options.plan is not None or options.system in HOSTS_ALONE):
         raise SimulatorError(
             "Only a plan that is made here has frames of another width: leave --lanes out, or give "
@@ -190,23 +179,10 @@ def _read(options: SimulateOptions, folder: Path, tell: Progress) -> Subject:
 
 
 def _graph_of(plan: Plan, given: str | None, folder: Path) -> Graph | None:
-    """Load the graph of a plan that leaves destinations to the hosts: it lists no edges into them.
-
-    Args:
-        plan: the plan.
-        given: the graph that the user names, or None.
-        folder: of the plan.
-
-    Returns:
-        The graph; None where the plan leaves nothing.
-
-    Raises:
-        SimulatorError: there is no need for a graph, or it must be named: others may have chosen
-            the name that the plan has for it, or it is no name that can be loaded.
-    """
+    """Load the graph if the plan leaves destinations to hosts: it lists no edges into them."""
     if not plan.leaves_any:
         if given is not None:
-            raise SimulatorError("This plan says all that is simulated: leave --graph out.")
+            raise SimulatorError("This plan contains all that is simulated: leave --graph out.")
         return None
     name = plan.manifest.graph.name
     if given is None and not is_bundled(name) and reason_to_distrust(folder) is not None:

@@ -24,19 +24,7 @@ _BITS, _MEGA, _MICRO = 8, 1e6, 1e-6
 
 
 def planned_for(options: SimulateOptions, workers: int, slots: int) -> Situation:
-    """Return what a plan depends on; within a switch, rates of links and loop are a part of it.
-
-    Args:
-        options: the switch, and the network around it.
-        workers: their number.
-        slots: of the switch, as `options.slots` counts them.
-
-    Returns:
-        The situation for a preset.
-
-    Raises:
-        SimulatorError: the switch has too few banks for a slot.
-    """
+    """Return what a plan depends on; within a switch, rates of links and loop are a part of it."""
     lanes = options.lanes or BANK_LANES
     banks, wide = options.switch.banks, banks_of_slot(lanes)
     if wide > banks:
@@ -45,7 +33,7 @@ def planned_for(options: SimulateOptions, workers: int, slots: int) -> Situation
             f"has {banks}: give fewer --lanes."
         )
     if options.slot_features is not None:
-        # Each of them holds a whole feature, whatever its frames carry.
+        # Each of them holds a whole feature, independent of its frames.
         slots *= wide
     attached = None if options.leaf_spine is None else options.leaf_spine.attach(workers)
     situation = Situation(
@@ -67,11 +55,7 @@ def planned_for(options: SimulateOptions, workers: int, slots: int) -> Situation
 
 
 def predicted_on(options: SimulateOptions) -> Network:
-    """Return what exchanges are predicted on: the star that is simulated, without what is lost.
-
-    Args:
-        options: the network, and what hosts pack.
-    """
+    """Return what exchanges are predicted on: the star that is simulated, without what is lost."""
     network = options.network
     return Network(
         bits_per_second=network.bandwidth * _MEGA,
@@ -89,38 +73,20 @@ def bytes_of_slot(lanes: int, slot_features: int | None) -> int:
 
 
 def check_links(options: SimulateOptions, workers: int) -> None:
-    """Check that the switches have ports for all links.
-
-    Raises:
-        ProfileError: too few of them, or too slow ones.
-    """
+    """Check that the switches have ports for all links."""
     attached = None if options.leaf_spine is None else options.leaf_spine.attach(workers)
     options.switch.check_attached(most_attached(attached, workers), options.network.bandwidth)
 
 
 def room_for(options: SimulateOptions) -> Callable[[Plan], bool] | None:
-    """Return whether the tables of a plan fit the switch, as `build_plan` asks it.
-
-    Args:
-        options: the switch, and the network around it.
-
-    Returns:
-        The question; None: nothing of the switch is limited.
-    """
+    """Return whether the tables of a plan fit the switch, as `build_plan` asks it."""
     if not _limited(options):
         return None
     return lambda plan: not _memory(plan, options).refusals
 
 
 def check_fits(plan: Plan, options: SimulateOptions) -> PlanMemory | None:
-    """Check that a plan fits the switch.
-
-    Returns:
-        What it takes of the switch; None: nothing of the switch is limited.
-
-    Raises:
-        SimulatorError: it does not fit.
-    """
+    """Check that a plan fits the switch."""
     switch, manifest = options.switch, plan.manifest
     if not _limited(options):
         return None

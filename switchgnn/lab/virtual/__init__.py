@@ -2,6 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whole exchanges in one process and in virtual time, each repeatable from its seed.
 
-Hosts, compiled program, switch and controller are the product's own; the network, the clock and
-what goes wrong are made here, and all of it follows from a scenario.
+Hosts, compiled program, switch and controller are the product's own; the network, the clock and the
+faults are simulated, and all of it follows from a scenario.
 """

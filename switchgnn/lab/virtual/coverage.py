@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The states that hosts and program pass in a run, as words."""
+# ruff: noqa: D102 - hooks are documented in `Check` and `PacketCheck`
+"""Names of the states that hosts and program pass in a run."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -9,8 +10,7 @@ from dataclasses import dataclass, field, fields
 from switchgnn.controller.controls.outcome import Outcome
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import Kind
-from switchgnn.lab.virtual.checks.check import SwitchCheck
-from switchgnn.lab.virtual.checks.packet import Packet, is_sound, kind_in, read_packet
+from switchgnn.lab.virtual.checks.check import Packet, SwitchCheck, is_sound, kind_in, read_packet
 from switchgnn.lab.virtual.parts.switch import VirtualSwitch
 from switchgnn.lab.virtual.parts.worker import VirtualWorker
 from switchgnn.lab.virtual.scene import Scene
@@ -19,7 +19,7 @@ _LAST = 8
 
 
 def bucket_of(number: int) -> str:
-    """Return the range in which a number is, from powers of two; empty for 0."""
+    """Return the power-of-two range of a number; empty for 0."""
     bits = min(number.bit_length(), _LAST)
     if bits < 2:
         return str(number) if number else ""
@@ -29,17 +29,13 @@ def bucket_of(number: int) -> str:
 
 _BLOCK, _COUNT, _FRAGMENT = slice(42, 44), slice(44, 46), slice(48, 50)
 _ROUND = slice(52, 56)
-# Where the number of a group is in a frame, and the lowest one that is of interest.
+# The number of a group in a frame, and the lowest one of interest.
 GROUP = slice(50, 52)
 MANY = (8).to_bytes(2, "big")
 
 
 class GroupsApart:
-    """Compares the groups that workers send with the first one that is not acknowledged.
-
-    Args:
-        window: of the workers.
-    """
+    """Compares the groups that workers send with the first one that is not acknowledged."""
 
     def __init__(self, window: int) -> None:
         self._whole = Pace(window).group_size.to_bytes(2, "big")
@@ -49,7 +45,7 @@ class GroupsApart:
 
     @property
     def furthest(self) -> Iterator[int]:
-        """How far apart they were, of each worker that had many."""
+        """The largest distance of each worker that had many groups."""
         return iter(self._furthest.values())
 
     def sent(self, worker: int, frame: bytes) -> None:
@@ -80,14 +76,7 @@ _RELEASED = 0xFFFF
 
 
 class PacketsSeen:
-    """Notes what passes, whatever the number.
-
-    Args:
-        where: what the states begin with.
-
-    Attributes:
-        states: what has been seen.
-    """
+    """Notes the kinds and flags of packets at one place."""
 
     def __init__(self, where: str) -> None:
         self._where = where
@@ -96,12 +85,7 @@ class PacketsSeen:
         self.states: set[str] = set()
 
     def note(self, frames: list[bytes], now: bytes) -> None:
-        """Look at frames.
-
-        Args:
-            frames: those that pass.
-            now: session and newest round, as packets have them.
-        """
+        """Note frames."""
         known = self._known
         if now != self._now:
             self._now = now
@@ -113,7 +97,7 @@ class PacketsSeen:
                 self._look(frame)
 
     def _look(self, frame: bytes) -> None:
-        """Look at a frame of which there was none in this round; one with wrong bits is none."""
+        """Note a frame that is new in this round, unless it is corrupt."""
         if len(frame) < _END or (frame[46] & 0xF) not in _KINDS:
             return
         packet = read_packet(frame)
@@ -135,7 +119,7 @@ _KINDS = frozenset(Kind)
 
 
 def answer_in(frame: bytes) -> str:
-    """Return what a MISSING says of a slot, or a WAITING of a worker."""
+    """Return the state in a MISSING (of a slot) or a WAITING (of a worker)."""
     packet: Packet = read_packet(frame)
     if kind_in(frame) == Kind.WAITING:
         return f"refused {packet.number}" if packet.number else "waiting"
@@ -153,14 +137,9 @@ _SLOT_EVENTS = ("completed", "stale", "overfull", "released")
 
 
 class States(SwitchCheck):
-    """Notes which states a run passes; it looks as a check does, and judges nothing.
-
-    Attributes:
-        met: all of them.
-    """
+    """Collects the states of a run in `met`; it observes as a check does, but never fails."""
 
     def begin(self, scene: Scene) -> None:
-        """Look at a scene from now on."""
         super().begin(scene)
         self.met: set[str] = set()
         self._known = 0
@@ -178,37 +157,22 @@ class States(SwitchCheck):
             worker.onlookers.append(self)
 
     def session_begins(self) -> None:
-        """Begin with the first round."""
         job = self.scene.job
         if job is not None:
             self._now = bytes((job.session & 0xFF, 0, 0, 0))
 
     def taken(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
-        """Note what a switch takes.
-
-        Args:
-            switch: where.
-            port: its port.
-            frames: all of them.
-        """
         worker = self._ends.get((switch.number, port))
         if worker is None:
             self._below.note(frames, self._now)
             return
         self._taken.note(frames, self._now)
         for frame in frames:
-            # One that is shorter has no number of a group, and what is below it no kind.
+            # Shorter frames have no group.
             if frame[GROUP] >= MANY and frame[_KIND_AT] & 0xF == _FEATURE:
                 self._apart.sent(worker, frame)
 
     def given(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
-        """Note what a switch gives.
-
-        Args:
-            switch: where.
-            port: its port.
-            frames: all of them.
-        """
         worker = self._ends.get((switch.number, port))
         if worker is None:
             self._above.note(frames, self._now)
@@ -224,20 +188,18 @@ class States(SwitchCheck):
                 self.met.add(answer_in(frame))
 
     def heard(self, _worker: VirtualWorker, frames: list[bytes]) -> None:
-        """Note what a worker takes."""
-        # What is of this round was noted where it was given.
+        # Frames of this round were noted where they were given.
         for frame in frames:
             if frame[52:56] != self._now:
                 self._heard.note([frame], self._now)
 
     def _go_on(self, frame: bytes) -> None:
-        """Take note of a round that is open."""
+        """Note an open round."""
         number = frame[52:56]
         if number[0] == self._now[0]:
             self._now = max(self._now, number)
 
     def ends(self, switch: VirtualSwitch) -> None:
-        """Note what a switch has counted."""
         engine = switch.engine
         if engine is None:
             return
@@ -253,7 +215,6 @@ class States(SwitchCheck):
             self._meet(f"slot {event}", number)
 
     def session_ends(self) -> None:
-        """Note what workers have counted, and how they have ended."""
         for worker in self.scene.workers:
             error = worker.task.error if worker.task else None
             if error is not None:
@@ -265,11 +226,6 @@ class States(SwitchCheck):
         self._known = len(self.scene.happened)
 
     def conclude(self, *, in_time: bool) -> None:
-        """Note what is left to note.
-
-        Args:
-            in_time: whether all has ended by itself.
-        """
         for switch in self.scene.switches:
             self.ends(switch)
         for seen in (self._taken, self._below, self._given, self._above, self._heard):
@@ -277,13 +233,13 @@ class States(SwitchCheck):
         self.met.update(f"groups apart {bucket_of(n)}" for n in self._apart.furthest)
 
     def _meet(self, what: str, number: int) -> None:
-        """Note something, how often it was, and what is wrong meanwhile."""
+        """Note a state, how often it occurred, and the incidents of the session."""
         if number:
             self.met.add(f"{what} {bucket_of(number)}")
             self.met.update(f"{what} and {incident}" for incident in self._incidents())
 
     def _incidents(self) -> Iterator[str]:
-        """Yield the kinds of what has happened in this session."""
+        """Yield the kinds and places of this session's incidents."""
         for _, incident in self.scene.happened[self._known :]:
             where = "controller" if incident.where == "controller" else incident.where[0]
             yield f"{incident.kind.value} {where}"
@@ -291,17 +247,12 @@ class States(SwitchCheck):
 
 @dataclass
 class Coverage:
-    """States of hosts and program, and how often they were met.
-
-    Attributes:
-        scenarios: how many there were.
-        met: how many of them have met each state.
-    """
+    """The number of scenarios, and how many of them have met each state."""
 
     scenarios: int = 0
     met: Counter[str] = field(default_factory=Counter)
 
     def add(self, states: Iterable[str]) -> None:
-        """Add what one scenario has met, each state once."""
+        """Add the states of one scenario, each once."""
         self.scenarios += 1
         self.met.update(states)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What each worker of a scenario does: all the same, but for those that were started otherwise."""
+"""The jobs of workers: all the same, but for workers that were started differently."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -10,31 +10,23 @@ import numpy as np
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.host.wire.header import VERSION
 from switchgnn.lab.virtual.parts.worker import Job, Round
-from switchgnn.lab.virtual.scenario.scenario import Difference, DifferenceKind, Scenario
+from switchgnn.lab.virtual.scenario import Difference, DifferenceKind, Scenario
 from switchgnn.lab.virtual.subject import Subjects
 from switchgnn.planner.direction import Direction
 
 _VERSIONS = 16
 # A little less than the largest float32, as features are rounded.
 _LARGEST_SUM = 0.999 * float(np.finfo(np.float32).max)
-# What is in the columns that others do not have.
+# The value of additional columns.
 _IN_MORE = 0.5
 
 
 class DifferenceError(SwitchGNNError):
-    """A scenario lets somebody differ who is not there, or in a way that cannot be."""
+    """A scenario has a difference of a worker that does not exist, or an impossible one."""
 
 
 class Jobs:
-    """Hands out jobs.
-
-    Args:
-        scenario: says who differs.
-        subjects: makes plans.
-
-    Raises:
-        DifferenceError: somebody differs who is not there, or twice.
-    """
+    """Hands out jobs."""
 
     def __init__(self, scenario: Scenario, subjects: Subjects) -> None:
         self._scenario = scenario
@@ -47,7 +39,7 @@ class Jobs:
             raise DifferenceError(_not_so([each.worker for each in scenario.differences], there))
 
     def of(self, worker: int, job: Job) -> Job:
-        """Return what a worker does where the others do a job."""
+        """Return the job of a worker where the others have `job`."""
         difference = self._differences.get(worker)
         return job if difference is None else self._other(job, difference)
 
@@ -66,14 +58,12 @@ class Jobs:
 
 
 def _not_so(workers: list[int], there: range) -> str:
-    """Return why these workers cannot differ."""
+    """Return the error about these workers."""
     for worker in workers:
         if worker not in there:
-            return (
-                f"Worker {worker} is to differ, and is not there: take one from 0 to {there[-1]}."
-            )
+            return f"Worker {worker} cannot differ, as it does not exist: choose 0 to {there[-1]}."
     twice = next(worker for worker in workers if workers.count(worker) > 1)
-    return f"Worker {twice} is to differ twice: a worker differs in one way, so leave one out."
+    return f"Worker {twice} has two differences: a worker differs in one way, so remove one."
 
 
 def _other_rounds(job: Job, kind: DifferenceKind, by: int) -> Iterable[Round]:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""One direction of a line."""
+"""Simulated lines: wires with faults, frames' headers, and the links of workers."""
 
 import math
 import zlib
@@ -23,9 +23,8 @@ from switchgnn.host.wire.header import (
     Kind,
 )
 from switchgnn.host.wire.link import Link, Traffic
-from switchgnn.lab.virtual.scenario.scenario import Fault, FaultKind, Rates, ScenarioError
-from switchgnn.lab.virtual.timing import SECOND, Scheduler, Task
-from switchgnn.lab.virtual.trace import Trace
+from switchgnn.lab.virtual.scenario import Fault, FaultKind, Rates, ScenarioError
+from switchgnn.lab.virtual.timing import SECOND, Scheduler, Task, Trace
 
 Deliver = Callable[[list[bytes]], None]
 _PASSED = "passed"
@@ -34,15 +33,12 @@ _SILENT = "silence"
 
 @dataclass(frozen=True)
 class Ways:
-    """What all lines of a run share.
+    """The state that all lines of a run share.
 
     Attributes:
-        scheduler: brings frames to the other end.
-        trace: hears of each frame.
-        random: where delays are drawn from.
-        latency, jitter: nanoseconds of a way, and how much more it may be.
+        latency, jitter: nanoseconds of a way, and the most that is added at random.
         fates: frames by what became of them.
-        faults: what has happened to single frames.
+        faults: those of single frames.
     """
 
     scheduler: Scheduler
@@ -55,30 +51,19 @@ class Ways:
 
 
 class Faults(Protocol):
-    """Says to which frames of a line something happens.
-
-    Attributes:
-        next: how many frames pass before the next one that something happens to.
-    """
+    """Chooses the frames of a line that have a fault; `next` frames pass before the next one."""
 
     next: int
 
     def passed(self, frames: int) -> None:
-        """Take note of frames, fewer than ``next``, that nothing happens to."""
+        """Note frames without faults, fewer than ``next``."""
 
     def fault(self, frame: bytes) -> Fault:
-        """Return what happens to the frame that is next, and go on behind it."""
+        """Return the fault of the next frame, and go on after it."""
 
 
 class Wire:
-    """Takes frames from one end to the other, in order but for those that something happens to.
-
-    Args:
-        name: the line and the direction, such as `w3.up`.
-        ways: what all lines share.
-        faults: what happens to frames.
-        deliver: takes those that arrive.
-    """
+    """Delivers frames in order, but for faults."""
 
     def __init__(self, name: str, ways: Ways, faults: Faults, deliver: Deliver) -> None:
         self.name = name
@@ -95,11 +80,11 @@ class Wire:
         self._silent_until = max(self._silent_until, until)
 
     def forget_late(self) -> None:
-        """Lose what was to arrive later than what was sent with it."""
+        """Lose frames that are still delayed."""
         self._forgotten += 1
 
     def send(self, frames: list[bytes]) -> None:
-        """Take frames that leave together."""
+        """Send frames together."""
         ways, trace = self._ways, self._ways.trace
         now = ways.scheduler.now
         if now < self._silent_until:
@@ -119,14 +104,14 @@ class Wire:
             ways.scheduler.at(arrives, self._deliver, frames)
 
     def _pass(self, frames: list[bytes], arrives: int) -> list[bytes]:
-        """Take note that nothing happens to frames; return them."""
+        """Note frames without faults; return them."""
         self._ways.fates[_PASSED] += len(frames)
         for frame in frames:
             self._ways.trace.frame(self.name, _PASSED, arrives, frame)
         return frames
 
     def _disturbed(self, frames: list[bytes], arrives: int) -> list[bytes]:
-        """Let happen what happens; return the frames that arrive in their order."""
+        """Apply faults; return the frames that arrive in order."""
         in_order: list[bytes] = []
         place = 0
         while (until := place + self._faults.next) < len(frames):
@@ -160,7 +145,7 @@ class Wire:
         return in_order
 
     def _arrive_late(self, forgotten: int, frame: bytes) -> None:
-        # Unless what was late then was lost since.
+        # Unless it has been forgotten since.
         if forgotten == self._forgotten:
             self._deliver([frame])
 
@@ -183,7 +168,7 @@ FRAGMENT_AT = HEADER_AT + 14
 ROUND_AT = HEADER_AT + 18
 CHECKSUM_AT = HEADER_AT + CHECKED_BYTES
 
-# Every header field by name: where it is, and its bytes.
+# Offset and bytes of every header field.
 FIELDS = {
     "src_id": (HEADER_AT, 4),
     "dst_id": (HEADER_AT + 4, 4),
@@ -197,22 +182,13 @@ FIELDS = {
 }
 _WIDTH_BITS, _NARROWEST, _WIDEST_CODE = 3, 8, 5
 _NUMBER_BYTES = 4
-# By plain numbers: checks ask for each frame.
+# Plain numbers, as checks ask for each frame.
 LANE_KINDS = (int(Kind.FEATURE), int(Kind.SUM))
-_BODY_BYTES: dict[int, int] = {
-    Kind.DONE: 28,
-    Kind.ADVANCE: 28,
-    Kind.WAITING: 44,
-}
+_BODY_BYTES: dict[int, int] = {Kind.DONE: 28, Kind.ADVANCE: 28, Kind.WAITING: 44}
 
 
 def body_bytes(kind: int, word: int) -> int:
-    """Return how long a body is; kinds and widths that do not exist have none.
-
-    Args:
-        kind: of the packet.
-        word: the 16 bits of its fragment and its width.
-    """
+    """Return the bytes of a body; 0 for unknown kinds and widths."""
     if kind not in LANE_KINDS:
         return _BODY_BYTES.get(kind, 0)
     code = word & (1 << _WIDTH_BITS) - 1
@@ -225,12 +201,7 @@ def body_end(frame: bytes | bytearray) -> int:
 
 
 def words_of(width: int, lanes: int) -> tuple[int, ...]:
-    """Return the words of the fragments of a row.
-
-    Args:
-        width: columns of the row.
-        lanes: of the widest frame.
-    """
+    """Return the words of the fragments of a row."""
     sizes = [min(lanes, width - begin) for begin in range(0, width, lanes)]
     codes = [max(0, (size - 1).bit_length() - _WIDTH_BITS) for size in sizes]
     return tuple(number << _WIDTH_BITS | code for number, code in enumerate(codes))
@@ -268,14 +239,14 @@ _LONGEST_FRAME = 2048
 
 
 class VirtualLink(Link):
-    """What a worker sends and receives through; who waits lets virtual time go on.
+    """The link of a worker, whose waiting advances virtual time.
 
     Args:
         name: for messages.
         task: the worker.
         up: takes its frames.
-        random: where it is drawn from how long the worker takes to wake.
-        wakes: nanoseconds that it takes at most.
+        random: draws the time to wake the worker.
+        wakes: the most nanoseconds of that time.
     """
 
     def __init__(self, name: str, task: Task, up: Wire, random: Random, wakes: int) -> None:
@@ -291,7 +262,7 @@ class VirtualLink(Link):
 
     @property
     def name(self) -> str:
-        """What the link is attached to, for messages."""
+        """The name for messages."""
         return self._name
 
     @property
@@ -311,16 +282,7 @@ class VirtualLink(Link):
         self._send([bytes(frame)])
 
     def send_rows(self, rows: FrameRows, first: int, count: int) -> None:
-        """Send some frames in their order.
-
-        Args:
-            rows: the frames.
-            first: the first of them that leaves.
-            count: how many leave.
-
-        Raises:
-            LinkError: the link is closed.
-        """
+        """Send `count` frames from place `first`, in order."""
         self._send([bytes(rows.frame(place)) for place in range(first, first + count)])
 
     def _send(self, frames: list[bytes]) -> None:
@@ -361,7 +323,7 @@ class VirtualLink(Link):
         return bool(self._arrived)
 
     def close(self) -> None:
-        """Receive nothing any more."""
+        """Stop receiving."""
         self._closed = True
         self._arrived.clear()
 
@@ -373,22 +335,13 @@ _LATE = (1_000_000, 200 * SECOND)
 
 
 class Disturbance:
-    """Chooses the frames that something happens to, and what.
-
-    Args:
-        line: the line and the direction.
-        rates: probabilities.
-        random: where it is drawn from.
-
-    Attributes:
-        next: how many frames pass before the next one that something happens to.
-    """
+    """Draws faults from rates."""
 
     def __init__(self, line: str, rates: Rates, random: Random) -> None:
         self._line = line
         self._random = random
         self._kinds = list(FaultKind)
-        # Of each kind, with those before it.
+        # Cumulative.
         self._chances = list(accumulate(getattr(rates, kind.value) for kind in FaultKind))
         self._total = sum(getattr(rates, kind.value) for kind in FaultKind)
         self._frames = 0
@@ -402,12 +355,12 @@ class Disturbance:
         return int(math.log(1.0 - self._random.random()) / math.log(1.0 - self._total))
 
     def passed(self, frames: int) -> None:
-        """Take note of frames, fewer than ``next``, that nothing happens to."""
+        """Note frames without faults, fewer than ``next``."""
         self._frames += frames
         self.next -= frames
 
     def fault(self, frame: bytes) -> Fault:
-        """Return what happens to the frame that is next, and go on behind it."""
+        """Return the fault of the next frame, and go on after it."""
         self._frames += self.next + 1
         self.next = self._gap()
         (kind,) = self._random.choices(self._kinds, cum_weights=self._chances)
@@ -434,26 +387,16 @@ class Disturbance:
 _NEVER = 1 << 62
 
 
-class ToldFaults:
-    """Lets happen to each frame what a scenario says; `Disturbance` draws it.
-
-    Args:
-        faults: those of one line.
-
-    Attributes:
-        next: how many frames pass before the next one that something happens to.
-
-    Raises:
-        ScenarioError: a frame has two of them, or there is no such frame.
-    """
+class ListedFaults:
+    """Applies the faults listed in a scenario."""
 
     def __init__(self, faults: Iterable[Fault]) -> None:
         self._left = sorted(faults, key=lambda fault: fault.frame, reverse=True)
         frames = {fault.frame for fault in self._left}
         if len(frames) < len(self._left) or min(frames, default=1) < 1:
             raise ScenarioError(
-                f"Two faults of {self._left[0].line} are of one frame, or one is of a frame before "
-                "the first: give each a number of its own, from 1."
+                f"Two faults of {self._left[0].line} have the same frame, or one has a frame "
+                "below 1: number them from 1, each differently."
             )
         self._frames = 0
         self.next = self._gap()
@@ -462,12 +405,12 @@ class ToldFaults:
         return self._left[-1].frame - self._frames - 1 if self._left else _NEVER
 
     def passed(self, frames: int) -> None:
-        """Take note of frames, fewer than ``next``, that nothing happens to."""
+        """Note frames without faults, fewer than ``next``."""
         self._frames += frames
         self.next -= frames
 
     def fault(self, _frame: bytes) -> Fault:
-        """Return what happens to the frame that is next, and go on behind it."""
+        """Return the fault of the next frame, and go on after it."""
         fault = self._left.pop()
         self._frames = fault.frame
         self.next = self._gap()
@@ -478,11 +421,7 @@ _SHIFT = 4
 
 
 class OtherVersionLink(VirtualLink):
-    """Writes another version into what leaves, and takes packets of that version only.
-
-    Attributes:
-        version: it.
-    """
+    """Writes another version into frames, and takes packets of that version only."""
 
     version: int = VERSION
 

@@ -11,13 +11,12 @@ from functools import partial
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.host.pace import Pace
-from switchgnn.lab.virtual.checks.all_checks import all_checks
+from switchgnn.lab.virtual.checks import all_checks
 from switchgnn.lab.virtual.coverage import States
-from switchgnn.lab.virtual.crash import CRASH, what_crashed
 from switchgnn.lab.virtual.jobs import Jobs
 from switchgnn.lab.virtual.parts.worker import Done, Job
-from switchgnn.lab.virtual.scenario.scenario import Fault, Incident, IncidentKind, Scenario
-from switchgnn.lab.virtual.scene import Made, Scene, Violation
+from switchgnn.lab.virtual.scenario import Fault, Incident, IncidentKind, Scenario
+from switchgnn.lab.virtual.scene import CRASH, Made, Scene, Violation, what_crashed
 from switchgnn.lab.virtual.subject import Subjects
 from switchgnn.lab.virtual.timing import BEGIN
 
@@ -25,31 +24,18 @@ _CONTROLLER = "controller"
 
 
 class IncidentError(SwitchGNNError):
-    """A scenario has something happen where nothing is."""
+    """An incident names a part that does not exist."""
 
 
 def arrange(scene: Scene) -> None:
-    """See to it that all incidents of the scenario happen.
-
-    Raises:
-        IncidentError: one is to happen where nothing is.
-    """
+    """Schedule all incidents of the scenario."""
     for incident in scene.scenario.incidents:
         check_place(incident, scene.scenario, scene.wires)
         scene.scheduler.mark(incident.event, partial(_happen, scene, incident))
 
 
 def check_place(incident: Incident, scenario: Scenario, wires: Collection[str]) -> None:
-    """Check that what an incident names is there.
-
-    Args:
-        incident: the incident.
-        scenario: how many workers and switches there are.
-        wires: the names of all lines with their directions.
-
-    Raises:
-        IncidentError: it is not.
-    """
+    """Check that the part of an incident exists."""
     where, kind = incident.where, incident.kind
     lines = [name.rpartition(".")[0] for name in wires]
     known = {
@@ -67,7 +53,7 @@ def check_place(incident: Incident, scenario: Scenario, wires: Collection[str]) 
     ]
     if where not in known[kind]:
         raise IncidentError(
-            f"A {kind.value} at {where!r}, which is not there: take one of "
+            f"A {kind.value} at {where!r}, which does not exist: choose one of "
             f"{', '.join(dict.fromkeys(known[kind]))}."
         )
 
@@ -103,7 +89,7 @@ def _happen_to_worker(scene: Scene, incident: Incident) -> None:
     elif incident.kind is IncidentKind.JUMP:
         worker.clock.jump(seconds)
     elif incident.kind is IncidentKind.MAD:
-        scene.go_mad(number, seconds)
+        scene.turn_byzantine(number, seconds)
     else:
         worker.restart(seconds)
 
@@ -126,32 +112,30 @@ def _happen_to_switch(scene: Scene, incident: Incident) -> None:
 
 
 def _note(scene: Scene, incident: Incident) -> None:
-    """Take note of what happens now."""
+    """Note an incident."""
     scene.happened.append((scene.scheduler.now, incident))
     if incident.restarts_switch:
         scene.unwatched += not scene.controller.watching
 
 
-# Nanoseconds between two sessions, at most.
+# The most nanoseconds between two sessions.
 _PAUSE = 50_000_000
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a scenario.
+    """The outcome of a scenario.
 
     Attributes:
-        violations: what was not as it must be.
         exchanges: those that all workers have done.
         seconds: virtual time.
-        events: how many events there were.
-        frames: how many frames went over lines.
-        faults: what went wrong on purpose, by kind.
-        each_fault: what went wrong with single frames, in its order.
-        errors: how the workers ended that gave up.
-        states: what hosts and program have been through, in alphabetical order.
+        frames: on all lines.
+        faults: injected faults and incidents, by kind.
+        each_fault: those of single frames, in order.
+        errors: of workers that gave up.
+        states: of hosts and program, in alphabetical order.
         digest: SHA-256 of the trace.
-        trace: its lines, if they were wanted.
+        trace: its lines, if kept.
     """
 
     violations: tuple[Violation, ...]
@@ -170,20 +154,7 @@ class Outcome:
 def run_scenario(
     scenario: Scenario, made: Made, subjects: Subjects, *, keeps_trace: bool = False
 ) -> Outcome:
-    """Let a scenario happen.
-
-    Args:
-        scenario: all that it follows from.
-        made: what scenarios share.
-        subjects: knows what is exchanged.
-        keeps_trace: whether the lines of the trace are wanted.
-
-    Returns:
-        What came of it.
-
-    Raises:
-        SwitchGNNError: the scenario cannot be.
-    """
+    """Run a scenario."""
     try:
         subject, other = subjects.of(scenario), partial(subjects.other_than, scenario)
         scene = Scene(scenario, subject, made, other, keeps_trace=keeps_trace)
@@ -196,7 +167,7 @@ def run_scenario(
 
 
 def _nothing_but(violation: Violation) -> Outcome:
-    """Return what comes of a scenario that crashes before anything has happened."""
+    """Return the outcome of a scenario that crashes before it begins."""
     line = f"{BEGIN} check {violation.name}: {violation.what}"
     digest = hashlib.sha256(line.encode()).hexdigest()
     return Outcome((violation,), 0, 0.0, 0, 0, {}, (), (), (), digest, (line,))
@@ -225,7 +196,7 @@ class _Run:
             self._clean_up()
         except SwitchGNNError:
             raise
-        except Exception as error:  # whatever a mistake may raise is what is looked for
+        except Exception as error:  # a crash is a finding
             self._scene.violated(CRASH, what_crashed(error))
             with suppress(Exception):
                 self._clean_up()
@@ -251,13 +222,13 @@ class _Run:
     def _open_session(self) -> None:
         self._session += 1
         if self._scene.unwatched > self._unwatched:
-            # Nobody knows its number any more, so it may come again.
+            # Its number is forgotten, so it may be used again.
             self._unwatched = self._scene.unwatched
             self._forget_late()
         self._scene.controller.open_session(self._begin_workers)
 
     def _forget_late(self) -> None:
-        """Lose what is late of the sessions so far."""
+        """Lose delayed frames of the sessions so far."""
         for wire in self._scene.wires.values():
             wire.forget_late()
 

@@ -2,23 +2,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """All parts of one scenario, and the lines between them."""
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from random import Random
+from types import TracebackType
 
 from switchgnn.controller import P4RuntimeClient
 from switchgnn.controller.install import Share, install_each
 from switchgnn.host.wire.faults import worker_link
-from switchgnn.lab.virtual.mad.mad_worker import MadWorker, generator_for
-from switchgnn.lab.virtual.network import Deliver, Disturbance, Faults, ToldFaults, Ways, Wire
+from switchgnn.lab.virtual.byzantine import ByzantineWorker, generator_for
+from switchgnn.lab.virtual.network import Deliver, Disturbance, Faults, ListedFaults, Ways, Wire
 from switchgnn.lab.virtual.parts.control_line import ControlLine, VirtualConnection
 from switchgnn.lab.virtual.parts.controller import InOrder, VirtualController
 from switchgnn.lab.virtual.parts.engines import Programs
 from switchgnn.lab.virtual.parts.switch import SwitchSettings, VirtualSwitch
 from switchgnn.lab.virtual.parts.worker import Job, VirtualWorker
-from switchgnn.lab.virtual.scenario.scenario import (
+from switchgnn.lab.virtual.scenario import (
     DifferenceKind,
     Fault,
     Incident,
@@ -28,19 +31,18 @@ from switchgnn.lab.virtual.scenario.scenario import (
     ScenarioError,
 )
 from switchgnn.lab.virtual.subject import Subject, SwitchShare
-from switchgnn.lab.virtual.timing import Scheduler, VirtualClock
-from switchgnn.lab.virtual.trace import Trace
+from switchgnn.lab.virtual.timing import Scheduler, Trace, VirtualClock
 from switchgnn.p4src import Program
 from switchgnn.softswitch.p4runtime.service import P4RuntimeService
 
-# The mark of a program that nobody here knows.
+# The cookie of an unknown program.
 _OTHER_COOKIE = 1
-# What is older than the first session, as the lower eight bits of sessions are compared.
+# Older than the first session, as the lower eight bits of sessions are compared.
 _OLDEST = 255
 
 
 class _AtOnce:
-    """A way to a switch on which no time passes."""
+    """A way to a switch that takes no time."""
 
     def __init__(self, switch: VirtualSwitch) -> None:
         self.switch = switch
@@ -56,29 +58,18 @@ class _AtOnce:
 
 @dataclass(frozen=True, eq=False)
 class FormerLife:
-    """Gives a switch what it had before anybody knew of it.
-
-    Attributes:
-        program: what all switches run.
-        scheduler: keeps the time.
-    """
+    """Gives a restarted switch an earlier state: another program, or another plan."""
 
     program: Program
     scheduler: Scheduler
 
     def load_other_program(self, switch: VirtualSwitch) -> None:
-        """Let it run what its controller does not take for its program, and serve no plan."""
+        """Let it run a program that its controller does not recognize, without a plan."""
         with self._client(switch) as client:
             client.set_pipeline(self.program, _OTHER_COOKIE)
 
     def install_older(self, switch: VirtualSwitch, share: SwitchShare, session: int) -> None:
-        """Let it serve another plan, in a session that is older than one.
-
-        Args:
-            switch: it.
-            share: what it serves.
-            session: the one that is newer.
-        """
+        """Let it serve another plan, in a session older than the given one."""
         with self._client(switch) as client:
             install_each(
                 [Share(share.plan, share.network, client)],
@@ -100,53 +91,58 @@ _MICROSECOND = 1_000
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """What scenarios share, as it is made once.
-
-    Attributes:
-        program: what the switches run.
-        programs: what it becomes.
-    """
+    """The compiled program that scenarios share."""
 
     program: Program
     programs: Programs
 
 
+CRASH = "crash"
+_PACKAGE = Path(__file__).parents[2]
+# Addresses of objects differ in each run.
+_ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")
+
+
+def what_crashed(error: BaseException) -> str:
+    """Return the type, the message and the place of an error, the same in each process."""
+    message = _ADDRESS.sub("0x...", str(error))
+    what = f"{type(error).__name__}: {message}" if message else type(error).__name__
+    return f"{what}{_place(error.__traceback__)}"
+
+
+def _place(traceback: TracebackType | None) -> str:
+    """Return the last place in this package in a traceback."""
+    place = ""
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        path = Path(code.co_filename)
+        if path.is_relative_to(_PACKAGE):
+            file = path.relative_to(_PACKAGE.parent)
+            place = f", in {file}, line {traceback.tb_lineno}, {code.co_name}"
+        traceback = traceback.tb_next
+    return place
+
+
 @dataclass(frozen=True)
 class Violation:
-    """Something that is not as it must be.
-
-    Attributes:
-        name: of the invariant.
-        what: one sentence.
-    """
+    """A violated invariant: its name and one sentence."""
 
     name: str
     what: str
 
 
 class Scene:
-    """The parts of a scenario. Nothing happens before somebody starts them.
-
-    Args:
-        scenario: what happens.
-        subject: what is exchanged.
-        made: what scenarios share.
-        other: what might have been exchanged in its place.
-        keeps_trace: whether the lines of the trace are wanted.
+    """The parts of a scenario, not started yet.
 
     Attributes:
-        scenario, subject: as given.
-        scheduler, trace: time, and what has happened.
         fates: frames on lines by what became of them.
-        faults: what has happened to single frames.
-        happened: incidents, with the times in nanoseconds.
+        faults: those of single frames.
+        happened: incidents, with their times in nanoseconds.
         wires: all directions of all lines, by name.
-        switches, workers, lines, controller: the parts.
-        job: what workers do in this session; None before the first one.
+        job: of workers in this session; None before the first one.
         unwatched: switches that were restarted while no controller knew their session.
-        spoilt: vertices of whose sums features are a part that are not the scenario's: of mad
+        spoilt: vertices with sums of features that are not the scenario's: of Byzantine
             workers, and of one whose magnitude differs.
-        violations: what is not as it must be.
     """
 
     def __init__(
@@ -177,7 +173,7 @@ class Scene:
         for difference in scenario.differences:
             if difference.kind is DifferenceKind.MAGNITUDE:
                 self.spoilt |= subject.oracle.part_of(difference.worker)
-        self._mad: dict[int, MadWorker] = {}
+        self._byzantine: dict[int, ByzantineWorker] = {}
         self._starts = 0
         self._ways = Ways(
             self.scheduler,
@@ -211,15 +207,15 @@ class Scene:
         )
         self._former_life = FormerLife(made.program, self.scheduler)
         self._lay_lines()
-        self._invite_madness()
+        self._attach_byzantine()
 
     def source(self, name: str) -> Random:
-        """Return a generator of its own for a part, so that parts do not disturb each other."""
+        """Return a separate generator for a part, so that parts do not influence each other."""
         return Random(f"{self.scenario.seed}/{name}")  # noqa: S311
 
     def honest(self, worker: int) -> bool:
-        """Tell whether a worker was started as the others, and has not been mad so far."""
-        mad = self._mad.get(worker)
+        """Return whether a worker was started as the others, and has not been Byzantine so far."""
+        mad = self._byzantine.get(worker)
         return worker not in self._different and (mad is None or not mad.began)
 
     @property
@@ -229,23 +225,23 @@ class Scene:
 
     @property
     def lawless(self) -> bool:
-        """Whether somebody has been mad, and a switch was restarted in this session.
+        """Whether a worker has been Byzantine, and a switch was restarted in this session.
 
-        It did not know whose turn it is, and believes all: "Turns" in docs/protocol.md.
+        It does not know whose turn it is, and believes all: "Turns" in docs/protocol.md.
         """
-        began = any(mad.began for mad in self._mad.values())
+        began = any(mad.began for mad in self._byzantine.values())
         return began and sum(switch.starts for switch in self.switches) > self._starts
 
     @property
     def served(self) -> tuple[Subject, ...]:
-        """All whose plans switches serve at some time in this scenario."""
+        """All subjects whose plans switches serve in this scenario."""
         incidents = self.scenario.incidents
         relapses = any(incident.kind is IncidentKind.RELAPSE for incident in incidents)
         other = self.scenario.other_plan or relapses
         return (self.subject, self._other()) if other else (self.subject,)
 
     def has_relapsed(self, switch: int) -> bool:
-        """Tell whether a switch has come back with another plan, in a session that is over."""
+        """Return whether a switch has come back with another plan, in a session that is over."""
         where = self.switches[switch].name
         return any(
             incident.kind is IncidentKind.RELAPSE and incident.where == where
@@ -257,22 +253,22 @@ class Scene:
         self._starts = sum(switch.starts for switch in self.switches)
 
     def session_ends(self) -> None:
-        """Let nobody be mad any more."""
-        for mad in self._mad.values():
+        """End Byzantine behaviour."""
+        for mad in self._byzantine.values():
             mad.calm()
 
-    def go_mad(self, worker: int, seconds: float) -> None:
-        """Let a worker send what it likes for that long."""
+    def turn_byzantine(self, worker: int, seconds: float) -> None:
+        """Let a worker send arbitrary frames for some seconds."""
         self.spoilt |= self.subject.oracle.part_of(worker)
-        self._mad[worker].rave(seconds)
+        self._byzantine[worker].rave(seconds)
 
     def come_back_with_another_program(self, switch: int, seconds: float) -> None:
-        """Restart a switch; what it runs then is not what its controller loads."""
+        """Restart a switch with another program than its controller loads."""
         restarted = self.switches[switch]
         restarted.restart(seconds, partial(self._former_life.load_other_program, restarted))
 
     def come_back_with_another_plan(self, switch: int, seconds: float) -> None:
-        """Restart a switch; it serves another plan then, in a session that is over."""
+        """Restart a switch with another plan, in a session that is over."""
         restarted, share = self.switches[switch], self._other().shares[switch]
 
         def install() -> None:
@@ -282,7 +278,7 @@ class Scene:
         restarted.restart(seconds, install)
 
     def violated(self, name: str, what: str) -> None:
-        """Take note that something is not as it must be, once for each name."""
+        """Record a violation, once for each name."""
         if all(known.name != name for known in self.violations):
             self.violations.append(Violation(name, what))
             self.trace.note("check", f"{name}: {what}")
@@ -304,12 +300,12 @@ class Scene:
         unknown = {fault.line for fault in scenario.faults} - set(self.wires)
         if unknown:
             raise ScenarioError(
-                f"A fault on {min(unknown)!r}, which is not there: take one of "
+                f"A fault on {min(unknown)!r}, which does not exist: choose one of "
                 f"{', '.join(self.wires)}."
             )
 
-    def _invite_madness(self) -> None:
-        """Let those who will be mad see what passes, from the beginning."""
+    def _attach_byzantine(self) -> None:
+        """Attach Byzantine workers, which observe frames from the beginning."""
         places = {each.where for each in self.scenario.incidents if each.kind is IncidentKind.MAD}
         for worker in self.workers:
             if worker.name in places:
@@ -317,19 +313,19 @@ class Scene:
                 source = self.source(f"mad/{worker.name}")
                 generator = generator_for(self.scenario, self.subject, number, source)
                 port = self.subject.site.port(number)
-                mad = self._mad[number] = MadWorker(
+                mad = self._byzantine[number] = ByzantineWorker(
                     number, generator, worker.up, port, scheduler=self.scheduler, trace=self.trace
                 )
                 switch = self.switches[self.subject.site.places[number][0]]
                 switch.onlookers.append(mad)
 
     def _wire(self, name: str, rates: Rates, deliver: Deliver) -> Wire:
-        told = self.scenario.faults
+        listed = self.scenario.faults
         faults: Faults
-        if told and rates != Rates():
-            raise ScenarioError("A scenario has rates or single faults, not both: take one away.")
-        if told:
-            faults = ToldFaults(fault for fault in told if fault.line == name)
+        if listed and rates != Rates():
+            raise ScenarioError("A scenario has rates or single faults, not both: remove one.")
+        if listed:
+            faults = ListedFaults(fault for fault in listed if fault.line == name)
         else:
             faults = Disturbance(name, rates, self.source(name))
         wire = self.wires[name] = Wire(name, self._ways, faults, deliver)

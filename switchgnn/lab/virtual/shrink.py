@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.lab.virtual.run import Outcome
-from switchgnn.lab.virtual.scenario.scenario import Fault, FaultKind, Incident, Rates, Scenario
+from switchgnn.lab.virtual.scenario import Fault, FaultKind, Incident, Rates, Scenario
 
 Item = TypeVar("Item")
 
@@ -17,15 +17,7 @@ Item = TypeVar("Item")
 def fewest(
     items: tuple[Item, ...], suffices: Callable[[tuple[Item, ...]], bool]
 ) -> tuple[Item, ...]:
-    """Take away half of the items, a quarter, and so on down to single ones, where the rest does.
-
-    Args:
-        items: they suffice.
-        suffices: tells whether fewer of them do.
-
-    Returns:
-        Those that are left, in their order.
-    """
+    """Remove half of the items, a quarter, and so on to single ones, where the rest suffices."""
     size = len(items)
     while size:
         place = 0
@@ -45,7 +37,7 @@ _GRAPH = re.compile(r"random:(\d+):(\d+):(\d+)")
 _PLACE = re.compile(
     r"(?:w(?P<worker>\d+)|s(?P<switch>\d+)|l(?P<leaf>\d+)s(?P<spine>\d+))(?:\.\w+)?"
 )
-# Where the default is not what says least; other settings go back to their defaults.
+# Where the default is not the simplest value; other settings go back to their defaults.
 _LEAST = {"jitter": 0}
 _NO_SETTINGS = {
     *("seed", "width", "graph", "workers", "leaves", "spines", "rounds", "sessions", "backend"),
@@ -56,7 +48,7 @@ _TINY = ((8, 12), (16, 36), (32, 80))
 
 
 def tiny(scenario: Scenario) -> Iterator[Scenario]:
-    """Yield very small ones: they run so fast that they are worth a try before all others."""
+    """Yield very small ones first, as they run fast."""
     found = _GRAPH.fullmatch(scenario.graph)
     vertices = int(found.group(1)) if found else _TINY[-1][0] + 1
     workers = max(2, scenario.leaves)
@@ -121,7 +113,7 @@ def lower_rates(scenario: Scenario) -> Iterator[Scenario]:
 
 
 def plain_settings(scenario: Scenario) -> Iterator[Scenario]:
-    """Yield those of which one setting is as it mostly is."""
+    """Yield those with one setting back at its default."""
     for each in fields(scenario):
         value = getattr(scenario, each.name)
         if each.name in _NO_SETTINGS or isinstance(value, Rates):
@@ -143,7 +135,7 @@ def shorter_incidents(scenario: Scenario) -> Iterator[Scenario]:
 
 
 def fewer_differences(scenario: Scenario) -> Iterator[Scenario]:
-    """Yield those in which one worker less differs from the others, or differs by less."""
+    """Yield those with one difference fewer, or a smaller one."""
     for place, difference in enumerate(scenario.differences):
         others = scenario.differences[:place] + scenario.differences[place + 1 :]
         yield replace(scenario, differences=others)
@@ -153,16 +145,15 @@ def fewer_differences(scenario: Scenario) -> Iterator[Scenario]:
 
 
 def plainer_faults(scenario: Scenario) -> Iterator[Scenario]:
-    """Yield those of which one fault is a plainer one."""
+    """Yield those with one simpler fault."""
     for place, fault in enumerate(scenario.faults):
         for plainer in _plainer(fault):
             yield replace(
-                scenario,
-                faults=(*scenario.faults[:place], plainer, *scenario.faults[place + 1 :]),
+                scenario, faults=(*scenario.faults[:place], plainer, *scenario.faults[place + 1 :])
             )
 
 
-# The boldest first: what is small runs fast.
+# The boldest first, as small scenarios run fast.
 REDUCTIONS: tuple[Reduction, ...] = (
     tiny,
     less_to_exchange,
@@ -177,7 +168,7 @@ REDUCTIONS: tuple[Reduction, ...] = (
 
 
 def sooner(scenario: Scenario) -> Scenario:
-    """Return a scenario whose incidents come sooner, as all does in a smaller one."""
+    """Return a scenario with earlier incidents, as all events of a smaller one are earlier."""
     halved = (replace(each, event=each.event // 2) for each in scenario.incidents)
     return replace(scenario, incidents=tuple(halved))
 
@@ -205,7 +196,7 @@ def _with_incident(scenario: Scenario, place: int, incident: Incident) -> Scenar
 
 
 def _without_the_gone(scenario: Scenario) -> Scenario:
-    """Return a scenario without what happens to parts that it does not have."""
+    """Return a scenario without incidents and faults of parts that it does not have."""
     return replace(
         scenario,
         incidents=tuple(each for each in scenario.incidents if _is_there(each.where, scenario)),
@@ -227,19 +218,14 @@ def _is_there(where: str, scenario: Scenario) -> bool:
     return all(int(told) < numbers[part] for part, told in found.groupdict().items() if told)
 
 
-# Where faults are drawn, a smaller scenario has others: it gets more chances with other seeds, this
-# many at most, and no more than have this many frames together, or as many as the known one.
+# Where faults are drawn, a smaller scenario has others: it is tried with further seeds, up to this
+# number and as many frames together, or as many as the known one has.
 _MOST_CHANCES, _FRAMES = 40, 1_500
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What a search may take.
-
-    Attributes:
-        runs: how many runs.
-        goes_on: asked in front of each; when it says no the search ends.
-    """
+    """The most runs of a search; before each, `goes_on` returns whether it goes on."""
 
     runs: int
     goes_on: Callable[[], bool]
@@ -247,14 +233,12 @@ class Budget:
 
 @dataclass(frozen=True)
 class Shrunk:
-    """What a search has come to.
+    """The smallest scenario that fails, and its outcome.
 
     Attributes:
-        scenario: the smallest one that fails.
-        outcome: what comes of it.
-        name: the invariant that does not hold.
-        runs: how many runs that took.
-        least: whether nothing more can be taken away; False: the budget was used up.
+        name: the violated invariant.
+        runs: of the search.
+        least: whether no reduction is left; False: the budget was used up.
     """
 
     scenario: Scenario
@@ -267,17 +251,7 @@ class Shrunk:
 def shrink(
     scenario: Scenario, name: str, run: Callable[[Scenario], Outcome], budget: Budget
 ) -> Shrunk | None:
-    """Make a scenario that fails as small as it can be.
-
-    Args:
-        scenario: it fails.
-        name: the invariant that does not hold.
-        run: lets a scenario happen.
-        budget: what that may take.
-
-    Returns:
-        The smallest that was found; None if none failed, not even the first.
-    """
+    """Reduce a scenario that fails as far as possible."""
     search = _Search(name, run, budget)
     least = False
     try:
@@ -299,19 +273,7 @@ class _OverError(Exception):
 
 
 class _Search:
-    """Runs scenarios, each once, and knows the last one that failed.
-
-    Args:
-        name: the invariant that must not hold.
-        run: lets a scenario happen.
-        budget: what that may take.
-
-    Attributes:
-        least: the last scenario that failed.
-        outcome: what came of it.
-        runs: how many runs there were.
-        frames: how many frames went over lines in them.
-    """
+    """Runs scenarios, each once, and keeps the last one that failed, with its outcome."""
 
     def __init__(self, name: str, run: Callable[[Scenario], Outcome], budget: Budget) -> None:
         self.least: Scenario | None = None
@@ -323,11 +285,7 @@ class _Search:
         self._known: dict[Scenario, bool] = {}
 
     def fails(self, scenario: Scenario) -> bool:
-        """Tell whether a scenario fails in the same way.
-
-        Raises:
-            _OverError: that would take more than the budget.
-        """
+        """Return whether a scenario fails in the same way."""
         if scenario not in self._known:
             if self.runs >= self._budget.runs or not self._budget.goes_on():
                 raise _OverError
@@ -349,7 +307,7 @@ class _Search:
 
 
 def _sweep(search: _Search) -> None:
-    """Try all that may be smaller once, then take single faults in place of rates."""
+    """Try all reductions once, then replace rates by single faults."""
     least = _fewest_incidents(search)
     for reduction in REDUCTIONS:
         least = _reduce(search, least, reduction)
@@ -369,7 +327,7 @@ def _fewest_incidents(search: _Search) -> Scenario:
 
 
 def _reduce(search: _Search, scenario: Scenario, reduction: Reduction) -> Scenario:
-    """Take the first smaller scenario that fails, as long as there is one."""
+    """Take the first smaller scenario that fails, until none does."""
     found: Scenario | None = scenario
     while found is not None:
         scenario = found
@@ -400,7 +358,7 @@ def _has_rates(scenario: Scenario) -> bool:
 
 
 def _without_rates(scenario: Scenario, outcome: Outcome) -> Scenario:
-    """Return a scenario in which what was drawn is told."""
+    """Return a scenario with the drawn faults as single ones."""
     names = (each.name for each in fields(scenario))
     rates = (name for name in names if isinstance(getattr(scenario, name), Rates))
     silent: dict[str, Any] = dict.fromkeys(rates, Rates())

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Scenarios one after another, and what they have found."""
+"""Scenarios one after another, and their failures."""
 
 import hashlib
 from collections import Counter
@@ -12,31 +12,29 @@ from typing import Any
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.lab.virtual.coverage import Coverage
+from switchgnn.lab.virtual.draw import Wish, changed, draw_scenario
 from switchgnn.lab.virtual.parts.engines import Programs
 from switchgnn.lab.virtual.run import Outcome, run_scenario
-from switchgnn.lab.virtual.scenario.draw import Wish, changed, draw_scenario
-from switchgnn.lab.virtual.scenario.scenario import Scenario, ScenarioError
+from switchgnn.lab.virtual.scenario import Scenario, ScenarioError
 from switchgnn.lab.virtual.scene import Made
 from switchgnn.lab.virtual.subject import Subjects
 from switchgnn.p4src import Program, load_program
 from switchgnn.softswitch.native.build import Backend
 
 EXACT, WRONG, FAILED = 0, 1, 2
-# After this number of failures a soak ends, because more would show nothing new.
+# A soak ends after this number of failures, as more would show nothing new.
 _MOST_FAILURES = 5
 SUMS_EXACT = "sums exact"
 
 
 @dataclass(frozen=True)
 class SoakFailure:
-    """A scenario in which something was not as it must be.
+    """A scenario that failed.
 
     Attributes:
-        seed: of the scenario.
-        name: of the first invariant that did not hold; empty if the scenario could not be.
+        name: of the first violated invariant; empty if the scenario is impossible.
         what: one sentence.
-        command: the command that replays it.
-        scenario: all that it follows from.
+        command: replays it.
     """
 
     seed: int
@@ -46,21 +44,18 @@ class SoakFailure:
     scenario: Scenario
 
     def to_dict(self) -> dict[str, str | int]:
-        """Return what a user wants to know of it; the command has the scenario."""
+        """Return it as plain data; the command contains the scenario."""
         return {"seed": self.seed, "name": self.name, "what": self.what, "command": self.command}
 
 
 @dataclass
 class SoakSums:
-    """What all scenarios so far have come to.
+    """The totals of all scenarios so far.
 
     Attributes:
-        scenarios, exchanges, events, frames: how many there were.
-        virtual_seconds: time that has passed in them.
-        gave_up: workers that ended with an error, as they have to at times.
-        faults: what went wrong on purpose, by kind.
-        failures: what was not as it must be.
-        states: what hosts and program have been through.
+        gave_up: workers that ended with an error.
+        faults: injected faults and incidents, by kind.
+        states: of hosts and program.
     """
 
     scenarios: int = 0
@@ -75,7 +70,7 @@ class SoakSums:
     _digest: Any = field(default_factory=hashlib.sha256)
 
     def add(self, outcome: Outcome) -> None:
-        """Add what came of a scenario."""
+        """Add the outcome of a scenario."""
         self.scenarios += 1
         self.exchanges += outcome.exchanges
         self.events += outcome.events
@@ -115,25 +110,16 @@ class SoakSums:
 
 
 def _backend(name: str) -> Backend:
-    """Return a back end by its name.
-
-    Raises:
-        ScenarioError: none has it.
-    """
+    """Return a back end by its name."""
     try:
         return Backend(name)
     except ValueError:
         known = " or ".join(backend.value for backend in Backend)
-        raise ScenarioError(f"There is no back end {name!r}: take {known}.") from None
+        raise ScenarioError(f"There is no back end {name!r}: choose {known}.") from None
 
 
 class Soak:
-    """Runs scenarios; what they share is made once.
-
-    Args:
-        wish: what they have in common.
-        program: what the switches run; None: the product's program.
-    """
+    """Runs scenarios, which share programs and plans."""
 
     def __init__(self, wish: Wish, program: Program | None = None) -> None:
         self.wish = wish
@@ -142,11 +128,7 @@ class Soak:
         self._subjects = Subjects(self._program)
 
     def run(self, scenario: Scenario, *, keeps_trace: bool = False) -> Outcome:
-        """Let one scenario happen.
-
-        Raises:
-            SwitchGNNError: it cannot be.
-        """
+        """Run one scenario."""
         name = scenario.backend
         if name not in self._programs:
             self._programs[name] = Programs(_backend(name))
@@ -164,17 +146,7 @@ class Soak:
         goes_on: Callable[[SoakSums], bool],
         learn: Callable[[Scenario, Outcome], None] = lambda _scenario, _outcome: None,
     ) -> SoakSums:
-        """Let scenarios happen, until too much has failed or it shall end.
-
-        Args:
-            scenarios: those that happen.
-            command_of: returns the command that replays a scenario.
-            goes_on: asked in front of each, with what all so far have come to.
-            learn: told what came of each before the next one is drawn.
-
-        Returns:
-            What they have come to.
-        """
+        """Run scenarios until `goes_on` returns False or too many have failed."""
         sums = SoakSums()
         for scenario in scenarios:
             if not goes_on(sums) or len(sums.failures) >= _MOST_FAILURES:
@@ -199,30 +171,22 @@ class Soak:
 
 # The share of scenarios that are changed ones, once there is something to change.
 _CHANGED = 0.5
-# For how many states the scenario is kept that has met it with the fewest frames.
+# The number of states of which the scenario with the fewest frames is kept.
 _MOST_KEPT = 128
-# What more than this share of all scenarios meet comes by itself.
+# States that more than this share of all scenarios meet are common.
 _COMMON = 0.1
 
 
 @dataclass(frozen=True)
 class _Kept:
-    """A scenario that has met something rare, and what it takes."""
+    """A scenario that has met a rare state, and its number of frames."""
 
     frames: int
     scenario: Scenario
 
 
 class Guide:
-    """Draws the scenarios of a soak; they follow from its seed alone, as their outcomes do.
-
-    Args:
-        seed: of the first scenario; each of the others has the next one.
-        wish: what they have in common.
-
-    Attributes:
-        coverage: what those that have happened have met.
-    """
+    """Draws the scenarios of a soak, which follow from its seed alone, as their outcomes do."""
 
     def __init__(self, seed: int, wish: Wish) -> None:
         self.coverage = Coverage()
@@ -231,11 +195,11 @@ class Guide:
         self._kept: dict[str, _Kept] = {}
 
     def scenarios(self) -> Iterator[Scenario]:
-        """Yield scenarios without end; what came of one has to be learnt before the next one."""
+        """Yield scenarios without end; `learn` each outcome before the next one."""
         return map(self._draw, count(self._seed))
 
     def learn(self, scenario: Scenario, outcome: Outcome) -> None:
-        """Take note of what a scenario has met."""
+        """Note the states of a scenario."""
         self.coverage.add(outcome.states)
         for state in outcome.states:
             kept = self._kept.get(state)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a scenario exchanges: graph, plan, the place of each part, and the right sums."""
+"""The graph, plan, site and right sums of a scenario."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ from switchgnn.controller.p4runtime.layout import Table
 from switchgnn.controller.p4runtime.rows import Rows
 from switchgnn.controller.p4runtime.wire import decode_rows
 from switchgnn.controller.plan import SwitchPlan
-from switchgnn.lab.virtual.scenario.scenario import Scenario
+from switchgnn.lab.virtual.scenario import Scenario
 from switchgnn.p4src import Program
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.direction import Direction
@@ -33,10 +33,10 @@ from switchgnn.topologies import LeafSpineSite, Site, Star, Target
 
 
 class KnownRows:
-    """Takes answers apart as the controller does, equal ones once.
+    """Decodes answers as the controller does, equal ones once.
 
-    The controller reads all back that it has written, and its watch looks once more, so most
-    answers of runs with one plan are equal.
+    The controller reads back all that it has written, and its watch reads it again, so most answers
+    of runs with one plan are equal.
     """
 
     def __init__(self) -> None:
@@ -53,9 +53,10 @@ class KnownRows:
 
 
 class Oracle:
-    """Adds up what is on other workers, with NumPy, as integers of a fixed scale.
+    """Sums over neighbours on other workers, with NumPy, as integers of a fixed scale.
 
-    It knows neither blocks nor packets: edges that cross, and the scale as docs/protocol.md has it.
+    It is independent of blocks and packets: it uses crossing edges, and the scale of
+    docs/protocol.md.
 
     Args:
         graph: the graph.
@@ -90,7 +91,7 @@ class Oracle:
         )
 
     def part_of(self, worker: int) -> set[int]:
-        """Return the vertices of whose sums features of a worker are a part, in any direction."""
+        """Return the vertices whose sums contain features of a worker, in any direction."""
         vertices: set[int] = set()
         for givers, takers, begins in self._ends.values():
             if len(takers):
@@ -114,7 +115,7 @@ class Oracle:
             magnitude = float(np.abs(features).max(initial=np.float32(0)))
         most = max(1, self._most)
         scale = (2.0**31 - most) / (most * magnitude) if magnitude else 1.0
-        # Where somebody mad has told a smaller one than there is, numbers may be without meaning.
+        # A Byzantine worker may report too small a magnitude, which makes numbers meaningless.
         with np.errstate(invalid="ignore", over="ignore"):
             return np.rint(features.astype(np.float64) * scale).astype(np.int64)
 
@@ -134,17 +135,14 @@ _SURGE = np.float32(16.0)
 
 @dataclass(frozen=True)
 class SwitchShare:
-    """What one switch serves."""
+    """The plan and network of one switch."""
 
     plan: SwitchPlan
     network: Network
 
 
 class AwaitedSums:
-    """What each sum that the switches make adds up: one per block and destination.
-
-    Args:
-        plan: the plan.
+    """The sums that the switches make: one per block and destination.
 
     Attributes:
         place: of each (block, vertex) among the sums.
@@ -176,14 +174,12 @@ class Subject:
     """What is exchanged, and where.
 
     Attributes:
-        plan: the plan.
-        shares: what each switch serves, leaves first.
+        shares: of the switches, leaves first.
         site: ports, addresses and cables.
-        oracle: knows the right sums of vertices.
-        awaited: knows the right sums of blocks.
-        directions: those of the plan.
-        desired: what the switches shall hold.
-        answers: of the switches, as scenarios have had them.
+        oracle: the right sums of vertices.
+        awaited: the right sums of blocks.
+        desired: states of the switches.
+        answers: of the switches, decoded.
     """
 
     plan: Plan
@@ -196,12 +192,7 @@ class Subject:
     answers: KnownRows
 
     def features(self, seed: list[int], width: int, surges: float) -> NDArray[np.float32]:
-        """Draw the features of all vertices, of one vertex larger ones now and then.
-
-        Args:
-            seed: of the draw.
-            width: numbers of a feature.
-            surges: the probability that one vertex has larger ones.
+        """Draw the features of all vertices, sometimes larger ones of one vertex.
 
         Returns:
             float32[V, width].
@@ -214,12 +205,7 @@ class Subject:
 
 
 class Subjects:
-    """Makes subjects, and keeps some: scenarios often share a plan.
-
-    Args:
-        program: what the switches run.
-        most: how many are kept.
-    """
+    """Makes subjects, and caches some, as scenarios often share a plan."""
 
     def __init__(self, program: Program, most: int = 256) -> None:
         self._program = program
@@ -227,7 +213,7 @@ class Subjects:
         self._known: dict[tuple[object, ...], Subject] = {}
 
     def of(self, scenario: Scenario) -> Subject:
-        """Return what a scenario exchanges."""
+        """Return the subject of a scenario."""
         s = scenario
         key = (s.graph, s.workers, s.leaves, s.spines, s.slots, s.lanes, s.send, s.directions)
         if key not in self._known:
@@ -237,7 +223,7 @@ class Subjects:
         return self._known[key]
 
     def other_than(self, scenario: Scenario) -> Subject:
-        """Return what the same workers would exchange on another graph, in other blocks."""
+        """Return the subject of the same workers on another graph, in other blocks."""
         shape, _, number = scenario.graph.rpartition(":")
         graph = f"{shape}:{int(number) + 1}" if number.isdigit() else scenario.graph
         return self.of(replace(scenario, graph=graph, slots=scenario.slots + _MORE_SLOTS))

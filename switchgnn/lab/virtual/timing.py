@@ -1,24 +1,27 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that block, each in a greenlet: while one waits, others run."""
+"""Virtual time: blocking programs in greenlets, and the trace of what happens."""
 
+import hashlib
 from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
+from switchgnn.host.wire.header import BODY_AT, HEADER_AT
+
 SECOND = 1_000_000_000
-# No time is 0: to hosts that would be "never".
+# Not 0, which means "never" to hosts.
 BEGIN = 1_000 * SECOND
 
 
 class Scheduler:
-    """A heap of events; what happens at the same time happens in the order it was asked for.
+    """A heap of events; those of the same time happen in the order of their scheduling.
 
     Attributes:
         now: virtual time in nanoseconds.
-        events: how many events have happened.
+        events: the number of past events.
     """
 
     def __init__(self) -> None:
@@ -34,39 +37,22 @@ class Scheduler:
         return (self.now - BEGIN) / SECOND
 
     def at(self, time: int, call: Callable[..., None], *arguments: Any) -> None:  # noqa: ANN401
-        """Call a function at a time; at once if that is over.
-
-        Args:
-            time: nanoseconds.
-            call: the function.
-            arguments: its arguments.
-        """
+        """Call a function at a time in nanoseconds, or now if that is past."""
         self._asked += 1
         heappush(self._heap, (max(time, self.now), self._asked, call, arguments))
 
     def after(self, nanoseconds: int, call: Callable[..., None], *arguments: Any) -> None:  # noqa: ANN401
-        """Call a function that much later.
-
-        Args:
-            nanoseconds: how much.
-            call: the function.
-            arguments: its arguments.
-        """
+        """Call a function some nanoseconds from now."""
         self._asked += 1
         heappush(self._heap, (self.now + nanoseconds, self._asked, call, arguments))
 
     def mark(self, events: int, call: Callable[[], None]) -> None:
-        """Call a function behind that many events from now, in front of the next one."""
+        """Call a function after a number of events from now, before the next one."""
         self._asked += 1
         heappush(self._marks, (self.events + events, self._asked, call))
 
     def run(self, seconds: float, done: Callable[[], bool]) -> bool:
-        """Let things happen until all is done; tell whether that was so in time.
-
-        Args:
-            seconds: how long it may take.
-            done: looked at behind each event.
-        """
+        """Process events until `done` (checked after each); return whether `seconds` sufficed."""
         heap, marks = self._heap, self._marks
         end = self.now + int(seconds * SECOND)
         while heap and not done():
@@ -81,7 +67,7 @@ class Scheduler:
         return done()
 
 
-# Who looks so often without waiting never lets virtual time go on.
+# A task that polls this often without waiting never lets virtual time advance.
 _MOST_LOOKS = 100_000
 
 
@@ -92,16 +78,9 @@ class HangError(Exception):
 class Task:
     """A program that waits in virtual time.
 
-    Args:
-        scheduler: what wakes it.
-        name: for messages.
-        work: the program; its error is kept.
-
     Attributes:
-        name: as given.
-        error: what ended it, if that was an error.
-        ended: whether it runs no more.
-        ended_at: since when, in nanoseconds.
+        error: what ended it, if any.
+        ended_at: its end, in nanoseconds.
     """
 
     def __init__(self, scheduler: Scheduler, name: str, work: Callable[["Task"], None]) -> None:
@@ -125,33 +104,29 @@ class Task:
         self._scheduler.after(delay, self._resume, self._waits, True)
 
     def wait(self, seconds: float) -> bool:
-        """Wait until it is told something, or the time is over; tell whether it was told."""
+        """Wait until `tell` or a time-out; return whether it was told."""
         if self.ended:
-            # What cleans up behind itself when it is killed waits for nothing any more.
+            # Clean-up code of a killed task must not wait.
             raise GreenletExit
         self._looks = 0
         self._told = self._woken = False
         self._waiting = True
-        # One nanosecond more, so that the time that was asked for is over on every clock.
+        # One nanosecond more, so that the time is over on every clock.
         self._scheduler.after(int(seconds * SECOND) + 1, self._resume, self._waits, False)
         self._greenlet.parent.switch()
         return self._woken
 
     def sleep(self, nanoseconds: int) -> None:
-        """Wait for that long, whatever it is told."""
+        """Wait for a time, regardless of `tell`."""
         until = self._scheduler.now + nanoseconds
         while self._scheduler.now < until:
             self.wait((until - self._scheduler.now) / SECOND)
 
     def look(self) -> None:
-        """Take note that it looks for something without waiting for it.
-
-        Raises:
-            HangError: it has done nothing else for long.
-        """
+        """Count a poll without waiting."""
         self._looks += 1
         if self._looks > _MOST_LOOKS:
-            raise HangError(f"{self.name} looks for frames again and again, and never waits.")
+            raise HangError(f"{self.name} polls for frames forever, and never waits.")
 
     def tell(self, delay: int) -> None:
         """Wake it that many nanoseconds from now, if it waits."""
@@ -161,11 +136,11 @@ class Task:
 
     @property
     def stands_still(self) -> bool:
-        """Whether it runs no more for a time, or for good."""
+        """Whether it is suspended or has ended."""
         return self.ended or self._scheduler.now < self._still_until
 
     def stand_still(self, seconds: float) -> None:
-        """Run no more for that long; what wakes it meanwhile wakes it then."""
+        """Suspend it for a time; a wake-up in the meantime takes effect then."""
         self._still_until = max(self._still_until, self._scheduler.now + int(seconds * SECOND))
 
     def kill(self) -> None:
@@ -200,20 +175,61 @@ class Task:
 
 
 class VirtualClock:
-    """A clock that shows virtual time, or is ahead of it.
-
-    Args:
-        scheduler: what keeps virtual time.
-    """
+    """A clock of virtual time, which may be ahead."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
         self._ahead = 0
 
     def now(self) -> float:
-        """Return what it shows, in seconds."""
+        """Return the time in seconds."""
         return (self._scheduler.now + self._ahead) / SECOND
 
     def jump(self, seconds: float) -> None:
         """Be ahead by that much more."""
         self._ahead += int(seconds * SECOND)
+
+
+# Lines are hashed together, which is cheaper than one by one.
+_TOGETHER = 512
+
+
+class Trace:
+    """Keeps the digest of all lines, and optionally the lines.
+
+    A line has the time in nanoseconds, where, what, and for a frame its time of arrival and its
+    headers in hexadecimal (their checksum covers the body). A corrupted frame has the headers that
+    it was sent with, and its fate names the bits.
+    """
+
+    def __init__(self, scheduler: Scheduler, *, keeps: bool = False) -> None:
+        self._scheduler = scheduler
+        self._digest = hashlib.sha256()
+        self._fresh: list[str] = []
+        self._keeps = keeps
+        self.lines: list[str] = []
+
+    def frame(self, where: str, fate: str, arrives: int, frame: bytes) -> None:
+        """Note the fate of a frame on a line, and when it arrives in nanoseconds; 0: never."""
+        self._fresh.append(
+            f"{self._scheduler.now} {where} {fate} {arrives} {frame[HEADER_AT:BODY_AT].hex()}"
+        )
+        if len(self._fresh) >= _TOGETHER:
+            self._take()
+
+    def note(self, where: str, what: str) -> None:
+        """Note something else."""
+        self._fresh.append(f"{self._scheduler.now} {where} {what}")
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all lines so far."""
+        self._take()
+        return self._digest.hexdigest()
+
+    def _take(self) -> None:
+        if self._fresh:
+            self._digest.update(("\n".join(self._fresh) + "\n").encode())
+            if self._keeps:
+                self.lines += self._fresh
+            self._fresh.clear()

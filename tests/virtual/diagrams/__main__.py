@@ -4,10 +4,9 @@
 
 from pathlib import Path
 
-from switchgnn.lab.virtual.diagram.drawing import draw
-from switchgnn.lab.virtual.diagram.output import svg_of, text_of
-from switchgnn.lab.virtual.scenario.draw import Wish
-from switchgnn.lab.virtual.scenario.scenario import read_scenario
+from switchgnn.lab.virtual.diagram.drawing import draw, svg_of, text_of
+from switchgnn.lab.virtual.draw import Wish
+from switchgnn.lab.virtual.scenario import read_scenario
 from switchgnn.lab.virtual.soak import Soak
 from tests.virtual.mistaken import sums_that_are_recalled_are_wrong
 

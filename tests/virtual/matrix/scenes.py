@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from switchgnn.lab.virtual.scenario.scenario import Fault, FaultKind, Scenario
+from switchgnn.lab.virtual.scenario import Fault, FaultKind, Scenario
 
 # As on running switches, in tests/recovery.
 STAR = Scenario(seed=1, graph="karate", workers=4, slots=16, width=33, rounds=3, patience=30.0)

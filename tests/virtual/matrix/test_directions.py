@@ -10,8 +10,8 @@ from scipy.sparse import csr_matrix, save_npz
 
 from switchgnn.host.innetwork.fixed_point import Foresight
 from switchgnn.lab.virtual.checks import features as scales
-from switchgnn.lab.virtual.scenario.draw import Wish
-from switchgnn.lab.virtual.scenario.scenario import Rates
+from switchgnn.lab.virtual.draw import Wish
+from switchgnn.lab.virtual.scenario import Rates
 from switchgnn.lab.virtual.soak import Soak
 from switchgnn.planner import BoundaryEdges
 from switchgnn.planner.direction import Direction

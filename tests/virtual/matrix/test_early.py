@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from switchgnn.host.innetwork import fixed_point as foresight
-from switchgnn.lab.virtual.scenario.draw import Wish
-from switchgnn.lab.virtual.scenario.scenario import Incident, IncidentKind, Rates
+from switchgnn.lab.virtual.draw import Wish
+from switchgnn.lab.virtual.scenario import Incident, IncidentKind, Rates
 from switchgnn.lab.virtual.soak import Soak
 from tests.support.seeds import seeds
 from tests.virtual.matrix.scenes import STAR, on_each_topology

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from switchgnn.lab.virtual.scenario.scenario import Incident, IncidentKind, Rates
+from switchgnn.lab.virtual.scenario import Incident, IncidentKind, Rates
 from tests.support.markers import covering
 from tests.support.seeds import seed_of, seeds
 from tests.virtual.matrix.scenes import LEAF_SPINE, STAR, faults_on, on_each_topology
@@ -143,10 +143,7 @@ def test_on_python_too(star, send):
         (CABLES_UP + CABLES_DOWN, {"reorder": 0.2}),
         (CABLES_UP + CABLES_DOWN, {"corrupt": 0.05}),
         (("l1s0.up", "l1s0.down"), {"loss": 0.2}),
-        (
-            CABLES_UP + CABLES_DOWN,
-            {"loss": 0.1, "duplicate": 0.1, "reorder": 0.1, "corrupt": 0.02},
-        ),
+        (CABLES_UP + CABLES_DOWN, {"loss": 0.1, "duplicate": 0.1, "reorder": 0.1, "corrupt": 0.02}),
     ],
     ids=["loss", "up", "down", "duplicate", "reorder", "corrupt", "one", "all"],
 )

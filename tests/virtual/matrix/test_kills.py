@@ -10,7 +10,7 @@ import pytest
 
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError, RoundMismatchError
 from switchgnn.lab.virtual.checks.check import Check
-from switchgnn.lab.virtual.scenario.scenario import Incident, IncidentKind, Rates
+from switchgnn.lab.virtual.scenario import Incident, IncidentKind, Rates
 from tests.support.markers import covering
 from tests.support.seeds import seeds
 from tests.virtual.matrix.scenes import LEAF_SPINE, SCENES, STAR, on_each_topology

@@ -8,7 +8,7 @@ from unittest import mock
 import pytest
 
 from switchgnn.lab.virtual.parts.control_line import VirtualStream
-from switchgnn.lab.virtual.scenario.scenario import Rates
+from switchgnn.lab.virtual.scenario import Rates
 from tests.virtual.matrix.scenes import LEAF_SPINE, STAR
 from tests.virtual.matrix.test_early import check_void
 from tests.virtual.matrix.test_faults import (

@@ -9,7 +9,7 @@ import pytest
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import KIND_AT, KIND_MASK, Kind
 from switchgnn.lab.virtual.checks.check import Check
-from switchgnn.lab.virtual.scenario.scenario import IncidentKind
+from switchgnn.lab.virtual.scenario import IncidentKind
 from switchgnn.lab.virtual.timing import SECOND
 from tests.support.markers import full
 from tests.support.seeds import seeds
@@ -81,8 +81,7 @@ def test_a_slow_worker_is_waited_for(star, scene, patience):
 
 
 @pytest.mark.parametrize(
-    "scene",
-    [pytest.param(STAR, id="star"), pytest.param(LEAF_SPINE, id="leaf-spine", marks=full)],
+    "scene", [pytest.param(STAR, id="star"), pytest.param(LEAF_SPINE, id="leaf-spine", marks=full)]
 )
 def test_a_slow_worker_that_loses_a_third_is_waited_for(star, scene):
     """Its questions back off to a second, so the patience is what users have."""

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import asdict
 from unittest import mock
 
-from switchgnn.lab.virtual.checks.all_checks import all_checks
+from switchgnn.lab.virtual.checks import all_checks
 from switchgnn.lab.virtual.checks.check import SwitchCheck
 from switchgnn.lab.virtual.timing import SECOND
 

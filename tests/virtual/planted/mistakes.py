@@ -10,7 +10,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 from switchgnn.lab.virtual import subject
-from switchgnn.lab.virtual.scenario.draw import Wish
+from switchgnn.lab.virtual.draw import Wish
 from switchgnn.lab.virtual.soak import Guide, Soak
 from switchgnn.p4src import load_program
 from tests.end_to_end import test_planted_mistakes as in_plans

@@ -89,5 +89,5 @@ NOT_FOUND = {
     "scales_may_differ": "the switch itself refuses another magnitude once the opening is over, so "
     "all of this must coincide: it ends when one worker alone has heard that, a mad worker reports "
     "a larger one before that worker is heard again, and that one awaits no sums in the block; "
-    "none in 500 scenarios made for it, and a test of the host alone notices it",
+    "none in 500 scenarios made for it, and a test of the host alone notices it"
 }

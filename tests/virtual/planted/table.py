@@ -12,10 +12,7 @@ from statistics import median
 from tests.virtual.planted.mistakes import MISTAKES
 from tests.virtual.planted.seeds import FOUND
 
-HEAD = (
-    "| where | mistake | seeds | within | found by |",
-    "|---|---|---|---|---|",
-)
+HEAD = ("| where | mistake | seeds | within | found by |", "|---|---|---|---|---|")
 # The tries begin this far apart.
 _APART = 10_000
 

@@ -1,12 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a simulation is told, as words NAME=VALUE.
-#ifndef SWITCHGNN_OPTIONS_H
-#define SWITCHGNN_OPTIONS_H
+// The options of a simulation, given as words NAME=VALUE.
+#pragma once
 
-#include "background/options.h"
-#include "hosts/congestion.h"
+#include "background/background.h"
+#include "hosts/host.h"
 #include "network/link.h"
 
 #include <map>
@@ -14,16 +13,14 @@
 #include <vector>
 
 /// Which switches of a leaf-spine complete sums whose contributions come from several leaves.
-enum class Completion
-{
+enum class Completion {
     /// The spines, as in the P4 program.
     SPINE,
     /// The leaves of the destinations: a variant that the P4 program does not implement.
     LEAF,
 };
 
-struct Options
-{
+struct Options {
     /// The file of the arrays.
     std::string arrays;
     uint32_t workers;
@@ -59,5 +56,3 @@ struct Options
 };
 
 Options ParseOptions(int count, char** words);
-
-#endif

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Workers around a fabric: one switch, or leaves and spines.
-#ifndef SWITCHGNN_SIMULATION_H
-#define SWITCHGNN_SIMULATION_H
+#pragma once
 
 #include "background/background.h"
 #include "base/series.h"
@@ -15,15 +14,14 @@
 #include <optional>
 #include <ostream>
 
-class Simulation
-{
+class Simulation {
   public:
     explicit Simulation(const Options& options);
 
     /// Exchange once, and stop when all are through.
     void Run();
 
-    /// Write what was measured as one object of JSON.
+    /// Write the measurements as one JSON object.
     void Report(std::ostream& out) const;
 
   private:
@@ -36,7 +34,7 @@ class Simulation
     void Connect();
     /// Begin the exchange.
     void Open(Picoseconds now);
-    /// The exchange is over: what happens in queues is not its business any more.
+    /// End the exchange: record the maxima of its queues.
     void Close();
     Sample Look(Picoseconds now);
     bool Over() const;
@@ -64,5 +62,3 @@ class Simulation
     uint64_t events_ = 0;
     double seconds_ = 0;
 };
-
-#endif

@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Nobody is told to go on before all workers are done (invariant 5)."""
+# ruff: noqa: D102 - hooks are documented in `Check` and `PacketCheck`
+"""No worker goes on before all workers are done (invariant 5)."""
 
 from dataclasses import dataclass
 
 from switchgnn.host.wire.header import KIND_MASK, OPENING_BLOCK, Kind
-from switchgnn.lab.virtual.checks.features import Scales
-from switchgnn.lab.virtual.checks.packet import Packet, PacketCheck, envelope_of, kind_in, name_of
+from switchgnn.lab.virtual.checks.check import Packet, PacketCheck, envelope_of, kind_in, name_of
+from switchgnn.lab.virtual.checks.features import ScaledCheck
 from switchgnn.lab.virtual.network import words_of
 from switchgnn.lab.virtual.parts.switch import VirtualSwitch
 from switchgnn.lab.virtual.parts.worker import Done
@@ -23,35 +24,19 @@ class BarrierWaits(PacketCheck):
     gives = frozenset({Kind.ADVANCE})
 
     def begin(self, scene: Scene) -> None:
-        """Look at a scene from now on."""
         super().begin(scene)
         self._words = words_of(scene.scenario.width, scene.scenario.lanes)
         self._blocks = scene.subject.plan.manifest.blocks
 
     def session_begins(self) -> None:
-        """Forget what workers of the last session have said."""
         workers = range(len(self.scene.workers))
         self._latest: dict[int, Place] = dict.fromkeys(workers, (0, OPENING_BLOCK, 0))
 
     def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Remember how far a worker says that it is.
-
-        Args:
-            switch: where.
-            worker: whose port it comes through.
-            packet: it.
-        """
         if packet.source == worker:
             self._latest[worker] = max(packet.place, self._latest[worker])
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Compare an ADVANCE.
-
-        Args:
-            switch: where.
-            worker: whose port it leaves through.
-            packet: it.
-        """
         place = packet.place
         late = [
             other
@@ -61,14 +46,14 @@ class BarrierWaits(PacketCheck):
         if late and not self._means_nothing(worker, place):
             self.scene.violated(
                 "barrier waits",
-                f"switch {switch.name} says that all are done with {name_of(place)}, but workers "
-                f"{late} are not",
+                f"switch {switch.name} reports that all are done with {name_of(place)}, but "
+                f"workers {late} are not",
             )
 
     def _means_nothing(self, worker: int, place: Place) -> bool:
-        """Tell whether somebody mad may have a worker told that a place is over.
+        """Return whether a Byzantine worker may have caused an ADVANCE for a place.
 
-        One that is earlier and never was a turn is confirmed to it, and by its leaf to others.
+        A place that is earlier and never had a turn is confirmed to it, and by its leaf to others.
         """
         if not self.scene.misfits:
             return False
@@ -79,14 +64,13 @@ class BarrierWaits(PacketCheck):
 Where = tuple[int, tuple[int, int, int]]
 
 
-class DoneIsDone(PacketCheck):
+class DoneIsDone(ScaledCheck):
     """Compares each `done` with the acknowledgements before, group by group."""
 
     takes = frozenset({Kind.DONE})
     gives = frozenset({Kind.ACK, Kind.ADVANCE})
 
     def begin(self, scene: Scene) -> None:
-        """Look at a scene from now on."""
         super().begin(scene)
         self._features = [
             [0, *(part.send_indptr[1:] - part.send_indptr[:-1]).tolist()]
@@ -95,33 +79,16 @@ class DoneIsDone(PacketCheck):
         self._acknowledged: dict[Where, dict[int, int]] = {}
 
     def session_begins(self) -> None:
-        """Forget the last session."""
         self._acknowledged.clear()
-        if self.scene.job is not None:
-            self._scales = Scales(self.scene, self.scene.job)
+        super().session_begins()
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Note an acknowledgement, and heed which rounds are void.
-
-        Args:
-            switch: where.
-            worker: whose port it leaves through.
-            packet: it.
-        """
-        if packet.flags & KIND_MASK == Kind.ADVANCE:
-            self._scales.heed(packet)
+        if self.heeded(packet):
             return
         groups = self._acknowledged.setdefault((worker, packet.place), {})
         groups[packet.group] = max(packet.number, groups.get(packet.group, 0))
 
     def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Compare a `done`.
-
-        Args:
-            switch: where.
-            worker: whose port it comes through.
-            packet: it.
-        """
         if packet.source != worker or packet.block >= len(self._features[worker]):
             return
         scaled = self._scales.of(packet.place[0])
@@ -138,15 +105,15 @@ class DoneIsDone(PacketCheck):
 
 
 _WORKERS = slice(12, 28)
-# Copies that are late are fewer `done`s than that: who says them is alive.
+# Late copies are fewer `done`s than that: more come from a live worker.
 _PACKETS, _BEATS = 15, 15
-# Behind a silence of that many beats it may be another process.
+# After a silence of that many beats it may be another process.
 _SILENT = 5
 
 
 @dataclass
 class _Pulse:
-    """The last pulse of a worker, since when it is so, when it was said last, and how often."""
+    """The last pulse of a worker: its first and last time in nanoseconds, and how often it came."""
 
     bit: int
     since: int
@@ -155,25 +122,17 @@ class _Pulse:
 
 
 class PulsesBeat(PacketCheck):
-    """Looks for a worker that says the same pulse for long."""
+    """Looks for a worker whose pulse stays the same for long."""
 
     takes = frozenset({Kind.DONE})
 
     def session_begins(self) -> None:
-        """Forget the pulses of the last session."""
         self._pulses: dict[int, _Pulse] = {}
 
     def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Compare a pulse with those before.
-
-        Args:
-            switch: where.
-            worker: whose port it comes through.
-            packet: it.
-        """
         task = self.scene.workers[worker].task
         if not self.scene.honest(worker) or task is None or task.stands_still:
-            # What still comes of one that has ended or stands still are the network's copies.
+            # Frames of a worker that has ended or stands still are the network's copies.
             self._pulses.pop(worker, None)
             return
         job, now = self.scene.job, self.scene.scheduler.now
@@ -191,7 +150,7 @@ class PulsesBeat(PacketCheck):
         if pulse.packets > _PACKETS and now - pulse.since > _BEATS * beat:
             self.scene.violated(
                 "pulses beat",
-                f"worker {worker} has said the same pulse {pulse.packets} times in {seconds:g} s",
+                f"worker {worker} has sent the same pulse {pulse.packets} times in {seconds:g} s",
             )
 
 
@@ -206,9 +165,8 @@ class PulsesPassedOn(PacketCheck):
     gives = frozenset({Kind.WAITING, Kind.ADVANCE, Kind.ACK})
 
     def begin(self, scene: Scene) -> None:
-        """Look at a scene from now on."""
         super().begin(scene)
-        # A leaf tells what it has heard from above, and a queue what was so a while ago.
+        # A leaf passes on what it has heard from above, and a queue delays it.
         self._looks = not (scene.scenario.leaves or scene.scenario.queue_rate)
         # Whether the switch has answered in this session since it was started.
         self._answers = False
@@ -221,61 +179,45 @@ class PulsesPassedOn(PacketCheck):
         ]
 
     def session_begins(self) -> None:
-        """Forget the workers of the last session."""
         self._answers = False
         self._last.clear()
         self._incarnations.clear()
 
     def ends(self, switch: VirtualSwitch) -> None:
-        """Forget what the switch forgets."""
         self._answers = False
         self._last.clear()
 
     def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Note a pulse.
-
-        Args:
-            switch: where.
-            worker: whose port it comes through.
-            packet: it.
-        """
         self._incarnations.setdefault(worker, set()).add(packet.destination)
         if not self._answers:
             return
         if packet.envelope != self._envelopes[worker]:
-            # Whether the switch takes what is corrupt in front of the header is not looked at.
+            # Whether the switch takes frames with corrupt outer headers is not checked.
             self._last.pop(worker, None)
         elif packet.source == worker:
             pulses = int.from_bytes(packet.body[_PULSES_PASSED_ON_WORKERS], "big")
             self._last[worker] = bool(pulses >> worker & 1)
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Compare the pulses of the others.
-
-        Args:
-            switch: where.
-            worker: whose port it leaves through.
-            packet: it.
-        """
         self._answers = True
         if not self._looks or kind_in(packet.frame) != Kind.WAITING or self.scene.lawless:
             return
         if not any(packet.body[_PULSES_PASSED_ON_WORKERS]):
-            # A refusal, as one who asks is done itself: no pulse is taken from what is refused.
+            # A refusal, as the asking worker is done: no pulse is taken from a refused packet.
             if packet.number:
                 self._last.pop(worker, None)
             return
         pulses = int.from_bytes(packet.body[_PULSES], "big")
         for other, pulse in self._last.items():
-            # Of two processes that are the same worker the switch refuses one.
+            # Of two processes of the same worker the switch refuses one.
             alone = len(self._incarnations[other]) == 1
             if not alone or other == worker or not self.scene.honest(other):
                 continue
             if bool(pulses >> other & 1) is not pulse:
                 self.scene.violated(
                     "pulses passed on",
-                    f"{switch.name} tells worker {worker} another pulse of worker {other} than it "
-                    "has heard",
+                    f"{switch.name} passes another pulse of worker {other} on to worker {worker} "
+                    "than it has heard",
                 )
 
 
@@ -285,32 +227,24 @@ class WorkersWait(PacketCheck):
     takes = frozenset({Kind.FEATURE, Kind.DONE})
 
     def session_begins(self) -> None:
-        """Forget what was said in the last session."""
         self._latest: dict[int, Place] = dict.fromkeys(range(len(self.scene.workers)), (0, 0, 0))
         # By worker: the place of early features, and the `done` that has announced them.
         self._early: dict[int, tuple[Place, Place]] = {}
 
     def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Compare what a worker sends with what it, and all others, were done with.
-
-        Args:
-            switch: where.
-            worker: whose port it comes through.
-            packet: it.
-        """
         if packet.place <= self._latest[worker] or packet.resent:
             return
         place, before = packet.place, self._before(worker, packet)
-        behind = [
+        late = [
             other
             for other, latest in self._latest.items()
             if latest < before and not self.opened_unheard(other, before)
         ]
-        if behind and self.scene.honest(worker) and not self.scene.lawless:
+        if late and self.scene.honest(worker) and not self.scene.lawless:
             self.scene.violated(
                 "workers wait",
                 f"worker {worker} is in {name_of(place)}, "
-                f"but workers {behind} are not done with what was before",
+                f"but workers {late} are not done with the place before",
             )
         if packet.flags & KIND_MASK == Kind.DONE:
             self._latest[worker] = place
@@ -332,55 +266,38 @@ Turn = tuple[int, int]
 
 
 class OneProcess(PacketCheck):
-    """Compares who has opened a round, as the switch knows, with who has its sums.
+    """Compares the process that has opened a round with the one that gets its sums.
 
-    Sums that another process is given may be right, as its features may be those of the first one.
+    The sums of another process may be right, as it may have the features of the first one.
     """
 
     takes = frozenset({Kind.DONE})
     gives = frozenset({Kind.ADVANCE})
 
     def session_begins(self) -> None:
-        """Forget the last session."""
-        self._said: dict[Turn, set[int]] = {}
+        self._opened_by: dict[Turn, set[int]] = {}
         self._known: dict[Turn, int] = {}
 
     def ends(self, switch: VirtualSwitch) -> None:
-        """Forget the processes that a switch forgets."""
         if self.scene.job is None:
             return
         places = self.scene.subject.site.places
-        for known in (self._said, self._known):
+        for known in (self._opened_by, self._known):
             for where in [each for each in known if places[each[0]][0] == switch.number]:
                 del known[where]
 
     def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Note which process opens a round.
-
-        Args:
-            switch: where.
-            worker: whose port it comes through.
-            packet: it.
-        """
         if packet.block == OPENING_BLOCK and packet.source == worker:
             where = worker, packet.place[0]
-            self._said.setdefault(where, set()).add(packet.destination)
+            self._opened_by.setdefault(where, set()).add(packet.destination)
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Note that all have opened a round; of two processes nobody knows which one has.
-
-        Args:
-            switch: where.
-            worker: whose port it leaves through.
-            packet: it.
-        """
         where = worker, packet.place[0]
-        said = self._said.get(where, ())
+        said = self._opened_by.get(where, ())
         if packet.block == OPENING_BLOCK and len(said) == 1:
             (self._known[where],) = said
 
     def done(self, done: Done) -> None:
-        """Compare the process that has the sums of a round."""
         if not self.scene.honest(done.worker) or self.scene.lawless:
             return
         own = self.scene.workers[done.worker].incarnation

@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Each worker sends each feature once on its own, and takes each sum once.
+# ruff: noqa: D102 - hooks are documented in `Check` and `PacketCheck`
+"""Counters of workers and switches add up, and their state only grows.
 
-In a round that is void it may have done so for the first fragment of the first block besides.
+In a void round a worker may also have sent and taken the first fragment of the first block.
 """
 
 import gc
@@ -15,8 +16,7 @@ from greenlet import greenlet
 
 from switchgnn.host.innetwork.fixed_point import Foresight
 from switchgnn.host.wire.header import Kind
-from switchgnn.lab.virtual.checks.check import Check, SwitchCheck
-from switchgnn.lab.virtual.checks.packet import is_wrapped, kind_in, read_packet
+from switchgnn.lab.virtual.checks.check import Check, SwitchCheck, is_wrapped, kind_in, read_packet
 from switchgnn.lab.virtual.network import VirtualLink, words_of
 from switchgnn.lab.virtual.parts.switch import VirtualSwitch
 from switchgnn.lab.virtual.parts.worker import Done
@@ -27,10 +27,9 @@ from switchgnn.softswitch.state import RegisterCells
 
 
 class TalliesAddUp(Check):
-    """Compares the tally of a worker behind each round with its part of the plan."""
+    """Compares the tally of a worker after each round with its part of the plan."""
 
     def begin(self, scene: Scene) -> None:
-        """Look at a scene from now on."""
         super().begin(scene)
         plan, scenario = scene.subject.plan, scene.scenario
         fragments = len(words_of(scenario.width, scenario.lanes))
@@ -50,11 +49,9 @@ class TalliesAddUp(Check):
                 self._first[part.worker, direction] = int(sent), int(awaited)
 
     def session_begins(self) -> None:
-        """Begin with nothing."""
         self._found: dict[int, tuple[int, int, int]] = {}
 
     def done(self, done: Done) -> None:
-        """Compare a tally."""
         job, exchange = self.scene.job, self.scene.workers[done.worker].exchange
         if job is None or exchange is None or not self.scene.honest(done.worker):
             return
@@ -73,7 +70,7 @@ class TalliesAddUp(Check):
             self.scene.violated(
                 "tallies add up",
                 f"worker {done.worker} has sent {found[0]} features and taken {found[1]} sums "
-                f"behind round {done.round}: the plan has {wanted[0]} and {wanted[1]}",
+                f"after round {done.round}: the plan has {wanted[0]} and {wanted[1]}",
             )
 
 
@@ -84,7 +81,6 @@ class FramesCounted(SwitchCheck):
     """Adds up the outcomes of a switch whenever it ends."""
 
     def ends(self, switch: VirtualSwitch) -> None:
-        """Add up what a switch has counted."""
         engine = switch.engine
         if engine is None:
             return
@@ -100,21 +96,16 @@ class FramesCounted(SwitchCheck):
             )
 
     def conclude(self, *, in_time: bool) -> None:
-        """Add up what all switches have counted.
-
-        Args:
-            in_time: whether all has ended by itself.
-        """
         for switch in self.scene.switches:
             self.ends(switch)
 
 
-# Behind the first round not all is there yet; the last one is the scenario's, or this.
+# After the first round not all objects exist yet; the last round is the scenario's, or this.
 _FIRST, _LAST = 2, 8
 _ROUNDS = 4
-# What is under way differs from round to round by about ten objects: timers, questions.
+# The number of timers and questions under way differs by about ten from round to round.
 _ALLOWED = 40
-# What a worker foresees follows from up to 256 rounds, more than are looked at here.
+# Foresight keeps up to 256 rounds, more than are checked here.
 _SHARED = (
     type,
     ModuleType,
@@ -130,14 +121,12 @@ _SHARED = (
 
 
 class MemoryBounded(Check):
-    """Counts the objects of a worker's exchange behind an early round and a later one."""
+    """Counts the objects of a worker's exchange after an early round and a later one."""
 
     def session_begins(self) -> None:
-        """Forget what was counted in the last session."""
         self._early: dict[int, int] = {}
 
     def done(self, done: Done) -> None:
-        """Count behind some rounds."""
         rounds = self.scene.scenario.rounds
         last = min(rounds, _LAST)
         if rounds < _ROUNDS or done.round not in (_FIRST, last):
@@ -152,13 +141,13 @@ class MemoryBounded(Check):
         if objects > before + _ALLOWED:
             self.scene.violated(
                 "memory bounded",
-                f"worker {done.worker} holds {before} objects behind round {_FIRST}, and "
-                f"{objects} behind round {last}",
+                f"worker {done.worker} holds {before} objects after round {_FIRST}, and "
+                f"{objects} after round {last}",
             )
 
 
 def objects_of(root: object) -> int:
-    """Return how many objects can be reached from one, without code and what workers share."""
+    """Return the number of objects reachable from one, without code and shared ones."""
     seen = {id(root)}
     left = [root]
     while left:
@@ -169,18 +158,17 @@ def objects_of(root: object) -> int:
     return len(seen)
 
 
-# Of how many arrivals one is looked at: reading registers costs more than forwarding frames.
+# Registers are read at one of so few arrivals, as reading costs more than forwarding.
 _ONE_OF = 64
-# The last bits of a bank's state are the count; what is in front of them is the tag.
+# The last bits of a bank's state are the count; the bits before are the tag.
 _COUNT_BITS = 16
 _SOURCES, _STATE = ".last_tag", ".state"
 
 
 class TagsGrow(SwitchCheck):
-    """Compares the tags of sources and slots with those of a look before."""
+    """Compares the tags of sources and slots with those read before."""
 
     def begin(self, scene: Scene) -> None:
-        """Look at a scene from now on."""
         super().begin(scene)
         self._before: dict[tuple[str, str], list[int]] = {}
         self._images: dict[tuple[str, str], Sequence[int]] = {}
@@ -190,18 +178,10 @@ class TagsGrow(SwitchCheck):
         self._sources = 2 * scene.subject.oracle.vertices
 
     def ends(self, switch: VirtualSwitch) -> None:
-        """Forget what a switch forgets."""
         for key in [each for each in self._before if each[0] == switch.name]:
             del self._before[key], self._images[key]
 
     def taken(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
-        """Look at the switch now and then.
-
-        Args:
-            switch: where.
-            port: its port.
-            frames: all of them.
-        """
         self._arrivals += 1
         engine = switch.engine
         if self._arrivals % _ONE_OF or engine is None:
@@ -221,10 +201,10 @@ class TagsGrow(SwitchCheck):
             before = self._before.get(key, tags)
             self._before[key] = tags
             if any(map(lt, tags, before)):
-                self._tell(switch, name, before, tags)
+                self._report(switch, name, before, tags)
 
-    def _tell(self, switch: VirtualSwitch, name: str, before: list[int], tags: list[int]) -> None:
-        """Tell of each cell that has an older tag."""
+    def _report(self, switch: VirtualSwitch, name: str, before: list[int], tags: list[int]) -> None:
+        """Report each cell that has an older tag."""
         for place, (old, new) in enumerate(zip(before, tags, strict=True)):
             if new < old:
                 self.scene.violated(
@@ -241,27 +221,18 @@ _PLACE_BITS = 32
 
 
 class TurnsGrow(SwitchCheck):
-    """Compares the registers of the barrier with those in front of the frames before."""
+    """Compares the registers of the barrier with those at the frames before."""
 
     def begin(self, scene: Scene) -> None:
-        """Look at a scene from now on."""
         super().begin(scene)
         self._before: dict[int, dict[str, int]] = {}
         self._registers: dict[int, dict[str, RegisterCells]] = {}
         self._images: dict[int, list[Sequence[int]]] = {}
 
     def ends(self, switch: VirtualSwitch) -> None:
-        """Forget what a switch forgets."""
         self._registers.pop(switch.number, None)
 
     def taken(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
-        """Compare registers.
-
-        Args:
-            switch: where.
-            port: its port.
-            frames: all of them.
-        """
         registers = self._registers.get(switch.number)
         if registers is None:
             if switch.engine is None:
@@ -298,7 +269,7 @@ def _contents(registers: dict[str, RegisterCells]) -> dict[str, int]:
 
 
 def _corrects(before: dict[str, int], now: dict[str, int]) -> bool:
-    """Tell whether a round was opened that begins with an earlier block than was foreseen."""
+    """Return whether a round was opened that begins with an earlier block than foreseen."""
     same_round = before[_EARLY] >> _PLACE_BITS == now[_EARLY] >> _PLACE_BITS
     return same_round and before[_TURN] < now[_TURN] == now[_EARLY]
 
@@ -311,10 +282,9 @@ class PartsAskedFor(SwitchCheck):
     """Compares each MISSING with Resend that leaves a spine with the RECALLs beside it."""
 
     def begin(self, scene: Scene) -> None:
-        """Look at a scene from now on."""
         super().begin(scene)
         scenario = scene.scenario
-        # Where ports have limits some of what leaves together is lost, or leaves later.
+        # Where ports have limits, some frames of a burst are lost or leave later.
         self._spines = () if scenario.queue_rate else range(scenario.leaves, scenario.switches)
         self._others = scenario.leaves - 1
         self._missing: Counter[Sum] = Counter()
@@ -322,24 +292,10 @@ class PartsAskedFor(SwitchCheck):
         self._noted_at = 0
 
     def taken(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
-        """Compare what has left together, before anything else happens.
-
-        Args:
-            switch: where.
-            port: its port.
-            frames: all of them.
-        """
         if self._missing:
             self._compare()
 
     def given(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
-        """Note what a spine says.
-
-        Args:
-            switch: where.
-            port: its port.
-            frames: all of them.
-        """
         if switch.number not in self._spines:
             return
         for frame in frames:
@@ -352,21 +308,11 @@ class PartsAskedFor(SwitchCheck):
                     self._noted_at = self.scene.scheduler.now
 
     def ends(self, switch: VirtualSwitch) -> None:
-        """Forget what has left only in part: a switch that is torn ends while it sends.
-
-        Args:
-            switch: which one.
-        """
         if self._noted_at == self.scene.scheduler.now:
             self._missing.clear()
             self._asked.clear()
 
     def conclude(self, *, in_time: bool) -> None:
-        """Compare what has left last.
-
-        Args:
-            in_time: whether all has ended by itself.
-        """
         self._compare()
 
     def _compare(self) -> None:
@@ -375,8 +321,8 @@ class PartsAskedFor(SwitchCheck):
             if asked < missing * self._others:
                 self.scene.violated(
                     "parts asked for",
-                    f"a spine has not all of the sum of vertex {vertex} in round {place[0]}, block "
-                    f"{place[1]}, and asks {asked} of {self._others} other leaves",
+                    f"a spine lacks a part of the sum of vertex {vertex} in round {place[0]}, "
+                    f"block {place[1]}, and asks {asked} of {self._others} other leaves",
                 )
         self._missing.clear()
         self._asked.clear()
@@ -389,18 +335,10 @@ class PartsMarked(SwitchCheck):
     """Looks at the Level of features that leave leaves for spines."""
 
     def begin(self, scene: Scene) -> None:
-        """Look at a scene from now on."""
         super().begin(scene)
         self._ends = {(lower.switch, lower.port) for _, lower, _ in scene.subject.site.cables}
 
     def given(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
-        """Look at features among frames that leave.
-
-        Args:
-            switch: where.
-            port: its port.
-            frames: all of them.
-        """
         if (switch.number, port) not in self._ends:
             return
         for frame in frames:
@@ -408,7 +346,7 @@ class PartsMarked(SwitchCheck):
                 continue
             packet = read_packet(frame)
             level = packet.level >> 1 & 7
-            # A leaf forwards what is no packet, whatever it looks like.
+            # A leaf forwards frames that are no packets, even if they look like some.
             if level != _LEVEL and not packet.resent and is_wrapped(packet):
                 self.scene.violated(
                     "parts marked",

@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What each round of a session exchanges, and the magnitude of which its scale is made."""
+# ruff: noqa: D102 - hooks are documented in `Check` and `PacketCheck`
+"""The exchange and the scale of each round, and checks of the features that workers send."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from switchgnn.host.innetwork.fixed_point import largest_magnitude, magnitude_from_bits
-from switchgnn.host.wire.header import Kind
-from switchgnn.lab.virtual.checks.packet import Packet, PacketCheck
+from switchgnn.host.wire.header import KIND_MASK, Kind
+from switchgnn.lab.virtual.checks.check import Packet, PacketCheck
 from switchgnn.lab.virtual.parts.switch import VirtualSwitch
 from switchgnn.lab.virtual.parts.worker import Job
 from switchgnn.lab.virtual.scene import Scene
@@ -20,7 +21,7 @@ _LARGEST_FLOAT = float(np.finfo(np.float32).max)
 
 
 def told_magnitude(packet: Packet) -> int | None:
-    """Return the largest magnitude that an ADVANCE has of its own round, as bits; None: of none."""
+    """Return the bits of the largest magnitude of an ADVANCE's own round; None if it has none."""
     body = packet.body
     newest = int.from_bytes(body[8:12], "big") & _LAST_ROUND
     return int.from_bytes(body[:4], "big") if newest == packet.place[0] else None
@@ -28,12 +29,12 @@ def told_magnitude(packet: Packet) -> int | None:
 
 @dataclass(frozen=True)
 class Scaled:
-    """What a round exchanges.
+    """The exchange of a round.
 
     Attributes:
         exchange: the place of the exchange among those of the session, from 0.
         magnitude: of which the scale of its features is made.
-        void: whether some features do not fit that scale: the next round has them again.
+        void: whether some features do not fit that scale: the next round repeats them.
     """
 
     exchange: int
@@ -42,16 +43,11 @@ class Scaled:
 
 
 class Scales:
-    """What the rounds of a session exchange, and at which scale.
+    """The exchange and the scale of each round of a session.
 
-    A round whose exchange was foreseen has a scale with headroom, as its features do not wait for
-    the largest magnitude; all others have the scale of the largest magnitude of the features, or
-    of what is told. A mad worker may report a larger one than it has, as it may lie about its
-    features.
-
-    Args:
-        scene: where it is exchanged.
-        job: what is exchanged.
+    A foreseen exchange has a scale with headroom, as its features do not wait for the largest
+    magnitude; all others have the scale of the largest magnitude, of the features or as reported: a
+    Byzantine worker may report a larger one than it has.
     """
 
     def __init__(self, scene: Scene, job: Job) -> None:
@@ -62,7 +58,7 @@ class Scales:
         self._rounds = list(self._scaled())
 
     def heed(self, packet: Packet) -> None:
-        """Take an ADVANCE, which may tell another largest magnitude than the features have."""
+        """Take an ADVANCE, whose largest magnitude may differ from that of the features."""
         place, told = packet.place[0], told_magnitude(packet)
         if told is None or not self._scene.misfits or not 1 <= place <= len(self._rounds):
             return
@@ -100,7 +96,7 @@ class Scales:
             past.append((direction, largest))
 
     def _capacity(self, past: list[tuple[Direction, int]], direction: Direction) -> float | None:
-        """Return how large features may be that do not wait; None where all of them wait."""
+        """Return the bound of features that do not wait; None where all of them wait."""
         alike = foreseen(past)
         manifest = self._job.plan.manifest
         if not alike or alike[0][0] is not direction:
@@ -112,32 +108,41 @@ class Scales:
         return capacity if fits else None
 
 
+class ScaledCheck(PacketCheck):
+    """A check of packets that knows the scales of the session's rounds."""
+
+    def session_begins(self) -> None:
+        if self.scene.job is not None:
+            self._scales = Scales(self.scene, self.scene.job)
+
+    def heeded(self, packet: Packet) -> bool:
+        """Return whether a packet is an ADVANCE, whose magnitude the scales heed then."""
+        advance = packet.flags & KIND_MASK == Kind.ADVANCE
+        if advance:
+            self._scales.heed(packet)
+        return advance
+
+
 def foreseen(past: Sequence[tuple[Direction, int]]) -> list[tuple[Direction, int]]:
-    """Return the exchanges, of one direction, that the next one is expected to be like.
+    """Return the exchanges, of one direction, that the next one is expected to resemble.
 
-    The longest end of all exchanges that has occurred before, and of several such the latest, was
-    followed by one of them; another is as far before that one, as the next one is behind it.
-
-    Args:
-        past: the direction of each exchange so far, and the bits of its largest magnitude.
-
-    Returns:
-        One or two of them; none where the last exchange is the first of its direction.
+    The longest suffix of all exchanges that has occurred before (the latest such) was followed by
+    the first of them; the other is as far before that one as the next one is after it.
     """
     directions = [direction for direction, _ in past]
     now = len(past)
-    longest, behind = 0, 0
+    longest, after = 0, 0
     for each in range(1, now):
         common = 0
         while common < each and directions[each - 1 - common] is directions[now - 1 - common]:
             common += 1
         if common and common >= longest:
-            longest, behind = common, each
+            longest, after = common, each
     if not longest:
         return []
-    candidates = (behind, 2 * behind - now)
+    candidates = (after, 2 * after - now)
     return [
-        past[each] for each in candidates if each >= 0 and directions[each] is directions[behind]
+        past[each] for each in candidates if each >= 0 and directions[each] is directions[after]
     ]
 
 
@@ -145,47 +150,30 @@ Group = tuple[int, tuple[int, int, int], int]
 
 
 class AcknowledgedArrived(PacketCheck):
-    """Compares the number in each ACK with the different features of the group."""
+    """Compares the number in each ACK with the distinct features of the group."""
 
     takes = frozenset({Kind.FEATURE})
     gives = frozenset({Kind.ACK})
 
     def begin(self, scene: Scene) -> None:
-        """Look at a scene from now on."""
         super().begin(scene)
         self._arrived: dict[int, dict[Group, set[int]]] = {
             switch.number: {} for switch in scene.switches
         }
 
     def session_begins(self) -> None:
-        """Forget the features of the last session."""
         for arrived in self._arrived.values():
             arrived.clear()
 
     def ends(self, switch: VirtualSwitch) -> None:
-        """Forget what the switch forgets."""
         self._arrived[switch.number].clear()
 
     def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Note a feature.
-
-        Args:
-            switch: where.
-            worker: whose port it comes through.
-            packet: it.
-        """
         if not packet.resent:
             group = worker, packet.place, packet.group
             self._arrived[switch.number].setdefault(group, set()).add(packet.source)
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Compare an ACK.
-
-        Args:
-            switch: where.
-            worker: whose port it leaves through.
-            packet: it.
-        """
         group = worker, packet.place, packet.group
         arrived = len(self._arrived[switch.number].get(group, ()))
         if packet.number > arrived and self.scene.honest(worker):
@@ -204,16 +192,15 @@ Sum = tuple[tuple[int, int, int], int]
 class MissingCounted(PacketCheck):
     """Compares each MISSING with the slot, when the RECALL has come and now: counts only grow.
 
-    Only where a star's switch takes each packet through at once is the one that it says between
-    them, and only there a MISSING is an answer to the last RECALL. Frames may come together with
-    one that moves the slot on to a later place; what the slot had before that cannot be seen.
+    Only a star's switch that finishes each packet at once reports a count between the two, and
+    only there a MISSING answers the last RECALL. A frame of the same arrival may move the slot on
+    to a later place, which hides the count before.
     """
 
     takes = frozenset({Kind.RECALL})
     gives = frozenset({Kind.MISSING})
 
     def begin(self, scene: Scene) -> None:
-        """Look at a scene from now on."""
         super().begin(scene)
         scenario = scene.scenario
         self._orderly = not (scenario.leaves or scenario.turns or scenario.queue_rate)
@@ -224,28 +211,13 @@ class MissingCounted(PacketCheck):
         self._least: dict[Sum, int | None] = {}
 
     def ends(self, switch: VirtualSwitch) -> None:
-        """Forget what the switch forgets."""
         self._least.clear()
 
     def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Look at the slot that a RECALL asks for.
-
-        Args:
-            switch: where.
-            worker: whose port it comes through.
-            packet: it.
-        """
         if self._orderly:
             self._least[packet.place, packet.destination] = self._count(switch, packet)
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Compare a MISSING.
-
-        Args:
-            switch: where.
-            worker: whose port it leaves through.
-            packet: it.
-        """
         key = packet.place, packet.destination
         if key not in self._least:
             return
@@ -256,13 +228,13 @@ class MissingCounted(PacketCheck):
         if not least <= packet.number <= most:
             self.scene.violated(
                 "missing counted",
-                f"{switch.name} says that the slot of vertex {packet.destination} in round "
+                f"{switch.name} reports that the slot of vertex {packet.destination} in round "
                 f"{packet.place[0]}, block {packet.block} has {packet.number} contributions: it "
                 f"has {least}{f' to {most}' if most > least else ''}",
             )
 
     def _count(self, switch: VirtualSwitch, packet: Packet) -> int | None:
-        """Return a slot's contributions for this place; None once it serves a later one."""
+        """Return a slot's contributions for this place; None if it serves a later one."""
         slot = self._slots.get((packet.block, packet.destination))
         job = self.scene.job
         if slot is None or job is None or switch.engine is None:
@@ -282,12 +254,11 @@ _OUTCOME = ".outcome"
 
 
 class SourcesOnce(PacketCheck):
-    """Compares how many features a switch has let through with the different ones that came."""
+    """Compares the number of features that a switch has accepted with the distinct arrivals."""
 
     takes = takes_of_others = frozenset({Kind.FEATURE})
 
     def begin(self, scene: Scene) -> None:
-        """Look at a scene from now on."""
         super().begin(scene)
         self._sources = {
             source
@@ -300,42 +271,26 @@ class SourcesOnce(PacketCheck):
         }
 
     def session_begins(self) -> None:
-        """Count the sources of a new session anew, besides those before."""
         for switch, here in self._here.items():
             self._before[switch] += len(here)
             here.clear()
 
     def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Note a feature.
-
-        Args:
-            switch: where.
-            worker: whose port it comes through.
-            packet: it.
-        """
         if not packet.resent and (packet.source, worker) in self._sources:
             self._here[switch.number].add(
                 (packet.session_and_round, packet.block, packet.fragment, packet.source)
             )
 
     def took_of_another_session(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Note a feature that a switch takes which has come back with another plan.
-
-        Args:
-            switch: where.
-            worker: whose port it comes through.
-            packet: it.
-        """
         if self.scene.has_relapsed(switch.number):
             self.took(switch, worker, packet)
 
     def ends(self, switch: VirtualSwitch) -> None:
-        """Compare, and forget what the switch forgets."""
         engine, here = switch.engine, self._here[switch.number]
         most = self._before[switch.number] + len(here)
         self._before[switch.number] = 0
         here.clear()
-        # A spine adds what leaves send, which nobody looks at here.
+        # A spine adds parts from leaves, which are not checked here.
         if engine is None or switch.number >= (self.scene.scenario.leaves or 1):
             return
         counters = engine.state.counters.items()
@@ -347,11 +302,6 @@ class SourcesOnce(PacketCheck):
             )
 
     def conclude(self, *, in_time: bool) -> None:
-        """Compare for all switches.
-
-        Args:
-            in_time: whether all has ended by itself.
-        """
         for switch in self.scene.switches:
             self.ends(switch)
 
@@ -363,31 +313,22 @@ _GROUPS_APART = 32
 class WindowHeld(PacketCheck):
     """Compares the features that have arrived with the acknowledgements that have left.
 
-    A worker has sent at least the ones, and heard at most the others.
+    A worker has sent at least the former, and heard at most the latter.
     """
 
     takes = frozenset({Kind.FEATURE})
     gives = frozenset({Kind.ACK})
 
     def begin(self, scene: Scene) -> None:
-        """Look at a scene from now on."""
         super().begin(scene)
         self.session_begins()
 
     def session_begins(self) -> None:
-        """Forget the last session."""
         self._arrived: dict[Where, set[int]] = {}
         self._confirmed: dict[Where, dict[int, int]] = {}
         self._furthest: dict[Where, int] = {}
 
     def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Note a feature, and look how many are in flight.
-
-        Args:
-            switch: where.
-            worker: whose port it comes through.
-            packet: it.
-        """
         if packet.resent or not self.scene.honest(worker):
             return
         where = worker, packet.place
@@ -413,55 +354,38 @@ class WindowHeld(PacketCheck):
                 )
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Note an acknowledgement.
-
-        Args:
-            switch: where.
-            worker: whose port it leaves through.
-            packet: it.
-        """
         groups = self._confirmed.setdefault((worker, packet.place), {})
         groups[packet.group] = max(packet.number, groups.get(packet.group, 0))
 
 
-class MagnitudesAgree(PacketCheck):
+class MagnitudesAgree(ScaledCheck):
     """Compares each ADVANCE with the features of all workers."""
 
     gives = frozenset({Kind.ADVANCE})
 
     def begin(self, scene: Scene) -> None:
-        """Look at a scene from now on."""
         super().begin(scene)
         self._told: set[int] = set()
 
     def session_begins(self) -> None:
-        """Find the largest magnitudes of the session's rounds."""
         self._told.clear()
-        if self.scene.job is not None:
-            self._scales = Scales(self.scene, self.scene.job)
+        super().session_begins()
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Compare an ADVANCE that speaks of its own round.
-
-        Args:
-            switch: where.
-            worker: whose port it leaves through.
-            packet: it.
-        """
         magnitude, place = told_magnitude(packet), packet.place[0]
         scaled = self._scales.of(place)
         if magnitude is None or scaled is None:
             return
         if place not in self._told and magnitude >= self._least(scaled.exchange):
-            # A mad worker says what it likes of its own features. All must hear the same.
+            # A Byzantine worker may report any magnitude of its own, but all must hear the same.
             self._scales.heed(packet)
         self._told.add(place)
         right = self._scales.largest(place)
         if magnitude != right and not self.scene.lawless:
             self.scene.violated(
                 "magnitudes agree",
-                f"{switch.name} tells worker {worker} that the largest magnitude of round {place} "
-                f"is {magnitude:#010x}, and not {right:#010x}",
+                f"{switch.name} reports {magnitude:#010x} to worker {worker} as the largest "
+                f"magnitude of round {place}, which is {right:#010x}",
             )
 
     def _least(self, exchange: int) -> int:

@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A worker gives up only when it has to, and names who is to blame."""
+# ruff: noqa: D102 - hooks are documented in `Check` and `PacketCheck`
+"""A worker gives up only when it has to, and names the workers to blame."""
 
 import re
 
@@ -10,9 +11,9 @@ from numpy.typing import NDArray
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.lab.virtual.checks.check import Check
 from switchgnn.lab.virtual.checks.features import Scales
-from switchgnn.lab.virtual.crash import CRASH, what_crashed
 from switchgnn.lab.virtual.parts.worker import Done, VirtualWorker
-from switchgnn.lab.virtual.scenario.scenario import Difference, DifferenceKind, IncidentKind
+from switchgnn.lab.virtual.scenario import Difference, DifferenceKind, IncidentKind
+from switchgnn.lab.virtual.scene import CRASH, what_crashed
 from switchgnn.lab.virtual.timing import SECOND, HangError
 
 _NAMED = re.compile(
@@ -20,19 +21,19 @@ _NAMED = re.compile(
     r"|where worker (\d+) was the first|that worker (\d+) reported"
     r"|, worker (\d+) goes on with another"
 )
-# What is said where a switch that was restarted has believed somebody who is mad: it may also have
-# let others go on, who then do not answer those that it has left behind.
+# Errors where a restarted switch has believed a Byzantine worker: it may also have let others go
+# on, which then do not answer those that it has left behind.
 _BROKEN = re.compile(
     "A worker or the switch is broken|different scales|in round"
     "|has refused the largest magnitude|, worker .* goes on with another|did not answer"
 )
-# What is said of a switch that serves another plan, or where nothing comes through one.
+# Errors where a switch serves another plan, or where nothing passes through it.
 _SWITCH_OR_SILENT = re.compile(
     "switch|Another process|without a sign of life|did not answer|without progress"
 )
 # Seconds that a switch takes to be found and installed again.
 _INSTALLED = 1.5
-# Seconds in which a worker gets on again when nothing is in its way any more.
+# Seconds in which a worker recovers when the faults are over.
 _RECOVERED = 2.0
 # The share of the patience for which a worker may stand still and not be given up.
 _STANDS = 0.4
@@ -42,12 +43,10 @@ class RightParty(Check):
     """Compares the errors of a session with what has happened in it."""
 
     def session_begins(self) -> None:
-        """Remember what has happened before."""
         self._known = len(self.scene.happened)
         self._unwatched = self.scene.unwatched
 
     def session_ends(self) -> None:
-        """Compare the errors of the workers."""
         gone, excused = self._gone() | self.scene.misfits, self._excused()
         happened = self.scene.happened[self._known :]
         restarted = any(incident.restarts_switch for _, incident in happened)
@@ -56,13 +55,13 @@ class RightParty(Check):
             error = worker.task.error if worker.task else None
             if error is not None and not excused and worker.number not in gone:
                 self._judge(worker, str(error), gone)
-            # Who is through has left, and says to a switch that was restarted no more that it was.
+            # A worker that is done has left, and no longer repeats that to a restarted switch.
             if error is not None or restarted:
                 gone = gone | {worker.number}
 
     def _judge(self, worker: VirtualWorker, error: str, gone: set[int]) -> None:
         if self._relapsed():
-            # Who has another switch in between hears of it only as the silence of others.
+            # Workers of other switches see only the silence of their peers.
             if not _SWITCH_OR_SILENT.search(error):
                 self.scene.violated(
                     "right party", f"{worker.name} gives up, and blames no switch: {error}"
@@ -83,9 +82,9 @@ class RightParty(Check):
             )
 
     def _relapsed(self) -> bool:
-        """Tell whether a switch serves another plan in this session, which nobody takes from it.
+        """Return whether a switch serves another plan in this session.
 
-        Also one that has come back with it between its own install and that of the last switch.
+        It may have come back with it between its own install and that of the last switch.
         """
         return any(
             incident.kind is IncidentKind.RELAPSE and time >= self.scene.controller.install_began
@@ -93,10 +92,10 @@ class RightParty(Check):
         )
 
     def _look_gone(self, gone: set[int], to: int) -> set[int]:
-        """Return who else looks gone to a worker: all behind another leaf that has a gap.
+        """Return the workers that may look gone too: all at another leaf that has a gap.
 
-        A leaf says nothing of its workers before all of them are done, and one that has just
-        ended may have been heard later than the others.
+        A leaf does not report before all of its workers are done, and one that has just ended may
+        have been heard later than the others.
         """
         leaf = [place[0] for place in self.scene.subject.site.places]
         gaps = {leaf[worker] for worker in gone} - {leaf[to]}
@@ -115,7 +114,7 @@ class RightParty(Check):
         return {worker for worker, seconds in still.items() if seconds > _STANDS * patience}
 
     def _excused(self) -> bool:
-        """Tell whether lines and switches were away for so long that giving up is right."""
+        """Return whether lines and switches were away for so long that giving up is right."""
         away, patience = 0.0, self.scene.scenario.patience
         restarted = set()
         before = self.scene.scheduler.now - int(patience * SECOND)
@@ -128,12 +127,12 @@ class RightParty(Check):
                 restarted.add(incident.where == "controller")
                 away += _INSTALLED
             away += min(incident.seconds, patience / 2)
-        # A controller that was away together with a switch does not know the session any more.
+        # A controller that was away together with a switch has forgotten the session.
         forgotten = len(restarted) > 1 or self.scene.unwatched > self._unwatched
         return forgotten or away > patience - _RECOVERED
 
 
-# What the network loses is repaired without fetching, but for bad luck in a row.
+# Losses in the network are repaired without fetching, but for repeated bad luck.
 _FEW, _SHARE = 2, 0.25
 
 
@@ -141,7 +140,6 @@ class CalmIsQuiet(Check):
     """Counts the sums that workers have made themselves without incidents and full queues."""
 
     def session_ends(self) -> None:
-        """Look at the tallies of all workers."""
         scenario = self.scene.scenario
         if scenario.incidents or scenario.differences or scenario.queue_rate:
             return
@@ -158,8 +156,8 @@ class CalmIsQuiet(Check):
 
 _OTHER_PLAN = r"holds plan \w+, the switch serves plan \w+"
 _OTHER_BLOCK = "goes on with another block or fragment"
-# What somebody must be told of a difference, no matter who of them; the others miss somebody.
-_TOLD = {
+# The error of at least one worker about a difference; the others report a missing worker.
+_REPORTS = {
     DifferenceKind.SESSION: re.compile("takes part in session|this worker is in session"),
     DifferenceKind.PLAN: re.compile(_OTHER_PLAN),
     DifferenceKind.DIGEST: re.compile(_OTHER_PLAN),
@@ -176,58 +174,58 @@ class DifferencesTold(Check):
     """Looks at how sessions end in which one worker differs."""
 
     def done(self, done: Done) -> None:
-        """See that nobody has sums where somebody differs who has to be told."""
         scenario = self.scene.scenario
         if scenario.other_plan:
             self._violated_by_controller(f"worker {done.worker} has sums")
         for difference in scenario.differences:
-            if self._has_to_be_told(difference):
+            if self._must_be_reported(difference):
                 self._violated(difference, f"worker {done.worker} has sums")
 
     def session_ends(self) -> None:
-        """Look who has ended with an error, and what it says."""
         scenario = self.scene.scenario
         if scenario.other_plan and not scenario.incidents:
-            self._look_at_the_plan()
+            self._check_plan()
         for difference in scenario.differences if not scenario.incidents else ():
             if difference.kind is DifferenceKind.ROUNDS:
-                self._look_for_the_missed(difference)
-            elif self._has_to_be_told(difference):
-                self._look_at_all(difference)
+                self._check_rounds(difference)
+            elif self._must_be_reported(difference):
+                self._check_all(difference)
 
-    def _has_to_be_told(self, difference: Difference) -> bool:
-        """Tell whether nobody can exchange anything with one that differs so."""
+    def _must_be_reported(self, difference: Difference) -> bool:
+        """Return whether no exchange with such a worker is possible."""
         kind = difference.kind
         if kind is DifferenceKind.DIRECTION:
             return self._directions_differ()
         return kind is not DifferenceKind.ROUNDS
 
-    def _look_at_the_plan(self) -> None:
-        """See that each worker is told of the plan that the controller has installed."""
-        told = _TOLD[DifferenceKind.PLAN]
-        untold = [worker.name for worker in self.scene.workers if not told.search(_error(worker))]
-        if untold:
-            self._violated_by_controller(f"{', '.join(untold)} are not told so")
+    def _check_plan(self) -> None:
+        """Check that each worker reports the plan that the controller has installed."""
+        reports = _REPORTS[DifferenceKind.PLAN]
+        silent = [
+            worker.name for worker in self.scene.workers if not reports.search(_error(worker))
+        ]
+        if silent:
+            self._violated_by_controller(f"{', '.join(silent)} do not report it")
 
     def _violated_by_controller(self, what: str) -> None:
         self.scene.violated("differences told", f"the controller has another plan, and {what}")
 
     def _directions_differ(self) -> bool:
-        """Tell whether another direction is another exchange: in undirected graphs it is not."""
+        """Return whether another direction is another exchange: in undirected graphs it is not."""
         subject = self.scene.subject
         blocks = [subject.plan.manifest.direction(d).block_numbers for d in subject.directions]
         return len(blocks) == 1 or blocks[0] != blocks[-1]
 
-    def _look_at_all(self, difference: Difference) -> None:
+    def _check_all(self, difference: Difference) -> None:
         silent = [worker.name for worker in self.scene.workers if not _error(worker)]
         if silent:
             self._violated(difference, f"{', '.join(silent)} end without an error")
-        told = _TOLD[difference.kind]
-        if not any(told.search(_error(worker)) for worker in self.scene.workers):
-            self._violated(difference, "nobody is told so")
+        reports = _REPORTS[difference.kind]
+        if not any(reports.search(_error(worker)) for worker in self.scene.workers):
+            self._violated(difference, "no worker reports it")
 
-    def _look_for_the_missed(self, difference: Difference) -> None:
-        """See that who exchanges more often than another misses it."""
+    def _check_rounds(self, difference: Difference) -> None:
+        """Check that the workers that exchange more often report an error."""
         for worker in self.scene.workers:
             longer = (worker.number == difference.worker) is (difference.by > 0)
             if longer and not _error(worker):
@@ -241,16 +239,15 @@ class DifferencesTold(Check):
 
 
 def _error(worker: VirtualWorker) -> str:
-    """Return why a worker has given up; empty if it has not."""
+    """Return the error of a worker; empty if it has none."""
     error = worker.task.error if worker.task else None
     return str(error) if error is not None else ""
 
 
 class Ends(Check):
-    """Notes who still runs when the time is over."""
+    """Reports the workers that still run at the end."""
 
     def conclude(self, *, in_time: bool) -> None:
-        """See whether all has ended by itself."""
         error = self.scene.controller.error
         if error is not None:
             self.scene.violated("ends", f"the controller has failed: {error!r}")
@@ -268,21 +265,15 @@ class NothingCrashes(Check):
     """Looks at how workers have ended, and the controller."""
 
     def session_ends(self) -> None:
-        """Look at the workers."""
         for worker in self.scene.workers:
             self._look(worker.name, worker.task.error if worker.task else None)
 
     def conclude(self, *, in_time: bool) -> None:
-        """Look at all of them.
-
-        Args:
-            in_time: whether all has ended by itself.
-        """
         self.session_ends()
         self._look("the controller", self.scene.controller.error)
 
     def _look(self, who: str, error: Exception | None) -> None:
-        # One that hangs is another failure, and an error for the user may be right.
+        # A hang is another failure, and an error for the user may be right.
         if error is not None and not isinstance(error, SwitchGNNError | HangError):
             self.scene.violated(CRASH, f"{who} ends with {what_crashed(error)}")
 
@@ -291,7 +282,6 @@ class SumsExact(Check):
     """Compares all sums with those of the oracle."""
 
     def session_begins(self) -> None:
-        """Compute the right sums of the session's rounds."""
         job, oracle = self.scene.job, self.scene.subject.oracle
         self._rounds = job.rounds if job else ()
         self._right = []
@@ -303,7 +293,6 @@ class SumsExact(Check):
             self._right.append(oracle.sums(fixed, direction))
 
     def done(self, done: Done) -> None:
-        """Compare the sums of one exchange of one worker."""
         if not self.scene.honest(done.worker):
             return
         vertices = self.scene.subject.plan.workers[done.worker].vertices
@@ -320,7 +309,7 @@ class SumsExact(Check):
             )
 
     def _of(self, done: Done) -> NDArray[np.int64]:
-        """Return the right sums, at the scale that a mad worker may have changed."""
+        """Return the right sums, at a scale that a Byzantine worker may have changed."""
         if not self.scene.spoilt:
             return self._right[done.round - 1]
         oracle = self.scene.subject.oracle

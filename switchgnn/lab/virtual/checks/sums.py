@@ -1,34 +1,32 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: D102 - hooks are documented in `Check` and `PacketCheck`
 """Every sum that leaves for a worker is exact: a slot counts each source once (invariant 1).
 
 A sum of another round, or a mixture, would be another number.
 """
 
-from switchgnn.host.wire.header import KIND_MASK, Kind
-from switchgnn.lab.virtual.checks.features import Scaled, Scales
-from switchgnn.lab.virtual.checks.packet import Fragments, Packet, PacketCheck, kind_in, name_of
+from switchgnn.host.wire.header import Kind
+from switchgnn.lab.virtual.checks.check import Fragments, Packet, PacketCheck, kind_in, name_of
+from switchgnn.lab.virtual.checks.features import Scaled, ScaledCheck
 from switchgnn.lab.virtual.parts.switch import VirtualSwitch
 from switchgnn.lab.virtual.parts.worker import Job
 from switchgnn.lab.virtual.scene import Scene
 
 
-class SumsLeaveExact(PacketCheck):
+class SumsLeaveExact(ScaledCheck):
     """Compares all SUMs of this session on their way to workers."""
 
     gives = frozenset({Kind.SUM, Kind.ADVANCE})
 
     def begin(self, scene: Scene) -> None:
-        """Look at a scene from now on."""
         super().begin(scene)
         self._right: dict[Scaled, bytes] = {}
         self._fragments = Fragments(scene.scenario.width, scene.scenario.lanes)
 
     def session_begins(self) -> None:
-        """Forget the sums of the last session."""
         self._right.clear()
-        if self.scene.job is not None:
-            self._scales = Scales(self.scene, self.scene.job)
+        super().session_begins()
 
     def _of(self, job: Job, scaled: Scaled) -> bytes:
         """Return the right sums of a round, as they are on the wire."""
@@ -39,15 +37,7 @@ class SumsLeaveExact(PacketCheck):
         return self._right[scaled]
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Compare a SUM, and heed of which scale those of a round are.
-
-        Args:
-            switch: where.
-            worker: whose port it leaves through.
-            packet: it.
-        """
-        if packet.flags & KIND_MASK == Kind.ADVANCE:
-            self._scales.heed(packet)
+        if self.heeded(packet):
             return
         scaled, job = self._scales.of(packet.place[0]), self.scene.job
         if scaled is None or job is None:
@@ -63,7 +53,7 @@ class SumsLeaveExact(PacketCheck):
             )
 
     def _spoilt(self, vertex: int) -> bool:
-        """Tell whether a mad worker may have a sum changed: with its features, or the scale."""
+        """Return whether a Byzantine worker may have changed a sum, by features or scale."""
         return vertex in self.scene.spoilt or self.scene.lawless
 
 
@@ -71,17 +61,16 @@ Sum = tuple[tuple[int, int, int], int]
 
 
 class FetchedSumsStay(PacketCheck):
-    """Remembers fetches, and looks for sums of which the slots should be released.
+    """Remembers fetches, and looks for later sums of slots that should be released.
 
-    Only where a star's switch takes each packet through at once is the order of what leaves that
-    of what has come.
+    Only at a star's switch that finishes each packet at once, packets leave in the order of their
+    causes.
     """
 
     takes = frozenset({Kind.FETCH})
     gives = frozenset({Kind.FETCH, Kind.SUM})
 
     def begin(self, scene: Scene) -> None:
-        """Look at a scene from now on."""
         super().begin(scene)
         scenario = scene.scenario
         self._orderly = not (scenario.leaves or scenario.turns or scenario.queue_rate)
@@ -89,23 +78,14 @@ class FetchedSumsStay(PacketCheck):
         self._fetched: set[Sum] = set()
 
     def session_begins(self) -> None:
-        """Forget the fetches of the last session."""
         self._asked.clear()
         self._fetched.clear()
 
     def ends(self, switch: VirtualSwitch) -> None:
-        """Forget what the switch forgets."""
         self.session_begins()
 
     def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Note a fetch that is asked for.
-
-        Args:
-            switch: where.
-            worker: whose port it comes through.
-            packet: it.
-        """
-        # Of what a mad worker fetches it is not known what the switch believes.
+        # Whether the switch believes a Byzantine worker's fetch is unknown.
         if self._orderly and self.scene.honest(worker):
             self._asked.add((packet.place, packet.destination))
 
@@ -113,16 +93,11 @@ class FetchedSumsStay(PacketCheck):
         """Note a fetch that the switch passes on, and compare a SUM with those before.
 
         What it refuses, as one that was restarted may, it has forgotten by the next packet.
-
-        Args:
-            switch: where.
-            worker: whose port it leaves through.
-            packet: it.
         """
         which = packet.place, packet.destination
         if kind_in(packet.frame) == Kind.FETCH:
             self._fetched |= self._asked & {which}
-        # One that was recalled may have been asked for just before.
+        # A recalled one may have been asked for just before.
         elif not packet.on_request and which in self._fetched:
             self.scene.violated(
                 "fetched sums stay",
@@ -131,13 +106,12 @@ class FetchedSumsStay(PacketCheck):
             )
 
 
-class ResentRight(PacketCheck):
+class ResentRight(ScaledCheck):
     """Compares the raw features for workers with those of the round."""
 
     gives = frozenset({Kind.FEATURE, Kind.ADVANCE})
 
     def begin(self, scene: Scene) -> None:
-        """Look at a scene from now on."""
         super().begin(scene)
         self._rows: dict[Scaled, bytes] = {}
         part = scene.subject.plan.switch
@@ -147,21 +121,11 @@ class ResentRight(PacketCheck):
         self._fragments = Fragments(scene.scenario.width, scene.scenario.lanes)
 
     def session_begins(self) -> None:
-        """Forget the features of the last session."""
         self._rows.clear()
-        if self.scene.job is not None:
-            self._scales = Scales(self.scene, self.scene.job)
+        super().session_begins()
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Compare a raw feature, and heed of which scale those of a round are.
-
-        Args:
-            switch: where.
-            worker: whose port it leaves through.
-            packet: it.
-        """
-        if packet.flags & KIND_MASK == Kind.ADVANCE:
-            self._scales.heed(packet)
+        if self.heeded(packet):
             return
         if not packet.resent:
             return
@@ -169,8 +133,8 @@ class ResentRight(PacketCheck):
         right = self._fragments.holds(packet, self._of(place[0]), source)
         assignment = self.scene.subject.plan.assignment
         owner = assignment[packet.destination] if packet.destination < len(assignment) else None
-        # A mad worker lies about its own features; at which scale others have theirs is not known
-        # where it moves a barrier on.
+        # A Byzantine worker lies about its features; where it moves a barrier on, the scale of the
+        # others is unknown.
         believed = source in self._owner and not self.scene.honest(self._owner[source])
         wrong = not (right or believed or self.scene.lawless)
         if owner != worker or wrong:
@@ -198,7 +162,6 @@ class SumsLeaveOnce(PacketCheck):
     gives = frozenset({Kind.SUM})
 
     def begin(self, scene: Scene) -> None:
-        """Look at a scene from now on."""
         super().begin(scene)
         self._expected: dict[tuple[int, int], tuple[int, int]] = {}
         for part in scene.subject.plan.workers:
@@ -209,26 +172,17 @@ class SumsLeaveOnce(PacketCheck):
                 while row >= ends[block]:
                     block += 1
                 self._expected[block, vertex] = part.worker, count
-        # A leaf passes on what comes from above as often as the cable brings it.
+        # A leaf passes on frames from above as often as the cable brings them.
         self._once = not scene.scenario.leaves
         self._left: set[tuple[tuple[int, int, int], int]] = set()
 
     def session_begins(self) -> None:
-        """Forget the sums of the last session."""
         self._left.clear()
 
     def ends(self, switch: VirtualSwitch) -> None:
-        """Forget what the switch forgets."""
         self._left.clear()
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
-        """Compare a SUM.
-
-        Args:
-            switch: where.
-            worker: whose port it leaves through.
-            packet: it.
-        """
         vertex, place = packet.destination, packet.place
         owner, count = self._expected.get((packet.block, vertex), (None, 0))
         if owner != worker:
@@ -236,7 +190,7 @@ class SumsLeaveOnce(PacketCheck):
         elif packet.number != count:
             self._tell(packet, f"with {packet.number} of {count} contributions")
         elif self._once and not packet.on_request:
-            # Who is mad may ask for its sums so that the answers do not look like some.
+            # A Byzantine worker may recall its sums such that the answers do not look like some.
             if (place, vertex) in self._left and self.scene.honest(worker):
                 self._tell(packet, "again unasked")
             self._left.add((place, vertex))

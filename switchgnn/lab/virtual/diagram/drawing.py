@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""All that a diagram shows, whatever it is drawn as."""
+"""Sequence diagrams as SVG and as text."""
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from xml.sax.saxutils import escape
 
 from switchgnn.lab.virtual.diagram.rows import (
     BACK,
@@ -23,27 +24,19 @@ from switchgnn.lab.virtual.diagram.rows import (
     read_trace,
     rows_of,
 )
-from switchgnn.lab.virtual.scenario.scenario import Scenario
+from switchgnn.lab.virtual.scenario import Scenario
 
 _EXCHANGE = re.compile(r"session (\d+), round (\d+)")
-# Which exchange is under way is what most of the last frames say: some are late.
+# The current exchange is that of most of the last frames, as some are late.
 _LAST = 12
-# Of a long exchange the beginning and the end are kept, and this much of what went wrong before.
+# Rows of a long exchange that are kept: from its beginning, its end, and faults before.
 _BEGINNING, _END, _FAULTY = 30, 40, 30
-# Fewer rows than that are not worth a gap.
+# The fewest rows that are replaced by a gap.
 _LEAST_GAP = 4
 
 
 def cut(rows: Sequence[Row], name: str) -> list[Row]:
-    """Return the last exchange before an invariant did not hold, and what went wrong before.
-
-    Args:
-        rows: all of them.
-        name: the invariant.
-
-    Returns:
-        What is left, with a gap in place of what is left out.
-    """
+    """Return the last exchange before the invariant `name` was violated, and faults before."""
     end = next(
         (n for n, row in enumerate(rows, 1) if isinstance(row, Across) and row.broken == name),
         len(rows),
@@ -54,7 +47,7 @@ def cut(rows: Sequence[Row], name: str) -> list[Row]:
     kept |= set(range(max(begin, end - _END), end))
     wrong = [n for n, row in enumerate(shown) if _went_wrong(row) and n not in kept]
     kept |= set(wrong[-_FAULTY:])
-    # Who is there, and who is not, one must know throughout.
+    # Which parties exist must be known throughout.
     kept |= {n for n, row in enumerate(shown) if isinstance(row, Mark) and row.changes}
     return _with_gaps(shown, kept)
 
@@ -97,7 +90,7 @@ def _gap(out: Sequence[Row]) -> Gap:
 
 
 def gone_at(rows: Iterable[Row]) -> Iterator[tuple[Row, frozenset[str]]]:
-    """Yield each row with those who are not there behind it."""
+    """Yield each row with the parties that are gone after it."""
     gone: set[str] = set()
     for row in rows:
         if isinstance(row, Mark):
@@ -121,11 +114,10 @@ class Drawing:
     """A diagram.
 
     Attributes:
-        title, subtitle: what it shows.
-        parties: who takes part, from left to right.
-        ends: who sends and who receives on each line.
-        rows: what happens, with those who are not there behind it.
-        begin: the time from which times are told, in nanoseconds.
+        parties: from left to right.
+        ends: sender and receiver of each line.
+        rows: each with the parties that are gone after it.
+        begin: the origin of times, in nanoseconds.
     """
 
     title: str
@@ -141,16 +133,7 @@ class Drawing:
 
 
 def draw(scenario: Scenario, trace: Iterable[str], name: str) -> Drawing:
-    """Return the diagram of a run.
-
-    Args:
-        scenario: what has run.
-        trace: the lines of its trace.
-        name: the invariant that did not hold.
-
-    Returns:
-        The diagram, cut to what leads to that.
-    """
+    """Return the diagram of a run."""
     happenings = read_trace(trace)
     rows = cut(rows_of(happenings), name)
     parties = parties_of(scenario)
@@ -174,6 +157,194 @@ def _subtitle(scenario: Scenario) -> str:
 
 
 def arrow_ends(drawing: Drawing, arrow: Arrow) -> tuple[int, int]:
-    """Return the places of who sends and of who receives."""
+    """Return the places of sender and receiver."""
     source, target = drawing.ends[arrow.line]
     return drawing.parties.index(source), drawing.parties.index(target)
+
+
+_MARGIN, _TIME, _COLUMN, _ROW, _TOP, _TAIL = 16, 90, 92, 22, 112, 20
+# The most pixels of a letter.
+_LETTER = 7.6
+_NARROWEST = 640
+
+_STYLE = """
+text { font: 13px ui-sans-serif, system-ui, "Segoe UI", "DejaVu Sans", sans-serif; fill: #1f2328 }
+.title { font-size: 16px; font-weight: 600 }
+.small, .time { font-size: 12px; fill: #59636e }
+.time { text-anchor: end; font-variant-numeric: tabular-nums }
+.name { text-anchor: middle; font-weight: 600 }
+.paper { fill: #ffffff }
+.box { fill: #f6f8fa; stroke: #818b98 }
+.life { stroke: #b7bfc8; stroke-width: 1.5 }
+.gap { stroke-dasharray: 2 4 }
+.arrow { fill: none; stroke-width: 1.8 }
+.data { stroke: #0969da } .data.head { fill: #0969da }
+.barrier { stroke: #6e7781 } .barrier.head { fill: #6e7781 }
+.repair { stroke: #1a7f37 } .repair.head { fill: #1a7f37 }
+.faulty { stroke: #cf222e; stroke-dasharray: 5 3 }
+.faulty.head { fill: #cf222e; stroke-dasharray: none }
+.lost { stroke: #cf222e; stroke-width: 2.2 }
+.later { fill: none; stroke: #cf222e; stroke-width: 2 }
+.wrong { fill: #cf222e } .strong { font-weight: 600 }
+.incident { fill: #fff1c2 } .broken { fill: #ffd8d6 }
+.mark { fill: #1f2328 }
+@media (prefers-color-scheme: dark) {
+text { fill: #e6edf3 } .small, .time { fill: #9198a1 }
+.paper { fill: #0d1117 } .box { fill: #161b22; stroke: #6e7681 } .life { stroke: #4b535d }
+.data { stroke: #58a6ff } .data.head { fill: #58a6ff }
+.barrier { stroke: #9198a1 } .barrier.head { fill: #9198a1 }
+.repair { stroke: #3fb950 } .repair.head { fill: #3fb950 }
+.faulty, .lost, .later { stroke: #ff7b72 } .faulty.head, .wrong { fill: #ff7b72 }
+.incident { fill: #4a3a00 } .broken { fill: #67191b } .mark { fill: #e6edf3 }
+}
+"""
+
+
+def svg_of(drawing: Drawing) -> str:
+    """Return a diagram as SVG, for light and dark pages."""
+    words_at = _MARGIN + _TIME + _COLUMN * len(drawing.parties)
+    said = [row.words for row, _ in drawing.rows]
+    width = max(_NARROWEST, int(words_at + _LETTER * max(map(len, said), default=0)) + _MARGIN)
+    height = _TOP + _ROW * len(drawing.rows) + _TAIL
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+        f'width="{width}" height="{height}" role="img">',
+        f"<title>{escape(drawing.title)}</title>",
+        f"<style>{_STYLE}</style>",
+        f'<rect class="paper" width="{width}" height="{height}"/>',
+        *_head(drawing),
+    ]
+    for number, (row, gone) in enumerate(drawing.rows):
+        y = _TOP + _ROW * number
+        parts += _lives(drawing, row, gone, y)
+        parts += _row(drawing, row, y)
+        kind = "wrong" if isinstance(row, Arrow) and row.faulty else ""
+        kind = "small" if isinstance(row, Gap) else kind
+        kind = "strong" if isinstance(row, Across) else kind
+        parts.append(_text(words_at, y + _ROW / 2 + 4, row.words, kind))
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def _head(drawing: Drawing) -> list[str]:
+    parts = [
+        _text(_MARGIN, 26, drawing.title, "title"),
+        _text(_MARGIN, 46, drawing.subtitle, "small"),
+        _text(_MARGIN, 63, LEGEND, "small"),
+        _text(_MARGIN + _TIME - 26, _TOP - 13, "ms", "time"),
+    ]
+    for number, party in enumerate(drawing.parties):
+        x = _at(number)
+        parts.append(
+            f'<rect class="box" x="{x - 43}" y="{_TOP - 29}" width="86" height="24" rx="5"/>'
+        )
+        parts.append(_text(x, _TOP - 12, party, "name"))
+    return parts
+
+
+def _lives(drawing: Drawing, row: Row, gone: frozenset[str], y: float) -> list[str]:
+    kind = "life gap" if isinstance(row, Gap) else "life"
+    return [
+        _line(_at(number), y, _at(number), y + _ROW, kind)
+        for number, party in enumerate(drawing.parties)
+        if party not in gone
+    ]
+
+
+def _row(drawing: Drawing, row: Row, y: float) -> list[str]:
+    middle = y + _ROW / 2
+    if isinstance(row, Gap):
+        return []
+    parts = [_text(_MARGIN + _TIME - 26, middle + 4, drawing.milliseconds(row), "time")]
+    if isinstance(row, Across):
+        kind = "broken" if row.broken else "incident"
+        # In the background.
+        band = f'<rect class="{kind}" x="0" y="{y + 1}" width="100%" height="{_ROW - 2}"/>'
+        return [band, *parts]
+    if isinstance(row, Arrow):
+        return parts + _arrow(row, *arrow_ends(drawing, row), middle)
+    return parts + _mark(drawing, row, middle)
+
+
+def _mark(drawing: Drawing, mark: Mark, y: float) -> list[str]:
+    if mark.party not in drawing.parties:
+        return []
+    return [f'<circle class="mark" cx="{_at(drawing.parties.index(mark.party))}" cy="{y}" r="4"/>']
+
+
+def _arrow(arrow: Arrow, source: int, target: int, y: float) -> list[str]:
+    begin, end = _at(source), _at(target)
+    step = 1 if end > begin else -1
+    kind = "faulty" if arrow.faulty else arrow.label.group
+    if not arrow.comes:
+        end = begin + step * _COLUMN // 2
+        stroke = _line(begin, y, end - 6 * step, y, f"arrow {kind}")
+        if arrow.later:
+            return [stroke, f'<circle class="later" cx="{end}" cy="{y}" r="5"/>']
+        return [
+            stroke,
+            _line(end - 5, y - 5, end + 5, y + 5, "lost"),
+            _line(end - 5, y + 5, end + 5, y - 5, "lost"),
+        ]
+    return [
+        _line(begin, y, end - 8 * step, y, f"arrow {kind}"),
+        f'<path class="{kind} head" d="M{end} {y}l{-9 * step} -4.5v9z"/>',
+    ]
+
+
+def _at(place: int) -> int:
+    return _MARGIN + _TIME + _COLUMN * place + _COLUMN // 2
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
+    return f'<line class="{kind}" x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}"/>'
+
+
+def _text(x: float, y: float, words: str, kind: str) -> str:
+    name = f' class="{kind}"' if kind else ""
+    return f'<text{name} x="{x}" y="{y}">{escape(words)}</text>'
+
+
+_TEXT_COLUMN = 11
+_TEXT_TIME = 12
+_LIFE, _HEAD_RIGHT, _HEAD_LEFT, _LOST, _LATER, _MARK = "|><xo*"
+
+
+def text_of(drawing: Drawing) -> str:
+    """Return a diagram as text."""
+    names = "".join(party.center(_TEXT_COLUMN) for party in drawing.parties)
+    lines = [drawing.title, drawing.subtitle, LEGEND, "", f"{'ms':>{_TEXT_TIME}} {names}".rstrip()]
+    for row, gone in drawing.rows:
+        time = "..." if isinstance(row, Gap) else drawing.milliseconds(row)
+        columns = _columns(drawing, row, gone)
+        lines.append(f"{time:>{_TEXT_TIME}} {columns}  {row.words}".rstrip())
+    return "\n".join(lines) + "\n"
+
+
+def _columns(drawing: Drawing, row: Row, gone: frozenset[str]) -> str:
+    width = _TEXT_COLUMN * len(drawing.parties)
+    if isinstance(row, Across):
+        return ("#" if row.broken else "=") * width
+    lives = [" " if party in gone else _LIFE for party in drawing.parties]
+    canvas = list("".join(life.center(_TEXT_COLUMN) for life in lives))
+    if isinstance(row, Gap):
+        return "".join(":" if letter == _LIFE else letter for letter in canvas)
+    if isinstance(row, Mark) and row.party in drawing.parties:
+        canvas[_text_at(drawing.parties.index(row.party))] = _MARK
+    elif isinstance(row, Arrow):
+        _draw_arrow(canvas, row, *arrow_ends(drawing, row))
+    return "".join(canvas)
+
+
+def _draw_arrow(canvas: list[str], arrow: Arrow, source: int, target: int) -> None:
+    begin, end = _text_at(source), _text_at(target)
+    step = 1 if end > begin else -1
+    stroke = "~" if arrow.faulty else "-"
+    tip = end - step if arrow.comes else (begin + end) // 2
+    for place in range(begin + step, tip, step):
+        canvas[place] = stroke
+    head = _HEAD_RIGHT if step > 0 else _HEAD_LEFT
+    canvas[tip] = head if arrow.comes else _LATER if arrow.later else _LOST
+
+
+def _text_at(place: int) -> int:
+    return place * _TEXT_COLUMN + _TEXT_COLUMN // 2

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What has happened, row by row, in the order in which it is noticed."""
+"""The rows of a diagram, in the order of their observation."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from switchgnn.host.wire.header import (
     Refusal,
     fragment_number,
 )
-from switchgnn.lab.virtual.scenario.scenario import FaultKind, IncidentKind, Scenario
+from switchgnn.lab.virtual.scenario import FaultKind, IncidentKind, Scenario
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.topologies.site import cable_name
@@ -29,13 +29,12 @@ _GROUPS = {
 
 @dataclass(frozen=True)
 class Label:
-    """What is said of a frame; frames whose labels differ in ``which`` alone are shown together.
+    """The label of a frame; frames whose labels differ in ``which`` alone are shown together.
 
     Attributes:
-        kind: of the packet.
         tag: session, round, block and fragment.
-        which: what tells it from others of its kind and tag.
-        more: what else its headers say.
+        which: distinguishes it from others of its kind and tag.
+        more: further header fields.
         group: `data`, `barrier` or `repair`.
         exchange: its session and round.
     """
@@ -49,7 +48,7 @@ class Label:
 
 
 def label_of(headers: bytes) -> Label:
-    """Return what a diagram says of a frame with these headers."""
+    """Return the label of a frame with these headers."""
     if len(headers) < HEADER_BYTES or headers[12] & KIND_MASK not in set(Kind):
         return Label("another protocol", "", "", "", "repair", (0, 0))
     source, target, block, count, flags, _, word, group, number, _ = HEADER.unpack(
@@ -94,15 +93,7 @@ _FRAME_WORDS = 5
 
 @dataclass(frozen=True)
 class Crossing:
-    """A frame on a line.
-
-    Attributes:
-        time: when it was sent, in nanoseconds.
-        line: the line and the direction.
-        fate: what became of it.
-        arrives: when it comes; 0 if it does not.
-        headers: its headers.
-    """
+    """A frame on a line, sent at `time` in nanoseconds; `arrives` is 0 if it is lost."""
 
     time: int
     line: str
@@ -113,13 +104,7 @@ class Crossing:
 
 @dataclass(frozen=True)
 class Note:
-    """Something else.
-
-    Attributes:
-        time: when, in nanoseconds.
-        where: a part, a line, or `check`.
-        what: in words.
-    """
+    """A note of a part, a line or `check`, at `time` in nanoseconds."""
 
     time: int
     where: str
@@ -127,7 +112,7 @@ class Note:
 
 
 def read_trace(lines: Iterable[str]) -> list[Crossing | Note]:
-    """Take apart the lines of a trace, as `switchgnn.lab.virtual.trace.Trace` writes them."""
+    """Parse the lines of a trace, as `switchgnn.lab.virtual.timing.Trace` writes them."""
     return [_read(line) for line in lines]
 
 
@@ -145,24 +130,21 @@ _AGAIN = FaultKind.DUPLICATE.value
 _MOST_NAMED = 6
 _INCIDENTS = tuple(f"{kind.value} " for kind in IncidentKind)
 _CHECK = "check"
-# What marks begin with by which a party goes or comes, or all workers are new ones.
+# Prefixes of marks at which a party goes or comes, or all workers are new ones.
 GONE, BACK, NEW_WORKERS = ("ends", "is killed", "gives up"), ("starts",), "has installed"
 _MICROSECONDS, _MILLISECONDS, _SECONDS = 1e3, 1e6, 1e9
 
 
 @dataclass(frozen=True)
 class Arrow:
-    """A frame, or some that come together.
+    """A frame, or some that arrive together.
 
     Attributes:
-        time: when it comes, or when it is sent if it does not come, in nanoseconds.
+        time: of arrival, or of sending if it does not arrive, in nanoseconds.
         line: the line and the direction.
         comes: whether it arrives in this row.
-        later: whether it comes later; it is lost if it neither comes nor comes later.
-        faulty: whether something has happened to it.
-        frames: how many there are.
-        label: what it is.
-        words: all that is said of it.
+        later: whether it arrives later; lost if neither.
+        faulty: whether it has a fault.
     """
 
     time: int
@@ -177,13 +159,7 @@ class Arrow:
 
 @dataclass(frozen=True)
 class Mark:
-    """Something that a party does or suffers.
-
-    Attributes:
-        time: in nanoseconds.
-        party: who.
-        words: what.
-    """
+    """An event at a party."""
 
     time: int
     party: str
@@ -191,24 +167,18 @@ class Mark:
 
     @property
     def what(self) -> str:
-        """What, without who."""
+        """The event without the party."""
         return self.words.removeprefix(self.party).strip()
 
     @property
     def changes(self) -> bool:
-        """Whether somebody comes or goes by it."""
+        """Whether a party comes or goes."""
         return self.what.startswith((*GONE, *BACK, NEW_WORKERS))
 
 
 @dataclass(frozen=True)
 class Across:
-    """Something that all should see.
-
-    Attributes:
-        time: in nanoseconds.
-        words: what.
-        broken: the name of an invariant that does not hold; empty for what happens on purpose.
-    """
+    """An event across all columns; `broken` names a violated invariant, or is empty."""
 
     time: int
     words: str
@@ -217,12 +187,7 @@ class Across:
 
 @dataclass(frozen=True)
 class Gap:
-    """Rows that are left out.
-
-    Attributes:
-        time: of the first of them, in nanoseconds.
-        words: how many there are.
-    """
+    """Omitted rows, from `time` on."""
 
     time: int
     words: str
@@ -244,7 +209,7 @@ def rows_of(happenings: Iterable[Crossing | Note]) -> list[Row]:
 
 
 def how_long(nanoseconds: int) -> str:
-    """Return a time as a person says it."""
+    """Return a time with a suitable unit."""
     for unit, name in ((_SECONDS, "s"), (_MILLISECONDS, "ms"), (_MICROSECONDS, "us")):
         if nanoseconds >= unit:
             return f"{nanoseconds / unit:.3g} {name}"
@@ -285,7 +250,7 @@ def _arrows(crossing: Crossing) -> Iterator[Arrow]:
 
 
 def _together(rows: list[Row]) -> Iterator[Row]:
-    """Put frames into one row that differ in what they carry only."""
+    """Merge frames that differ only in what they carry."""
     for _, equal in groupby(rows, key=_alike):
         group = list(equal)
         first = group[0]
@@ -328,7 +293,7 @@ CONTROLLER = "controller"
 
 
 def parties_of(scenario: Scenario) -> tuple[str, ...]:
-    """Return workers, switches and the controller; lines between neighbours are short."""
+    """Return workers, switches and the controller, neighbours close together."""
     if not scenario.leaves:
         workers = [f"w{number}" for number in range(scenario.workers)]
         half = len(workers) // 2
@@ -346,7 +311,7 @@ def parties_of(scenario: Scenario) -> tuple[str, ...]:
 
 
 def ends_of_lines(scenario: Scenario) -> dict[str, tuple[str, str]]:
-    """Return who sends and who receives on each line, by its name and direction."""
+    """Return sender and receiver of each line, by its name and direction."""
     places = [0] * scenario.workers
     if scenario.leaves:
         layout = even_leaf_spine(scenario.workers, scenario.leaves, scenario.spines)

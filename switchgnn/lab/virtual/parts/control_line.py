@@ -18,26 +18,20 @@ from switchgnn.softswitch.errors import RequestError
 from switchgnn.softswitch.p4runtime.arbitration import StreamClient
 from switchgnn.softswitch.p4runtime.service import P4RuntimeService
 
-# Nanoseconds of one way, and between two looks at a line that is cut.
+# Nanoseconds of one way, and between two polls of a cut line.
 _WAY = 200_000
 _LOOK = 50_000_000
 
 
 class RpcError(grpc.RpcError):  # type: ignore[misc]  # gRPC has no types
-    """A call that failed, as gRPC raises it.
-
-    Args:
-        code: what kind of failure it is.
-        details: the reason.
-        trailing: what came behind the answer.
-    """
+    """A call that failed, as gRPC raises it."""
 
     def __init__(self, code: grpc.StatusCode, details: str, trailing: Any = ()) -> None:  # noqa: ANN401
         super().__init__(details)
         self._code, self._details, self._trailing = code, details, trailing
 
     def code(self) -> grpc.StatusCode:
-        """Return what kind of failure it is."""
+        """Return the status code."""
         return self._code
 
     def details(self) -> str:
@@ -45,12 +39,12 @@ class RpcError(grpc.RpcError):  # type: ignore[misc]  # gRPC has no types
         return self._details
 
     def trailing_metadata(self) -> Any:  # noqa: ANN401
-        """Return what came behind the answer."""
+        """Return the trailing metadata."""
         return self._trailing
 
 
 class _Context:
-    """What the service says of a call that it does not answer."""
+    """The context in which the service aborts a call."""
 
     def __init__(self) -> None:
         self._trailing: Any = ()
@@ -63,12 +57,7 @@ class _Context:
 
 
 class ControlLine:
-    """The way from the controller to one switch.
-
-    Args:
-        switch: the switch.
-        scheduler: keeps the time.
-    """
+    """The way from the controller to one switch."""
 
     def __init__(self, switch: VirtualSwitch, scheduler: Scheduler) -> None:
         self.switch = switch
@@ -77,15 +66,15 @@ class ControlLine:
         self._task: Task | None = None
 
     def cut(self, seconds: float) -> None:
-        """Let no word pass for that long."""
+        """Let no message pass for some seconds."""
         self._cut_until = max(self._cut_until, self._scheduler.now + int(seconds * SECOND))
 
     def hold(self, task: Task) -> None:
-        """Let this controller wait for what it asks from now on."""
+        """Let this controller wait for its calls from now on."""
         self._task = task
 
     def pass_word(self, until: int) -> bool:
-        """Wait until a word has passed, or until then; tell whether it has."""
+        """Wait until a message has passed, at most until a time; return whether it has."""
         task = self._task
         if task is None:
             raise RuntimeError("No controller holds the line.")
@@ -97,11 +86,7 @@ class ControlLine:
         return True
 
     def reach(self, seconds: float) -> P4RuntimeService:
-        """Wait for a switch that answers.
-
-        Raises:
-            RpcError: none does in that time.
-        """
+        """Wait until the switch answers."""
         end = self._scheduler.now + int(seconds * SECOND)
         while True:
             if not self.pass_word(end):
@@ -109,30 +94,25 @@ class ControlLine:
             if self.switch.service is not None:
                 return self.switch.service
             if self._scheduler.now >= end:
-                raise RpcError(grpc.StatusCode.DEADLINE_EXCEEDED, "nobody answers")
+                raise RpcError(grpc.StatusCode.DEADLINE_EXCEEDED, "no switch answers")
             if self._task is not None:
                 self._task.sleep(_LOOK)
 
 
 class Way(Protocol):
-    """What leads to a switch."""
+    """A way to a switch."""
 
     switch: VirtualSwitch
 
     def pass_word(self, until: int) -> bool:
-        """Wait until a word has passed, or until then; tell whether it has."""
+        """Wait until a message has passed, at most until a time; return whether it has."""
 
     def reach(self, seconds: float) -> P4RuntimeService:
-        """Wait for a switch that answers."""
+        """Wait until the switch answers."""
 
 
 class VirtualConnection:
-    """A connection to the service that a switch has now; it breaks when the switch ends.
-
-    Args:
-        line: the way to the switch.
-        scheduler: keeps the time.
-    """
+    """A connection to the service that a switch has now; it breaks when the switch ends."""
 
     def __init__(self, line: Way, scheduler: Scheduler) -> None:
         self._line = line
@@ -150,21 +130,9 @@ class VirtualConnection:
         return self._service is not None and self._service is not self._line.switch.service
 
     def Capabilities(  # noqa: N802
-        self,
-        request: p4r.CapabilitiesRequest,
-        timeout: float,
-        wait_for_ready: bool = False,
+        self, request: p4r.CapabilitiesRequest, timeout: float, wait_for_ready: bool = False
     ) -> p4r.CapabilitiesResponse:
-        """Ask for the version; the first call reaches the switch.
-
-        Args:
-            request: the request.
-            timeout: seconds to wait for an answer.
-            wait_for_ready: whether to wait for a switch that is not there yet.
-
-        Returns:
-            The answer.
-        """
+        """Ask for the version; the first call connects, waiting for the switch if so asked."""
         if self._service is None:
             self._service = self._line.reach(timeout if wait_for_ready else 0.0)
         answer: p4r.CapabilitiesResponse = self._call("Capabilities", request, timeout)
@@ -189,7 +157,7 @@ class VirtualConnection:
         return answer
 
     def write(self, request: bytes, timeout: float) -> "Finished":
-        """Do a Write; what it returns has the result already."""
+        """Do a Write; return a finished call."""
         try:
             return Finished(self._call("Write", request, timeout), None)
         except RpcError as error:
@@ -234,36 +202,24 @@ class VirtualConnection:
 
 
 class Finished:
-    """A call that is over; as a future of gRPC's.
-
-    Args:
-        answer: what came.
-        error: or why nothing did.
-    """
+    """A finished call, as a future of gRPC's."""
 
     def __init__(self, answer: Any, error: RpcError | None) -> None:  # noqa: ANN401
         self._answer, self._error = answer, error
 
     def result(self) -> Any:  # noqa: ANN401
-        """Return what came, or raise why nothing did."""
+        """Return the answer, or raise the error."""
         if self._error is not None:
             raise self._error
         return self._answer
 
     def exception(self) -> RpcError | None:
-        """Return why nothing came, if so."""
+        """Return the error, if any."""
         return self._error
 
 
 class VirtualStream:
-    """The stream of a controller, without threads.
-
-    Args:
-        connection: ends it when it breaks.
-        service: the service of the switch.
-        device_id: of the switch.
-        election_id: the controller with the highest one is the primary.
-    """
+    """The stream of a controller, without threads."""
 
     def __init__(
         self,
@@ -286,11 +242,7 @@ class VirtualStream:
             self._error = not_primary("virtual", str(error))
 
     def wait_primary(self, deadline: float) -> None:
-        """Look at the switch's answer, which is there already.
-
-        Raises:
-            ControllerError: another controller is the primary.
-        """
+        """Read the switch's answer, which has already come."""
         if self._error is not None:
             raise self._error
         try:
@@ -309,7 +261,7 @@ class VirtualStream:
         return not self._closed and not self._connection.broken
 
     def wait_ended(self, deadline: float) -> bool:
-        """Tell whether the stream has ended; no time passes."""
+        """Return whether the stream has ended; no time passes."""
         return not self.alive
 
     def close(self) -> None:

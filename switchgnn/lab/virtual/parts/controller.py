@@ -12,8 +12,7 @@ from switchgnn.controller.install import Share, install_each
 from switchgnn.controller.watch import Watched, WatchEvent, WatchEventKind, watch
 from switchgnn.lab.virtual.parts.control_line import ControlLine, VirtualConnection
 from switchgnn.lab.virtual.subject import Subject
-from switchgnn.lab.virtual.timing import SECOND, Scheduler, Task, VirtualClock
-from switchgnn.lab.virtual.trace import Trace
+from switchgnn.lab.virtual.timing import SECOND, Scheduler, Task, Trace, VirtualClock
 from switchgnn.p4src import Program
 
 # Seconds, as the command line has them.
@@ -23,22 +22,13 @@ _NAME = "controller"
 
 
 class InOrder(Executor):
-    """Does one thing after the other, at once."""
+    """Runs each task at once, in order."""
 
     def __init__(self, _workers: int) -> None:
-        """Take any number of things."""
+        """Accept any number of workers."""
 
     def submit(self, work: Callable[..., Any], /, *arguments: Any, **named: Any) -> "Future[Any]":  # noqa: ANN401
-        """Do it.
-
-        Args:
-            work: what is done.
-            arguments: its arguments.
-            named: those with names.
-
-        Returns:
-            What came of it.
-        """
+        """Run a task."""
         future: Future[Any] = Future()
         try:
             future.set_result(work(*arguments, **named))
@@ -70,17 +60,10 @@ class _Stop:
 class VirtualController:
     """A controller process.
 
-    Args:
-        subject: what the switches serve.
-        lines: the ways to the switches.
-        program: what they run.
-        scheduler: keeps the time.
-        trace: hears what happens.
-
     Attributes:
-        session: the one that was installed last; 0 before.
-        install_began: when the install of that one began, in nanoseconds.
-        watching: whether it knows a session to keep switches in.
+        session: the last one installed; 0 before.
+        install_began: the begin of that install, in nanoseconds.
+        watching: whether it keeps switches in a session.
     """
 
     def __init__(
@@ -105,9 +88,9 @@ class VirtualController:
         self._ready: Callable[[int], None] | None = None
 
     def open_session(self, ready: Callable[[int], None]) -> None:
-        """Install the plan anew, say so, and keep it installed until `close_session`."""
+        """Install the plan in a new session, call `ready`, and keep it until `close_session`."""
         self._ready = ready
-        # One that has come back since the last session was closed watches that one still.
+        # One restarted since the last session was closed still watches that session.
         self._leave()
         self._begin()
 
@@ -122,7 +105,7 @@ class VirtualController:
         self._stop = None
 
     def restart(self, seconds: float) -> None:
-        """End the process, and start it again that much later."""
+        """End the process, and start it again some seconds later."""
         if self._task is None or self._task.ended:
             return
         self._task.kill()
@@ -132,7 +115,7 @@ class VirtualController:
 
     @property
     def error(self) -> Exception | None:
-        """What has ended its process, if that was an error."""
+        """The error that has ended its process, if any."""
         return self._task.error if self._task is not None else None
 
     def end(self) -> None:
@@ -159,7 +142,7 @@ class VirtualController:
                 return
 
     def _install(self, task: Task) -> None:
-        """Install under a new session, as often as it takes."""
+        """Install under a new session, until it succeeds."""
         while True:
             clients, began = self._clients(), self._scheduler.now
             try:
@@ -182,7 +165,7 @@ class VirtualController:
                 for client in clients:
                     client.close()
             task.sleep(int(_AGAIN * SECOND))
-        # The watch of the last session may have restored it meanwhile; nobody watches this one yet.
+        # The watch of the last session may have restored that one; nothing watches this one yet.
         self.session, self.install_began, self.watching = report.session, began, False
         self._trace.note(_NAME, f"has installed session {report.session}")
         ready, self._ready = self._ready, None
@@ -206,7 +189,7 @@ class VirtualController:
                     pool=InOrder,
                 )
             except ControllerError as error:
-                # A watch whose first install fails ends, and its user starts it again.
+                # A watch ends if its first install fails, and is started again.
                 self._trace.note(_NAME, f"cannot watch: {type(error).__name__}")
                 stop.wait(_AGAIN)
 

@@ -1,5 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: D102 - engines are documented in `Engine`
 """The embedded switch's engines, without threads and sockets."""
 
 from collections.abc import Iterable, Mapping
@@ -31,43 +32,30 @@ class Engine(Protocol):
 
     @property
     def state(self) -> ProgramState:
-        """What the program keeps."""
+        """The state of the program."""
 
     @property
     def counts(self) -> ForwardingCounts:
-        """What has happened to packets."""
+        """Counts of packets."""
 
     def take(self, port: int, frame: bytes, most: int) -> bool:
-        """Run a packet through the switch, and then those that go around.
-
-        Args:
-            port: where it has arrived.
-            frame: the packet.
-            most: how many that go around.
-
-        Returns:
-            Whether there are more of those.
-        """
+        """Process a packet, and then recirculated ones; return whether there are more."""
 
     def go_around(self, most: int) -> bool:
-        """Run packets that go around; tell whether there are more."""
+        """Process recirculated packets; return whether there are more."""
 
     def sent(self) -> Sent:
-        """Return what has left since the last call, with the ports."""
+        """Return the frames that have left since the last call, with their ports."""
 
     def tick(self) -> float:
-        """Let leave what may leave now; return when there is more, in seconds; 0: never."""
+        """Send what queues allow now; return the next time in seconds; 0: never."""
 
     def spill(self) -> None:
-        """Lose all packets that wait or go around."""
+        """Drop all queued and recirculated packets."""
 
 
 class Programs:
-    """What programs become; each is compiled once.
-
-    Args:
-        backend: which code.
-    """
+    """Programs, each compiled once."""
 
     def __init__(self, backend: Backend) -> None:
         if backend is Backend.AUTO:
@@ -91,18 +79,7 @@ class Programs:
         ports: Iterable[int],
         scheduler: Scheduler,
     ) -> Engine:
-        """Return an engine with fresh state.
-
-        Args:
-            given: the program.
-            replication: the multicast groups.
-            queues: depth and speed of the ports.
-            ports: those that something is attached to.
-            scheduler: tells the time.
-
-        Returns:
-            The engine.
-        """
+        """Return an engine with fresh state."""
         if self._backend is Backend.PYTHON:
             return PythonEngine(given.compiled, replication, queues, ports, scheduler)
         if given.document not in self._native:
@@ -112,15 +89,7 @@ class Programs:
 
 
 class NativeFrames:
-    """A native engine whose ports are captured.
-
-    Args:
-        native: the program.
-        replication: the multicast groups.
-        queues: depth and speed of the ports.
-        ports: those that something is attached to.
-        scheduler: tells the time.
-    """
+    """A native engine whose ports are captured."""
 
     def __init__(
         self,
@@ -143,48 +112,26 @@ class NativeFrames:
 
     @property
     def state(self) -> ProgramState:
-        """What the program keeps."""
         return self._engine.state
 
     @property
     def counts(self) -> ForwardingCounts:
-        """What has happened to packets."""
         return self._engine.counts()
 
     def take(self, port: int, frame: bytes, most: int) -> bool:
-        """Run a packet through the switch, and then those that go around.
-
-        Args:
-            port: where it has arrived.
-            frame: the packet.
-            most: how many that go around.
-
-        Returns:
-            Whether there are more of those.
-        """
         return bool(self._take(port, frame, len(frame), most))
 
     def tick(self) -> float:
-        """Let leave what may leave now; return when there is more, in seconds; 0: never."""
         if not self._limited:
             return 0.0
         return max(0.0, float(self._tick(self._scheduler.now / SECOND)))
 
     def spill(self) -> None:
-        """Lose all packets that wait or go around."""
         self._engine.clear()
 
 
 class PythonEngine:
-    """The Python back end; as ``NativeFrames``.
-
-    Args:
-        compiled: the program.
-        replication: the multicast groups.
-        queues: depth and speed of the ports.
-        ports: those that something is attached to.
-        scheduler: tells the time.
-    """
+    """The Python back end; as ``NativeFrames``."""
 
     def __init__(
         self,
@@ -226,41 +173,26 @@ class PythonEngine:
 
     @property
     def state(self) -> ProgramState:
-        """What the program keeps."""
         return self._state
 
     def take(self, port: int, frame: bytes, most: int) -> bool:
-        """Run a packet through the switch, and then those that go around.
-
-        Args:
-            port: where it has arrived.
-            frame: the packet.
-            most: how many that go around.
-
-        Returns:
-            Whether there are more of those.
-        """
         self._forwarder.receive(port, frame)
         return self.go_around(most)
 
     def go_around(self, most: int) -> bool:
-        """Run packets that go around; tell whether there are more."""
         self._forwarder.run_again(most)
         return self._forwarder.busy
 
     def sent(self) -> Sent:
-        """Return what has left since the last call, with the ports."""
         sent, self._sent = self._sent, []
         return sent
 
     def tick(self) -> float:
-        """Let leave what may leave now; return when there is more, in seconds; 0: never."""
         if not self._settings.limited:
             return 0.0
         self._forwarder.drain()
         return self._queues.next_time() or 0.0
 
     def spill(self) -> None:
-        """Lose all packets that wait or go around."""
         self._queues.clear()
         self._forwarder = self._new_forwarder()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A switch in virtual time: a real engine, and a real P4Runtime service in front of it."""
+"""A switch in virtual time: a real engine, and a real P4Runtime service before it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,8 +9,7 @@ from typing import Protocol, TypeVar
 
 from switchgnn.lab.virtual.network import Wire
 from switchgnn.lab.virtual.parts.engines import Engine, Programs, Sent
-from switchgnn.lab.virtual.timing import SECOND, Scheduler
-from switchgnn.lab.virtual.trace import Trace
+from switchgnn.lab.virtual.timing import SECOND, Scheduler, Trace
 from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.p4runtime.service import P4RuntimeService
 from switchgnn.softswitch.replication import ReplicationEngine
@@ -19,19 +18,19 @@ from switchgnn.softswitch.traffic_manager import QueueSettings
 
 Result = TypeVar("Result")
 _ALL = 1 << 30
-# Nanoseconds of one turn of packets that go around.
+# Nanoseconds of one turn of recirculated packets.
 _TURN = 2_000
 _DEVICE = 0
 
 
 @dataclass(frozen=True)
 class SwitchSettings:
-    """What the switches of a run are like.
+    """The settings of all switches of a run.
 
     Attributes:
         depth: packets that a port's queue holds.
         rate: packets per second that a port sends; 0: no limit.
-        turns: how many packets that go around it takes before it looks for others; 0: all.
+        turns: recirculated packets that are processed before others; 0: all.
     """
 
     depth: int
@@ -40,49 +39,27 @@ class SwitchSettings:
 
 
 class Onlooker(Protocol):
-    """Sees what switches take and give."""
+    """Observes the frames that switches take and give."""
 
     def taken(self, switch: "VirtualSwitch", port: int, frames: list[bytes]) -> None:
-        """Note frames that arrive at a port.
-
-        Args:
-            switch: where.
-            port: its port.
-            frames: all of them.
-        """
+        """Note frames that arrive at a port."""
 
     def ends(self, switch: "VirtualSwitch") -> None:
         """Note that a switch is about to end, or to load another program."""
 
     def given(self, switch: "VirtualSwitch", port: int, frames: list[bytes]) -> None:
-        """Note frames that leave through a port.
-
-        Args:
-            switch: where.
-            port: its port.
-            frames: all of them.
-        """
+        """Note frames that leave through a port."""
 
 
 class VirtualSwitch:
     """A switch; `Device` of the P4Runtime service.
 
-    Args:
-        number: its number, leaves first.
-        programs: makes its engines.
-        settings: what it is like.
-        scheduler: keeps the time.
-        trace: hears of starts and ends.
-        random: what it draws from.
-
     Attributes:
-        number, name: which it is.
-        wires: what leads away from its ports.
+        wires: from its ports.
         replication: the multicast groups.
         service: its P4Runtime; None while it is off.
         starts: how often it was started.
-        engine: what runs its program; None while it has none.
-        onlookers: those that see what it takes and gives.
+        engine: runs its program; None while it has none.
         lost: frames that came while it was off or had no program, since the last start.
     """
 
@@ -131,12 +108,7 @@ class VirtualSwitch:
         self._trace.note(self.name, "ends")
 
     def restart(self, seconds: float, started: Callable[[], None] = lambda: None) -> None:
-        """End it, and start it again that much later.
-
-        Args:
-            seconds: for how long it is gone.
-            started: called when it is back.
-        """
+        """End it, start it again some seconds later, and call `started`."""
 
         def start() -> None:
             self.start()
@@ -147,12 +119,7 @@ class VirtualSwitch:
             self._scheduler.after(int(seconds * SECOND), start)
 
     def tear(self, seconds: float, torn: Callable[[], None]) -> None:
-        """Restart it as soon as frames leave through several ports: some have left, others not.
-
-        Args:
-            seconds: for how long it is gone.
-            torn: called when that happens.
-        """
+        """Restart it when frames next leave through several ports, after only some have left."""
 
         def end() -> None:
             torn()
@@ -161,7 +128,7 @@ class VirtualSwitch:
         self._tear = end
 
     def spill(self) -> None:
-        """Lose what goes around in it."""
+        """Lose recirculated packets."""
         if self.engine is not None:
             self.engine.spill()
             self._trace.note(self.name, "spills")
@@ -182,7 +149,7 @@ class VirtualSwitch:
         return self.engine.state
 
     def call(self, function: Callable[[], Result]) -> Result:
-        """Run a function between two packets, as everything here does."""
+        """Run a function between two packets."""
         return function()
 
     def inject(self, port: int, frame: bytes) -> None:
@@ -206,7 +173,7 @@ class VirtualSwitch:
         self._go_on(engine, more)
 
     def _turn(self, engine: Engine) -> None:
-        """Take some of what goes around."""
+        """Process some recirculated packets."""
         self._turning = False
         if engine is self.engine:
             more = engine.go_around(self._settings.turns or _ALL)
@@ -222,7 +189,7 @@ class VirtualSwitch:
             self._go_on(engine, more)
 
     def _go_on(self, engine: Engine, more: bool) -> None:
-        """See to it that what waits inside has its turn."""
+        """Schedule the next turn and the next time of queues."""
         if engine is not self.engine:
             return
         if more and not self._turning:
@@ -251,6 +218,6 @@ class VirtualSwitch:
             end()
 
     def _some(self, by_port: dict[int, list[bytes]]) -> dict[int, list[bytes]]:
-        """Return what leaves through some of the ports."""
+        """Return the frames of some ports."""
         number = self._random.randrange(1, len(by_port))
         return {port: by_port[port] for port in self._random.sample(list(by_port), number)}

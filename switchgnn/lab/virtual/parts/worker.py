@@ -15,17 +15,14 @@ from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import VERSION
 from switchgnn.lab.virtual.network import OtherVersionLink, VirtualLink, Wire
 from switchgnn.lab.virtual.subject import Subject
-from switchgnn.lab.virtual.timing import SECOND, Scheduler, Task, VirtualClock
-from switchgnn.lab.virtual.trace import Trace
+from switchgnn.lab.virtual.timing import SECOND, Scheduler, Task, Trace, VirtualClock
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.plan.plan import Plan
 
-# Nanoseconds that a worker takes to wake, at most.
+# The most nanoseconds that a worker takes to wake.
 _WAKES = 60_000
-# Nanoseconds for which it computes between two rounds, at most.
+# The most nanoseconds of computation between two rounds.
 _COMPUTES = 3_000_000
-
-
 Round = tuple[NDArray[np.float32], Direction]
 
 
@@ -34,10 +31,10 @@ class Done:
     """One exchange of one worker.
 
     Attributes:
-        worker, session, round: whose, and which; exchanges are counted from 1.
-        opened: the round of the protocol, which is a later one if rounds before were void.
+        round: the exchange, from 1.
+        opened: the round of the protocol, a later one if rounds before were void.
         values: int32[n, F], the sums as integers.
-        magnitude: of which their scale is made: the largest one of the round, or a foreseen one.
+        magnitude: of their scale: the largest one of the round, or a foreseen one.
     """
 
     worker: int
@@ -50,13 +47,10 @@ class Done:
 
 @dataclass(frozen=True)
 class Job:
-    """What workers do in a session.
+    """The job of workers in a session.
 
     Attributes:
-        session: its number.
         rounds: float32[V, F] and the direction of each exchange.
-        pace: bounds on sending and waiting.
-        plan: the plan that they hold.
         version: of the protocol.
     """
 
@@ -68,31 +62,20 @@ class Job:
 
 
 class Listener(Protocol):
-    """Sees what workers take."""
+    """Observes the frames that workers take."""
 
     def heard(self, worker: "VirtualWorker", frames: list[bytes]) -> None:
         """Note frames that arrive at a worker."""
 
 
 class VirtualWorker:
-    """A worker, whose process is another one in each session.
-
-    Args:
-        number: its number.
-        subject: what is exchanged.
-        scheduler: keeps the time.
-        trace: hears what happens.
-        random: what it draws from.
+    """A worker, with a new process in each session.
 
     Attributes:
-        number, name: which it is.
         up: takes its frames.
-        clock: its clock.
-        exchange: that of its process; None before the first one.
-        task: its process; None before the first one.
-        incarnation: what its process says that it is; 0 before the first one.
+        exchange, task: of its process; None before the first one.
+        incarnation: of its process; 0 before the first one.
         killed: whether it was killed in this session.
-        onlookers: those that see what it takes.
     """
 
     def __init__(
@@ -123,13 +106,7 @@ class VirtualWorker:
             self._link.arrive(frames)
 
     def begin(self, job: Job, done: Callable[[Done], None], ended: Callable[[], None]) -> None:
-        """Start a process.
-
-        Args:
-            job: what it does.
-            done: called behind each exchange.
-            ended: called when the process has ended.
-        """
+        """Start a process."""
 
         def work(task: Task) -> None:
             try:
@@ -158,7 +135,7 @@ class VirtualWorker:
         return link
 
     def kill(self) -> bool:
-        """End its process where it stands; tell whether there was one."""
+        """Kill its process; return whether there was one."""
         if not self._end():
             return False
         if self._ended is not None:
@@ -166,7 +143,7 @@ class VirtualWorker:
         return True
 
     def restart(self, seconds: float) -> None:
-        """End its process, and start another one that much later, which begins with round 1."""
+        """End its process, and start another one some seconds later, with round 1."""
         if self._end() and self._start is not None:
             self._scheduler.after(int(seconds * SECOND), self._start)
 
@@ -180,13 +157,13 @@ class VirtualWorker:
         return True
 
     def stand_still(self, seconds: float) -> None:
-        """Let its process do nothing for that long."""
+        """Suspend its process for some seconds."""
         if self.task is not None:
             self._trace.note(self.name, f"stands still for {seconds:g} s")
             self.task.stand_still(seconds)
 
     def close(self) -> None:
-        """Receive nothing any more."""
+        """Stop receiving."""
         if self._link is not None:
             self._link.close()
 

@@ -3,12 +3,17 @@
 
 #include "background/background.h"
 
+#include "base/series.h"
+
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
-namespace
-{
-// What a link could carry while the background runs alone: the largest flow, two and a half times.
+namespace {
+// Ethernet's shortest, without its checksum, as everywhere here.
+constexpr uint64_t kShortestFrame = 60;
+
+// The capacity of a link while the background runs alone: two and a half times the largest flow.
 constexpr double kWarmUpBytes = 25e6;
 // RFC 6928.
 constexpr double kFirstWindow = 10;
@@ -16,9 +21,7 @@ constexpr double kFirstWindow = 10;
 constexpr size_t kStuckAfter = 1 << 14;
 
 /// As many bytes in flight as a worker may have. It always heeds marks.
-PaceOptions
-FlowPace(const PaceOptions& workers)
-{
+PaceOptions FlowPace(const PaceOptions& workers) {
     PaceOptions pace = workers;
     const uint32_t bytes = workers.window * FrameBytes(Kind::FEATURE);
     pace.window = std::max(1U, bytes / kFullFrameBytes);
@@ -29,73 +32,163 @@ FlowPace(const PaceOptions& workers)
     pace.segment = 1;
     return pace;
 }
-} // namespace
 
-Background::Background(const BackgroundOptions& options,
-                       const FlowSizes& sizes,
-                       const LinkOptions& link,
-                       const PaceOptions& workers_pace,
-                       Over over)
+constexpr double kHigh = 0.99;
+}  // namespace
+
+Flow::Flow(const Drawn& drawn, const PaceOptions& pace)
+    : Host(drawn.from, pace),
+      drawn_(drawn),
+      frames_((drawn.bytes + kFullFrameBytes - 1) / kFullFrameBytes),
+      timer_(ns3::Create<Timer>([this](Picoseconds now) { Late(now); })),
+      here_(frames_),
+      missing_(frames_) {}
+
+void Flow::Start(Picoseconds now) {
+    began_ = now;
+    SendSome(now);
+}
+
+uint16_t Flow::BytesAt(uint64_t place) const {
+    const uint64_t rest = drawn_.bytes - place * kFullFrameBytes;
+    return static_cast<uint16_t>(std::clamp<uint64_t>(rest, kShortestFrame, kFullFrameBytes));
+}
+
+uint64_t Flow::FrameBytes() const {
+    return (frames_ - 1) * kFullFrameBytes + BytesAt(frames_ - 1);
+}
+
+/// Frame by frame up, and the first of them, which is the longest, once more down.
+Picoseconds Flow::Ideal(const LinkOptions& link) const {
+    const auto overhead = static_cast<double>(link.overhead_bytes);
+    const double all = static_cast<double>(FrameBytes()) + overhead * static_cast<double>(frames_);
+    return link.TimeOf(all) + link.TimeOf(BytesAt(0) + overhead) + 2 * link.delay;
+}
+
+void Flow::SendNext(Picoseconds now) {
+    Send(static_cast<uint32_t>(sent_++), now);
+}
+
+void Flow::Send(uint32_t place, Picoseconds now) {
+    Packet packet{.kind = Kind::BACKGROUND, .worker = static_cast<uint16_t>(worker_), .asked = now};
+    packet.count = BytesAt(place);
+    packet.id = place;
+    packet.group = drawn_.number;
+    bytes_sent_ += packet.count;
+    unconfirmed_.push_back({place, now});
+    if (pace_.losses && !timer_->On()) {
+        timer_->SetTo(now + congestion_.Trip().BackedOff(attempts_));
+    }
+    up_->Send(packet, now);
+}
+
+void Flow::Take(const Packet& packet, Link& up, Picoseconds now) {
+    Packet ack{.kind = Kind::BACKGROUND_ACK, .ecn = packet.ecn, .asked = packet.asked};
+    ack.worker = static_cast<uint16_t>(drawn_.to);
+    ack.id = packet.id;
+    ack.group = packet.group;
+    up.Send(ack, now);
+    if (here_[packet.id]) {
+        bytes_repeated_ += packet.count;
+        return;
+    }
+    here_[packet.id] = true;
+    bytes_arrived_ += packet.count;
+    if (--missing_ == 0) {
+        arrived_at_ = now;
+    }
+}
+
+void Flow::Receive(const Packet& packet, uint32_t, Picoseconds now) {
+    congestion_.Measured(now - packet.asked);
+    if (!Confirm(packet.id)) {
+        return;
+    }
+    attempts_ = 0;
+    congestion_.Marked(packet.ecn ? 1 : 0);
+    congestion_.Acknowledged(1);
+    if (++confirmed_ == frames_) {
+        timer_->Stop();
+        Finish(now);
+        return;
+    }
+    SendSome(now);
+}
+
+/// Return whether it was unconfirmed. Mostly it is the first one.
+bool Flow::Confirm(uint32_t place) {
+    const auto found = std::find_if(unconfirmed_.begin(), unconfirmed_.end(),
+                                    [place](const auto& each) { return each.place == place; });
+    if (found == unconfirmed_.end()) {
+        return false;
+    }
+    unconfirmed_.erase(found);
+    return true;
+}
+
+void Flow::Late(Picoseconds now) {
+    const Picoseconds patience = congestion_.Trip().BackedOff(attempts_);
+    if (unconfirmed_.front().sent_at + patience <= now) {
+        ++attempts_;
+        congestion_.Lost(now);
+    }
+    // Frames sent again go to the end, so this looks at each once.
+    for (size_t left = unconfirmed_.size(); left > 0; --left) {
+        const Unconfirmed first = unconfirmed_.front();
+        if (first.sent_at + patience > now) {
+            break;
+        }
+        unconfirmed_.pop_front();
+        Send(first.place, now);
+    }
+    const Picoseconds next = congestion_.Trip().BackedOff(attempts_);
+    timer_->SetTo(std::max(now + 1, unconfirmed_.front().sent_at + next));
+}
+
+Background::Background(const BackgroundOptions& options, const FlowSizes& sizes,
+                       const LinkOptions& link, const PaceOptions& workers_pace, Over over)
     : options_(options),
       sizes_(sizes),
       link_(link),
       pace_(FlowPace(workers_pace)),
       over_(std::move(over)),
-      draw_(options.seed)
-{
-}
+      draw_(options.seed) {}
 
-void
-Background::Attach(Link& up, Link& down)
-{
+void Background::Attach(Link& up, Link& down) {
     up_.push_back(&up);
     down_.push_back(&down);
 }
 
-Receiver&
-Background::BeforeSwitch(Receiver& inner)
-{
+Receiver& Background::BeforeSwitch(Receiver& inner) {
     gates_.push_back(std::make_unique<Gate<&Background::Forward>>(*this, inner));
     return *gates_.back();
 }
 
-Receiver&
-Background::BeforeHost(Receiver& inner)
-{
+Receiver& Background::BeforeHost(Receiver& inner) {
     gates_.push_back(std::make_unique<Gate<&Background::Arrive>>(*this, inner));
     return *gates_.back();
 }
 
-Picoseconds
-Background::WarmUp() const
-{
+Picoseconds Background::WarmUp() const {
     return link_.TimeOf(kWarmUpBytes);
 }
 
-void
-Background::Start(Picoseconds now)
-{
-    if (up_.size() > 1)
-    {
+void Background::Start(Picoseconds now) {
+    if (up_.size() > 1) {
         Set(now + Gap());
     }
 }
 
-void
-Background::Ring(Picoseconds now)
-{
+void Background::Ring(Picoseconds now) {
     ended_ = now;
-    if (over_() || Stuck())
-    {
+    if (over_() || Stuck()) {
         return;
     }
     Begin(now);
     Set(now + Gap());
 }
 
-void
-Background::Begin(Picoseconds now)
-{
+void Background::Begin(Picoseconds now) {
     const auto hosts = static_cast<double>(up_.size());
     Flow::Drawn drawn{};
     drawn.number = static_cast<uint32_t>(flows_.size());
@@ -108,16 +201,12 @@ Background::Begin(Picoseconds now)
     flows_.back()->Start(now);
 }
 
-bool
-Background::Stuck()
-{
-    if (flows_.size() % kStuckAfter != 0)
-    {
+bool Background::Stuck() {
+    if (flows_.size() % kStuckAfter != 0) {
         return false;
     }
     uint64_t frames = 0;
-    for (size_t host = 0; host < up_.size(); ++host)
-    {
+    for (size_t host = 0; host < up_.size(); ++host) {
         frames += up_[host]->Sent().frames + down_[host]->Sent().frames;
     }
     const bool stuck = frames == frames_before_ && !flows_.empty() && frames != 0;
@@ -125,38 +214,78 @@ Background::Stuck()
     return stuck;
 }
 
-double
-Background::Draw()
-{
+double Background::Draw() {
     constexpr int kDoubleBits = 53;
     return std::ldexp(static_cast<double>(draw_() >> (64 - kDoubleBits)), -kDoubleBits);
 }
 
-Picoseconds
-Background::Gap()
-{
+Picoseconds Background::Gap() {
     const double seconds_of_one = link_.TimeOf(sizes_.Mean()) / kPicosecondsPerSecond;
     const double per_second = options_.load * static_cast<double>(up_.size()) / seconds_of_one;
     return std::llround(-std::log1p(-Draw()) / per_second * kPicosecondsPerSecond);
 }
 
-void
-Background::Forward(const Packet& packet, uint32_t, Picoseconds now)
-{
+void Background::Forward(const Packet& packet, uint32_t, Picoseconds now) {
     const Flow::Drawn& flow = flows_[packet.group]->What();
     down_[packet.kind == Kind::BACKGROUND ? flow.to : flow.from]->Send(packet, now);
 }
 
-void
-Background::Arrive(const Packet& packet, uint32_t port, Picoseconds now)
-{
+void Background::Arrive(const Packet& packet, uint32_t port, Picoseconds now) {
     Flow& flow = *flows_[packet.group];
-    if (packet.kind == Kind::BACKGROUND)
-    {
+    if (packet.kind == Kind::BACKGROUND) {
         flow.Take(packet, *up_[port], now);
-    }
-    else
-    {
+    } else {
         flow.Receive(packet, port, now);
     }
+}
+
+/// How many times as long as in an empty network, smallest first.
+std::vector<double> Background::Slowdowns() const {
+    std::vector<double> slowdowns;
+    for (const auto& flow : flows_) {
+        const auto took = static_cast<double>(flow->Arrived() - flow->Began());
+        slowdowns.push_back(took / static_cast<double>(flow->Ideal(link_)));
+    }
+    std::sort(slowdowns.begin(), slowdowns.end());
+    return slowdowns;
+}
+
+void Background::Report(std::ostream& out, bool trace) const {
+    const auto total = [](const auto& items, auto number) {
+        const auto add = [&](uint64_t sum, const auto& item) { return sum + number(*item); };
+        return std::accumulate(items.begin(), items.end(), uint64_t{0}, add);
+    };
+    using Each = const Flow&;
+    const std::vector<double> slowdowns = Slowdowns();
+    const size_t count = slowdowns.size();
+    const double sum = std::accumulate(slowdowns.begin(), slowdowns.end(), 0.0);
+    const auto high = static_cast<size_t>(std::ceil(kHigh * static_cast<double>(count)));
+    out << "\"flows\": " << count
+        << ", \"flows_finished\": " << total(flows_, [](Each f) { return f.Finished() ? 1 : 0; })
+        << ", \"seconds\": " << static_cast<double>(ended_) / kPicosecondsPerSecond
+        << ", \"bytes\": " << total(flows_, [](Each f) { return f.FrameBytes(); })
+        << ", \"bytes_sent\": " << total(flows_, [](Each f) { return f.BytesSent(); })
+        << ", \"bytes_arrived\": " << total(flows_, [](Each f) { return f.BytesArrived(); })
+        << ", \"bytes_repeated\": " << total(flows_, [](Each f) { return f.BytesRepeated(); })
+        << ", \"bytes_lost\": "
+        << total(down_, [](const Link& link) { return link.BackgroundLost().bytes; })
+        << ", \"lost\": "
+        << total(down_, [](const Link& link) { return link.BackgroundLost().frames; })
+        << ", \"marked\": "
+        << total(down_, [](const Link& link) { return link.BackgroundMarked(); })
+        << ", \"window_cuts\": " << total(flows_, [](Each f) { return f.Cuts(); })
+        << ", \"mean_slowdown\": " << (count ? sum / static_cast<double>(count) : 0)
+        << ", \"high_slowdown\": " << (count ? slowdowns[high - 1] : 0);
+    if (trace) {
+        ReportFlows(out);
+    }
+}
+
+void Background::ReportFlows(std::ostream& out) const {
+    using Each = std::unique_ptr<Flow>;
+    List(out, "flow_began", flows_, [](const Each& flow) { return flow->Began(); });
+    List(out, "flow_arrived", flows_, [](const Each& flow) { return flow->Arrived(); });
+    List(out, "flow_from", flows_, [](const Each& flow) { return flow->What().from; });
+    List(out, "flow_to", flows_, [](const Each& flow) { return flow->What().to; });
+    List(out, "flow_size", flows_, [](const Each& flow) { return flow->What().bytes; });
 }

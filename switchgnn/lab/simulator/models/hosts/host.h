@@ -1,17 +1,139 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What all hosts have in common: a link to the switch, an end, and mostly a window.
-#ifndef SWITCHGNN_HOST_H
-#define SWITCHGNN_HOST_H
+// Time-outs, window and rate of a host, as in host/congestion.py and host/round_trip.py.
+#pragma once
 
-#include "base/alarm.h"
-#include "hosts/congestion.h"
+#include "base/events.h"
 #include "network/link.h"
+#include "network/packet.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+/// Round-trip estimates and time-outs, as in host/round_trip.py (RFC 6298). Every answer carries
+/// the time of its question, so answers to repeated questions are measured, too.
+class RoundTrip {
+  public:
+    /// guess: before the first measurement. shortest: time-out.
+    RoundTrip(Picoseconds guess, Picoseconds shortest) : guess_(guess), shortest_(shortest) {}
+
+    void Measured(Picoseconds round_trip) {
+        const auto sample = static_cast<double>(round_trip);
+        deviation_ =
+            measured_ ? deviation_ + (std::abs(smoothed_ - sample) - deviation_) / 4 : sample / 2;
+        smoothed_ = measured_ ? smoothed_ + (sample - smoothed_) / kSmoothing : sample;
+        measured_ = true;
+    }
+
+    Picoseconds Smoothed() const {
+        return measured_ ? static_cast<Picoseconds>(smoothed_) : guess_;
+    }
+
+    /// The time-out after a number of attempts: it doubles with each, within bounds.
+    /// bounded: also from below.
+    Picoseconds BackedOff(int attempts, bool bounded = true) const {
+        const double first = smoothed_ + 4 * deviation_;
+        const Picoseconds longest = kLongest * shortest_;
+        if (!measured_ || (bounded && first < static_cast<double>(shortest_))) {
+            return std::min(longest, shortest_ << std::min(attempts, kMostDoublings));
+        }
+        return std::min<double>(longest, std::ldexp(first, std::min(attempts, kMostDoublings)));
+    }
+
+  private:
+    static constexpr double kSmoothing = 8;
+    static constexpr int kMostDoublings = 10;
+    // As many times the shortest as there.
+    static constexpr Picoseconds kLongest = 250;
+
+    Picoseconds guess_;
+    Picoseconds shortest_;
+    bool measured_ = false;
+    double smoothed_ = 0;
+    double deviation_ = 0;
+};
+
+struct PaceOptions {
+    /// Features in flight at most.
+    uint32_t window;
+    /// Features that are acknowledged together.
+    uint32_t group;
+    /// How many groups beyond the first unacknowledged one may be sent.
+    uint32_t groups_apart;
+    bool congestion_control;
+    /// Of an empty network: the least that the rate is worked out with. Twice as much is the
+    /// guess before the first measurement.
+    Picoseconds round_trip;
+    /// Whether packets can be lost; otherwise there are no time-outs.
+    bool losses = false;
+    Picoseconds shortest_timeout = 0;
+    /// Packets of the first window, which doubles until packets come marked; by how many a window
+    /// grows in a round trip; and the window that losses do not narrow.
+    double first_window = std::numeric_limits<double>::infinity();
+    double segment = 8;
+    double safe_window = 16;
+};
+
+class Congestion {
+  public:
+    explicit Congestion(const PaceOptions& options);
+
+    /// How many features may be sent now.
+    uint32_t Allowance(uint64_t in_flight, Picoseconds now);
+    void Sent(uint32_t features);
+    /// The time until the rate lets the next feature go; 0 when it is not the rate that limits.
+    Picoseconds Wait(uint64_t in_flight) const;
+    /// Take note of packets that came through; for each window of them adapt it.
+    void Acknowledged(uint32_t features);
+    /// Take note of packets that came marked, or of sums that stand for them.
+    void Marked(double features);
+    void Measured(Picoseconds round_trip);
+    /// Halve when packets did not arrive, unless the window is narrow.
+    void Lost(Picoseconds now);
+
+    Picoseconds Smoothed() const { return round_trip_.Smoothed(); }
+    const RoundTrip& Trip() const { return round_trip_; }
+    uint64_t Cuts() const { return cuts_; }
+
+  private:
+    bool Paced() const;
+    uint32_t Room(uint64_t in_flight) const;
+    double FeaturesPerPicosecond() const;
+
+    PaceOptions options_;
+    double window_;
+    bool opening_;
+    uint64_t cuts_ = 0;
+    double acknowledged_ = 0;
+    double marked_ = 0;
+    bool cut_ = false;
+    Picoseconds last_cut_ = 0;
+    double tokens_;
+    bool refilled_ = false;
+    Picoseconds last_refill_ = 0;
+    RoundTrip round_trip_;
+};
+
+/// The window of hosts that send longer frames than features: as many bytes, moving as TCP's.
+/// workers: the pace of those that send features; the size of a group stays.
+inline PaceOptions PaceInFrames(const PaceOptions& workers, uint32_t frame_bytes) {
+    // RFC 6928.
+    constexpr double kTcpFirstWindow = 10;
+    constexpr uint32_t kFeatureBytes = FrameBytes(Kind::FEATURE);
+    PaceOptions pace = workers;
+    const uint32_t bytes = workers.window * kFeatureBytes;
+    // What has come stays in the window until the last frame of its group is acknowledged.
+    pace.window = std::max(1U, bytes / frame_bytes) + workers.group - 1;
+    pace.first_window = pace.safe_window =
+        std::max(kTcpFirstWindow, workers.safe_window * kFeatureBytes / frame_bytes);
+    pace.segment = 1;
+    return pace;
+}
 
 /// The end of a link that takes part in the exchange.
-class Participant : public Receiver
-{
+class Participant : public Receiver {
   public:
     /// Attach the link to the switch.
     virtual void Attach(Link& up) = 0;
@@ -21,50 +143,25 @@ class Participant : public Receiver
     /// How often windows were narrowed.
     virtual uint64_t Cuts() const = 0;
 
-    /// Questions about what did not come.
-    virtual uint64_t Recalled() const
-    {
-        return 0;
-    }
+    /// Questions about missing packets.
+    virtual uint64_t Recalled() const { return 0; }
 
     /// Data packets that this host sent again.
-    virtual uint64_t SentAgain() const
-    {
-        return 0;
-    }
+    virtual uint64_t SentAgain() const { return 0; }
 
-    /// Data packets that came, and had come before.
-    virtual uint64_t Repeated() const
-    {
-        return 0;
-    }
+    /// Data packets that arrived a second time.
+    virtual uint64_t Repeated() const { return 0; }
 };
 
 /// A participant with one window.
-class Host : public Participant
-{
+class Host : public Participant {
   public:
     Host(uint32_t worker, const PaceOptions& pace);
 
-    void Attach(Link& up) override
-    {
-        up_ = &up;
-    }
-
-    bool Finished() const override
-    {
-        return finished_;
-    }
-
-    Picoseconds FinishedAt() const override
-    {
-        return finished_at_;
-    }
-
-    uint64_t Cuts() const override
-    {
-        return congestion_.Cuts();
-    }
+    void Attach(Link& up) override { up_ = &up; }
+    bool Finished() const override { return finished_; }
+    Picoseconds FinishedAt() const override { return finished_at_; }
+    uint64_t Cuts() const override { return congestion_.Cuts(); }
 
   protected:
     /// Send the next data packet.
@@ -83,19 +180,12 @@ class Host : public Participant
     Link* up_ = nullptr;
 
   private:
-    class Pacer : public Alarm
-    {
+    class Pacer : public Alarm {
       public:
-        explicit Pacer(Host& host)
-            : host_(host)
-        {
-        }
+        explicit Pacer(Host& host) : host_(host) {}
 
       private:
-        void Ring(Picoseconds now) override
-        {
-            host_.Paced(now);
-        }
+        void Ring(Picoseconds now) override { host_.Paced(now); }
 
         Host& host_;
     };
@@ -109,5 +199,3 @@ class Host : public Participant
     bool finished_ = false;
     Picoseconds finished_at_ = 0;
 };
-
-#endif

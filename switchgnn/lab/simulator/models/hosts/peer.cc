@@ -3,70 +3,109 @@
 
 #include "hosts/peer.h"
 
-Peer::Peer(uint32_t worker,
-           const PaceOptions& pace,
-           std::span<const uint8_t> to,
-           std::span<const uint8_t> confirms,
-           std::span<const uint16_t> bytes,
-           uint64_t awaited)
+#include <bit>
+
+Resender::Resender(const RoundTrip& round_trip, Ask ask)
+    : round_trip_(round_trip),
+      ask_(std::move(ask)),
+      timer_(ns3::Create<Timer>([this](Picoseconds now) { Late(now); })) {}
+
+void Resender::Sent(uint32_t place, uint16_t length, Picoseconds now) {
+    open_[place] = {length, static_cast<uint8_t>((1U << length) - 1), now, 0};
+    if (!timer_->On()) {
+        timer_->SetTo(now + round_trip_.BackedOff(0));
+    }
+}
+
+Resender::Answer Resender::Take(const Packet& ack) {
+    Answer answer;
+    const auto found = open_.find(ack.group);
+    if (found == open_.end()) {
+        return answer;
+    }
+    Run& run = found->second;
+    run.attempts = 0;
+    answer.confirmed = std::popcount(static_cast<uint8_t>(run.missing & ~ack.missing));
+    run.missing &= ack.missing;
+    // An answer to an earlier question says nothing about frames sent again since.
+    for (uint16_t i = 0; i < run.length && ack.asked >= run.asked_at; ++i) {
+        if (run.missing >> i & 1) {
+            answer.lost.push_back(ack.group + 1 - run.length + i);
+        }
+    }
+    if (run.missing == 0) {
+        open_.erase(found);
+    }
+    if (open_.empty()) {
+        timer_->Stop();
+    }
+    return answer;
+}
+
+void Resender::AskAbout(uint32_t place, Picoseconds now) {
+    Run& run = open_.at(place);
+    run.asked_at = now;
+    ask_(place, run.length, now);
+}
+
+void Resender::Late(Picoseconds now) {
+    Picoseconds next = now + round_trip_.BackedOff(0);
+    for (auto& [place, run] : open_) {
+        if (now >= run.asked_at + round_trip_.BackedOff(run.attempts)) {
+            ++run.attempts;
+            AskAbout(place, now);
+        }
+        next = std::min(next, run.asked_at + round_trip_.BackedOff(run.attempts));
+    }
+    timer_->SetTo(next);
+}
+
+Peer::Peer(uint32_t worker, const PaceOptions& pace, std::span<const uint8_t> to,
+           std::span<const uint8_t> confirms, std::span<const uint16_t> bytes, uint64_t awaited)
     : Host(worker, pace),
       to_(to),
       confirms_(confirms),
       bytes_(bytes),
       awaited_(awaited),
-      marked_(256)
-{
-}
+      marked_(256) {}
 
-void
-Peer::Start(Picoseconds now)
-{
+void Peer::Start(Picoseconds now) {
     SendSome(now);
     FinishIfThrough(now);
 }
 
-void
-Peer::ExpectLosses(Arrived& arrived)
-{
+void Peer::ExpectLosses(Arrived& arrived) {
     arrived_ = &arrived;
     resender_.emplace(congestion_.Trip(), [this](uint32_t place, uint16_t length, Picoseconds now) {
         Question(place, length, now);
     });
 }
 
-void
-Peer::Receive(const Packet& packet, uint32_t, Picoseconds now)
-{
-    switch (packet.kind)
-    {
-    case Kind::ACK:
-        TakeAck(packet, now);
-        break;
-    case Kind::RECALL:
-        Acknowledge(packet, now);
-        break;
-    default:
-        TakeFrame(packet, now);
-        break;
+void Peer::Receive(const Packet& packet, uint32_t, Picoseconds now) {
+    switch (packet.kind) {
+        case Kind::ACK:
+            TakeAck(packet, now);
+            break;
+        case Kind::RECALL:
+            Acknowledge(packet, now);
+            break;
+        default:
+            TakeFrame(packet, now);
+            break;
     }
     FinishIfThrough(now);
 }
 
-void
-Peer::SendNext(Picoseconds now)
-{
+void Peer::SendNext(Picoseconds now) {
     const Packet packet = FrameAt(sent_, now);
     ++sent_;
     up_->Send(packet, now);
-    if (resender_ && packet.echo)
-    {
+    if (resender_ && packet.echo) {
         resender_->Sent(packet.group, packet.count, now);
     }
 }
 
-Packet
-Peer::FrameAt(uint64_t place, Picoseconds now) const
-{
+Packet Peer::FrameAt(uint64_t place, Picoseconds now) const {
     Packet packet{.kind = Kind::FEATURE, .worker = static_cast<uint16_t>(worker_), .asked = now};
     packet.id = to_[place];
     packet.count = confirms_[place];
@@ -77,28 +116,20 @@ Peer::FrameAt(uint64_t place, Picoseconds now) const
     return packet;
 }
 
-void
-Peer::TakeFrame(const Packet& packet, Picoseconds now)
-{
+void Peer::TakeFrame(const Packet& packet, Picoseconds now) {
     marked_[packet.worker] = marked_[packet.worker] || packet.ecn;
-    if (arrived_ && !arrived_->Take(packet.worker, packet.group))
-    {
+    if (arrived_ && !arrived_->Take(packet.worker, packet.group)) {
         ++repeated_;
-    }
-    else
-    {
+    } else {
         --awaited_;
     }
-    if (packet.echo)
-    {
+    if (packet.echo) {
         Acknowledge(packet, now);
     }
 }
 
 /// An ACK says whether frames came marked, and is not marked itself.
-void
-Peer::Acknowledge(const Packet& packet, Picoseconds now)
-{
+void Peer::Acknowledge(const Packet& packet, Picoseconds now) {
     Packet ack{.kind = Kind::ACK, .ecn = marked_[packet.worker], .asked = packet.asked};
     marked_[packet.worker] = false;
     ack.worker = static_cast<uint16_t>(worker_);
@@ -111,9 +142,7 @@ Peer::Acknowledge(const Packet& packet, Picoseconds now)
     up_->Send(ack, now);
 }
 
-void
-Peer::TakeAck(const Packet& packet, Picoseconds now)
-{
+void Peer::TakeAck(const Packet& packet, Picoseconds now) {
     congestion_.Measured(now - packet.asked);
     const uint32_t confirmed = resender_ ? Confirmed(packet, now) : packet.count;
     confirmed_ += confirmed;
@@ -122,29 +151,23 @@ Peer::TakeAck(const Packet& packet, Picoseconds now)
     SendSome(now);
 }
 
-/// What is lost is sent again, outside the window: it is in flight already.
-uint32_t
-Peer::Confirmed(const Packet& ack, Picoseconds now)
-{
+/// Lost frames are sent again, outside the window: they are in flight already.
+uint32_t Peer::Confirmed(const Packet& ack, Picoseconds now) {
     const Resender::Answer answer = resender_->Take(ack);
-    for (const uint32_t place : answer.lost)
-    {
+    for (const uint32_t place : answer.lost) {
         Packet packet = FrameAt(place, now);
         packet.echo = false;
         ++sent_again_;
         up_->Send(packet, now);
     }
-    if (!answer.lost.empty())
-    {
+    if (!answer.lost.empty()) {
         congestion_.Lost(now);
         resender_->AskAbout(ack.group, now);
     }
     return answer.confirmed;
 }
 
-void
-Peer::Question(uint32_t place, uint16_t length, Picoseconds now)
-{
+void Peer::Question(uint32_t place, uint16_t length, Picoseconds now) {
     Packet question{.kind = Kind::RECALL, .worker = static_cast<uint16_t>(worker_), .asked = now};
     question.id = to_[place];
     question.count = length;
@@ -154,11 +177,8 @@ Peer::Question(uint32_t place, uint16_t length, Picoseconds now)
     up_->Send(question, now);
 }
 
-void
-Peer::FinishIfThrough(Picoseconds now)
-{
-    if (!Finished() && awaited_ == 0 && confirmed_ == to_.size())
-    {
+void Peer::FinishIfThrough(Picoseconds now) {
+    if (!Finished() && awaited_ == 0 && confirmed_ == to_.size()) {
         Finish(now);
     }
 }

@@ -1,17 +1,15 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What is between the workers: one switch, or several and the links between them.
-#ifndef SWITCHGNN_FABRIC_H
-#define SWITCHGNN_FABRIC_H
+// The network between the workers: one switch, or several and the links between them.
+#pragma once
 
 #include "network/link.h"
 
 #include <vector>
 
 /// What the switches have done so far.
-struct Tally
-{
+struct Tally {
     /// Sums that left for a worker.
     uint64_t sums = 0;
     /// Contributions that found no slot on all their way.
@@ -31,16 +29,12 @@ struct Tally
     uint64_t max_slots = 0;
 };
 
-class Fabric
-{
+class Fabric {
   public:
     using Links = std::vector<ns3::Ptr<Link>>;
 
     /// ports: of all switches, to workers and to each other.
-    explicit Fabric(size_t ports)
-        : meter(ports)
-    {
-    }
+    explicit Fabric(size_t ports) : meter(ports) {}
 
     virtual ~Fabric() = default;
 
@@ -51,15 +45,8 @@ class Fabric
     virtual Tally Count() const = 0;
 
     /// Links from leaves to spines and back, leaf by leaf; none where there is one switch.
-    const Links& Up() const
-    {
-        return up_;
-    }
-
-    const Links& Down() const
-    {
-        return down_;
-    }
+    const Links& Up() const { return up_; }
+    const Links& Down() const { return down_; }
 
     /// What waits in the queues of all switches.
     QueueMeter meter;
@@ -68,5 +55,3 @@ class Fabric
     Links up_;
     Links down_;
 };
-
-#endif

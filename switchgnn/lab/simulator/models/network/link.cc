@@ -7,138 +7,100 @@
 #include <cmath>
 #include <sstream>
 
-namespace
-{
+namespace {
 constexpr double kBitsPerByte = 8;
-}
+}  // namespace
 
-Picoseconds
-LinkOptions::TimeOf(double bytes) const
-{
+Picoseconds LinkOptions::TimeOf(double bytes) const {
     return std::llround(bytes * kBitsPerByte * kPicosecondsPerSecond / bits_per_second);
 }
 
-double
-LinkOptions::BytesIn(Picoseconds time) const
-{
+double LinkOptions::BytesIn(Picoseconds time) const {
     return static_cast<double>(time) * bits_per_second / kBitsPerByte / kPicosecondsPerSecond;
 }
 
-Link::Link(const LinkOptions& options,
-           Receiver& end,
-           uint32_t port,
-           QueueMeter* meter,
+Link::Link(const LinkOptions& options, Receiver& end, uint32_t port, QueueMeter* meter,
            Trace& trace)
-    : options_(options),
-      end_(end),
-      port_(port),
-      meter_(meter),
-      trace_(trace)
-{
-    for (int kind = 0; kind < kKinds; ++kind)
-    {
+    : options_(options), end_(end), port_(port), meter_(meter), trace_(trace) {
+    for (int kind = 0; kind < kKinds; ++kind) {
         const uint32_t bytes = FrameBytes(static_cast<Kind>(kind)) + options.overhead_bytes;
         time_of_[kind] = options.TimeOf(bytes);
     }
 }
 
-void
-Link::Send(Packet packet, Picoseconds now)
-{
+void Link::Send(Packet packet, Picoseconds now) {
     const Picoseconds begins = std::max(free_at_, now);
     const double waiting = options_.BytesIn(begins - now);
     const uint32_t bytes = FrameBytes(packet);
-    if (waiting + bytes > options_.buffer_bytes && CanBeLost(packet.kind))
-    {
+    if (waiting + bytes > options_.buffer_bytes && CanBeLost(packet.kind)) {
         Lose(packet, waiting);
         return;
     }
     Mark(packet, waiting);
     free_at_ = begins + TimeOf(packet);
-    if (meter_)
-    {
+    if (meter_) {
         meter_->Busy(port_, free_at_, now);
     }
     Count& count = sent_[static_cast<size_t>(packet.kind)];
     ++count.frames;
     count.bytes += bytes;
     flying_.Push({free_at_ + options_.delay, packet});
-    if (!Pending())
-    {
+    if (!Pending()) {
         Set(flying_.Front().at);
     }
 }
 
-Link::Count
-Link::Sent() const
-{
+Link::Count Link::Sent() const {
     Count total;
-    for (int kind = 0; kind < kExchangeKinds; ++kind)
-    {
+    for (int kind = 0; kind < kExchangeKinds; ++kind) {
         total.frames += sent_[kind].frames;
         total.bytes += sent_[kind].bytes;
     }
     return total;
 }
 
-void
-Link::Ring(Picoseconds now)
-{
-    while (!flying_.Empty() && flying_.Front().at <= now)
-    {
+void Link::Ring(Picoseconds now) {
+    while (!flying_.Empty() && flying_.Front().at <= now) {
         const Packet packet = flying_.Pop().packet;
         trace_.Take(now, meter_ == nullptr, port_, packet);
         end_.Receive(packet, port_, now);
     }
-    if (!flying_.Empty() && !Pending())
-    {
+    if (!flying_.Empty() && !Pending()) {
         Set(flying_.Front().at);
     }
 }
 
-void
-Link::Mark(Packet& packet, double waiting)
-{
-    if (waiting > options_.ecn_bytes && Markable(packet))
-    {
+void Link::Mark(Packet& packet, double waiting) {
+    if (waiting > options_.ecn_bytes && Markable(packet)) {
         packet.ecn = true;
         ++(packet.kind == Kind::BACKGROUND ? background_marked_ : marked_);
     }
 }
 
 /// Acknowledgements between hosts are not ECN-capable: they say whether their frames were marked.
-bool
-Link::Markable(const Packet& packet)
-{
-    if (packet.kind == Kind::BACKGROUND_ACK)
-    {
+bool Link::Markable(const Packet& packet) {
+    if (packet.kind == Kind::BACKGROUND_ACK) {
         return false;
     }
-    return packet.kind == Kind::FEATURE || packet.kind == Kind::BACKGROUND ||
-           !packet.between_hosts;
+    return packet.kind == Kind::FEATURE || packet.kind == Kind::BACKGROUND || !packet.between_hosts;
 }
 
-Picoseconds
-Link::TimeOf(const Packet& packet) const
-{
+Picoseconds Link::TimeOf(const Packet& packet) const {
     const uint32_t bytes = FrameBytes(packet);
     return bytes == FrameBytes(packet.kind) ? time_of_[static_cast<size_t>(packet.kind)]
                                             : options_.TimeOf(bytes + options_.overhead_bytes);
 }
 
-void
-Link::Lose(const Packet& packet, double waiting)
-{
-    if (!options_.loses)
-    {
-        std::ostringstream told;
-        told << "The queue to " << end_.Name(port_) << " is full: a packet found "
-             << std::llround(waiting) << " bytes waiting, and " << options_.buffer_bytes
-             << " fit. What is lost there is not sent again here: give a larger buffer.";
-        throw SimulationError(told.str());
+void Link::Lose(const Packet& packet, double waiting) {
+    if (!options_.loses) {
+        std::ostringstream message;
+        message
+            << "The queue to " << end_.Name(port_) << " is full: a packet found "
+            << std::llround(waiting) << " bytes waiting, and " << options_.buffer_bytes
+            << " fit. Packets lost there are not sent again in this model: give a larger buffer.";
+        throw SimulationError(message.str());
     }
-    if (packet.kind == Kind::BACKGROUND)
-    {
+    if (packet.kind == Kind::BACKGROUND) {
         ++background_lost_.frames;
         background_lost_.bytes += packet.count;
         return;

@@ -1,25 +1,115 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One direction of a link: a queue, a rate, a delay.
-#ifndef SWITCHGNN_LINK_H
-#define SWITCHGNN_LINK_H
+// One direction of a link (a queue, a rate, a delay), and what is measured on links.
+#pragma once
 
-#include "base/alarm.h"
-#include "base/ring_buffer.h"
+#include "base/events.h"
 #include "network/packet.h"
-#include "network/queue_meter.h"
-#include "network/trace.h"
 
 #include <array>
+#include <functional>
 #include <limits>
+#include <queue>
 #include <string>
+#include <utility>
+#include <vector>
 
-struct LinkOptions
-{
+/// The total length of all queues of the switch, now and at most. A queue is as long as the time
+/// until its link is free. The sum over all busy links is kept; links that have become idle are
+/// found in a heap, so nothing happens when a frame has left.
+class QueueMeter {
+  public:
+    explicit QueueMeter(size_t ports) : free_(ports, 0) {}
+
+    /// A port's link is busy until `free` from now on.
+    void Busy(size_t port, Picoseconds free, Picoseconds now) {
+        Retire(now);
+        if (free_[port] <= now) {
+            ++busy_;
+            sum_ += free;
+            idle_.push({free, port});
+        } else {
+            sum_ += free - free_[port];
+        }
+        free_[port] = free;
+        largest_ = std::max(largest_, sum_ - busy_ * now);
+        largest_port_ = std::max(largest_port_, free - now);
+    }
+
+    /// Time that all queues together take to send, if one after another.
+    Picoseconds Total(Picoseconds now) {
+        Retire(now);
+        return sum_ - busy_ * now;
+    }
+
+    /// Reset the maxima.
+    void Forget() {
+        largest_ = 0;
+        largest_port_ = 0;
+    }
+
+    Picoseconds Largest() const { return largest_; }
+    Picoseconds LargestPort() const { return largest_port_; }
+
+  private:
+    using Idle = std::pair<Picoseconds, size_t>;
+
+    void Retire(Picoseconds now) {
+        while (!idle_.empty() && idle_.top().first <= now) {
+            const size_t port = idle_.top().second;
+            idle_.pop();
+            if (free_[port] > now) {
+                idle_.push({free_[port], port});
+            } else {
+                --busy_;
+                sum_ -= free_[port];
+            }
+        }
+    }
+
+    std::vector<Picoseconds> free_;
+    std::priority_queue<Idle, std::vector<Idle>, std::greater<>> idle_;
+    Picoseconds sum_ = 0;
+    int64_t busy_ = 0;
+    Picoseconds largest_ = 0;
+    Picoseconds largest_port_ = 0;
+};
+
+struct Arrival {
+    Picoseconds at;
+    /// Whether it arrives at the switch, or else at the worker.
+    bool at_switch;
+    /// The worker at the other end of the link, or at this one; from the number of workers on a
+    /// link between switches, see LeafSpine.
+    uint32_t worker;
+    Packet packet;
+};
+
+class Trace {
+  public:
+    /// workers: ports from this number on are between switches.
+    explicit Trace(bool on, uint32_t workers = std::numeric_limits<uint32_t>::max())
+        : on_(on), workers_(workers) {}
+
+    void Take(Picoseconds at, bool at_switch, uint32_t worker, const Packet& packet) {
+        if (on_ && static_cast<int>(packet.kind) < kExchangeKinds) {
+            arrivals_.push_back({at, at_switch || worker >= workers_, worker, packet});
+        }
+    }
+
+    const std::vector<Arrival>& Arrivals() const { return arrivals_; }
+
+  private:
+    bool on_;
+    uint32_t workers_;
+    std::vector<Arrival> arrivals_;
+};
+
+struct LinkOptions {
     double bits_per_second;
     Picoseconds delay;
-    /// What a frame occupies on the link beside its bytes: preamble, checksum and gap.
+    /// Preamble, checksum and gap of a frame.
     uint32_t overhead_bytes = 0;
     double buffer_bytes = std::numeric_limits<double>::infinity();
     /// A packet that finds more than this is marked.
@@ -32,73 +122,44 @@ struct LinkOptions
 };
 
 /// The end of a link.
-class Receiver
-{
+class Receiver {
   public:
     virtual ~Receiver() = default;
     /// A packet has arrived whole.
     virtual void Receive(const Packet& packet, uint32_t port, Picoseconds now) = 0;
 
-    /// What messages call it, as the end of the link with this number.
-    virtual std::string Name(uint32_t port) const
-    {
-        return "worker " + std::to_string(port);
-    }
+    /// Its name in messages, as the end of the link with this number.
+    virtual std::string Name(uint32_t port) const { return "worker " + std::to_string(port); }
 };
 
 /// First in, first out. When a frame leaves follows from the one before it, so the only event is
 /// its arrival, and only the next arrival is pending.
-class Link : public Alarm
-{
+class Link : public Alarm {
   public:
     /// Frames and bytes of one kind.
-    struct Count
-    {
+    struct Count {
         uint64_t frames = 0;
         uint64_t bytes = 0;
     };
 
     /// meter: of the switch's queues; null on the way up.
-    Link(const LinkOptions& options,
-         Receiver& end,
-         uint32_t port,
-         QueueMeter* meter,
-         Trace& trace);
+    Link(const LinkOptions& options, Receiver& end, uint32_t port, QueueMeter* meter, Trace& trace);
 
     void Send(Packet packet, Picoseconds now);
 
-    const Count& Sent(Kind kind) const
-    {
-        return sent_[static_cast<size_t>(kind)];
-    }
+    const Count& Sent(Kind kind) const { return sent_[static_cast<size_t>(kind)]; }
 
     /// Everything of the exchange; the background does not count.
     Count Sent() const;
 
     /// Packets of the exchange that were marked; below, those that were lost.
-    uint64_t Marked() const
-    {
-        return marked_;
-    }
-
-    uint64_t Lost() const
-    {
-        return lost_;
-    }
-
-    uint64_t BackgroundMarked() const
-    {
-        return background_marked_;
-    }
-
-    const Count& BackgroundLost() const
-    {
-        return background_lost_;
-    }
+    uint64_t Marked() const { return marked_; }
+    uint64_t Lost() const { return lost_; }
+    uint64_t BackgroundMarked() const { return background_marked_; }
+    const Count& BackgroundLost() const { return background_lost_; }
 
   private:
-    struct Flying
-    {
+    struct Flying {
         Picoseconds at;
         Packet packet;
     };
@@ -123,5 +184,3 @@ class Link : public Alarm
     Picoseconds free_at_ = 0;
     RingBuffer<Flying> flying_;
 };
-
-#endif

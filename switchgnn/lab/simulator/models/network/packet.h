@@ -1,14 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What travels, as far as a simulation needs it. Kinds are those of docs/protocol.md.
-#ifndef SWITCHGNN_PACKET_H
-#define SWITCHGNN_PACKET_H
+// Packets, as far as a simulation needs them. Kinds are those of docs/protocol.md.
+#pragma once
 
-#include "base/units.h"
+#include "base/events.h"
 
-enum class Kind : uint8_t
-{
+enum class Kind : uint8_t {
     FEATURE = 1,
     SUM = 2,
     DONE = 3,
@@ -29,8 +27,7 @@ constexpr int kKinds = 13;
 constexpr uint32_t kFullFrameBytes = 1500;
 
 /// A packet. Lanes are not carried: nothing here depends on them.
-struct Packet
-{
+struct Packet {
     Kind kind;
     bool ecn = false;
     /// FEATURE: an ACK is wanted.
@@ -53,44 +50,34 @@ struct Packet
     Picoseconds asked = 0;
     /// FEATURE, SUM: of the frame. 0: those of its kind.
     uint16_t bytes = 0;
-    /// From a host to a host: switches hand it on, and add nothing.
+    /// Between hosts: switches only forward it.
     bool between_hosts = false;
 };
 
 /// Bytes of a frame, as the emulation counts them; where frames of a kind differ, of most of them.
-constexpr uint32_t
-FrameBytes(Kind kind)
-{
-    switch (kind)
-    {
-    case Kind::FEATURE:
-    case Kind::SUM:
-        return 188;
-    case Kind::DONE:
-    case Kind::ADVANCE:
-        return 88;
-    case Kind::BACKGROUND:
-        return kFullFrameBytes;
-    default:
-        return 60;
+constexpr uint32_t FrameBytes(Kind kind) {
+    switch (kind) {
+        case Kind::FEATURE:
+        case Kind::SUM:
+            return 188;
+        case Kind::DONE:
+        case Kind::ADVANCE:
+            return 88;
+        case Kind::BACKGROUND:
+            return kFullFrameBytes;
+        default:
+            return 60;
     }
 }
 
-constexpr uint32_t
-FrameBytes(const Packet& packet)
-{
-    if (packet.bytes != 0)
-    {
+constexpr uint32_t FrameBytes(const Packet& packet) {
+    if (packet.bytes != 0) {
         return packet.bytes;
     }
     return packet.kind == Kind::BACKGROUND ? packet.count : FrameBytes(packet.kind);
 }
 
-/// What a full queue loses. Control packets are small, and for them there is room beyond it.
-constexpr bool
-CanBeLost(Kind kind)
-{
+/// Whether a full queue loses it. Control packets are small, and have room beyond it.
+constexpr bool CanBeLost(Kind kind) {
     return kind == Kind::FEATURE || kind == Kind::SUM || kind == Kind::BACKGROUND;
 }
-
-#endif

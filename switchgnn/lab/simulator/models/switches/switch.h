@@ -1,56 +1,147 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A switch that workers have their links to: it forwards, or adds up; docs/protocol.md.
-#ifndef SWITCHGNN_SWITCH_H
-#define SWITCHGNN_SWITCH_H
+// A switch with links to workers: it forwards, or adds up; docs/protocol.md.
+#pragma once
 
+#include "base/events.h"
+#include "base/schedule.h"
 #include "network/fabric.h"
 #include "network/link.h"
-#include "network/outlet.h"
-#include "switches/adder.h"
-#include "switches/left_sums.h"
-#include "switches/loop.h"
+#include "network/packet.h"
+#include "switches/slots.h"
 
+#include <algorithm>
+#include <functional>
 #include <optional>
+#include <utility>
 #include <vector>
 
-/// Ports to workers.
-class Switch : public Receiver
-{
+/// Packets that leave the loop at a later time, in the order of those times.
+class Outlet : public Alarm {
   public:
-    void Attach(Link& down)
-    {
-        down_.push_back(&down);
+    using Send = std::function<void(const Packet& packet, uint32_t worker, Picoseconds now)>;
+
+    explicit Outlet(Send send) : send_(std::move(send)) {}
+
+    void Add(const Packet& packet, uint32_t worker, Picoseconds at) {
+        waiting_.Push({packet, worker, at});
+        if (!Pending()) {
+            Set(at);
+        }
     }
+
+  private:
+    struct Leaving {
+        Packet packet;
+        uint32_t worker;
+        Picoseconds at;
+    };
+
+    void Ring(Picoseconds now) override {
+        while (!waiting_.Empty() && waiting_.Front().at <= now) {
+            const Leaving leaving = waiting_.Pop();
+            send_(leaving.packet, leaving.worker, now);
+        }
+        if (!waiting_.Empty()) {
+            Set(waiting_.Front().at);
+        }
+    }
+
+    Send send_;
+    RingBuffer<Leaving> waiting_;
+};
+
+/// A packet between two passes.
+struct Circling {
+    Packet packet;
+    /// What is left to contribute.
+    Schedule::Contributions left;
+    /// Only the acknowledgement is left, which had to wait for a sum to leave.
+    bool through = false;
+};
+
+/// Recirculation: a port with a rate. A recirculated packet makes all its remaining passes in a
+/// row, one per service time, so there is one event per waiting packet, not one per pass.
+class Loop : public Alarm {
+  public:
+    /// Makes a pass, and returns whether another one is needed.
+    using MakePass = std::function<bool(Circling& circling, Picoseconds at)>;
+
+    /// service: time of one pass; 0 when the rate is not limited.
+    Loop(MakePass make_pass, Picoseconds service)
+        : make_pass_(std::move(make_pass)), service_(service) {}
+
+    void Add(const Circling& circling, Picoseconds now) {
+        if (waiting_.Empty() && free_at_ <= now) {
+            Serve(circling, now);
+            return;
+        }
+        waiting_.Push(circling);
+        longest_ = std::max<uint64_t>(longest_, waiting_.Size());
+        if (!Pending()) {
+            Set(free_at_);
+        }
+    }
+
+    uint64_t Passes() const { return passes_; }
+
+    /// The most packets that waited at once.
+    uint64_t Longest() const { return longest_; }
+
+  private:
+    void Ring(Picoseconds now) override {
+        Serve(waiting_.Pop(), now);
+        if (!waiting_.Empty()) {
+            Set(free_at_);
+        }
+    }
+
+    void Serve(Circling circling, Picoseconds now) {
+        bool more = true;
+        Picoseconds at = now;
+        while (more) {
+            at += service_;
+            ++passes_;
+            more = make_pass_(circling, at);
+        }
+        free_at_ = at;
+    }
+
+    MakePass make_pass_;
+    Picoseconds service_;
+    Picoseconds free_at_ = 0;
+    RingBuffer<Circling> waiting_;
+    uint64_t passes_ = 0;
+    uint64_t longest_ = 0;
+};
+
+/// Ports to workers.
+class Switch : public Receiver {
+  public:
+    void Attach(Link& down) { down_.push_back(&down); }
 
   protected:
     std::vector<Link*> down_;
 };
 
-/// A switch that hands frames between hosts on.
-class PlainSwitch : public Switch
-{
+/// A switch that only forwards frames between hosts.
+class PlainSwitch : public Switch {
   public:
-    void Receive(const Packet& packet, uint32_t, Picoseconds now) override
-    {
+    void Receive(const Packet& packet, uint32_t, Picoseconds now) override {
         down_[packet.id]->Send(packet, now);
     }
 };
 
 /// A switch that adds what the workers attached to it send, with a loop for further passes.
-class AddingSwitch : public Switch
-{
+class AddingSwitch : public Switch {
   public:
     AddingSwitch(const Schedule& schedule, Slots& slots, Picoseconds service);
 
     void Receive(const Packet& packet, uint32_t port, Picoseconds now) override;
 
-    /// Keep in mind what has left: it may be lost, and asked for again.
-    void ExpectLosses()
-    {
-        left_sums_.emplace();
-    }
+    /// Remember the sums that have left, as they may be lost and recalled.
+    void ExpectLosses() { left_sums_.emplace(); }
 
     virtual Tally Count() const;
 
@@ -62,17 +153,12 @@ class AddingSwitch : public Switch
     virtual void Done(Picoseconds now);
 
     /// A worker has got a marked packet.
-    virtual void Notice(const Packet& packet, Picoseconds now)
-    {
-        TellAll(packet, now);
-    }
+    virtual void Notice(const Packet& packet, Picoseconds now) { TellAll(packet, now); }
 
-    /// Add what a packet carries to a row; tell whether something left.
-    bool Add(uint32_t row, const Packet& packet, Picoseconds at)
-    {
+    /// Add a packet to a row; return whether something left.
+    bool Add(uint32_t row, const Packet& packet, Picoseconds at) {
         Packet leaving;
-        if (!adder_.Add(row, packet, leaving))
-        {
+        if (!adder_.Add(row, packet, leaving)) {
             return false;
         }
         Leave(leaving, adder_.WorkerOf(row), at);
@@ -83,22 +169,19 @@ class AddingSwitch : public Switch
     void Leave(const Packet& packet, uint32_t worker, Picoseconds at);
     /// Let the next block begin.
     void Advance(Picoseconds now);
-    /// The number that a worker has whose link was attached in this place.
-    virtual uint32_t WorkerAt(uint32_t place) const
-    {
-        return place;
-    }
+    /// The number of the worker whose link was attached in this place.
+    virtual uint32_t WorkerAt(uint32_t place) const { return place; }
 
-    /// Tell all workers that are attached here.
-    void TellAll(const Packet& told, Picoseconds now);
+    /// Send a packet to all workers that are attached here.
+    void TellAll(const Packet& message, Picoseconds now);
 
     Adder adder_;
 
   private:
-    /// Make a pass; tell whether another one is needed.
+    /// Make a pass; return whether another one is needed.
     bool Pass(Circling& circling, Picoseconds at);
     void Take(const Packet& packet, Picoseconds now);
-    /// Add until the pass ends; tell whether something left.
+    /// Add until the pass ends; return whether something left.
     bool Contribute(Circling& circling, Picoseconds at);
     void Recall(const Packet& packet, Picoseconds now);
     void Collect(Picoseconds now);
@@ -109,5 +192,3 @@ class AddingSwitch : public Switch
     uint32_t done_ = 0;
     std::optional<LeftSums> left_sums_;
 };
-
-#endif

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Draws scenarios: each follows from its seed and what is asked for."""
+"""Random scenarios, each from its seed and the wish of a soak."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from random import Random
 
-from switchgnn.lab.virtual.scenario.scenario import (
+from switchgnn.lab.virtual.scenario import (
     Difference,
     DifferenceKind,
     Incident,
@@ -15,25 +15,17 @@ from switchgnn.lab.virtual.scenario.scenario import (
     Scenario,
 )
 
-# How many scenarios have one, of 1.
+# Shares of scenarios with a Byzantine or a different worker.
 _MAD, _DIFFERENT = 1 / 15, 1 / 30
-# Of those that differ, how many times it is the controller, of 1.
+# The share of differences that are the controller's.
 _CONTROLLER = 1 / 8
-# What else happens: its process is gone, or a switch forgets whose turn it is.
+# What else happens: its process is killed, or a switch forgets whose turn it is.
 _INSTALLED = 3.0
 _ALONE, _GONE, _RESTARTED = "alone", "gone", "restarted"
 
 
 def with_misfits(scenario: Scenario, *, always: bool = False) -> Scenario:
-    """Return a scenario, now and then with somebody who is mad or differs; its seed says when.
-
-    Args:
-        scenario: as it was drawn.
-        always: let somebody be mad or differ in any case.
-
-    Returns:
-        The scenario.
-    """
+    """Return a scenario, sometimes with a Byzantine or different worker, by its seed."""
     source = Random(f"misfits/{scenario.seed}")  # noqa: S311
     chance = source.random() * (_MAD + _DIFFERENT if always else 1.0)
     if chance < _MAD:
@@ -43,11 +35,11 @@ def with_misfits(scenario: Scenario, *, always: bool = False) -> Scenario:
 
 def _with_madness(scenario: Scenario, source: Random) -> Scenario:
     worker = f"w{source.randrange(scenario.workers)}"
-    # Anywhere in a scenario of unknown length, as incidents are.
+    # Log-uniform, as the length of the scenario is unknown.
     event = int(2 ** source.uniform(0.0, 9.0 + scenario.exchanges.bit_length()))
     with_it = source.choice((_ALONE, _ALONE, _GONE, _RESTARTED))
     incidents = [*scenario.incidents]
-    # A switch that restarts is found and installed again in about a second.
+    # A restarted switch is found and installed again in about a second.
     longest = _INSTALLED if with_it == _RESTARTED else 1.0
     seconds = round(longest * source.random(), 3)
     incidents.append(Incident(IncidentKind.MAD, worker, event, seconds))
@@ -62,7 +54,7 @@ def _with_madness(scenario: Scenario, source: Random) -> Scenario:
 
 
 def _with_a_difference(scenario: Scenario, source: Random) -> Scenario:
-    """Let nothing else happen to the parts, so that it is known what must be said of it."""
+    """Add a difference without incidents, so that the right error is known."""
     if source.random() < _CONTROLLER:
         return replace(scenario, incidents=(), other_plan=True)
     worker, kind = source.randrange(scenario.workers), source.choice(list(DifferenceKind))
@@ -72,7 +64,7 @@ def _with_a_difference(scenario: Scenario, source: Random) -> Scenario:
     return replace(scenario, incidents=(), differences=(difference,))
 
 
-# As what a restart of a switch happens, and how often, of 1.
+# Kinds of restarts of a switch, and their shares.
 _KINDS = {
     IncidentKind.RESTART: 0.5,
     IncidentKind.TEAR: 0.3,
@@ -82,7 +74,7 @@ _KINDS = {
 
 
 def with_other_restarts(scenario: Scenario) -> Scenario:
-    """Return a scenario in which switches restart in different ways; its seed says in which."""
+    """Return a scenario in which switches restart in different ways, by its seed."""
     source = Random(f"restarts/{scenario.seed}")  # noqa: S311
     incidents = tuple(_otherwise(each, source) for each in scenario.incidents)
     return replace(scenario, incidents=incidents)
@@ -95,18 +87,18 @@ def _otherwise(incident: Incident, source: Random) -> Incident:
     return replace(incident, kind=kind)
 
 
-# How many scenarios are so, of 1.
+# The share of such scenarios.
 _SHARE = 1 / 10
-# Nearly every vertex has a neighbour on each of the others, and all their sums are in few blocks.
+# Nearly every vertex has a neighbour on each other worker, and all sums are in few blocks.
 _GRAPH, _GRAPHS, _SLOTS = "random:240:1600", 4, 256
-# Groups are half a window, and one that waits alone does not hold up the others.
+# A group is half a window, and one waiting group does not hold up the others.
 _WINDOWS = (2, 2, 4)
 # Each of these blocks has as many frames as ten others.
 _ROUNDS = 2
 
 
 def with_many_groups(scenario: Scenario) -> Scenario:
-    """Return a scenario, now and then with blocks of many small groups; its seed says when."""
+    """Return a scenario, sometimes with blocks of many small groups, by its seed."""
     source = Random(f"groups/{scenario.seed}")  # noqa: S311
     if source.random() >= _SHARE:
         return scenario
@@ -115,7 +107,7 @@ def with_many_groups(scenario: Scenario) -> Scenario:
 
 
 def in_time(scenario: Scenario) -> Scenario:
-    """Return a scenario with few exchanges if each of them has very many frames."""
+    """Return a scenario, with few exchanges if each has very many frames."""
     if not scenario.graph.startswith(_GRAPH):
         return scenario
     return replace(scenario, rounds=min(scenario.rounds, _ROUNDS), sessions=1)
@@ -129,27 +121,25 @@ _LANES = (32, 32, 32, 32, 8, 64, 256)
 _BANK_LANES, _LEAST_ROOM = 32, 8
 _SURGES = (0.0, 0.0, 0.0, 0.3)
 _DRAW_WINDOWS = (1, 2, 4, 8, 16, 16, 64)
-# How bad a direction may be, and how often it is so.
+# The most of each rate in a direction, and the shares without a fault.
 _RATES = {"loss": 0.1, "duplicate": 0.1, "late": 0.05, "reorder": 0.05, "corrupt": 0.03}
 _NO_FAULT = 0.4
 _NO_RATES = 0.15
-# Plans are drawn from this many graphs of each shape, so that a soak plans seldom.
+# The number of graphs of each shape, few so that a soak rarely plans.
 _DRAW_GRAPHS = 4
 _SHAPES = ((20, 30), (60, 150), (120, 240), (240, 400))
 _LONG = 60.0
-# Where more lines are on the way, or there is less time, a worker may have bad luck too often in a
-# row, and gives up although nobody is to blame.
+# With more lines on the way or less patience, a worker may give up through bad luck alone.
 _ON_CABLES, _PATIENCE, _IMPATIENT = 0.4, 20.0, 0.2
 
 
 @dataclass(frozen=True)
 class Wish:
-    """What all scenarios of a soak have in common.
+    """The common settings of a soak's scenarios.
 
     Attributes:
         leaves, spines: no leaves: stars.
-        backend: as a scenario has it.
-        misfits: whether each has a worker that is mad, or differs from the others.
+        misfits: whether each has a Byzantine worker, or one that differs from the others.
     """
 
     leaves: int = 0
@@ -159,7 +149,7 @@ class Wish:
 
 
 def draw_scenario(seed: int, wish: Wish) -> Scenario:
-    """Return the scenario of a seed; the same seed and wish give the same one."""
+    """Return the scenario of a seed and a wish."""
     source = Random(f"scenario/{seed}")  # noqa: S311
     least = max(2, wish.leaves)
     workers = source.randint(least, least + 3)
@@ -199,7 +189,7 @@ def draw_scenario(seed: int, wish: Wish) -> Scenario:
 
 
 def _with_other_lanes(scenario: Scenario) -> Scenario:
-    """Return a scenario, now and then with frames of another width; its seed says when."""
+    """Return a scenario, sometimes with frames of another width, by its seed."""
     source = Random(f"lanes/{scenario.seed}")  # noqa: S311
     lanes = source.choice(_LANES)
     if lanes == scenario.lanes or scenario.slots * _BANK_LANES < lanes * _LEAST_ROOM:
@@ -209,7 +199,7 @@ def _with_other_lanes(scenario: Scenario) -> Scenario:
 
 
 def _with_surges(scenario: Scenario) -> Scenario:
-    """Return a scenario, now and then with features that outgrow earlier ones, as its seed says."""
+    """Return a scenario, sometimes with features that outgrow earlier ones, by its seed."""
     source = Random(f"surges/{scenario.seed}")  # noqa: S311
     return replace(scenario, surges=source.choice(_SURGES))
 
@@ -259,13 +249,13 @@ def _incident(
             (IncidentKind.JUMP, worker, patience / 10),
         )
     )
-    # Anywhere in a scenario of unknown length: the first events are as likely as all others.
+    # Log-uniform, as the length of the scenario is unknown.
     event = int(2 ** source.uniform(0.0, 9.0 + exchanges.bit_length()))
     return Incident(kind, where, event, round(most * source.random(), 3))
 
 
-# What may be taken from another scenario, each line together: rates and durations of incidents are
-# drawn for a patience, and incidents for a number of workers.
+# Fields that may be taken from another scenario, each line together: rates and durations are drawn
+# for a patience, and incidents for a number of workers.
 _TOGETHER = (
     ("graph",),
     ("send",),
@@ -285,17 +275,9 @@ _MOST_INCIDENTS = 6
 
 
 def changed(scenario: Scenario, seed: int, wish: Wish) -> Scenario:
-    """Return a scenario like another one, of another seed and with up to three changes.
+    """Return a scenario like another one, with another seed and up to three changes.
 
-    Nothing is in it that `draw_scenario` does not draw, too.
-
-    Args:
-        scenario: what it is like.
-        seed: its seed; the changes follow from it.
-        wish: what was drawn for.
-
-    Returns:
-        The scenario.
+    All its values are ones that `draw_scenario` draws.
     """
     source = Random(f"change/{seed}")  # noqa: S311
     fresh = draw_scenario(seed, wish)
@@ -303,7 +285,7 @@ def changed(scenario: Scenario, seed: int, wish: Wish) -> Scenario:
     for _ in range(source.randint(0, _MOST_CHANGES)):
         change = source.choice(_CHANGES)
         like = change(like, fresh, source)
-    # Where workers differ nothing else happens, so that it is known what must be said of it.
+    # No incidents where workers differ, so that the right error is known.
     alone = like.differences or like.other_plan
     return in_time(replace(like, incidents=()) if alone else like)
 
@@ -334,7 +316,7 @@ def _one_less(scenario: Scenario, _fresh: Scenario, source: Random) -> Scenario:
 
 
 def _one_more(scenario: Scenario, fresh: Scenario, source: Random) -> Scenario:
-    """Take one incident of the other scenario, if its workers are there."""
+    """Take one incident of the other scenario, if its workers exist."""
     if fresh.workers > scenario.workers or len(scenario.incidents) >= _MOST_INCIDENTS:
         return scenario
     more = _fit(fresh.incidents, scenario.patience / fresh.patience)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A scenario: what is exchanged, over what, and what goes wrong."""
+"""A scenario: the exchanges, the network, and the faults."""
 
 import json
 from collections.abc import Callable
@@ -21,10 +21,9 @@ class Rates:
     """Probabilities per frame, in one direction of a line.
 
     Attributes:
-        loss: it is lost.
-        duplicate: it comes twice, one behind the other.
-        late: it comes once more, up to minutes later.
-        reorder: it comes later than others, up to a second.
+        duplicate: it arrives twice in a row.
+        late: it arrives once more, up to minutes later.
+        reorder: it arrives later than others, up to a second.
         corrupt: one to three of its bits are changed.
     """
 
@@ -36,7 +35,7 @@ class Rates:
 
 
 class IncidentKind(str, Enum):
-    """What happens once."""
+    """The kind of an incident."""
 
     SILENCE = "silence"
     STOP = "stop"
@@ -56,19 +55,18 @@ class Incident:
     """Something that happens once.
 
     Attributes:
-        kind: SILENCE: a line loses all frames. STOP: a worker stands still. KILL: a worker is
-            gone. RESTART: a switch, a worker or the controller is gone for a time and has
-            forgotten all when it is back. TEAR: a switch is restarted when frames leave it
-            through several ports next, and only some of them have left. PROGRAM: a switch is
-            restarted, and runs another program then. RELAPSE: a switch is restarted, and serves
-            another plan then, in a session that is over. PARTITION: no word passes between the
-            controller and a switch. SPILL: what goes around in a switch is lost. JUMP: the clock
-            of a worker goes on at once. MAD: a worker sends what it likes, beside what its process
-            sends, which may be gone.
+        kind: SILENCE: a line loses all frames. STOP: a worker is suspended. KILL: a worker is
+            killed. RESTART: a switch, a worker or the controller is restarted after a time, without
+            state. TEAR: a switch is restarted when frames next leave it through several ports,
+            after only some have left. PROGRAM: a switch is restarted with another program.
+            RELAPSE: a switch is restarted with another plan, in a session that is over. PARTITION:
+            no message passes between the controller and a switch. SPILL: recirculated packets of a
+            switch are lost. JUMP: the clock of a worker jumps ahead. MAD: a Byzantine worker sends
+            arbitrary frames besides those of its process, which may be gone.
         where: a line like `w3`, `w3.up`, `l0s1.down`; a worker like `w3`; a switch like `s0`; or
             `controller`.
-        event: behind how many events of the scenario.
-        seconds: for how long, or how far.
+        event: it happens after this many events of the scenario.
+        seconds: duration or distance.
     """
 
     kind: IncidentKind
@@ -84,7 +82,7 @@ class Incident:
 
     @property
     def restarts_switch(self) -> bool:
-        """Whether a switch forgets all."""
+        """Whether a switch loses its state."""
         restarted = self.kind is IncidentKind.RESTART and self.where.startswith("s")
         return restarted or self.kind in _RESTARTS
 
@@ -93,7 +91,7 @@ _RESTARTS = frozenset({IncidentKind.TEAR, IncidentKind.PROGRAM, IncidentKind.REL
 
 
 class DifferenceKind(str, Enum):
-    """In what a worker differs from the others."""
+    """The property in which a worker differs from the others."""
 
     SESSION = "session"
     PLAN = "plan"
@@ -107,7 +105,7 @@ class DifferenceKind(str, Enum):
 
 @dataclass(frozen=True)
 class Difference:
-    """A worker that was started otherwise than the others.
+    """A worker that was started differently from the others.
 
     Attributes:
         worker: its number.
@@ -126,7 +124,7 @@ class Difference:
 
 
 class FaultKind(str, Enum):
-    """What happens to one frame; `Rates` tells what each means."""
+    """The fault of a frame, as in `Rates`."""
 
     LOSS = "loss"
     DUPLICATE = "duplicate"
@@ -137,14 +135,13 @@ class FaultKind(str, Enum):
 
 @dataclass(frozen=True)
 class Fault:
-    """Something that happens to one frame.
+    """A fault of one frame.
 
     Attributes:
-        kind: what it is.
         line: the line and the direction, like `w3.up` or `l0s1.down`.
-        frame: which of the frames that it takes, from 1; those that a silence loses do not count.
-        delay: LATE, REORDER: by how many nanoseconds it comes later.
-        bits: CORRUPT: those that are changed, from the first one of the frame.
+        frame: its number on the line, from 1, without frames lost in a silence.
+        delay: LATE, REORDER: nanoseconds.
+        bits: CORRUPT: the changed ones, from the first one of the frame.
     """
 
     kind: FaultKind
@@ -156,31 +153,30 @@ class Fault:
 
 @dataclass(frozen=True)
 class Scenario:
-    """All that a run follows from.
+    """The input of a run.
 
     Attributes:
-        seed: of everything that is drawn while it runs.
+        seed: of all random draws of the run.
         graph: as `switchgnn plan` takes it.
-        workers: their number.
-        leaves, spines: switches; no leaves: a star around one switch.
+        leaves, spines: their numbers; no leaves: a star around one switch.
         slots, send, directions: options of the plan.
         lanes: numbers of the widest frame, as a plan has them.
         width: columns of the features.
         rounds: exchanges of each session; if the plan has both directions, they take turns.
-        surges: the share of exchanges in which one vertex has much larger features than usual.
-        sessions: how often the plan is installed anew, with new workers.
+        surges: the share of exchanges with much larger features of one vertex.
+        sessions: installs of the plan, each with new workers.
         window, patience: of the workers.
         backend: `native`, `python`, or `auto`: native code where a compiler is there.
         queue_depth, queue_rate: of the switches' ports, in packets and packets per second; no
             rate: no limit.
-        turns: how many packets that go around a switch takes before it looks for others; 0: all.
-        latency, jitter: microseconds of a way over a line, and how much more it may be.
-        up, down: what happens to frames of workers and to frames for them.
-        cables: what happens between leaves and spines, in both directions.
-        faults: what happens to single frames, in place of rates.
-        incidents: what happens once, in the order of their events.
-        differences: workers that were started otherwise than the others, in all sessions.
-        other_plan: whether the controller installs a plan that no worker holds, in all sessions.
+        turns: recirculated packets that a switch processes before others; 0: all.
+        latency, jitter: microseconds of a way over a line, and the most that is added at random.
+        up, down: rates of frames from workers and to them.
+        cables: rates between leaves and spines, in both directions.
+        faults: of single frames, instead of rates.
+        incidents: in the order of their events.
+        differences: of workers, in all sessions.
+        other_plan: whether the controller installs a plan that no worker has, in all sessions.
     """
 
     seed: int
@@ -219,7 +215,7 @@ class Scenario:
 
     @property
     def exchanges(self) -> int:
-        """How many exchanges are to be done."""
+        """The number of exchanges."""
         return self.rounds * self.sessions
 
 
@@ -231,7 +227,7 @@ class ScenarioError(SwitchGNNError):
 
 
 def scenario_text(scenario: Scenario) -> str:
-    """Return a scenario as JSON, a line for each thing, without what has its default."""
+    """Return a scenario as JSON, one item a line, without defaults."""
     fields_told = ",\n".join(
         f"  {json.dumps(name)}: {_value_text(value)}" for name, value in _told(scenario).items()
     )
@@ -244,7 +240,7 @@ def scenario_line(scenario: Scenario) -> str:
 
 
 def _told(record: Any) -> dict[str, Any]:  # noqa: ANN401 - any dataclass
-    """Return the fields of a dataclass that do not have their defaults, as plain data."""
+    """Return the fields of a dataclass that differ from their defaults, as plain data."""
     return {
         each.name: _plain(value)
         for each in fields(record)
@@ -268,22 +264,14 @@ def _value_text(value: Any) -> str:  # noqa: ANN401 - plain data
 
 
 def scenario_said(said: str) -> Scenario:
-    """Return the scenario that a user has given: as JSON, or the name of its file.
-
-    Raises:
-        ScenarioError: it is none.
-    """
+    """Return a scenario given as JSON or as the name of its file."""
     if said.lstrip().startswith("{"):
         return _scenario("--scenario", lambda: msgspec.json.decode(said))
     return read_scenario(Path(said))
 
 
 def read_scenario(path: Path) -> Scenario:
-    """Read a scenario from a file, TOML if its name ends in `.toml`, otherwise JSON.
-
-    Raises:
-        ScenarioError: the file cannot be read, or holds no scenario.
-    """
+    """Read a scenario from a file, TOML if its name ends in `.toml`, otherwise JSON."""
     decode = msgspec.toml.decode if path.suffix == ".toml" else msgspec.json.decode
     return _scenario(str(path), lambda: decode(read_bounded(path, _MOST_BYTES)))
 

@@ -1,18 +1,24 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Random and mutated frames, from a seed."""
+"""Byzantine workers: random and mutated frames, from a seed."""
 
 import struct
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
 from switchgnn.host.innetwork.exchange import plan_id
+from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import (
     BODY_AT,
+    ETHERNET_BYTES,
     HEADER_AT,
+    KIND_AT,
+    KIND_MASK,
     LAST_ROUND,
     VERSION,
+    Header,
     Kind,
     session_and_round,
 )
@@ -26,21 +32,27 @@ from switchgnn.lab.virtual.network import (
     PROTOCOL_AT,
     ROUND_AT,
     VERSION_IHL_AT,
+    Wire,
+    body_bytes,
     body_end,
     read_field,
     seal,
     words_of,
     write_header,
 )
+from switchgnn.lab.virtual.parts.switch import VirtualSwitch
+from switchgnn.lab.virtual.scenario import Scenario
+from switchgnn.lab.virtual.subject import Subject
+from switchgnn.lab.virtual.timing import SECOND, Scheduler, Trace
 from switchgnn.planner.plan.plan import Plan, SwitchPart
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What frames about a plan are made of.
+    """The numbers that frames about a plan are made of.
 
     Attributes:
-        workers, blocks: how many there are.
+        workers, blocks: their numbers.
         words: of the fragments of a row.
         plan_id: the first 32 bits of the plan's digest.
         owner: worker of each source, vertex or partial sum.
@@ -58,16 +70,7 @@ class Facts:
 
 
 def facts_of(plan: Plan, width: int, more: Iterable[SwitchPart] = ()) -> Facts:
-    """Return the facts of a plan.
-
-    Args:
-        plan: the plan.
-        width: columns of each row.
-        more: parts of other switches, of which the sources count, too.
-
-    Returns:
-        The facts.
-    """
+    """Return the facts of a plan."""
     part = plan.switch
     counts: dict[tuple[int, int], int] = {}
     for each in (part, *more):
@@ -94,7 +97,7 @@ def facts_of(plan: Plan, width: int, more: Iterable[SwitchPart] = ()) -> Facts:
 ON_A_WIRE = 1514
 _VLAN_ETHERTYPES = (b"\x81\0", b"\x88\xa8")
 _TAGGED_BYTES = 20
-# How often a frame that has passed is changed and sealed, or damaged; and its body beside a field.
+# The shares of past frames that are changed and sealed, or damaged; and of changed bodies.
 _DIFFERENT, _DAMAGED, _LIES = 0.7, 0.15, 0.3
 _ROUND = struct.Struct(">I")
 _BOUNDARIES = {
@@ -106,18 +109,13 @@ _BOUNDARIES = {
 
 @dataclass(frozen=True)
 class Shot:
-    """A frame, and how it is aimed when it is sent.
-
-    Attributes:
-        frame: the bytes.
-        ahead: how far its round is ahead of the one that runs then; None to leave it alone.
-    """
+    """A frame, and how far its round is ahead of the current one; None: as it is."""
 
     frame: bytes
     ahead: int | None = None
 
     def aim(self, session: int, round_number: int) -> bytes:
-        """Return the frame for the session and the round that run now."""
+        """Return the frame for the current session and round."""
         if self.ahead is None:
             return self.frame
         aimed = bytearray(self.frame)
@@ -128,15 +126,7 @@ class Shot:
 
 
 class Generator:
-    """Draws shots.
-
-    Args:
-        facts: the plan that is attacked.
-        random: all draws follow from it.
-        templates: a frame of each kind from 0 to 15, with its body.
-        ordinary: frames of other protocols.
-        shortest, longest: what the wire carries; frames are padded or cut to it.
-    """
+    """Draws shots."""
 
     def __init__(
         self,
@@ -189,7 +179,7 @@ class Generator:
         return [self.shot() for _ in range(count)]
 
     def changed(self, frame: bytes) -> bytes:
-        """Return a frame that has passed as it was, a little different, or damaged."""
+        """Return a past frame unchanged, slightly changed, or damaged."""
         draw, changed = self.random, bytearray(frame)
         sort = draw.random()
         if sort < _DIFFERENT and len(frame) >= BODY_AT:
@@ -199,7 +189,7 @@ class Generator:
         return self._fit(changed)
 
     def ahead(self, done: bytes) -> bytes:
-        """Return a `done` that has passed for the place where its worker is not, or not yet."""
+        """Return a past `done` for a place where its worker is not, or not yet."""
         draw, frame = self.random, bytearray(done)
         write_header(
             frame,
@@ -213,7 +203,7 @@ class Generator:
         return bytes(frame)
 
     def _nudge(self, frame: bytearray) -> None:
-        """Change some of what a packet says, so that it may still be believed."""
+        """Change some fields of a packet, so that it may still be believed."""
         draw = self.random
         names = draw.sample(sorted(FIELDS), draw.choice((0, 1, 1, 1, 2, 3)))
         for name in names:
@@ -233,7 +223,7 @@ class Generator:
         seal(frame)
 
     def packet(self, kind: int | None = None) -> bytearray:
-        """Draw a sound packet; what it is about may exist or not."""
+        """Draw a sound packet, whose subject may not exist."""
         draw = self.random
         if kind is None:
             kind = draw.randrange(1, 1 + max(Kind)) if draw.random() < 0.95 else draw.randrange(16)
@@ -367,3 +357,181 @@ class Generator:
 
     def _empty(self, frame: bytearray) -> None:
         frame.clear()
+
+
+# The most frames of a spell, as each costs as much as a sound one.
+_MOST_FRAMES = 300
+_VOLLEY = 6
+# Between two volleys, log-uniform: from nanoseconds to this share of the time.
+_SHORTEST_GAP, _LONGEST_GAP = 5_000, 0.1
+# The number of past packets of each kind that are remembered.
+_REMEMBERED = 8
+# The shares of frames about the plan, changed past frames, and `done`s for later places; the others
+# are raw bytes.
+_ABOUT_THE_PLAN, _OF_THOSE_THAT_PASSED, _AHEAD = 0.4, 0.4, 0.15
+_SESSION_SHIFT = 24
+_MAC_BYTES, _WITH_ADDRESSES = 12, 0.5
+
+
+class ByzantineWorker:
+    """Sends arbitrary frames over the line of a worker; an onlooker of its switch.
+
+    Attributes:
+        began: whether it has sent any yet.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        generator: Generator,
+        up: Wire,
+        port: int,
+        *,
+        scheduler: Scheduler,
+        trace: Trace,
+    ) -> None:
+        self.began = False
+        self._name = f"w{number}"
+        self._generator = generator
+        self._random: Random = generator.random
+        self._up = up
+        self._port = port
+        self._scheduler = scheduler
+        self._trace = trace
+        self._passed: dict[int, deque[bytes]] = {}
+        self._own: deque[bytes] = deque(maxlen=_MOST_FRAMES)
+        self._until = 0
+        self._left = 0
+        self._raves = False
+        self._gaps = (0.0, 0.0)
+
+    def rave(self, seconds: float) -> None:
+        """Send arbitrary frames for some seconds, or up to a number."""
+        self.began = True
+        self._until = max(self._until, self._scheduler.now + int(seconds * SECOND))
+        self._left = _MOST_FRAMES
+        self._gaps = _SHORTEST_GAP / SECOND, max(_SHORTEST_GAP / SECOND, _LONGEST_GAP * seconds)
+        if not self._raves:
+            self._raves = True
+            self._fire()
+
+    def calm(self) -> None:
+        """Stop sending."""
+        self._until = self._left = 0
+
+    def taken(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
+        """Remember frames of the worker's process."""
+        if port == self._port:
+            self._remember(frame for frame in frames if frame not in self._own)
+
+    def given(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
+        """Remember frames for it."""
+        if port == self._port:
+            self._remember(frames)
+
+    def _remember(self, frames: Iterable[bytes]) -> None:
+        for frame in frames:
+            kind = frame[KIND_AT] & KIND_MASK if len(frame) >= BODY_AT else -1
+            self._passed.setdefault(kind, deque(maxlen=_REMEMBERED)).append(frame)
+
+    def ends(self, switch: VirtualSwitch) -> None:
+        """Keep past frames."""
+
+    def _fire(self) -> None:
+        if self._scheduler.now > self._until or self._left <= 0:
+            self._raves = False
+            return
+        number = self._random.randint(1, min(_VOLLEY, self._left))
+        self._left -= number
+        self._trace.note(self._name, f"is mad, and sends {number} frames")
+        frames = [self._frame() for _ in range(number)]
+        self._own.extend(frames)
+        self._up.send(frames)
+        least, most = self._gaps
+        gap = int(SECOND * least * (most / least) ** self._random.random())
+        self._scheduler.after(gap, self._fire)
+
+    def _frame(self) -> bytes:
+        sort = self._random.random()
+        if sort < _ABOUT_THE_PLAN:
+            return self._generator.shot().aim(*self._present())
+        if sort < _ABOUT_THE_PLAN + _OF_THOSE_THAT_PASSED and self._passed:
+            frames = self._passed[self._random.choice(list(self._passed))]
+            return self._generator.changed(self._random.choice(frames))
+        done = self._passed.get(Kind.DONE)
+        if sort < _ABOUT_THE_PLAN + _OF_THOSE_THAT_PASSED + _AHEAD and done:
+            return self._generator.ahead(done[-1])
+        raw = self._random.randbytes(int(ON_A_WIRE ** self._random.random()))
+        with_addresses = self._passed and self._random.random() < _WITH_ADDRESSES
+        return next(iter(self._passed.values()))[-1][:_MAC_BYTES] + raw if with_addresses else raw
+
+    def _present(self) -> tuple[int, int]:
+        """Return session and round of the last barrier that has passed."""
+        for kind in (Kind.ADVANCE, Kind.DONE):
+            if kind in self._passed:
+                number = read_field(self._passed[kind][-1], "round")
+                return number >> _SESSION_SHIFT, number & LAST_ROUND
+        return 1, 1
+
+
+_KINDS = range(16)
+_NOBODY = "02:00:00:00:77:77"
+_BROADCAST = "ff:ff:ff:ff:ff:ff"
+_PLAN_AT = 4
+# The word of the first fragment of 32 numbers.
+_BANK_WIDTH = 2
+# Types and contents of foreign frames, after the addresses.
+_ARP, _IPV6, _LLDP = b"\x08\x06", b"\x86\xdd", b"\x88\xcc"
+_VLAN, _LLC, _EXPERIMENT = b"\x81\0\0\x07", b"\0\x04\xaa\xaa\x03x", b"\x88\xb5"
+_UDP = 17
+
+
+def generator_for(scenario: Scenario, subject: Subject, worker: int, random: Random) -> Generator:
+    """Return the generator of a worker's frames."""
+    site = subject.site
+    spines = [share.plan.switch for share in subject.shares[scenario.leaves or 1 :]]
+    facts = facts_of(subject.plan, scenario.width, spines)
+    addresses = site.addresses(worker)
+    templates = {kind: _template(kind, addresses, facts) for kind in _KINDS}
+    macs = [site.station(other).mac for other in range(scenario.workers)]
+    macs += [addresses.switch.mac, _NOBODY, _BROADCAST]
+    ordinary = [
+        _mac_bytes(mac) + _mac_bytes(addresses.worker.mac) + rest
+        for mac in macs
+        for rest in _rests(templates)
+    ]
+    return Generator(facts, random, templates=templates, ordinary=ordinary)
+
+
+def _template(kind: int, addresses: Addresses, facts: Facts) -> bytes:
+    """Return a frame of a kind, sound but for its numbers; unknown kinds are empty."""
+    body = bytearray(body_bytes(kind, _BANK_WIDTH))
+    if kind in (Kind.DONE, Kind.ADVANCE, Kind.WAITING):
+        body[_PLAN_AT : _PLAN_AT + 4] = facts.plan_id.to_bytes(4, "big")
+    header = Header(Kind.FEATURE, fragment=_BANK_WIDTH)
+    frame = bytearray(addresses.frame(header.pack(bytes(body))))
+    write_header(frame, flags_kind=kind, version_level_echo=VERSION << 4)
+    seal(frame)
+    return bytes(frame)
+
+
+def _rests(templates: dict[int, bytes]) -> list[bytes]:
+    """Return ordinary frames without their addresses."""
+    packet = templates[Kind.SUM][ETHERNET_BYTES:]
+    other = bytearray(packet)
+    other[9] = _UDP
+    return [
+        _ARP + bytes(28),
+        _IPV6 + bytes(40),
+        _LLDP + bytes(40),
+        _EXPERIMENT + packet,
+        _VLAN + _ARP + bytes(28),
+        _VLAN + b"\x08\0" + packet,
+        _LLC,
+        b"\x08\0" + bytes(other),
+        b"\x08\0" + bytes([0x46]) + packet[1:20] + b"\x01\0\0\0" + packet[20:],
+    ]
+
+
+def _mac_bytes(mac: str) -> bytes:
+    return bytes.fromhex(mac.replace(":", ""))

@@ -1,35 +1,45 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Leaves, spines, and a link from each to each. Ports are numbered: those to workers, those of
-// leaf l to spine s (workers + l * spines + s), and as many back.
-#ifndef SWITCHGNN_LEAF_SPINE_H
-#define SWITCHGNN_LEAF_SPINE_H
+// The fabrics: a star, and leaves and spines with a link from each to each.
+#pragma once
 
 #include "network/fabric.h"
 #include "options.h"
-#include "switches/leaf.h"
-#include "switches/spine.h"
+#include "switches/switch.h"
+#include "switches/tiers.h"
 
 #include <memory>
 #include <optional>
 
-class LeafSpineOptions : public Fabric
-{
+/// One switch that all workers have a link to.
+class Star : public Fabric {
+  public:
+    /// schedule: null where the switch only hands copies on.
+    Star(const Options& options, const Arrays& arrays, const Schedule* schedule);
+
+    Receiver& EdgeOf(uint32_t) override { return *switch_; }
+    void Attach(uint32_t, Link& down) override { switch_->Attach(down); }
+
+    Tally Count() const override;
+
+  private:
+    std::unique_ptr<Slots> slots_;
+    std::unique_ptr<Switch> switch_;
+    // The same as switch_, if it adds.
+    AddingSwitch* adding_ = nullptr;
+};
+
+/// Leaves, spines, and a link from each to each. Ports are numbered: those to workers, those of
+/// leaf l to spine s (workers + l * spines + s), and as many back.
+class LeafSpine : public Fabric {
   public:
     /// schedule: null where the switches only hand copies on.
-    LeafSpineOptions(const Options& options,
-              const Arrays& arrays,
-              const Schedule* schedule,
-              Trace& trace);
+    LeafSpine(const Options& options, const Arrays& arrays, const Schedule* schedule, Trace& trace);
 
-    Receiver& EdgeOf(uint32_t worker) override
-    {
-        return *leaves_[tier_.LeafOf(worker)];
-    }
+    Receiver& EdgeOf(uint32_t worker) override { return *leaves_[tier_.LeafOf(worker)]; }
 
-    void Attach(uint32_t worker, Link& down) override
-    {
+    void Attach(uint32_t worker, Link& down) override {
         leaves_[tier_.LeafOf(worker)]->Attach(down);
     }
 
@@ -41,8 +51,7 @@ class LeafSpineOptions : public Fabric
     void AddProgram(const Options& options, const Arrays& arrays, const Schedule& schedule);
     /// Add the switches of the variant in which leaves complete sums.
     void AddVariant(const Options& options, const Arrays& arrays, const Schedule& schedule);
-    Slots& AddSlots(const Options& options,
-                    const Arrays& arrays,
+    Slots& AddSlots(const Options& options, const Arrays& arrays,
                     std::span<const uint16_t> expected);
     void Connect(const LinkOptions& options, Trace& trace);
 
@@ -56,5 +65,3 @@ class LeafSpineOptions : public Fabric
     std::vector<const AddingLeaf*> adding_leaves_;
     std::vector<const AddingSpine*> adding_spines_;
 };
-
-#endif
