@@ -17,13 +17,12 @@ from switchgnn.planner.lanes import USUAL_WIDTH
 from switchgnn.training.errors import TrainingError, UnsupportedLayerError
 from switchgnn.training.layers.dropout import drop_by_vertex
 from switchgnn.training.layers.pyg_layers import (
-    SummedLayer,
     called_by,
     check_layer,
-    local_edges,
     made_by_user,
     summed_layer,
 )
+from switchgnn.training.layers.summed import SummedLayer, local_edges
 from switchgnn.training.partition import Partition
 from switchgnn.training.sums import KeptSum, LocalSum, NeighbourSum, RemoteSum
 
