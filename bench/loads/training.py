@@ -102,7 +102,8 @@ def _train(setting: Setting, data: "Dataset", transport: str) -> "TrainReport":
     from switchgnn.commands.train.steps import run_training  # noqa: PLC0415
 
     # A process of its own: PyTorch may have computed in this one.
-    job = auto_job(setting, data) if transport == AUTO else job_of(setting, transport)
+    make = {AUTO: lambda: auto_job(setting, data)}
+    job = make.get(transport, lambda: job_of(setting, transport))()
     with Nursery([_STEPS], ENVIRONMENT) as nursery:
         return run_training(job, data, lambda *_: None, lambda _: None, nursery=nursery)
 
