@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the other workers sent: staged, acknowledged, and kept when it is early.
+"""The receiving side of exchanges between hosts: stores, acknowledges, keeps early frames.
 
-A worker may send frames of a round that we have not entered. They are kept and acknowledged
-immediately, so that no window stands still, with one exception: to a worker that exchanges
-with us one way only, the acknowledgement says that we have entered the round. No worker enters
+A worker may send frames of a round that this one has not entered. They are kept and acknowledged
+immediately, so that no window stalls, with one exception: to a worker that exchanges one way only,
+the acknowledgement means that this worker has entered the round. No worker enters
 a round before the one before the last is complete, so none is ever more than two rounds
 ahead of a worker that it sends to.
 """

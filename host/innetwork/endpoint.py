@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What all parts of one worker's exchange over the switch share."""
+"""The shared state of one worker's exchange over the switch."""
 
 import secrets
 from dataclasses import dataclass
