@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.host.direct.counters import DirectCounters
 from switchgnn.host.direct.frames import (
     ALL_OF_A_GROUP,
     GROUP,
@@ -24,7 +25,6 @@ from switchgnn.host.direct.frames import (
     join_rows,
 )
 from switchgnn.host.direct.framing import Runs
-from switchgnn.host.direct.tally import DirectTally
 from switchgnn.host.wire.batches import FrameBatch
 from switchgnn.host.wire.header import Header, Kind
 from switchgnn.host.wire.link import Link
@@ -138,7 +138,7 @@ class Arrivals:
         *,
         one_way: frozenset[int],
         round_number: int,
-        tally: DirectTally,
+        tally: DirectCounters,
     ) -> None:
         self._worker = worker
         self._link = link
