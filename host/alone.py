@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The bytes that exchanges between hosts alone would take, to compare with."""
+"""The predicted traffic of exchanges between hosts alone, for comparison."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

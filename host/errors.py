@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What can go wrong at a worker, whatever carries its features."""
+"""The errors of all transports, and workers in messages."""
 
 from switchgnn.base.errors import SwitchGNNError
 

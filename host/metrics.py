@@ -1,9 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a worker counts while it exchanges, for Prometheus, and for who has started it.
-
-Nothing is counted for it: what the exchange counts anyway is read when somebody asks.
-"""
+"""A worker's counters as metrics, for Prometheus and for the parent process."""
 
 import math
 import re
@@ -20,7 +17,7 @@ from switchgnn.host.wire.link import Traffic
 
 # The event that has all values of a worker's metrics.
 METRICS_EVENT = "metrics"
-# Of the names of all, and their labels: the first says whose they are.
+# The common prefix of the names, and their labels.
 PREFIX = "switchgnn_worker_"
 LABELS = ("worker", "way", "kind")
 _WORKER = LABELS[:1]
@@ -143,18 +140,18 @@ def telling_metrics(events: EventWriter, every: float, view: WorkerView) -> Iter
         return
     over = threading.Event()
 
-    def tell() -> None:
+    def send() -> None:
         events.write(METRICS_EVENT, values=metric_values(view))
 
     def run() -> None:
         while not over.wait(every):
             try:
-                tell()
+                send()
             except OSError:
-                # The parent is gone; the worker's own next event says so.
+                # The parent is gone; the worker's next event fails, too.
                 return
 
-    tell()
+    send()
     thread = threading.Thread(target=run, name="metrics", daemon=True)
     thread.start()
     try:
@@ -162,11 +159,11 @@ def telling_metrics(events: EventWriter, every: float, view: WorkerView) -> Iter
     finally:
         over.set()
         thread.join()
-    tell()
+    send()
 
 
 _LABEL = r'[a-z]{1,16}="[a-z0-9_]{0,32}"'
-# A line of ours; whatever else there is, is of somebody else.
+# A line with one of these metrics.
 _LINE = re.compile(rf"{PREFIX}[a-z_]{{1,64}}\{{{_LABEL}(?:,{_LABEL}){{0,3}}\}} [-+.0-9e]{{1,32}}")
 _MOST_LINES = 256
 _MOST = 2.0**63

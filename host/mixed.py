@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
+from switchgnn.host.direct.counters import DirectCounters
 from switchgnn.host.direct.frames import PROTOCOL as DIRECT_PROTOCOL
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.kinds import BinnedSchedule, read_binned_schedule, write_binned_schedule
 from switchgnn.host.direct.schedule import DirectSchedule, check_workers, cut_schedules
-from switchgnn.host.direct.tally import DirectTally
 from switchgnn.host.direct.transport import DirectTransport
 from switchgnn.host.errors import TransportError
 from switchgnn.host.innetwork.exchange import FixedSums, InNetworkExchange
@@ -229,7 +229,7 @@ class MixedTransport(InNetworkTransport):
         split.first.meanwhile = self._tend_hosts
 
     @property
-    def hosts_tally(self) -> DirectTally:
+    def hosts_tally(self) -> DirectCounters:
         """The counters of the exchange between hosts."""
         return self._hosts.tally
 

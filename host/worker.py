@@ -38,9 +38,9 @@ def features_of_round(features: NDArray[np.float32], index: int) -> NDArray[np.f
 
 
 _REPORT_INTERVAL = 0.1
-# The event that says that one more file is complete; after the last one comes ``finished``.
+# The event after each complete file except the last, which ``finished`` follows.
 WRITTEN = "written"
-# What a worker writes to a file.
+# The arrays of a worker's file.
 WORKER_RESULT = {
     "fixed": ArrayKind(("<i4",), (3,)),
     "sums": ArrayKind(("<f4",), (3,)),

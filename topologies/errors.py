@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What can go wrong while a fabric is built."""
+"""The errors of fabrics."""
 
 from switchgnn.base.errors import SwitchGNNError
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What every fabric offers: switches, a link for each worker, processes at its end."""
+"""The interface of all fabrics: switches, a link for each worker, processes at its end."""
 
 import json
 import socket
@@ -8,6 +8,7 @@ import struct
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -170,6 +171,7 @@ class Fabric(ABC):
         *,
         logs: Path | None = None,
     ) -> None:
+        self._require(site)
         self.site = site
         self._nursery = nursery
         self.folder = folder
@@ -179,6 +181,10 @@ class Fabric(ABC):
         self._cable_recordings = dict(cable_recordings or {}) if site.cables else {}
         self._relays = bool(self._cable_faults or self._cable_recordings)
         self._switches: list[Child] = []
+        self._doors = ExitStack()
+
+    def _require(self, site: Site) -> None:  # noqa: B027  by default it can
+        """Check that the fabric can build the site here."""
 
     @property
     def star(self) -> Star:
@@ -263,7 +269,8 @@ class Fabric(ABC):
         child.start()
 
     def _stop_processes(self) -> None:
-        """End the relay and the switches."""
+        """Close the TCP doors; end the relay and the switches."""
+        self._doors.close()
         relay, self.relay = self.relay, None
         if relay is not None:
             relay.stop()

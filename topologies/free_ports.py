@@ -1,10 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Loopback addresses that nobody listens on.
+"""Free loopback addresses.
 
-A port that is free now may be somebody else's a moment later, before the program that is to listen
-has started. All of 127.0.0.0/8 is loopback on Linux, so each caller gets an address of its own in
-it, where nobody else looks for a port.
+A free port may be taken before the program that is to listen has started. All of 127.0.0.0/8 is
+loopback on Linux, so each caller gets an address of its own, which no other program uses.
 """
 
 import contextlib

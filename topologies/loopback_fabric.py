@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A site over UDP on the loopback interface: no root, no Mininet, no BMv2."""
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 from switchgnn.base.described import (
     Cable,
@@ -22,7 +21,6 @@ from switchgnn.topologies.fabric import (
     udp_backlog,
 )
 from switchgnn.topologies.free_ports import free_udp_addresses
-from switchgnn.topologies.processes.nursery import Nursery
 from switchgnn.topologies.rpc_address import require_free
 from switchgnn.topologies.site import Site
 from switchgnn.topologies.targets import Target, wait_until_serving
@@ -31,25 +29,16 @@ from switchgnn.topologies.targets import Target, wait_until_serving
 class LoopbackFabric(Fabric):
     """Embedded switches and workers as processes on this machine; each datagram is a frame."""
 
-    def __init__(
-        self,
-        site: Site,
-        folder: Path,
-        cable_faults: str = "",
-        nursery: Nursery | None = None,
-        cable_recordings: Mapping[str, Path] | None = None,
-        *,
-        logs: Path | None = None,
-    ) -> None:
+    _switch_ends: list[str]
+    _worker_ends: list[str]
+    _cable_ends: list[tuple[str, str]]
+
+    def _require(self, site: Site) -> None:
         if site.target is not Target.EMBEDDED:
             raise FabricError(
                 "BMv2 attaches to network interfaces: take --fabric mininet, "
                 "or --target embedded for the loopback fabric."
             )
-        super().__init__(site, folder, cable_faults, nursery, cable_recordings, logs=logs)
-        self._switch_ends: list[str] = []
-        self._worker_ends: list[str] = []
-        self._cable_ends: list[tuple[str, str]] = []
 
     def start(self) -> None:
         """See ``Fabric``."""

@@ -11,8 +11,8 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,6 @@ from switchgnn.topologies.fabric import (
     WireBytes,
     packet_backlog,
 )
-from switchgnn.topologies.processes.nursery import Nursery
 from switchgnn.topologies.rpc_address import folder_for_sockets, require_free, socket_address
 from switchgnn.topologies.site import ETHERNET_MTU, Site
 from switchgnn.topologies.targets import Target, wait_until_serving
@@ -126,27 +125,14 @@ class MininetFabric(Fabric):
     uses Unix sockets.
     """
 
-    def __init__(
-        self,
-        site: Site,
-        folder: Path,
-        cable_faults: str = "",
-        nursery: Nursery | None = None,
-        cable_recordings: Mapping[str, Path] | None = None,
-        *,
-        logs: Path | None = None,
-    ) -> None:
+    _net: Any = None
+    _room: Any = None
+    _upper_room: Any = None
+
+    def _require(self, site: Site) -> None:
         reason = mininet_missing()
         if reason is not None:
             raise FabricError(f"{reason}; or take --fabric loopback.")
-        super().__init__(site, folder, cable_faults, nursery, cable_recordings, logs=logs)
-        self._net: Any = None
-        self._room: Any = None
-        self._upper_room: Any = None
-        self._hosts: list[Any] = []
-        self._switch_side: list[str] = []
-        self._cable_ends: list[tuple[str, str]] = []
-        self._doors = ExitStack()
 
     def start(self) -> None:
         """See ``Fabric``."""
@@ -188,7 +174,6 @@ class MininetFabric(Fabric):
 
     def stop(self) -> None:
         """See ``Fabric``."""
-        self._doors.close()
         self._stop_processes()
         net, self._net = self._net, None
         # Not `net.stop()`, which runs a command for each link: the links end with the namespaces.
@@ -264,7 +249,10 @@ class MininetFabric(Fabric):
         from mininet.net import Mininet  # noqa: PLC0415
 
         setLogLevel("warning")
-        # Who looks at the machine's processes and interfaces sees whose they are.
+        self._hosts: list[Any] = []
+        self._switch_side: list[str] = []
+        self._cable_ends: list[tuple[str, str]] = []
+        # Names of processes and interfaces show to which run they belong.
         tag = f"{os.getpid() % 0x10000:x}"
         self._net = net = Mininet(controller=None, host=MininetHost, build=False)
         # Without an address: Mininet would give it one of a worker's, and it would answer for it.
@@ -291,7 +279,7 @@ class MininetFabric(Fabric):
             # a worker has left makes the kernel ask for its address, on a wire whose bytes count.
             switch = f"{site.network_of(worker).switch.ip}/32"
             _run(["ip", "route", "add", "blackhole", switch], host.pid)
-            # Ordinary TCP between the workers heeds the switch's marks, too.
+            # Ordinary TCP between the workers also reacts to the switch's marks.
             _run(["sysctl", "-q", "-w", "net.ipv4.tcp_ecn=1"], host.pid)
         lower = [*self._switch_side, *(name for name, _ in self._cable_ends)]
         for name in lower:
@@ -345,8 +333,8 @@ class MininetFabric(Fabric):
 
 
 def _without_ipv6(node: Any) -> Any:  # noqa: ANN401 - Mininet has no types
-    # The kernel must not speak IPv6 on wires whose bytes are counted. Of an interface that is up
-    # already it would still send what it has begun to say of its multicast groups.
+    # No IPv6 on wires whose bytes are counted. An interface that is already up would still finish
+    # its reports on multicast groups.
     _run(["sysctl", "-q", "-w", "net.ipv6.conf.default.disable_ipv6=1"], node.pid)
     return node
 
@@ -361,7 +349,7 @@ def _quiet(interface: str, namespace_pid: int) -> None:
 
 
 def _open_for_frames_only(interface: str, namespace_pid: int) -> None:
-    # The kernel answers nobody: what comes is for the switch.
+    # The kernel must not answer: all frames are for the switch.
     _run(["ip", "link", "set", interface, "arp", "off", "up"], namespace_pid)
 
 

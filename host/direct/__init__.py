@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Ways to get the sums over remote neighbours, behind one interface."""
+"""Exchanges between hosts: the transports `host`, `host-partial` and `g3`."""
 
 from switchgnn.host.direct.errors import DirectError, FramingError, ScheduleError, SilentWorkerError
 from switchgnn.host.direct.frames import PROTOCOL

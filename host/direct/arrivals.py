@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the other workers sent: staged, acknowledged, and kept when it is early.
+"""The receiving side of exchanges between hosts: stores, acknowledges, keeps early frames.
 
-A worker may send frames of a round that we have not entered. They are kept and acknowledged
-immediately, so that no window stands still, with one exception: to a worker that exchanges
-with us one way only, the acknowledgement says that we have entered the round. No worker enters
+A worker may send frames of a round that this one has not entered. They are kept and acknowledged
+immediately, so that no window stalls, with one exception: to a worker that exchanges one way only,
+the acknowledgement means that this worker has entered the round. No worker enters
 a round before the one before the last is complete, so none is ever more than two rounds
 ahead of a worker that it sends to.
 """
@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.host.direct.counters import DirectCounters
 from switchgnn.host.direct.frames import (
     ALL_OF_A_GROUP,
     GROUP,
@@ -24,7 +25,6 @@ from switchgnn.host.direct.frames import (
     join_rows,
 )
 from switchgnn.host.direct.framing import Runs
-from switchgnn.host.direct.tally import DirectTally
 from switchgnn.host.wire.batches import FrameBatch
 from switchgnn.host.wire.header import Header, Kind
 from switchgnn.host.wire.link import Link
@@ -138,7 +138,7 @@ class Arrivals:
         *,
         one_way: frozenset[int],
         round_number: int,
-        tally: DirectTally,
+        tally: DirectCounters,
     ) -> None:
         self._worker = worker
         self._link = link

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What can go wrong in an exchange of hosts alone."""
+"""The errors of exchanges between hosts."""
 
 from switchgnn.host.errors import HostError
 

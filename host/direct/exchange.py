@@ -12,6 +12,7 @@ from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Station
 from switchgnn.host.congestion import Congestion
 from switchgnn.host.direct.arrivals import MOST_OPEN, Arrivals, Incoming
+from switchgnn.host.direct.counters import DirectCounters
 from switchgnn.host.direct.errors import SilentWorkerError
 from switchgnn.host.direct.frames import (
     CONTROL_FRAME_BYTES,
@@ -24,7 +25,6 @@ from switchgnn.host.direct.frames import (
 )
 from switchgnn.host.direct.framing import Framing, Runs
 from switchgnn.host.direct.outbox import Cargo, Outbox, asking_frames
-from switchgnn.host.direct.tally import DirectTally
 from switchgnn.host.errors import LinkError, named_workers
 from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
@@ -75,7 +75,7 @@ class DirectExchange:
         first_round: int,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        self.tally = DirectTally()
+        self.tally = DirectCounters()
         self._worker = worker
         self._link = link
         self._pace = pace = framing.paced(pace)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frames between workers: the SwitchGNN header under another protocol number.
 
-The switch forwards them by their MAC address like any packet. docs/transports.md says what
-the fields mean here.
+The switch forwards them by their MAC address like any packet. docs/transports.md explains the
+fields.
 """
 
 import zlib
@@ -158,7 +158,7 @@ class SendOrder:
     """Some frames of a round in the order in which they leave; arrays of length S.
 
     Attributes:
-        peer: int64[S], who gets the frame.
+        peer: int64[S], the receiver of each frame.
         number: int64[S], its number among those for that worker.
         run_start: int64[N + 1], where the runs begin: frames of one group without a gap.
     """

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""How the rows that one worker sends another become frames: packed up to an MTU, or one by one.
+"""The framing of rows between two workers: packed up to an MTU, or one by one.
 
 All rows of a pair and round are one run of bytes, in the order of the schedule. It is cut into
 frames of one length; the last one may be shorter. Both ends know how many rows there are and how
-wide they are, so nothing in a frame says which rows it has a part of.
+wide they are, so a frame does not name its rows.
 """
 
 from dataclasses import dataclass, replace

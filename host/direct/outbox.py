@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.host.congestion import Congestion
+from switchgnn.host.direct.counters import DirectCounters
 from switchgnn.host.direct.frames import (
     ALL_OF_A_GROUP,
     GROUP,
@@ -29,7 +30,6 @@ from switchgnn.host.direct.frames import (
     Packet,
     SendOrder,
 )
-from switchgnn.host.direct.tally import DirectTally
 from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.batches import FrameRows
@@ -167,7 +167,7 @@ class Outbox:
         *,
         congestion: Congestion,
         round_trip: RoundTrip,
-        tally: DirectTally,
+        tally: DirectCounters,
     ) -> None:
         self._link = link
         self._envelopes = envelopes

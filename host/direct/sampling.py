@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which rows of a schedule travel in an epoch: boundary node sampling.
+"""Boundary node sampling: the rows of a schedule that are sent in an epoch.
 
 BNS-GCN (Wan et al., MLSys 2022) keeps a random fraction p of the boundary vertices between each two
 workers, a new one in each epoch, and scales the rows by 1/p. Sender and receiver draw from the same

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Who sends what to whom, and what becomes of it, when only hosts add.
+"""The schedules of exchanges between hosts: which worker sends which rows, and their sums.
 
 Every boundary edge u→v is served either by a copy of u's row, which the worker of v adds, or by a
 partial sum for v, which the worker of u computes. `host` and `host-partial` differ only in that

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""One round, bit by bit: rows go out as they are made, sums come as their rows arrive."""
+"""One round piece by piece: rows are sent as they are computed, sums made as rows arrive."""
 
 import threading
 import time

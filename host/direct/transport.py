@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Station
+from switchgnn.host.direct.counters import DirectCounters
 from switchgnn.host.direct.errors import DirectError
 from switchgnn.host.direct.exchange import DirectExchange
 from switchgnn.host.direct.frames import PROTOCOL
@@ -19,7 +20,6 @@ from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.sampling import Sampling, sample_rows
 from switchgnn.host.direct.schedule import DirectSchedule, read_schedule
 from switchgnn.host.direct.stream import Driver, Side, Stream, Waiter, make_side
-from switchgnn.host.direct.tally import DirectTally
 from switchgnn.host.pace import Pace
 from switchgnn.host.transport import WorkerEnd, check_rows, traffic_since
 from switchgnn.host.wire.link import Link, Traffic, check_packets_fit
@@ -111,7 +111,7 @@ class DirectTransport:
         self._wait_until: Waiter = self._exchange.wait_until
 
     @property
-    def tally(self) -> DirectTally:
+    def tally(self) -> DirectCounters:
         """The counters."""
         return self._exchange.tally
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What all parts of one worker's exchange over the switch share."""
+"""The shared state of one worker's exchange over the switch."""
 
 import secrets
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from switchgnn.host.wire.link import Link
 
 
 @dataclass
-class InNetworkTally:
+class InNetworkCounters:
     """Counters of one worker.
 
     Attributes:
@@ -91,7 +91,7 @@ class Endpoint:
     pace: Pace
     round_trip: RoundTrip
     congestion: Congestion
-    tally: InNetworkTally
+    tally: InNetworkCounters
     clock: Clock = SYSTEM_CLOCK
 
     def send(self, header: Header, body: bytes = b"") -> None:
@@ -125,6 +125,6 @@ def new_endpoint(
         pace=pace,
         round_trip=round_trip,
         congestion=Congestion(pace, round_trip),
-        tally=InNetworkTally(),
+        tally=InNetworkCounters(),
         clock=clock,
     )

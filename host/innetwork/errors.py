@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What can go wrong in an exchange over the switch."""
+"""The errors of exchanges over the switch."""
 
 from switchgnn.host.errors import HostError
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A round that is opened while the features of its first block are sent already."""
+"""The opening of a round concurrent with its first features."""
 
 from switchgnn.host.congestion import StallClock
 from switchgnn.host.innetwork.barrier import Barrier, Following, Largest

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What one worker sends and awaits in one block, prepared once per plan."""
+"""The frames that one worker sends and awaits in each block, prepared once per plan."""
 
 from dataclasses import dataclass
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The sums that the switch makes, behind the interface of the others."""
+"""The sums of the switch, as a transport."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

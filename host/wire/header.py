@@ -77,7 +77,7 @@ class Refusal(IntEnum):
     NEXT = 4
 
 
-# `Dst_id` of a refusal that is nobody's fault.
+# `Dst_id` of a refusal without a responsible worker.
 NOBODY = 0xFFFFFFFF
 
 
@@ -244,7 +244,7 @@ def unpack_header(frame: bytes | memoryview) -> Header | None:
 
 
 _KINDS = {int(kind): kind for kind in Kind}
-# As long as the word of the fragment says.
+# Their length follows from the word of the fragment.
 _WITH_LANES = (int(Kind.FEATURE), int(Kind.SUM))
 _BODY_BYTES = {
     int(Kind.DONE): BARRIER.size,

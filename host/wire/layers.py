@@ -72,7 +72,7 @@ class SwitchGNN(Packet):
 
 
 class BetweenHosts(SwitchGNN):
-    """The same header between hosts, where IPv4 tells how long the rows are."""
+    """The same header between hosts, where the IPv4 length gives that of the rows."""
 
     name = "SwitchGNN between hosts"
     fields_desc = [  # noqa: RUF012
@@ -102,7 +102,7 @@ class Rows(Packet):
 
 
 class Fragment(Packet):
-    """Lanes of a feature or of a sum, as many as Width says."""
+    """Lanes of a feature or of a sum; Width gives their number."""
 
     name = "Fragment"
     fields_desc = [  # noqa: RUF012

@@ -13,7 +13,7 @@ from switchgnn.base.metrics import Histogram
 from switchgnn.controller import P4RuntimeClient, install, star_network
 from switchgnn.controller.cli import metrics as metrics_command
 from switchgnn.controller.metrics import SwitchMetrics
-from switchgnn.host.innetwork.endpoint import InNetworkTally
+from switchgnn.host.innetwork.endpoint import InNetworkCounters
 from switchgnn.host.innetwork.exchange import ExchangeStatus
 from switchgnn.host.metrics import WorkerView
 from switchgnn.host.wire.link import Traffic
@@ -32,7 +32,7 @@ PARTS = ("_bucket", "_sum", "_count")
 
 
 class Exchange:
-    tally = InNetworkTally()
+    tally = InNetworkCounters()
     status = ExchangeStatus(1, 2, 16.0)
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from switchgnn.host.congestion import Congestion
-from switchgnn.host.innetwork.endpoint import Endpoint, InNetworkTally
+from switchgnn.host.innetwork.endpoint import Endpoint, InNetworkCounters
 from switchgnn.host.innetwork.responder import Notifier, features_per_sum
 from switchgnn.host.innetwork.schedule import block_schedules
 from switchgnn.host.pace import Pace
@@ -198,7 +198,7 @@ def notifier_at(clock, round_trip, wire, **pace):
     """A notifier of worker 3, which sends three features for two sums in block 2."""
     told = Pace(**pace, first_window=1_000)
     known = (3, 1, 0, wire, ADDRESSES, told, round_trip)
-    endpoint = Endpoint(*known, Congestion(told, round_trip), InNetworkTally(), clock=clock)
+    endpoint = Endpoint(*known, Congestion(told, round_trip), InNetworkCounters(), clock=clock)
     return Notifier(endpoint, [1.0, 1.5]), endpoint
 
 

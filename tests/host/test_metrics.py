@@ -9,7 +9,7 @@ from dataclasses import fields
 import pytest
 
 from switchgnn.base.metrics import MetricKind
-from switchgnn.host.innetwork.endpoint import InNetworkTally
+from switchgnn.host.innetwork.endpoint import InNetworkCounters
 from switchgnn.host.innetwork.exchange import ExchangeStatus
 from switchgnn.host.metrics import (
     METRICS_EVENT,
@@ -28,7 +28,7 @@ class Exchange:
     """As much of an exchange as is looked at."""
 
     def __init__(self):
-        self.tally = InNetworkTally()
+        self.tally = InNetworkCounters()
         self.status = ExchangeStatus(0, 0, 16.0)
 
 
@@ -66,7 +66,7 @@ def test_what_is_there_is_read_each_time():
 
 def test_the_whole_tally_is_told():
     found = values(view_of(Exchange()))
-    for field in fields(InNetworkTally):
+    for field in fields(InNetworkCounters):
         assert (f"switchgnn_worker_{field.name}_total",) in found
 
 

@@ -26,7 +26,7 @@ _POLL_INTERVAL = 0.02
 _STOP_SECONDS = 5.0
 _ANSWER_SECONDS = 60.0
 _LOG = logging.getLogger(__name__)
-# What a process may have said at its end that is told again.
+# Last lines of a process's log that are logged again.
 _MOST_LINES = 100
 
 

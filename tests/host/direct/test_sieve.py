@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from switchgnn.base.network import Station
 from switchgnn.host.direct.arrivals import Arrivals, Incoming
+from switchgnn.host.direct.counters import DirectCounters
 from switchgnn.host.direct.frames import GROUP, Envelopes, Outgoing, data_frames, send_order, unpack
 from switchgnn.host.direct.framing import Framing, Runs
-from switchgnn.host.direct.tally import DirectTally
 from switchgnn.host.wire.batches import new_batch
 from switchgnn.host.wire.header import BODY_AT, HEADER_AT
 from tests.support.native import needs_compiler
@@ -62,7 +62,7 @@ class End:
     """The receiver, with two open rounds."""
 
     def __init__(self, framing, *, sieve):
-        self.tally, self.link, self.heard = DirectTally(), Sink(), {}
+        self.tally, self.link, self.heard = DirectCounters(), Sink(), {}
         self.arrivals = Arrivals(
             RECEIVER,
             self.link,

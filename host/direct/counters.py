@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass
-class DirectTally:
+class DirectCounters:
     """Counters of one worker.
 
     Attributes:
