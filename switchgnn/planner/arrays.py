@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
 
-# Of fewer numbers, Python has added up everything before numba is imported.
+# For fewer numbers Python finishes before numba is imported.
 _FEW = 1 << 15
 
 

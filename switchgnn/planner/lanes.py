@@ -13,9 +13,9 @@ BANK_LANES = 32
 # The widest frame that BMv2 can make of one without a body: a packet may grow by 512 bytes in it
 # (behavioral-model, targets/simple_switch/simple_switch.cpp).
 WIDEST_ANSWER = 128
-# The word for the width that features need.
+# The name of the width that features need.
 AUTO = "auto"
-# Numbers of a feature, where nobody knows which model will be trained.
+# Numbers of a feature if the model is unknown.
 USUAL_WIDTH = 64
 # Of a frame on the wire, before its numbers (`BODY_AT` of host/wire/header.py).
 _HEADERS_BYTES = 60

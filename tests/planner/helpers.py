@@ -67,8 +67,8 @@ def check_everybody_has_a_vertex(strategy, graph, workers, seed):
 def check_each_is_sent_once(strategy, boundary, block, seed):
     """An order strategy sends each source of each block once, and in the same order again."""
     order = strategy(boundary, block, seed)
-    sent = list(zip(order.block.tolist(), order.source.tolist(), strict=True))
-    needed = set(zip(block.tolist(), boundary.source.tolist(), strict=True))
+    sent = list(tuples(order.block, order.source))
+    needed = set(tuples(block, boundary.source))
     assert len(sent) == len(needed)
     assert set(sent) == needed
     assert order.block.tolist() == sorted(order.block.tolist())
@@ -99,3 +99,8 @@ def plan_of(graph, workers=4, slots=20, **options):
 
 def random_features(graph, seed=0):
     return np.random.default_rng(seed).integers(-(2**40), 2**40, (graph.vertices, 3))
+
+
+def tuples(*arrays):
+    """The rows of arrays of the same length, as tuples of Python's numbers."""
+    return zip(*(each.tolist() for each in arrays), strict=True)

@@ -27,7 +27,14 @@ from switchgnn.planner.plan import parts as parts_module
 from switchgnn.planner.plan.banks import SWITCH_ARRAYS, WORKER_ARRAYS
 from switchgnn.planner.plan.manifest import manifest_digest
 from switchgnn.planner.sending.order import SendOrder
-from tests.planner.helpers import STEADY, random_features, random_graph, reports, split_graphs
+from tests.planner.helpers import (
+    STEADY,
+    random_features,
+    random_graph,
+    reports,
+    split_graphs,
+    tuples,
+)
 from tests.planner.switch_model import ReplayError, check, replay
 
 PROGRAM = "ab" * 32
@@ -214,10 +221,10 @@ def test_worker_parts_name_owners_and_neighbours():
         assert np.array_equal(np.diff(part.neighbour_indptr), part.receive_count)
         assert np.array_equal(part.neighbour_worker, plan.assignment[part.neighbour_vertex])
         destinations = np.repeat(part.receive_vertex, part.receive_count)
-        edges += zip(part.neighbour_vertex.tolist(), destinations.tolist(), strict=True)
+        edges += tuples(part.neighbour_vertex, destinations)
         assert part.send_indptr[-1] == len(part.send_source)
         assert part.receive_indptr[-1] == len(part.receive_vertex)
-    expected = zip(boundary.source.tolist(), boundary.destination.tolist(), strict=True)
+    expected = tuples(boundary.source, boundary.destination)
     assert sorted(edges) == sorted(expected)
 
 
@@ -248,7 +255,7 @@ def test_the_manifest_counts_what_is_there():
     assert prediction.packets_up == tuple(len(p.send_source) for p in plan.workers)
     assert prediction.packets_down == tuple(len(p.receive_vertex) for p in plan.workers)
     assert prediction.passes == prediction.entries == len(plan.switch.entry_hop)
-    copies = set(zip(boundary.source.tolist(), boundary.destination_worker.tolist(), strict=True))
+    copies = set(tuples(boundary.source, boundary.destination_worker))
     assert sum(prediction.host_packets_up) == len(copies)
     assert sum(prediction.host_packets_down) == len(copies)
     for worker in range(4):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from switchgnn.planner import Direction, build_plan, load_graph, reference_sums
 from switchgnn.planner.sending.order import random_order
-from tests.planner.helpers import STEADY, boundary_of, random_graph, reports, split_graphs
+from tests.planner.helpers import STEADY, boundary_of, random_graph, reports, split_graphs, tuples
 from tests.planner.switch_model import check
 
 
@@ -69,9 +69,9 @@ def test_the_order_is_shuffled_by_the_seed(drawn, seed):
     order = random_order(boundary, block, seed)
     again = random_order(boundary, block, seed)
     assert np.array_equal(order.source, again.source)
-    pairs = set(zip(block.tolist(), boundary.source.tolist(), strict=True))
+    pairs = set(tuples(block, boundary.source))
     assert len(order.source) == len(pairs)
-    assert set(zip(order.block.tolist(), order.source.tolist(), strict=True)) == pairs
+    assert set(tuples(order.block, order.source)) == pairs
     assert (np.diff(order.block) >= 0).all()
 
 
@@ -104,5 +104,5 @@ def test_a_bank_without_slots_is_refused():
 
 
 def symmetric(boundary):
-    edges = set(zip(boundary.source.tolist(), boundary.destination.tolist(), strict=True))
+    edges = set(tuples(boundary.source, boundary.destination))
     return edges == {(v, u) for u, v in edges}

@@ -20,7 +20,7 @@ from switchgnn.p4src import load_program
 from switchgnn.planner.auto import build_auto
 from switchgnn.planner.blocks.mlgp import MIN_SLOTS
 from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
-from switchgnn.planner.costs.bounds import Packets, multicast_packets
+from switchgnn.planner.costs.bounds import PacketCounts, multicast_packets
 from switchgnn.planner.costs.forecast import (
     HOST,
     HOST_PARTIAL,
@@ -430,7 +430,7 @@ def _report(
 
 def _paper_packets(
     graph: Graph, plan: Plan, boundary: BoundaryEdges, direction: Direction
-) -> Packets | None:
+) -> PacketCounts | None:
     """Return the packets of the paper's plan: METIS, MLGP, all sources multicast."""
     manifest = plan.manifest
     if len(boundary) > _COMPARED_EDGES or manifest.room < MIN_SLOTS:
@@ -445,7 +445,7 @@ def _paper_packets(
             boundary = boundary.transposed()
     elif (manifest.strategy.blocks, manifest.strategy.send) == (paper.blocks, paper.send):
         said = manifest.direction(direction).prediction
-        return Packets(np.array(said.packets_up), np.array(said.packets_down))
+        return PacketCounts(np.array(said.packets_up), np.array(said.packets_down))
     make_blocks = BLOCK_STRATEGIES[paper.blocks]
     try:
         block = make_blocks(boundary, manifest.room, manifest.strategy.seed)

@@ -27,7 +27,7 @@ def trusted_plan(
     folder: Path, say: Callable[[str], None], *, check: bool | None = None
 ) -> Iterator[Path]:
     """Yield a folder with a plan of one's own or a checked copy."""
-    # Who may write to where a link is could lead it elsewhere when its plan has been looked at.
+    # Users who may change a link could redirect it after the check, so it is resolved first.
     place = folder.resolve()
     reason = _reason(place, check=check)
     if reason is None:
@@ -53,7 +53,7 @@ def _reason(place: Path, *, check: bool | None) -> str | None:
     try:
         return reason_to_distrust_place(place)
     except (FileNotFoundError, NotADirectoryError):
-        # What reads the plan says what is missing.
+        # The reader of the plan reports what is missing.
         return None
     except OSError as error:
         return f"whose it is cannot be seen ({error.strerror})"

@@ -34,7 +34,7 @@ _WITHOUT_PARTIAL_SUMS = 4
 
 
 @dataclass(frozen=True)
-class Packets:
+class CarriedRows:
     """The vertices that each packet adds up."""
 
     indptr: NDArray[np.int64]  # [P + 1], rows of each packet, in the order of Deliveries
@@ -49,7 +49,7 @@ class Edges:
     key: NDArray[np.int64]
 
 
-def check_workers(plan: RawPlan, deliveries: Deliveries) -> tuple[Packets, Edges]:
+def check_workers(plan: RawPlan, deliveries: Deliveries) -> tuple[CarriedRows, Edges]:
     """Check what every worker owns, sends and receives."""
     for worker, part in enumerate(plan.workers):
         _check_shapes(worker, part, plan.manifest["blocks"])
@@ -121,7 +121,7 @@ def _check_receives(plan: RawPlan, worker: int, part: Arrays) -> None:
     require(listed, f"worker {worker}: a list of neighbours is not as long as its Count")
 
 
-def _check_sends(plan: RawPlan, deliveries: Deliveries) -> Packets:
+def _check_sends(plan: RawPlan, deliveries: Deliveries) -> CarriedRows:
     """Return the packets of all workers, in the order of the switch's entries."""
     keys, rows, vertices, addressed = [], [], [], []
     source_ids = plan.switch["source_vertex"].astype(np.int64)
@@ -165,7 +165,7 @@ def _check_sends(plan: RawPlan, deliveries: Deliveries) -> Packets:
     starts = np.cumsum(carried) - carried
     indptr = np.concatenate([[0], np.cumsum(carried[order])])
     within = np.arange(indptr[-1]) - np.repeat(indptr[:-1], carried[order])
-    return Packets(indptr, carrying[np.repeat(starts[order], carried[order]) + within])
+    return CarriedRows(indptr, carrying[np.repeat(starts[order], carried[order]) + within])
 
 
 def _check_addressed(plan: RawPlan, deliveries: Deliveries, addressed: NDArray[np.integer]) -> None:
@@ -392,7 +392,7 @@ def _reversed(keys: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.sort(((keys & _LOW) << 32) | (keys >> 32))
 
 
-def _served(plan: RawPlan, deliveries: Deliveries, packets: Packets) -> Edges:
+def _served(plan: RawPlan, deliveries: Deliveries, packets: CarriedRows) -> Edges:
     """Return the additions of the switch: each vertex of a packet, for each of its destinations."""
     rows = np.diff(packets.indptr)[deliveries.packet]
     # Both counts agree already, so this is what the slots expect: it cannot run away.

@@ -16,12 +16,12 @@ from switchgnn.planner.arrays import (
 )
 from switchgnn.planner.graphs.boundary import BoundaryEdges, holders
 
-# A matching of more edges takes minutes, so it is left out, and said to be.
+# A matching of more edges takes minutes, so it is left out and reported as such.
 MATCHING_EDGES = 20_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Packets:
+class PacketCounts:
     """Data packets of one exchange per fragment."""
 
     up: NDArray[np.int64]  # [W], sent by each worker
@@ -33,18 +33,18 @@ class Packets:
         return int(self.up.sum() + self.down.sum())
 
 
-def host_based(boundary: BoundaryEdges, workers: int) -> Packets:
+def host_based(boundary: BoundaryEdges, workers: int) -> PacketCounts:
     """Count one copy of each source for each other worker that needs it, up and down."""
     sender, receiver = boundary.host_copies()
-    return Packets(_count(sender, workers), _count(receiver, workers))
+    return PacketCounts(_count(sender, workers), _count(receiver, workers))
 
 
-def once_each(boundary: BoundaryEdges, workers: int) -> Packets:
+def once_each(boundary: BoundaryEdges, workers: int) -> PacketCounts:
     """Count the least with multicast: each source once up, each destination once down."""
     return multicast_packets(boundary, np.ones(len(boundary), dtype=np.int32), workers)
 
 
-def least_with_partial_sums(boundary: BoundaryEdges, workers: int) -> Packets | None:
+def least_with_partial_sums(boundary: BoundaryEdges, workers: int) -> PacketCounts | None:
     """Count the fewest packets if workers may also send partial sums of their own.
 
     Up, a worker sends at least the minimum vertex cover of its edges, as large as their maximum
@@ -56,20 +56,22 @@ def least_with_partial_sums(boundary: BoundaryEdges, workers: int) -> Packets | 
     from scipy.sparse.csgraph import maximum_bipartite_matching  # noqa: PLC0415
 
     sources, row = number_ids(boundary.source)
-    # A destination is another one for each worker that sends to it.
+    # A destination counts once for each worker that sends to it.
     (sums, _), column = number_pairs(boundary.destination, boundary.source_worker)
     ones = np.ones(len(boundary), dtype=np.int8)
     edges = csr_matrix((ones, (row, column)), shape=(len(sources), len(sums)))
     matched = maximum_bipartite_matching(edges, perm_type="column") >= 0
     owner = holders(boundary.source, boundary.source_worker)[sources]
-    return Packets(_count(owner[matched], workers), once_each(boundary, workers).down)
+    return PacketCounts(_count(owner[matched], workers), once_each(boundary, workers).down)
 
 
-def multicast_packets(boundary: BoundaryEdges, block: NDArray[np.integer], workers: int) -> Packets:
+def multicast_packets(
+    boundary: BoundaryEdges, block: NDArray[np.integer], workers: int
+) -> PacketCounts:
     """Count each source once up and each destination once down in each of its blocks, int32[E]."""
     up = distinct_pairs(block, boundary.source)[1]
     down = distinct_pairs(block, boundary.destination)[1]
-    return Packets(
+    return PacketCounts(
         _count(holders(boundary.source, boundary.source_worker)[up], workers),
         _count(holders(boundary.destination, boundary.destination_worker)[down], workers),
     )
@@ -83,7 +85,7 @@ def _count(owner: NDArray[np.integer], workers: int) -> NDArray[np.int64]:
 class Pool:
     """One exchange with the strawman, per fragment."""
 
-    packets: Packets  # sources up; sums and overflowed contributions down
+    packets: PacketCounts  # sources up; sums and overflowed contributions down
     sums: int  # those that had a slot
     overflowed: int  # contributions without a free slot, which pass unchanged
 
@@ -110,7 +112,7 @@ def simulate_pool(boundary: BoundaryEdges, slots: int, workers: int, seed: int) 
     )
     down = np.bincount(holder, weights=sums + overflowed, minlength=workers).astype(np.int64)
     up = np.bincount(sender, minlength=workers)
-    return Pool(Packets(up, down), int(sums.sum()), int(overflowed.sum()))
+    return Pool(PacketCounts(up, down), int(sums.sum()), int(overflowed.sum()))
 
 
 def arrival_order(sources: int, seed: int) -> NDArray[np.int64]:

@@ -210,7 +210,7 @@ def _by_turns(sent: Arriving) -> Arriving:
 # The plan's own order, and those that it is compared with: the paper's, and none.
 OWN = "plan"
 COMPARED = ("gamr", "random")
-# Other orders are made anew, from a list of all contributions.
+# The most contributions for which other orders are computed.
 MOST_REORDERED = 2_000_000
 
 

@@ -26,11 +26,11 @@ from switchgnn.planner.lanes import frame_bytes
 _NUMBER_BYTES = 4
 _ETHERNET_BYTES = 14
 _HEADERS_BYTES = frame_bytes(0)
-# A feature's frame of 32 numbers, in which windows are told.
+# A feature's frame of 32 numbers, the unit of windows.
 _FEATURE_BYTES = frame_bytes(32)
-# Frames of TCP's first window (RFC 6928), and the features of a worker's that losses leave.
+# Frames of TCP's first window (RFC 6928), and the features of a worker's window after losses.
 _FIRST_WINDOW, _SAFE_WINDOW = 10.0, 16
-# What finds more before it in a queue of the switch comes marked.
+# Frames that queue after more bytes than this in the switch are marked.
 _MARKED_BYTES = 1_000 * _FEATURE_BYTES
 
 _NOTHING = np.zeros(0, dtype=np.int64)
@@ -196,8 +196,8 @@ def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
     groups_left = np.zeros(workers, dtype=np.int64)
     sums_left = np.zeros(workers, dtype=np.int64)
     reported, loop_free, through = 0, 0, 0
-    # When, what happens, and to which frame; from 4 on it is that a worker may send again, and
-    # below 0 it is about the switch's part.
+    # (time, kind, frame); from kind 4 on a worker may send again, below 0 the kinds belong to
+    # the switch's part.
     events = [(0, 4 + worker, 0) for worker in range(workers)]
     if rounds:
         for worker in range(workers):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.costs.bounds import (
-    Packets,
+    PacketCounts,
     host_based,
     least_with_partial_sums,
     once_each,
@@ -105,7 +105,7 @@ def report_direction(
     direction: Direction,
     boundary: BoundaryEdges,
     frames: Frames,
-    others: Mapping[str, Packets | None],
+    others: Mapping[str, PacketCounts | None],
 ) -> DirectionReport:
     """Report one direction of a plan."""
     manifest, workers = plan.manifest, plan.manifest.workers
@@ -113,8 +113,8 @@ def report_direction(
     said = record.prediction
     host = host_based(boundary, workers)
     pool = simulate_pool(boundary, manifest.slots, workers, manifest.strategy.seed).packets
-    candidates: dict[str, Packets | None] = {
-        PLAN: Packets(np.array(said.packets_up), np.array(said.packets_down)),
+    candidates: dict[str, PacketCounts | None] = {
+        PLAN: PacketCounts(np.array(said.packets_up), np.array(said.packets_down)),
         HOST: host,
         **others,
         STRAWMAN: pool,
@@ -166,7 +166,7 @@ def _occupancy(flow: Flow, slots: int) -> Occupancy:
     )
 
 
-def _way(packets: Packets, host: Packets, frames: Frames) -> Way:
+def _way(packets: PacketCounts, host: PacketCounts, frames: Frames) -> Way:
     return Way(
         up=_load(packets.up, frames),
         down=_load(packets.down, frames),

@@ -26,7 +26,7 @@ ACK_BYTES, BARRIER_BYTES = 60, 88
 GROUP = 8
 # Groups of a worker beyond its first unconfirmed one, at least (GROUPS_PER_WORKER of p4src).
 _GROUPS_APART = 32
-# How many windows of a block may be held up by the loop, one after another; more are as if not.
+# The most windows of a block that the loop may delay one after another.
 _MOST_WINDOWS = 16
 
 
@@ -163,7 +163,7 @@ class _Traffic:
         self._worker = np.concatenate(workers)[order]
         self._turn = np.concatenate(turns)[order]
         self._asks = (self._turn % GROUP == GROUP - 1) | (self._turn == np.concatenate(ends)[order])
-        # As they come to the switch: the first packets of all workers, then the second ones.
+        # In order of arrival: the first packets of all workers, then the second ones.
         self._in_turn = np.lexsort((self._worker, self._turn, self._block))
         self._of_worker = np.lexsort((self._turn, self._worker, self._block))
 
@@ -248,7 +248,7 @@ class _Traffic:
             when = arrival[self._packet]
             last = self._last_entries(when)
             return _Added(when[last], arrival, last, np.zeros(len(arrival), dtype=np.int64))
-        # A sum that leaves ends a pass: which ones do follows from whole passes.
+        # A sum that leaves ends a pass; whole passes determine which sums do.
         splits = np.zeros(len(self._hop), dtype=np.int64)
         last = self._last_entries(self._loop(arrival, splits, network.loop_pass)[0])
         splits = self._split_passes(last)
@@ -412,7 +412,7 @@ def served(
         return np.zeros(0, dtype=np.int64)
     done = np.cumsum(service)
     slack = arrival - (done - service)
-    # Of another queue nothing counts: each is lifted above the ones before it.
+    # Queues do not affect each other: each is lifted above the ones before it.
     lift = queue.astype(np.int64) * (int(np.ptp(slack)) + 1)
     ends: NDArray[np.int64] = np.maximum.accumulate(slack + lift) - lift + done
     return ends

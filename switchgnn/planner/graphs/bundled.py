@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph, graph_from_edges
 
-# Every digit is joined to the 8 images nearest to it, unless the name says how many.
+# The nearest images that every digit is joined to by default.
 DIGITS_NEIGHBOURS = 8
 DIGITS_PREFIX = "digits:"
 _DIGITS = 1797
@@ -36,7 +36,7 @@ def load_digits(neighbours: int = DIGITS_NEIGHBOURS) -> Graph:
     squares = (points * points).sum(axis=1)
     distance = squares[:, None] + squares[None, :] - 2 * (points @ points.T)
     np.fill_diagonal(distance, _FARTHEST)
-    # No two are the same, so that ties are settled before anything is sorted.
+    # All distinct, so that sorting meets no ties.
     ranked = distance * vertices + np.arange(vertices)
     nearest = np.argpartition(ranked, neighbours - 1, axis=1)[:, :neighbours]
     return graph_from_edges(

@@ -55,11 +55,10 @@ _LARGEST_SCALE = 100.0
 _FEWEST_VERTICES = 64
 # Standard deviation of the logarithm of the communities' sizes.
 _UNEVEN = 0.5
-# A mean degree beyond this share of a mean community is not kept at small scale. Reddit has
-# 0.0338 of it.
+# The largest mean degree at small scale, as a share of a mean community; 0.0338 in Reddit.
 _DENSEST = 0.034
 _SMALLEST_COMMUNITY = 8
-# Edges that are drawn at a time, and how often drawing may fall short of the number wanted.
+# The edges drawn at a time, and the most rounds of drawing.
 _DRAW = 8_000_000
 _MOST_ROUNDS = 60
 # Keys of the edges, those just drawn, both merged, and the rows that they become.

@@ -55,7 +55,7 @@ class RemoteCounts:
     def move(self, vertex: int, to: int) -> None:
         """Give a vertex to another worker; only the counts of the two workers change."""
         origin = int(self.assignment[vertex])
-        # The vertex itself: now inside of one worker, outside of the other.
+        # The vertex itself: now inside one worker, outside the other.
         self.remote[to] -= int(self.inside[vertex, to] > 0)
         self.remote[origin] += int(self.inside[vertex, origin] > 0)
         self.assignment[vertex] = to

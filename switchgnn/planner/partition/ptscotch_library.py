@@ -24,7 +24,7 @@ _LEAST_VERSION = 7
 _MOST_NARROW = 2**31 - 1
 # METIS_OK of Scotch's parmetis.h.
 _DONE = 1
-# What PT-Scotch's generator does not ignore: it sets the lowest bit of its seed.
+# PT-Scotch's generator sets the lowest bit of its seed, so only the others count.
 _SEED_LIMIT = 2**30
 
 
@@ -81,7 +81,7 @@ class PTScotch:
             *map(_pointer, (shares, balance, options, cut, found)),
             ctypes.c_void_p(communicator),
         )
-        # Some versions report success whatever happened.
+        # Some versions always report success.
         if answer != _DONE or (len(found) and (found.min() < 0 or found.max() >= parts)):
             raise PlannerError(f"PT-Scotch {self.version} could not make {parts} parts")
         return found.astype(np.int32)

@@ -67,7 +67,7 @@ def _part(
     from mpi4py import MPI  # noqa: PLC0415 - optional
 
     if workers == 1 or shard.edges == 0:
-        # Nothing to optimise; what is uneven is evened out.
+        # Nothing to optimise; shares are evened out later.
         return np.zeros(len(shard.indptr) - 1, dtype=np.int32)
     return library.part(shard, workers, seed, MPI._addressof(world))
 

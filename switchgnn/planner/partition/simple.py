@@ -44,9 +44,9 @@ def chunk(graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
     return (np.arange(graph.vertices) * workers // graph.vertices).astype(np.int32)
 
 
-# METIS runs so often in all; each run learns from the boundary of the best one.
+# The runs of METIS; each learns from the boundary of the best one.
 _RUNS = 5
-# A run is not taken if it makes the boundary larger than this share of METIS's own.
+# A run is rejected if it makes the boundary larger than this share of METIS's own.
 MOST_BOUNDARY = 1.02
 
 

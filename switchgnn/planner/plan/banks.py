@@ -14,7 +14,7 @@ from switchgnn.planner.lanes import BANK_LANES, banks_of_slot
 
 # The number of register arrays in the P4 program; a pass touches each at most once.
 BANKS = 8
-# What a switch may have in their place: a bank of it is one, two, four or eight of these.
+# The banks of other switches: each of theirs is one, two, four or eight of these.
 BANKS_OF_SWITCHES = (1, 2, 4, 8)
 
 

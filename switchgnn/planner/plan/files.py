@@ -92,7 +92,7 @@ def _npy(array: NDArray[np.generic]) -> bytes:
 
 Arrays = Mapping[str, NDArray[Any]]
 
-# Of each indptr: what it cuts into rows.
+# The array that each indptr cuts into rows.
 _CUT = {
     "send_indptr": "send_source",
     "send_row_indptr": "send_row",

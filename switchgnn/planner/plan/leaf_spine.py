@@ -393,7 +393,7 @@ def predict_leaf_spine(parts: LeafSpineParts, record: DirectionRecord) -> LeafSp
 
 
 def _results_to(part: LeafSpinePart, record: DirectionRecord, behind: int) -> list[int]:
-    """Count the results of these blocks by receiving neighbour, from `behind` on."""
+    """Count the results of these blocks by receiving neighbour, from number `behind` on."""
     block, neighbour = part.switch.result_block, part.switch.result_worker
     inside = (block >= record.first_block) & (block <= record.last_block)
     size = len(part.below) + part.above

@@ -133,7 +133,7 @@ class Plan:
         return chosen
 
 
-# How many table entries are looked at together: additions then fit a few tens of megabytes.
+# The table entries processed together, in a few tens of megabytes.
 _TOGETHER = 1 << 18
 
 

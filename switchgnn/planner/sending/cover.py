@@ -20,12 +20,12 @@ from switchgnn.planner.arrays import (
 from switchgnn.planner.graphs.boundary import BoundaryEdges, holders
 from switchgnn.planner.sending.order import SendOrder
 
-# Capacities of a flow are whole numbers: the units of a packet.
+# The integer capacity of a packet in a flow.
 _PACKET = 1024
 # Above any sum of capacities that a cut could prefer, within the int32 of SciPy's flow.
 _UNCUTTABLE = 2**30
 _ALL = slice(None)
-# How many edges covers are worked out for at a time, though always all of a worker.
+# The edges that covers are computed for at a time; always all edges of a worker.
 _AT_A_TIME = 1 << 20
 
 
@@ -210,8 +210,8 @@ def _weighted_cover(
     return in_left, in_right
 
 
-# In how many batches the sources of a block leave; one by one where there are fewer. Each
-# step sorts the sources that are left, in all blocks together at most about _SORTED.
+# The batches in which the sources of a block leave. Each step sorts the remaining sources, in all
+# blocks together at most about _SORTED.
 _LEAST_BATCHES, _MOST_BATCHES = 32, 256
 _SORTED = 1 << 23
 

@@ -47,7 +47,7 @@ def random_order(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -
     numbers, sources = distinct_pairs(block, boundary.source)
     bounds = np.searchsorted(numbers, np.arange(1, blocks + 2))
     for number in range(1, blocks + 1):
-        # A view: the sources of one block change places.
+        # A view: shuffles the sources of one block in place.
         own = sources[bounds[number - 1] : bounds[number]]
         np.random.default_rng([seed, number]).shuffle(own)
     return SendOrder(block=numbers, source=sources)

@@ -20,6 +20,7 @@ from tests.support.markers import some_of
 
 @Compiled
 def add_up(numbers):
+    """What it says."""
     total = 0
     for number in numbers:
         total += number

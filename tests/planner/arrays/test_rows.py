@@ -16,7 +16,7 @@ from switchgnn.planner.arrays import (
     thin,
 )
 from switchgnn.planner.partition.metis import symmetric_rows
-from tests.planner.helpers import STEADY, graphs, random_graph
+from tests.planner.helpers import STEADY, graphs, random_graph, tuples
 
 KEYS = st.lists(st.integers(0, 6), max_size=40)
 
@@ -40,7 +40,7 @@ def test_pairs_are_those_of_a_set(pairs):
     one, other = np.array(pairs, dtype=np.int32).reshape(-1, 2).T
     expected = sorted(set(pairs))
     (first, second), number = number_pairs(one, other)
-    assert list(zip(first.tolist(), second.tolist(), strict=True)) == expected
+    assert list(tuples(first, second)) == expected
     assert [expected[n] for n in number.tolist()] == pairs
     assert [each.tolist() for each in distinct_pairs(one, other)] == [
         first.tolist(),
@@ -59,11 +59,11 @@ def test_symmetry_is_that_of_the_edges(graph):
 @given(graphs())
 def test_symmetric_rows_hold_each_edge_both_ways(graph):
     source, destination = graph.edges()
-    edges = set(zip(source.tolist(), destination.tolist(), strict=True))
+    edges = set(tuples(source, destination))
     both = sorted(edges | {(v, u) for u, v in edges})
     indptr, indices = symmetric_rows(source, destination, graph.vertices)
     rows = np.repeat(np.arange(graph.vertices), np.diff(indptr))
-    assert list(zip(rows.tolist(), indices.tolist(), strict=True)) == both
+    assert list(tuples(rows, indices)) == both
 
 
 @pytest.mark.parametrize(

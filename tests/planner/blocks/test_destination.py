@@ -22,7 +22,7 @@ from switchgnn.planner.blocks.hypergraph import has_mtkahypar, hypergraph, hyper
 from switchgnn.planner.blocks.mlgp import mlgp
 from switchgnn.planner.blocks.refine import count_pairs, fit, refine
 from switchgnn.planner.sending.cover import cover_edges, packets_up
-from tests.planner.helpers import STEADY, boundary_of, graphs, random_graph, reports
+from tests.planner.helpers import STEADY, boundary_of, graphs, random_graph, reports, tuples
 
 needs_mtkahypar = pytest.mark.skipif(not has_mtkahypar(), reason="Mt-KaHyPar is not installed")
 STRATEGIES = [
@@ -40,14 +40,14 @@ def split(graph, workers):
 
 
 def pairs(boundary, block):
-    return len(set(zip(boundary.source.tolist(), block.tolist(), strict=True)))
+    return len(set(tuples(boundary.source, block)))
 
 
 def check(boundary, block, slots):
     assert block.dtype == np.int32
     assert block.shape == (len(boundary),)
     of = {}
-    for v, number in zip(boundary.destination.tolist(), block.tolist(), strict=True):
+    for v, number in tuples(boundary.destination, block):
         assert of.setdefault(v, number) == number, "a destination in two blocks"
     used = sorted(set(of.values()))
     assert used == list(range(1, len(used) + 1))
@@ -211,7 +211,7 @@ def social():
 def test_fewer_packets_than_the_paper(strategy, slots):
     boundary = split(social(), 8)
     paper = mlgp(boundary, slots, 0)
-    returned = len(set(zip(boundary.destination.tolist(), paper.tolist(), strict=True)))
+    returned = len(set(tuples(boundary.destination, paper)))
     ours = pairs(boundary, strategy(boundary, slots, 0)) + len(np.unique(boundary.destination))
     assert ours < 0.95 * (pairs(boundary, paper) + returned)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from switchgnn.planner import graph_from_edges
 from switchgnn.planner.blocks import mlgp as blocks
 from switchgnn.planner.blocks.mlgp import mlgp
-from tests.planner.helpers import STEADY, boundary_of, graphs, random_graph, reports
+from tests.planner.helpers import STEADY, boundary_of, graphs, random_graph, reports, tuples
 
 
 def everyone_apart(graph):
@@ -52,7 +52,7 @@ def test_a_larger_graph(slots):
 def test_both_directions_of_an_edge_share_a_block(graph, slots):
     boundary = everyone_apart(graph)
     block = mlgp(boundary, slots, 0)
-    pairs = zip(boundary.source.tolist(), boundary.destination.tolist(), strict=True)
+    pairs = tuples(boundary.source, boundary.destination)
     of = dict(zip(pairs, block.tolist(), strict=True))
     assert all(of.get((v, u), b) == b for (u, v), b in of.items())
 

@@ -28,7 +28,15 @@ from tests.planner.alterations import (
     swap_owners,
 )
 from tests.planner.forgery import content_of, write_content
-from tests.planner.helpers import STEADY, one_sentence, plan_of, random_graph, reports, split_graphs
+from tests.planner.helpers import (
+    STEADY,
+    one_sentence,
+    plan_of,
+    random_graph,
+    reports,
+    split_graphs,
+    tuples,
+)
 
 # A mistake planted in each of so many places.
 FEWER = settings(STEADY, max_examples=40)
@@ -100,12 +108,7 @@ def test_plans_of_wide_frames_are_right(split, slots, width):
     switch = plan.switch
     cells = [
         (block, bank + beside, slot)
-        for block, bank, slot in zip(
-            switch.result_block.tolist(),
-            switch.result_bank.tolist(),
-            switch.result_slot.tolist(),
-            strict=True,
-        )
+        for block, bank, slot in tuples(switch.result_block, switch.result_bank, switch.result_slot)
         for beside in range(wide)
     ]
     assert len(set(cells)) == len(cells)
@@ -125,7 +128,7 @@ def test_a_wide_slot_that_begins_inside_of_another_is_found(graph, tmp_path):
 def other_edges(graph, assignment, draw, change):
     """The graph with one boundary edge removed, added or moved; None where there is none."""
     source, destination = graph.edges()
-    pairs = list(zip(source.tolist(), destination.tolist(), strict=True))
+    pairs = list(tuples(source, destination))
     crossing = [pair for pair in pairs if assignment[pair[0]] != assignment[pair[1]]]
     taken = set(pairs)
     ids = range(graph.vertices)

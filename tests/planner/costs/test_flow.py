@@ -13,14 +13,12 @@ from switchgnn.planner import graph_from_edges
 from switchgnn.planner.costs.flow import Arrivals, multicast_arrivals, simulate_flow
 from switchgnn.planner.sending.cover import peel
 from switchgnn.planner.sending.order import SendOrder, gamr, plain_bfs, random_order
-from tests.planner.helpers import STEADY, boundary_of, graphs
+from tests.planner.helpers import STEADY, boundary_of, graphs, tuples
 
 
 def literal_flow(boundary, block, sends, rate):
     """(z, queue, occupancy) of each block, step by step."""
-    rows = list(
-        zip(block.tolist(), boundary.source.tolist(), boundary.destination.tolist(), strict=True)
-    )
+    rows = list(tuples(block, boundary.source, boundary.destination))
     result = []
     for number in range(1, block.max(initial=0) + 1):
         order = sends.source[sends.block == number].tolist()

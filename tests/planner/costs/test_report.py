@@ -9,13 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchgnn.planner import (
-    ORDER_STRATEGIES,
-    Direction,
-    build_plan,
-    graph_from_edges,
-    load_graph,
-)
+from switchgnn.planner import ORDER_STRATEGIES, Direction, build_plan, graph_from_edges, load_graph
 from switchgnn.planner.costs import bounds as bounds_module
 from switchgnn.planner.costs import flow as plan_flow_module
 from switchgnn.planner.costs.bounds import (
@@ -36,11 +30,11 @@ from switchgnn.planner.costs.study import (
 )
 from switchgnn.planner.plan import plan as slots_module
 from switchgnn.planner.presets import PRESETS, Situation, choose
-from tests.planner.helpers import STEADY, boundary_of, random_graph, reports, split_graphs
+from tests.planner.helpers import STEADY, boundary_of, random_graph, reports, split_graphs, tuples
 
 
 def pairs_of(boundary):
-    return list(zip(boundary.source.tolist(), boundary.destination.tolist(), strict=True))
+    return list(tuples(boundary.source, boundary.destination))
 
 
 @STEADY

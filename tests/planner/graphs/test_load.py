@@ -12,7 +12,7 @@ from switchgnn.base.npz import UnpackLimit
 from switchgnn.planner import PlannerError, load_graph
 from switchgnn.planner.graphs import bundled as load_bundled
 from switchgnn.planner.graphs.npz_file import load_npz
-from tests.planner.helpers import one_sentence, random_graph
+from tests.planner.helpers import one_sentence, random_graph, tuples
 
 
 def write(tmp_path, text, name="g.txt"):
@@ -23,7 +23,7 @@ def write(tmp_path, text, name="g.txt"):
 
 def pairs(graph):
     u, v = graph.edges()
-    return list(zip(u.tolist(), v.tolist(), strict=True))
+    return list(tuples(u, v))
 
 
 def refused(spec, **options):
@@ -40,9 +40,7 @@ def test_digits():
     assert sorted(set(graph.labels.tolist())) == list(range(10))
     assert np.diff(graph.indptr).min() >= 8
     u, v = graph.edges()
-    assert set(zip(u.tolist(), v.tolist(), strict=True)) == set(
-        zip(v.tolist(), u.tolist(), strict=True)
-    )
+    assert set(tuples(u, v)) == set(tuples(v, u))
     # Neighbours in a nearest-neighbour graph mostly show the same digit.
     assert (graph.labels[u] == graph.labels[v]).mean() > 0.9
 

@@ -14,7 +14,7 @@ import scipy.sparse
 
 from switchgnn.planner import PlannerError, load_graph
 from switchgnn.planner.graphs.planetoid import read_inert_pickle
-from tests.planner.helpers import one_sentence, reports
+from tests.planner.helpers import one_sentence, reports, tuples
 from tests.planner.python2_pickle import dump_like_python2
 
 # Vertices 0-4 are in allx (0 and 1 train), 5 to 8 are for testing; 7 is missing (Citeseer).
@@ -55,7 +55,7 @@ def test_planetoid(folder, spec):
     assert graph.name == "tiny"
     assert graph.vertices == 9
     u, v = graph.edges()
-    assert sorted(zip(u.tolist(), v.tolist(), strict=True)) == [
+    assert sorted(tuples(u, v)) == [
         (0, 1), (0, 8), (1, 0), (2, 3), (3, 2), (5, 6), (6, 5), (8, 0)
     ]  # fmt: skip
     assert graph.labels.tolist() == [0, 1, 2, 0, 1, 1, 0, 0, 2]

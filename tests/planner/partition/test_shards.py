@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from switchgnn.planner import load_graph
 from switchgnn.planner.partition.shards import read_shard, shard_file, write_shards
-from tests.planner.helpers import STEADY, graphs, random_graph, reports
+from tests.planner.helpers import STEADY, graphs, random_graph, reports, tuples
 
 
 def pairs_of(graph):
@@ -26,7 +26,7 @@ def joined(folder, ranks):
         first, last = shard.starts[rank], shard.starts[rank + 1]
         assert len(shard.indptr) == last - first + 1
         rows = np.repeat(np.arange(first, last), np.diff(shard.indptr))
-        found += zip(rows.tolist(), shard.indices.tolist(), strict=True)
+        found += tuples(rows, shard.indices)
     return found
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from switchgnn.planner import ORDER_STRATEGIES, Direction, build_plan
 from switchgnn.planner.costs.flow import packet_edges, plan_arrivals, reordered
-from tests.planner.helpers import STEADY, boundary_of, random_graph, split_graphs
+from tests.planner.helpers import STEADY, boundary_of, random_graph, split_graphs, tuples
 
 
 @STEADY
@@ -35,7 +35,7 @@ def test_packets_arrive_turn_by_turn_and_add_up_every_edge(split, slots, directi
             if turn < len(queue)
         ]
         sums += int(np.count_nonzero(plan.switch.result_block == number))
-    assert list(zip(arriving.block.tolist(), arriving.source.tolist(), strict=True)) == expected
+    assert list(tuples(arriving.block, arriving.source)) == expected
     boundary = boundary_of(graph, assignment)
     if direction is Direction.BACKWARD:
         boundary = boundary.transposed()

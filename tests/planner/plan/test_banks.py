@@ -12,7 +12,7 @@ from switchgnn.planner.blocks.mlgp import mlgp
 from switchgnn.planner.plan.banks import BANKS_OF_SWITCHES, place_destinations, slots_per_bank
 from switchgnn.planner.plan.parts import switch_part
 from switchgnn.planner.sending.packets import make_packets, multicast
-from tests.planner.helpers import STEADY, boundary_of, graphs, random_graph
+from tests.planner.helpers import STEADY, boundary_of, graphs, random_graph, tuples
 
 
 def place(graph, slots, workers=4, banks=8):
@@ -31,14 +31,12 @@ def entries(boundary, block, placement):
 @given(graphs(), st.integers(2, 40), st.sampled_from(BANKS_OF_SWITCHES))
 def test_every_destination_has_a_slot_of_its_own(graph, slots, banks):
     boundary, block, placement = place(graph, slots, banks=banks)
-    needed = Counter(zip(block.tolist(), boundary.destination.tolist(), strict=True))
-    rows = list(zip(placement.block.tolist(), placement.vertex.tolist(), strict=True))
+    needed = Counter(tuples(block, boundary.destination))
+    rows = list(tuples(placement.block, placement.vertex))
     assert dict(zip(rows, placement.expected.tolist(), strict=True)) == dict(needed)
     assert len(rows) == len(needed)
     assert rows == sorted(rows)
-    where = list(
-        zip(placement.block.tolist(), placement.bank.tolist(), placement.slot.tolist(), strict=True)
-    )
+    where = list(tuples(placement.block, placement.bank, placement.slot))
     assert len(set(where)) == len(where)
     if where:
         assert placement.bank.max() < (min(8, slots) if banks == 8 else 8)
@@ -57,12 +55,8 @@ def test_entries_serve_every_edge_once(graph, slots, banks):
     part = entries(boundary, block, placement)
     results = {
         (b, bank, slot): vertex
-        for b, bank, slot, vertex in zip(
-            part.result_block.tolist(),
-            part.result_bank.tolist(),
-            part.result_slot.tolist(),
-            part.result_vertex.tolist(),
-            strict=True,
+        for b, bank, slot, vertex in tuples(
+            part.result_block, part.result_bank, part.result_slot, part.result_vertex
         )
     }
     served = []
@@ -76,11 +70,9 @@ def test_entries_serve_every_edge_once(graph, slots, banks):
         assert len(used) > 0
         assert len(set((used % banks).tolist())) == len(used)
         served += [(*key, results[key[0], b, int(part.entry_slot[row, b])]) for b in used.tolist()]
-    edges = zip(
-        block.tolist(), boundary.source.tolist(), boundary.destination.tolist(), strict=True
-    )
+    edges = tuples(block, boundary.source, boundary.destination)
     assert sorted(served) == sorted(edges)
-    degree = Counter(zip(block.tolist(), boundary.source.tolist(), strict=True))
+    degree = Counter(tuples(block, boundary.source))
     for key, listed in hops.items():
         assert [hop for hop, _ in listed] == list(range(len(listed)))
         assert [last for _, last in listed] == [False] * (len(listed) - 1) + [True]
@@ -112,7 +104,7 @@ def test_one_source_spreads_over_the_banks_of_the_switch(banks):
     assert len(part.entry_block) == 64 // banks
     assert (np.count_nonzero(part.entry_expected, axis=1) == banks).all()
     # All slots are in use, whatever they are called.
-    assert len(set(zip(placement.bank.tolist(), placement.slot.tolist(), strict=True))) == 64
+    assert len(set(tuples(placement.bank, placement.slot))) == 64
 
 
 def test_few_passes_on_a_social_graph():
@@ -140,7 +132,7 @@ def test_a_full_bank_takes_no_more():
     boundary = boundary_of(graph, [0] * 7 + [1] * 11)
     assert len(boundary) == len(edges)
     placement = place_destinations(boundary, np.ones(len(edges), dtype=np.int32), 11)
-    bank = dict(zip(placement.vertex.tolist(), placement.bank.tolist(), strict=True))
+    bank = dict(tuples(placement.vertex, placement.bank))
     assert [bank[vertex] for vertex in range(7, 16)] == [0, 1, 2, 3, 4, 5, 6, 7, 0]
     assert 0 not in (bank[16], bank[17])
     assert max(Counter(bank.values()).values()) <= slots_per_bank(11) == 2

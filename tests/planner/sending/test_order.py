@@ -13,7 +13,7 @@ from switchgnn.planner.blocks.mlgp import mlgp
 from switchgnn.planner.partition.metis import symmetric_rows
 from switchgnn.planner.sending.cover import peel
 from switchgnn.planner.sending.order import gamr, priority_bfs
-from tests.planner.helpers import STEADY, boundary_of, check_each_is_sent_once, graphs
+from tests.planner.helpers import STEADY, boundary_of, check_each_is_sent_once, graphs, tuples
 
 
 def search(edges, starts):
@@ -73,7 +73,7 @@ def rows(edges, n):
 @given(graphs(), st.integers(0, 5))
 def test_against_the_literal_search(graph, seed):
     u, v = graph.edges()
-    edges = list(zip(u.tolist(), v.tolist(), strict=True))
+    edges = list(tuples(u, v))
     starts = np.random.default_rng(seed).permutation(graph.vertices).tolist()
     expected = literal_search(rows(edges, graph.vertices), starts)
     assert search(edges, starts) == expected
@@ -156,7 +156,7 @@ def test_degree_counts_neighbours_in_the_block_only():
 def test_plain_search_against_the_literal_one(graph, seed):
     """Without degrees the queue is first in, first out."""
     u, v = graph.edges()
-    neighbours = rows(list(zip(u.tolist(), v.tolist(), strict=True)), graph.vertices)
+    neighbours = rows(list(tuples(u, v)), graph.vertices)
     starts = np.random.default_rng(seed).permutation(graph.vertices)
     expected, enqueued = [], set()
     for start in starts.tolist():

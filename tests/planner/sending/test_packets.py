@@ -20,7 +20,14 @@ from switchgnn.planner import (
 )
 from switchgnn.planner.sending import packets
 from switchgnn.planner.strategies import SEND_STRATEGIES
-from tests.planner.helpers import STEADY, random_features, random_graph, reports, split_graphs
+from tests.planner.helpers import (
+    STEADY,
+    random_features,
+    random_graph,
+    reports,
+    split_graphs,
+    tuples,
+)
 from tests.planner.switch_model import PARTIAL_SUMS, ReplayError, check
 
 SLOTS = st.integers(2, 45)
@@ -64,12 +71,8 @@ def served(plan):
     switch, targets = plan.switch, {}
     result = {
         key: vertex
-        for *key, vertex in zip(
-            switch.result_block.tolist(),
-            switch.result_bank.tolist(),
-            switch.result_slot.tolist(),
-            switch.result_vertex.tolist(),
-            strict=True,
+        for *key, vertex in tuples(
+            switch.result_block, switch.result_bank, switch.result_slot, switch.result_vertex
         )
         for key in [tuple(key)]
     }
@@ -129,7 +132,7 @@ def check_counts(plan):
     """Slots await the Counts of their packets; ids are their worker's; receivers agree."""
     switch = plan.switch
     counts = {}
-    owner = dict(zip(switch.source_vertex.tolist(), switch.source_worker.tolist(), strict=True))
+    owner = dict(tuples(switch.source_vertex, switch.source_worker))
     for part, block, source, rows in sent(plan):
         counts[block, source] = len(rows)
         assert len(set(rows.tolist())) == len(rows)
@@ -144,12 +147,7 @@ def check_counts(plan):
     for row, bank in zip(*np.nonzero(switch.entry_expected), strict=True):
         key = int(switch.entry_block[row]), int(bank), int(switch.entry_slot[row, bank])
         assert switch.entry_expected[row, bank] == slots[key]
-    places = zip(
-        switch.result_block.tolist(),
-        switch.result_bank.tolist(),
-        switch.result_slot.tolist(),
-        strict=True,
-    )
+    places = tuples(switch.result_block, switch.result_bank, switch.result_slot)
     assert switch.result_expected.tolist() == [slots[place] for place in places]
     for part in plan.workers:
         assert np.array_equal(np.diff(part.neighbour_indptr), part.receive_count)
