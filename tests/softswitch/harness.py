@@ -312,6 +312,11 @@ def delete(entry):
     return update("DELETE", table_entry=entry)
 
 
+def replication(kind, **entry):
+    message = p4r.PacketReplicationEngineEntry(**entry)
+    return update(kind, packet_replication_engine_entry=message)
+
+
 def register_update(ident, index, value):
     entry = p4r.RegisterEntry(register_id=ident, data=p4d.P4Data(bitstring=value))
     if index is not None:

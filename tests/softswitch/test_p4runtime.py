@@ -23,6 +23,7 @@ from tests.softswitch.harness import (
     lpm,
     modify,
     register_update,
+    replication,
     ternary,
     update,
 )
@@ -285,11 +286,6 @@ def test_counts_that_overflow_can_be_read(switch, tables):
 
 
 # Replication
-
-
-def replication(kind, **entry):
-    message = p4r.PacketReplicationEngineEntry(**entry)
-    return update(kind, packet_replication_engine_entry=message)
 
 
 def test_groups_and_sessions(switch, tables):

@@ -87,7 +87,9 @@ def test_what_is_not_asked_for_is_what_the_environment_says(monkeypatch):
     assert backend_here(None) is Backend.PYTHON
     assert backend_here(Backend.NATIVE) is Backend.NATIVE
     monkeypatch.setenv(VARIABLE, "rust")
-    with pytest.raises(SoftSwitchError, match=r"says 'rust'.*take one of native, python, auto"):
+    with pytest.raises(
+        SoftSwitchError, match=r"unknown back end, 'rust'.*use one of native, python, auto"
+    ):
         backend_here(None)
 
 

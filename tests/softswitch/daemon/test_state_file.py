@@ -25,7 +25,7 @@ from switchgnn.softswitch.daemon.state_file import (
     write_state,
 )
 from switchgnn.softswitch.errors import SoftSwitchError, StateFileError
-from tests.softswitch.harness import Controller, every_kind, exact, insert, modify
+from tests.softswitch.harness import Controller, every_kind, exact, insert, modify, replication
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
 
@@ -220,28 +220,22 @@ def entities(controller):
 
 
 def group(ident, *ports):
-    entity = p4r.Entity()
-    entry = entity.packet_replication_engine_entry.multicast_group_entry
-    entry.multicast_group_id = ident
-    for port in ports:
-        entry.replicas.add(egress_port=port, instance=port + 1)
-    return p4r.Update(type=p4r.Update.INSERT, entity=entity)
+    replicas = [p4r.Replica(egress_port=port, instance=port + 1) for port in ports]
+    entry = p4r.MulticastGroupEntry(multicast_group_id=ident, replicas=replicas)
+    return replication("INSERT", multicast_group_entry=entry)
 
 
 def session(ident, port):
-    entity = p4r.Entity()
-    entry = entity.packet_replication_engine_entry.clone_session_entry
-    entry.session_id = ident
-    entry.replicas.add(egress_port=port, instance=1)
-    return p4r.Update(type=p4r.Update.INSERT, entity=entity)
+    replica = p4r.Replica(egress_port=port, instance=1)
+    entry = p4r.CloneSessionEntry(session_id=ident, replicas=[replica])
+    return replication("INSERT", clone_session_entry=entry)
 
 
 def fill(controller):
     """Entries of every kind of match, a default action, groups and a session."""
     assert controller.arbitrate() == 0
     controller.set_config(cookie=42)
-    noted = controller.table_entry("hit_table", [exact(77)], "answer", [b"\x05"])
-    noted.metadata = b"a note"
+    noted = controller.table_entry("hit_table", [exact(77)], "answer", [b"\5"], metadata=b"a note")
     default = p4r.TableEntry(table_id=noted.table_id, is_default_action=True)
     default.action.CopyFrom(noted.action)
     hits = (
