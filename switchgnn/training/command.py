@@ -5,11 +5,10 @@
 import json
 import os
 import sys
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -24,55 +23,6 @@ from switchgnn.training.errors import ModelError
 from switchgnn.training.join import take_seat
 from switchgnn.training.trainer import EpochReport
 from switchgnn.training.worker import Training, train_as_worker
-
-
-@dataclass(frozen=True)
-class JobTask:
-    """The training of a job, the same on all workers but for their own metrics.
-
-    Attributes:
-        job: the folder of the job.
-        network: the network file.
-        training: the model and the options.
-        faults: faults to inject on each worker's link.
-        metrics: ``ADDRESS:PORT`` of its metrics; empty: as in the network file.
-    """
-
-    job: Path
-    network: Path
-    training: Training
-    faults: str = ""
-    metrics: str = ""
-
-
-def train_job(task: JobTask, on_epoch: Callable[[int, EpochReport], None]) -> dict[str, Any]:
-    """Join a job and train; return the last epoch as plain data.
-
-    After each epoch, ``on_epoch`` is called with the number of this worker and its report.
-    """
-    last: EpochReport | None = None
-    seed = task.training.options.seed
-    with take_seat(task.job, network=task.network, faults=task.faults, seed=seed) as seat:
-        number = seat.partition.worker
-
-        def tell(report: EpochReport) -> None:
-            nonlocal last
-            last = report
-            on_epoch(number, report)
-
-        train_as_worker(
-            *(seat.partition, seat.transport, task.training, tell),
-            first=seat.first,
-            seen=partial(serving_metrics, task.metrics or seat.metrics),
-        )
-    return {
-        "worker": number,
-        "data": seat.job.data,
-        "workers": seat.job.workers,
-        "session": seat.session,
-        "last": None if last is None else asdict(last),
-    }
-
 
 _FAILED, _INTERRUPTED = 2, 130
 
@@ -96,18 +46,27 @@ def train(
     as_json: Annotated[bool, typer.Option("--json", help="Worker 0 prints one object.")] = False,
 ) -> None:
     """Train as a worker of a job; torchrun gives its number."""
-
-    def tell(worker: int, report: EpochReport) -> None:
-        if worker == 0 and not as_json:
-            typer.echo(_line(report, asked.epochs))
-
     check_device(asked.device)
     place = "" if metrics is None else _own_place(metrics)
     shape = asked.shape()
     training = Training(shape, asked.options(shape, seed), device=asked.device)
-    told = train_job(JobTask(job, network, training, faults, place), tell)
-    if as_json and told["worker"] == 0:
-        typer.echo(json.dumps(told))
+    with take_seat(job, network=network, faults=faults, seed=seed) as seat:
+        worker, last = seat.partition.worker, None
+
+        def tell(report: EpochReport) -> None:
+            nonlocal last
+            last = asdict(report)
+            if worker == 0 and not as_json:
+                typer.echo(_line(report, asked.epochs))
+
+        train_as_worker(
+            *(seat.partition, seat.transport, training, tell),
+            first=seat.first,
+            seen=partial(serving_metrics, place or seat.metrics),
+        )
+    if as_json and worker == 0:
+        facts = {"data": seat.job.data, "workers": seat.job.workers, "session": seat.session}
+        typer.echo(json.dumps({"worker": worker, **facts, "last": last}))
 
 
 def _own_place(metrics: str) -> str:
