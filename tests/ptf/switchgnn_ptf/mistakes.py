@@ -47,7 +47,7 @@ def believe_checksums(compiled: Json) -> None:
 
 
 def count_repeated_done(compiled: Json) -> None:
-    """Add worker bits in place of or-ing them, so that a repeated DONE counts as another."""
+    """Add worker bits instead of or-ing them, so that a repeated DONE counts as another."""
     for operation in _operations(_action(compiled, "SwitchIngress.barrier.collect"), "|"):
         operation["op"] = "+"
 
@@ -92,7 +92,7 @@ def abandon_nothing(compiled: Json) -> None:
 
 
 def add_what_overflows(compiled: Json) -> None:
-    """Let what found no slot leave as if it were a sum."""
+    """Let an overflowed feature leave as a sum."""
     for action in _bank_actions(compiled, "overflow"):
         action["primitives"] = [
             step
@@ -102,7 +102,7 @@ def add_what_overflows(compiled: Json) -> None:
 
 
 def forget_the_level(compiled: Json) -> None:
-    """Let a partial sum go up with the level of what completed it."""
+    """Let a partial sum go up with the level of its last feature."""
     action = _action(compiled, "SwitchEgress.departure.make_partial")
     action["primitives"] = [
         step
@@ -112,7 +112,7 @@ def forget_the_level(compiled: Json) -> None:
 
 
 def ask_no_leaf(compiled: Json) -> None:
-    """Let a spine tell who asks what is missing, and nobody else."""
+    """Let a spine answer the asker, but ask no leaf."""
     _action(compiled, "SwitchIngress.answer.recall_parts")["primitives"] = []
 
 
@@ -130,17 +130,17 @@ def report_as_a_worker(compiled: Json) -> None:
 
 
 def let_anything_have_its_turn(compiled: Json) -> None:
-    """Let Turn and Barrier take what is out of turn."""
+    """Let Turn and Barrier accept tags out of turn."""
     _take_in_place_of(compiled, "0x17")
 
 
 def agree_with_all(compiled: Json) -> None:
-    """Let Barrier take a DONE whatever it says of what is next."""
+    """Let Barrier accept any next block in a DONE."""
     _take_in_place_of(compiled, "0x18")
 
 
 def take_every_pulse(compiled: Json) -> None:
-    """Take the pulses of all workers from whoever speaks."""
+    """Take the pulses of all workers from any sender."""
     for node in _nodes(_action(compiled, "SwitchIngress.barrier.pulse.keep")):
         if "worker_bit" in str(node.get("value")) and node.get("type") == "field":
             node.update(type="hexstr", value="0x" + "f" * 32)
@@ -155,7 +155,7 @@ def forget_the_width(compiled: Json) -> None:
 
 
 def let_nothing_in_early(compiled: Json) -> None:
-    """Let features wait for the barrier before them, whatever the last `done`s of a round say."""
+    """Let features wait for their barrier, even if the last `done`s announce them."""
     for writes in _tags_of_next_turn(compiled):
         writes["early_tag"]["parameters"][2] = writes["turn_tag"]["parameters"][2]
 
@@ -168,7 +168,7 @@ def let_the_round_in_early(compiled: Json) -> None:
 
 
 def begin_without_the_opening(compiled: Json) -> None:
-    """Let the turn pass over the opening of a round whose features come early."""
+    """Let the turn skip the opening of a round whose features come early."""
     for action in compiled["actions"]:
         if action["name"] == "SwitchIngress.barrier.next_turn":
             early = action["primitives"][-1]["parameters"]
@@ -189,7 +189,7 @@ def announce_in_answers(compiled: Json) -> None:
 
 
 def agree_on_blocks_alone(compiled: Json) -> None:
-    """Let Barrier not compare whether what comes next is early."""
+    """Let Barrier ignore whether the next block is early."""
     for comparison in _operations(_ingress(compiled)["conditionals"], "!="):
         if "barrier_first" in json.dumps(comparison["left"]):
             for side in ("left", "right"):
@@ -197,7 +197,7 @@ def agree_on_blocks_alone(compiled: Json) -> None:
 
 
 def let_a_leaf_wait(compiled: Json) -> None:
-    """Let a leaf forget that its workers have said what comes early."""
+    """Let a leaf forget its workers' announcement of early features."""
     for action in compiled["actions"]:
         for step in action["primitives"]:
             to, value = (step["parameters"] * 2)[:2] if step["op"] == "assign" else ({}, {})
@@ -209,7 +209,7 @@ def let_a_leaf_wait(compiled: Json) -> None:
 
 
 def restart_with_old_features(compiled: Json) -> None:
-    """Let a switch that was restarted take what it has forgotten, but no features."""
+    """Let a restarted switch accept forgotten tags, except in features."""
     for action in compiled["actions"]:
         action["primitives"] = [
             step
@@ -263,7 +263,7 @@ def with_mistake(program: Program, name: str) -> Program:
 
 
 def _take_in_place_of(compiled: Json, outcome: str) -> None:
-    """Let what has this outcome stay AGGREGATED."""
+    """Let packets with this outcome stay AGGREGATED."""
     for action in compiled["actions"]:
         for step in action["primitives"]:
             to, value = (step["parameters"] * 2)[:2] if step["op"] == "assign" else ({}, {})
