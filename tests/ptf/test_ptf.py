@@ -87,10 +87,10 @@ def test_case(case: str, results: dict[str, CaseResult]) -> None:
     if not result.passed:
         pytest.fail(result.failure or result.error or "", pytrace=False)
     if result.known_defect:
-        pytest.fail(f"Mended; take it out of known_defects: {result.known_defect}", pytrace=False)
+        pytest.fail(f"Fixed; remove it from known_defects: {result.known_defect}", pytrace=False)
 
 
-# Each takes a PTF process of its own: of a sum, of who sends, of the pool and of a leaf-spine.
+# One mistake each in sums, duplicates, the pool and leaf-spines: every mistake needs a PTF process.
 FIRST = ("carry_between_lanes", "forget_sources", "give_nothing_back", "keep_the_part")
 
 

@@ -104,7 +104,7 @@ class OtherWrappingsAreMalformed(SwitchTest):
 
 
 class VlanTagsAreMalformed(SwitchTest):
-    """A tagged frame goes nowhere, whatever is in it; without the tag it does."""
+    """A tagged frame is dropped; without the tag it is forwarded."""
 
     def runTest(self) -> None:
         plain = ordinary(1, station(2).mac, UDP(dport=99), Raw(bytes(64)))
@@ -121,7 +121,7 @@ class VlanTagsAreMalformed(SwitchTest):
 
 
 class MagnitudesAreFinite(SwitchTest):
-    """Infinity, what is no number, and negative ones open nothing; the largest float does."""
+    """Infinity, NaN and negative magnitudes open nothing; the largest float does."""
 
     def runTest(self) -> None:
         mad = (0x7F800000, 0x7F800001, 0x7FC00000, 0x80000000, 0xBF800000, 0xFFFFFFFF)

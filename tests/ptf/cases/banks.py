@@ -33,7 +33,7 @@ class EveryBankSums(SwitchTest):
 
 
 class UpToEightContributionsPerPass(SwitchTest):
-    """One pass contributes to as many banks as the entry names; the histogram tells."""
+    """One pass contributes to all banks of the entry, as the histogram shows."""
 
     def runTest(self) -> None:
         uses = {1: [3], 2: [0, 7], 3: [1, 4, 6], 8: list(range(BANKS))}
@@ -57,7 +57,7 @@ class NoBankAtAll(SwitchTest):
 
 
 class CompletionInTheMiddle(SwitchTest):
-    """A sum leaves from a middle bank, and the way goes on behind that bank."""
+    """A sum leaves from a middle bank, and the loop resumes after it."""
 
     def runTest(self) -> None:
         for source, worker in {101: 0, 102: 1, 103: 2}.items():
@@ -80,7 +80,7 @@ class CompletionInTheMiddle(SwitchTest):
 
 
 class CompletionInTheLastBank(SwitchTest):
-    """Behind the last bank of the entry there is nothing: one pass is enough."""
+    """After the last bank of the entry, one pass is enough."""
 
     def runTest(self) -> None:
         for source, worker in SOURCES.items():
@@ -213,13 +213,13 @@ class SlotIsReusedWithoutClearing(SwitchTest):
             tag = {"round_": round_, "block": block}
             with self.counted(Outcome.AGGREGATED, 2, passes={1: 2}, completed={0: 1}):
                 self.check_sum(900 + block, SOURCES, fragment=fragment, **tag)
-            # Half a sum, which nobody finishes.
+            # Half a sum that stays incomplete.
             with self.counted(Outcome.AGGREGATED, passes={1: 1}, completed={}):
                 self.send_feature(101, worker=0, fragment=fragment + 1, **tag)
 
 
 class StaleContributionChangesNothing(SwitchTest):
-    """A source that is behind reaches a slot that belongs to a newer tag (invariant 3)."""
+    """A late source reaches a slot that belongs to a newer tag (invariant 3)."""
 
     def runTest(self) -> None:
         newest = {"round_": 5, "block": 2, "fragment": 3}
@@ -279,7 +279,7 @@ class TooManyTest(SwitchTest):
 
 
 class PartialSumThatIsTooLarge(TooManyTest):
-    """A slot that jumps over its expected count never completes, and says so."""
+    """A slot that jumps over its expected count never completes, and is counted."""
 
     def runTest(self) -> None:
         self.add_sum(900, {101: 0})
@@ -290,7 +290,7 @@ class PartialSumThatIsTooLarge(TooManyTest):
 
 
 class CountsSaturate(TooManyTest):
-    """Counts that add up to more than 16 bits do not start again and hit what is expected."""
+    """Counts beyond 16 bits do not wrap around to the expected one."""
 
     def runTest(self) -> None:
         expected, counts = 50_000, (40_000, 40_000, 35_536)

@@ -26,12 +26,12 @@ from tests.ptf.switchgnn_ptf.packets import (
 )
 from tests.ptf.switchgnn_ptf.switch_test import MEMBERS, SwitchTest
 
-# What a broken or mad worker may say; a sound one sets its own bit or none.
+# Bits of a faulty worker; a correct one sets its own bit or none.
 ALL = 2**128 - 1
 
 
 class LastDoneAdvancesAll(BarrierTest):
-    """ADVANCE goes to every worker, once, when the last one is done, whoever that is."""
+    """ADVANCE goes to every worker, once, when the last one is done."""
 
     def runTest(self) -> None:
         self.open()
@@ -41,7 +41,7 @@ class LastDoneAdvancesAll(BarrierTest):
 
 
 class RepeatedDoneIsCountedOnce(BarrierTest):
-    """Before the block is complete the asker alone learns who is done."""
+    """Before the block is complete, only the asker gets the list of workers."""
 
     def runTest(self) -> None:
         self.open()
@@ -55,7 +55,7 @@ class RepeatedDoneIsCountedOnce(BarrierTest):
 
 
 class DoneAfterCompletion(BarrierTest):
-    """A lost ADVANCE can be asked for again; nobody else is bothered."""
+    """A lost ADVANCE is repeated for the asker alone."""
 
     def runTest(self) -> None:
         self.open()
@@ -66,7 +66,7 @@ class DoneAfterCompletion(BarrierTest):
 
 
 class LateDoneForAnEarlierBlock(BarrierTest):
-    """Who still asks for an earlier block may go on; the present one loses nothing."""
+    """A late `done` for an earlier block is answered; the current one loses nothing."""
 
     def runTest(self) -> None:
         self.open()
@@ -94,7 +94,7 @@ class LaterDoneMovesForward(BarrierTest):
 
 
 class BlocksMayBeSkipped(BarrierTest):
-    """A round may begin behind its first blocks, as backward rounds do, and end before its last."""
+    """A round may begin after the first blocks, as backward rounds do, and end before the last."""
 
     def runTest(self) -> None:
         for round_, blocks in ((1, (3, 4)), (2, (1, 2)), (3, (3, 4)), (4, (4,))):
@@ -137,7 +137,7 @@ class ForeignBitIsRefused(BarrierTest):
 
 
 class WrongPlanIsToldTheRightOne(BarrierTest):
-    """A worker with another plan is told which one the switch serves, and is not counted."""
+    """A worker with another plan gets the number of the right one, and is not counted."""
 
     def runTest(self) -> None:
         self.open(magnitude=4)
@@ -185,7 +185,7 @@ class RestartInTheMiddle(BarrierTest):
         self.collect(1, **last)
         first = {"largest": 1}
         self.ask(1, Kind.WAITING, workers=0b010, answer=first, **last)
-        # This one was before the restart, its ADVANCE was lost, and it is behind.
+        # This one, from before the restart, is late: its ADVANCE was lost.
         self.ask(2, Kind.ADVANCE, workers=MEMBERS, answer=first, block=2, round_=4)
         self.collect(0, **last)
         self.complete(2, **last, largest=1)
@@ -193,7 +193,7 @@ class RestartInTheMiddle(BarrierTest):
 
 
 class RestartLosesHalfASum(BarrierTest):
-    """After a restart a sum begins anew; nothing of what was there before is counted."""
+    """After a restart a sum starts over, without the earlier contributions."""
 
     def runTest(self) -> None:
         sources = {101: 0, 102: 1}
@@ -251,7 +251,7 @@ class WhoMaySendEarlyHasBeenInTheRound(IncarnationTest):
 
 
 class MagnitudeIsTheLargest(BarrierTest):
-    """Whoever has the largest, first, middle or last: all learn it."""
+    """All workers get the largest, from the first, middle or last one."""
 
     def runTest(self) -> None:
         for round_, values in enumerate(((30, 20, 10), (5, 7, 6), (1, 2, 3), (0, 0, 0)), 1):
@@ -310,7 +310,7 @@ class MagnitudeEndsWithItsRound(BarrierTest):
 
 
 class LaterBlocksTeachTheMagnitude(BarrierTest):
-    """The first DONE of a round of which the switch knows nothing says its magnitude."""
+    """The first DONE of an unknown round sets its magnitude."""
 
     def runTest(self) -> None:
         self.collect(0, 1, block=1, round_=2, magnitude=5)
@@ -332,7 +332,7 @@ class LaterBlocksKeepTheMagnitude(BarrierTest):
 
 
 class OpeningIsClosedWhenAllHaveHeard(BarrierTest):
-    """Who opens the round again with more gets the magnitude that the others have."""
+    """A larger magnitude after the opening gets that of the others."""
 
     def runTest(self) -> None:
         self.open(magnitude=4)
@@ -345,7 +345,7 @@ class OpeningIsClosedWhenAllHaveHeard(BarrierTest):
 
 
 class MagnitudeHasALimit(BarrierTest):
-    """What is installed with the plan; nobody else hears of what is above it."""
+    """The limit of the plan; a magnitude above it is not passed on."""
 
     def runTest(self) -> None:
         self.serve(magnitude_limit=100)
@@ -358,7 +358,7 @@ class MagnitudeHasALimit(BarrierTest):
 
 
 class RestartKeepsTheMagnitude(BarrierTest):
-    """Who asks for the opening after a restart must not be told another magnitude."""
+    """A repeated opening after a restart gets the same magnitude."""
 
     def runTest(self) -> None:
         self.collect(0, block=0, magnitude=30)
@@ -375,7 +375,7 @@ class RestartKeepsTheMagnitude(BarrierTest):
 
 
 class RestartBeforeAllHaveHeard(BarrierTest):
-    """Who did not hear says its own magnitude first; who did then teaches the right one."""
+    """A worker without the ADVANCE sends its own magnitude; one with it corrects that."""
 
     def runTest(self) -> None:
         self.collect(0, block=0, magnitude=30)
@@ -400,7 +400,7 @@ class PulseTest(BarrierTest):
         self.collect(0, block=1)
 
     def expect_pulses(self, pulses: int, workers: int = 0b001) -> None:
-        """Worker 0 asks, and is told these pulses; its own is 0."""
+        """Worker 0 asks, and gets these pulses; its own is 0."""
         self.ask(0, Kind.WAITING, workers=workers, answer={"pulses": pulses}, block=1)
 
     def busy(self, worker: int, pulse: int, **fields: Any) -> None:
@@ -416,7 +416,7 @@ class PulseTest(BarrierTest):
 
 
 class EachChangeIsSeen(PulseTest):
-    """The latest pulse of each worker, however often it was said."""
+    """The latest pulse of each worker, even if repeated."""
 
     def runTest(self) -> None:
         self.expect_pulses(0)
@@ -443,7 +443,7 @@ class WhoIsDoneSaysItToo(PulseTest):
 
 
 class OnlyItsOwn(PulseTest):
-    """A worker has its own pulse and no other's, whatever it says (invariant 6)."""
+    """A worker can only set its own pulse (invariant 6)."""
 
     def runTest(self) -> None:
         self.ask(1, Kind.ADVANCE, workers=MEMBERS, pulse=ALL, block=0)
@@ -455,7 +455,7 @@ class OnlyItsOwn(PulseTest):
 
 
 class WhatIsRefusedIsNoSign(PulseTest):
-    """Another port, plan, session, process or magnitude; and a refusal tells no pulses."""
+    """Another port, plan, session, process or magnitude; and a refusal has no pulses."""
 
     def runTest(self) -> None:
         with self.counted(Outcome.WRONG_PORT, 2):
@@ -510,7 +510,7 @@ class LeafReportsThePulsesOfItsWorkers(LeafTest):
 
 
 class SpineKnowsThePulsesOfWorkers(SwitchTest):
-    """A leaf brings those of all workers behind it, and of no others."""
+    """A leaf reports those of its own workers only."""
 
     def runTest(self) -> None:
         self.entries.remove()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""checksum.p4: a corrupted packet is dropped and never summed; what leaves has a right one."""
+"""checksum.p4: a corrupted packet is dropped and never summed; packets leave with a right one."""
 
 from scapy.layers.inet import IP
 from scapy.packet import Packet
@@ -63,7 +63,7 @@ class EveryByteOfABarePacketIsChecked(SwitchTest):
 
 
 class EveryByteOfADoneIsChecked(SwitchTest):
-    """One wrong bit in any byte of a DONE sets nobody's bit and opens nothing."""
+    """One wrong bit in any byte of a DONE sets no worker's bit and opens nothing."""
 
     def runTest(self) -> None:
         with self.counted(Outcome.DONE_COLLECTED):
@@ -99,7 +99,7 @@ class ChecksumOfAnotherFrame(SwitchTest):
 
 
 class Ipv4ChecksumIsMadeAnew(SwitchTest):
-    """What leaves has a right IPv4 checksum; what came in is not judged by it."""
+    """Packets leave with a right IPv4 checksum, which is not verified on arrival."""
 
     def runTest(self) -> None:
         self.add_sum(900, {101: 0})

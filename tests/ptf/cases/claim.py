@@ -32,7 +32,7 @@ QUIET = {"passes": {}, "completed": {}}
 
 
 class OrdinaryFeatureNeedsNoDestination(SumTest):
-    """Without Resend nobody looks at Dst_id, known, foreign or not."""
+    """Without Resend, Dst_id is ignored, known, foreign or not."""
 
     def runTest(self) -> None:
         for number, vertex in enumerate((0, 900, 12345)):
@@ -41,7 +41,7 @@ class OrdinaryFeatureNeedsNoDestination(SumTest):
 
 
 class RecallNeedsNoSource(SumTest):
-    """Whatever Src_id says: the source table is not asked."""
+    """Src_id is ignored: the source table is not used."""
 
     def runTest(self) -> None:
         sent = self.contribute(101)
@@ -51,7 +51,7 @@ class RecallNeedsNoSource(SumTest):
 
 
 class UnknownSourceIsNotFetched(SumTest):
-    """Nobody is asked for it, and the slot is not released."""
+    """No owner gets the fetch, and the slot is not released."""
 
     def runTest(self) -> None:
         with self.counted(Outcome.UNKNOWN_VERTEX, 2, completed={}):
@@ -61,7 +61,7 @@ class UnknownSourceIsNotFetched(SumTest):
 
 
 class UnknownSourceIsNotResent(SumTest):
-    """A source that the plan does not know reaches nobody."""
+    """A source outside the plan reaches no worker."""
 
     def runTest(self) -> None:
         with self.counted(Outcome.UNKNOWN_VERTEX):
@@ -151,7 +151,7 @@ class ForeignVertexIsDropped(SwitchTest):
 
 
 class AddressesAreNotBelieved(SwitchTest):
-    """Whose frame it is, the port says: a forged Ethernet or IPv4 source helps nobody."""
+    """The port identifies the sender; a forged Ethernet or IPv4 source does not."""
 
     def runTest(self) -> None:
         self.add_sum(900, PAIR)
@@ -162,7 +162,7 @@ class AddressesAreNotBelieved(SwitchTest):
 
 
 class ForeignSumIsNotRecalled(RecoveryTest):
-    """Neither a source's worker nor a stranger is told anything of another worker's sum."""
+    """Neither a source's worker nor a stranger gets another worker's sum."""
 
     def runTest(self) -> None:
         self.add_sum(900, PAIR)
@@ -198,7 +198,7 @@ class ForeignRecallOfANewTag(RecoveryTest):
 
 
 class ForeignSumIsNotFetched(RecoveryTest):
-    """Nobody but its worker releases a slot, or gets at the features of its sum."""
+    """Only its worker releases a slot, or fetches the features of its sum."""
 
     def runTest(self) -> None:
         self.add_sum(900, PAIR)
@@ -215,7 +215,7 @@ class ForeignSumIsNotFetched(RecoveryTest):
 
 
 class ForeignFeatureIsNotResent(RecoveryTest):
-    """A resent feature comes from its source's port; the destination's helps nobody."""
+    """A resent feature must come from its source's port, not the destination's."""
 
     def runTest(self) -> None:
         self.add_sum(900, PAIR)
@@ -294,7 +294,7 @@ class OnlyWhoIsAwaitedSends(RecoveryTest):
         with self.counted(Outcome.WRONG_PORT, 4, passes={}):
             for worker, vertex in ((0, 900), (1, 900), (0, 901)):
                 self.send_feature(PARTIAL + worker, worker=worker, Dst_id=vertex, Echo=1)
-            # Of another worker, for one who may.
+            # Of another worker, for one that may.
             self.send_feature(PARTIAL, worker=1, Dst_id=901)
         for vertex in (900, 901):
             self.check_missing(vertex, count=0)
@@ -332,7 +332,7 @@ class DestinationIsTheBlocks(SwitchTest):
 
 
 class OnceForEachTag(SwitchTest):
-    """An id is let through once, whatever destination it names the second time."""
+    """An id is accepted once, even if it names another destination the second time."""
 
     def runTest(self) -> None:
         self.add_source(PARTIAL, worker=0)
@@ -361,7 +361,7 @@ class PartOfASumGoesUp(LeafTest):
 
 
 class PartAndWholeLeaveOnePacket(LeafTest):
-    """A feature may complete a part, and behind it a sum of this leaf's own."""
+    """A feature may complete a part, and then a sum of this leaf's own."""
 
     def runTest(self) -> None:
         self.add_part(900, {101: 0}, worker=None)
@@ -397,7 +397,7 @@ class RecallsAndFetchesGoUp(LeafTest):
 
 
 class SumComesDown(LeafTest):
-    """To the destination's worker, as it is; of an unknown one to nobody."""
+    """To the destination's worker, unchanged; of an unknown one to no worker."""
 
     def runTest(self) -> None:
         self.entries.add_distant(block=1, vertex=900, port=3, above=ABOVE)
@@ -431,7 +431,7 @@ class MissingComesDown(LeafTest):
 
 
 class FetchComesDownToTheSource(LeafTest):
-    """And changes no slot here: what is released is above."""
+    """And changes no slot here: the released one is above."""
 
     def runTest(self) -> None:
         self.add_part(900, PAIR, worker=None)

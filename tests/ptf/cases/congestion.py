@@ -42,7 +42,7 @@ class CongestionTest(SwitchTest):
     """Cases that send many copies of a frame to port 2 at once."""
 
     def crowd(self, threshold: int) -> None:
-        """Let what goes to all workers go to port 2, many times."""
+        """Send multicasts for all workers to port 2, many times."""
         self.entries.set_threshold(threshold)
         self.entries.change_group(ALL_WORKERS_GROUP, [2] * COPIES)
 
@@ -93,7 +93,7 @@ class CapableIpv4IsMarked(FloodTest):
 
 
 class NotCapableIsNotMarked(FloodTest):
-    """Who does not speak ECN, IPv4 with options, and other protocols are left alone."""
+    """Senders without ECN, IPv4 with options, and other protocols are left alone."""
 
     def runTest(self) -> None:
         self.crowd(threshold=0)
@@ -159,7 +159,7 @@ class TheLoopHasNoPortQueue(SwitchTest):
 
 
 class DefaultMarksNothing(FloodTest):
-    """A switch whose threshold nobody has set marks nothing."""
+    """A switch without a threshold marks nothing."""
 
     def runTest(self) -> None:
         self.entries.change_group(ALL_WORKERS_GROUP, [2] * COPIES)
@@ -244,7 +244,7 @@ def _broadcast(**ip: object) -> Packet:
 
 
 class NoticeReachesAllWorkers(SwitchTest):
-    """Every worker gets it, its sender too, addressed to the worker, with what it counts."""
+    """Every worker gets it, its sender too, addressed to the worker, with its count."""
 
     def runTest(self) -> None:
         for worker in range(3):
@@ -266,7 +266,7 @@ class NoticeInAnothersName(SwitchTest):
 
 
 class BrokenNotice(SwitchTest):
-    """A notice with a wrong checksum slows nobody down."""
+    """A notice with a wrong checksum is dropped."""
 
     def runTest(self) -> None:
         broken = resigned(notice(0))

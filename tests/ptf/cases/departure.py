@@ -55,7 +55,7 @@ class WorkersLengthIsNotBelieved(SwitchTest):
 
 
 class TrailerStays(SwitchTest):
-    """Bytes behind the fragment are not the program's: they stay behind, outside of IPv4."""
+    """Bytes after the fragment stay there, outside of IPv4."""
 
     def runTest(self) -> None:
         self.add_sum(900, {101: 0})
@@ -87,7 +87,7 @@ class PortWithoutEntryKeepsAddresses(SwitchTest):
 
 
 class SumNamesItsDestination(SwitchTest):
-    """And no source: whatever the feature that completes it says, also of a destination."""
+    """And no source, whatever ids the feature that completes it has."""
 
     def runTest(self) -> None:
         self.add_sum(900, SOURCES)

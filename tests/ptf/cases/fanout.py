@@ -47,7 +47,7 @@ class FanoutDependsOnBlock(SwitchTest):
 
 
 class MissingHopEndsTheWay(SwitchTest):
-    """A hole in the hops: what came before counts, nothing comes after, and no ACK tells lies."""
+    """A hole in the hops: earlier hops count, later ones do not, and there is no ACK."""
 
     def runTest(self) -> None:
         self.add_source(101, worker=0)

@@ -60,7 +60,7 @@ class KeyIsBlockBankAndSlot(SwitchTest):
 
 
 class UnroutedSumIsCounted(SwitchTest):
-    """A sum without an entry goes nowhere; the way goes on behind it, to its ACK."""
+    """A sum without an entry is dropped; the loop resumes after it, up to the ACK."""
 
     def runTest(self) -> None:
         self.add_source(101, worker=0)
@@ -227,7 +227,7 @@ class CompleteSumIsSentAgain(SumTest):
 
 
 class SumAgainLooksLikeTheRecall(SumTest):
-    """What the program does not set comes with the recall: Level, group, flags; never Echo."""
+    """Other fields are those of the recall: Level, group, flags; never Echo."""
 
     def runTest(self) -> None:
         sent = self.complete(*SOURCES)
@@ -236,7 +236,7 @@ class SumAgainLooksLikeTheRecall(SumTest):
 
 
 class IncompleteSumIsMissing(SumTest):
-    """MISSING tells how many there are; asking adds nothing, the sum is exact."""
+    """MISSING has the count of the slot; asking adds nothing, the sum is exact."""
 
     def runTest(self) -> None:
         sent = []
@@ -249,7 +249,7 @@ class IncompleteSumIsMissing(SumTest):
 
 
 class MissingIsABareFrame(SumTest):
-    """The header of the recall, with the count of the slot whatever the recall said."""
+    """The header of the recall, with the count of the slot."""
 
     def runTest(self) -> None:
         self.contribute(101)
@@ -282,7 +282,7 @@ class MissingCountsPartialSums(RecoveryTest):
 
 
 class MissingBringsThePartAgain(LeafTest):
-    """If it says so, for the part may have been lost on its way; as often as need be."""
+    """With Resend, as the part may have been lost on its way; any number of times."""
 
     def runTest(self) -> None:
         self.add_part(900, PAIR)
@@ -320,7 +320,7 @@ class RecallFromAboveBringsThePart(LeafTest):
 
 
 class RecallOfTheIncomplete(SpineTest, RecoveryTest):
-    """The asker is told how many are there. If it asks for parts, the other leaves are asked."""
+    """The asker gets the count. If it asks for parts, the other leaves are asked."""
 
     def runTest(self) -> None:
         self.add_source(PARTIAL, worker=0)

@@ -17,7 +17,7 @@ class SlotIsGivenBackWithTheSum(PoolTest):
 
 
 class FirstComeFirstServed(PoolTest):
-    """Who comes while the slot is taken goes to the worker as it is."""
+    """A feature without a free slot goes to the worker unchanged."""
 
     def runTest(self) -> None:
         held = self.fill(101)
@@ -177,7 +177,7 @@ class FetchBeforeAnyContribution(PoolTest):
 
 
 class FetchOfACompleteSum(PoolTest):
-    """It holds no slot; the one that it had is somebody else's."""
+    """It holds no slot; its former one belongs to another destination."""
 
     def runTest(self) -> None:
         self.complete(102, self.fill(101))
@@ -228,7 +228,7 @@ class OneTooManyChangesNothing(PoolTest):
 
 
 class AcknowledgementFollowsTheOverflow(PoolTest):
-    """Who asks for an acknowledgement gets it behind what overflowed."""
+    """A requested acknowledgement follows the overflowed feature."""
 
     def runTest(self) -> None:
         self.fill(101)
@@ -252,7 +252,7 @@ class RepeatedFeatureOverflowsOnce(PoolTest):
 
 
 class EveryBankHasItsOwnSlots(PoolTest):
-    """Two full banks among three: two copies leave, and the way goes on behind each."""
+    """Two full banks among three: two copies leave, and the loop resumes after each."""
 
     def runTest(self) -> None:
         self.add_source(201, worker=0)

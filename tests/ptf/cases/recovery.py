@@ -45,7 +45,7 @@ class RecallOfANewerTag(SumTest):
         self.complete(103, 102, before=sent, fragment=1)
         self.contribute(101, 102, fragment=2)
         self.check_missing(900, count=0, round_=2)
-        # This one is behind.
+        # This one is late.
         with self.counted(Outcome.AGGREGATED, completed={}, stale={0: 1}):
             self.send_feature(103, worker=2, fragment=2)
         self.check_recalled(900, self.complete(*SOURCES, round_=2), round_=2)
@@ -72,7 +72,7 @@ class RecallLeavesOtherSlotsAlone(RecoveryTest):
 
 
 class FetchIsRelayedToTheOwner(SumTest):
-    """To the owner of the source and nobody else, be it the asker; all else as it came."""
+    """To the owner of the source alone, even if that is the asker; otherwise unchanged."""
 
     def runTest(self) -> None:
         for source, owner in SOURCES.items():
@@ -80,7 +80,7 @@ class FetchIsRelayedToTheOwner(SumTest):
 
 
 class FetchKeepsItsCount(SumTest):
-    """What is relayed is what the asker sent, but for addresses, time to live and checksums."""
+    """Relayed unchanged but for addresses, time to live and checksums."""
 
     def runTest(self) -> None:
         packet = fetch(101, 900, port=3)
@@ -90,7 +90,7 @@ class FetchKeepsItsCount(SumTest):
 
 
 class ReleasedSlotNeverCompletes(SumTest):
-    """After a fetch the sum is the worker's own: what still arrives completes nothing."""
+    """After a fetch the sum is the worker's own: late contributions complete nothing."""
 
     def runTest(self) -> None:
         self.contribute(101)

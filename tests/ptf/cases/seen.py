@@ -66,7 +66,7 @@ class RepeatedAfterCompletion(SwitchTest):
 
 
 class RepeatedWithOtherLanes(SwitchTest):
-    """What counts is the tag: the first lanes are summed, later ones are not looked at."""
+    """Only the tag counts: the first lanes are summed, later ones ignored."""
 
     def runTest(self) -> None:
         self.add_sum(900, SOURCES)
@@ -139,7 +139,7 @@ class TagsReachTheEnd(SwitchTest):
 
 
 class AcceptedTest(SwitchTest):
-    """Cases whose sources contribute to nothing: only ACKs are looked at."""
+    """Cases without contributions, about ACKs only."""
 
     def add_sources(self, *sources: int, worker: int = 0, blocks: tuple[int, ...] = (1,)) -> None:
         """Make sources known that have no slots."""
@@ -151,7 +151,7 @@ class AcceptedTest(SwitchTest):
     def pass_on(
         self, *sources: int, worker: int = 0, group: int = 0, **fields: Any
     ) -> list[Packet]:
-        """Send features without Echo: nobody gets an answer."""
+        """Send features without Echo, which are not answered."""
         with self.counted(Outcome.AGGREGATED, len(sources), passes={0: len(sources)}):
             return [
                 self.send_feature(source, worker=worker, Feature_group=group, **fields)[0]
@@ -168,7 +168,7 @@ class AcceptedTest(SwitchTest):
         outcome: Outcome = Outcome.AGGREGATED,
         **fields: Any,
     ) -> None:
-        """Send a feature with Echo: its sender must be told this count."""
+        """Send a feature with Echo, and expect this count."""
         with self.counted(outcome):
             packet, _ = self.send_feature(
                 source, worker=worker, Feature_group=group, Echo=1, **fields
@@ -181,7 +181,7 @@ class AcceptedTest(SwitchTest):
 
 
 class WholeGroup(AcceptedTest):
-    """The last feature of a group is told the size of the group, each on the way its place."""
+    """The ACK of the last feature has the size of the group, each earlier one its place."""
 
     def runTest(self) -> None:
         self.add_sources(*range(101, 111))
@@ -204,7 +204,7 @@ class OneIsMissing(AcceptedTest):
 
 
 class DuplicatesDoNotCount(AcceptedTest):
-    """Whatever is repeated, with or without Echo: each source counts once."""
+    """Repeated with or without Echo, each source counts once."""
 
     def runTest(self) -> None:
         self.add_sources(101, 102, 103)
@@ -218,7 +218,7 @@ class DuplicatesDoNotCount(AcceptedTest):
 
 
 class OrderWithinAGroup(AcceptedTest):
-    """The network may reorder a group: whoever comes last is told all."""
+    """In a reordered group, the last one to arrive gets the full count."""
 
     def runTest(self) -> None:
         self.add_sources(101, 102, 103)
@@ -271,7 +271,7 @@ class OlderGroupChangesNothing(AcceptedTest):
 
 
 class OlderTagChangesNothing(AcceptedTest):
-    """Groups of an older fragment, block or round are older, whatever their number."""
+    """Groups of an older fragment, block or round are older, even with a higher number."""
 
     def runTest(self) -> None:
         self.add_sources(*range(101, 110), blocks=(1, 2))
@@ -308,7 +308,7 @@ class TagsStartAnew(AcceptedTest):
 
 
 class WorkersAreApart(AcceptedTest):
-    """The same group of two workers is two groups; a worker that is ahead resets nobody."""
+    """The same group of two workers is two groups; a worker that is ahead resets no other."""
 
     def runTest(self) -> None:
         for worker in (0, 1, 2):
@@ -336,7 +336,7 @@ class HighestWorker(AcceptedTest):
 
 
 class RefusedDoNotCount(AcceptedTest):
-    """Nothing that is dropped or bypasses the slots counts, or changes what was counted."""
+    """Dropped packets, and those that bypass the slots, do not count."""
 
     def runTest(self) -> None:
         self.add_sources(101, 102, 103)
@@ -366,7 +366,7 @@ class RefusedDoNotCount(AcceptedTest):
 
 
 class CountIsThatOfTheFirstPass(AcceptedTest):
-    """Through hops, sums and the loop: the ACK carries what was counted on arrival."""
+    """Through hops, sums and the loop, the ACK carries the count on arrival."""
 
     def runTest(self) -> None:
         self.add_sources(101, 102)
@@ -385,7 +385,7 @@ class CountIsThatOfTheFirstPass(AcceptedTest):
 
 
 class PartialSumIsOneFeature(AcceptedTest):
-    """The count is of packets, not of what they add up."""
+    """The count is of packets, not of their contributions."""
 
     def runTest(self) -> None:
         self.add_sources(101)

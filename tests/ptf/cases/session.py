@@ -32,7 +32,7 @@ PORTS_BELOW = (1, 2, 3)
 
 
 class NewSessionStartsAfresh(SwitchTest):
-    """The same round, block and fragment count anew; what was half done is forgotten."""
+    """The same round, block and fragment start over; half sums are forgotten."""
 
     def runTest(self) -> None:
         self.add_sum(900, SOURCES)
@@ -61,7 +61,7 @@ class NewSessionOpensAfresh(SwitchTest):
 
 
 class OlderSessionIsStale(SwitchTest):
-    """Under a lower number everything is old: that is why loading anew must come first."""
+    """Under a lower number everything is old: hence the program must be loaded first."""
 
     def runTest(self) -> None:
         self.add_sum(900, SOURCES)
@@ -77,7 +77,7 @@ class OlderSessionIsStale(SwitchTest):
 
 
 class ClosedSessionServesNoPlan(SwitchTest):
-    """While entries change, workers are told to wait."""
+    """While entries change, workers must wait."""
 
     def runTest(self) -> None:
         opening = done(0, block=0, magnitude=5)
@@ -90,7 +90,7 @@ class ClosedSessionServesNoPlan(SwitchTest):
 
 
 class OtherSessionsAreRefused(SwitchTest):
-    """What is left over from another install changes nothing, and nobody answers it."""
+    """Packets of another install change nothing and get no answer."""
 
     def runTest(self) -> None:
         self.add_sum(900, SOURCES)
@@ -143,7 +143,7 @@ def answer_from_above(kind: Kind, asked: Packet, **body: int) -> Packet:
 
 
 class LeafReportsWhenItsWorkersAreDone(LeafTest):
-    """To the spine, in its own name, with the maximum; nobody below hears of it yet."""
+    """To the spine, in its own name, with the maximum; no answer goes down yet."""
 
     def runTest(self) -> None:
         for round_, block in ((1, 0), (1, 1), (2, 0)):
@@ -158,7 +158,7 @@ class LeafReportsWhenItsWorkersAreDone(LeafTest):
 
 
 class LeafReportsAgainWhenAsked(LeafTest):
-    """It never says by itself that all are done, not even of an earlier block."""
+    """It never decides that all are done, not even for an earlier block."""
 
     def runTest(self) -> None:
         for block in (0, 1):
@@ -215,7 +215,7 @@ class WordsOfTheSpineReachAllWorkers(LeafTest):
 
 
 class SpineCollectsTheWorkersOfItsLeaves(SwitchTest):
-    """A leaf's DONE counts for all behind it; whoever is missing is named by worker."""
+    """A leaf's DONE counts for all its workers; missing ones are named one by one."""
 
     def runTest(self) -> None:
         self.entries.remove()
@@ -245,7 +245,7 @@ class SpineCollectsTheWorkersOfItsLeaves(SwitchTest):
 
 
 class NoticeGoesUpAndComesBackForAll(LeafTest):
-    """In the name of the leaf; the spine tells all leaves, and they their workers."""
+    """In the name of the leaf; the spine notifies all leaves, and they their workers."""
 
     def runTest(self) -> None:
         sent = notice(1, block=4)
@@ -275,7 +275,7 @@ class BroadcastReachesAllStations(LeafTest):
 
 
 class StrangerSendsNoFeature(SwitchTest):
-    """A port without a worker entry speaks for nobody; the owner's port does."""
+    """A port without a worker entry owns no vertex."""
 
     def runTest(self) -> None:
         self.add_sum(900, SOURCES)

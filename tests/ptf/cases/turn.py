@@ -157,7 +157,7 @@ class EarlyTest(BarrierTest):
         self.complete(1, block=block, **early)
 
     def check_too_early(self, *tags: dict[str, int]) -> None:
-        """Send what must not come yet."""
+        """Send packets that are too early."""
         for tag in tags:
             for port, packet in packets_of(tag):
                 with self.counted(Outcome.WRONG_TURN, passes={}, released={}):

@@ -115,7 +115,7 @@ class NeighboursAreLeftAlone(WidthTest):
 
 
 class SumsOfOneGroupStay(WidthTest):
-    """What another group of banks adds and overwrites under the same number changes no sum."""
+    """Another group of banks under the same number changes no sum."""
 
     def runTest(self) -> None:
         owners = {101: 0, 102: 1, 201: 0, 202: 1}
@@ -171,7 +171,7 @@ class SeveralHopsOfAWideFrame(WidthTest):
 
 
 class WiderThanTheSessionIsMalformed(WidthTest):
-    """Whatever it is; and a width that does not exist is malformed in all sessions."""
+    """In any kind; an undefined width is malformed in all sessions."""
 
     def runTest(self) -> None:
         self.add_sum(900, SOURCES)
@@ -196,7 +196,7 @@ class WiderThanTheSessionIsMalformed(WidthTest):
 
 
 class TruncatedAndDamagedFramesAreMalformed(WidthTest):
-    """A payload of every width has to be whole, and is checked to its last byte."""
+    """A payload of every width must be whole, and is verified to its last byte."""
 
     def runTest(self) -> None:
         self.add_sum(900, SOURCES)
@@ -241,7 +241,7 @@ class RecallBringsAWideSum(WidthTest):
 
 
 class FetchReleasesAWideSlot(WidthTest):
-    """The owner gets it without a body, and what comes later completes nothing."""
+    """The owner gets it without a body, and later contributions complete nothing."""
 
     def runTest(self) -> None:
         self.add_sum(900, SOURCES)
@@ -288,7 +288,7 @@ class TheSumComesBeforeTheAck(WidthTest):
 
 
 class TheTrailerOfAWideFrameStays(WidthTest):
-    """Bytes behind the lanes are no lanes."""
+    """Bytes after the lanes are no lanes."""
 
     def runTest(self) -> None:
         self.add_sum(900, {101: 0})

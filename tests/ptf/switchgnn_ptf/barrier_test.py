@@ -27,7 +27,7 @@ class BarrierTest(SwitchTest):
         return packet
 
     def collect(self, *workers: int, **fields: Any) -> None:
-        """Report DONE for workers who are not the last; nobody must get an answer."""
+        """Report DONE for workers other than the last, and expect no answer."""
         with self.counted(Outcome.DONE_COLLECTED, len(workers)):
             for worker in workers:
                 self.report(worker, **fields)

@@ -35,7 +35,7 @@ def connection(*, strawman: bool = False) -> P4RuntimeClient:
 
 
 def push(client: P4RuntimeClient, *, strawman: bool = False) -> None:
-    """Load the program anew, as after a restart: no entries, and registers of zeros."""
+    """Load the program again, as after a restart: no entries, and registers of zeros."""
     wanted = program(strawman=strawman)
     client.set_pipeline(wanted, program_cookie(wanted))
 

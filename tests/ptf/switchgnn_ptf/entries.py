@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""One ``add_<table>`` for every table of the program; remembers what to take away."""
+"""One ``add_<table>`` for every table of the program; remembers what to remove."""
 
 from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Address
@@ -48,7 +48,7 @@ class Entries:
         """Take away all that was added, newest first."""
         self._pending = list(reversed(self._undo))
         self._undo = []
-        # The number stays: it tells the next test which tags are old.
+        # The number stays, so that the next test can take a higher one.
         self._set_session(SessionEntry(self._highest_session, 0, 0, 0, 0))
         self.flush()
 
@@ -79,7 +79,7 @@ class Entries:
         self._undo.append(default_update(congestion.table, default))
 
     def set_limits(self, slots: int) -> None:
-        """Split so many slots over the banks of the strawman."""
+        """Split ``slots`` over the banks of the strawman."""
         pool = Pool(self._layout)
         self._pending.append(default_update(pool.table, pool.encode(slots)))
         self._undo.append(default_update(pool.table, pool.table.default or b""))
@@ -88,7 +88,7 @@ class Entries:
         self._add("worker", "set_worker", port=port, worker=worker, worker_bit=1 << worker)
 
     def add_above(self, *, port: int) -> None:
-        """Let a switch above be behind a port."""
+        """Attach a switch above to a port."""
         self._add("worker", "set_above", port=port)
 
     def add_leaf(self, *, port: int, leaf: int, members: int) -> None:

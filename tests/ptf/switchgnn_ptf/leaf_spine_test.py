@@ -65,7 +65,7 @@ class LeafTest(SwitchTest):
         *,
         vertex: int = 900,
     ) -> Packet:
-        """Return what must go up when ``by`` completes, or asks for, these features' part."""
+        """Return what goes up when ``by`` completes, or recalls, these features' part."""
         total = sum_of(lanes for _, lanes in sent)
         packet = sum_to(ABOVE, vertex, total, count=len(sent), completed_by=by)
         fields = {"Level": 1, "Feature_group": 0, "Resend": 0}
@@ -73,7 +73,7 @@ class LeafTest(SwitchTest):
 
 
 class SpineTest(SwitchTest):
-    """Leaves 0 to 2 on ports 1 to 3, with the workers 2w and 2w + 1 behind leaf w."""
+    """Leaves 0 to 2 on ports 1 to 3, with the workers 2w and 2w + 1 below leaf w."""
 
     def _lay_network(self) -> None:
         super()._lay_network()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Frames that workers send, and what the switch must make of them."""
+"""Frames of workers, and the expected frames of the switch."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -27,7 +27,7 @@ PARTIAL = 2**31 + 77  # the id of some partial sum
 RELEASED = 0xFFFF  # the count of a slot that was given back
 WIDTHS = {8 << code: code for code in range(6)}  # by the lanes of a frame
 
-# What a worker sends differs on purpose from what the switch must set.
+# Fields that the switch must set have other values in the frames of workers.
 _TTL_SENT = 7
 _TTL_OF_SWITCH = 64
 _ECN_CAPABLE = 2
@@ -69,7 +69,7 @@ def feature(
     count: int = 1,
     **header: int,
 ) -> Packet:
-    """Return the FEATURE frame of a source as the worker behind ``port`` sends it."""
+    """Return the FEATURE frame of a source as the worker at ``port`` sends it."""
     switchgnn = SwitchGNN(
         Kind=Kind.FEATURE,
         Src_id=source,
@@ -158,7 +158,7 @@ def sum_to(
 
 
 def ack_of(packet: Packet, *, accepted: int) -> Packet:
-    """Return the ACK for a FEATURE with Echo, when so many of its group were let through."""
+    """Return the ACK for a FEATURE with Echo, after ``accepted`` ones of its group."""
     answer = packet[SwitchGNN].copy()
     answer.remove_payload()
     answer.Kind, answer.Is_ACK, answer.Count = int(Kind.ACK), 1, accepted
@@ -169,7 +169,7 @@ def ack_of(packet: Packet, *, accepted: int) -> Packet:
 def recall(
     vertex: int, *, port: int, block: int = 1, fragment: int = 0, round_: int = 1, **header: int
 ) -> Packet:
-    """Return the RECALL of a destination as the worker behind ``port`` sends it."""
+    """Return the RECALL of a destination as the worker at ``port`` sends it."""
     fields = {"Kind": Kind.RECALL, "Is_Fetch": 1, "Dst_id": vertex} | header
     tag = {"Block_id": block, "Fragment": fragment, "Round": round_}
     return _from_worker(port) / SwitchGNN(**fields, **tag)
@@ -194,12 +194,12 @@ def notice(worker: int, *, block: int = 1, fragment: int = 0, round_: int = 1) -
 
 
 def relayed(packet: Packet, *, to: int) -> Packet:
-    """Return what the worker behind ``to`` must get of another worker's packet."""
+    """Return another worker's packet as the worker at ``to`` must get it."""
     return _from_switch(to) / packet[SwitchGNN].copy()
 
 
 def relayed_fetch(packet: Packet, *, to: int) -> Packet:
-    """Return what the owner of the source must get of a FETCH."""
+    """Return a FETCH as the owner of the source must get it."""
     return relayed(resigned(packet, Count=0), to=to)
 
 
@@ -217,7 +217,7 @@ def barrier_answer(
     refusal: Refusal = Refusal.NONE,
     pulses: int = 0,
 ) -> Packet:
-    """Return the ADVANCE or WAITING that the worker behind port ``to`` must get."""
+    """Return the ADVANCE or WAITING that the worker at port ``to`` must get."""
     header = asked[SwitchGNN].copy()
     header.remove_payload()
     header.Kind, header.Checksum, header.ECN = int(kind), None, ecn
@@ -230,7 +230,7 @@ def barrier_answer(
 
 
 def marker(port: int, serial: int) -> Packet:
-    """Return an ordinary frame to a port; whatever was queued before it comes before it."""
+    """Return an ordinary frame to a port, which follows everything queued there."""
     target = station(port).mac
     body = Raw(b"marker" + serial.to_bytes(8, "big") + bytes(60))
     return Ether(dst=target, src="02:00:00:00:ee:ee", type=ETHERTYPE_EXPERIMENT) / body

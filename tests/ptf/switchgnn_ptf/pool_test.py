@@ -28,7 +28,7 @@ class PoolTest(RecoveryTest):
             self.add_sum(vertex, sources, slot=number)
 
     def limit(self, slots: int) -> None:
-        """Split so many slots over the banks."""
+        """Split ``slots`` over the banks."""
         self.entries.set_limits(slots)
 
     def fill(self, *sources: int, **fields: Any) -> list[tuple[Packet, Lanes]]:

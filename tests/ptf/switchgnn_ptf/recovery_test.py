@@ -51,7 +51,7 @@ class RecoveryTest(SwitchTest):
     def check_missing(
         self, vertex: int, *, count: int, worker: int = 2, events: Any = None, **fields: int
     ) -> None:
-        """Recall a sum that is not complete: the asker alone must be told ``count``."""
+        """Recall an incomplete sum: the asker alone must get ``count``."""
         port = port_of(worker)
         packet = recall(vertex, port=port, **fields)
         with self.counted(Outcome.RECALLED, passes={}, completed={}, **(events or {})):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""How a PTF case tells the runner what became of it: one line of JSON per case."""
+"""The results of PTF cases: one line of JSON per case."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -9,7 +9,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class CaseResult:
-    """What became of one case.
+    """The result of one case.
 
     Attributes:
         case: ``module.Class``.

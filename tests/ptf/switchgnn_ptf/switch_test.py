@@ -54,7 +54,7 @@ from tests.ptf.switchgnn_ptf.results import CaseResult, append_result
 from tests.ptf.switchgnn_ptf.tally import Tally
 from tests.support.speed import Deadline, seconds_here
 
-# How long to wait for what must happen. Nothing that passes waits this long.
+# To wait for an expected event; a passing case never waits this long.
 PATIENCE_SECONDS = 5.0
 MEMBERS = sum(1 << worker for worker in WORKERS)
 
@@ -65,13 +65,13 @@ class SwitchTest(BaseTest):
     """A case: three workers on ports 1 to 3, a host without a worker on port 4."""
 
     known_defects: Mapping[str, str] = MappingProxyType({})
-    """What is known to go wrong, by setting; the case must fail there until it is mended."""
+    """Known defects, by setting; the case must fail there until they are fixed."""
 
     strawman = False
     """Whether the case is for the program that hands its slots out itself."""
 
     def run(self, result: Any = None) -> None:
-        """Run the case and tell the runner what became of it."""
+        """Run the case and record its result."""
         failures, errors = len(result.failures), len(result.errors)
         start = time.monotonic()
         super().run(result)
@@ -94,7 +94,7 @@ class SwitchTest(BaseTest):
         self.dataplane.flush()
         self.client = connection(strawman=self.strawman)
         self.entries = Entries(self.client)
-        # Registers cannot be cleared: what earlier cases left there is of an older session.
+        # Registers cannot be cleared: their contents belong to older sessions.
         self.session = self.entries.read_session() + 1
         self.addCleanup(self.entries.remove)
         self._indices = itertools.count()
@@ -175,7 +175,7 @@ class SwitchTest(BaseTest):
         self.add_destination(vertex, worker=worker, expected=len(sources), **place)
 
     def restart(self) -> None:
-        """Load the program anew in the middle of a case, and lay the network again."""
+        """Load the program again in the middle of a case, and set up the network."""
         # A switch that restarts loses its groups; BMv2 keeps them when it only loads a program.
         self.entries.remove()
         push(self.client, strawman=self.strawman)
@@ -254,7 +254,7 @@ class SwitchTest(BaseTest):
     def counted(
         self, outcomes: Outcome | Mapping[Outcome, int], number: int = 1, **other: Any
     ) -> Iterator[None]:
-        """Check what the block makes of the counters, and that nothing else leaves the switch.
+        """Check the growth of the counters, and that nothing else leaves the switch.
 
         Args:
             outcomes: one outcome, or how many frames had each; no frame had another.

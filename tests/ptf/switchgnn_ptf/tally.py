@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What must have changed in the counters, exactly."""
+"""The exact growth of the counters."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
