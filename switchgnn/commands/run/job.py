@@ -71,6 +71,9 @@ def run_job(
         log_dir: as ``run_logs`` takes it.
         onlooker: observes the run.
 
+    Returns:
+        The comparison of measurements with plan and reference.
+
     Raises:
         SwitchGNNError: a step failed; the fabric and all files are removed.
     """
