@@ -215,8 +215,8 @@ def test_forged_files_run_no_pickles_and_need_the_right_arrays(plan, folder):
     [
         ("source_worker", lambda a: a[1:], "arrays source_* differ in length"),
         ("entry_slot", lambda a: a[:, 1:], "entry_slot and entry_expected differ in shape"),
-        ("entry_slot", lambda a: a[:, 0], "not a table of <u4"),
-        ("result_slot", lambda a: a[0], "not a row of <u4"),
+        ("entry_slot", lambda a: a[:, 0], "not a 2-D array of <u4"),
+        ("result_slot", lambda a: a[0], "not a 1-D array of <u4"),
     ],
 )
 def test_a_switch_part_whose_arrays_do_not_fit(plan, folder, name, change, part):
