@@ -23,7 +23,7 @@ def open_files():
 def test_what_is_no_file_is_refused(tmp_path, made):
     made(tmp_path / "strange")
     before = open_files()
-    with pytest.raises(OSError, match="no regular file"):
+    with pytest.raises(OSError, match="not a regular file"):
         open_regular(tmp_path / "strange")
     assert open_files() == before
 

@@ -191,7 +191,7 @@ def test_what_cannot_be_opened(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "empty").mkdir()
     for name, words in (
-        ("pipe", "no regular file"),
+        ("pipe", "not a regular file"),
         ("none", "No such file"),
         ("empty", "no .pcap"),
     ):

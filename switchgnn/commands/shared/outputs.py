@@ -17,7 +17,7 @@ from typing import Annotated
 import typer
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.base.full_disk import WriteError, speaks_of_full_disk, why_not_written, writing
+from switchgnn.base.full_disk import WriteError, has_room, why_not_written, writing
 from switchgnn.base.options import OUTPUT
 from switchgnn.controller import InstallReport
 from switchgnn.host.wire.faults import worker_link
@@ -172,8 +172,7 @@ def run_logs(asked: Path | None, folder: Path) -> Iterator[RunLogs]:
             yield logs
         except Exception as error:
             _LOG.info("failed: %s", error)
-            # What is kept would fill a full disk even more.
-            logs.failed = not speaks_of_full_disk(str(error))
+            logs.failed = has_room(logs.folder)
             raise
         finally:
             if logs.failed:

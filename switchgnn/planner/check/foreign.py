@@ -49,7 +49,7 @@ def trusted_plan(
 
     Raises:
         ForeignPlanError: the plan does not do what it promises, or has more than 4 GiB.
-        ForeignFolderError: there is no place for a copy that nobody else can change.
+        WriteError: a copy cannot be made.
         PlannerError: the folder cannot be read.
     """
     # Who may write to where a link is could lead it elsewhere when its plan has been looked at.

@@ -141,12 +141,12 @@ def test_what_train_refuses(config, line, words):
 
 def test_a_file_that_is_not_there(tmp_path):
     assert "No such file" in refused(tmp_path / "none.toml")
-    assert "no regular file" in refused(tmp_path)
+    assert "not a regular file" in refused(tmp_path)
 
 
 def test_a_pipe_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    assert "no regular file" in refused(tmp_path / "pipe")
+    assert "not a regular file" in refused(tmp_path / "pipe")
 
 
 def test_no_text(tmp_path):
