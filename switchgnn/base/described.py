@@ -168,15 +168,7 @@ _MOST_PORTS = 511  # of the program: its port numbers have nine bits, and the la
 
 
 def check_network(network: DescribedNetwork, name: str) -> None:
-    """Check that a network can be.
-
-    Args:
-        network: what is described.
-        name: of its file, for the sentence.
-
-    Raises:
-        NetworkError: it cannot; the first thing that is wrong.
-    """
+    """Check that a network can be."""
     for problem in _problems(network):
         raise NetworkError(f"{name}: {problem}.")
 
@@ -303,12 +295,7 @@ _MOST_BYTES = 1 << 20
 
 
 def read_network(path: Path) -> DescribedNetwork:
-    """Read and check a network file; paths in it are relative to its folder.
-
-    Raises:
-        NetworkError: it cannot be read, is no TOML, or describes no network; the sentence says
-            where and what.
-    """
+    """Read and check a network file; paths in it are relative to its folder."""
     told = read_toml(path, _MOST_BYTES, "network", NetworkError)
     try:
         network = make_record(DescribedNetwork, told)
@@ -410,11 +397,7 @@ def interfaces() -> tuple[Interface, ...]:
 
 
 def interface_named(name: str) -> Interface:
-    """Return an interface.
-
-    Raises:
-        NetworkError: there is none of that name; those that are there are listed.
-    """
+    """Return an interface."""
     known = interfaces()
     for interface in known:
         if interface.name == name:
@@ -449,11 +432,7 @@ def _ask(sock: int, what: int, name: str) -> bytes:
 
 
 def networks_of(network: DescribedNetwork) -> tuple[Network, ...]:
-    """Return what is around each switch, in the order of ``network.in_order``.
-
-    Args:
-        network: one that ``check_network`` has let pass.
-    """
+    """Return what is around each switch, in the order of ``network.in_order``."""
     if not network.cables:
         (switch,) = network.switches
         return (Network(tuple(map(_worker, network.workers)), switch.station),)

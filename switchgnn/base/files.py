@@ -54,9 +54,6 @@ def reason_to_distrust(folder: Path) -> str | None:
 
     Everything in it and every folder above must belong to this user or root, and be writable by
     its owner (and group) alone.
-
-    Raises:
-        OSError: there is no such folder, or it cannot be read.
     """
     return reason_to_distrust_place(folder.resolve(strict=True))
 

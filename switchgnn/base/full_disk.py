@@ -55,11 +55,7 @@ def writing(place: Path) -> Iterator[None]:
 
 
 def keep_room(file: int) -> None:
-    """Reserve room in an open log, so that a process can report a disk that fills up.
-
-    Raises:
-        OSError: the disk is full. Other failures are ignored, as not all file systems can do it.
-    """
+    """Reserve room in an open log, so that a process can report a disk that fills up."""
     libc = ctypes.CDLL(None, use_errno=True)
     size = ctypes.c_int64(_LOG_BYTES)
     if libc.fallocate64(file, _FALLOC_FL_KEEP_SIZE, ctypes.c_int64(0), size) != 0:

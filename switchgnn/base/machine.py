@@ -58,14 +58,6 @@ def require_memory(what: str, needed: int, remedy: str) -> None:
     """Check that something has room in memory, before any of it is made.
 
     A machine that does not report its memory has room for everything.
-
-    Args:
-        what: the subject of the error's sentence, in the plural.
-        needed: an estimate in bytes, rather too low than too high.
-        remedy: what to lower.
-
-    Raises:
-        TooLargeError: it has no room.
     """
     room = available_memory()
     if room is not None and needed > room:
@@ -123,11 +115,7 @@ class Installation:
     checkout: Path | None
 
     def mend(self, extra: str | None = None) -> str:
-        """Return the command that installs what the program needs.
-
-        Args:
-            extra: the extra whose packages are wanted; None: those of every installation.
-        """
+        """Return the command that installs what the program needs."""
         brackets = "" if extra is None else f"[{extra}]"
         if self.checkout is None:
             return f"pip install '{_NAME}{brackets}'" if extra else f"pip install {_NAME}"

@@ -71,17 +71,7 @@ Collect = Callable[[], Iterable[Metric]]
 
 
 def parse_place(text: str) -> tuple[str, int]:
-    """Read where to listen: PORT on the loopback interface, or ADDRESS:PORT.
-
-    Args:
-        text: what a user has written.
-
-    Returns:
-        The address and the port.
-
-    Raises:
-        MetricsError: it is something else.
-    """
+    """Read where to listen: PORT on the loopback interface, or ADDRESS:PORT."""
     host, _, port = text.rpartition(":")
     if not port.isdecimal() or int(port) > _LAST_PORT or text.startswith(":"):
         raise MetricsError(
@@ -92,11 +82,7 @@ def parse_place(text: str) -> tuple[str, int]:
 
 
 def check_installed() -> None:
-    """See to it that metrics can be served, before anything else is begun.
-
-    Raises:
-        MetricsError: the package for it is missing.
-    """
+    """See to it that metrics can be served, before anything else is begun."""
     try:
         import prometheus_client  # noqa: F401, PLC0415
     except ImportError:
@@ -107,19 +93,7 @@ def check_installed() -> None:
 
 @contextmanager
 def serve_metrics(collect: Collect, host: str, port: int) -> Iterator[int]:
-    """Serve metrics over HTTP, as long as the block runs.
-
-    Args:
-        collect: reads them; called in a thread of the server, whenever somebody asks.
-        host: the address to listen on.
-        port: 0: any that is free.
-
-    Yields:
-        The port.
-
-    Raises:
-        MetricsError: nobody can listen there, or the package for it is missing.
-    """
+    """Serve metrics over HTTP, as long as the block runs."""
     check_installed()
     from prometheus_client import CollectorRegistry, start_http_server  # noqa: PLC0415
 

@@ -131,11 +131,7 @@ def find_compiler() -> str | None:
 
 
 def needed_compiler(who: str) -> str:
-    """Return the path of the C++ compiler.
-
-    Raises:
-        CompilerError: there is none; ``who`` needs it.
-    """
+    """Return the path of the C++ compiler."""
     found = find_compiler()
     if found is None:
         raise CompilerError(
@@ -196,11 +192,7 @@ class LibrarySource:
 
 
 def compiled_library(source: LibrarySource) -> Path:
-    """Return the path of a library, compiled if need be.
-
-    Raises:
-        CompilerError: there is no compiler, or it fails, or the library cannot be kept.
-    """
+    """Return the path of a library, compiled if need be."""
     compiler = needed_compiler(source.who)
     folder = cache_folder(source.part)
     contents = [(source.folder / name).read_bytes() for name in source.files]

@@ -75,11 +75,7 @@ class LeafSpineNetworks:
 
 
 def mac_number(mac: str) -> int:
-    """Return a MAC address as a number of 48 bits.
-
-    Raises:
-        ValueError: it is not six bytes in hexadecimal.
-    """
+    """Return a MAC address as a number of 48 bits."""
     parts = bytes.fromhex(mac.replace(":", " "))
     if len(parts) != 6:
         raise ValueError(f"{mac!r} is not an Ethernet address")

@@ -102,15 +102,7 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kKMG]i?|)B?")
 
 
 def parse_bytes(option: str, text: str) -> int:
-    """Return a size in bytes.
-
-    Args:
-        option: what it was given with.
-        text: the size.
-
-    Raises:
-        SwitchGNNError: it is none, or more than anything has.
-    """
+    """Return a size in bytes."""
     found = _SIZE.fullmatch(text.strip())
     if found is None:
         raise SwitchGNNError(f"cannot read {option} {text}: write it as 10MB or 8MiB")

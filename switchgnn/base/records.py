@@ -20,11 +20,7 @@ class RecordError(ValueError):
 
 
 def parse_json(data: bytes) -> Any:  # noqa: ANN401 - JSON may hold anything
-    """Return what a JSON text says; NaN and infinity are not JSON.
-
-    Raises:
-        RecordError: it is not JSON, or its lists and objects are nested too deeply.
-    """
+    """Return what a JSON text says; NaN and infinity are not JSON."""
     try:
         return msgspec.json.decode(data)
     except msgspec.MsgspecError as error:
@@ -38,9 +34,6 @@ def make_record(kind: type[_Record], told: object) -> _Record:
 
     An int serves as a float, but a bool is no int; text serves as a path. Only fields
     with a default may be missing.
-
-    Raises:
-        RecordError: a field is missing, not known or of another type; it names the field.
     """
     try:
         made = msgspec.convert(told, kind, strict=True, dec_hook=_make_path)
@@ -85,20 +78,7 @@ def _refuse_unknown(told: object, made: object, path: str) -> None:
 def read_toml(
     path: Path, most_bytes: int, kind: str, refuse: Callable[[str], Exception]
 ) -> dict[str, Any]:
-    """Return what a TOML file holds.
-
-    Args:
-        path: the file.
-        most_bytes: a longer one is not read.
-        kind: what the file is for, as "network".
-        refuse: makes the error from its sentence.
-
-    Returns:
-        Its keys and values.
-
-    Raises:
-        Exception: what `refuse` makes; the file cannot be read, is too long, or is no TOML.
-    """
+    """Return what a TOML file holds."""
     try:
         content = read_bounded(path, most_bytes)
     except OSError as error:

@@ -26,18 +26,7 @@ def task_to_json(task: object) -> str:
 
 
 def task_from_json(kind: type[Task], text: str) -> Task:
-    """Read what ``task_to_json`` wrote.
-
-    Args:
-        kind: the dataclass; its fields may be dataclasses, tuples of them, and paths.
-        text: one line of JSON.
-
-    Returns:
-        The task.
-
-    Raises:
-        TaskError: no JSON; or a field is missing, unknown, or of another type.
-    """
+    """Read what ``task_to_json`` wrote."""
     try:
         return make_record(kind, parse_json(text.encode()))
     except RecordError as error:

@@ -16,11 +16,7 @@ _TAKE_NOTHING = struct.pack("HBBI", 0x06, 0, 0, 0)
 
 
 def connected_udp(local: tuple[str, int], peer: tuple[str, int]) -> socket.socket:
-    """Return a socket between two addresses, which has received nothing from anybody else.
-
-    Raises:
-        OSError: the local address is taken, or one of them is none.
-    """
+    """Return a socket between two addresses, which has received nothing from anybody else."""
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     try:
         program = ctypes.create_string_buffer(_TAKE_NOTHING)

@@ -18,12 +18,7 @@ _WORKERS = 128
 
 
 def line_of(packet: Packet, begin: int) -> str:
-    """Return a packet as a line.
-
-    Args:
-        packet: the packet.
-        begin: nanoseconds since 1970, from which the time in the line is counted.
-    """
+    """Return a packet as a line."""
     seconds = (packet.captured.time - begin) / _BILLION
     return f"{seconds:.6f} {packet.sender} > {packet.receiver} {description(packet)}"
 

@@ -82,11 +82,7 @@ class Interface:
         self._socket.close()
 
     def __iter__(self) -> Iterator[Captured]:
-        """Wait for frames, without an end.
-
-        Raises:
-            CaptureError: the interface is gone, or down.
-        """
+        """Wait for frames, without an end."""
         ready = select.poll()
         ready.register(self._socket, select.POLLIN)
         while True:

@@ -112,11 +112,7 @@ class Chapter:
             self._seen.add(feature)
 
     def lines(self, begin: int) -> list[str]:
-        """Tell it in lines.
-
-        Args:
-            begin: nanoseconds since 1970, from which times are counted.
-        """
+        """Tell it in lines."""
         times = f"{_seconds(self._begin, begin)} to {_seconds(self._end, begin)} s"
         title = f"{self.place.words()}: {times}"
         if self._fragments:

@@ -27,12 +27,7 @@ class Feed:
         self._readers: dict[asyncio.Event, asyncio.AbstractEventLoop] = {}
 
     def publish(self, data: bytes, *, last: bool = False) -> None:
-        """Put an event in the place of the one before.
-
-        Args:
-            data: one line.
-            last: nothing follows; who has read it is done.
-        """
+        """Put an event in the place of the one before."""
         with self._lock:
             self._event = (self._event[0] + 1, data)
             self._over = last
@@ -57,14 +52,7 @@ class Feed:
                 self._readers.pop(woken, None)
 
     async def follow(self, woken: asyncio.Event) -> AsyncIterator[tuple[int, bytes]]:
-        """Yield the newest event, again and again, until the last.
-
-        Args:
-            woken: as ``reader`` has made it.
-
-        Yields:
-            Its number and its line; what came while nobody asked is left out.
-        """
+        """Yield the newest event, again and again, until the last."""
         seen = 0
         while True:
             woken.clear()

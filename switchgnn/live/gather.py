@@ -157,12 +157,7 @@ class Gathering:
             return name != before
 
     def begin(self, picture: Picture, *, at_zero: bool = False) -> None:
-        """Begin with a network, and forget the one before and its epochs.
-
-        Args:
-            picture: the network.
-            at_zero: what comes is another run, whose time begins now.
-        """
+        """Begin with a network, and forget the one before and its epochs."""
         now = self._clock.now()
         workers = len(picture.workers)
         most = max(_LEAST_POINTS, min(_MOST_POINTS, _MOST_NUMBERS // max(1, workers)))
@@ -215,14 +210,7 @@ class Gathering:
         *,
         up: bool = False,
     ) -> None:
-        """Take what one of them says.
-
-        Args:
-            place: in the picture.
-            reading: None: it says nothing.
-            used: its slots, where it tells them.
-            up: whether it answers though it says nothing, as one without a program.
-        """
+        """Take what one of them says."""
         with self._lock:
             network = self._network
             if network is None or place >= len(network.switches):

@@ -70,12 +70,7 @@ _PARTING_SECONDS = 2.0
 
 
 def picture_of(network: DescribedNetwork, *, with_slots: bool) -> Picture:
-    """Return the picture of a network.
-
-    Args:
-        network: as a file has it.
-        with_slots: whether it is known which slots the plan uses.
-    """
+    """Return the picture of a network."""
     order = network.in_order
     place = {switch.name: number for number, switch in enumerate(order)}
     target = " and ".join(_WORDS[each] for each in dict.fromkeys(each.target for each in order))
@@ -132,11 +127,7 @@ class Machines:
 
     @contextmanager
     def asking(self) -> Iterator[None]:
-        """Ask all of them twice a second, as long as the block runs.
-
-        Yields:
-            Once it has begun.
-        """
+        """Ask all of them twice a second, as long as the block runs."""
         self._gathering.begin(self._picture)
         over = threading.Event()
         switches = [

@@ -70,16 +70,6 @@ def serve_page(feed: Feed, port: int) -> Iterator[str]:
     """Serve the page on the loopback interface, as long as the block runs.
 
     Behind the block the last event is still told to who reads, for a moment.
-
-    Args:
-        feed: the events.
-        port: 0: any that is free.
-
-    Yields:
-        The address of the page.
-
-    Raises:
-        LiveError: nobody can listen there.
     """
     try:
         listening = socket.create_server((HOST, port))
@@ -189,14 +179,7 @@ class Show:
 
     @contextmanager
     def looking(self, look: Look) -> Iterator[None]:
-        """Look twice a second, in a thread, as long as the block runs, and once at its end.
-
-        Args:
-            look: reads what has to be read, and raises nothing.
-
-        Yields:
-            Once it has begun.
-        """
+        """Look twice a second, in a thread, as long as the block runs, and once at its end."""
         over = threading.Event()
 
         def run() -> None:
@@ -219,19 +202,7 @@ class Show:
 
 @contextmanager
 def showing(title: str, *, port: int = 0, epochs: int = 0) -> Iterator[tuple[Show, str]]:
-    """Serve a page that shows a run, as long as the block runs.
-
-    Args:
-        title: what runs.
-        port: 0: any that is free.
-        epochs: how many there are to be; 0: it is no training.
-
-    Yields:
-        What publishes, and the address of the page.
-
-    Raises:
-        LiveError: nobody can listen there.
-    """
+    """Serve a page that shows a run, as long as the block runs."""
     feed = Feed()
     show = Show(Gathering(title, epochs), feed)
     show.publish()
