@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Options that several commands share, as dataclasses: their fields become options of a command."""
+"""Groups of options that commands share, as dataclasses, and sizes in bytes."""
 
 import dataclasses
 import functools
@@ -14,19 +14,9 @@ from switchgnn.base.errors import SwitchGNNError
 
 
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command of Typer take groups of options.
+    """Replace each dataclass parameter of a Typer command by options, one for each field.
 
-    A group is a dataclass whose fields are annotated with `typer.Option`. Where the command has a
-    parameter of that class, its users see the fields; the command gets the object.
-
-    Args:
-        command: a function with annotations, which are no strings.
-
-    Returns:
-        The function for `typer.Typer.command`.
-
-    Raises:
-        TypeError: two options have the same name.
+    Fields are annotated with `typer.Option`. TypeError: two options have the same name.
     """
     hints = typing.get_type_hints(command, include_extras=True)
     groups = {name: hint for name, hint in hints.items() if _is_group(hint)}
@@ -44,7 +34,7 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
             values[name] = group(**{field: values.pop(field) for field in fields})
         command(**values)
 
-    # Without `__wrapped__`: who looks through that would see the groups.
+    # Not functools.wraps: its __wrapped__ would show Typer the groups.
     for attribute in functools.WRAPPER_ASSIGNMENTS:
         if hasattr(command, attribute):
             setattr(run, attribute, getattr(command, attribute))
@@ -102,11 +92,11 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kKMG]i?|)B?")
 
 
 def parse_bytes(option: str, text: str) -> int:
-    """Return a size in bytes."""
+    """Return a size such as 10MB or 8MiB in bytes; errors name `option`."""
     found = _SIZE.fullmatch(text.strip())
     if found is None:
         raise SwitchGNNError(f"cannot read {option} {text}: write it as 10MB or 8MiB")
     size = float(found[1]) * _UNITS[found[2]]
     if size > _MOST:
-        raise SwitchGNNError(f"{option} is too much: give at most {_MOST >> 50:,} PiB")
+        raise SwitchGNNError(f"{option} is too large: give at most {_MOST >> 50:,} PiB")
     return int(size)

@@ -103,7 +103,7 @@ def test_workers_that_tell_that_say_nothing_and_that_have_nowhere():
             assert (link.bytes_up, link.bytes_down) == (1000, 2000)
             assert seen.workers[3].blocks is seen.workers[3].link.bytes_up is None
             wait_until(lambda: gathering.snapshot().switches[0].up is False, "the switch")
-            assert gathering.snapshot().step == "no answer of s0"
+            assert gathering.snapshot().step == "no answer from s0"
 
 
 def test_a_worker_that_takes_its_time_holds_up_nobody(monkeypatch):
@@ -190,7 +190,7 @@ def test_a_switch_that_is_gone_and_back_and_another_session(fake, client, networ
                 before = gathering.snapshot()
             fake.stop()
             wait_until(lambda: switch().up is False, "a switch that is gone")
-            assert gathering.snapshot().step == "no answer of s0"
+            assert gathering.snapshot().step == "no answer from s0"
             # A switch that is gone is no other session.
             assert gathering.snapshot().seconds > before.seconds
             fake.restart()
