@@ -26,7 +26,7 @@ def npy(array):
 
 
 def npz(method=zipfile.ZIP_STORED, **members):
-    """An archive of members that need not be arrays."""
+    """An archive of arbitrary members."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", method) as archive:
         for name, data in members.items():
@@ -134,7 +134,7 @@ GOOD = npz(zipfile.ZIP_DEFLATED, a=npy(np.arange(1000)))
 
 
 def changed(data, at_directory, at_local, fmt, value):
-    """The archive with another number in its directory, and before its only member."""
+    """The archive with a changed number in its directory and its member's header."""
     made = bytearray(data)
     struct.pack_into(fmt, made, data.index(DIRECTORY) + at_directory, value)
     if at_local is not None:
@@ -185,7 +185,7 @@ def test_a_file_that_cannot_be_read(tmp_path):
 
 
 def peak(call):
-    """The most bytes that Python and NumPy held at once during a call."""
+    """The peak of allocated bytes during a call."""
     tracemalloc.start()
     try:
         call()
@@ -196,7 +196,7 @@ def peak(call):
 
 @pytest.fixture(scope="module")
 def bomb():
-    """An archive of 3 MB that unpacks to 3 GB, all of whose claims are true."""
+    """A valid archive of 3 MB that unpacks to 3 GB."""
     size = 3 << 30
     text = f"{{'descr': '|i1', 'fortran_order': False, 'shape': ({size},), }}\n"
     start, zeros = header(text), bytes(64 * MEBIBYTE)
@@ -212,7 +212,7 @@ def bomb():
 
 
 def archive_of(packed, size, check):
-    """An archive of one member, with those claims about its size and checksum."""
+    """An archive of one member that claims this size and checksum."""
     fields = (20, 0, 8, 0, 0, check, len(packed), size, 5)
     local = LOCAL + struct.pack("<HHHHHIIIHH", *fields, 0) + b"a.npy"
     entry = DIRECTORY + struct.pack("<HHHHHHIIIHHHHHII", 20, *fields, 0, 0, 0, 0, 0, 0) + b"a.npy"
@@ -256,7 +256,7 @@ def test_archives_of_many_members_are_refused():
 
 @pytest.mark.parametrize("share", [0.02, 0.2])
 def test_words_and_classes_may_be_packed(tmp_path, share):
-    """Tables of zeros and ones are packed best of what is real."""
+    """Tables of zeros and ones compress best of all real data."""
     rng = np.random.default_rng(0)
     features = (rng.random((500, 2000)) < share).astype(np.float32)
     arrays = {"a": features, "b": np.eye(1500, dtype=np.float32)}

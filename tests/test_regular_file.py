@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Only regular files are read, whatever takes the place of one in the meantime."""
+"""Only regular files are read, even if one is replaced in the meantime."""
 
 import os
 import stat
@@ -29,7 +29,7 @@ def test_what_is_no_file_is_refused(tmp_path, made):
 
 
 def test_a_pipe_that_takes_the_place_of_a_file_is_not_waited_for(tmp_path):
-    """Whoever looks at the name first and opens it then can be deceived in between."""
+    """Checking the name before opening it would be a race."""
     (tmp_path / "file").write_text("")
     os.mkfifo(tmp_path / "pipe")
 

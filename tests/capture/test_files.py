@@ -67,7 +67,7 @@ def test_pcapng_with_several_sections_and_what_is_passed_over():
     )  # fmt: skip
     found, damage = read(content)
     assert damage is None
-    # Frames that are not Ethernet's are counted, and not looked into.
+    # Frames of other link types are counted, but not decoded.
     assert [(each.link, each.frame) for each in found] == [
         ("one", b"x" * 20), ("cooked", b""), ("two", b"z" * 20)
     ]  # fmt: skip
@@ -88,7 +88,7 @@ def test_a_file_that_was_cut_off_is_read_up_to_there(data):
 
 
 def records_of(content):
-    """The beginnings of a file that are whole."""
+    """The prefixes of a file that end with a record."""
     made = pcap if content[:4] == pcap([])[:4] else pcapng
     return [made(FRAMES[:count]) for count in range(len(FRAMES) + 1)] + [section()]
 
@@ -223,7 +223,7 @@ print(line.split()[1])
 
 @whole
 def test_memory_does_not_grow_with_a_file():
-    """Ten times as many packets, each of a source and block of its own, take hardly more."""
+    """Ten times as many packets of different sources and blocks take hardly more."""
     used = []
     for count in (1_000, 10_000):
         frames = [

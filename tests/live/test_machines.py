@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Switches and workers of a network file, asked wherever they are: there, gone, and back."""
+"""Polling of switches and workers that are there, go away and come back."""
 
 import threading
 from contextlib import contextmanager
@@ -32,7 +32,7 @@ PLAN = make_plan()
 
 
 class Worker:
-    """As much of a worker as is looked at."""
+    """The parts of a worker that its metrics read."""
 
     def __init__(self, number):
         self.number = number
@@ -42,7 +42,7 @@ class Worker:
 
     @contextmanager
     def serving(self):
-        """Serve its metrics, the second time where they were the first time."""
+        """Serve its metrics, on the same port every time."""
         view = WorkerView(
             self.number, lambda: Traffic(1, self.bytes, 2, 2 * self.bytes), self.exchange
         )
@@ -55,7 +55,7 @@ class Worker:
 
 
 def placed(star, *places):
-    """A network whose workers serve their metrics there."""
+    """A network whose workers serve metrics on these ports."""
     pairs = zip(star.workers, places, strict=True)
     return replace(star, workers=tuple(replace(each, metrics=place) for each, place in pairs))
 
@@ -71,7 +71,7 @@ def watched(described, slots=()):
 
 
 class _Clock:
-    """So slow that nobody is silent because this machine is."""
+    """Slow enough that a busy machine makes no worker silent."""
 
     def __init__(self):
         self.looks = 0

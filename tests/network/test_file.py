@@ -63,7 +63,7 @@ def test_certificates_are_beside_the_file(tmp_path):
 
 
 def star(**changes):
-    """The text of a star in which the first worker is another one."""
+    """The text of a star with a changed first worker."""
     network = described_star(2)
     first = replace(network.workers[0], **changes)
     return network_text(replace(network, workers=(first, network.workers[1])))
@@ -106,14 +106,14 @@ def leaf_spine(cables):
         ),
     ],
 )
-def test_what_is_no_network_is_refused(tmp_path, text, sentence):
+def test_invalid_networks_are_refused(tmp_path, text, sentence):
     with pytest.raises(NetworkError) as refused:
         read(tmp_path, text)
     assert sentence in str(refused.value)
     assert str(tmp_path / "network.toml") in str(refused.value)
 
 
-def test_workers_of_a_leaf_come_one_behind_the_other(tmp_path):
+def test_workers_of_a_leaf_are_consecutive(tmp_path):
     network = described_leaf_spine((0, 0, 1), 1)
     turned = replace(network, workers=tuple(network.workers[number] for number in (0, 2, 1)))
     with pytest.raises(NetworkError, match="not consecutive"):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Profiles are read, and refused with a sentence."""
+"""Profiles are read, or refused with one sentence."""
 
 import math
 import os

@@ -36,7 +36,7 @@ from switchgnn.training.errors import DatasetError
 
 NAME = "ogbn-products"
 # The folder that OGB uses below the root, and our file in it, which is read the next time.
-FOLDER, KEPT = "ogbn_products", "switchgnn.base.arrays"
+FOLDER, KEPT = "ogbn_products", "switchgnn.npz"
 # The file that OGB itself keeps, which is a pickle.
 OGB_KEPT = Path("processed", "data_processed")
 _PARTS = {"train": SPLIT_TRAIN, "valid": SPLIT_VALIDATION, "test": SPLIT_TEST}
