@@ -81,7 +81,7 @@ def test_commands_have_their_options_and_examples(site):
 
 def test_links_to_files_of_the_repository_lead_to_their_pages(site):
     assert 'href="files/examples/own_loop/index.html"' in text_of(site, "machines.md")
-    assert 'href="planner.html#strategies"' in text_of(site, "readme.md")
+    assert 'href="plans.html#checking-a-plan"' in text_of(site, "readme.md")
     assert "worker.wrap(" in re.sub(
         r"<[^>]+>", "", text_of(site, "files/examples/own_loop/together.py.md")
     )

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The recipes of CONTRIBUTING.md, carried out step by step in a copy of the checkout."""
+"""The recipes of CONTRIBUTING.md and the exercise of docs/walkthrough.md, in a copy of the tree."""
 
 import os
 import re
@@ -16,6 +16,7 @@ from tests.support.speed import seconds_here
 
 ROOT = Path(__file__).parent.parent.parent
 GUIDE = (ROOT / "CONTRIBUTING.md").read_text()
+WALKTHROUGH = (ROOT / "docs" / "walkthrough.md").read_text()
 STEP = re.compile(r"^```(bash|diff)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # What the steps need; all of it but what is made again.
 PARTS = (
@@ -101,6 +102,14 @@ def test_every_recipe_ends_with_a_check():
 
 @pytest.mark.parametrize("steps", recipes())
 def test_recipe(steps, tree):
+    carry_out(steps, tree)
+
+
+def test_the_exercise_makes_a_test_fail(tree):
+    carry_out(STEP.findall(WALKTHROUGH), tree)
+
+
+def carry_out(steps, tree):
     left_out = []
     for kind, text in steps:
         if kind == "diff":

@@ -144,8 +144,8 @@ def _digest(words: dict[str, object]) -> str:
 
 
 # A plan, and the time of an exchange, come of these.
-_PACKAGES = ("host", "p4src", "planner", "profiles", "simulator")
-_FILES = ("experiments/process.py",)
+_PACKAGES = ("host", "p4src", "planner", "profiles", "lab/simulator")
+_FILES = ("lab/experiments/process.py",)
 _LIBRARIES = ("switchgnn", PACKAGE, "numpy", "pymetis", "mtkahypar")
 _VERSIONS_DIGITS = 16
 

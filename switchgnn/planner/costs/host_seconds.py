@@ -359,9 +359,11 @@ def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
             room = 1
             worker = what
             if kind == begin:
-                next_group[worker] = group_indptr[block * workers + worker]
+                share = block * workers + worker
+                next_group[worker] = group_indptr[share]
                 room = group_window
-                if sums_left[worker] == 0 and groups_left[worker] == 0:
+                # What is left may have come before the worker knew that the block is open.
+                if sums[share] == 0 and group_indptr[share] == group_indptr[share + 1]:
                     heapq.heappush(events, (now, report, worker))
             else:
                 worker = group_worker[what]

@@ -183,6 +183,29 @@ def both_parts(edges, owners, left, rows, width=32, network=SLOW):
     return exchange_seconds(plan, Direction.FORWARD, width, network, np.array(rows)) * 1e9
 
 
+def check_sums_before_the_block_is_known():
+    """Rows fill the link of worker 2, so sums are added before it knows of their block."""
+    edges, owners = [(0, 2), (0, 3), (0, 4)], [0, 1, 2, 2, 2]
+    plan = plan_of(edges, owners, slots=1)
+    rows = np.zeros((3, 3), dtype=np.int64)
+    rows[:2, 2] = 400
+    near = replace(SLOW, delay=4e-9)
+    parts = plan_seconds(plan, Direction.FORWARD, 32, near), host_seconds(rows, 32, near)
+    taken = exchange_seconds(plan, Direction.FORWARD, 32, near, rows)
+    assert max(parts) <= taken <= sum(parts)
+
+
+def test_sums_that_come_before_their_block_is_known():
+    check_sums_before_the_block_is_known()
+
+
+def test_a_worker_that_reports_twice_is_found(monkeypatch):
+    static = "sums[share] == 0 and group_indptr[share] == group_indptr[share + 1]"
+    plant(static, "sums_left[worker] == 0 and groups_left[worker] == 0", monkeypatch)
+    with pytest.raises((AssertionError, IndexError)):
+        check_sums_before_the_block_is_known()
+
+
 # Worker 0 contributes to two sums of worker 2, worker 1 to one of them. The third is left.
 TRIANGLE = ([(0, 3), (1, 4), (2, 3), (0, 5)], [0, 0, 1, 2, 2, 2], [5])
 
