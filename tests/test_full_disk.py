@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The sentence about a full disk; tests/end_to_end/test_full_disk.py fills real ones."""
+"""Messages about full disks; tests/end_to_end/test_full_disk.py fills real ones."""
 
 import errno
 import os
@@ -32,7 +32,7 @@ def test_what_to_do_is_said(error, reason):
 
 
 def test_temporary_files_are_where_tmpdir_says(monkeypatch, tmp_path):
-    """Python itself takes another folder where that one is full."""
+    """Python itself uses another folder if that one is full."""
     monkeypatch.setattr(tempfile, "tempdir", "/another")
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     assert "set TMPDIR" in why_not_written(error_of(errno.ENOSPC), tmp_path / "file")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever is done to a file of arrays, its reader returns or says in a sentence what is wrong."""
+"""Readers of changed files of arrays return, or raise an error of one sentence."""
 
 import hashlib
 import io
@@ -29,7 +29,7 @@ from switchgnn.training.partition import read_partition, write_partitions
 
 TRIES = 1_000 if os.environ.get("SWITCHGNN_LEVEL") == "all" else 40
 MOST_MEMORY = 64 << 20
-# What stands in the headers of a zip archive and of an array, and what may cause trouble there.
+# Values for headers of zip archives and arrays that may cause trouble.
 NUMBERS = (0, 1, 2, 8, 12, 99, 0x7F, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0xFFFFFFFF)
 SHAPES = ("()", "(0,)", "(1,)", "(-1,)", "(1, 1)", "(4611686018427387904,)", "(0, 99999999999)")
 TYPES = ("<i8", "<i4", ">i8", "|i1", "<u8", "<u4", "<f8", "<f4", "|b1", "|S8", "<U2", "|O", "|V8")
@@ -42,7 +42,7 @@ def karate_arrays():
 
 
 class Graphs:
-    """A graph in its own form or in SciPy's, packed or not."""
+    """A graph in our form or SciPy's, compressed or not."""
 
     def __init__(self, folder, *, packed, sparse):
         graph, _ = karate_arrays()
@@ -63,7 +63,7 @@ class Graphs:
 
 
 class Plans:
-    """One file of a plan; the digests are those of the changed file."""
+    """One file of a plan, with digests of the changed file."""
 
     def __init__(self, folder, name, read):
         self.read_part, self.times = read, 0
@@ -88,7 +88,7 @@ class Plans:
 
 
 class Files:
-    """A file that a function writes and another one reads."""
+    """A file, its writer and its reader."""
 
     def __init__(self, file, write, read):
         write()
@@ -180,7 +180,7 @@ def cut_or_repeat(data, chosen):
 
 
 def write_number(data, chosen):
-    """Put a number anywhere, or into a header of the archive."""
+    """Overwrite a number anywhere, or in a header of the archive."""
     fmt = chosen.choice("BHI")
     headers = [at for at in range(len(data)) if data[at : at + 2] == b"PK"]
     start = chosen.choice(headers) + 4 if headers else chosen.randrange(len(data))
@@ -189,7 +189,7 @@ def write_number(data, chosen):
 
 
 def change_header(data, chosen):
-    """Put another shape or type into an array; nothing else has to move."""
+    """Overwrite the shape or dtype of an array in place."""
     key, values = chosen.choice(((b"'shape': ", SHAPES), (b"'descr': ", [f"'{t}'" for t in TYPES])))
     places = [at for at in range(len(data)) if data.startswith(key, at)]
     if places:
@@ -202,7 +202,7 @@ BYTES = (flip_bytes, cut_or_repeat, write_number, change_header)
 
 
 def change_arrays(data, chosen):
-    """Write the archive again with another array; everything about it agrees."""
+    """Write a consistent archive with another array."""
     if not data.startswith(b"PK"):
         return to_bytes(other_array(np.load(io.BytesIO(data)), chosen))
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -232,7 +232,7 @@ def to_bytes(array):
 
 
 def other_array(array, chosen):
-    """An array with other numbers, of another type, or of another shape."""
+    """An array with other numbers, dtype or shape."""
     kind = chosen.randrange(6)
     if kind < 3 and array.size and array.dtype.kind in "iufb":
         made = array.copy().reshape(-1)

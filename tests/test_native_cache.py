@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is compiled once is kept where nobody else can put a program in its place."""
+"""Compiled code is cached where no other user can replace it."""
 
 import os
 import stat
@@ -29,7 +29,7 @@ def test_a_new_cache_is_for_its_owner_alone(tmp_path):
 
 @pytest.mark.parametrize("place", [".", "part", "part/program"])
 def test_a_cache_that_others_may_write_to_is_not_used(tmp_path, place):
-    """What lies there under the right name may be anybody's."""
+    """A file of the right name may be anybody's."""
     file = compiled_in(tmp_path / "part")
     where = file if place == "part/program" else tmp_path / place
     where.chmod(0o777)
@@ -39,7 +39,7 @@ def test_a_cache_that_others_may_write_to_is_not_used(tmp_path, place):
 
 @needs_root
 def test_a_cache_of_another_user_is_not_used(tmp_path):
-    """As that of a user who has become root and kept HOME."""
+    """As after `su` with the HOME of another user."""
     file = compiled_in(tmp_path / "part")
     os.chown(file.parent, 12345, 12345)
     with pytest.raises(ForeignCacheError, match="belongs to user 12345"):
@@ -58,7 +58,7 @@ def test_a_lock_that_is_a_link_is_not_followed(tmp_path):
 
 
 def test_a_relative_cache_is_none(monkeypatch, tmp_path):
-    """It would be in the current folder, whoever that belongs to."""
+    """It would be in the current folder, which may be another user's."""
     monkeypatch.setenv("HOME", str(tmp_path))
     for given in ("cache", ".", ""):
         monkeypatch.setenv("XDG_CACHE_HOME", given)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that this project starts import nothing from the folder that the user is in."""
+"""Child processes import nothing from the current folder."""
 
 import ast
 import subprocess
@@ -19,7 +19,7 @@ RELAY = "switchgnn.topologies.relay"
 
 @pytest.fixture
 def foreign(tmp_path):
-    """A folder with modules that bear the names of others, and the file that they write."""
+    """A folder with modules that shadow others, and the file that they write."""
     trace = tmp_path / "ran"
     for name in ("json", "select", "runpy", "numpy", "switchgnn"):
         (tmp_path / f"{name}.py").write_text(f"open({str(trace)!r}, 'a').write({name!r})\n")

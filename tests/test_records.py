@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Dataclasses from JSON: what is not right is told with the name of its field."""
+"""Dataclasses from JSON; errors name the field."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

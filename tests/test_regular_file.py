@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Only regular files are read, whatever takes the place of one in the meantime."""
+"""Only regular files are read, even if one is replaced in the meantime."""
 
 import os
 import stat
@@ -23,13 +23,13 @@ def open_files():
 def test_what_is_no_file_is_refused(tmp_path, made):
     made(tmp_path / "strange")
     before = open_files()
-    with pytest.raises(OSError, match="no regular file"):
+    with pytest.raises(OSError, match="not a regular file"):
         open_regular(tmp_path / "strange")
     assert open_files() == before
 
 
 def test_a_pipe_that_takes_the_place_of_a_file_is_not_waited_for(tmp_path):
-    """Whoever looks at the name first and opens it then can be deceived in between."""
+    """Checking the name before opening it would be a race."""
     (tmp_path / "file").write_text("")
     os.mkfifo(tmp_path / "pipe")
 

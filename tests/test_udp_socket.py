@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The ends of a link over loopback hear each other, and no other user of the machine."""
+"""The ends of a loopback link receive from each other only."""
 
 import socket
 
@@ -36,7 +36,7 @@ def worker_link(one, other):
 
 @pytest.fixture
 def hurried(monkeypatch):
-    """A stranger, who sends when a port is bound and not yet connected, and its socket."""
+    """The socket of a stranger that sends between bind and connect."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
 
         class Watched(socket.socket):

@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.base.arrays import ArrayKind, ArraysError
+from switchgnn.base.arrays import ArrayKind, ArraysError, read_npz
 from switchgnn.base.full_disk import why_not_written
-from switchgnn.base.npz import read_npz
 from switchgnn.host.direct.errors import ScheduleError
 from switchgnn.planner.arrays import are_offsets, sort_by_key
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges

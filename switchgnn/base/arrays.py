@@ -1,15 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays in NumPy's format (``.npy``), checked before there is room made for them.
+"""Arrays from files (``.npy``, ``.npz``), read by NumPy without pickles and within size limits.
 
-NumPy's own reader believes what a file says about itself. This one compares it with what the
-caller expects and with the bytes that are there.
+NumPy allocates what a header claims, so headers are compared with the file's size first.
 """
 
 import io
 import math
-import warnings
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,32 +20,26 @@ from numpy.typing import NDArray
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.files import open_regular
 
-# How much is read at once.
-CHUNK = 1 << 20
-_MAGIC = b"\x93NUMPY"
-# NumPy's headers of numbers have 118 bytes; only records need more.
-_MOST_HEADER = 1024
-_LAST_LETTER, _SURROGATES = 0x10FFFF, 0xD800 >> 11
-# What error messages call kinds of types, and numbers of dimensions.
-_WORDS = {
-    "b": "truth values",
-    "i": "whole numbers",
-    "u": "whole numbers",
-    "f": "fractions",
-    "c": "complex numbers",
-    "S": "text",
-    "U": "text",
+_ENCRYPTED = 1
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_MOST_MEMBERS = 10_000
+_HEADER_READERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
 }
-_FORMS = {0: "a single value", 1: "a row", 2: "a table", 3: "a row of tables"}
-# Of each version: the bytes of the header's length, and NumPy's parser.
-_PARSERS = {
-    b"\x01\x00": (2, np.lib.format.read_array_header_1_0),
-    b"\x02\x00": (4, np.lib.format.read_array_header_2_0),
+_WORDS = {
+    "b": "booleans",
+    "i": "integers",
+    "u": "integers",
+    "f": "floats",
+    "c": "complex numbers",
+    "S": "strings",
+    "U": "strings",
 }
 
 
 class ArraysError(SwitchGNNError):
-    """A file of arrays that is damaged, hostile or of another kind."""
+    """A file of arrays that cannot be read, is damaged, or holds other arrays than expected."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +47,9 @@ class ArrayKind:
     """What an array in a file has to be.
 
     Attributes:
-        types: its type may be any of these: whole types of NumPy (`<i8`), or kinds of them (`i`).
-        dims: how many dimensions it may have.
-        optional: whether it may be missing.
+        types: dtypes of NumPy (`<i8`) or kinds of them (`i`), any of which will do.
+        dims: the permitted numbers of dimensions.
+        optional: whether the array may be missing.
     """
 
     types: tuple[str, ...]
@@ -64,187 +57,179 @@ class ArrayKind:
     optional: bool = False
 
     def fits(self, dtype: np.dtype[Any], dims: int) -> bool:
-        """Return whether an array may have this type and that number of dimensions."""
+        """Return whether an array may have this dtype and number of dimensions."""
         return dims in self.dims and (dtype.str in self.types or dtype.kind in self.types)
 
     def __str__(self) -> str:
-        forms = " or ".join(_FORMS[dims] for dims in self.dims)
-        return f"{forms} of {' or '.join(dict.fromkeys(_WORDS.get(t, t) for t in self.types))}"
+        dims = " or ".join(f"{number}-D" for number in self.dims)
+        types = " or ".join(dict.fromkeys(_WORDS.get(each, each) for each in self.types))
+        return f"a {dims} array of {types}"
 
 
 @dataclass(frozen=True)
-class ArrayHeader:
-    """What a file says about its array.
+class UnpackLimit:
+    """The bytes that an archive may unpack to: the larger of the two.
 
     Attributes:
-        dtype: a type without Python objects.
-        shape: not negative.
-        fortran: whether the first index runs fastest.
-        start: the bytes before the data.
+        allowance: bytes that any archive may unpack to.
+        ratio: multiple of the archive's own size.
     """
 
-    dtype: np.dtype[Any]
-    shape: tuple[int, ...]
-    fortran: bool
-    start: int
+    allowance: int
+    ratio: int
 
-    @property
-    def size(self) -> int:
-        """The bytes of the data."""
-        return math.prod(self.shape) * self.dtype.itemsize
+    def bytes_of(self, size: int) -> int:
+        """Return the limit of an archive of `size` bytes."""
+        return max(self.allowance, self.ratio * size)
+
+
+# Archives that this program writes are never compressed.
+NOT_PACKED = UnpackLimit(allowance=0, ratio=1)
+# Deflate reaches 1,000:1 at most, and about 20:1 on tables of words; tables of zeros and ones,
+# which compress best, fit into the allowance.
+PACKED = UnpackLimit(allowance=256 << 20, ratio=50)
 
 
 def read_npy(
     source: Path | bytes, kind: ArrayKind, *, where: str = "", remedy: str
 ) -> NDArray[Any]:
-    """Read an array; it is as large as its file, or refused.
+    """Read one array, which takes no more memory than its file.
 
     Args:
         source: a file, or its content.
         kind: what the array has to be.
-        where: what error messages call a content.
-        remedy: what to do about a file that is damaged or something else.
-
-    Returns:
-        The array, which may be written to.
+        where: the name of the content in error messages.
+        remedy: what to do about a damaged file, for error messages.
 
     Raises:
         ArraysError: the file cannot be read, or holds anything else.
     """
-    where = str(source) if isinstance(source, Path) else where
-    with telling(where, remedy), open_source(source) as (file, size):
-        header = read_header(file)
-        check_header(header, kind, size)
-        return read_data(file, header)
+    with _refusing(source, where, remedy), _opened(source) as (file, size):
+        return _load(file, size, kind)
+
+
+def read_npz(
+    source: Path | bytes,
+    kinds: Mapping[str, ArrayKind],
+    *,
+    where: str = "",
+    remedy: str,
+    limit: UnpackLimit = NOT_PACKED,
+    others: bool = False,
+) -> dict[str, NDArray[Any]]:
+    """Read the arrays of an archive whose directory keeps to a limit.
+
+    Args:
+        source: a file, or its content.
+        kinds: what each array has to be, by its name.
+        where: the name of the content in error messages.
+        remedy: what to do about a damaged file, for error messages.
+        limit: on the bytes of all arrays that are read.
+        others: whether further arrays are ignored, rather than refused.
+
+    Returns:
+        The arrays that are there, by name, in the order of `kinds`.
+
+    Raises:
+        ArraysError: the file cannot be read, is damaged, lacks an array, has further ones, or
+            exceeds the limit.
+    """
+    with _refusing(source, where, remedy), _opened(source) as (file, size):
+        try:
+            archive = zipfile.ZipFile(file)
+        except zipfile.BadZipFile as error:
+            raise ValueError(f"it is not an archive ({error})") from error
+        members = _members(archive, kinds, others=others)
+        total, most = sum(member.file_size for member in members.values()), limit.bytes_of(size)
+        if total > most:
+            raise ValueError(
+                f"it has {size:,} bytes and would unpack to {total:,}, which is more than {most:,}"
+            )
+        found = {}
+        for name, member in members.items():
+            try:
+                with archive.open(member) as stream:
+                    found[name] = _load(stream, member.file_size, kinds[name])
+            except (OSError, MemoryError):
+                raise
+            except Exception as error:  # zipfile and zlib raise many kinds on damaged archives
+                raise ValueError(f"array {name}: {error or type(error).__name__}") from error
+        return found
+
+
+def _members(
+    archive: zipfile.ZipFile, kinds: Mapping[str, ArrayKind], *, others: bool
+) -> dict[str, zipfile.ZipInfo]:
+    """Return the archive's entries by the names of their arrays, in the order of `kinds`."""
+    if len(archive.infolist()) > _MOST_MEMBERS:
+        raise ValueError(f"it has {len(archive.infolist()):,} members, more than {_MOST_MEMBERS:,}")
+    entries = {member.filename: member for member in archive.infolist()}
+    found = {}
+    for name, kind in kinds.items():
+        member = entries.pop(f"{name}.npy", None)
+        if member is not None:
+            found[name] = member
+        elif not kind.optional:
+            raise ValueError(f"it has no array {name}")
+    if entries and not others:
+        raise ValueError(f"it holds {next(iter(entries))!r}, which does not belong there")
+    for name, member in found.items():
+        if member.flag_bits & _ENCRYPTED or member.compress_type not in _METHODS:
+            raise ValueError(f"array {name}: it is encrypted, or not compressed by deflate")
+    return found
+
+
+def _load(file: IO[bytes], size: int, kind: ArrayKind) -> NDArray[Any]:
+    """Read an array of `size` bytes, its header included, if it is of that kind."""
+    shape, dtype = _read_header(file)
+    if dtype.hasobject:
+        raise ValueError("it holds Python objects, which are refused: reading them could run code")
+    if not kind.fits(dtype, len(shape)):
+        raise ValueError(f"it is {dtype.str}{list(shape)}, not {kind}")
+    held = size - file.tell()
+    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != held:
+        raise ValueError(f"its shape {shape} of {dtype.str} does not fit {held:,} bytes of data")
+    # An array without elements can have any length in its other dimensions.
+    if max(shape, default=0) > size:
+        raise ValueError(f"it has no elements, but the shape {shape}")
+    file.seek(0)
+    array: NDArray[Any] = np.load(file, allow_pickle=False)
+    if array.dtype == np.bool_ and array.view(np.uint8).max(initial=0) > 1:
+        raise ValueError("it has booleans that are neither 0 nor 1")
+    return array
+
+
+def _read_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    try:
+        version = np.lib.format.read_magic(file)
+        shape, _, dtype = _HEADER_READERS[version](file)
+    except KeyError as error:
+        raise ValueError("it has an unknown version of NumPy's format") from error
+    except OSError:
+        raise
+    except Exception as error:  # the parser of Python behind it raises many kinds
+        raise ValueError(f"it is not an array of NumPy ({error})") from error
+    return shape, dtype
 
 
 @contextmanager
-def telling(where: str, remedy: str) -> Iterator[None]:
-    """Raise ArraysError for whatever a file has provoked.
-
-    Args:
-        where: what to call the file.
-        remedy: what to do about a file that is damaged or something else.
-    """
+def _refusing(source: Path | bytes, where: str, remedy: str) -> Iterator[None]:
+    """Raise ArraysError for any error that a file provokes."""
+    where = str(source) if isinstance(source, Path) else where
     try:
         yield
     except OSError as error:
         raise ArraysError(f"cannot read {where}: {error.strerror or error}") from error
     except MemoryError as error:
         raise ArraysError(f"the arrays of {where} do not fit into memory") from error
-    # A damaged or hostile file can provoke any error in zipfile, zlib and NumPy.
     except Exception as error:
         problem = " ".join(str(error).split()).rstrip(".") or type(error).__name__
         raise ArraysError(f"{where} is refused: {problem}; {remedy}") from error
 
 
 @contextmanager
-def open_source(source: Path | bytes) -> Iterator[tuple[IO[bytes], int]]:
-    """Open a file or its content; yield it and its size in bytes.
-
-    Raises:
-        OSError: the file cannot be read.
-    """
+def _opened(source: Path | bytes) -> Iterator[tuple[IO[bytes], int]]:
     with io.BytesIO(source) if isinstance(source, bytes) else open_regular(source) as file:
         size = file.seek(0, io.SEEK_END)
         file.seek(0)
         yield file, size
-
-
-def read_header(file: IO[bytes]) -> ArrayHeader:
-    """Read the header of an array.
-
-    Raises:
-        ValueError: it is none, or one of Python objects.
-    """
-    magic = file.read(len(_MAGIC))
-    if magic != _MAGIC:
-        is_archive = magic.startswith(b"PK")
-        raise ValueError("it is an archive" if is_archive else "it is not an array of NumPy")
-    version = _exactly(file, 2)
-    if version not in _PARSERS:
-        raise ValueError(f"it has version {version[0]}.{version[1]} of NumPy's format")
-    digits, parse = _PARSERS[version]
-    prefix = _exactly(file, digits)
-    length = int.from_bytes(prefix, "little")
-    if length > _MOST_HEADER:
-        raise ValueError(f"its header has {length:,} bytes, more than {_MOST_HEADER:,}")
-    text = io.BytesIO(prefix + _exactly(file, length))
-    with warnings.catch_warnings():
-        # Those of Python's parser, about a strange header.
-        warnings.simplefilter("ignore")
-        try:
-            shape, fortran, dtype = parse(text)
-        except Exception as error:
-            # A strange header can provoke any error in Python's parser and tokenizer.
-            raise ValueError("its header cannot be understood") from error
-    if dtype.hasobject:
-        raise ValueError("it holds Python objects, which are refused: reading them could run code")
-    if any(type(length) is not int or length < 0 for length in shape):
-        raise ValueError(f"its shape is {shape}")
-    if not dtype.itemsize:
-        raise ValueError(f"it has items of no size ({dtype.str})")
-    return ArrayHeader(dtype, shape, fortran, len(_MAGIC) + 2 + digits + length)
-
-
-def check_header(header: ArrayHeader, kind: ArrayKind, size: int) -> None:
-    """Compare a header with what is expected, and with its file.
-
-    Args:
-        header: of an array.
-        kind: what the array has to be.
-        size: of the whole file, in bytes.
-
-    Raises:
-        ValueError: they differ.
-    """
-    if not kind.fits(header.dtype, len(header.shape)):
-        raise ValueError(f"it is {header.dtype.str}{list(header.shape)}, not {kind}")
-    if header.start + header.size != size:
-        raise ValueError(
-            f"its header promises {header.size:,} bytes of data, but it has {size - header.start:,}"
-        )
-    # An array without elements can have any length in its other dimensions.
-    if any(length > size for length in header.shape):
-        raise ValueError(f"it has no elements, but a shape of {header.shape}")
-
-
-def read_data(file: IO[bytes], header: ArrayHeader) -> NDArray[Any]:
-    """Read the data that follows a header.
-
-    Raises:
-        ValueError: there is less, or it is not of that type.
-    """
-    flat: NDArray[Any] = np.empty(math.prod(header.shape), dtype=header.dtype)
-    room = flat.view(np.uint8).data
-    for start in range(0, len(room), CHUNK):
-        part = room[start : start + CHUNK]
-        part[:] = _exactly(file, len(part))
-    check_data(flat)
-    return flat.reshape(header.shape, order="F" if header.fortran else "C")
-
-
-def check_data(flat: NDArray[Any]) -> None:
-    """Refuse what is no truth value, and what is no text.
-
-    Args:
-        flat: the data, in one row.
-
-    Raises:
-        ValueError: it is none.
-    """
-    if flat.dtype == np.bool_ and flat.view(np.uint8).max(initial=0) > 1:
-        raise ValueError("it has truth values that are neither 0 nor 1")
-    if flat.dtype.kind == "U":
-        letters = flat.view(np.dtype(np.uint32).newbyteorder(flat.dtype.byteorder))
-        # NumPy would make them into a text that Python cannot write.
-        no_letters = (letters > _LAST_LETTER) | (letters >> 11 == _SURROGATES)
-        if no_letters.any():
-            raise ValueError("it has text that is none")
-
-
-def _exactly(file: IO[bytes], size: int) -> bytes:
-    data = file.read(size)
-    if len(data) != size:
-        raise ValueError("it ends too early")
-    return data

@@ -1,22 +1,22 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What time it is: handed to those who have to know, so that time need not be the system's."""
+"""Clocks, which are passed to their users so that simulations can supply their own."""
 
 import time
 from typing import Final, Protocol
 
 
 class Clock(Protocol):
-    """Tells the time. It never goes back, and what is waited for is waited for on this clock."""
+    """A monotonic clock; waiting uses the same clock."""
 
     def now(self) -> float:
-        """Return the seconds since some moment that stays the same, always more than 0."""
+        """Return the seconds since a fixed moment, more than 0."""
 
 
 class SystemClock:
-    """The clock of the system, which no change of the date moves."""
+    """The monotonic clock of the system."""
 
-    # Not wrapped in a method: it is asked for every batch of frames.
+    # Not wrapped in a method: it is called for every batch of frames.
     now = staticmethod(time.monotonic)
 
 

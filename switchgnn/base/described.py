@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A network as a person writes it down: switches, workers, and the cables between switches."""
+"""Network files: switches, workers, and the cables between switches, written by users."""
 
 import fcntl
 import ipaddress
@@ -20,7 +20,7 @@ from switchgnn.base.records import RecordError, make_record, read_toml
 
 
 class SwitchTarget(str, Enum):
-    """What a switch is; embedded switches are this project's own."""
+    """The software of a switch; embedded switches are this project's own."""
 
     EMBEDDED = "embedded"
     BMV2 = "bmv2"
@@ -31,8 +31,8 @@ class TlsFiles:
     """Certificates (PEM) for a switch's P4Runtime.
 
     Attributes:
-        root: what is trusted.
-        certificate, key: the controller's own, where the switch asks for one.
+        root: the trusted authority.
+        certificate, key: the controller's own, if the switch requires them.
     """
 
     root: Path
@@ -45,14 +45,12 @@ class DescribedSwitch:
     """A switch.
 
     Attributes:
-        name: by which workers and cables call it.
-        grpc: where it serves P4Runtime, ``HOST:PORT`` or ``unix:PATH``.
-        target: what it is.
+        name: used by workers and cables.
+        grpc: the address of its P4Runtime, ``HOST:PORT`` or ``unix:PATH``.
         mac, ip: its own addresses, to which workers send.
-        device_id: its number in P4Runtime.
-        ports: what each of its ports is on its own machine, as `switchgnn switch --port` takes it;
-            only the switch itself needs it.
-        tls: certificates, where it serves TLS.
+        device_id: of P4Runtime.
+        ports: its ports in the form of `switchgnn switch --port`; only the switch itself uses them.
+        tls: certificates, if it serves TLS.
     """
 
     name: str
@@ -72,16 +70,15 @@ class DescribedSwitch:
 
 @dataclass(frozen=True)
 class DescribedWorker:
-    """A worker; their numbers are their places in the file, from 0.
+    """A worker; workers are numbered from 0 in the order of the file.
 
     Attributes:
-        switch: the name of the switch that it is attached to.
-        port: the port there.
-        mac, ip: its addresses.
+        switch: the name of its switch.
+        port: of that switch.
         interface: its interface to the switch, on its own machine.
-        link: in place of `interface`: any link, such as ``udp:HOST:PORT:SWITCH_HOST:SWITCH_PORT``.
-        gloo: the interface over which workers meet and add gradients; empty: PyTorch chooses.
-        metrics: ``HOST:PORT`` where it serves metrics, for who looks on; empty: nowhere.
+        link: instead of `interface`, such as ``udp:HOST:PORT:SWITCH_HOST:SWITCH_PORT``.
+        gloo: the interface for gradients; PyTorch chooses one if it is empty.
+        metrics: ``HOST:PORT`` of its metrics, or empty.
     """
 
     switch: str
@@ -100,19 +97,19 @@ class DescribedWorker:
 
     @property
     def opens(self) -> str:
-        """Its link, as a worker opens it."""
+        """The link as the argument of a worker."""
         return self.link or f"eth:{self.interface}"
 
     @property
     def metrics_place(self) -> tuple[str, int] | None:
-        """Host and port of its metrics; None: it serves none."""
+        """Host and port of its metrics, or None."""
         host, _, port = self.metrics.rpartition(":")
         return (host.strip("[]"), int(port)) if self.metrics else None
 
 
 @dataclass(frozen=True)
 class Cable:
-    """A link between a leaf and a spine, from the port of one to the port of the other."""
+    """A link between ports of a leaf and a spine."""
 
     leaf: str
     leaf_port: int
@@ -122,12 +119,11 @@ class Cable:
 
 @dataclass(frozen=True)
 class DescribedNetwork:
-    """All of a network.
+    """A network.
 
     Attributes:
-        switches: in a leaf-spine leaves and spines, in any order.
-        workers: in the order of their numbers.
-        cables: none: a star around one switch.
+        switches: leaves and spines in any order, or the only switch.
+        cables: empty in a star.
     """
 
     switches: tuple[DescribedSwitch, ...]
@@ -136,14 +132,14 @@ class DescribedNetwork:
 
     @property
     def leaves(self) -> tuple[DescribedSwitch, ...]:
-        """Those with workers, in the order of the workers; in a star the only switch."""
+        """The switches with workers, in the order of the workers."""
         names = dict.fromkeys(worker.switch for worker in self.workers)
         by_name = {switch.name: switch for switch in self.switches}
         return tuple(by_name[name] for name in names)
 
     @property
     def spines(self) -> tuple[DescribedSwitch, ...]:
-        """Those without workers."""
+        """The switches without workers."""
         taken = {worker.switch for worker in self.workers}
         return tuple(switch for switch in self.switches if switch.name not in taken)
 
@@ -154,7 +150,7 @@ class DescribedNetwork:
 
     @property
     def leaf_of_worker(self) -> tuple[int, ...]:
-        """The place of each worker's switch among the leaves."""
+        """The index of each worker's switch among the leaves."""
         place = {switch.name: number for number, switch in enumerate(self.leaves)}
         return tuple(place[worker.switch] for worker in self.workers)
 
@@ -164,25 +160,17 @@ _MOST_WORKERS = 128
 _HOST = re.compile(r"[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,64}\]")
 _TCP_PORT = re.compile(r"[0-9]{1,5}")
 _LAST_PORT = 65_535
-_MOST_PORTS = 511  # of the program: its port numbers have nine bits, and the last one drops
+_MOST_PORTS = 511  # port numbers of the program have nine bits, and the last one drops
 
 
 def check_network(network: DescribedNetwork, name: str) -> None:
-    """Check that a network can be.
-
-    Args:
-        network: what is described.
-        name: of its file, for the sentence.
-
-    Raises:
-        NetworkError: it cannot; the first thing that is wrong.
-    """
+    """Raise NetworkError for the first problem of a network; `name` is that of its file."""
     for problem in _problems(network):
         raise NetworkError(f"{name}: {problem}.")
 
 
 def is_place(text: str) -> bool:
-    """Tell whether it is HOST:PORT."""
+    """Return whether a text is HOST:PORT."""
     host, _, port = text.rpartition(":")
     named = _HOST.fullmatch(host) and _TCP_PORT.fullmatch(port)
     return bool(named) and 0 < int(port) <= _LAST_PORT
@@ -201,15 +189,15 @@ def _of_names(network: DescribedNetwork) -> Iterator[str]:
     if not network.switches:
         yield "it has no switch; write a [[switches]]"
     if not 1 <= len(network.workers) <= _MOST_WORKERS:
-        yield f"it has {len(network.workers)} workers; 1 to {_MOST_WORKERS} can be"
+        yield f"it has {len(network.workers)} workers, not 1 to {_MOST_WORKERS}"
     names = [switch.name for switch in network.switches]
     if "" in names:
         yield "a switch has no name"
     for twice in _twice(names):
-        yield f"two switches are called {twice}"
+        yield f"two switches are named {twice}"
     for number, worker in enumerate(network.workers):
         if worker.switch not in names:
-            yield f"worker {number} is attached to {worker.switch!r}, which is no switch of it"
+            yield f"worker {number} is attached to {worker.switch!r}, which is not its switch"
 
 
 def _of_addresses(network: DescribedNetwork) -> Iterator[str]:
@@ -217,9 +205,9 @@ def _of_addresses(network: DescribedNetwork) -> Iterator[str]:
     named += [(f"worker {number}", each.station) for number, each in enumerate(network.workers)]
     for who, station in named:
         if not _is_mac(station.mac):
-            yield f"the MAC of {who}, {station.mac!r}, is no Ethernet address of one station"
+            yield f"the MAC of {who}, {station.mac!r}, is not the Ethernet address of a station"
         if not _is_ip(station.ip):
-            yield f"the IP of {who}, {station.ip!r}, is no IPv4 address of one station"
+            yield f"the IP of {who}, {station.ip!r}, is not the IPv4 address of a station"
     for twice in _twice(mac_number(station.mac) for _, station in named):
         both = [who for who, station in named if mac_number(station.mac) == twice]
         yield f"{' and '.join(both)} have the same MAC"
@@ -231,14 +219,14 @@ def _of_addresses(network: DescribedNetwork) -> Iterator[str]:
 def _of_links(network: DescribedNetwork) -> Iterator[str]:
     for number, worker in enumerate(network.workers):
         if bool(worker.interface) == bool(worker.link):
-            yield f"worker {number} needs an interface, or a link in its place"
+            yield f"worker {number} needs either an interface or a link"
 
 
 def _of_metrics(network: DescribedNetwork) -> Iterator[str]:
     told = [(number, each.metrics) for number, each in enumerate(network.workers) if each.metrics]
     for number, place in told:
         if not is_place(place):
-            yield f"worker {number} serves metrics on {place!r}, which is no HOST:PORT"
+            yield f"worker {number} serves metrics on {place!r}, which is not HOST:PORT"
     for same in _twice(place for _, place in told):
         yield f"two workers serve metrics on {same}"
 
@@ -267,17 +255,17 @@ def _of_tiers(network: DescribedNetwork) -> Iterator[str]:
     ends = Counter((cable.leaf, cable.spine) for cable in network.cables)
     for leaf, spine in ends:
         if leaf not in leaves:
-            yield f"a cable has the leaf {leaf!r}, which is no switch with workers"
+            yield f"a cable has the leaf {leaf!r}, which is not a switch with workers"
         if spine not in spines:
-            yield f"a cable has the spine {spine!r}, which is no switch without workers"
+            yield f"a cable has the spine {spine!r}, which is not a switch without workers"
     if not spines:
         yield "it has cables, but no spine: a spine is a switch without workers"
     for leaf in leaves:
         for spine in spines:
             if ends[leaf, spine] != 1:
-                yield f"{ends[leaf, spine]} cables join leaf {leaf} and spine {spine}; one must"
+                yield f"{ends[leaf, spine]} cables join leaf {leaf} and spine {spine}, not one"
     if list(network.leaf_of_worker) != sorted(network.leaf_of_worker):
-        yield "the workers of a leaf are not one behind the other"
+        yield "the workers of a leaf are not consecutive"
 
 
 def _is_mac(text: str) -> bool:
@@ -303,17 +291,12 @@ _MOST_BYTES = 1 << 20
 
 
 def read_network(path: Path) -> DescribedNetwork:
-    """Read and check a network file; paths in it are relative to its folder.
-
-    Raises:
-        NetworkError: it cannot be read, is no TOML, or describes no network; the sentence says
-            where and what.
-    """
+    """Read and check a network file, whose paths are relative to its folder; raise NetworkError."""
     told = read_toml(path, _MOST_BYTES, "network", NetworkError)
     try:
         network = make_record(DescribedNetwork, told)
     except RecordError as error:
-        raise NetworkError(f"{path} describes no network: {error}.") from error
+        raise NetworkError(f"{path} is not a network file: {error}.") from error
     check_network(network, str(path))
     return replace(
         network, switches=tuple(_placed(switch, path.parent) for switch in network.switches)
@@ -321,7 +304,7 @@ def read_network(path: Path) -> DescribedNetwork:
 
 
 def network_text(network: DescribedNetwork) -> str:
-    """Return a network as the text of a file, without what has its default."""
+    """Return a network as TOML, without default values."""
     blocks = [
         _block("switches", switch, ("name", "grpc", "target", "mac", "ip", "device_id", "ports"))
         + _tls_line(switch.tls)
@@ -372,11 +355,11 @@ def _tls_line(tls: TlsFiles | None) -> str:
 def _value(value: object) -> str:
     if isinstance(value, dict):
         return "{ " + ", ".join(f"{json.dumps(k)} = {_value(v)}" for k, v in value.items()) + " }"
-    # A text of JSON is one of TOML, too, but for what JSON writes as two surrogates.
+    # JSON strings are TOML strings unless surrogates are escaped.
     return json.dumps(value, ensure_ascii=False)
 
 
-# <net/if_arp.h>, <net/if.h> and <bits/ioctls.h>; /sys would show those of another namespace.
+# <net/if_arp.h>, <net/if.h> and <bits/ioctls.h>; /sys may belong to another namespace.
 _ETHERNET, _UP, _LOOPBACK = 1, 0x1, 0x8
 _GET_FLAGS, _GET_ADDRESS, _GET_MTU, _GET_MAC = 0x8913, 0x8915, 0x8921, 0x8927
 _NAME_BYTES, _REQUEST_BYTES = 16, 40
@@ -387,11 +370,9 @@ class Interface:
     """A network interface.
 
     Attributes:
-        name: as `ip link` calls it.
-        mac: its Ethernet address.
         ip: its first IPv4 address, or empty.
-        mtu: the largest packet, in bytes.
-        up: whether it is switched on.
+        mtu: in bytes.
+        up: whether it is enabled.
     """
 
     name: str
@@ -402,7 +383,7 @@ class Interface:
 
 
 def interfaces() -> tuple[Interface, ...]:
-    """Return all Ethernet interfaces of this machine, but loopback, by name."""
+    """Return the Ethernet interfaces of this machine except loopback, by name."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         names = sorted(name for _, name in socket.if_nameindex())
         found = [_read(sock.fileno(), name) for name in names]
@@ -410,11 +391,7 @@ def interfaces() -> tuple[Interface, ...]:
 
 
 def interface_named(name: str) -> Interface:
-    """Return an interface.
-
-    Raises:
-        NetworkError: there is none of that name; those that are there are listed.
-    """
+    """Return an interface; NetworkError lists the existing ones."""
     known = interfaces()
     for interface in known:
         if interface.name == name:
@@ -428,7 +405,7 @@ def _read(sock: int, name: str) -> Interface | None:
         (flags,) = struct.unpack_from("H", _ask(sock, _GET_FLAGS, name))
         kind, mac = struct.unpack_from("H6s", _ask(sock, _GET_MAC, name))
         (mtu,) = struct.unpack_from("i", _ask(sock, _GET_MTU, name))
-    except OSError:  # one that goes away meanwhile
+    except OSError:  # removed in the meantime
         return None
     if kind != _ETHERNET or flags & _LOOPBACK:
         return None
@@ -443,17 +420,13 @@ def _ip_of(sock: int, name: str) -> str:
 
 
 def _ask(sock: int, what: int, name: str) -> bytes:
-    """Return what the kernel says of an interface, behind its name."""
+    """Return the kernel's answer after the name of the interface."""
     asked = name.encode().ljust(_NAME_BYTES, b"\0").ljust(_REQUEST_BYTES, b"\0")
     return fcntl.ioctl(sock, what, asked)[_NAME_BYTES:]
 
 
 def networks_of(network: DescribedNetwork) -> tuple[Network, ...]:
-    """Return what is around each switch, in the order of ``network.in_order``.
-
-    Args:
-        network: one that ``check_network`` has let pass.
-    """
+    """Return the surroundings of each switch of a checked network, in its `in_order`."""
     if not network.cables:
         (switch,) = network.switches
         return (Network(tuple(map(_worker, network.workers)), switch.station),)
@@ -476,7 +449,7 @@ def _leaf(network: DescribedNetwork, leaf: DescribedSwitch) -> Network:
             *spines,
         ),
         switch=leaf.station,
-        # Flows between leaves take turns over the spines.
+        # Flows between leaves are spread round-robin over the spines.
         beyond=tuple(
             replace(_worker(worker), port=spines[number % len(spines)].port)
             for number, worker in enumerate(network.workers)

@@ -4,13 +4,12 @@
 
 
 class SwitchGNNError(Exception):
-    """A failure the user can act on: what happened, which object, what to do.
+    """A failure that the user can act on: what failed, on which object, what to do.
 
     The command line prints the message without a traceback and exits with code 2.
 
     Attributes:
-        details: what it prints above the message, such as the traceback of a user's own code;
-            mostly nothing.
+        details: printed above the message, such as a traceback of the user's code; often empty.
     """
 
     details = ""

@@ -1,10 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Files from elsewhere, which may turn out to be pipes or devices that never end."""
+"""Reading regular files only, temporary folders, and files and folders replaced as a whole."""
 
 import ctypes
 import errno
-import grp
 import io
 import os
 import pwd
@@ -16,23 +15,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, BinaryIO
 
-from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.full_disk import WriteError, why_not_written
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a file for reading, without waiting for anybody to write it.
-
-    What is looked at is what was opened: another file may take the place of a name at any moment.
-
-    Raises:
-        OSError: it cannot be opened, or it is no regular file.
-    """
-    # A pipe would otherwise be waited for; a terminal would become that of this process.
+    """Open a regular file for reading; raise OSError for others, such as pipes and devices."""
+    # Without O_NONBLOCK a pipe would block; without O_NOCTTY a terminal would become ours.
     number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(number).st_mode):
         os.close(number)
-        raise OSError(errno.EINVAL, "it is no regular file", str(path))
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
     return os.fdopen(number, "rb")
 
 
@@ -43,11 +35,7 @@ def read_regular(path: Path) -> bytes:
 
 
 def read_bounded(path: Path, most_bytes: int) -> bytes:
-    """Return the content of a file that people write.
-
-    Raises:
-        OSError: as open_regular, or it is longer than that.
-    """
+    """Return the content of a file; errors as open_regular, or OSError if it is longer."""
     with open_regular(path) as file:
         content = file.read(most_bytes + 1)
     if len(content) > most_bytes:
@@ -56,47 +44,25 @@ def read_bounded(path: Path, most_bytes: int) -> bytes:
 
 
 def read_regular_text(path: Path, encoding: str) -> str:
-    """Return the text of a file, lines ending in a newline alone.
-
-    Raises:
-        OSError: as open_regular.
-        UnicodeDecodeError: it is no text in this encoding.
-    """
+    """Return the text of a file with newlines normalized; errors as open_regular."""
     with io.TextIOWrapper(open_regular(path), encoding=encoding) as file:
         return file.read()
 
 
-_ACCESS_LIST = "system.posix_acl_access"
-
-
 def reason_to_distrust(folder: Path) -> str | None:
-    """Return how another user could have made or changed a folder of files; None: nobody could.
+    """Return how another user could have made or changed a folder of files; None if none could.
 
-    That is so if all of it, and every folder that it is in, belongs to this user or to root,
-    and nobody else may write there.
-
-    Raises:
-        OSError: there is no such folder, or it cannot be read.
+    Everything in it and every folder above must belong to this user or root, and be writable by
+    its owner (and group) alone.
     """
     return reason_to_distrust_place(folder.resolve(strict=True))
 
 
 def reason_to_distrust_place(target: Path) -> str | None:
-    """Return how another user could have made or changed a folder whose path has no links left.
-
-    A link can be turned elsewhere behind the question by those who may write to where it is.
-
-    Raises:
-        OSError: there is no such folder, or it cannot be read.
-    """
-    reasons = (_reason(path, is_above=path in target.parents) for path in _chain(target))
+    """Return `reason_to_distrust` of a resolved path, whose links can no longer change."""
+    places = (*reversed(target.parents), target, *sorted(target.iterdir()))
+    reasons = (_reason(path, is_above=path in target.parents) for path in places)
     return next((reason for reason in reasons if reason), None)
-
-
-def _chain(target: Path) -> Iterator[Path]:
-    yield from reversed(target.parents)
-    yield target
-    yield from sorted(target.iterdir())
 
 
 def _reason(path: Path, *, is_above: bool) -> str | None:
@@ -105,25 +71,9 @@ def _reason(path: Path, *, is_above: bool) -> str | None:
         return f"{path} is a link"
     if found.st_uid not in (os.geteuid(), 0):
         return f"{path} belongs to user {user_name(found.st_uid)}"
-    if is_above and found.st_mode & stat.S_ISVTX:
-        # In such a folder nobody can replace what belongs to somebody else.
-        return None
-    if found.st_mode & stat.S_IWOTH or (
-        found.st_mode & stat.S_IWGRP and not _is_private(path, found)
-    ):
-        return f"others may write to {path}"
-    return None
-
-
-def _is_private(path: Path, found: os.stat_result) -> bool:
-    """Return whether the group is that of its owner alone, as many systems give to each user."""
-    try:
-        user, group = pwd.getpwuid(found.st_uid), grp.getgrgid(found.st_gid)
-        listed = _ACCESS_LIST in os.listxattr(path)
-    except (KeyError, OSError):
-        return False
-    own = (group.gr_gid, group.gr_name) == (user.pw_gid, user.pw_name)
-    return own and set(group.gr_mem) <= {user.pw_name} and not listed
+    # The sticky bit keeps others from replacing files that are not theirs.
+    sticky = is_above and found.st_mode & stat.S_ISVTX
+    return f"others may write to {path}" if found.st_mode & stat.S_IWOTH and not sticky else None
 
 
 def user_name(user: int) -> str:
@@ -134,43 +84,20 @@ def user_name(user: int) -> str:
         return str(user)
 
 
-class ForeignFolderError(SwitchGNNError):
-    """Others could put another folder in the place of a temporary one."""
-
-
 @contextmanager
 def private_folder(prefix: str, inside: str | None = None) -> Iterator[Path]:
-    """Make a folder that only this user may enter; it is gone behind the block.
-
-    Its mode alone does not protect it: who may write to a folder above can rename it.
+    """Make a temporary folder for this user alone, removed after the block.
 
     Args:
         prefix: of its name.
-        inside: the folder to make it in; None: that for temporary files.
-
-    Yields:
-        The folder.
+        inside: its parent; by default the folder for temporary files.
 
     Raises:
-        ForeignFolderError: others may write to a folder above, and it has no sticky bit.
         WriteError: it cannot be made.
     """
-    with _made(prefix, inside) as name:
-        folder = Path(name).resolve()
-        reason = reason_to_distrust_place(folder)
-        if reason is not None:
-            raise ForeignFolderError(
-                f"Temporary files are not safe in {folder.parent}: {reason}. Set TMPDIR to a "
-                "folder that nobody else may write to, or that has the sticky bit."
-            )
-        yield folder
-
-
-def _made(prefix: str, inside: str | None) -> "tempfile.TemporaryDirectory[str]":
     try:
-        return tempfile.TemporaryDirectory(prefix=prefix, dir=inside)
-    except FileNotFoundError as error:
-        # Python has tried to write to each of several; its sentence lists them.
+        made = tempfile.TemporaryDirectory(prefix=prefix, dir=inside)
+    except FileNotFoundError as error:  # Python found no folder for temporary files
         raise WriteError(
             f"Cannot make a folder for temporary files: {error.strerror or error}. Make room in "
             "one, or set TMPDIR to a folder that can be written."
@@ -180,6 +107,8 @@ def _made(prefix: str, inside: str | None) -> "tempfile.TemporaryDirectory[str]"
         raise WriteError(
             f"Cannot make a folder for temporary files in {place}: {why_not_written(error, place)}."
         ) from error
+    with made as name:
+        yield Path(name).resolve()
 
 
 _FOR_ALL_TO_READ = 0o644
@@ -187,12 +116,12 @@ _FOR_ALL_TO_READ = 0o644
 
 @dataclass(frozen=True)
 class UnfinishedFile:
-    """A file that may take the place of another.
+    """A temporary file that may replace another.
 
     Attributes:
         file: to write to.
-        here: where it is.
-        there: the place that is meant for it.
+        here: its path.
+        there: the path to replace.
     """
 
     file: IO[bytes]
@@ -200,31 +129,20 @@ class UnfinishedFile:
     there: Path
 
     def settle(self) -> None:
-        """Wait until the disk has all of it; some find out only then that they are full.
-
-        Raises:
-            OSError: the disk does not take it.
-        """
+        """Flush it to the disk, which may report only now (OSError) that it is full."""
         self.file.flush()
         os.fsync(self.file.fileno())
 
     def put(self) -> None:
-        """Let what has settled take its place, in one step.
-
-        Raises:
-            OSError: it cannot.
-        """
+        """Replace the other file in one step."""
         self.here.replace(self.there)
 
 
 @contextmanager
 def unfinished_file(path: Path) -> Iterator[UnfinishedFile]:
-    """Yield a file beside a path, which is gone behind the block unless it was put there.
+    """Yield a file next to a path, removed after the block unless it was put there.
 
-    A process that is killed leaves it, as ``.NAME.XXXX.part``; it can be deleted.
-
-    Raises:
-        OSError: it cannot be made.
+    A killed process leaves ``.NAME.XXXX.part`` behind, which can be deleted.
     """
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     here, file = Path(name), os.fdopen(handle, "wb")
@@ -233,7 +151,6 @@ def unfinished_file(path: Path) -> Iterator[UnfinishedFile]:
         here.chmod(_FOR_ALL_TO_READ)
         yield UnfinishedFile(file, here, path)
     finally:
-        # What was put there is on the disk, and the rest is not wanted.
         with suppress(OSError):
             file.close()
         here.unlink(missing_ok=True)
@@ -241,11 +158,7 @@ def unfinished_file(path: Path) -> Iterator[UnfinishedFile]:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """Yield a file to write, which takes the place of a path if the block succeeds.
-
-    Raises:
-        OSError: it cannot be made, or not be written; what was at the path stays.
-    """
+    """Yield a file to write, which replaces a path if the block succeeds."""
     with unfinished_file(path) as unfinished:
         yield unfinished.file
         unfinished.settle()
@@ -258,13 +171,10 @@ _RENAME_EXCHANGE = 2
 
 @contextmanager
 def replacing(target: Path) -> Iterator[Path]:
-    """Yield an empty folder beside `target`, which takes its place if the block succeeds.
+    """Yield an empty folder next to `target`, which replaces it if the block succeeds.
 
-    Readers of `target` see the old folder as a whole or the new one. A process that is killed
-    leaves the old one, and beside it a folder `.NAME.XXXX` that can be deleted.
-
-    Raises:
-        OSError: a folder cannot be made, or not take its place.
+    Readers see either the old folder or the new one. A killed process leaves a folder
+    `.NAME.XXXX` next to the old one, which can be deleted.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     # After the swap this is the old folder, after a failure the unfinished new one.
@@ -272,21 +182,16 @@ def replacing(target: Path) -> Iterator[Path]:
         prefix=f".{target.name}.", dir=target.parent, ignore_cleanup_errors=True
     ) as name:
         temporary = Path(name)
-        # Only its owner may enter it; workers may run as others.
+        # Workers may run as other users.
         temporary.chmod(0o755)
         yield temporary
         swap_into_place(temporary, target)
 
 
 def swap_into_place(new: Path, target: Path) -> None:
-    """Make `new` available as `target`; what was at `target` is then at `new`.
+    """Swap `new` and `target`, in one step on Linux.
 
-    On Linux the two change places in one step. Elsewhere there are two renames, undone if
-    the second one fails; a process killed between them leaves the old folder as
-    `NEW-NAME.old`.
-
-    Raises:
-        OSError: neither worked; `target` is as before.
+    Elsewhere there are two renames; a process killed between them leaves `NEW-NAME.old`.
     """
     if not target.exists():
         new.rename(target)
@@ -302,7 +207,7 @@ def swap_into_place(new: Path, target: Path) -> None:
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Exchange two names in one step; False where the system cannot."""
+    """Exchange two names in one step; return False where the system cannot."""
     try:
         renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
     except (AttributeError, OSError, TypeError):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Disks that are full: the sentence that says so, and room that is kept for last words."""
+"""Error messages of failed writes, and room for them in logs on a full disk."""
 
 import ctypes
 import errno
@@ -13,9 +13,8 @@ from pathlib import Path
 from switchgnn.base.errors import SwitchGNNError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-_ONLY_A_PART = "the disk took only a part of it"
 # A traceback and some warnings of a library.
-_LAST_WORDS_BYTES = 16384
+_LOG_BYTES = 16384
 # https://man7.org/linux/man-pages/man2/fallocate.2.html
 _FALLOC_FL_KEEP_SIZE = 1
 
@@ -25,42 +24,30 @@ class WriteError(SwitchGNNError):
 
 
 def is_full(error: OSError) -> bool:
-    """Tell whether an error says that a disk is full, or the share of its user."""
+    """Return whether a disk or the quota of its user is full."""
     return error.errno in _FULL
 
 
-def speaks_of_full_disk(sentence: str) -> bool:
-    """Tell whether a sentence, perhaps of another process, says that a disk is full."""
-    return any(words in sentence for words in (*map(os.strerror, _FULL), _ONLY_A_PART))
+def has_room(folder: Path) -> bool:
+    """Return whether the disk of a folder has room for another log."""
+    try:
+        disk = os.statvfs(folder)
+    except OSError:
+        return False
+    return disk.f_bavail * disk.f_frsize > _LOG_BYTES and (not disk.f_files or disk.f_favail > 0)
 
 
 def why_not_written(error: OSError, place: Path) -> str:
-    """Return why something cannot be written, and for a full disk what to do.
-
-    Args:
-        error: what happened.
-        place: the file or folder.
-
-    Returns:
-        Words that go behind "cannot write it: ", without a full stop.
-    """
-    if error.errno is None:
-        # NumPy says how many numbers it has written, and not why those were all.
-        return f"{_ONLY_A_PART} ({error}); {_remedy(place)}"
+    """Return why `place` cannot be written, and for a full disk what to do; no full stop."""
+    if error.errno is None:  # NumPy reports short writes without one
+        return f"the disk took only a part of it ({error}); {_remedy(place)}"
     reason = error.strerror or str(error)
     return f"{reason}; {_remedy(place)}" if is_full(error) else reason
 
 
 @contextmanager
 def writing(place: Path) -> Iterator[None]:
-    """Say in a sentence what the block could not write.
-
-    Args:
-        place: the file or folder.
-
-    Raises:
-        WriteError: in place of an ``OSError``.
-    """
+    """Raise WriteError in place of an OSError of the block, which writes `place`."""
     try:
         yield
     except OSError as error:
@@ -68,18 +55,9 @@ def writing(place: Path) -> Iterator[None]:
 
 
 def keep_room(file: int) -> None:
-    """Keep room for the first words of a log, which may be those that say that a disk is full.
-
-    A file system that cannot promise room promises none.
-
-    Args:
-        file: its descriptor.
-
-    Raises:
-        OSError: there is no room left.
-    """
+    """Reserve room in an open log, so that a process can report a disk that fills up."""
     libc = ctypes.CDLL(None, use_errno=True)
-    size = ctypes.c_int64(_LAST_WORDS_BYTES)
+    size = ctypes.c_int64(_LOG_BYTES)
     if libc.fallocate64(file, _FALLOC_FL_KEEP_SIZE, ctypes.c_int64(0), size) != 0:
         number = ctypes.get_errno()
         if number in _FULL:
@@ -87,7 +65,7 @@ def keep_room(file: int) -> None:
 
 
 def _remedy(place: Path) -> str:
-    # Where there is no room, Python takes another folder than the one that TMPDIR says.
+    # Python uses another folder where the one of TMPDIR is full.
     folders = {Path(os.environ.get("TMPDIR") or "/tmp"), Path(tempfile.gettempdir())}  # noqa: S108
     above = {place.absolute(), *place.absolute().parents}
     if above & {folder.absolute() for folder in folders}:

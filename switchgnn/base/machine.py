@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""How much memory the process holds at most, how much there is, and what has no room in it."""
+"""Memory of the process and the machine, how the program was installed, and starting modules."""
 
 import importlib.metadata
 import re
@@ -19,25 +19,24 @@ from switchgnn.base.errors import SwitchGNNError
 _CLEAR = Path("/proc/self/clear_refs")
 _STATUS = Path("/proc/self/status")
 _MACHINE = Path("/proc/meminfo")
-# Writing this makes Linux forget the peak so far.
+# Resets the peak (proc_pid_clear_refs(5)).
 _FORGET_PEAK = "5"
 _KILO = 1024
 _MEGA, _GIGA = 1e6, 1e9
 
 
 class TooLargeError(SwitchGNNError):
-    """What was asked for needs more memory than there is."""
+    """A request needs more memory than is available."""
 
 
 class PeakMemory:
-    """The peak of resident memory since it was made.
+    """The peak of resident memory since construction.
 
-    Where the system cannot forget an earlier peak (it is no Linux, or forbids it), the peak
-    is that of the whole process so far.
+    Where the system cannot reset it, the peak is that of the whole process.
 
     Attributes:
-        before: bytes held when it was made.
-        forgot: whether the system forgot the earlier peak.
+        before: resident bytes at construction.
+        forgot: whether the system reset the peak.
     """
 
     def __init__(self) -> None:
@@ -45,27 +44,19 @@ class PeakMemory:
         self.before = _status("VmRSS") or _process_peak()
 
     def peak(self) -> int:
-        """Return the most bytes held since."""
+        """Return the peak in bytes."""
         return (_status("VmHWM") if self.forgot else None) or _process_peak()
 
 
 def available_memory() -> int | None:
-    """Return how many bytes programs may take before the machine has none left; None: unknown."""
+    """Return the bytes that programs can still allocate; None if unknown."""
     return _field(_MACHINE, "MemAvailable")
 
 
 def require_memory(what: str, needed: int, remedy: str) -> None:
-    """Check that something has room in memory, before any of it is made.
+    """Raise TooLargeError unless `needed` bytes are available or the machine does not report it.
 
-    A machine that does not report its memory has room for everything.
-
-    Args:
-        what: the subject of the error's sentence, in the plural.
-        needed: an estimate in bytes, rather too low than too high.
-        remedy: what to lower.
-
-    Raises:
-        TooLargeError: it has no room.
+    `what` is the plural subject of the sentence, and `remedy` names what to lower.
     """
     room = available_memory()
     if room is not None and needed > room:
@@ -75,7 +66,7 @@ def require_memory(what: str, needed: int, remedy: str) -> None:
 
 
 def _size(number: int) -> str:
-    """Return a number of bytes as people write it; floats end before some absurd sizes do."""
+    """Return bytes as MB or GB; integers, as absurd sizes overflow floats."""
     if number >= _GIGA / 10:
         return f"{number // 10**8 / 10 if number < 10**18 else number // 10**9:,} GB"
     return f"{number / _MEGA:,.1f} MB"
@@ -107,27 +98,22 @@ def _process_peak() -> int:
 
 
 _NAME = "switchgnn"
-# What pip notes beside a package: https://packaging.python.org/en/latest/specifications/direct-url/
+# Written by pip: https://packaging.python.org/en/latest/specifications/direct-url/
 _ORIGIN = "direct_url.json"
 
 
 @dataclass(frozen=True)
 class Installation:
-    """Where changes of the program would show.
+    """How the program was installed.
 
     Attributes:
-        checkout: the folder that the program runs from; None: it was installed as a wheel, and the
-            folder that it was built from, if there is one, means nothing to it.
+        checkout: the folder of an editable installation; None for a wheel.
     """
 
     checkout: Path | None
 
     def mend(self, extra: str | None = None) -> str:
-        """Return the command that installs what the program needs.
-
-        Args:
-            extra: the extra whose packages are wanted; None: those of every installation.
-        """
+        """Return the command that installs the program's packages, or those of an extra."""
         brackets = "" if extra is None else f"[{extra}]"
         if self.checkout is None:
             return f"pip install '{_NAME}{brackets}'" if extra else f"pip install {_NAME}"
@@ -137,7 +123,7 @@ class Installation:
 
 
 def find_installation() -> Installation:
-    """Look at what pip has noted; where it has noted nothing, at the files themselves."""
+    """Return the installation that pip recorded, or else the one that the files suggest."""
     try:
         noted = importlib.metadata.distribution(_NAME).read_text(_ORIGIN)
     except importlib.metadata.PackageNotFoundError:
@@ -149,7 +135,7 @@ def find_installation() -> Installation:
 
 
 def how_to_install(extra: str) -> str:
-    """Return the command that installs the packages of an extra, for errors that miss one."""
+    """Return the command that installs the packages of an extra."""
     return find_installation().mend(extra)
 
 
@@ -173,8 +159,7 @@ def _editable_folder(noted: str) -> Path | None:
     return Path(unquote(address.path))
 
 
-# The empty word stands for the current folder. Nothing but `sys`, which is built in, is imported
-# before it is gone.
+# Removes the current folder, '' in sys.path, before anything is imported from it.
 _START = (
     "import sys; sys.path[:] = filter(None, sys.path); del sys.argv[0]; "
     "import runpy; runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)"
@@ -189,7 +174,7 @@ def python_program(module: str, *arguments: str) -> tuple[str, ...]:
 
 
 def module_of(command: Sequence[str]) -> list[str] | None:
-    """Return the module that a command runs, and its arguments; None: it is another program."""
+    """Return the module that a command runs with its arguments; None for other programs."""
     for start in (_OURS, _USUAL):
         if tuple(command[: len(start)]) == start:
             return list(command[len(start) :])

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The server that Prometheus reads metrics from."""
+"""Metrics over HTTP: the server for Prometheus, and a client."""
 
 import socket
 import time
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class MetricKind(Enum):
-    """What a number does: a counter only grows, until what counts begins anew."""
+    """The type of a metric; counters only grow until a restart."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
@@ -28,12 +28,11 @@ class MetricKind(Enum):
 
 @dataclass(frozen=True)
 class Histogram:
-    """How often what was measured had which value.
+    """A histogram.
 
     Attributes:
-        buckets: ascending upper bounds as text, the last one ``+Inf``, and how many were at
-            most that.
-        total: the sum of all that was measured.
+        buckets: ascending upper bounds as text, the last ``+Inf``, with cumulative counts.
+        total: the sum of all values.
     """
 
     buckets: Sequence[tuple[str, float]]
@@ -46,10 +45,9 @@ class Metric:
 
     Attributes:
         name: by Prometheus' conventions; a counter's ends with ``_total``.
-        kind: what its numbers do.
-        text: what it is, in words.
+        text: its description.
         labels: the names of its labels.
-        samples: the values of the labels, in order, and the number.
+        samples: pairs of label values and number.
     """
 
     name: str
@@ -71,17 +69,7 @@ Collect = Callable[[], Iterable[Metric]]
 
 
 def parse_place(text: str) -> tuple[str, int]:
-    """Read where to listen: PORT on the loopback interface, or ADDRESS:PORT.
-
-    Args:
-        text: what a user has written.
-
-    Returns:
-        The address and the port.
-
-    Raises:
-        MetricsError: it is something else.
-    """
+    """Parse PORT (on loopback) or ADDRESS:PORT into address and port."""
     host, _, port = text.rpartition(":")
     if not port.isdecimal() or int(port) > _LAST_PORT or text.startswith(":"):
         raise MetricsError(
@@ -92,11 +80,7 @@ def parse_place(text: str) -> tuple[str, int]:
 
 
 def check_installed() -> None:
-    """See to it that metrics can be served, before anything else is begun.
-
-    Raises:
-        MetricsError: the package for it is missing.
-    """
+    """Raise MetricsError if prometheus_client is missing."""
     try:
         import prometheus_client  # noqa: F401, PLC0415
     except ImportError:
@@ -107,18 +91,9 @@ def check_installed() -> None:
 
 @contextmanager
 def serve_metrics(collect: Collect, host: str, port: int) -> Iterator[int]:
-    """Serve metrics over HTTP, as long as the block runs.
+    """Serve metrics over HTTP during the block; yield the port, a free one for 0.
 
-    Args:
-        collect: reads them; called in a thread of the server, whenever somebody asks.
-        host: the address to listen on.
-        port: 0: any that is free.
-
-    Yields:
-        The port.
-
-    Raises:
-        MetricsError: nobody can listen there, or the package for it is missing.
+    `collect` is called in threads of the server.
     """
     check_installed()
     from prometheus_client import CollectorRegistry, start_http_server  # noqa: PLC0415
@@ -142,17 +117,17 @@ def serve_metrics(collect: Collect, host: str, port: int) -> Iterator[int]:
 
 
 class _Collector:
-    """What prometheus_client asks; it looks for these two methods."""
+    """The interface of collectors in prometheus_client."""
 
     def __init__(self, collect: Collect) -> None:
         self._collect = collect
 
     def describe(self) -> "list[Family]":
-        """Say nothing: otherwise everything would be read for it."""
+        """Return nothing, so that registration does not collect."""
         return []
 
     def collect(self) -> "Iterator[Family]":
-        """Read everything."""
+        """Collect all metrics."""
         return map(_family, self._collect())
 
 
@@ -186,26 +161,22 @@ _OK = 200
 
 
 class NoAnswerError(MetricsError):
-    """Nobody answers there, or with something else than metrics."""
+    """No answer, or something other than metrics."""
 
 
 def ask_metrics(host: str, port: int, *, seconds: float = 1.0, most_bytes: int = 1 << 18) -> str:
-    """Return what is served to Prometheus.
+    """Return the metrics served at a place, as text.
 
     Args:
         host: a name or an address.
-        port: there.
-        seconds: within which all of it must come, once the name is resolved.
-        most_bytes: of the answer.
-
-    Returns:
-        The text.
+        port: its TCP port.
+        seconds: deadline of the whole answer, after the name is resolved.
+        most_bytes: limit of the answer.
 
     Raises:
-        NoAnswerError: nobody answers, or not in time, or with too much, or with anything else
-            than metrics, such as another place where they would be.
+        NoAnswerError: there is no answer, or one that is late, too long, or not status 200.
     """
-    # Who serves metrics needs no client of HTTP.
+    # Only clients need h11.
     import h11  # noqa: PLC0415
 
     end = time.monotonic() + seconds
@@ -219,7 +190,7 @@ def ask_metrics(host: str, port: int, *, seconds: float = 1.0, most_bytes: int =
             connected.sendall(b"".join(part for part in asked if part is not None))
             body = _body(connected, http, end, most_bytes)
     except (OSError, UnicodeError, h11.RemoteProtocolError) as error:
-        raise NoAnswerError(f"Nobody serves metrics on {place}: {error}.") from None
+        raise NoAnswerError(f"No metrics are served on {place}: {error}.") from None
     return body.decode("utf-8", "replace")
 
 
@@ -247,4 +218,4 @@ def _body(
         elif isinstance(event, h11.EndOfMessage):
             return body
         elif isinstance(event, h11.ConnectionClosed):
-            raise NoAnswerError("It ends before the answer does.")
+            raise NoAnswerError("The connection closes before the end of the answer.")

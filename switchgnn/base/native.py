@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""C++ of this project that becomes a library on the user's machine when it is first needed."""
+"""Compilation of C++ on first use, cached in the user's cache folder."""
 
 import fcntl
 import hashlib
@@ -22,11 +22,11 @@ _OWNER_ONLY = 0o700
 
 
 class ForeignCacheError(SwitchGNNError):
-    """Others could have put a program into the cache, or change one there."""
+    """Other users could have changed programs in the cache."""
 
 
 def cache_folder(part: str) -> Path:
-    """Return the folder of a part of this project in the user's cache.
+    """Return the cache folder of a part of this project.
 
     A relative path in XDG_CACHE_HOME is ignored: https://specifications.freedesktop.org/basedir-spec/
     """
@@ -37,19 +37,15 @@ def cache_folder(part: str) -> Path:
 def compiled_once(
     folder: Path, name: str, made_of: Iterable[str | bytes], compile_to: Callable[[Path], None]
 ) -> Path:
-    """Return a compiled file, and compile it if it is not in the folder yet.
+    """Return the path of a compiled file, compiling it unless it is cached.
 
-    Its name has a digest of everything that it is made of, so the file is never out of date. One
-    process compiles at a time, and others see no file or all of it.
+    Its name has a digest of its inputs. One process compiles at a time.
 
     Args:
-        folder: where it is kept, as `cache_folder` returns it.
-        name: the beginning of its name.
-        made_of: what tells one result from another: sources, compiler, flags, versions.
-        compile_to: writes the file to the path that it is given.
-
-    Returns:
-        The path of the file.
+        folder: of the cache.
+        name: the beginning of the file's name.
+        made_of: all inputs: sources, compiler, flags, versions.
+        compile_to: compiles to a path.
 
     Raises:
         OSError: the folder cannot be written.
@@ -70,7 +66,7 @@ def compiled_once(
 
 
 def why_not_kept(folder: Path) -> str | None:
-    """Return why nothing is compiled into a folder and run from there; None: it may be."""
+    """Return why a folder cannot be used as a cache; None if it can."""
     try:
         _make(folder)
         _check(folder.resolve())
@@ -87,7 +83,7 @@ def sources_in(folder: Path) -> Iterator[str | bytes]:
 
 
 def _make(folder: Path) -> None:
-    """Make a folder, and those above that are missing, for their owner alone."""
+    """Make a folder and its missing parents for their owner alone."""
     for each in (*reversed(folder.parents), folder):
         each.mkdir(_OWNER_ONLY, exist_ok=True)
 
@@ -96,8 +92,8 @@ def _check(folder: Path) -> None:
     reason = reason_to_distrust_place(folder)
     if reason is not None:
         raise ForeignCacheError(
-            f"Nothing is compiled in {folder}, nor run from there: {reason}. Set XDG_CACHE_HOME to "
-            "a folder that nobody else may write to."
+            f"The cache {folder} is not used: {reason}. Set XDG_CACHE_HOME to "
+            "a folder that no other user may write to."
         )
 
 
@@ -111,7 +107,7 @@ def _digest(made_of: Iterable[str | bytes]) -> str:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Let in one process at a time; the lock goes with the process that holds it."""
+    """Hold a lock of processes, which ends with its holder."""
     with os.fdopen(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW, 0o600)) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -122,20 +118,16 @@ _LAST_WORDS = 400
 
 
 class CompilerError(SwitchGNNError):
-    """There is no C++ compiler, or it fails; the sentence begins with who needs it."""
+    """There is no C++ compiler, or it fails."""
 
 
 def find_compiler() -> str | None:
-    """Return the path of the C++ compiler: $CXX, or one of those on the PATH; None without one."""
+    """Return the path of the C++ compiler, $CXX or one on the PATH, or None."""
     return next((path for path in map(shutil.which, _wanted()) if path), None)
 
 
 def needed_compiler(who: str) -> str:
-    """Return the path of the C++ compiler.
-
-    Raises:
-        CompilerError: there is none; ``who`` needs it.
-    """
+    """Return the path of the C++ compiler; CompilerError names `who` needs it."""
     found = find_compiler()
     if found is None:
         raise CompilerError(
@@ -146,17 +138,17 @@ def needed_compiler(who: str) -> str:
 
 
 def compile_unit(command: Sequence[str], unit: str, what: str, folder: Path) -> None:
-    """Run a compiler on a unit from its standard input.
+    """Compile a unit from standard input.
 
     Args:
-        command: the compiler with all its arguments, a ``-`` in place of the unit.
-        unit: the text of the unit.
-        what: what is compiled, for the error.
-        folder: where the compiler runs: a unit from standard input includes what lies in the
-            current folder before all else, so nobody else may write to it.
+        command: the compiler with its arguments, ``-`` for the unit.
+        unit: its source.
+        what: its name in errors.
+        folder: the working directory, whose headers are included first; other users must not
+            be able to write there.
 
     Raises:
-        CompilerError: the compiler fails; its last words are in the sentence.
+        CompilerError: the compiler fails; the message ends with its output.
     """
     result = subprocess.run(
         command, input=unit, cwd=folder, capture_output=True, text=True, check=False
@@ -176,15 +168,13 @@ _FLAGS = ("-std=c++17", "-O2", "-fPIC", "-shared", "-w")
 
 @dataclass(frozen=True)
 class LibrarySource:
-    """What a library is made of.
+    """The inputs of a library.
 
     Attributes:
-        part: the part of the user's cache where it is kept.
-        name: the beginning of its name there.
-        who: who needs it, for errors.
-        unit: the C++, which may include files of the folder.
-        folder: where these are.
-        files: their names.
+        part: the argument of `cache_folder`.
+        name: the beginning of its file name.
+        who: its user, for errors.
+        unit: C++, which may include `files` of `folder`.
     """
 
     part: str
@@ -196,11 +186,7 @@ class LibrarySource:
 
 
 def compiled_library(source: LibrarySource) -> Path:
-    """Return the path of a library, compiled if need be.
-
-    Raises:
-        CompilerError: there is no compiler, or it fails, or the library cannot be kept.
-    """
+    """Return the path of a library, compiling it unless it is cached."""
     compiler = needed_compiler(source.who)
     folder = cache_folder(source.part)
     contents = [(source.folder / name).read_bytes() for name in source.files]

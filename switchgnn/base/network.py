@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is around a switch: the ports and addresses of workers and other switches."""
+"""The surroundings of a switch: ports and addresses of workers and other switches."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from switchgnn.base.errors import SwitchGNNError
 
 @dataclass(frozen=True)
 class Station:
-    """A worker or a switch, as it is called in packets.
+    """The addresses of a worker or a switch.
 
     Attributes:
         mac: Ethernet address as text, such as ``02:00:00:00:00:01``.
@@ -21,13 +21,12 @@ class Station:
     ip: str
 
 
-# Of the switch of a star.
 ONLY_SWITCH = Station("02:00:00:00:ff:fe", "10.0.255.254")
 
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A worker or another switch, as a switch sees it.
+    """A worker or another switch next to a switch.
 
     Attributes:
         port: the switch's port that leads to it.
@@ -40,13 +39,12 @@ class Neighbour:
 
 @dataclass(frozen=True)
 class Network:
-    """What is around a switch.
+    """The surroundings of a switch.
 
     Attributes:
-        neighbours: in a star its workers, and the place is the worker; of a leaf or a spine
-            those below, then those above.
-        switch: its own addresses.
-        beyond: workers behind a neighbour, each with the port that leads to it.
+        neighbours: in a star the workers in order; in a leaf-spine those below, then those above.
+        switch: the switch's own addresses.
+        beyond: workers reached through a neighbour, with the port that leads to them.
     """
 
     neighbours: tuple[Neighbour, ...]
@@ -61,7 +59,7 @@ class LeafSpineNetworks:
     Attributes:
         leaves: one per leaf, in order: its workers, then the spines.
         spines: one per spine, in order: the leaves.
-        place: for each worker its leaf, and its place among the leaf's workers.
+        place: each worker's leaf, and its index among the leaf's workers.
     """
 
     leaves: tuple[Network, ...]
@@ -70,16 +68,12 @@ class LeafSpineNetworks:
 
     @property
     def switches(self) -> tuple[Network, ...]:
-        """All of them, leaves first."""
+        """All networks, leaves first."""
         return (*self.leaves, *self.spines)
 
 
 def mac_number(mac: str) -> int:
-    """Return a MAC address as a number of 48 bits.
-
-    Raises:
-        ValueError: it is not six bytes in hexadecimal.
-    """
+    """Return a MAC address as a 48-bit number; raise ValueError unless it is six hex bytes."""
     parts = bytes.fromhex(mac.replace(":", " "))
     if len(parts) != 6:
         raise ValueError(f"{mac!r} is not an Ethernet address")
@@ -87,7 +81,7 @@ def mac_number(mac: str) -> int:
 
 
 def mac_text(number: int) -> str:
-    """Return 48 bits in the usual notation."""
+    """Return a 48-bit number as a MAC address."""
     return number.to_bytes(6, "big").hex(":")
 
 
@@ -97,14 +91,14 @@ def star_network(workers: int) -> Network:
 
 
 def leaf_spine_networks(leaf_of_worker: Sequence[int], spines: int) -> LeafSpineNetworks:
-    """Return workers around leaves, each of which has a link to each spine.
+    """Return the networks of a leaf-spine, with a link from each leaf to each spine.
 
     Args:
         leaf_of_worker: the leaf of each worker, ascending from 0.
         spines: their number.
 
-    The ports of a leaf are those of its workers, from 1, then those of the spines; leaf l is on
-    port l + 1 of every spine. Workers have the addresses that they have around one switch.
+    A leaf's ports are those of its workers, from 1, then those of the spines; leaf l is on
+    port l + 1 of every spine. Workers have the same addresses as in a star.
     """
     leaves = leaf_of_worker[-1] + 1
     workers = [_worker(worker + 1) for worker in range(len(leaf_of_worker))]
@@ -144,7 +138,7 @@ def _leaf(leaf: int, own: list[Neighbour], workers: list[Neighbour], spines: int
             *(Neighbour(first + s, _switch(_SPINE, s)) for s in range(spines)),
         ),
         switch=_switch(_LEAF, leaf),
-        # Flows between leaves take turns over the spines.
+        # Flows between leaves are spread round-robin over the spines.
         beyond=tuple(
             replace(worker, port=first + number % spines)
             for number, worker in enumerate(workers)
@@ -158,7 +152,7 @@ def _switch(tier: int, number: int) -> Station:
 
 
 def _worker(number: int) -> Neighbour:
-    # Above 250 the number takes two bytes, so that no address ends in 255.
+    # Two bytes above 250, so that no address ends in 255.
     high, low = (0, number) if number <= 250 else (number // 250, number % 250)
     return Neighbour(
         port=number,
@@ -167,4 +161,4 @@ def _worker(number: int) -> Neighbour:
 
 
 class NetworkError(SwitchGNNError):
-    """A network file that cannot be read, or describes no network."""
+    """A network file cannot be read, or is invalid."""

@@ -48,7 +48,7 @@ def option(
 
 
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command of Typer take groups of options.
+    """Replace each dataclass parameter of a Typer command by options, one for each field.
 
     A group is a dataclass whose fields are annotated with `typer.Option`, declared with `option`,
     or groups themselves. Users see the fields; the command gets the object.

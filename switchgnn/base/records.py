@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Frozen dataclasses from JSON: types are strict, and no field is unknown."""
+"""Dataclasses from JSON and TOML, with strict types and no unknown fields."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
@@ -16,15 +16,11 @@ _AT = " - at "
 
 
 class RecordError(ValueError):
-    """JSON is not what it should be, as a part of a sentence; the caller says where it stands."""
+    """JSON does not match its dataclass; the message is a clause for the caller's sentence."""
 
 
 def parse_json(data: bytes) -> Any:  # noqa: ANN401 - JSON may hold anything
-    """Return what a JSON text says; NaN and infinity are not JSON.
-
-    Raises:
-        RecordError: it is not JSON, or its lists and objects are nested too deeply.
-    """
+    """Decode JSON, without NaN and infinity; raise RecordError if it is malformed."""
     try:
         return msgspec.json.decode(data)
     except msgspec.MsgspecError as error:
@@ -34,13 +30,9 @@ def parse_json(data: bytes) -> Any:  # noqa: ANN401 - JSON may hold anything
 
 
 def make_record(kind: type[_Record], told: object) -> _Record:
-    """Make a dataclass of parsed JSON.
+    """Make a dataclass from parsed JSON; RecordError names the wrong field.
 
-    An int serves as a float, but a bool is no int; text serves as a path. Only fields
-    with a default may be missing.
-
-    Raises:
-        RecordError: a field is missing, not known or of another type; it names the field.
+    An int may stand for a float, but a bool not for an int; text may stand for a path.
     """
     try:
         made = msgspec.convert(told, kind, strict=True, dec_hook=_make_path)
@@ -51,14 +43,14 @@ def make_record(kind: type[_Record], told: object) -> _Record:
 
 
 def _make_path(kind: type, value: object) -> Path:
-    """Make what JSON has no type for: the only one here is a path, which is text."""
+    """Make a path, the only type here that JSON lacks."""
     if kind is not Path or not isinstance(value, str):
         raise ValueError(f"Expected `{kind.__name__}`, got `{type(value).__name__}`")
     return Path(value)
 
 
 def _in_sentence(error: msgspec.MsgspecError) -> str:
-    """`slots: expected int, got str` for what msgspec says the other way round."""
+    """Return msgspec's message as `slots: expected int, got str`."""
     said, _, path = str(error).replace("`", "").partition(_AT)
     place = path.removeprefix("$").removeprefix(".")
     said = said if said.startswith("JSON") else said[:1].lower() + said[1:]
@@ -66,7 +58,7 @@ def _in_sentence(error: msgspec.MsgspecError) -> str:
 
 
 def _refuse_unknown(told: object, made: object, path: str) -> None:
-    """Compare JSON with what was made of it, as msgspec skips fields that it does not know."""
+    """Raise RecordError for unknown fields, which msgspec ignores."""
     if is_dataclass(made) and isinstance(told, Mapping):
         known = sorted(field.name for field in fields(made))
         for name, value in told.items():
@@ -85,20 +77,7 @@ def _refuse_unknown(told: object, made: object, path: str) -> None:
 def read_toml(
     path: Path, most_bytes: int, kind: str, refuse: Callable[[str], Exception]
 ) -> dict[str, Any]:
-    """Return what a TOML file holds.
-
-    Args:
-        path: the file.
-        most_bytes: a longer one is not read.
-        kind: what the file is for, as "network".
-        refuse: makes the error from its sentence.
-
-    Returns:
-        Its keys and values.
-
-    Raises:
-        Exception: what `refuse` makes; the file cannot be read, is too long, or is no TOML.
-    """
+    """Return the content of a TOML file of at most `most_bytes`; `refuse` makes the errors."""
     try:
         content = read_bounded(path, most_bytes)
     except OSError as error:
@@ -106,5 +85,5 @@ def read_toml(
     try:
         found: dict[str, Any] = msgspec.toml.decode(content)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise refuse(f"{path} is no TOML: {error}.") from error
+        raise refuse(f"{path} is not TOML: {error}.") from error
     return found

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks of worker processes as one line of JSON, from and to frozen dataclasses."""
+"""Tasks of worker processes as one line of JSON, and the events that they write."""
 
 import json
 import threading
@@ -17,7 +17,7 @@ Task = TypeVar("Task")
 
 
 class TaskError(SwitchGNNError):
-    """A worker process was given something that is not its task."""
+    """A worker process got an invalid task."""
 
 
 def task_to_json(task: object) -> str:
@@ -26,18 +26,7 @@ def task_to_json(task: object) -> str:
 
 
 def task_from_json(kind: type[Task], text: str) -> Task:
-    """Read what ``task_to_json`` wrote.
-
-    Args:
-        kind: the dataclass; its fields may be dataclasses, tuples of them, and paths.
-        text: one line of JSON.
-
-    Returns:
-        The task.
-
-    Raises:
-        TaskError: no JSON; or a field is missing, unknown, or of another type.
-    """
+    """Return the task that `task_to_json` wrote, or raise TaskError."""
     try:
         return make_record(kind, parse_json(text.encode()))
     except RecordError as error:
@@ -47,30 +36,24 @@ def task_from_json(kind: type[Task], text: str) -> Task:
         ) from error
 
 
-# The event that says that the process works, and nothing else.
 ALIVE = "alive"
-# The event that says why the process ends, where that is not for its parent to guess: with
-# `message`, one sentence, and `details`, such as a traceback.
+# With `message`, one sentence, and `details`, such as a traceback.
 FAILED = "failed"
 _EVERY = 2.0
-# Processor time between two signs, in seconds. A worker that waits looks about once a second,
-# which takes several times as much; one that is stopped, or hangs, takes none.
+# Processor seconds between two beats. A waiting worker polls about once a second, which takes
+# several times as much; a stopped or hanging one takes none.
 _LEAST_WORK = 2e-5
 
 
 class EventWriter:
-    """Writes events; threads may share it.
-
-    Args:
-        stream: where they go.
-    """
+    """Writes events to a stream, from any thread."""
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
         self._lock = threading.Lock()
 
     def write(self, event: str, **values: Any) -> None:  # noqa: ANN401
-        """Write one event with its values, at once."""
+        """Write one event with its values, and flush."""
         line = json.dumps({"event": event, **values}) + "\n"
         with self._lock:
             self._stream.write(line)
@@ -78,14 +61,9 @@ class EventWriter:
 
 
 class Heartbeat:
-    """Says every two seconds that this process works. A context manager.
+    """Writes ALIVE every two seconds from its own thread. A context manager.
 
-    A thread of its own says it, also while all others compute, but only if they have taken
-    processor time since: of a process that hangs nothing is heard.
-
-    Args:
-        events: where it says so.
-        every: seconds.
+    It is silent while the other threads take no processor time, as in a process that hangs.
     """
 
     def __init__(self, events: EventWriter, every: float = _EVERY) -> None:
@@ -117,10 +95,10 @@ class Heartbeat:
             try:
                 self._events.write(ALIVE)
             except OSError:
-                # The parent is gone; the next event of the worker itself says so.
+                # The parent is gone; the worker's next event fails as well.
                 return
 
 
 def _work_of_others() -> float:
-    """Return the processor time of all other threads of this process, in seconds."""
+    """Return the processor seconds of all other threads."""
     return time.process_time() - time.thread_time()

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""UDP sockets on loopback that hear their other end and nobody else.
+"""UDP sockets on loopback that receive from their peer only.
 
-Any user of the machine may send to a port. A connected socket takes nothing from others, but it
-must be bound first, and would keep what came in between.
+Any user of the machine can send to a port. A connected socket drops other senders, but keeps what
+arrived between bind and connect; a filter drops that.
 """
 
 import ctypes
@@ -16,11 +16,7 @@ _TAKE_NOTHING = struct.pack("HBBI", 0x06, 0, 0, 0)
 
 
 def connected_udp(local: tuple[str, int], peer: tuple[str, int]) -> socket.socket:
-    """Return a socket between two addresses, which has received nothing from anybody else.
-
-    Raises:
-        OSError: the local address is taken, or one of them is none.
-    """
+    """Return a socket between two addresses that has received nothing from others."""
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     try:
         program = ctypes.create_string_buffer(_TAKE_NOTHING)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What goes wrong with captures."""
+"""Errors of captures."""
 
 from switchgnn.base.errors import SwitchGNNError
 
@@ -10,4 +10,4 @@ class CaptureError(SwitchGNNError):
 
 
 class DamageError(CaptureError):
-    """From some place on a file is no capture any more."""
+    """A capture file is damaged from some position on."""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Packets as lines: for people, and as objects for programs."""
+"""Packets as lines of text and as plain data for JSON."""
 
 import math
 import struct
@@ -18,18 +18,13 @@ _WORKERS = 128
 
 
 def line_of(packet: Packet, begin: int) -> str:
-    """Return a packet as a line.
-
-    Args:
-        packet: the packet.
-        begin: nanoseconds since 1970, from which the time in the line is counted.
-    """
+    """Return a packet as a line, with its time in seconds since `begin` (ns since 1970)."""
     seconds = (packet.captured.time - begin) / _BILLION
     return f"{seconds:.6f} {packet.sender} > {packet.receiver} {description(packet)}"
 
 
 def description(packet: Packet) -> str:
-    """Return what a packet says, without its time and its ends."""
+    """Return a packet as text without time, sender and receiver."""
     words = []
     if packet.direct:
         words.append("direct")
@@ -47,7 +42,7 @@ def description(packet: Packet) -> str:
 
 
 def object_of(packet: Packet) -> dict[str, Any]:
-    """Return a packet as plain data, for JSON."""
+    """Return a packet as plain data for JSON."""
     captured, fields, body = packet.captured, packet.fields, packet.body
     found: dict[str, Any] = {
         "time_ns": captured.time,
@@ -74,7 +69,7 @@ def object_of(packet: Packet) -> dict[str, Any]:
 
 
 def workers_of(bits: int) -> list[int]:
-    """Return the workers whose bits are set."""
+    """Return the numbers of set bits."""
     return [worker for worker in range(_WORKERS) if bits >> worker & 1]
 
 
@@ -88,7 +83,7 @@ def _words(fields: Fields) -> str:
 
 
 def _direct_words(fields: Fields) -> str:
-    """Say what the same fields mean between hosts; see ``docs/transports.md``."""
+    """Return the meaning of the fields between hosts (`docs/transports.md`)."""
     return (
         f"{fields.kind_name} round {fields.session << 24 | fields.round} number {fields.src_id} "
         f"tag {fields.dst_id:#010x} from {fields.block_id >> 8} to {fields.block_id & 0xFF} "
@@ -126,7 +121,7 @@ def _refusal(number: int) -> str:
 
 
 def details_of(packet: Packet) -> str:
-    """Return what Scapy shows of a packet."""
+    """Return a packet as shown by Scapy."""
     frame = packet.captured.frame
     layers = Ether(frame)
     if packet.direct and IP in layers and packet.fields is not None:

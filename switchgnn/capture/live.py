@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Frames from a network interface, as they pass."""
+"""Frames captured from a network interface."""
 
 import contextlib
 import ctypes
@@ -18,9 +18,9 @@ from switchgnn.host.wire.header import PROTOCOL
 _ALL_PROTOCOLS = 0x0003
 _RECEIVE_BUFFER = 32 << 20
 _BILLION = 1_000_000_000
-# Looks whether the interface is still there.
+# Between checks that the interface still exists.
 _LOOK_SECONDS = 0.5
-# Of Linux; the module `socket` has none of them.
+# Linux constants that the module `socket` lacks.
 _SO_ATTACH_FILTER, _SO_RCVBUFFORCE, _SO_TIMESTAMPNS = 26, 33, 35
 _SOL_PACKET, _PACKET_STATISTICS = 263, 6
 _TIME = struct.Struct("qq")
@@ -38,20 +38,16 @@ _OURS = (
 
 
 class Interface:
-    """Listens at an interface for packets of ours, both ways. A context manager.
+    """Captures SwitchGNN packets of an interface in both directions. A context manager.
 
-    Args:
-        name: of the interface.
-
-    Raises:
-        CaptureError: there is none of that name, or one may not listen.
+    Raises CaptureError if the interface does not exist or the user may not listen.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
         self._dropped = 0
         try:
-            # Protocol 0 receives nothing: until it is bound it would hear all interfaces.
+            # Protocol 0 receives nothing until bind, rather than frames of all interfaces.
             self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
         except PermissionError as error:
             raise CaptureError(
@@ -82,11 +78,7 @@ class Interface:
         self._socket.close()
 
     def __iter__(self) -> Iterator[Captured]:
-        """Wait for frames, without an end.
-
-        Raises:
-            CaptureError: the interface is gone, or down.
-        """
+        """Yield frames until the interface goes away (CaptureError)."""
         ready = select.poll()
         ready.register(self._socket, select.POLLIN)
         while True:
@@ -108,18 +100,18 @@ class Interface:
             raise CaptureError(f"{self.name} is gone.")
 
     def dropped(self) -> int:
-        """Return how many frames came faster than they were read, and are lost."""
+        """Return the number of frames lost because they were not read fast enough."""
         try:
             counts = self._socket.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, _STATISTICS.size)
         except OSError:
             return self._dropped
-        # The kernel counts anew each time.
+        # The kernel resets its count on every read.
         self._dropped += _STATISTICS.unpack(counts)[1]
         return self._dropped
 
 
 def interfaces() -> list[str]:
-    """Return the names of the interfaces of this machine."""
+    """Return the names of this machine's interfaces."""
     return sorted(name for _, name in socket.if_nameindex())
 
 

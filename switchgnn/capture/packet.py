@@ -1,13 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""From a captured frame to what it says, sound or not.
+"""Decoding of captured frames, whether they are valid or not.
 
-One packet takes a few microseconds here, and a hundred times as long with the Scapy layers of
-``switchgnn.host.wire.layers``, which say the same; tests compare the two.
+A packet takes a few microseconds here, and a hundred times as long with the Scapy layers of
+``switchgnn.host.wire.layers``; tests compare the two.
 """
 
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from switchgnn.base.described import DescribedNetwork
@@ -35,7 +36,7 @@ from switchgnn.host.wire.header import (
     width_code,
 )
 
-# Of a frame; what tcpdump and Wireshark take.
+# The limit of tcpdump and Wireshark.
 LONGEST_FRAME = 1 << 18
 ETHERNET = 1
 
@@ -45,9 +46,9 @@ class Captured(NamedTuple):
 
     Attributes:
         time: nanoseconds since 1970.
-        link: where; the name of an interface, or that of a file without its ending.
-        frame: its bytes, from the Ethernet header on, as far as they were captured.
-        size: bytes that it had.
+        link: the name of the interface, or of the file without its ending.
+        frame: the captured bytes, from the Ethernet header on.
+        size: the length of the whole frame in bytes.
     """
 
     time: int
@@ -61,9 +62,9 @@ SWITCH = "switch"
 
 
 def usual_names() -> Mapping[bytes, str]:
-    """Return the names of all that runs of one machine may have, by address.
+    """Return the names of workers and switches in runs on one machine, by Ethernet address.
 
-    Workers are called as their links are: ``w3``; switches ``switch``, ``leaf-0`` and ``spine-1``.
+    Workers have the names of their links (``w3``), switches ``switch``, ``leaf-0``, ``spine-1``.
     """
     return _by_address(_usual_stations())
 
@@ -79,7 +80,7 @@ def names_in(network: DescribedNetwork) -> Mapping[bytes, str]:
 
 
 def name_of(address: bytes, names: Mapping[bytes, str]) -> str:
-    """Return what has an address; the address itself where it is not known."""
+    """Return the name of an address, or the address itself if it is unknown."""
     return names.get(address) or address.hex(":")
 
 
@@ -107,14 +108,14 @@ _PLAIN_IPV4 = 0x45
 _SESSION_SHIFT = LAST_ROUND.bit_length()
 _BARRIER_KINDS = (Kind.DONE, Kind.ADVANCE, Kind.WAITING)
 _LANE_KINDS = (Kind.FEATURE, Kind.SUM)
-# That of the others is as long as Width says.
+# Kinds with lanes depend on their width.
 _BODY_BYTES = {
     **dict.fromkeys(set(map(int, Kind)) - set(_LANE_KINDS), 0),
     int(Kind.DONE): BARRIER.size,
     int(Kind.ADVANCE): BARRIER.size,
     int(Kind.WAITING): BARRIER.size + WAITING.size,
 }
-# Between hosts other kinds do not occur, DONE has no body, and IPv4 tells how long a FEATURE is.
+# Between hosts DONE has no body, and a FEATURE has the length in IPv4.
 _DIRECT_BODY_BYTES = {
     int(Kind.DONE): 0,
     int(Kind.ACK): 0,
@@ -124,7 +125,7 @@ KIND_NAMES = {int(kind): kind.name.lower() for kind in Kind}
 
 
 class Fields(NamedTuple):
-    """The header, field by field; names are those of ``docs/protocol.md``, in small letters.
+    """The header's fields, by their names in ``docs/protocol.md`` in lower case.
 
     Between hosts there is no `width`, and `fragment` has its bits.
     """
@@ -132,7 +133,7 @@ class Fields(NamedTuple):
     src_id: int
     dst_id: int
     block_id: int
-    count: int  # type: ignore[assignment]    # in place of the method of tuples
+    count: int  # type: ignore[assignment]    # hides a method of tuple
     is_ack: bool
     is_fetch: bool
     ecn: bool
@@ -150,17 +151,17 @@ class Fields(NamedTuple):
 
     @property
     def kind_name(self) -> str:
-        """The kind as a word, or as a number where there is no such kind."""
+        """The kind's name, or its number if it is unknown."""
         return KIND_NAMES.get(self.kind) or str(self.kind)
 
     @property
     def lanes(self) -> int | None:
-        """How many numbers a fragment of that width has; 0 of a width that does not exist."""
+        """The numbers in a fragment of that width; 0 for an unknown width."""
         return None if self.width is None else lanes_of(self.width)
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """The names of the flags that are set."""
+        """The names of the set flags."""
         named = {
             "ack": self.is_ack,
             "fetch": self.is_fetch,
@@ -172,16 +173,16 @@ class Fields(NamedTuple):
 
 
 class Packet(NamedTuple):
-    """A packet of ours.
+    """A decoded SwitchGNN packet.
 
     Attributes:
         captured: the frame.
-        sender, receiver: by its Ethernet addresses.
-        direct: it goes between workers, and not to the switch or from it.
+        sender, receiver: names of its Ethernet addresses.
+        direct: whether it travels between workers, without the switch.
         fields: the header, if all of it was captured.
-        body: that of DONE, ADVANCE and WAITING, if all of it was captured.
-        cut: only a part was captured, so that nobody can tell whether it is sound.
-        problem: why it is not sound; None where it is, or where nothing is known to be wrong.
+        body: the body of DONE, ADVANCE and WAITING, if all of it was captured.
+        cut: whether the capture is truncated, so that the packet cannot be validated.
+        problem: why it is invalid; None if no problem was found.
     """
 
     captured: Captured
@@ -195,14 +196,9 @@ class Packet(NamedTuple):
 
 
 def decode(captured: Captured, names: Mapping[bytes, str]) -> Packet | None:
-    """Take a frame apart.
+    """Return the packet in a frame, valid or not; None for other traffic.
 
-    Args:
-        captured: the frame.
-        names: of workers and switches, by Ethernet address.
-
-    Returns:
-        The packet, sound or not; None where it is none of ours.
+    `names` maps Ethernet addresses to workers and switches.
     """
     frame = captured.frame
     if len(frame) <= _PROTOCOL_AT or frame[12:14] != _IPV4 or frame[14] >> 4 != 4:
@@ -215,7 +211,6 @@ def decode(captured: Captured, names: Mapping[bytes, str]) -> Packet | None:
     fields, body, problem = None, None, _envelope_problem(frame)
     if problem is None and len(frame) < BODY_AT:
         there = max(0, captured.size - HEADER_AT)
-        # What the frame had is too short only if it is so when not captured in part.
         if there < HEADER_BYTES:
             problem = f"short: {there} bytes of a header of {HEADER_BYTES}"
     elif problem is None:
@@ -300,3 +295,37 @@ def _barrier_body(frame: bytes, fields: Fields) -> BarrierBody | None:
     if fields.kind not in _BARRIER_KINDS or len(frame) < BODY_AT + _BODY_BYTES[fields.kind]:
         return None
     return BarrierBody.unpack(frame, Kind(fields.kind))
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A filter of packets; an empty set matches all.
+
+    Attributes:
+        kinds: numbers of kinds.
+        rounds: numbers of rounds.
+        blocks: numbers of blocks; packets between hosts have none.
+        workers: numbers of workers, as sender or receiver.
+    """
+
+    kinds: frozenset[int] = frozenset()
+    rounds: frozenset[int] = frozenset()
+    blocks: frozenset[int] = frozenset()
+    workers: frozenset[int] = frozenset()
+
+    def takes(self, packet: Packet) -> bool:
+        """Return whether a packet matches."""
+        if self.workers and not self._of_workers(packet):
+            return False
+        fields = packet.fields
+        if fields is None:
+            return not (self.kinds or self.rounds or self.blocks)
+        if self.kinds and fields.kind not in self.kinds:
+            return False
+        if self.rounds and fields.round not in self.rounds:
+            return False
+        return not self.blocks or (not packet.direct and fields.block_id in self.blocks)
+
+    def _of_workers(self, packet: Packet) -> bool:
+        ends = (packet.sender, packet.receiver)
+        return any(f"w{worker}" in ends for worker in self.workers)

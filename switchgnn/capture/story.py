@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is told of one block of a round, or of a round between hosts."""
+"""Summaries of captured packets: a chapter for each block of a round, or round between hosts."""
 
 import re
 from collections import Counter
@@ -13,20 +13,15 @@ from switchgnn.host.wire.header import OPENING_BLOCK, Kind
 _BILLION = 1_000_000_000
 _WORKER = re.compile(r"w\d+")
 _CABLE = re.compile(r"l\d+s\d+")
-# Of a hostile capture there may be as many addresses as packets.
+# A hostile capture may have as many addresses as packets.
 _MOST_PARTIES = 512
 _OTHERS = "others"
-# Besides kinds: a FEATURE that was sent before, and a raw one on request.
+# A repeated FEATURE, and a raw one on request.
 AGAIN, RAW = "again", "raw"
 
 
 class Place(NamedTuple):
-    """What a chapter is about; between hosts there are no sessions and no blocks.
-
-    Attributes:
-        direct: packets between workers.
-        session, round, block: their numbers.
-    """
+    """The key of a chapter; between hosts (`direct`) session and block are 0."""
 
     direct: bool
     session: int
@@ -34,7 +29,7 @@ class Place(NamedTuple):
     block: int
 
     def words(self) -> str:
-        """Return it as words."""
+        """Return the place as text."""
         if self.direct:
             return f"round {self.round} between hosts"
         what = "opening" if self.block == OPENING_BLOCK else f"block {self.block}"
@@ -49,11 +44,11 @@ def place_of(packet: Packet, fields: Fields) -> Place:
 
 
 class Chapter:
-    """Counts the packets of one place, by who has sent and got them.
+    """Counts the packets of one place by sender and receiver.
 
     Args:
-        place: what it is about.
-        begin: nanoseconds since 1970 of its first packet.
+        place: the key.
+        begin: time of its first packet, in ns since 1970.
     """
 
     def __init__(self, place: Place, begin: int) -> None:
@@ -69,11 +64,11 @@ class Chapter:
 
     @property
     def remembered(self) -> int:
-        """How many features it remembers, to tell those that come again."""
+        """The number of features remembered to detect repetitions."""
         return len(self._seen)
 
     def forget(self) -> None:
-        """Remember no features any more; later ones are not looked at for repetitions."""
+        """Stop detecting repetitions."""
         self._seen.clear()
         self._forgetful = True
 
@@ -104,7 +99,7 @@ class Chapter:
             return
         if self._forgetful:
             return
-        # Between hosts, and from leaves to spines, numbers are those of one receiver.
+        # Between hosts, and from leaves to spines, ids are those of one receiver.
         feature = hash((fields.src_id, fields.fragment, packet.sender, packet.receiver))
         if feature in self._seen:
             self._count(self._sent, packet.sender, AGAIN)
@@ -112,11 +107,7 @@ class Chapter:
             self._seen.add(feature)
 
     def lines(self, begin: int) -> list[str]:
-        """Tell it in lines.
-
-        Args:
-            begin: nanoseconds since 1970, from which times are counted.
-        """
+        """Return the chapter as lines, with times in seconds since `begin` (ns since 1970)."""
         times = f"{_seconds(self._begin, begin)} to {_seconds(self._end, begin)} s"
         title = f"{self.place.words()}: {times}"
         if self._fragments:
@@ -138,7 +129,7 @@ class Chapter:
         return lines
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data, for JSON; times are nanoseconds since 1970."""
+        """Return the chapter as plain data for JSON, with times in ns since 1970."""
         return {
             **self.place._asdict(),
             "begin_ns": self._begin,
@@ -176,11 +167,11 @@ class Chapter:
 
 
 def _ends_that_count(packet: Packet) -> tuple[bool, bool]:
-    """Tell whether the packet counts for its sender, and for its receiver.
+    """Return whether the packet counts for its sender, and for its receiver.
 
-    On the link of a worker only what this worker does counts, and between switches only what
-    these do, so that nothing counts twice where all links of a run are read together. Of a link
-    that may be any, workers count, and where there are none, both ends.
+    On a worker's link only the worker counts, and between switches only the switches, so that
+    nothing counts twice if all links of a run are read. On unknown links workers count, or both
+    ends if neither is a worker.
     """
     link, ends = packet.captured.link, (packet.sender, packet.receiver)
     workers = [bool(_WORKER.fullmatch(end)) for end in ends]
@@ -208,11 +199,11 @@ _MOST_REMEMBERED = 1 << 18
 
 
 class Story:
-    """Takes packets in order, and gives the blocks that are over.
+    """Turns packets in order into chapters.
 
     Attributes:
-        late: packets of blocks that had been told already.
-        unsound: packets that say nothing for certain.
+        late: packets of chapters that were already closed.
+        unsound: packets that are invalid or truncated before the end of the header.
     """
 
     def __init__(self, most_open: int = _MOST_OPEN, remembered: int = _MOST_REMEMBERED) -> None:
@@ -220,11 +211,11 @@ class Story:
         self.unsound = 0
         self._most_open, self._most_remembered = most_open, remembered
         self._open: dict[Place, Chapter] = {}
-        # Of those that were told the last ones, so that what is late is not told as new.
+        # The last closed ones, so that late packets open no new chapter.
         self._told: dict[Place, None] = {}
 
     def note(self, packet: Packet) -> Iterator[Chapter]:
-        """Take a packet; return what is over, as far as one can tell."""
+        """Count a packet; yield chapters that are presumably complete."""
         if packet.fields is None or packet.problem is not None:
             self.unsound += 1
             return
@@ -241,7 +232,7 @@ class Story:
         yield from self._keep_memory_small()
 
     def rest(self) -> Iterator[Chapter]:
-        """Return what is still open."""
+        """Yield the open chapters."""
         while self._open:
             yield self._close_first()
 

@@ -19,8 +19,7 @@ from switchgnn.capture.errors import CaptureError, DamageError
 from switchgnn.capture.files import STANDARD_INPUT, CaptureFiles
 from switchgnn.capture.lines import line_of, object_of
 from switchgnn.capture.live import Interface, interfaces
-from switchgnn.capture.packet import Captured, Packet, decode, names_in, usual_names
-from switchgnn.capture.source import Wanted
+from switchgnn.capture.packet import Captured, Packet, Wanted, decode, names_in, usual_names
 from switchgnn.capture.story import Chapter, Story
 from switchgnn.commands.shared.console import end_like_interrupted
 from switchgnn.commands.shared.options import json_option

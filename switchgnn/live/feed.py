@@ -1,38 +1,27 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Hands the newest event to all who read; nothing is kept for those that are slow."""
+"""A feed that gives each reader the newest event; slow readers miss the others."""
 
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
 
-# Each reader is a page that is open.
 MOST_READERS = 16
 
 
 class Feed:
-    """What a thread publishes, and the tasks of a server's event loop read.
-
-    Args:
-        most_readers: how many may read at the same time.
-    """
+    """Events that threads publish and tasks of an event loop read."""
 
     def __init__(self, most_readers: int = MOST_READERS) -> None:
         self._most = most_readers
         self._lock = threading.Lock()
         self._event: tuple[int, bytes] = (0, b"")
         self._over = False
-        # Each reader waits in a loop of its own server.
         self._readers: dict[asyncio.Event, asyncio.AbstractEventLoop] = {}
 
     def publish(self, data: bytes, *, last: bool = False) -> None:
-        """Put an event in the place of the one before.
-
-        Args:
-            data: one line.
-            last: nothing follows; who has read it is done.
-        """
+        """Replace the event by another line of JSON; after the last, readers end."""
         with self._lock:
             self._event = (self._event[0] + 1, data)
             self._over = last
@@ -44,7 +33,7 @@ class Feed:
 
     @contextmanager
     def reader(self) -> Iterator[asyncio.Event | None]:
-        """Take part as a reader; None: there are too many already. In an event loop."""
+        """Register a reader in the running event loop; yield None if there are too many."""
         woken = asyncio.Event()
         with self._lock:
             full = len(self._readers) >= self._most
@@ -57,14 +46,7 @@ class Feed:
                 self._readers.pop(woken, None)
 
     async def follow(self, woken: asyncio.Event) -> AsyncIterator[tuple[int, bytes]]:
-        """Yield the newest event, again and again, until the last.
-
-        Args:
-            woken: as ``reader`` has made it.
-
-        Yields:
-            Its number and its line; what came while nobody asked is left out.
-        """
+        """Yield number and line of the newest event until the last; `woken` is from `reader`."""
         seen = 0
         while True:
             woken.clear()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Gathers what workers and switches say, and makes snapshots of it."""
+"""Collects reports of workers and switches into snapshots."""
 
 import threading
 from collections.abc import Mapping, Sequence
@@ -28,11 +28,7 @@ _Value = TypeVar("_Value")
 
 
 class Series(Generic[_Value]):
-    """The values of a whole run, evenly thinned out when they become many.
-
-    Args:
-        most: how many are kept, two or more; the newest always is.
-    """
+    """At most `most` (two or more) values of a run, evenly thinned out, with the newest."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -52,20 +48,20 @@ class Series(Generic[_Value]):
         self._newest = value
 
     def values(self) -> tuple[_Value, ...]:
-        """Return what is kept, oldest first."""
+        """Return the kept values, oldest first."""
         newest = self._newest
         if newest is None or self._kept[-1] is newest:
             return tuple(self._kept)
         return (*self._kept, newest)
 
 
-# Seconds between two looks.
+# Seconds between two polls.
 EVERY = 0.5
-# The share of an interval in which a worker that waits for others has waited: in any case, and if
-# another one has waited half of that or less, so that it is plain who is waited for.
+# Share of an interval from which a worker counts as waiting: in any case, and if another worker
+# has waited at most half as long.
 _WAITS = 0.75
 _WAITS_FOR_ONE = 0.35
-# Intervals without a word after which a worker is silent.
+# Intervals without a report after which a worker is silent.
 _SILENT = 4
 _MOST_POINTS = 240
 _LEAST_POINTS = 40
@@ -79,12 +75,7 @@ Values = Mapping[str, float]
 
 @dataclass(frozen=True)
 class LinkSeen:
-    """What is seen of a link from outside.
-
-    Attributes:
-        bytes_up, bytes_down, lost: as ``LinkNow``; those of a worker's link its worker tells.
-        waiting_up, waiting_down: as ``LinkNow``.
-    """
+    """A link as observed from outside; see `LinkNow`. Workers report their own bytes and losses."""
 
     bytes_up: int | None = None
     bytes_down: int | None = None
@@ -95,7 +86,7 @@ class LinkSeen:
 
 @dataclass
 class _Told:
-    """What a worker has said, and what it had said before."""
+    """The last two reports of a worker."""
 
     at: float
     values: Values
@@ -105,18 +96,18 @@ class _Told:
     asked_in_vain: bool = False
 
     def grown(self, name: str) -> float:
-        """By how much a counter has grown since."""
+        """Return the growth of a counter between the reports."""
         return self.values.get(name, 0.0) - self.before.get(name, 0.0)
 
     def rate(self, name: str) -> float:
-        """By how much it has grown per second."""
+        """Return the growth of a counter per second."""
         seconds = self.at - self.before_at
         return max(0.0, self.grown(name)) / seconds if seconds > 0 else 0.0
 
 
 @dataclass
 class _Network:
-    """What is known of one network, from its beginning to its end."""
+    """The state of one network, from its beginning to its end."""
 
     picture: Picture
     told: list[_Told]
@@ -130,12 +121,12 @@ class _Network:
 
 
 class Gathering:
-    """All that is known of a run; threads may share it.
+    """The state of a run, shared by threads.
 
     Args:
-        title: what runs.
-        epochs: how many there are to be; 0: it is no training.
-        clock: what time it is.
+        title: of the page.
+        epochs: planned epochs; 0 if it is not a training.
+        clock: replaceable in tests.
     """
 
     def __init__(self, title: str, epochs: int = 0, clock: Clock = SYSTEM_CLOCK) -> None:
@@ -151,18 +142,13 @@ class Gathering:
         self._ended: Ending | None = None
 
     def step(self, name: str) -> bool:
-        """Take note of what is being done; tell whether it is something else than before."""
+        """Set the current step; return whether it changed."""
         with self._lock:
             before, self._step = self._step, name
             return name != before
 
     def begin(self, picture: Picture, *, at_zero: bool = False) -> None:
-        """Begin with a network, and forget the one before and its epochs.
-
-        Args:
-            picture: the network.
-            at_zero: what comes is another run, whose time begins now.
-        """
+        """Begin with a network and no epochs; `at_zero` restarts the time."""
         now = self._clock.now()
         workers = len(picture.workers)
         most = max(_LEAST_POINTS, min(_MOST_POINTS, _MOST_NUMBERS // max(1, workers)))
@@ -181,7 +167,7 @@ class Gathering:
             )
 
     def worker(self, worker: int, values: Values) -> None:
-        """Take the values of a worker's metrics, by the names of ``metric_values``."""
+        """Record a worker's metrics, by the names of `metric_values`."""
         now = self._clock.now()
         with self._lock:
             if self._network is not None and worker < len(self._network.told):
@@ -189,13 +175,13 @@ class Gathering:
                 self._network.told[worker] = _Told(now, values, old.at, old.values, begun=True)
 
     def no_answer(self, worker: int) -> None:
-        """Take note that a worker was asked and has not answered."""
+        """Record that a worker did not answer."""
         with self._lock:
             if self._network is not None and worker < len(self._network.told):
                 self._network.told[worker].asked_in_vain = True
 
     def epoch(self, epoch: Epoch) -> None:
-        """Take an epoch of a training, which is done."""
+        """Record a finished epoch of a training."""
         with self._lock:
             self._epochs.add(epoch)
             self._step = f"training: {epoch.epoch} of {self._asked} epochs done"
@@ -203,7 +189,7 @@ class Gathering:
     def switches(
         self, readings: Sequence[Reading | None], slots: Sequence[SlotsInUse | None]
     ) -> None:
-        """Take what the switches say, in the order of the picture; None: one does not answer."""
+        """Record readings of all switches in the order of the picture, None without an answer."""
         for place, (reading, used) in enumerate(zip(readings, slots, strict=True)):
             self.switch(place, reading, used)
 
@@ -215,14 +201,7 @@ class Gathering:
         *,
         up: bool = False,
     ) -> None:
-        """Take what one of them says.
-
-        Args:
-            place: in the picture.
-            reading: None: it says nothing.
-            used: its slots, where it tells them.
-            up: whether it answers though it says nothing, as one without a program.
-        """
+        """Record one switch; `up`: it answers, even if there is no reading (no program)."""
         with self._lock:
             network = self._network
             if network is None or place >= len(network.switches):
@@ -234,7 +213,7 @@ class Gathering:
                 network.queues[place] = reading.counters.port_queue
 
     def links(self, workers: Sequence[LinkSeen], cables: Sequence[LinkSeen]) -> None:
-        """Take what is seen of links from outside, in the order of the picture."""
+        """Record observations of links in the order of the picture."""
         now = self._clock.now()
         with self._lock:
             if self._network is None:
@@ -248,18 +227,18 @@ class Gathering:
             self._network.cables_at = now
 
     def finish(self) -> None:
-        """Take note that all workers are through."""
+        """Record that all workers have finished."""
         with self._lock:
             if self._network is not None:
                 self._network.finished = True
 
     def end(self, ending: Ending) -> None:
-        """Take note of how the run has ended; the first word counts."""
+        """Record the end of the run; the first call counts."""
         with self._lock:
             self._ended = self._ended or ending
 
     def snapshot(self) -> Snapshot:
-        """Return all that is known now."""
+        """Return the current state."""
         now = self._clock.now()
         with self._lock:
             self._number += 1
@@ -293,7 +272,7 @@ def _workers_now(network: _Network, now: float) -> tuple[WorkerNow, ...]:
         values = told.values
         waits = waited >= _WAITS or (waited >= _WAITS_FOR_ONE and least <= waited / 2)
         state = _state(network, worker, now, waits=waits)
-        # What was last heard of it is not what it does now.
+        # Its last report is out of date.
         still = state in (State.FINISHED, State.SILENT)
         found.append(
             WorkerNow(
@@ -336,7 +315,7 @@ def _state(network: _Network, worker: int, now: float, *, waits: bool) -> State:
 def _at_work(told: _Told) -> State:
     exchanging = told.values.get("exchanging")
     if exchanging is None:
-        # Hosts alone say no more than what passes their links.
+        # Transports without the switch report only bytes of links.
         moved = told.grown("link_bytes_total/up") or told.grown("link_bytes_total/down")
         return State.EXCHANGING if moved else State.COMPUTING
     if not exchanging:
@@ -351,7 +330,7 @@ def _whole(values: Values, name: str) -> int | None:
 
 
 def _lost(values: Values) -> int | None:
-    """Return the frames that a faulty link has lost; None of one that nobody asks."""
+    """Return the frames that a faulty link has lost, or None if it is not reported."""
     counts = [values.get(f"injected_faults_total/{way}/lost") for way in ("up", "down")]
     known = [int(count) for count in counts if count is not None]
     return sum(known) if known else None

@@ -1,9 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Asks the switches and workers of a network file how they are, wherever they run.
-
-Each is asked by a thread of its own, so that one that does not answer holds up itself alone.
-"""
+"""Polling of the switches and workers of a network file, each in its own thread."""
 
 import threading
 import time
@@ -25,13 +22,12 @@ from switchgnn.live.snapshot import CablePlace, Picture, SwitchPlace, WorkerPlac
 
 
 class Switches:
-    """Some switches.
+    """Reads switches.
 
     Args:
-        clients: of each, to read only; they are opened when they are needed, again when a switch
-            is back.
-        bank_slots: for each, how many slots of each bank its plan uses, at most; empty: nobody
-            knows, or it would not say which are in use.
+        clients: read-only, one per switch; opened on use, and again after a restart.
+        bank_slots: the most slots of a bank that each switch's plan uses; empty if unknown, or
+            if the switch does not report used slots.
     """
 
     def __init__(self, clients: Sequence[P4RuntimeClient], bank_slots: Sequence[int] = ()) -> None:
@@ -40,7 +36,7 @@ class Switches:
         self._metrics = SwitchMetrics(clients, interval=0.0, with_tables=False)
 
     def read(self) -> tuple[list[Reading | None], list[SlotsInUse | None]]:
-        """Return what each says now, and its slots; None: it does not say."""
+        """Return a reading and the used slots of each switch, None where it gives none."""
         readings = self._metrics.readings()
         slots = [
             None if reading is None else self._slots(place)
@@ -49,7 +45,7 @@ class Switches:
         return readings, slots
 
     def up(self) -> list[bool]:
-        """Tell of each whether it answered, also without a program."""
+        """Return whether each switch answered, with or without a program."""
         return self._metrics.up()
 
     def close(self) -> None:
@@ -70,12 +66,7 @@ _PARTING_SECONDS = 2.0
 
 
 def picture_of(network: DescribedNetwork, *, with_slots: bool) -> Picture:
-    """Return the picture of a network.
-
-    Args:
-        network: as a file has it.
-        with_slots: whether it is known which slots the plan uses.
-    """
+    """Return the picture of a network; `with_slots`: the slots of its plan are known."""
     order = network.in_order
     place = {switch.name: number for number, switch in enumerate(order)}
     target = " and ".join(_WORDS[each] for each in dict.fromkeys(each.target for each in order))
@@ -100,13 +91,13 @@ def picture_of(network: DescribedNetwork, *, with_slots: bool) -> Picture:
 
 
 class Machines:
-    """The switches and workers of a network.
+    """Polls the switches and workers of a network.
 
     Args:
-        network: as a file has it.
-        gathering: what is told of them.
-        bank_slots: for each switch, leaves first, how many slots of each bank its plan uses, at
-            most; empty: nobody knows.
+        network: of a network file.
+        gathering: receives the answers.
+        bank_slots: the most slots of a bank that each switch's plan uses, leaves first; empty if
+            unknown.
     """
 
     def __init__(
@@ -122,7 +113,7 @@ class Machines:
             client_of(switch, primary=False, deadline=WATCH_DEADLINE) for switch in network.in_order
         ]
         slots: Sequence[Sequence[int]] = [
-            # BMv2 would only refuse it.
+            # BMv2 does not report them.
             bank_slots[place : place + 1] if switch.target is SwitchTarget.EMBEDDED else ()
             for place, switch in enumerate(network.in_order)
         ]
@@ -132,11 +123,7 @@ class Machines:
 
     @contextmanager
     def asking(self) -> Iterator[None]:
-        """Ask all of them twice a second, as long as the block runs.
-
-        Yields:
-            Once it has begun.
-        """
+        """Poll all of them twice a second during the block."""
         self._gathering.begin(self._picture)
         over = threading.Event()
         switches = [
@@ -154,13 +141,12 @@ class Machines:
             yield
         finally:
             over.set()
-            # Each call has its deadline, and what gRPC does must not be cut off by the end of
-            # the program.
+            # gRPC calls must end before the interpreter does; each has a deadline.
             for thread in switches:
                 thread.join()
             end = time.monotonic() + _PARTING_SECONDS
             for thread in workers:
-                # A name that is still looked for is not waited for.
+                # Name resolution may take longer.
                 thread.join(max(0.0, end - time.monotonic()))
 
     def _follow_switch(self, place: int, over: threading.Event) -> None:
@@ -180,7 +166,7 @@ class Machines:
             self._gathering.switch(place, reading, slots, up=up)
 
     def _note_session(self, session: int) -> None:
-        """Begin anew with another session; a switch that was restarted serves none at first."""
+        """Begin again for a new session; a restarted switch has none at first."""
         if session and session != self._session:
             self._session = session
             self._gathering.begin(self._picture, at_zero=True)
@@ -189,7 +175,7 @@ class Machines:
         names = [switch.name for switch in self._network.in_order]
         gone = [name for name, up in zip(names, self._up, strict=True) if up is False]
         if gone:
-            return f"no answer of {', '.join(gone)}"
+            return f"no answer from {', '.join(gone)}"
         return f"session {self._session}" if self._session else "no session yet"
 
     def _follow_worker(self, number: int, host: str, port: int, over: threading.Event) -> None:
@@ -211,7 +197,7 @@ def _thread(
 
 
 def again_and_again(ask: Callable[[], None], over: threading.Event) -> None:
-    """Ask twice a second until it is over."""
+    """Call `ask` twice a second until `over` is set."""
     while not over.is_set():
         ask()
         over.wait(EVERY)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Serves the page and its events to this machine alone."""
+"""The server of the page and its events, on loopback."""
 
 import socket
 import threading
@@ -27,7 +27,7 @@ class LiveError(SwitchGNNError):
 
 
 HOST = "127.0.0.1"
-# Of the Host header: a page of elsewhere whose name leads here must not read what is served.
+# Accepted Host headers, against DNS rebinding.
 _NAMES = ["localhost", HOST]
 _FILES = {
     "/": ("index.html", "text/html; charset=utf-8"),
@@ -50,7 +50,7 @@ _PARTING_SECONDS = 2
 
 
 def page_app(feed: Feed) -> Starlette:
-    """Return the application that serves the page and the events of a feed."""
+    """Return the application with the page and the events of a feed."""
 
     async def events(request: Request) -> Response:
         return _Events(feed)
@@ -67,19 +67,9 @@ def page_app(feed: Feed) -> Starlette:
 
 @contextmanager
 def serve_page(feed: Feed, port: int) -> Iterator[str]:
-    """Serve the page on the loopback interface, as long as the block runs.
+    """Serve the page on loopback during the block; yield its address. Port 0: any free one.
 
-    Behind the block the last event is still told to who reads, for a moment.
-
-    Args:
-        feed: the events.
-        port: 0: any that is free.
-
-    Yields:
-        The address of the page.
-
-    Raises:
-        LiveError: nobody can listen there.
+    After the block, readers still get the last event.
     """
     try:
         listening = socket.create_server((HOST, port))
@@ -124,7 +114,7 @@ class _Events(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         with self._feed.reader() as woken:
             if woken is None:
-                words = "As many pages as can be are open already: close one.\n"
+                words = "Too many pages are open: close one.\n"
                 full = PlainTextResponse(words, status_code=503)
                 await full(scope, receive, send)
                 return
@@ -134,7 +124,7 @@ class _Events(Response):
 
 
 async def _lines(events: AsyncIterator[tuple[int, bytes]]) -> AsyncIterator[bytes]:
-    # A page whose run is over need not try again at once.
+    # Milliseconds until a page reconnects.
     yield b"retry: 2000\n\n"
     async for number, data in events:
         yield b"id: %d\nevent: snapshot\ndata: %s\n\n" % (number, data)
@@ -146,7 +136,7 @@ def _file(name: str, kind: str) -> ASGIApp:
 
 
 class _Guard:
-    """Lets only GET pass, and puts headers on every answer."""
+    """Middleware that refuses other methods than GET and adds headers to every answer."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -158,7 +148,7 @@ class _Guard:
             await send(message)
 
         if scope["type"] == "http" and scope["method"] != "GET":
-            words = "Nothing but GET is served.\n"
+            words = "Only GET is served.\n"
             refused = PlainTextResponse(words, status_code=405, headers={"allow": "GET"})
             await refused(scope, receive, sealed)
             return
@@ -169,34 +159,21 @@ Look = Callable[[], None]
 
 
 class Show:
-    """Publishes snapshots of what is gathered.
-
-    Args:
-        gathering: what is known.
-        feed: where it is published.
-    """
+    """Publishes snapshots of a gathering to a feed."""
 
     def __init__(self, gathering: Gathering, feed: Feed) -> None:
         self.gathering = gathering
         self._feed = feed
-        # One snapshot after the other, from any thread.
         self._lock = threading.Lock()
 
     def publish(self, *, last: bool = False) -> None:
-        """Publish what is known now; behind the last nothing follows."""
+        """Publish a snapshot."""
         with self._lock:
             self._feed.publish(self.gathering.snapshot().to_json(), last=last)
 
     @contextmanager
     def looking(self, look: Look) -> Iterator[None]:
-        """Look twice a second, in a thread, as long as the block runs, and once at its end.
-
-        Args:
-            look: reads what has to be read, and raises nothing.
-
-        Yields:
-            Once it has begun.
-        """
+        """Call `look`, which must not raise, and publish, twice a second and after the block."""
         over = threading.Event()
 
         def run() -> None:
@@ -219,18 +196,9 @@ class Show:
 
 @contextmanager
 def showing(title: str, *, port: int = 0, epochs: int = 0) -> Iterator[tuple[Show, str]]:
-    """Serve a page that shows a run, as long as the block runs.
+    """Serve a page of a run during the block; yield its publisher and address.
 
-    Args:
-        title: what runs.
-        port: 0: any that is free.
-        epochs: how many there are to be; 0: it is no training.
-
-    Yields:
-        What publishes, and the address of the page.
-
-    Raises:
-        LiveError: nobody can listen there.
+    `epochs` is 0 if it is not a training; `port` 0 takes any free one.
     """
     feed = Feed()
     show = Show(Gathering(title, epochs), feed)

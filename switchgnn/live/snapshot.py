@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""All that is known of a run at one moment, as the page gets it. None stands for: not told."""
+"""The state of a run at one moment, as the page gets it; None stands for unknown."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -9,7 +9,7 @@ import msgspec
 
 
 class State(str, Enum):
-    """What a worker does."""
+    """The state of a worker."""
 
     STARTING = "starting"
     COMPUTING = "computing"
@@ -21,7 +21,7 @@ class State(str, Enum):
 
 
 class Outcome(str, Enum):
-    """How a run has ended."""
+    """The end of a run."""
 
     DONE = "done"
     WRONG = "wrong"
@@ -31,12 +31,12 @@ class Outcome(str, Enum):
 
 @dataclass(frozen=True)
 class WorkerPlace:
-    """Where a worker is.
+    """A worker of the picture.
 
     Attributes:
-        switch: the place of its switch among the switches.
+        switch: the index of its switch.
         port: of that switch.
-        told: whether it says how it is, or has nowhere to say it.
+        told: whether it serves metrics.
     """
 
     switch: int
@@ -49,8 +49,8 @@ class SwitchPlace:
     """A switch of the picture.
 
     Attributes:
-        name: as its log has it.
-        tier: 0 where workers are attached, 1 above.
+        name: the name of its log.
+        tier: 0 with workers, 1 above.
     """
 
     name: str
@@ -59,7 +59,7 @@ class SwitchPlace:
 
 @dataclass(frozen=True)
 class CablePlace:
-    """A link between two switches, by their places."""
+    """A link between two switches, by their indices."""
 
     name: str
     lower: int
@@ -68,15 +68,13 @@ class CablePlace:
 
 @dataclass(frozen=True)
 class Picture:
-    """What does not change while one exchange after the other is made.
+    """The network of a run.
 
     Attributes:
-        transport: what carries the sums.
-        ran_on: the network and the switch, in words.
-        target: which switch.
-        workers, switches, cables: what there is, in order.
-        steps: fragments of blocks that each worker has to do; 0: unknown.
-        no_slots: what stands in the place of slots in use where they are not told.
+        ran_on: network and switch, as text.
+        target: the kind of switch, as text.
+        steps: fragments of blocks per worker; 0 if unknown.
+        no_slots: the text shown where used slots are unknown.
     """
 
     transport: str
@@ -94,11 +92,10 @@ class LinkNow:
     """A link of a worker, or a cable; up is away from the workers.
 
     Attributes:
-        bytes_up, bytes_down: that have passed.
-        rate_up, rate_down: bytes per second, lately.
-        waiting_up, waiting_down: bytes that have come to the upper or the lower end, and that
-            its program has not taken yet.
-        lost: frames that were lost on purpose.
+        bytes_up, bytes_down: total bytes.
+        rate_up, rate_down: bytes per second in the last interval.
+        waiting_up, waiting_down: unread bytes in the receive buffer of the upper or lower end.
+        lost: frames dropped by injected faults.
     """
 
     bytes_up: int | None = None
@@ -115,14 +112,12 @@ class WorkerNow:
     """A worker.
 
     Attributes:
-        state: what it does.
-        waited: the share of the last interval in which others were not as far.
-        rounds, blocks: exchanges, and fragments of blocks, that are complete.
-        window: features that may be in flight.
-        recalls: late sums that it has asked for, lost or not.
-        fetches, resent: features that it has asked others for, and that it has sent again.
-        repairing: whether one of these three has just grown.
-        link: its link.
+        waited: the share of the last interval spent waiting for others.
+        rounds, blocks: completed exchanges and fragments of blocks.
+        window: the most features in flight.
+        recalls: requests for late sums, lost or not.
+        fetches, resent: features requested from others, and features sent again.
+        repairing: whether one of these three grew in the last interval.
     """
 
     state: State
@@ -139,11 +134,11 @@ class WorkerNow:
 
 @dataclass(frozen=True)
 class QueueNow:
-    """The queues that packets have found at the ports of a switch in the last interval.
+    """The queues at the ports of a switch in the last interval.
 
     Attributes:
-        packets: how many have left.
-        mean, longest: packets that they found before them.
+        packets: that left.
+        mean, longest: queue lengths in packets on their arrival.
     """
 
     packets: int
@@ -156,15 +151,13 @@ class SwitchNow:
     """A switch.
 
     Attributes:
-        up: whether it answers; None: it was not asked yet.
-        session: the install that it serves.
-        frames, contributions, completed: that it has taken, added, and sums that it has made.
-        recalled, fetched: requests of workers that it has passed.
-        marked: packets that were marked for congestion.
-        slots_used, slots_seen: slots with contributions to the newest block, of those that were
-            looked at.
-        slots: that the plan may use.
-        queue: what packets have found lately.
+        up: whether it answers; None before the first poll.
+        session: the installed session.
+        frames, contributions, completed: frames received, contributions added, sums completed.
+        recalled, fetched: requests of workers that it forwarded.
+        marked: packets marked for congestion.
+        slots_used, slots_seen: slots in use by the newest block, of those read.
+        slots: available to the plan.
     """
 
     up: bool | None = None
@@ -183,12 +176,12 @@ class SwitchNow:
 
 @dataclass(frozen=True)
 class Point:
-    """What charts show of one moment; all numbers are since the beginning.
+    """A point of the charts, with totals since the beginning.
 
     Attributes:
         seconds: since the run began.
         blocks: of each worker.
-        recalls, fetches, lost: of all together.
+        recalls, fetches, lost: of all workers together.
     """
 
     seconds: float
@@ -209,7 +202,7 @@ class Epoch:
 
 @dataclass(frozen=True)
 class Ending:
-    """How a run has ended, and that in words."""
+    """The end of a run, with an explanation."""
 
     outcome: Outcome
     words: str
@@ -217,17 +210,16 @@ class Ending:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """All of it.
+    """The state of a run.
 
     Attributes:
-        number: snapshots are counted.
+        number: counts snapshots.
         seconds: since the run began.
-        title: what runs.
-        step: what is being done.
+        step: the current step, as text.
         picture: None before there is a network.
         workers, switches, cables: in the order of the picture.
-        points, epochs: for charts; of long runs some are left out, evenly.
-        epochs_asked: how many there are to be.
+        points, epochs: for charts; evenly thinned out in long runs.
+        epochs_asked: planned epochs.
         ended: None while it runs.
     """
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What switches have: profiles of some, and whether a plan fits one."""
+"""Profiles of switches, and whether a plan fits one."""
 
 from switchgnn.profiles.memory import PlanMemory, plan_memory
 from switchgnn.profiles.profile import (

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a plan fits the memory of its switches."""
+"""The memory that a plan takes of its switches."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -24,18 +24,18 @@ from switchgnn.profiles.profile import SwitchProfile
 
 @dataclass(frozen=True)
 class PlanMemory:
-    """What a plan takes of its switches.
+    """The memory that a plan takes of its switches.
 
     Attributes:
-        tables: of each table the use in the switch that has most of it.
-        registers: the same of the registers.
-        table_bytes: of all tables of the switch that takes most.
-        register_bytes: of all its registers.
-        allowed: the most bytes that tables may take, or None.
-        switches: how many there are.
-        loop_passes: of one fragment, without the first of each packet: those of the switch that
-            makes most.
-        fewer_entries: how to plan with fewer table entries; empty: no cover needs fewer.
+        tables: the use of each table in the switch that has most of it.
+        registers: the use of each register, likewise.
+        table_bytes: of all tables, in the switch with the most.
+        register_bytes: of all registers, likewise.
+        allowed: the limit of table bytes, or None.
+        switches: their number.
+        loop_passes: passes per fragment after the first of each packet, in the switch with the
+            most.
+        fewer_entries: how to plan with fewer table entries, or empty.
     """
 
     tables: tuple[Use, ...]
@@ -49,7 +49,7 @@ class PlanMemory:
 
     @property
     def refusals(self) -> tuple[str, ...]:
-        """Why it does not fit, as sentences; none if it does."""
+        """Sentences that explain why it does not fit; empty if it does."""
         where = "a switch" if self.switches > 1 else "the switch"
         sentences = [
             f"The plan needs {use.number:,} of {use.name}, and the P4 program has {use.room:,}: "
@@ -70,7 +70,7 @@ class PlanMemory:
         return tuple(sentences)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data, for JSON."""
+        """Return it as plain data for JSON."""
         return {
             "fits": not self.refusals,
             "entries": {use.name: use.number for use in self.tables},
@@ -89,19 +89,18 @@ def plan_memory(
     allowed: int | None,
     profile: SwitchProfile | None = None,
 ) -> PlanMemory:
-    """Count what a plan takes of the switches that it is for.
+    """Return the memory that a plan takes of its switches.
 
     Args:
         plan: the plan.
-        parts: those of its leaves and spines; None: it is for one switch.
-        program: what the switches run.
-        allowed: the most bytes that the tables of a switch may take; None: any number.
-        profile: of the switches. Those that do not have the sizes of the program have room for
-            any number of entries, and entries for as many slots as they have banks.
-            None: switches that run the program.
+        parts: its leaves and spines; None for a single switch.
+        program: the P4 program of the switches.
+        allowed: the limit of a switch's table bytes; None for no limit.
+        profile: of the switches; None for switches with the sizes of the program. Profiles with
+            other sizes have no limit of entries, and entries of as many slots as banks.
 
     Returns:
-        The fullest of them.
+        The use of the fullest switch, table by table.
     """
     layout, manifest = Layout.from_text(program.p4info), plan.manifest
     banks = BANKS if profile is None else profile.banks
@@ -143,7 +142,7 @@ def _fewer_entries(manifest: Manifest) -> str:
 
 
 def _fullest(switches: Iterable[tuple[Use, ...]], *, limited: bool) -> tuple[Use, ...]:
-    """Return of each table the use of the switch that has most of it, the largest first."""
+    """Return the largest use of each table, the largest first."""
     found: dict[str, Use] = {}
     for use in (use for uses in switches for use in uses):
         if use.name not in found or use.number > found[use.name].number:

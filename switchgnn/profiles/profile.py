@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a switch has, as far as a plan depends on it."""
+"""Profiles of switches: the resources that plans depend on."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ from switchgnn.planner.presets import SLOT_BYTES
 
 
 class ProfileError(SwitchGNNError):
-    """A profile that cannot be read or describes no switch, or a plan that does not fit it."""
+    """A profile cannot be read or is invalid, or a plan does not fit it."""
 
 
 _MEGA, _GIGA = 1e6, 1e9
@@ -25,23 +25,22 @@ _BITS = 8
 
 @dataclass(frozen=True)
 class SwitchProfile:
-    """A switch. None is no limit.
+    """The resources of a switch; None stands for no limit.
 
     Attributes:
-        name: how it is called.
-        banks: one of BANKS_OF_SWITCHES: to how many slots one pass can add.
-        slot_bytes: of the registers that hold features: 128 bytes are a slot.
-        table_bytes: the most that its tables may take together.
-        passes_per_second: of its loop: passes but the first of each packet, of all pipelines.
-        ports: to which something can be attached.
+        name: of the profile.
+        banks: slots that one pass can add to, one of BANKS_OF_SWITCHES.
+        slot_bytes: bytes of the registers for features; a slot takes 128.
+        table_bytes: limit of all tables together.
+        passes_per_second: of all pipelines, without the first pass of each packet.
+        ports: their number.
         port_gbits: Gbit/s of each port, in each direction.
-        program_sizes: its tables and registers are as large as `p4src/sizes.p4` says.
-        frame_seconds: of the processor of a software switch, for each frame that it receives.
-        host_frame_seconds: of a host's processor, for each frame that it sends or receives in an
-            exchange over the switch.
-        host_exchange_seconds: of a host's processor for an exchange between hosts, whose frames
-            are few and long.
-        barrier_seconds: that a barrier takes beside frames and links.
+        program_sizes: whether tables and registers have the sizes of `p4src/sizes.p4`.
+        frame_seconds: processor time of a software switch for each received frame.
+        host_frame_seconds: processor time of a host for each frame that it sends or receives in
+            an exchange over the switch.
+        host_exchange_seconds: processor time of a host for an exchange between hosts.
+        barrier_seconds: time of a barrier in addition to frames and links.
     """
 
     name: str
@@ -59,29 +58,25 @@ class SwitchProfile:
 
     @property
     def slots(self) -> int | None:
-        """How many slots it has room for."""
+        """The number of slots."""
         return None if self.slot_bytes is None else self.slot_bytes // SLOT_BYTES
 
     @property
     def bandwidth(self) -> float | None:
-        """Mbit/s of a port in each direction."""
+        """The rate of a port in Mbit/s, in each direction."""
         return None if self.port_gbits is None else self.port_gbits * _GIGA / _MEGA
 
     def frames_per_second(self, frame_bytes: int) -> float | None:
-        """Return how many frames of that size a port carries in each direction."""
+        """Return the frames of a size that a port carries per second, in each direction."""
         if self.port_gbits is None:
             return None
         return self.port_gbits * _GIGA / (_BITS * frame_bytes)
 
     def check_attached(self, attached: int, bandwidth: float | None = None) -> None:
-        """Check that links can be attached.
-
-        Args:
-            attached: workers and other switches.
-            bandwidth: Mbit/s of each link; None: that of the ports.
+        """Check the number of attached links, and their Mbit/s if given.
 
         Raises:
-            ProfileError: it has fewer ports, or slower ones.
+            ProfileError: there are fewer ports, or they are slower.
         """
         if self.ports is not None and attached > self.ports:
             raise ProfileError(
@@ -96,7 +91,7 @@ class SwitchProfile:
 
 
 def most_attached(leaf_spine: LeafSpine | None, workers: int) -> int:
-    """Return how many links end at the switch that has most of them."""
+    """Return the largest number of links at one switch."""
     if leaf_spine is None:
         return workers
     leaves: Sequence[int] = leaf_spine.leaf_of_worker
@@ -104,7 +99,7 @@ def most_attached(leaf_spine: LeafSpine | None, workers: int) -> int:
     return max(fullest + leaf_spine.spines, leaf_spine.leaves)
 
 
-# Whatever is asked of it, it has: in simulations what is assumed if nothing is said.
+# The default of simulations.
 UNLIMITED = SwitchProfile("unlimited")
 
 
@@ -121,7 +116,7 @@ _MOST_SECONDS = 1.0
 
 
 def known_profiles() -> tuple[str, ...]:
-    """Return the names of the profiles that come along."""
+    """Return the names of the bundled profiles."""
     return tuple(sorted(path.stem for path in _FOLDER.glob(f"*{_SUFFIX}")))
 
 
@@ -132,8 +127,7 @@ def find_profile(switch: str) -> SwitchProfile:
         switch: a name of `known_profiles`, or a TOML file.
 
     Raises:
-        ProfileError: there is none, or the file describes no switch; the sentence says where and
-            what.
+        ProfileError: there is none, or the file is invalid.
     """
     known = known_profiles()
     if switch in known:
@@ -141,7 +135,7 @@ def find_profile(switch: str) -> SwitchProfile:
     path = Path(switch)
     if path.suffix != _SUFFIX and not path.exists():
         raise ProfileError(
-            f"No switch {switch!r}; known: {', '.join(known)}, or a file of one's own "
+            f"No switch {switch!r}; known: {', '.join(known)}, or a file of your own "
             f"(NAME{_SUFFIX})."
         )
     return _read(path)
@@ -152,9 +146,9 @@ def _read(path: Path) -> SwitchProfile:
     try:
         profile = make_record(SwitchProfile, {"name": path.stem, **told})
     except RecordError as error:
-        raise ProfileError(f"{path} describes no switch: {error}.") from error
+        raise ProfileError(f"{path} is not a profile of a switch: {error}.") from error
     for problem in _problems(profile):
-        raise ProfileError(f"{path} describes no switch: {problem}.")
+        raise ProfileError(f"{path} is not a profile of a switch: {problem}.")
     return profile
 
 
@@ -163,7 +157,7 @@ def _problems(profile: SwitchProfile) -> Iterator[str]:
         yield f"name: {profile.name!r} cannot be printed"
     if profile.banks not in BANKS_OF_SWITCHES:
         known = ", ".join(map(str, BANKS_OF_SWITCHES))
-        yield f"banks: {profile.banks} is none of {known}"
+        yield f"banks: {profile.banks} is not one of {known}"
     for key, value, least, most in (
         ("slot_bytes", profile.slot_bytes, SLOT_BYTES * _LEAST_SLOTS, SLOT_BYTES * _MOST_SLOTS),
         ("table_bytes", profile.table_bytes, 1, _MOST_TABLE_BYTES),
@@ -197,19 +191,16 @@ def network_of(
     window: int = _DEFAULT.window,
     cores: int | None = None,
 ) -> Network:
-    """Describe a star of workers around a switch.
+    """Return the links, switch and processors of a star.
 
     Args:
-        profile: of the switch, with what was measured of it and of hosts.
-        bits_per_second: of each link; None: that of the switch's ports, or 100 Gbit/s.
-        delay: seconds from one end of a link to the other.
-        loop: passes per second of the switch; None: no limit.
+        profile: of the switch, with measured times.
+        bits_per_second: of each link; by default that of the ports, or 100 Gbit/s.
+        delay: of a link, in seconds.
+        loop: passes per second of the switch; None for no limit.
         mtu: bytes of the largest IP packet between hosts.
-        window: features in flight at most.
-        cores: that all hosts and the switch share; None: each has its own.
-
-    Returns:
-        Links, switch and processors.
+        window: the most features in flight.
+        cores: shared by all hosts and the switch; None if each has its own.
     """
     own = _DEFAULT.bits_per_second if profile.bandwidth is None else profile.bandwidth * _MEGABIT
     return Network(

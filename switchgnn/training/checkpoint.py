@@ -22,10 +22,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from switchgnn.base.arrays import ArrayKind, ArraysError
+from switchgnn.base.arrays import ArrayKind, ArraysError, UnpackLimit, read_npz
 from switchgnn.base.files import unfinished_file
 from switchgnn.base.full_disk import why_not_written
-from switchgnn.base.npz import UnpackLimit, read_npz
 from switchgnn.base.records import RecordError, make_record, parse_json
 from switchgnn.training.errors import TrainingError
 from switchgnn.training.gradients import Sums

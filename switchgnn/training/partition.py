@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.base.arrays import ArrayKind, ArraysError
+from switchgnn.base.arrays import ArrayKind, ArraysError, read_npz
 from switchgnn.base.files import read_bounded, replacing
 from switchgnn.base.full_disk import why_not_written
-from switchgnn.base.npz import read_npz
 from switchgnn.base.records import RecordError, parse_json
 from switchgnn.planner.partition.workers import check_assignment
 from switchgnn.training.data.dataset import MOST_CLASSES, UNLABELLED, Dataset
@@ -277,7 +276,7 @@ def write_partitions(data: Dataset, assignment: NDArray[np.integer], folder: str
 
 
 def read_partition(folder: str | Path, worker: int) -> Partition:
-    """Read one worker's part, large arrays when they are used; other workers' are not touched.
+    """Read one worker's part; the files of other workers are not touched.
 
     Raises:
         DatasetError: no partitions, no such worker, a missing or damaged file, or sizes and values
@@ -291,9 +290,7 @@ def read_partition(folder: str | Path, worker: int) -> Partition:
         )
     path = Path(folder) / partition_file(worker)
     try:
-        arrays: dict[str, Any] = read_npz(
-            path, ARRAYS, remedy="write the partitions again", mapped=True
-        )
+        arrays: dict[str, Any] = read_npz(path, ARRAYS, remedy="write the partitions again")
     except ArraysError as error:
         raise DatasetError(str(error)) from error
     return Partition(worker=worker, **arrays, **shared)

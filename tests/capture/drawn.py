@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Random packets: sound ones of all kinds, with the header that they were made of."""
+"""Random valid packets of all kinds, with their headers."""
 
 from hypothesis import strategies as st
 
@@ -27,7 +27,7 @@ WORD = 2
 
 
 def bodies(header):
-    """What may follow a header."""
+    """A body that fits a header."""
     kind = header.kind
     if kind in (Kind.FEATURE, Kind.SUM):
         size = 32 << (header.fragment & 7)
@@ -40,7 +40,7 @@ def bodies(header):
 
 @st.composite
 def packets(draw, kinds=tuple(Kind)):
-    """A header and the sound frame of it, from a worker to the switch or back."""
+    """A header and its valid frame, from a worker to the switch or back."""
     header = draw(headers)._replace(kind=draw(st.sampled_from(kinds)))
     body = draw(bodies(header))
     ends = [draw(st.sampled_from(WORKERS)), SWITCH]
@@ -85,7 +85,7 @@ def control(kind, worker=0, *, down=False, **fields):
 
 
 def flipped(frame, bit):
-    """A frame with one bit of the header or body turned over."""
+    """A frame with one flipped bit of header or body."""
     changed = bytearray(frame)
     place = 8 * HEADER_AT + bit % (8 * (len(frame) - HEADER_AT))
     changed[place // 8] ^= 0x80 >> place % 8

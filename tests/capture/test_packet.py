@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is read of a packet is what it was made of, and what the Scapy layers say."""
+"""Decoded packets equal their sources and the Scapy layers."""
 
 import json
 
@@ -50,7 +50,7 @@ def test_the_header_is_what_was_sent(drawn):
 
 @given(packets())
 def test_scapy_says_the_same(drawn):
-    """In the order of the layers, so that a field in another one's place is noticed."""
+    """In the order of the layers, so that swapped fields are noticed."""
     _, frame = drawn
     fields, layer = decoded(frame).fields, Ether(frame)[SwitchGNN]
     ours = [int(value) for value in fields]
@@ -74,7 +74,7 @@ def test_it_is_sound_for_us_when_it_is_for_workers(drawn, bit):
     frame = flipped(drawn[1], bit)
     for each in (frame, drawn[1]):
         assert (decoded(each).problem is None) == (unpack_header(each) is not None)
-    # No single bit hides from CRC-32.
+    # CRC-32 detects every single bit.
     assert decoded(frame).problem is not None
     assert "UNSOUND" in description(decoded(frame))
 
@@ -97,7 +97,7 @@ def test_the_same_holds_between_hosts(drawn, bit):
 
 @given(packets(), st.integers(0, 200))
 def test_a_part_of_a_packet_is_no_lie(drawn, kept):
-    """What is cut by the capture may be sound; what is there is told."""
+    """Truncated packets may be valid; their captured fields are decoded."""
     _, frame = drawn
     packet = decoded(frame[:kept], len(frame))
     whole = decoded(frame)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The story counts each packet once, where it belongs."""
+"""The story counts each packet once."""
 
 import pytest
 
@@ -14,7 +14,7 @@ NAMES = usual_names()
 
 
 def told(frames, link="-", **limits):
-    """The chapters of (nanoseconds, frame) or (nanoseconds, frame, link), and the story."""
+    """The chapters of (ns, frame) or (ns, frame, link), and the story."""
     story = Story(**limits)
     chapters = []
     for time, frame, *where in frames:
@@ -90,7 +90,7 @@ def test_what_is_not_sound_says_nothing():
 
 
 def test_packets_between_hosts_count_at_their_own_ends_only():
-    """Both links of a packet are read, and perhaps a cable: it is one packet."""
+    """A packet that is read from several links counts once."""
     row = frame_of(
         Header(Kind.FEATURE, src_id=3, block_id=1, round=2),
         bytes(128), WORKERS[0], WORKERS[1], protocol=DIRECT,

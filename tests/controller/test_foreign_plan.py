@@ -2,18 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A plan that others may have made is checked before a switch hears of it."""
 
-import grp
 import os
-import pwd
 import random
 import shutil
-import tempfile
 
 import pytest
 from typer.testing import CliRunner
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.base.files import ForeignFolderError, reason_to_distrust
+from switchgnn.base.files import reason_to_distrust
 from switchgnn.controller.check import check_plan as check_fit
 from switchgnn.controller.cli import app
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
@@ -53,14 +50,8 @@ def test_ones_own_plan_is_read_where_it_is(folder):
 
 
 @pytest.mark.parametrize("place", [".", "switch.npz", "plan.json", "worker-001.npz"])
-@pytest.mark.parametrize("mode", [0o777, 0o775])
-def test_what_others_may_write_to_is_checked(folder, place, mode):
-    # A group of one's own is one that nobody else is in; this one belongs to another user.
-    if mode == 0o775:
-        if os.geteuid() != 0:
-            pytest.skip("needs root, to give a file to another group")
-        os.chown(folder / place, -1, 1)
-    (folder / place).chmod(mode)
+def test_what_others_may_write_to_is_checked(folder, place):
+    (folder / place).chmod(0o777)
     said, in_place = said_of(folder)
     assert said == [
         f"Checking the plan {folder} first: others may write to {(folder / place).resolve()}."
@@ -77,11 +68,8 @@ def test_a_folder_above_that_others_may_write_to(folder, tmp_path):
     assert reason_to_distrust(folder) is None
 
 
-def test_a_group_of_ones_own_may_write(folder):
-    user = pwd.getpwuid(os.geteuid())
-    if grp.getgrgid(user.pw_gid).gr_name != user.pw_name:
-        pytest.skip("this user has no group of their own")
-    os.chown(folder, -1, user.pw_gid)
+def test_a_group_may_write(folder):
+    """As to all folders of a user with the umask 002."""
     folder.chmod(0o775)
     assert reason_to_distrust(folder) is None
 
@@ -117,7 +105,7 @@ def test_a_pipe_in_a_plan_is_not_waited_for(folder):
     (folder / "switch.npz").unlink()
     os.mkfifo(folder / "switch.npz")
     folder.chmod(0o777)
-    with pytest.raises(ForeignPlanError, match="no regular file"):
+    with pytest.raises(ForeignPlanError, match="not a regular file"):
         said_of(folder)
 
 
@@ -139,16 +127,6 @@ def test_a_link_that_is_turned_behind_the_check_leads_nowhere_else(folder, tmp_p
         (tmp_path / "link").unlink()
         (tmp_path / "link").symlink_to("/nowhere")
         assert load_plan(where)
-
-
-def test_a_copy_that_others_could_exchange_is_not_made(folder, tmp_path, monkeypatch):
-    (tmp_path / "open").mkdir()
-    (tmp_path / "open").chmod(0o777)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "open"))
-    with pytest.raises(ForeignFolderError, match=r"others may write to .*/open\. Set TMPDIR"):
-        said_of(folder, check=True)
-    (tmp_path / "open").chmod(0o1777)
-    assert said_of(folder, check=True)
 
 
 @pytest.fixture(scope="module")

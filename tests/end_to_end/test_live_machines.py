@@ -154,7 +154,7 @@ def test_it_begins_before_there_is_anybody(tmp_path, number):
     file = tmp_path / "network.toml"
     file.write_text(network_text(described_star(1, grpc=f"unix:{tmp_path}/nobody")))
     with showing(tmp_path, "live", "--network", file) as page:
-        wait_until(lambda: (seen := newest(page)) and seen["step"] == "no answer of s0", "it")
+        wait_until(lambda: (seen := newest(page)) and seen["step"] == "no answer from s0", "it")
         seen = newest(page)
         assert [worker["state"] for worker in seen["workers"]] == ["untold"]
         assert seen["switches"][0]["up"] is False

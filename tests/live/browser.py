@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A browser without a window, and a page as it is drawn in it."""
+"""A headless browser, and the page as it draws it."""
 
 import os
 import shutil
@@ -63,7 +63,7 @@ return {
 
 @contextmanager
 def browser(folder, *, dark=False):
-    """Chromium by its driver; its files are in a folder."""
+    """Chromium with its driver and its files in a folder."""
     # It makes a socket there, whose path must be short; what it leaves ends with the folder.
     with tempfile.TemporaryDirectory(prefix="browser-", dir="/tmp") as short:
         yield from _driver(folder, short, dark=dark)
@@ -98,10 +98,10 @@ def _driver(folder, temporary, *, dark):
 
 
 def drawn(driver):
-    """What is drawn now."""
+    """The page as drawn now."""
     return driver.execute_script(_DRAWN)
 
 
 def complaints(driver):
-    """What the browser has complained of, such as what its policy forbids."""
+    """The browser's errors, such as violations of the page's policy."""
     return [each["message"] for each in driver.get_log("browser") if each["level"] != "INFO"]

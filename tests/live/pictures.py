@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Networks that are only told of, and what their workers and switches say."""
+"""Invented networks, and reports of their workers and switches."""
 
 from switchgnn.controller.controls.banks import BankEvents, Passes
 from switchgnn.controller.controls.outcome import Outcome
@@ -31,7 +31,7 @@ LEAF_SPINE = Picture(
 
 
 def values(blocks=0, *, up=0, down=0, waited=0.0, exchanging=1.0, recalls=0, lost=None):
-    """What a worker says."""
+    """The report of a worker."""
     told = {
         "rounds_total": float(blocks // 2),
         "blocks_total": float(blocks),
@@ -53,7 +53,7 @@ def values(blocks=0, *, up=0, down=0, waited=0.0, exchanging=1.0, recalls=0, los
 
 
 def reading(frames=0, queue=(0, 0, 0), completed=0):
-    """What a switch says."""
+    """The reading of a switch."""
     return Reading(
         session=SessionEntry(3, 0xABCD, 0b1111, 0),
         ecn_threshold=20,

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a browser draws of what is told: in Chromium, of networks that are only told of."""
+"""The page as Chromium draws it, for invented networks."""
 
 import itertools
 from dataclasses import replace
@@ -36,7 +36,7 @@ def driver(tmp_path_factory):
 
 
 class Page:
-    """A page on what a test tells."""
+    """A page fed by a test."""
 
     def __init__(self, driver, title="run karate over 4 workers", epochs=0):
         self.driver = driver
@@ -46,13 +46,13 @@ class Page:
         self.show = Show(self.gathering, self.feed)
 
     def tell(self, *told):
-        """Each worker says something, half a second after the last."""
+        """Reports of all workers, half a second later."""
         self.clock.seconds += EVERY
         for worker, said in enumerate(told):
             self.gathering.worker(worker, said)
 
     def drawn(self, *, last=False):
-        """What is drawn of what is known now."""
+        """The page as drawn now."""
         self.show.publish(last=last)
         number = self.gathering._number
         return wait_until(

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is gathered becomes the snapshot that a page draws."""
+"""A gathering turns reports into snapshots."""
 
 import json
 from itertools import pairwise
@@ -27,7 +27,7 @@ def gathering(clock):
 
 
 def tell(gathering, clock, *told, seconds=EVERY):
-    """All workers say something, and so much later something else."""
+    """Reports of all workers, `seconds` apart."""
     for each in zip(*told, strict=True):
         for worker, said in enumerate(each):
             gathering.worker(worker, said)
@@ -192,7 +192,7 @@ def test_the_first_word_of_the_end_counts(gathering):
 
 
 def test_an_hour_of_many_workers_is_bounded(clock):
-    """Numbers of a day, of as many workers as there may be."""
+    """The totals of a day with the most workers."""
     gathering = Gathering("run karate", clock=clock)
     many = STAR.__class__(**{**vars(STAR), "workers": tuple(STAR.workers[0] for _ in range(128))})
     gathering.begin(many)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Switches and workers of a network file, asked wherever they are: there, gone, and back."""
+"""Polling of switches and workers that are there, go away and come back."""
 
 import threading
 from contextlib import contextmanager
@@ -32,7 +32,7 @@ PLAN = make_plan()
 
 
 class Worker:
-    """As much of a worker as is looked at."""
+    """The parts of a worker that its metrics read."""
 
     def __init__(self, number):
         self.number = number
@@ -42,7 +42,7 @@ class Worker:
 
     @contextmanager
     def serving(self):
-        """Serve its metrics, the second time where they were the first time."""
+        """Serve its metrics, on the same port every time."""
         view = WorkerView(
             self.number, lambda: Traffic(1, self.bytes, 2, 2 * self.bytes), self.exchange
         )
@@ -55,7 +55,7 @@ class Worker:
 
 
 def placed(star, *places):
-    """A network whose workers serve their metrics there."""
+    """A network whose workers serve metrics on these ports."""
     pairs = zip(star.workers, places, strict=True)
     return replace(star, workers=tuple(replace(each, metrics=place) for each, place in pairs))
 
@@ -71,7 +71,7 @@ def watched(described, slots=()):
 
 
 class _Clock:
-    """So slow that nobody is silent because this machine is."""
+    """Slow enough that a busy machine makes no worker silent."""
 
     def __init__(self):
         self.looks = 0
@@ -103,7 +103,7 @@ def test_workers_that_tell_that_say_nothing_and_that_have_nowhere():
             assert (link.bytes_up, link.bytes_down) == (1000, 2000)
             assert seen.workers[3].blocks is seen.workers[3].link.bytes_up is None
             wait_until(lambda: gathering.snapshot().switches[0].up is False, "the switch")
-            assert gathering.snapshot().step == "no answer of s0"
+            assert gathering.snapshot().step == "no answer from s0"
 
 
 def test_a_worker_that_takes_its_time_holds_up_nobody(monkeypatch):
@@ -190,7 +190,7 @@ def test_a_switch_that_is_gone_and_back_and_another_session(fake, client, networ
                 before = gathering.snapshot()
             fake.stop()
             wait_until(lambda: switch().up is False, "a switch that is gone")
-            assert gathering.snapshot().step == "no answer of s0"
+            assert gathering.snapshot().step == "no answer from s0"
             # A switch that is gone is no other session.
             assert gathering.snapshot().seconds > before.seconds
             fake.restart()

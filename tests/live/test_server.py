@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the page and its events are served with, and to whom."""
+"""The server of the page: headers, events, readers."""
 
 import http.client
 import json

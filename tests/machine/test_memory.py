@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What has no room in memory is refused before any of it is made."""
+"""Requests that exceed the memory are refused first."""
 
 import pytest
 

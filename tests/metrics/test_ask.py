@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Who serves metrics may be anybody: an answer costs bounded time and memory."""
+"""Answers of hostile servers cost bounded time and memory."""
 
 import socket
 import threading
@@ -18,7 +18,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
 
 @contextmanager
 def answering(answer):
-    """A server for whose connections a function is called; yields its port and who has asked."""
+    """A server that answers with a function; yields its port and the requests."""
     asked = []
     over = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as server:

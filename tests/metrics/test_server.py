@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics are served as Prometheus reads them, and the server goes with its block."""
+"""Metrics are served as Prometheus reads them, during the block only."""
 
 import socket
 import sys

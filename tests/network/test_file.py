@@ -63,7 +63,7 @@ def test_certificates_are_beside_the_file(tmp_path):
 
 
 def star(**changes):
-    """The text of a star in which the first worker is another one."""
+    """The text of a star with a changed first worker."""
     network = described_star(2)
     first = replace(network.workers[0], **changes)
     return network_text(replace(network, workers=(first, network.workers[1])))
@@ -77,46 +77,46 @@ def leaf_spine(cables):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("workers = 4", "describes no network: workers: expected array, got int"),
+        ("workers = 4", "is not a network file: workers: expected array, got int"),
         ("[[switch]]\nname = 's0'", "switches"),
-        ("[[switches]", "is no TOML"),
+        ("[[switches]", "is not TOML"),
         ("switches = []\nworkers = []", "it has no switch"),
-        (star(switch="s1"), "worker 0 is attached to 's1', which is no switch of it"),
+        (star(switch="s1"), "worker 0 is attached to 's1', which is not its switch"),
         (star(port=2), "port 2 of switch s0 leads to two places"),
         (star(port=511), "port 511 of switch s0 is not one of 1 to 510"),
         (star(port=-1), "port -1 of switch s0"),
         (star(mac="02:00:00:00:00:02"), "worker 0 and worker 1 have the same MAC"),
         (star(mac="02:00:00:00:FF:FE"), "switch s0 and worker 0 have the same MAC"),
-        (star(mac="03:00:00:00:00:01"), "is no Ethernet address of one station"),
-        (star(mac="zz:00:00:00:00:01"), "is no Ethernet address of one station"),
+        (star(mac="03:00:00:00:00:01"), "is not the Ethernet address of a station"),
+        (star(mac="zz:00:00:00:00:01"), "is not the Ethernet address of a station"),
         (star(ip="10.0.0.2"), "worker 0 and worker 1 have the same IP, 10.0.0.2"),
-        (star(ip="10.0.0"), "the IP of worker 0, '10.0.0', is no IPv4 address"),
+        (star(ip="10.0.0"), "the IP of worker 0, '10.0.0', is not the IPv4 address"),
         (star(ip="224.0.0.1"), "the IP of worker 0"),
-        (star(metrics="9561"), "worker 0 serves metrics on '9561', which is no HOST:PORT"),
+        (star(metrics="9561"), "worker 0 serves metrics on '9561', which is not HOST:PORT"),
         (star(metrics="192.0.2.1:99999"), "worker 0 serves metrics on"),
         (star(metrics="a/b:1"), "worker 0 serves metrics on"),
-        (star(interface=""), "worker 0 needs an interface, or a link in its place"),
-        (star(link="udp:a:1:b:2"), "worker 0 needs an interface, or a link in its place"),
+        (star(interface=""), "worker 0 needs either an interface or a link"),
+        (star(link="udp:a:1:b:2"), "worker 0 needs either an interface or a link"),
         (star() + "speed = 3", "unknown field speed"),
         (leaf_spine(lambda cables: ()), "it has 3 switches and no cable"),
         (leaf_spine(lambda cables: cables[:1]), "0 cables join leaf leaf1 and spine spine0"),
         (
             leaf_spine(lambda cables: (*cables, Cable("spine0", 7, "leaf0", 7))),
-            "a cable has the leaf 'spine0', which is no switch with workers",
+            "a cable has the leaf 'spine0', which is not a switch with workers",
         ),
     ],
 )
-def test_what_is_no_network_is_refused(tmp_path, text, sentence):
+def test_invalid_networks_are_refused(tmp_path, text, sentence):
     with pytest.raises(NetworkError) as refused:
         read(tmp_path, text)
     assert sentence in str(refused.value)
     assert str(tmp_path / "network.toml") in str(refused.value)
 
 
-def test_workers_of_a_leaf_come_one_behind_the_other(tmp_path):
+def test_workers_of_a_leaf_are_consecutive(tmp_path):
     network = described_leaf_spine((0, 0, 1), 1)
     turned = replace(network, workers=tuple(network.workers[number] for number in (0, 2, 1)))
-    with pytest.raises(NetworkError, match="not one behind the other"):
+    with pytest.raises(NetworkError, match="not consecutive"):
         read(tmp_path, network_text(turned))
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Networks as somebody would describe them who uses the usual ports and addresses."""
+"""Described networks with the usual ports and addresses."""
 
 from switchgnn.base.described import (
     Cable,

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A command's users see the fields of a group, and the command gets the object."""
+"""The fields of a group become options, and the command gets the object."""
 
 from dataclasses import dataclass
 from typing import Annotated

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers of the profiles that come along, from those of their sources (docs/switches.md)."""
+"""The numbers of the bundled profiles follow from their sources (docs/switches.md)."""
 
 import re
 from pathlib import Path
@@ -31,7 +31,7 @@ FRAME_BITS = 188 * 8
     ],
 )
 def test_a_tofino_is_what_its_sources_say(name, stages, recirculated, ports, lanes, pipelines):
-    """A frame that goes through several pipelines is added to in each of them."""
+    """A frame is added to in each pipeline that it passes."""
     switch = find_profile(name)
     assert switch.banks == lanes // LANES <= pipelines * (stages * ALUS // LANES)
     sram = PIPELINES * stages * BLOCKS * BLOCK_BYTES

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Profiles are read, and refused with a sentence."""
+"""Profiles are read, or refused with one sentence."""
 
 import math
 import os
@@ -61,7 +61,7 @@ def test_any_text_is_a_switch_or_a_sentence(tmp_path_factory, text):
     ("line", "says"),
     [
         ("bank = 1", "unknown field bank; known: .*banks"),
-        ("banks = 3", "banks: 3 is none of 1, 2, 4, 8"),
+        ("banks = 3", "banks: 3 is not one of 1, 2, 4, 8"),
         ("banks = 16", "banks: 16"),
         ("banks = true", "banks: expected"),
         ("banks = 1.0", "banks: expected"),
@@ -78,7 +78,7 @@ def test_any_text_is_a_switch_or_a_sentence(tmp_path_factory, text):
         ("ports = 0", "ports: 0"),
         ("program_sizes = 1", "program_sizes: expected"),
         ('name = "a\\u001bb"', "name: .* cannot be printed"),
-        ("banks 1", "is no TOML"),
+        ("banks 1", "is not TOML"),
         ("[banks]", "banks: expected"),
     ],
 )

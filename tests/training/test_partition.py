@@ -167,7 +167,10 @@ def test_a_bad_archive_is_refused(folder):
     path = folder / "partition-000.npz"
     arrays = dict(np.load(path))
     for changes, part in (
-        ({"train": arrays["train"].astype(int)}, "array train: it is <i8[12], not a row of |b1"),
+        (
+            {"train": arrays["train"].astype(int)},
+            "train: it is <i8[12], not a 1-D array of |b1",
+        ),
         ({"more": arrays["train"]}, "'more.npy', which does not belong there"),
         ({"train": arrays["train"][1:]}, "belong together"),
         ({"edges": arrays["edges"] + 30}, "belong together"),

@@ -145,5 +145,5 @@ def test_a_scenario_has_an_end(name, tmp_path):
     (tmp_path / "endless").symlink_to("/dev/zero")
     with (tmp_path / "large").open("wb") as file:
         file.truncate((64 << 20) + 1)
-    with pytest.raises(ScenarioError, match=r"no regular file|larger than 65,536 kB"):
+    with pytest.raises(ScenarioError, match=r"not a regular file|larger than 65,536 kB"):
         read_scenario(tmp_path / name)

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.base.arrays import read_npz
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.base.npz import read_npz
 from switchgnn.host.worker import WORKER_RESULT, features_of_round, result_file
 from switchgnn.planner.graphs.graph import Graph, reference_sums
 

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.base.arrays import ArrayKind, ArraysError, read_npy
-from switchgnn.base.files import read_regular
-from switchgnn.base.npz import read_npz
+from switchgnn.base.arrays import ArrayKind, ArraysError, read_npy, read_npz
+from switchgnn.base.files import (
+    read_regular,
+)
 from switchgnn.planner.errors import PlannerError
 
 Arrays = dict[str, NDArray[Any]]

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.base.arrays import ArrayKind, ArraysError
-from switchgnn.base.npz import PACKED, UnpackLimit, read_npz
+from switchgnn.base.arrays import PACKED, ArrayKind, ArraysError, UnpackLimit, read_npz
 from switchgnn.planner.arrays import are_offsets, strange_row
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID, Graph, graph_from_edges

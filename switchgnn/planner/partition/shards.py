@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.base.arrays import ArrayKind, ArraysError
+from switchgnn.base.arrays import ArrayKind, ArraysError, read_npz
 from switchgnn.base.files import replacing
 from switchgnn.base.full_disk import why_not_written
-from switchgnn.base.npz import read_npz
 from switchgnn.planner.arrays import are_offsets
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.base.arrays import ArrayKind, ArraysError, read_npy
+from switchgnn.base.arrays import ArrayKind, ArraysError, read_npy, read_npz
 from switchgnn.base.files import read_regular, replacing
 from switchgnn.base.full_disk import why_not_written
-from switchgnn.base.npz import read_npz
 from switchgnn.planner.arrays import are_offsets
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.plan.banks import (

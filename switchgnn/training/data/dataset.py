@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.base.arrays import ArrayKind, ArraysError
+from switchgnn.base.arrays import ArrayKind, ArraysError, read_npz
 from switchgnn.base.files import whole_file
 from switchgnn.base.full_disk import why_not_written
-from switchgnn.base.npz import read_npz
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import SPLIT_TEST, SPLIT_TRAIN, SPLIT_VALIDATION, Graph
 from switchgnn.training.errors import DatasetError

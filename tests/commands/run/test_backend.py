@@ -119,7 +119,7 @@ def open_cache(monkeypatch, tmp_path):
 
 @needs_compiler
 def test_doctor_says_why_a_cache_is_not_trusted(open_cache):
-    assert found().startswith("--backend auto takes python: Nothing is compiled in ")
+    assert found().startswith("--backend auto takes python: The cache ")
     assert f"others may write to {open_cache}." in found()
 
 

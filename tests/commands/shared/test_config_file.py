@@ -111,10 +111,10 @@ def refused(file, command="run"):
         ("tls = 3", "tls = 3, which must be a string"),
         ('fabric = "token-ring"', "'token-ring'"),
         ("[run]\nworkers = 3", "'run' is no option"),
-        ("workers 3", "is no TOML"),
-        ("workers = 3\nworkers = 4", "is no TOML"),
-        ("graph = " + "[" * 20_000, "is no TOML"),
-        ("seed = " + "9" * 20_000, "is no TOML"),
+        ("workers 3", "is not TOML"),
+        ("workers = 3\nworkers = 4", "is not TOML"),
+        ("graph = " + "[" * 20_000, "is not TOML"),
+        ("seed = " + "9" * 20_000, "is not TOML"),
         ('workers = "' + "x" * 60_000 + '"', "workers = 'xxx"),
         ("x" * 60_000 + " = 3", "is no option"),
     ],
@@ -141,17 +141,17 @@ def test_what_train_refuses(config, line, words):
 
 def test_a_file_that_is_not_there(tmp_path):
     assert "No such file" in refused(tmp_path / "none.toml")
-    assert "no regular file" in refused(tmp_path)
+    assert "not a regular file" in refused(tmp_path)
 
 
 def test_a_pipe_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    assert "no regular file" in refused(tmp_path / "pipe")
+    assert "not a regular file" in refused(tmp_path / "pipe")
 
 
 def test_no_text(tmp_path):
     (tmp_path / "binary").write_bytes(b"workers = \xff\xfe")
-    assert "is no TOML" in refused(tmp_path / "binary")
+    assert "is not TOML" in refused(tmp_path / "binary")
 
 
 def test_a_long_file_is_not_read_to_its_end(tmp_path):

@@ -65,12 +65,19 @@ def test_a_wrong_sum_is_a_failure(folder):
         (KeyboardInterrupt(), "a word"),
         # Nobody was started, or nobody had anything to say.
         (SwitchGNNError("there is no such graph"), ""),
-        (SwitchGNNError("Cannot write it: No space left on device; make room"), "a word"),
     ],
 )
 def test_what_needs_no_logs_leaves_none(folder, error, said, capsys):
     with pytest.raises(type(error)):
         run(folder, error=error, said=said)
+    assert kept(folder) == {}
+    assert capsys.readouterr().err == ""
+
+
+def test_a_full_disk_gets_no_more_logs(folder, monkeypatch, capsys):
+    monkeypatch.setattr("switchgnn.commands.shared.outputs.has_room", lambda _: False)
+    with pytest.raises(SwitchGNNError):
+        run(folder, error=SwitchGNNError("it failed"), said="a word")
     assert kept(folder) == {}
     assert capsys.readouterr().err == ""
 

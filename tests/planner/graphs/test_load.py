@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from switchgnn.base.npz import UnpackLimit
+from switchgnn.base.arrays import UnpackLimit
 from switchgnn.planner import PlannerError, load_graph
 from switchgnn.planner.graphs import bundled as load_bundled
 from switchgnn.planner.graphs.npz_file import load_npz
@@ -241,16 +241,22 @@ class Bomb:
         ({"indptr": [0, 0]}, "no array indices"),
         ({"indptr": [0, 1], "indices": [4]}, "outside"),
         ({"indptr": [0, 2], "indices": [0]}, "does not rise"),
-        ({"indptr": [0.0, 0.0], "indices": [0]}, "whole numbers"),
+        ({"indptr": [0.0, 0.0], "indices": [0]}, "1-D array of integers"),
         ({"indptr": [0], "indices": np.zeros(0, dtype=int)}, "without vertices"),
-        ({"indptr": [0, 1, 1], "indices": [1], "features": [["a"], ["b"]]}, "a table of fractions"),
+        (
+            {"indptr": [0, 1, 1], "indices": [1], "features": [["a"], ["b"]]},
+            "2-D array of floats",
+        ),
         ({"indptr": [0, 1, 1], "indices": [1], "features": [[1.0]]}, "features for 1"),
         ({"indptr": [0, 1, 1], "indices": [1], "features": [[1.0], [np.nan]]}, "NaN"),
         ({"indptr": [0, 1, 1], "indices": [1], "features": [[1.0], [1e300]]}, "infinity"),
         ({"indptr": [0, 1, 1], "indices": [1], "labels": [0.5, 1]}, "labels"),
-        ({"indptr": [0, 1, 1], "indices": [1], "data": 1.0}, "array data: it is <f8[], not a row"),
+        (
+            {"indptr": [0, 1, 1], "indices": [1], "data": 1.0},
+            "array data: it is <f8[], not a 1-D",
+        ),
         ({"indptr": [0, 1, 1], "indices": [1], "data": [1, 1]}, "2 values for 1 indices"),
-        ({"indptr": 0, "indices": [1]}, "array indptr: it is <i8[], not a row of whole numbers"),
+        ({"indptr": 0, "indices": [1]}, "array indptr: it is <i8[], not a 1-D array of integers"),
         # Differences of these overflow, and none of them is negative.
         ({"indptr": [0, 2**63 - 1, 1 - 2**63, 0], "indices": np.zeros(0, int)}, "does not rise"),
     ],

@@ -220,8 +220,8 @@ def test_forged_files_run_no_pickles_and_need_the_right_arrays(plan, folder):
             lambda a: a[:, 1:],
             "entry_slot and entry_expected differ in shape",
         ),
-        ("switch", "entry_slot", lambda a: a[:, 0], "not a table of <u4"),
-        ("switch", "result_slot", lambda a: a[0], "not a row of <u4"),
+        ("switch", "entry_slot", lambda a: a[:, 0], "not a 2-D array of <u4"),
+        ("switch", "result_slot", lambda a: a[0], "not a 1-D array of <u4"),
         (
             "worker",
             "receive_count",

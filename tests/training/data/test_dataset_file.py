@@ -40,11 +40,11 @@ def refused(path):
 def test_damaged_files_are_refused(path):
     arrays = dict(np.load(path))
     for changes, part in (
-        ({"train": arrays["train"].astype(int)}, "not a row of truth values"),
+        ({"train": arrays["train"].astype(int)}, "not a 1-D array of booleans"),
         ({"more": arrays["train"]}, "'more.npy', which does not belong there"),
         ({"train": arrays["train"][1:]}, "train mask"),
         ({"indices": arrays["indices"] + 30}, "outside"),
-        ({"classes": np.zeros(2, dtype=int)}, "not a single value of whole numbers"),
+        ({"classes": np.zeros(2, dtype=int)}, "not a 0-D array of integers"),
         ({"labels": np.array([open], dtype=object)}, "could run code"),
     ):
         np.savez(path, **(arrays | changes))

@@ -175,8 +175,8 @@ NAN[1, 1] = np.nan
     ("features", "part"),
     [
         (("f.npy", np.ones((5, 2))), "5 rows, but graph e has 4 vertices"),
-        (("f.npy", np.ones(4)), "not a table of fractions"),
-        (("f.npy", np.array([["a"]] * 4)), "not a table of fractions"),
+        (("f.npy", np.ones(4)), "not a 2-D array of floats"),
+        (("f.npy", np.array([["a"]] * 4)), "not a 2-D array of floats"),
         (("f.npy", np.array([[open]] * 4, dtype=object)), "refused"),
         (("f.npy", "junk"), "not an array of NumPy"),
         (("f.npy", NAN), "vertex 1"),
@@ -226,7 +226,7 @@ def test_bad_features(refused, features, part):
         (("l.csv", "0,\n1,\n"), "no labels"),
         (("l.npy", np.array([0.0, np.nan, 1, 1])), "float64[4]"),
         (("l.npy", np.array([0, -2, 1, 1])), "label -2"),
-        (("l.npy", np.array(1)), "not a row or a table"),
+        (("l.npy", np.array(1)), "not a 1-D or 2-D array"),
         (("l.npy", np.full((4, 2), 0.5)), "zeros and ones"),
         (("l.npy", np.full((4, 2), np.nan)), "zeros and ones"),
         (("l.npy", np.ones((4, 0))), "zeros and ones"),
@@ -276,7 +276,7 @@ def test_missing_and_unreadable_files(refused, tmp_path, write):
     (tmp_path / "z.npy.npz").rename(tmp_path / "z.npy")
     with pytest.raises(SwitchGNNError) as error:
         load_files(edges, tmp_path / "z.npy", tmp_path / "no.txt")
-    assert "archive" in one_sentence(error)
+    assert "not an array of NumPy" in one_sentence(error)
 
 
 @pytest.mark.whole

@@ -1,21 +1,18 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays from anybody: what is not as expected is refused in a sentence, before it costs memory."""
+"""Unexpected arrays are refused with one sentence, before they cost memory."""
 
 import io
-import mmap
 import os
 import struct
 import tracemalloc
-import warnings
 import zipfile
 import zlib
 
 import numpy as np
 import pytest
 
-from switchgnn.base.arrays import ArrayKind, ArraysError, read_npy
-from switchgnn.base.npz import PACKED, UnpackLimit, read_npz
+from switchgnn.base.arrays import PACKED, ArrayKind, ArraysError, UnpackLimit, read_npy, read_npz
 from tests.planner.helpers import one_sentence
 
 NUMBERS = ArrayKind(("i", "f"), (0, 1, 2))
@@ -29,7 +26,7 @@ def npy(array):
 
 
 def npz(method=zipfile.ZIP_STORED, **members):
-    """An archive of members that need not be arrays."""
+    """An archive of arbitrary members."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", method) as archive:
         for name, data in members.items():
@@ -45,15 +42,6 @@ def header(text, version=(1, 0)):
 def described(descr="'<i8'", shape="(3,)", more="", version=(1, 0)):
     text = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, {more}}}\n"
     return header(text, version) + bytes(24)
-
-
-def of_endless_text():
-    """What is said of text of 8 GB: older NumPys take its size for a negative one."""
-    try:
-        np.dtype("<U2147483647")
-    except TypeError:
-        return "cannot be understood"
-    return "not a single value"
 
 
 def refused(data, kinds=None, **options):
@@ -104,57 +92,41 @@ def test_optional_and_other_arrays():
 @pytest.mark.parametrize(
     ("data", "part"),
     [
-        (described(shape="(3.0,)"), "cannot be understood"),
-        (described(shape="(-1, 3)"), "its shape is (-1, 3)"),
-        (described(shape="(True,)"), "its shape is (True,)"),
-        (described(shape="(4,)"), "promises 32 bytes of data, but it has 24"),
-        (described(shape="(2,)"), "promises 16 bytes of data, but it has 24"),
-        (described(shape="(4611686018427387904,)"), "promises 36,893,488,147,419,103,232 bytes"),
-        (described(shape="(99999999999, 0)")[:-24], "no elements, but a shape"),
-        (described(shape="()"), "promises 8 bytes"),
+        (described(shape="(3.0,)"), "not an array of NumPy"),
+        (described(shape="(-1, 3)"), "does not fit"),
+        (described(shape="(4,)"), "does not fit 24 bytes"),
+        (described(shape="(2,)"), "does not fit 24 bytes"),
+        (described(shape="(4611686018427387904,)"), "does not fit 24 bytes"),
+        (described(shape="(99999999999, 0)")[:-24], "no elements, but the shape"),
+        (described(shape="()"), "does not fit 24 bytes"),
         (described(descr="'O'"), "could run code"),
         (described(descr="[('a', 'O')]"), "could run code"),
-        (described(descr="[('a', '<i8')]"), "not a single value or a row or a table of"),
-        (described(descr="'<i9'"), "cannot be understood"),
-        (described(descr="'<U0'"), "items of no size"),
-        (described(descr="'<U2147483647'"), of_endless_text()),
-        (described(descr="'<U6'", shape="(1,)"), "not a single value"),
-        (described(shape="(1, 1, 3)"), "not a single value or a row or a table of"),
-        (described(more="'more': 1"), "cannot be understood"),
-        (described(more="(" * 900), "cannot be understood"),
-        (described(more="-" * 900 + "1"), "cannot be understood"),
-        (described(more="\x00"), "cannot be understood"),
-        (described(more=" " * 1024), "header has"),
-        (described(version=(2, 0), more=" " * 1024), "header has"),
-        (header("", (2, 0))[:-4] + b"\xff\xff\xff\xff", "header has 4,294,967,295 bytes"),
-        (described(version=(3, 0)), "version 3.0"),
-        (header("{"), "cannot be understood"),
-        (header("x" * 9)[:-3], "ends too early"),
-        (b"\x93NUMPY", "ends too early"),
+        (described(descr="[('a', '<i8')]"), "not a 0-D or 1-D or 2-D array of integers or floats"),
+        (described(descr="'<i9'"), "not an array of NumPy"),
+        (described(descr="'<U6'", shape="(1,)"), "not a 0-D or 1-D or 2-D array of"),
+        (described(shape="(1, 1, 3)"), "not a 0-D or 1-D or 2-D array of"),
+        (described(more="'more': 1"), "not an array of NumPy"),
+        (described(more="(" * 900), "not an array of NumPy"),
+        (described(version=(3, 0)), "unknown version"),
+        (header("{"), "not an array of NumPy"),
+        (header("x" * 9)[:-3], "not an array of NumPy"),
+        (b"\x93NUMPY", "not an array of NumPy"),
         (b"", "not an array of NumPy"),
         (b"\x80\x04K\x01.", "not an array of NumPy"),
     ],
 )
-def test_strange_arrays_are_refused(data, part):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert part in refused(npz(a=data))
+def test_unexpected_arrays_are_refused(data, part):
+    assert part in refused(npz(a=data))
     with pytest.raises(ArraysError) as error:
         read_npy(data, NUMBERS, where="x", remedy="y")
     assert part in one_sentence(error)
 
 
-def test_truth_and_text_are_what_they_should_be():
+def test_booleans_are_0_or_1():
     truth = npy(np.array([True, False]))
     assert read_npy(truth, ArrayKind(("b",)), remedy="").tolist() == [True, False]
-    text = npy(np.array(["ab"]))
-    for data, kind in (
-        (truth[:-1] + b"\x02", "b"),
-        (text[:-4] + struct.pack("<I", 0x110000), "U"),
-        (text[:-4] + struct.pack("<I", 0xD800), "U"),
-    ):
-        with pytest.raises(ArraysError, match="is refused"):
-            read_npy(data, ArrayKind((kind,)), where="x", remedy="y")
+    with pytest.raises(ArraysError, match="neither 0 nor 1"):
+        read_npy(truth[:-1] + b"\x02", ArrayKind(("b",)), where="x", remedy="y")
 
 
 DIRECTORY, LOCAL = b"PK\x01\x02", b"PK\x03\x04"
@@ -162,7 +134,7 @@ GOOD = npz(zipfile.ZIP_DEFLATED, a=npy(np.arange(1000)))
 
 
 def changed(data, at_directory, at_local, fmt, value):
-    """The archive with another number in its directory, and before its only member."""
+    """The archive with a changed number in its directory and its member's header."""
     made = bytearray(data)
     struct.pack_into(fmt, made, data.index(DIRECTORY) + at_directory, value)
     if at_local is not None:
@@ -170,14 +142,11 @@ def changed(data, at_directory, at_local, fmt, value):
     return bytes(made)
 
 
-def test_encrypted_members_and_unknown_methods_are_refused():
-    assert "array a: it is encrypted" in refused(changed(GOOD, 8, 6, "<H", 1), limit=PACKED)
-    assert "strong" in refused(changed(GOOD, 8, 6, "<H", 64), limit=PACKED)
-    for method in (1, 6, 9, 12, 14, 93, 99):
-        message = refused(changed(GOOD, 10, 8, "<H", method), limit=PACKED)
-        assert f"packed by method {method}; only deflate is read" in message
+def test_encrypted_members_and_other_methods_are_refused():
+    words = "array a: it is encrypted, or not compressed by deflate"
+    assert words in refused(changed(GOOD, 8, 6, "<H", 1), limit=PACKED)
     for method in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
-        assert "only deflate" in refused(npz(method, a=npy(np.zeros(9))), limit=PACKED)
+        assert words in refused(npz(method, a=npy(np.zeros(9))), limit=PACKED)
 
 
 def test_damaged_packing_is_refused():
@@ -187,11 +156,6 @@ def test_damaged_packing_is_refused():
         data[at] ^= 0xFF
         assert "array a: " in refused(bytes(data), limit=PACKED)
     assert "CRC" in refused(changed(GOOD, 16, 14, "<I", 1), limit=PACKED)
-
-
-def test_names_that_come_twice_are_refused():
-    data = npz(a=npy(np.arange(3)), b=npy(np.arange(3)))
-    assert "'a.npy' twice" in refused(data.replace(b"b.npy", b"a.npy"))
 
 
 @pytest.mark.parametrize("name", ["../a.npy", "/a.npy", "a", "a.npy.npy", "b/a.npy", "a.NPY"])
@@ -206,7 +170,7 @@ def test_other_names_are_refused(name):
 def test_what_is_no_archive_is_refused(tmp_path):
     for data in (b"", b"PK", b"\x80\x04K\x01.", npy(np.arange(3)), GOOD[:-30]):
         assert "not an archive" in refused(data)
-    with pytest.raises(ArraysError, match="it is an archive"):
+    with pytest.raises(ArraysError, match="not an array of NumPy"):
         read_npy(GOOD, NUMBERS, where="x", remedy="y")
 
 
@@ -221,7 +185,7 @@ def test_a_file_that_cannot_be_read(tmp_path):
 
 
 def peak(call):
-    """The most bytes that Python and NumPy held at once during a call."""
+    """The peak of allocated bytes during a call."""
     tracemalloc.start()
     try:
         call()
@@ -232,7 +196,7 @@ def peak(call):
 
 @pytest.fixture(scope="module")
 def bomb():
-    """An archive of 3 MB that unpacks to 3 GB, all of whose claims are true."""
+    """A valid archive of 3 MB that unpacks to 3 GB."""
     size = 3 << 30
     text = f"{{'descr': '|i1', 'fortran_order': False, 'shape': ({size},), }}\n"
     start, zeros = header(text), bytes(64 * MEBIBYTE)
@@ -248,7 +212,7 @@ def bomb():
 
 
 def archive_of(packed, size, check):
-    """An archive of one member, with those claims about its size and checksum."""
+    """An archive of one member that claims this size and checksum."""
     fields = (20, 0, 8, 0, 0, check, len(packed), size, 5)
     local = LOCAL + struct.pack("<HHHHHIIIHH", *fields, 0) + b"a.npy"
     entry = DIRECTORY + struct.pack("<HHHHHHIIIHHHHHII", 20, *fields, 0, 0, 0, 0, 0, 0) + b"a.npy"
@@ -268,16 +232,14 @@ def test_three_megabytes_do_not_unpack_to_three_gigabytes(bomb):
         assert len(member.read(100)) == 100
 
 
-@pytest.mark.parametrize("more", [0, 1])
-def test_a_member_that_is_more_than_its_directory_says(more):
-    """With the checksum of what is promised, or of one byte more."""
+def test_a_member_larger_than_its_directory_entry():
     text = "{'descr': '|i1', 'fortran_order': False, 'shape': (1000,), }\n"
     small = header(text) + bytes(1000)
     packer = zlib.compressobj(9, wbits=-15)
     packed = packer.compress(small + bytes(64 * MEBIBYTE)) + packer.flush()
-    data = archive_of(packed, len(small), zlib.crc32(small + bytes(more)))
+    data = archive_of(packed, len(small), zlib.crc32(small + b"\0"))
     assert peak(lambda: refused(data, limit=PACKED)) < 8 * MEBIBYTE
-    assert ("CRC", "more than the archive's directory says")[more] in refused(data, limit=PACKED)
+    assert "CRC" in refused(data, limit=PACKED)
 
 
 def test_a_header_that_promises_more_than_the_directory_costs_nothing():
@@ -285,27 +247,16 @@ def test_a_header_that_promises_more_than_the_directory_costs_nothing():
     assert peak(lambda: refused(data, limit=PACKED)) < 8 * MEBIBYTE
 
 
-def test_members_may_not_share_their_data():
-    """Each is as large as the archive; together they are larger."""
-    array = npy(np.zeros(MEBIBYTE, dtype=np.int8))
-    data = bytearray(npz(a=array, b=array))
-    second = data.rindex(DIRECTORY)
-    struct.pack_into("<I", data, second + 42, 0)
-    kinds = {"a": NUMBERS, "b": NUMBERS}
-    refused(bytes(data), kinds)
-    refused(bytes(data).replace(b"b.npy", b"a.npy"), kinds)
-
-
-def test_a_large_directory_is_not_read():
-    members = {f"{'x' * 200}{number}": b"" for number in range(5000)}
+def test_archives_of_many_members_are_refused():
+    members = {str(number): b"" for number in range(10_000)}
     data = npz(a=npy(np.arange(3)), **members)
-    assert peak(lambda: refused(data, others=True)) < 8 * MEBIBYTE
-    assert "directory has more than" in refused(data, others=True)
+    assert "10,001 members" in refused(data, others=True)
+    assert peak(lambda: refused(data, others=True)) < 8 * len(data)
 
 
 @pytest.mark.parametrize("share", [0.02, 0.2])
 def test_words_and_classes_may_be_packed(tmp_path, share):
-    """Tables of zeros and ones are packed best of what is real."""
+    """Tables of zeros and ones compress best of all real data."""
     rng = np.random.default_rng(0)
     features = (rng.random((500, 2000)) < share).astype(np.float32)
     arrays = {"a": features, "b": np.eye(1500, dtype=np.float32)}
@@ -315,62 +266,3 @@ def test_words_and_classes_may_be_packed(tmp_path, share):
     assert all(np.array_equal(read[name], array) for name, array in arrays.items())
     with pytest.raises(ArraysError, match="would unpack to"):
         read_npz(tmp_path / "x.npz", kinds, remedy="", limit=UnpackLimit(0, 2))
-
-
-def large():
-    """Arrays of which the first three are mapped, and what each has to be."""
-    wide = np.arange(600_000, dtype="<f4").reshape(300, 2000)
-    arrays = {"a": wide, "b": np.asfortranarray(wide), "c": np.arange(1 << 21) % 3 == 0}
-    return arrays | {"d": np.arange(7)}, {
-        name: ArrayKind(("f", "i", "b"), (1, 2)) for name in "abcd"
-    }
-
-
-def is_mapped(array):
-    while array is not None:
-        if isinstance(array, mmap.mmap):
-            return True
-        array = getattr(array, "base", None)
-    return False
-
-
-def test_large_arrays_are_mapped(tmp_path):
-    arrays, kinds = large()
-    path = tmp_path / "x.npz"
-    np.savez(path, **arrays)
-    content = path.read_bytes()
-    found = read_npz(path, kinds, remedy="y", mapped=True)
-    assert [name for name in found if is_mapped(found[name])] == ["a", "b", "c"]
-    for name, array in arrays.items():
-        assert np.array_equal(found[name], array)
-        assert type(found[name]) is np.ndarray
-        assert found[name].flags.f_contiguous == array.flags.f_contiguous
-    assert not any(map(is_mapped, read_npz(path, kinds, remedy="y").values()))
-    # Whoever writes to one changes no file, and nobody else's.
-    found["a"][:] = 0
-    assert path.read_bytes() == content
-
-
-def test_what_is_mapped_costs_no_memory(tmp_path):
-    path = tmp_path / "x.npz"
-    np.savez(path, a=np.zeros(1 << 22))
-    tracemalloc.start()
-    found = read_npz(path, {"a": NUMBERS}, remedy="y", mapped=True)
-    _, most = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert len(found["a"]) == 1 << 22
-    assert most < 2 * MEBIBYTE
-
-
-def test_a_mapped_archive_is_checked_like_others(tmp_path):
-    arrays, kinds = large()
-    whole = npz(**{name: npy(array) for name, array in arrays.items()})
-    packed = npz(zipfile.ZIP_DEFLATED, **{name: npy(array) for name, array in arrays.items()})
-    bad = np.zeros(1 << 21, dtype=np.uint8)
-    bad[77] = 2
-    odd = npy(bad).replace(b"'|u1'", b"'|b1'")
-    path = tmp_path / "x.npz"
-    for content in (whole[:-4000], packed, npz(**dict.fromkeys("abcd", odd)), whole[1000:]):
-        path.write_bytes(content)
-        with pytest.raises(ArraysError):
-            read_npz(path, kinds, remedy="y", mapped=True)
