@@ -51,7 +51,6 @@ class Point:
 
     Attributes:
         graph: as load_graph takes it.
-        workers: their number.
         system: one of SYSTEMS in `simulator/request.py`.
         memory: bytes of the switch; None: it never overflows, or has no part in it.
         order: a key of ORDER_STRATEGIES in place of the system's, or None.

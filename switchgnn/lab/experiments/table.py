@@ -33,7 +33,6 @@ class Cell:
 
     Attributes:
         graph: the paper's name for it.
-        workers: their number.
         memory: of the switch at the paper's size, as the figure's axis has it.
         recirculation: passes per second, as the figure's axis has it; None: no limit.
         background: load, as the figure's axis has it.

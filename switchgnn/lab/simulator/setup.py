@@ -36,7 +36,6 @@ class Setup:
     """One exchange of all workers.
 
     Attributes:
-        workers: their number.
         host_based: hosts send rows to each other, and the switch only hands them on.
         arrays: as `models/base/schedule.h` and `models/simulation.cc` read them.
         blocks: that are exchanged one after another.
@@ -193,11 +192,7 @@ def host_setup(rows: NDArray[np.int64], features: int, pace: Pace, mtu: Mtu) -> 
 def rows_of_plan(
     plan: Plan, choose: EdgeChoice, direction: Direction = Direction.FORWARD
 ) -> PairRows:
-    """Count the rows between hosts on the partition of a plan, from what its workers sum.
-
-    Returns:
-        The rows of each pair of workers.
-    """
+    """Count the rows between each pair of hosts on the partition of a plan."""
     record, workers = plan.manifest.direction(direction), plan.manifest.workers
     each = [count_rows(_edges_into(part, record), workers, choose) for part in plan.workers]
     rows: NDArray[np.int64] = np.sum([found.rows for found in each], axis=0)

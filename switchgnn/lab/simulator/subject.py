@@ -82,7 +82,6 @@ class Subject:
     """What is simulated, and what it is called.
 
     Attributes:
-        system: its name.
         graph: name of the graph.
         digest: of the plan, or None without one.
         setup: of the exchange.

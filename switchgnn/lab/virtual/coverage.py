@@ -144,11 +144,7 @@ class States(SwitchCheck):
         self.met: set[str] = set()
         self._known = 0
         self._now = bytes(4)
-        site = scene.subject.site
-        self._ends = {
-            (site.places[worker][0], site.port(worker)): worker
-            for worker in range(len(scene.workers))
-        }
+        self._ends = scene.worker_ports
         self._taken, self._below = PacketsSeen("taken"), PacketsSeen("taken from a switch")
         self._given, self._above = PacketsSeen("given"), PacketsSeen("given to a switch")
         self._heard = PacketsSeen("heard")

@@ -108,7 +108,6 @@ class Difference:
     """A worker that was started differently from the others.
 
     Attributes:
-        worker: its number.
         kind: SESSION: it takes part in another session. PLAN: it has a plan for another number of
             workers. DIGEST: it has a plan for the same workers, of another graph.
             MAGNITUDE: its features are the largest of which no sum overflows float32, or larger.

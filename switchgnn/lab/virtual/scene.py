@@ -219,6 +219,13 @@ class Scene:
         return worker not in self._different and (mad is None or not mad.began)
 
     @property
+    def worker_ports(self) -> dict[tuple[int, int], int]:
+        """The worker at each (switch, port)."""
+        site = self.subject.site
+        numbers = range(len(self.workers))
+        return {(site.places[number][0], site.port(number)): number for number in numbers}
+
+    @property
     def misfits(self) -> set[int]:
         """The workers that are not honest."""
         return {worker.number for worker in self.workers if not self.honest(worker.number)}

@@ -278,11 +278,7 @@ class PacketReader(SwitchCheck):
 
     def begin(self, scene: Scene) -> None:
         super().begin(scene)
-        site = scene.subject.site
-        self._ends = {
-            (site.places[worker][0], site.port(worker)): worker
-            for worker in range(len(scene.workers))
-        }
+        self._ends = scene.worker_ports
 
     def session_begins(self) -> None:
         if self.scene.job is not None:

@@ -23,7 +23,6 @@ from switchgnn.softswitch.replication import ReplicationEngine
 from switchgnn.softswitch.state import ProgramState, PythonState, bind
 from switchgnn.softswitch.traffic_manager import QueueSettings, TrafficManager
 
-_ALL = 1 << 30
 Sent = list[tuple[int, bytes]]
 
 

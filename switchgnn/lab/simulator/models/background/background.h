@@ -72,17 +72,14 @@ class Flow : public Host {
 
     const Drawn& What() const { return drawn_; }
     Picoseconds Began() const { return began_; }
-
     /// When the last missing frame arrived.
     Picoseconds Arrived() const { return arrived_at_; }
-
     /// Bytes of all frames, padded; then those that arrived, were repeated, and were sent.
     uint64_t FrameBytes() const;
 
     uint64_t BytesArrived() const { return bytes_arrived_; }
     uint64_t BytesRepeated() const { return bytes_repeated_; }
     uint64_t BytesSent() const { return bytes_sent_; }
-
     /// The time in an empty network, without a window.
     Picoseconds Ideal(const LinkOptions& link) const;
 

@@ -145,10 +145,8 @@ class Participant : public Receiver {
 
     /// Questions about missing packets.
     virtual uint64_t Recalled() const { return 0; }
-
     /// Data packets that this host sent again.
     virtual uint64_t SentAgain() const { return 0; }
-
     /// Data packets that arrived a second time.
     virtual uint64_t Repeated() const { return 0; }
 };

@@ -36,7 +36,6 @@ class Recaller {
     /// A packet came marked: the queue was long, so missing sums are lost there rather than late,
     /// and the shortest time-out, which is for slow hosts, does not apply.
     void Marked() { marked_ = true; }
-
     /// A sum came.
     void Heard(Picoseconds now);
     /// The switch has answered that a sum is not complete.
@@ -72,7 +71,6 @@ class Worker : public Host, public Expectant {
     void Receive(const Packet& packet, uint32_t port, Picoseconds now) override;
 
     uint64_t Notices() const { return notices_; }
-
     /// Sums and overflowed features that have arrived.
     uint64_t PartsReceived() const { return parts_received_; }
     uint64_t Recalled() const override { return recalled_; }

@@ -37,7 +37,6 @@ class Fabric {
     explicit Fabric(size_t ports) : meter(ports) {}
 
     virtual ~Fabric() = default;
-
     /// The switch that a worker has its link to.
     virtual Receiver& EdgeOf(uint32_t worker) = 0;
     /// Attach the link down to a worker; in the order of workers.
@@ -47,7 +46,6 @@ class Fabric {
     /// Links from leaves to spines and back, leaf by leaf; none where there is one switch.
     const Links& Up() const { return up_; }
     const Links& Down() const { return down_; }
-
     /// What waits in the queues of all switches.
     QueueMeter meter;
 

@@ -148,7 +148,6 @@ class Link : public Alarm {
     void Send(Packet packet, Picoseconds now);
 
     const Count& Sent(Kind kind) const { return sent_[static_cast<size_t>(kind)]; }
-
     /// Everything of the exchange; the background does not count.
     Count Sent() const;
 

@@ -34,7 +34,6 @@ class Slots {
     Fate Add(uint32_t row, uint16_t count, uint16_t& total);
 
     uint32_t WorkerOf(uint32_t row) const { return rows_[row].worker; }
-
     /// Slots that hold an unfinished sum.
     uint64_t InUse() const { return in_use_; }
     uint64_t MostInUse() const { return most_in_use_; }

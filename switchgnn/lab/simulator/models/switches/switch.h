@@ -85,7 +85,6 @@ class Loop : public Alarm {
     }
 
     uint64_t Passes() const { return passes_; }
-
     /// The most packets that waited at once.
     uint64_t Longest() const { return longest_; }
 
@@ -171,7 +170,6 @@ class AddingSwitch : public Switch {
     void Advance(Picoseconds now);
     /// The number of the worker whose link was attached in this place.
     virtual uint32_t WorkerAt(uint32_t place) const { return place; }
-
     /// Send a packet to all workers that are attached here.
     void TellAll(const Packet& message, Picoseconds now);
 

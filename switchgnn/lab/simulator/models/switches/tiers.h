@@ -42,10 +42,8 @@ class Uplinks {
           end_(tier.FirstOf(leaf + 1)) {}
     void Attach(Link& up) { up_.push_back(&up); }
     uint32_t First() const { return first_; }
-
     /// Whether a worker is attached to this leaf.
     bool Here(uint32_t worker) const { return first_ <= worker && worker < end_; }
-
     /// Whether this is the port of a link from a spine.
     bool FromSpine(uint32_t port) const { return port >= workers_; }
 
@@ -85,10 +83,8 @@ class SumRoutes {
     SumRoutes(std::vector<bool> crosses, std::span<const uint32_t> vertex, uint32_t spines,
               uint32_t together)
         : crosses_(std::move(crosses)), vertex_(vertex), spines_(spines), together_(together) {}
-
     /// Whether a spine completes the sum, or else the leaf of its worker.
     bool Crosses(uint32_t row) const { return crosses_[row / together_]; }
-
     /// Spines take turns by the number of the destination.
     uint32_t SpineOf(uint32_t row) const { return vertex_[row / together_] % spines_; }
 
