@@ -72,7 +72,7 @@ _RUN, _PLAN, _SWITCHES, _HERE = "Run", "Plan and simulate", "Switches", "This ma
 COMMANDS = (
     Late("train", _RUN, "Train a GNN, its neighbour sums made in the switch or by hosts."),
     Late("run", _RUN, "Exchange features through the switch and check every sum."),
-    Late("soak", _RUN, "Exchange over random graphs with random faults, again and again."),
+    Late("soak", _RUN, "Exchange repeatedly over random graphs with random faults."),
     Late("live", _RUN, "Show a job on several machines in the browser."),
     Late("capture", _RUN, "Show packets: a line for each, or the story of a run."),
     Late("plan", _PLAN, "Partition a graph, form blocks, and say what that costs."),

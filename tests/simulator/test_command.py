@@ -329,7 +329,7 @@ def test_doctor_names_what_simulations_need():
 
 
 def test_doctor_shows_the_command_that_mends(monkeypatch):
-    monkeypatch.setattr("switchgnn.commands.doctor._ns3", lambda: None)
+    monkeypatch.setattr("switchgnn.commands.doctor._package", lambda _: None)
     shown = CliRunner().invoke(app, ["doctor"], env={"COLUMNS": "200"}).stdout
     assert f"  ns3: {find_installation().mend('simulate')}\n" in shown
 

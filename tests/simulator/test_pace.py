@@ -4,7 +4,7 @@
 
 import pytest
 
-from switchgnn.host import congestion as round_trip
+from switchgnn.host import round_trip
 from switchgnn.host.congestion import Congestion
 from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.header import Kind

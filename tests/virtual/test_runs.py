@@ -136,9 +136,9 @@ def test_another_process_has_the_same_digest(star):
     ("changes", "what"),
     [
         ({"up": BAD}, "not both"),
-        ({"faults": (Fault(FaultKind.LOSS, "w7.up", 1),)}, "not there"),
+        ({"faults": (Fault(FaultKind.LOSS, "w7.up", 1),)}, "does not exist"),
         ({"faults": (Fault(FaultKind.LOSS, "w0.up", 0),)}, "from 1"),
-        ({"faults": 2 * (Fault(FaultKind.LOSS, "w0.up", 4),)}, "of one frame"),
+        ({"faults": 2 * (Fault(FaultKind.LOSS, "w0.up", 4),)}, "have the same frame"),
     ],
 )
 def test_faults_that_cannot_be_are_refused(star, changes, what):
