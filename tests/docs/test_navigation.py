@@ -9,6 +9,7 @@ from pathlib import Path
 from switchgnn.commands.application import COMMANDS
 
 ROOT = Path(__file__).parents[2]
+MOST_LINES = 250
 # The address of each page in the list of pages, which is the last part of the file.
 PAGES = re.findall(
     r"^ +- (?:.*: )?(\S+\.md)$", (ROOT / "mkdocs.yml").read_text().partition("\nnav:")[2], re.M
@@ -51,6 +52,13 @@ def test_every_document_is_in_the_navigation():
 def test_every_public_package_is_in_the_navigation():
     assert {"switchgnn.torch", "switchgnn.planner", "switchgnn.host"} < set(PACKAGES)
     assert listed("api") == {f"{name}.md" for name in PACKAGES}
+
+
+def test_no_page_is_too_long_to_read():
+    lengths = {
+        page.name: len(page.read_text().splitlines()) for page in (ROOT / "docs").glob("*.md")
+    }
+    assert {name: lines for name, lines in lengths.items() if lines > MOST_LINES} == {}
 
 
 def test_every_command_is_in_the_navigation():

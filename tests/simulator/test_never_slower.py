@@ -13,7 +13,7 @@ from switchgnn.planner.costs import forecast as mixed_seconds
 from .test_command import as_json, simulate
 
 # The strawman sends what finds no slot on as it came, and has no blocks: with few slots it may be
-# faster (docs/evaluation.md).
+# faster (docs/figures.md).
 OTHERS = ("bns-gcn", "host-partial", "paper", "best")
 MOST = 1.02
 BETWEEN_HOSTS = ("digits", 32, "20kB", 2e7)

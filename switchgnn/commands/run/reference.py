@@ -131,7 +131,7 @@ def _both(one: Verdict, other: Verdict) -> Verdict:
 def expected_scales(
     max_fan_in: int, magnitude: float, before: Sequence[float] = ()
 ) -> tuple[float, ...]:
-    """Return the scales of a round in steps per unit (docs/protocol.md, "Early features").
+    """Return the scales of a round in steps per unit (docs/recovery.md, "Early features").
 
     They follow from the round's own magnitude, and from the foreseen one where it fits: four times
     the larger magnitude of the two rounds before.

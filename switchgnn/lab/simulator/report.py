@@ -84,7 +84,7 @@ class SimulateReport:
         return self._bits_per_second(sum(self.run.sum_bytes_down) + features)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain data; docs/simulator.md describes it."""
+        """Return the report as plain data; docs/simulator-output.md describes it."""
         run, subject, options = self.run, self.subject, self.options
         series = {name: list(values) for name, values in vars(run.series).items()}
         plain = {name: value for name, value in vars(run).items() if name not in _NOT_TOLD}

@@ -234,7 +234,7 @@ class Scene:
     def lawless(self) -> bool:
         """Whether a worker has been Byzantine, and a switch was restarted in this session.
 
-        It does not know whose turn it is, and believes all: "Turns" in docs/protocol.md.
+        It does not know whose turn it is, and believes all: "Turns" in docs/recovery.md.
         """
         began = any(mad.began for mad in self._byzantine.values())
         return began and sum(switch.starts for switch in self.switches) > self._starts

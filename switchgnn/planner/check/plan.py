@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The independent checker: does a plan on disk serve every boundary edge exactly once?
 
-It follows docs/planner.md and shares no code with the planner. Order: files and digests, the part
+It follows docs/plans.md and shares no code with the planner. Order: files and digests, the part
 of the switch, the parts of the workers, and the edges: those of the graph, or without a graph those
 in the workers' lists of neighbours.
 """

@@ -4,7 +4,7 @@
 
 Vertices form communities of unequal size and have log-normal weights. An edge joins two vertices
 drawn by weight, mostly of one community. Duplicates are drawn again, so the hubs of a small
-community reach most of it. docs/planner.md has the calibration.
+community reach most of it. docs/data.md has the calibration.
 """
 
 import math

@@ -45,7 +45,7 @@ def load_dataset(
     *,
     normalize_features: bool | None = None,
 ) -> Dataset:
-    """Load the data set with a name; docs/training.md lists them.
+    """Load the data set with a name; docs/data.md lists them.
 
     Args:
         name: one of DATASETS, in upper or lower case; or the digits with more or fewer

@@ -61,7 +61,7 @@ def load_files(
     name: str | None = None,
     seed: int = 0,
 ) -> Dataset:
-    """Load an edge list with features and labels; docs/training.md shows the formats.
+    """Load an edge list with features and labels; docs/data.md shows the formats.
 
     If the ids of the edge list had to be renumbered, `graph.original_ids` holds them; the
     other files use the ids of the edge list.

@@ -20,7 +20,7 @@ from tests.support.documents import run_command
 
 MISSING = ptscotch_missing()
 needs_ptscotch = pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
-PAGE = Path(__file__).parents[3] / "docs" / "planner.md"
+PAGE = Path(__file__).parents[3] / "docs" / "partitions.md"
 
 
 def call(*arguments):
