@@ -58,7 +58,7 @@ def test_logs_where_they_are_wanted(command, place, tmp_path):
 def test_simulated_exchanges_have_no_logs(tmp_path):
     done = switchgnn("soak", "--simulated", "--seed", 1, "--log-dir", tmp_path / "logs")
     assert done.returncode == 2
-    assert "leave out --log-dir" in done.stderr
+    assert "remove --log-dir" in done.stderr
 
 
 def test_a_run_that_fails_says_where_its_logs_are(tmp_path):

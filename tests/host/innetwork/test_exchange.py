@@ -527,7 +527,10 @@ def test_a_round_that_is_over_is_refused(graph):
         (np.zeros((34, 0), dtype=np.float32), r"with F from 1"),
         (np.zeros((34, 2), dtype=np.float64), "must be float32, not float64"),
         (np.full((34, 2), np.nan, dtype=np.float32), "must be finite"),
-        (np.broadcast_to(np.float32(0), (34, WIDEST + 1)), "a header counts the frames of at most"),
+        (
+            np.broadcast_to(np.float32(0), (34, WIDEST + 1)),
+            "fit into the frames that a header can count",
+        ),
         (np.full((34, 2), 3e38, dtype=np.float32), None),
     ],
 )

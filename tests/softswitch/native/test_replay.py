@@ -20,7 +20,7 @@ from switchgnn.softswitch import loader as given_program
 from switchgnn.softswitch.codegen.compiler import compile_program
 from switchgnn.softswitch.native import build
 from switchgnn.softswitch.ports import parse_port
-from switchgnn.topologies import Target, loopback_fabric
+from switchgnn.topologies import Target, fabric, loopback_fabric
 from tests.softswitch.harness import NativeRig, Rig
 from tests.softswitch.native.frames import Watch, changed, number, state_of
 from tests.support.fabrics import Team, bed
@@ -109,8 +109,9 @@ def recorded(monkeypatch):
             return compile_program(program)
 
     monkeypatch.setattr(given_program, "compile_program", compile_alone)
-    for module in (tests.support.fabrics, loopback_fabric):
+    for module in (tests.support.fabrics, fabric):
         monkeypatch.setattr(module, "switch_child", make)
+    for module in (tests.support.fabrics, loopback_fabric):
         monkeypatch.setattr(module, "wait_until_serving", lambda *_: None)
     yield switches
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mistakes that exchanges in virtual time find, each within a number of seeds.
 
-The table in docs/reliability-evidence.md is made from this list: `python -m tests.virtual.planted.table`
+`python -m tests.virtual.planted.table` makes the table of docs/reliability-evidence.md from this list
 prints it.
 """
 
