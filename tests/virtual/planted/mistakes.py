@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mistakes that exchanges in virtual time find, each within a number of seeds.
 
-`python -m tests.virtual.planted.table` makes the table of docs/reliability-evidence.md from this list
-prints it.
+`python -m tests.virtual.planted.table` makes the table of docs/reliability-evidence.md from this
+list.
 """
 
 from contextlib import contextmanager, nullcontext
