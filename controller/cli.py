@@ -245,7 +245,7 @@ def install(
     installed: Installed,
     election_id: ElectionId = 1,
     new_session: Annotated[
-        bool, _option(PLAN, "For workers that start anew.", "--new-session")
+        bool, _option(PLAN, "For workers that have restarted.", "--new-session")
     ] = False,
     as_json: AsJson = False,
     deadline: Deadline = DEFAULT_DEADLINE,
