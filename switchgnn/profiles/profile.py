@@ -177,7 +177,6 @@ def _problems(profile: SwitchProfile) -> Iterator[str]:
             yield f"{key}: {seconds} is not from 0 to {_MOST_SECONDS:g}"
 
 
-_MEGABIT = 1e6
 _DEFAULT = Network()
 
 
@@ -202,7 +201,7 @@ def network_of(
         window: the most features in flight.
         cores: shared by all hosts and the switch; None if each has its own.
     """
-    own = _DEFAULT.bits_per_second if profile.bandwidth is None else profile.bandwidth * _MEGABIT
+    own = _DEFAULT.bits_per_second if profile.bandwidth is None else profile.bandwidth * _MEGA
     return Network(
         bits_per_second=own if bits_per_second is None else bits_per_second,
         delay=delay,

@@ -146,7 +146,7 @@ def _digest(words: dict[str, object]) -> str:
 _PACKAGES = ("host", "p4src", "planner", "profiles", "lab/simulator")
 _FILES = ("lab/experiments/process.py",)
 _LIBRARIES = ("switchgnn", PACKAGE, "numpy", "pymetis", "mtkahypar")
-_VERSIONS_DIGITS = 16
+_CODE_DIGITS = 16
 
 
 def current_versions() -> dict[str, str]:
@@ -178,4 +178,4 @@ def _code() -> str:
     for path in files:
         total.update(path.relative_to(home).as_posix().encode() + b"\0")
         total.update(hashlib.sha256(path.read_bytes()).digest())
-    return total.hexdigest()[:_VERSIONS_DIGITS]
+    return total.hexdigest()[:_CODE_DIGITS]

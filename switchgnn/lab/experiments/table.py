@@ -329,7 +329,7 @@ _LEAF_SPINE_COLUMNS = ("host_link_bytes", "leaf_spine_bytes", "partial_sums")
 def csv_text(cells: Sequence[Cell], results: Mapping[Point, Result]) -> str:
     """Return a row for each cell that has a result."""
     text = io.StringIO()
-    rows = [_rows_row(cell, results[cell.point]) for cell in cells if cell.point in results]
+    rows = [_csv_row(cell, results[cell.point]) for cell in cells if cell.point in results]
     if rows:
         writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
         writer.writeheader()
@@ -337,7 +337,7 @@ def csv_text(cells: Sequence[Cell], results: Mapping[Point, Result]) -> str:
     return text.getvalue()
 
 
-def _rows_row(cell: Cell, result: Result) -> dict[str, object]:
+def _csv_row(cell: Cell, result: Result) -> dict[str, object]:
     point = asdict(cell.point)
     return {
         "figure_graph": cell.graph,

@@ -103,7 +103,7 @@ class PipelineWriter:
 
     def write(self) -> None:
         """Append the pipeline."""
-        successors = {name: _pipeline_successors(node) for name, node in self._nodes.items()}
+        successors = {name: _next_nodes(node) for name, node in self._nodes.items()}
         if not self._exits:
             self._write_nodes(successors)
             return
@@ -262,7 +262,7 @@ def _after_default(table: Table) -> str | None:
     return table.base_default_next if name is None else _after_action(table, name)
 
 
-def _pipeline_successors(node: Node) -> tuple[str | None, ...]:
+def _next_nodes(node: Node) -> tuple[str | None, ...]:
     if isinstance(node, Conditional):
         return (node.true_next, node.false_next)
     if isinstance(node, DirectCall):

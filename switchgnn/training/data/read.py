@@ -183,7 +183,7 @@ def read_labels(
     if column is not None and path.suffix.lower() != ".csv":
         raise DatasetError(f"{path} has no column {column}; only a .csv has columns")
     if path.suffix.lower() == ".npy":
-        labels = _read_labels_from_array(path, graph)
+        labels = _label_array(path, graph)
     elif path.suffix.lower() == ".csv":
         table = _read_table(path)
         words = [""] * graph.vertices
@@ -199,7 +199,7 @@ def read_labels(
     return labels
 
 
-def _read_labels_from_array(path: Path, graph: Graph) -> NDArray[np.int64] | NDArray[np.float32]:
+def _label_array(path: Path, graph: Graph) -> NDArray[np.int64] | NDArray[np.float32]:
     array = _read_array(path, ArrayKind(("f", "i", "u", "b"), (1, 2)))
     _check_row_order(graph, len(array), path)
     if array.ndim == 1 and np.issubdtype(array.dtype, np.integer):

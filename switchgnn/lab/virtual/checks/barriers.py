@@ -155,7 +155,7 @@ class PulsesBeat(PacketCheck):
 
 
 _DONE_BYTES = 54
-_PULSES_PASSED_ON_WORKERS, _PULSES = slice(12, 28), slice(28, 44)
+_WAITING_WORKERS, _PULSES = slice(12, 28), slice(28, 44)
 
 
 class PulsesPassedOn(PacketCheck):
@@ -195,14 +195,14 @@ class PulsesPassedOn(PacketCheck):
             # Whether the switch takes frames with corrupt outer headers is not checked.
             self._last.pop(worker, None)
         elif packet.source == worker:
-            pulses = int.from_bytes(packet.body[_PULSES_PASSED_ON_WORKERS], "big")
+            pulses = int.from_bytes(packet.body[_WAITING_WORKERS], "big")
             self._last[worker] = bool(pulses >> worker & 1)
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
         self._answers = True
         if not self._looks or kind_in(packet.frame) != Kind.WAITING or self.scene.lawless:
             return
-        if not any(packet.body[_PULSES_PASSED_ON_WORKERS]):
+        if not any(packet.body[_WAITING_WORKERS]):
             # A refusal, as the asking worker is done: no pulse is taken from a refused packet.
             if packet.number:
                 self._last.pop(worker, None)
