@@ -60,13 +60,20 @@ def reason_to_distrust(folder: Path) -> str | None:
 
 def reason_to_distrust_place(target: Path) -> str | None:
     """Return `reason_to_distrust` of a resolved path, whose links can no longer change."""
-    places = (*reversed(target.parents), target, *sorted(target.iterdir()))
-    reasons = (_reason(path, is_above=path in target.parents) for path in places)
+    above = (_reason(path, path.lstat(), is_above=True) for path in reversed(target.parents))
+    inside = (_reason_inside(path) for path in sorted(target.iterdir()))
+    reasons = (*above, _reason(target, target.lstat()), *inside)
     return next((reason for reason in reasons if reason), None)
 
 
-def _reason(path: Path, *, is_above: bool) -> str | None:
-    found = path.lstat()
+def _reason_inside(path: Path) -> str | None:
+    try:
+        return _reason(path, path.lstat())
+    except FileNotFoundError:  # another process has removed its temporary folder meanwhile
+        return None
+
+
+def _reason(path: Path, found: os.stat_result, *, is_above: bool = False) -> str | None:
     if stat.S_ISLNK(found.st_mode):
         return f"{path} is a link"
     if found.st_uid not in (os.geteuid(), 0):

@@ -82,6 +82,13 @@ def test_what_belongs_to_another_user_is_checked(folder, place):
     assert not said_of(folder)[1]
 
 
+def test_a_file_removed_while_the_folder_is_read_is_no_reason(folder, monkeypatch):
+    """Another process that compiles into the same cache removes its temporary folder."""
+    listed = [*folder.iterdir(), folder / "removed"]
+    monkeypatch.setattr(type(folder), "iterdir", lambda _: iter(listed))
+    assert reason_to_distrust(folder) is None
+
+
 def test_a_link_in_a_plan_is_no_part_of_it(folder, tmp_path):
     shutil.move(folder / "switch.npz", tmp_path / "elsewhere")
     (folder / "switch.npz").symlink_to(tmp_path / "elsewhere")
