@@ -105,12 +105,12 @@ def test_a_plan_for_another_program(tmp_path):
 
 def test_a_plan_that_was_changed(tmp_path):
     switchgnn("plan", "karate", "--workers", 2, "--out", tmp_path / "plan")
-    part = tmp_path / "plan" / "switch.npz"
+    part = tmp_path / "plan" / "switch.safetensors"
     data = bytearray(part.read_bytes())
     data[len(data) // 2] ^= 1
     part.write_bytes(data)
     message = refused("controller", "install", tmp_path / "plan", "--address", "127.0.0.1:1")
-    assert "switch.npz" in message
+    assert "switch.safetensors" in message
 
 
 def test_a_folder_that_is_no_plan_is_not_overwritten(tmp_path):

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.network import star_network
@@ -183,7 +184,8 @@ def exchange_once(fabric, plan, graph, features, folder, session):
     """Return whether one round is exact; False too when a worker refuses a sum."""
     tasks = []
     for worker in range(fabric.site.workers):
-        np.save(folder / f"f{worker}.npy", features[plan.assignment == worker])
+        mine = {"features": features[plan.assignment == worker]}
+        save_file(mine, folder / f"f{worker}.safetensors")
         tasks.append(
             WorkerTask(
                 plan=folder / "plan",
@@ -191,9 +193,9 @@ def exchange_once(fabric, plan, graph, features, folder, session):
                 session=session,
                 link=fabric.worker_link(worker),
                 addresses=fabric.site.addresses(worker),
-                features=folder / f"f{worker}.npy",
+                features=folder / f"f{worker}.safetensors",
                 rounds=1,
-                output=folder / f"s{worker}.npz",
+                output=folder / f"s{worker}.safetensors",
                 rounds_per_file=1,
                 pace=pace_here(Pace(patience=1.0)),
             )
@@ -205,9 +207,9 @@ def exchange_once(fabric, plan, graph, features, folder, session):
     fixed = np.zeros(features.shape, dtype=np.int32)
     sums = np.zeros(features.shape, dtype=np.float32)
     for worker in range(WORKERS):
-        with np.load(result_file(folder / f"s{worker}.npz", 0)) as result:
-            fixed[plan.assignment == worker] = result["fixed"][0]
-            sums[plan.assignment == worker] = result["sums"][0]
-            scale = float(result["scale"][0])
+        result = load_file(result_file(folder / f"s{worker}.safetensors", 0))
+        fixed[plan.assignment == worker] = result["fixed"][0]
+        sums[plan.assignment == worker] = result["sums"][0]
+        scale = float(result["scale"][0])
     verdict = judge(graph, plan.assignment, features, RoundResult(fixed, sums, scale))
     return verdict.wrong_sums == 0 and verdict.max_error <= verdict.error_bound

@@ -243,7 +243,7 @@ def test_the_manifest_counts_what_is_there():
     boundary = boundary_edges(graph, plan.assignment)
     remote = np.bincount(boundary.destination)
     assert (manifest.workers, manifest.slots, manifest.slots_per_bank) == (4, 20, 3)
-    assert (manifest.format, manifest.version, manifest.banks) == ("switchgnn-plan", 6, 8)
+    assert (manifest.format, manifest.version, manifest.banks) == ("switchgnn-plan", 7, 8)
     assert manifest.max_fan_in == remote.max()
     assert manifest.program == PROGRAM
     assert manifest.graph.digest == graph.digest()

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.base.arrays import pack_arrays
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.full_disk import writing
 from switchgnn.base.machine import require_memory
@@ -171,7 +172,7 @@ def _prepare(options: RunOptions, folder: Path, step: StepListener) -> Prepared:
 
 
 def _schedule_file(folder: Path, worker: int) -> Path:
-    return folder / f"schedule-{worker}.npz"
+    return folder / f"schedule-{worker}.safetensors"
 
 
 def _features(graph: Graph, options: RunOptions) -> NDArray[np.float32]:
@@ -240,9 +241,9 @@ def _tasks(
     assignment = read_assignment(prepared.plan)
     tasks = []
     for worker in range(fabric.site.workers):
-        path = fabric.folder / f"features-{worker}.npy"
+        path = fabric.folder / f"features-{worker}.safetensors"
         with writing(path):
-            np.save(path, prepared.features[assignment == worker])
+            path.write_bytes(pack_arrays({"features": prepared.features[assignment == worker]}))
         tasks.append(
             WorkerTask(
                 plan=prepared.plan,

@@ -133,7 +133,7 @@ def _strategies(job: TrainJob, data: Dataset, situation: Situation) -> Strategie
 
 def schedule_file_of(folder: Path, worker: int) -> Path:
     """Return the file of a worker's schedule, if it has one."""
-    return folder / f"schedule-{worker}.npz"
+    return folder / f"schedule-{worker}.safetensors"
 
 
 # A link without a limit is memory of this machine, with both ends in it.

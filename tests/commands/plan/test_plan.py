@@ -154,7 +154,7 @@ def test_a_plan_is_checked(tmp_path):
     assert plan_json("karate", "--check", folder)["right"]
     with pytest.raises(PlanCheckError, match="not for this digits"):
         plan("digits", "--check", folder)
-    (folder / "switch.npz").write_bytes(b"")
+    (folder / "switch.safetensors").write_bytes(b"")
     assert "was changed" in refused("--check", folder)
 
 

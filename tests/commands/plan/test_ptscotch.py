@@ -85,7 +85,7 @@ def test_the_commands_for_several_machines(tmp_path):
         here = command.replace("--hostfile machines", "--oversubscribe")
         run_command(here, tmp_path)
     graph = load_graph("digits")
-    assignment = load_assignment(tmp_path / "assignment.npy")
+    assignment = load_assignment(tmp_path / "assignment.safetensors")
     assert np.array_equal(assignment, ptscotch(graph, 4, 0, ranks=2))
     plan = build_plan(graph, workers=4, slots=256, program="ab", assignment=assignment)
     write_plan(plan, tmp_path / "plan")

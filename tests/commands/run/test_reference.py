@@ -4,6 +4,7 @@
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.commands.run import reference
@@ -55,7 +56,8 @@ def write(comparison, number, *, add=0, stretch=1.0, headroom=None):
             sums[-1][0, 0] += add * worker * 0.25
             scales.append(scale * (stretch if worker else 1))
         path = result_file(comparison.output(worker), number)
-        np.savez(path, fixed=np.stack(fixed), sums=np.stack(sums), scale=np.array(scales))
+        arrays = {"fixed": np.stack(fixed), "sums": np.stack(sums), "scale": np.array(scales)}
+        save_file(arrays, path)
 
 
 def test_files_are_compared_and_removed_once_all_workers_have_written_them(comparison, tmp_path):

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 from switchgnn.commands.application import app
 from switchgnn.planner import PlannerError
 from switchgnn.planner.chosen import KNOWN, Asked
+from switchgnn.planner.plan.files import read_assignment
 
 pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
@@ -55,7 +56,7 @@ def said(transport, asked, folder):
         asked=asked,
     )
     report = train._planned(job, prepare_training(job, data, folder, lambda _: None))
-    assignment = np.load(folder / "plan" / "assignment.npy")
+    assignment = read_assignment(folder / "plan")
     return [report[name] for name in NAMES], report["why"], assignment
 
 
