@@ -94,7 +94,8 @@ def reports(*parts, kind=PlannerError):
 
 
 def plan_of(graph, workers=4, slots=20, **options):
-    return build_plan(graph, workers=workers, slots=slots, program="ab" * 32, **options)
+    given = {"workers": workers, "slots": slots, "program": "ab" * 32}
+    return build_plan(graph, **(given | options))
 
 
 def random_features(graph, seed=0):
