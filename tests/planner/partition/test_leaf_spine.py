@@ -28,7 +28,7 @@ from tests.planner.helpers import (
     reports,
     split_graphs,
 )
-from tests.planner.leaf_spine_model import replay_leaf_spine
+from tests.planner.switch_model import replay_leaf_spine
 
 
 def counted(graph, assignment, leaf_of):

@@ -15,8 +15,7 @@ from switchgnn.planner.check.switch import check_leaf_spine
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.leaf_spine import predict_leaf_spine, split_for_leaf_spine
 from tests.planner.helpers import STEADY, one_sentence, random_graph, split_graphs
-from tests.planner.leaf_spine_model import replay_leaf_spine
-from tests.planner.switch_model import ReplayError
+from tests.planner.switch_model import ReplayError, replay_leaf_spine
 
 
 def plan_of(graph, workers, slots=10, **options):
