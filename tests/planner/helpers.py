@@ -18,13 +18,13 @@ STEADY = settings(deadline=None, derandomize=True, suppress_health_check=[Health
 
 def random_graph(vertices, edges, seed, *, directed=False):
     rng = np.random.default_rng(seed)
-    return graph_from_edges(
-        rng.integers(0, vertices, edges),
-        rng.integers(0, vertices, edges),
-        name="random",
-        vertices=vertices,
-        directed=directed,
-    )
+    ends = rng.integers(0, vertices, edges), rng.integers(0, vertices, edges)
+    return graph_from_edges(*ends, name="random", vertices=vertices, directed=directed)
+
+
+def graph_of(u, v, vertices, *, directed=False):
+    u, v = np.asarray(u, dtype=np.int64), np.asarray(v, dtype=np.int64)
+    return graph_from_edges(u, v, name="g", vertices=vertices, directed=directed)
 
 
 @st.composite
@@ -34,9 +34,7 @@ def graphs(draw) -> Graph:
     pairs = np.array(draw(st.lists(st.tuples(ids, ids), max_size=150)), dtype=np.int64)
     pairs = pairs.reshape(-1, 2)
     directed = draw(st.booleans())
-    return graph_from_edges(
-        pairs[:, 0], pairs[:, 1], name="drawn", vertices=vertices, directed=directed
-    )
+    return graph_of(*pairs.T, vertices, directed=directed)
 
 
 @st.composite
@@ -94,7 +92,8 @@ def reports(*parts, kind=PlannerError):
 
 
 def plan_of(graph, workers=4, slots=20, **options):
-    return build_plan(graph, workers=workers, slots=slots, program="ab" * 32, **options)
+    given = {"workers": workers, "slots": slots, "program": "ab" * 32}
+    return build_plan(graph, **(given | options))
 
 
 def random_features(graph, seed=0):

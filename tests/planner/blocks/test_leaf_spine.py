@@ -13,8 +13,6 @@ from hypothesis import strategies as st
 from switchgnn.planner import (
     PlannerError,
     boundary_edges,
-    build_plan,
-    load_graph,
     reference_sums,
     write_plan,
 )
@@ -33,8 +31,16 @@ from switchgnn.planner.plan.leaf_spine import (
     split_for_leaf_spine,
 )
 from switchgnn.planner.presets import Situation, choose
-from tests.planner.helpers import STEADY, random_graph, reports, split_graphs
-from tests.planner.leaf_spine_model import replay_leaf_spine
+from tests.planner.helpers import (
+    STEADY,
+    plan_of,
+    random_features,
+    random_graph,
+    reports,
+    split_graphs,
+)
+from tests.planner.switch_model import replay_leaf_spine
+from tests.support.markers import some_of
 
 KINDS = [
     "destination",
@@ -44,14 +50,8 @@ KINDS = [
 SPARSE, WORKERS, LEAVES, SPINES, SLOTS = random_graph(600, 1_500, 3), 8, 4, 2, 40
 
 
-def plan_of(graph, workers, slots, blocks, **options):
-    return build_plan(
-        graph, workers=workers, slots=slots, program="ab" * 32, blocks=blocks, **options
-    )
-
-
 def sparse_plan(blocks=f"destination:{LEAVES}:{SPINES}", **options):
-    return plan_of(SPARSE, WORKERS, SLOTS, blocks, partition="chunk", **options)
+    return plan_of(SPARSE, WORKERS, SLOTS, blocks=blocks, partition="chunk", **options)
 
 
 def fullest(parts):
@@ -85,7 +85,7 @@ def test_no_switch_needs_more_slots_and_sums_are_exact(case, slots, leaves, spin
         graph,
         workers,
         slots,
-        f"{kind}:{leaves}:{spines}",
+        blocks=f"{kind}:{leaves}:{spines}",
         assignment=assignment,
         send="cover" if kind.endswith("cover") else "multicast",
         directions="both" if both else "forward",
@@ -93,7 +93,7 @@ def test_no_switch_needs_more_slots_and_sums_are_exact(case, slots, leaves, spin
     parts = split_for_leaf_spine(plan, even_leaf_spine(workers, leaves, spines))
     assert fullest(parts) <= slots
     check_leaf_spine(plan, parts)
-    features = np.random.default_rng(7).integers(-(2**40), 2**40, (graph.vertices, 3))
+    features = random_features(graph)
     expected = reference_sums(graph, plan.assignment, features)
     assert np.array_equal(replay_leaf_spine(plan, parts, features).sums, expected)
 
@@ -103,7 +103,7 @@ def test_no_switch_needs_more_slots_and_sums_are_exact(case, slots, leaves, spin
 def test_leaves_that_complete_have_the_slots(case, slots, leaves):
     graph, workers, assignment = case
     leaves = min(leaves, workers)
-    plan = plan_of(graph, workers, slots, f"destination:{leaves}:0", assignment=assignment)
+    plan = plan_of(graph, workers, slots, blocks=f"destination:{leaves}:0", assignment=assignment)
     check_leaves_that_complete(plan, even_leaf_spine(workers, leaves, 1))
     block, vertex = plan.switch.result_block, plan.switch.result_vertex
     for leaf in range(leaves):
@@ -121,7 +121,7 @@ def test_leaves_that_complete_have_the_slots(case, slots, leaves):
         assert np.bincount(block[np.array(takes, dtype=bool)]).max(initial=0) <= slots
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", some_of(lambda kind: kind % 2 == 0, KINDS))
 def test_fewer_blocks_than_for_one_switch(kind):
     before, now = sparse_plan(kind), sparse_plan(f"{kind}:{LEAVES}:{SPINES}")
     assert now.manifest.blocks < 0.8 * before.manifest.blocks
@@ -131,34 +131,16 @@ def test_fewer_blocks_than_for_one_switch(kind):
     assert bound <= now.manifest.blocks <= bound + 1
 
 
-def test_a_plan_on_disk_is_checked(tmp_path):
-    plan = sparse_plan()
-    write_plan(plan, tmp_path / "plan")
-    check_plan(tmp_path / "plan", SPARSE)
-    assert np.bincount(plan.switch.result_block).max() > SLOTS
-
-
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", some_of(lambda kind: kind % 2 == 0, KINDS))
 def test_destinations_are_spread_over_leaves(kind):
     graph = random_graph(3_000, 30_000, 5)
-    plan = plan_of(graph, 16, 300, f"{kind}:8:4", partition="metis")
+    plan = plan_of(graph, 16, 300, blocks=f"{kind}:8:4")
     shares = leaf_shares(plan, 8)
     total = shares.sum(axis=0)
     # A leaf of a block has its part of all destinations of that leaf, and a tenth more at most.
     assert plan.manifest.blocks > 5
     assert shares.max(axis=0).max() <= 1.1 * (total / plan.manifest.blocks).max() + 2
     assert (shares.max(axis=1) / shares.sum(axis=1)).max() <= 1.3 / 8
-
-
-def test_blocks_for_one_switch_are_not_spread():
-    """The test above can fail."""
-    graph = load_graph("digits")
-    shares = [
-        leaf_shares(plan_of(graph, 16, 60, blocks, partition="metis"), 8)
-        for blocks in ("destination", "destination:8:8")
-    ]
-    most = [(each.max(axis=1) / each.sum(axis=1)).mean() for each in shares]
-    assert most[1] < 0.25 < 0.5 < most[0]
 
 
 def test_too_large_blocks_are_found(monkeypatch, tmp_path):
@@ -177,6 +159,10 @@ def test_too_large_blocks_are_found(monkeypatch, tmp_path):
     write_plan(plan, tmp_path / "plan")
     with pytest.raises(PlanCheckError, match="slots of one switch, which has 40"):
         check_plan(tmp_path / "plan", SPARSE)
+    right = sparse_plan()
+    write_plan(right, tmp_path / "plan")
+    check_plan(tmp_path / "plan", SPARSE)
+    assert np.bincount(right.switch.result_block).max() > SLOTS
 
 
 def test_a_strategy_that_does_not_keep_to_the_slots_is_caught(monkeypatch):
@@ -211,7 +197,7 @@ def test_names():
         with reports("as destination:8:8"):
             find_blocks_over(wrong)
     with pytest.raises(PlannerError, match="each leaf needs a worker"):
-        plan_of(SPARSE, 2, SLOTS, "destination:4:1")
+        plan_of(SPARSE, 2, SLOTS, blocks="destination:4:1")
 
 
 def test_the_best_plan_knows_the_leaves():

@@ -9,11 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchgnn.planner import graph_from_edges
-from switchgnn.planner.costs.flow import Arrivals, multicast_arrivals, simulate_flow
+from switchgnn.planner import Direction, build_plan, graph_from_edges
+from switchgnn.planner.costs.flow import (
+    Arrivals,
+    multicast_arrivals,
+    packet_edges,
+    plan_arrivals,
+    simulate_flow,
+)
 from switchgnn.planner.sending.cover import peel
 from switchgnn.planner.sending.order import SendOrder, gamr, plain_bfs, random_order
-from tests.planner.helpers import STEADY, boundary_of, graphs, tuples
+from tests.planner.helpers import STEADY, boundary_of, graphs, split_graphs, tuples
 
 
 def literal_flow(boundary, block, sends, rate):
@@ -122,3 +128,40 @@ def test_peel_keeps_the_queue_shorter_than_the_papers_order():
     assert flows[peel].steps <= sent + 3
     assert flows[peel].steps <= flows[gamr].steps < 0.95 * flows[random_order].steps
     assert 3 * flows[peel].largest_queue.max() < flows[gamr].largest_queue.max()
+
+
+@STEADY
+@given(split_graphs(), st.integers(2, 30), st.sampled_from(list(Direction)))
+def test_packets_arrive_turn_by_turn_and_add_up_every_edge(split, slots, direction):
+    graph, workers, assignment = split
+    plan = build_plan(
+        graph, workers=workers, slots=slots, program="ab", assignment=assignment, directions="both"
+    )
+    arriving = plan_arrivals(plan, direction)
+    record = plan.manifest.direction(direction)
+    expected, sums = [], 0
+    for number in record.block_numbers:
+        queues = [
+            part.send_source[part.send_indptr[number - 1] : part.send_indptr[number]].tolist()
+            for part in plan.workers
+        ]
+        turns = range(max(map(len, queues), default=0))
+        expected += [
+            (number - record.first_block + 1, queue[turn])
+            for turn in turns
+            for queue in queues
+            if turn < len(queue)
+        ]
+        sums += int(np.count_nonzero(plan.switch.result_block == number))
+    assert list(tuples(arriving.block, arriving.source)) == expected
+    boundary = boundary_of(graph, assignment)
+    if direction is Direction.BACKWARD:
+        boundary = boundary.transposed()
+    # Every boundary edge is one addition, whichever block it is in.
+    block, source, destination = packet_edges(plan, direction)
+    ends = zip(source, destination, strict=True)
+    assert sorted(ends) == sorted(zip(boundary.source, boundary.destination, strict=True))
+    assert len(set(zip(block, destination, strict=True))) == sums
+    found = arriving.find(block, source)
+    assert np.array_equal(arriving.block[found], block)
+    assert np.array_equal(arriving.source[found], source)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchgnn.planner import ORDER_STRATEGIES, Direction, build_plan, graph_from_edges, load_graph
+from switchgnn.planner import ORDER_STRATEGIES, Direction, load_graph
 from switchgnn.planner.costs import bounds as bounds_module
 from switchgnn.planner.costs import flow as plan_flow_module
 from switchgnn.planner.costs.bounds import (
@@ -29,8 +29,17 @@ from switchgnn.planner.costs.study import (
     study_partitions,
 )
 from switchgnn.planner.plan import plan as slots_module
-from switchgnn.planner.presets import PRESETS, Situation, choose
-from tests.planner.helpers import STEADY, boundary_of, random_graph, reports, split_graphs, tuples
+from switchgnn.planner.presets import PRESETS
+from tests.planner.helpers import (
+    STEADY,
+    boundary_of,
+    graph_of,
+    plan_of,
+    random_graph,
+    split_graphs,
+    tuples,
+)
+from tests.support.markers import covering
 
 
 def pairs_of(boundary):
@@ -75,7 +84,7 @@ def smallest_cover(edges):
 def test_the_bound_is_the_smallest_cover_of_each_worker(edges, two):
     """Vertices 0 to 5 are on one worker or on two, 6 to 10 on the last one."""
     ends = np.array(sorted(edges), dtype=np.int64).reshape(-1, 2)
-    graph = graph_from_edges(ends[:, 0], ends[:, 1], name="g", vertices=11, directed=True)
+    graph = graph_of(*ends.T, 11, directed=True)
     assignment = np.array([0, 0, 0, *[int(two)] * 3, *[2] * 5])
     boundary = boundary_of(graph, assignment)
     least = least_with_partial_sums(boundary, 3)
@@ -86,7 +95,7 @@ def test_the_bound_is_the_smallest_cover_of_each_worker(edges, two):
 
 def test_what_is_too_large_is_left_out(monkeypatch):
     graph = load_graph("karate")
-    plan = build_plan(graph, workers=3, slots=9, program="ab")
+    plan = plan_of(graph, 3, 9)
     boundary = boundary_of(graph, plan.assignment)
     monkeypatch.setattr(bounds_module, "MATCHING_EDGES", len(boundary) - 1)
     monkeypatch.setattr(plan_flow_module, "MOST_REORDERED", len(boundary) - 1)
@@ -144,14 +153,9 @@ def test_the_pool_takes_sources_in_a_random_order():
     assert not np.array_equal(first, second)
 
 
-def test_with_slots_for_all_the_pool_overflows_nothing():
-    boundary = boundary_of(random_graph(40, 200, 1), np.arange(40) % 4)
-    assert simulate_pool(boundary, 40, 4, 0).packets.total == once_each(boundary, 4).total
-
-
 def test_the_report_counts_the_plan():
     graph = random_graph(80, 400, 7, directed=True)
-    plan = build_plan(graph, workers=4, slots=20, program="ab", directions="both")
+    plan = plan_of(graph, directions="both")
     boundary = boundary_of(graph, plan.assignment).transposed()
     frames = Frames(size=190, fragments=3)
     found = report_direction(plan, Direction.BACKWARD, boundary, frames, {})
@@ -208,17 +212,18 @@ def played(plan, direction):
     return steps, queues, used
 
 
-@pytest.mark.parametrize("send", ["multicast", "cover"])
-@pytest.mark.parametrize("direction", Direction)
-@pytest.mark.parametrize("order", ORDER_STRATEGIES)
+@pytest.mark.parametrize(
+    ("order", "send", "direction"),
+    covering(list(ORDER_STRATEGIES), ["multicast", "cover"], list(Direction)),
+)
 def test_queue_and_slots_are_those_of_a_play_packet_by_packet(send, direction, order):
     graph = random_graph(50, 220, 3, directed=True)
-    options = {"workers": 3, "slots": 14, "program": "ab", "send": send, "directions": "both"}
-    plan = build_plan(graph, order=order, **options)
+    options = {"workers": 3, "slots": 14, "send": send, "directions": "both"}
+    plan = plan_of(graph, order=order, **options)
     boundary = boundary_of(graph, plan.assignment)
     found = report_direction(plan, direction, boundary, Frames(190, 1), {}).orders
     for name, other in (("plan", order), ("gamr", "gamr"), ("random", "random")):
-        steps, queue, used = played(build_plan(graph, order=other, **options), direction)
+        steps, queue, used = played(plan_of(graph, order=other, **options), direction)
         assert (found[name].steps, found[name].queue_max) == (steps, max(queue))
         assert found[name].slots_max == max(used)
         assert found[name].slots_mean == pytest.approx(np.mean(used))
@@ -227,8 +232,9 @@ def test_queue_and_slots_are_those_of_a_play_packet_by_packet(send, direction, o
 
 
 def test_few_table_entries_at_a_time_are_the_same(monkeypatch):
-    plan = build_plan(random_graph(50, 220, 3), workers=3, slots=14, program="ab", send="cover")
-    boundary = boundary_of(random_graph(50, 220, 3), plan.assignment)
+    graph = random_graph(50, 220, 3)
+    plan = plan_of(graph, 3, 14, send="cover")
+    boundary = boundary_of(graph, plan.assignment)
     reports = []
     for together in (1 << 18, 7):
         monkeypatch.setattr(slots_module, "_TOGETHER", together)
@@ -239,21 +245,15 @@ def test_few_table_entries_at_a_time_are_the_same(monkeypatch):
 
 def test_a_report_without_boundary_edges():
     graph = load_graph("karate")
-    plan = build_plan(graph, workers=1, slots=9, program="ab")
+    plan = plan_of(graph, 1)
     boundary = boundary_of(graph, plan.assignment)
     found = report_direction(plan, Direction.FORWARD, boundary, Frames(190, 1), {})
     assert found.ways["plan"].traffic_fraction == found.passes_per_contribution == 0
     assert found.orders["plan"] == Occupancy(0, 0, 0, 0.0, 0.0, 0.0)
 
 
-def test_an_unknown_preset():
-    with reports("known: auto, best, paper"):
-        choose("worst", load_graph("karate"), Situation(2, 9))
-
-
 def test_the_largest_component_and_the_skew():
-    ends = np.array([[0, 1], [1, 2], [2, 1], [3, 4], [5, 0]])
-    graph = graph_from_edges(ends[:, 0], ends[:, 1], name="g", vertices=7, directed=True)
+    graph = graph_of([0, 1, 2, 3, 5], [1, 2, 1, 4, 0], 7, directed=True)
     boundary = boundary_of(graph, [0, 1, 0, 0, 1, 1, 0])
     assert largest_component(boundary) == 4
     assert neighbour_counts(boundary).tolist() == [2, 1, 1, 1]
@@ -268,7 +268,7 @@ def test_studies_ask_for_each_size_and_agree_with_whole_plans():
     assert [point.workers for point in points] == [2, 4, 6]
     assert told == [f"partition for {n} workers" for n in (2, 4, 6)]
     assert all(p.largest_component <= p.boundary_vertices <= p.copies for p in points)
-    plan = build_plan(graph, workers=6, slots=20, program="0")
+    plan = plan_of(graph, 6)
     presets = {"paper": PRESETS["paper"]}
     memory = study_memory(graph, plan.assignment, presets, 0, told.append)
     assert [point.slots for point in memory] == [8, 10, 20, 40, 100, 200]

