@@ -190,7 +190,7 @@ MISTAKES = (
         "folder_stays",
         LEFTOVERS,
         "the folder of a run that is interrupted stays",
-        "switchgnn/commands/shared/site.py",
+        "switchgnn/commands/shared/runner.py",
         '    with private_folder("switchgnn-") as folder, ',
         "    import contextlib, tempfile\n"
         '    folder = Path(tempfile.mkdtemp(prefix="switchgnn-"))\n'
@@ -389,7 +389,7 @@ MISTAKES = (
         "threshold_not_installed",
         BACKGROUND,
         "the switch marks from its own threshold, not from the one that is asked for",
-        "switchgnn/commands/shared/site.py",
+        "switchgnn/commands/shared/runner.py",
         "            ecn_threshold=job.ecn_threshold,\n",
         "",
         (
@@ -401,7 +401,7 @@ MISTAKES = (
         "background_on_the_wires",
         BACKGROUND,
         "the bytes of background flows are reported as the exchange's",
-        "switchgnn/commands/shared/site.py",
+        "switchgnn/commands/shared/runner.py",
         "        wires = cables = None\n",
         "        cables = None\n",
         (f"{BACKGROUND}::test_sums_are_exact_beside_tcp[embedded-mininet---congestion-control]",),

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.commands.shared.site import shares_of
+from switchgnn.commands.shared.runner import shares_of
 from switchgnn.planner import build_plan, load_graph, write_plan
 from switchgnn.topologies.targets import Target
 
