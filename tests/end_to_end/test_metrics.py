@@ -14,7 +14,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.commands.switch.service import Service
+from tests.commands.service import Service
 from tests.end_to_end.conftest import switchgnn
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until

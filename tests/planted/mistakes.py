@@ -23,7 +23,7 @@ PTF = "tests/ptf/test_ptf.py"
 CHECKPOINT = "tests/training/test_checkpoint.py"
 STAGING = "tests/training/test_staging.py"
 LAYERS = "tests/training/layers/test_layers.py"
-INTERRUPTION = "tests/commands/shared/test_interruption.py"
+INTERRUPTION = "tests/commands/test_workers.py"
 RUNNER = "tests/experiments/test_runner.py"
 FIGURES = "tests/experiments/test_command.py"
 MATRIX = "tests/virtual/matrix"
@@ -174,7 +174,7 @@ MISTAKES = (
         "switchgnn/commands/shared/workers.py",
         "            _raise_if_failed(worker, event)\n\n\n",
         "            pass\n\n\n",
-        ("tests/commands/shared/test_workers.py::test_whoever_says_why_it_fails_is_the_cause",),
+        ("tests/commands/test_workers.py::test_whoever_says_why_it_fails_is_the_cause",),
     ),
     # --- what a run leaves behind
     Mistake(
@@ -190,7 +190,7 @@ MISTAKES = (
         "folder_stays",
         LEFTOVERS,
         "the folder of a run that is interrupted stays",
-        "switchgnn/commands/shared/site.py",
+        "switchgnn/commands/shared/runner.py",
         '    with private_folder("switchgnn-") as folder, ',
         "    import contextlib, tempfile\n"
         '    folder = Path(tempfile.mkdtemp(prefix="switchgnn-"))\n'
@@ -389,7 +389,7 @@ MISTAKES = (
         "threshold_not_installed",
         BACKGROUND,
         "the switch marks from its own threshold, not from the one that is asked for",
-        "switchgnn/commands/shared/site.py",
+        "switchgnn/commands/shared/runner.py",
         "            ecn_threshold=job.ecn_threshold,\n",
         "",
         (
@@ -401,7 +401,7 @@ MISTAKES = (
         "background_on_the_wires",
         BACKGROUND,
         "the bytes of background flows are reported as the exchange's",
-        "switchgnn/commands/shared/site.py",
+        "switchgnn/commands/shared/runner.py",
         "        wires = cables = None\n",
         "        cables = None\n",
         (f"{BACKGROUND}::test_sums_are_exact_beside_tcp[embedded-mininet---congestion-control]",),
@@ -451,7 +451,7 @@ MISTAKES = (
         "        else:\n            _try_parent(name, folder)\n",
         "",
         (
-            "tests/commands/shared/test_outputs.py::TestEveryKind::"
+            "tests/commands/test_outputs.py::TestEveryKind::"
             "test_a_folder_that_is_not_there_is_named_and_not_made[folders]",
         ),
     ),

@@ -36,7 +36,6 @@ WHOLE = (
     *("end_to_end", "examples", "fuzz", "planted", "promela", "ptf", "recovery", "simulator"),
     "strawman",
     "test_docs.py",
-    "commands/plan/test_ptscotch.py",
     "controller/test_targets.py",
     "controller/test_watch.py",
     "experiments/test_command.py",

@@ -2,9 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report of a training, its tables, plots and events, from made-up epochs."""
 
+import json
 import sys
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
+import typer
 from rich.console import Console
 
 from switchgnn.commands.errors import PlotError
@@ -14,13 +18,16 @@ from switchgnn.commands.train.display import (
     largest_difference,
     links_table,
     transports_table,
+    verdict_lines,
 )
-from switchgnn.commands.train.follow import EventsError, TrainEvents
+from switchgnn.commands.train.follow import EventsError, Reached, TrainEvents
 from switchgnn.commands.train.plots import draw_plots
 from switchgnn.commands.train.report import Recorder
-from switchgnn.host.registry import HOST
+from switchgnn.host import registry
 
 WORKERS, EPOCHS = 3, 4
+
+
 WHAT = {
     **{"dataset": "karate", "model": "gcn", "reason": "made up"},
     **{"strategy": "paper", "why": [], "partition": "metis", "block_strategy": "mlgp"},
@@ -160,7 +167,7 @@ def test_plots_show_what_was_reported(tmp_path):
             drawing = path.read_text()
             assert "</svg>" in drawing
             # Text is drawn as curves, and named in comments.
-            assert f"<!-- {HOST.label}" in drawing
+            assert f"<!-- {registry.HOST.label}" in drawing
 
 
 @pytest.mark.parametrize("blocked", ["matplotlib", "matplotlib.figure"])
@@ -197,3 +204,127 @@ def test_without_tensorboard_events_say_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     with pytest.raises(EventsError, match=r"pip install .*\[tensorboard\]"):
         TrainEvents(tmp_path, "switch")
+
+
+def made(transport, seconds, *links, bandwidth=None, waiting=0.05):
+    """Each link has the bytes up and down of an epoch, in frames of 1,000 bytes."""
+    traffic = [
+        {"bytes_up": up, "bytes_down": down, "frames_up": up / 1e3, "frames_down": down / 1e3}
+        for up, down in links
+    ]
+    return replace(
+        report(transport),
+        **{"epoch_seconds": seconds, "epoch_traffic": traffic, "bandwidth": bandwidth},
+        split={"waiting": waiting},
+    )
+
+
+SWITCH = (100_000, 500_000), (200_000, 400_000)
+
+
+HOST = (900_000, 100_000), (400_000, 600_000)
+
+
+PARTIAL = (300_000, 100_000), (400_000, 100_000)
+
+
+def test_the_fastest_and_the_leanest_path_may_be_two():
+    reports = [
+        made("switch", 0.1, *SWITCH, bandwidth=50),
+        made("host", 0.2, *HOST, bandwidth=50),
+        made("host-partial", 0.4, *PARTIAL, bandwidth=50),
+        replace(report("local", traffic=False), epoch_traffic=[]),
+    ]
+    assert verdict_lines(reports) == [
+        "Time of an epoch: switch 100 ms; host, the fastest path between hosts, 200 ms. "
+        "The switch wins: it takes 0.50 times the time.",
+        "Bytes of an epoch: switch 1.20 MB; host-partial, the leanest path between hosts, 0.90 MB. "
+        "The switch loses: it takes 1.33 times the bytes.",
+        # 500 kB at 50 Mbit/s, and 900 kB.
+        "The busiest link of switch (worker 0, down) needs 80 ms of an epoch for 0.50 MB at "
+        "50 Mbit/s, 80%: the network is the limit. The busiest link of host (worker 0, up) needs "
+        "144 ms of an epoch for 0.90 MB at 50 Mbit/s, 72%: the network is the limit.",
+    ]
+
+
+def test_a_network_with_time_to_spare_is_not_the_limit():
+    reports = [made(name, 1.0, *SWITCH, bandwidth=50) for name in ("switch", "host")]
+    time, size, why = verdict_lines(reports)
+    assert time.endswith("Both take the same time.")
+    assert size.endswith("Both take the same bytes.")
+    assert why.count("80 ms of an epoch for 0.50 MB at 50 Mbit/s, 8%: the network is not") == 2
+
+
+def test_without_a_limit_frames_and_waiting_are_told():
+    reports = [made("switch", 0.3, *SWITCH, waiting=0.2), made("host", 0.1, *HOST)]
+    time, _, why = verdict_lines(reports)
+    assert time.endswith("The switch loses: it takes 3.00 times the time.")
+    assert "an epoch takes 1,200 frames of 1,000 bytes, and workers wait 200 ms" in why
+    assert "an epoch takes 2,000 frames of 1,000 bytes, and workers wait 50 ms" in why
+
+
+@pytest.mark.parametrize("names", [("switch",), ("switch", "local"), ("host", "host-partial")])
+def test_without_both_kinds_there_is_nothing_to_compare(names):
+    assert verdict_lines([made(name, 0.1, *SWITCH) for name in names]) == []
+
+
+def reached_event(epoch, test=None):
+    accuracy = None if test is None else {"test": test}
+    return {"epoch": epoch, "loss": 1 / epoch, "seconds": 0.01 * epoch, "accuracy": accuracy}
+
+
+def interrupt(epochs, *, reports=(), checkpoint=None, as_json=False):
+    reached = Reached(reports, 100, checkpoint, as_json=as_json)
+    with pytest.raises(typer.Exit) as ended, reached.over("switch"):
+        for each in epochs:
+            reached.epoch(each)
+        raise KeyboardInterrupt
+    assert ended.value.exit_code == 130
+
+
+def test_epochs_loss_and_accuracy_are_shown(capsys):
+    done = SimpleNamespace(transport="local", epochs=[reached_event(1), reached_event(4, 0.75)])
+    interrupt([reached_event(1), reached_event(2, 0.5), reached_event(3)], reports=[done])
+    said = capsys.readouterr().out
+    assert "Interrupted over switch after 3 of 100 epochs." in said
+    rows = [line.split() for line in said.splitlines()]
+    assert ["local", "4", "0.2500", "75.0%", "25"] in rows
+    assert ["switch", "3", "0.3333", "50.0%", "20"] in rows
+
+
+def test_before_the_first_epoch_there_is_no_table(capsys):
+    interrupt([])
+    assert capsys.readouterr().out == "Interrupted over switch after 0 of 100 epochs.\n"
+
+
+def test_auto_is_shown_as_what_it_takes(capsys):
+    reached = Reached([], 100, None, as_json=False)
+    with pytest.raises(typer.Exit), reached.over("auto"):
+        reached.takes("host")
+        raise KeyboardInterrupt
+    assert capsys.readouterr().out == "Interrupted over host after 0 of 100 epochs.\n"
+
+
+def test_json_is_one_line(capsys):
+    interrupt([reached_event(1), reached_event(2, 0.5)], as_json=True)
+    assert json.loads(capsys.readouterr().out) == {
+        "event": "interrupted",
+        "transport": "switch",
+        "epochs": 2,
+        "losses": [1.0, 0.5],
+        "test_accuracy": 0.5,
+    }
+
+
+@pytest.mark.parametrize("saved", [True, False])
+def test_it_is_said_whether_a_checkpoint_is_there(saved, tmp_path, capsys):
+    if saved:
+        (tmp_path / "saved").touch()
+    interrupt([reached_event(1)], checkpoint=tmp_path / "saved")
+    assert ("the same command goes on from" in capsys.readouterr().out) is saved
+
+
+def test_what_goes_well_shows_nothing(capsys):
+    with Reached([], 3, None, as_json=False).over("local"):
+        pass
+    assert capsys.readouterr().out == ""

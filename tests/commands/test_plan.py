@@ -4,10 +4,12 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,12 +17,21 @@ from typer.testing import CliRunner
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.commands.application import app
+from switchgnn.commands.plan.command import app as plan_app
 from switchgnn.commands.shared.console import Steps
-from switchgnn.planner import load_graph, read_manifest
+from switchgnn.planner import (
+    build_plan,
+    load_assignment,
+    load_graph,
+    partition_workers,
+    read_manifest,
+    write_plan,
+)
 from switchgnn.planner.check.files import PlanCheckError
 from switchgnn.planner.check.plan import check_plan
-from switchgnn.planner.chosen import KNOWN
-from switchgnn.planner.presets import PRESETS
+from switchgnn.planner.chosen import Asked
+from switchgnn.planner.partition.ptscotch import ptscotch, ptscotch_missing
+from tests.support.documents import run_command
 from tests.support.speed import seconds_here
 
 COMMAND = [sys.executable, "-m", "switchgnn.commands", "plan"]
@@ -108,27 +119,16 @@ def test_the_paper_sends_no_partial_sums():
     assert rows[1]["ways"]["plan"]["up"]["packets"] < rows[0]["ways"]["plan"]["up"]["packets"]
 
 
-@pytest.mark.parametrize("name", ["plan", "run", "train"])
-def test_the_help_lists_every_strategy(name):
-    text = (
-        CliRunner()
-        .invoke(app, [name, "--help-all" if name == "train" else "--help"], env={"COLUMNS": "300"})
-        .stdout
-    )
-    for names in (*KNOWN.values(), PRESETS):
-        assert ", ".join(names) in text
-
-
 @pytest.mark.whole
-@pytest.mark.parametrize("options", [[], ["--directions", "both"]])
-def test_the_words_fit_80_columns(tmp_path, options):
+def test_the_words_fit_80_columns(tmp_path):
     ends = np.random.default_rng(1).integers(0, 3000, (20_000, 2))
     np.savetxt(tmp_path / "edges.txt", ends, fmt="%d")
-    text = plan(tmp_path / "edges.txt", "--workers", 16, "--slots", 500, *options)
+    words = ("--workers", 16, "--slots", 500, "--directions", "both")
+    text = plan(tmp_path / "edges.txt", *words)
     assert "this plan" in text
     assert "lower bound" in text
     assert "this plan (gamr)" in text
-    assert ("forward and backward:" in text) == bool(options)
+    assert "forward and backward:" in text
     assert "…" not in text
     assert max(map(len, text.splitlines())) <= 80
 
@@ -335,3 +335,209 @@ def test_the_host_aware_partition_of_cdfgnn():
     assert "gamma from 0 to 1" in refused(*on_two_leaves, "cdfgnn:2:1.5")
     assert "needs the number of leaves" in refused(*few, "--partition", "cdfgnn")
     assert "5 leaves are too many" in refused(*few, "--partition", "cdfgnn:5")
+
+
+GRAPH, WORKERS, WIDTH = "digits", 8, 64
+
+
+# An Ethernet, an IPv4 and a SwitchGNN header, and what is left of the largest packet.
+HEADERS, MTU = 60, 1_500
+
+
+ROOM = MTU + 14 - HEADERS
+
+
+def planned(*words):
+    return plan_json(GRAPH, "--workers", WORKERS, *words)
+
+
+def packed(rows):
+    """Bytes of the frames of each pair of workers."""
+    run = rows * 4 * WIDTH
+    return run + -(-run // (ROOM - ROOM % 4)) * HEADERS
+
+
+def copies():
+    """Rows from worker to worker, one edge at a time."""
+    graph = load_graph(GRAPH)
+    owner = partition_workers(graph, WORKERS, 0)
+    pairs = {
+        (int(u), int(owner[v]))
+        for v in range(graph.vertices)
+        for u in graph.indices[graph.indptr[v] : graph.indptr[v + 1]]
+        if owner[u] != owner[v]
+    }
+    rows = np.zeros((WORKERS, WORKERS), dtype=np.int64)
+    for u, receiver in pairs:
+        rows[owner[u], receiver] += 1
+    return rows
+
+
+def test_hosts_are_compared_as_they_are():
+    """Rows are packed into frames, and every link is counted."""
+    told = planned("--slots", 10_000)
+    sizes = packed(copies())
+    assert told["loads"]["host"] == {
+        "up": sizes.sum(),
+        "down": sizes.sum(),
+        "busiest": max(sizes.sum(axis=0).max(), sizes.sum(axis=1).max()),
+    }
+    assert told["loads"]["host-partial"]["up"] < told["loads"]["host"]["up"]
+    assert told["loads"]["switch"]["up"] == told["packets_up"] * told["frame_bytes"]
+
+
+@pytest.mark.parametrize("directions", ["forward", "both"])
+def test_the_least_time_is_chosen_and_said(directions):
+    told = planned("--slots", 10_000, "--directions", directions)
+    assert set(told["seconds"]) == {"switch", "host-partial", "host"}
+    assert told["chosen"] == min(told["seconds"], key=told["seconds"].get)
+    said = "both directions" if directions == "both" else "an exchange"
+    assert said in told["why"]
+    assert told["chosen"] in told["why"]
+    assert f"{MTU:,} bytes" in told["why"]
+
+
+def test_time_by_hand_where_links_are_all_that_counts():
+    """At a kilobit per second the fullest link takes all the time, or one up and one down."""
+    slow = ("--bandwidth", 0.001, "--delay", 0)
+    told = planned("--slots", 10_000, *slow)
+    for way, load in told["loads"].items():
+        fullest = load["busiest"] * 8 / 1e3
+        assert fullest <= told["seconds"][way] <= 2 * fullest, way
+
+
+def test_a_slow_switch_with_few_slots_does_not_pay_and_auto_leaves_all():
+    slow = ("--slots", 64, "--recirculation-rate", 2e5)
+    told = planned(*slow)
+    assert told["why"].startswith("The switch does not pay: ")
+    assert told["chosen"] == "host-partial"
+    assert told["left"] == {"forward": 0}
+    auto = planned(*slow, "--strategy", "auto")
+    assert auto["why"].endswith("so all is left to the hosts.")
+    assert auto["packets_up"] == 0
+    assert auto["left"]["forward"] > 0
+    assert auto["seconds"]["host-partial"] == told["seconds"]["host-partial"]
+
+
+def test_a_mixed_plan_says_for_how_many_it_pays():
+    told = plan_json(
+        *("digits:20", "--workers", 8, "--slots", 1_000, "--bandwidth", 2, "--strategy", "auto")
+    )
+    assert told["chosen"] == "mixed"
+    assert "of the destinations" in told["why"]
+    assert told["left"]["forward"] > 0
+    assert told["packets_up"] > 0
+    assert told["loads"]["mixed"]["up"] > told["packets_up"] * told["frame_bytes"]
+
+
+def test_over_leaves_nothing_is_predicted():
+    told = planned("--slots", 10_000, "--leaves", 2)
+    assert (told["seconds"], told["chosen"]) == ({}, None)
+    assert "not predicted" in told["why"]
+
+
+def test_hosts_with_longer_packets_send_fewer_bytes():
+    short, long = (planned("--mtu", mtu)["loads"]["host"]["up"] for mtu in (MTU, 9_000))
+    assert long < short
+
+
+def run(*words):
+    return CliRunner().invoke(plan_app, list(map(str, words)))
+
+
+def test_parts_are_those_of_write_job(tmp_path):
+    sg = pytest.importorskip("switchgnn.torch", reason="PyTorch is not installed")
+    words = ("--data", "karate", "--workers", 4, "--slots", 16, "--leaves", 2, "--spines", 2)
+    told = run(*words, "--partition", "chunk", "--parts", "--out", tmp_path / "job", "--json")
+    assert told.exit_code == 0, told.output
+    asked = Asked(partition="chunk")
+    expected = sg.write_job(
+        "karate", 4, tmp_path / "other", asked=asked, slots=16, leaves=2, spines=2
+    )
+    assert sg.read_job(tmp_path / "job") == expected
+    assert json.loads(told.stdout)["plan"] == expected.plan
+    told = run(*words, "--parts", "--out", tmp_path / "job")
+    assert "karate with 34 vertices, 156 directed edges" in told.output
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--data", "karate", "--workers", 2, "--parts"),
+        ("--data", "karate", "--parts", "--out", "job"),
+        ("--workers", 2, "--parts", "--out", "job"),
+        ("karate", "--data", "karate", "--workers", 2, "--parts", "--out", "job"),
+        ("karate", "--workers", 2, "--parts", "--out", "job"),
+        ("--data", "karate", "--workers", 2, "--out", "job"),
+    ],
+)
+def test_what_is_missing_or_too_much(words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    told = run(*words)
+    assert told.exit_code == 2
+    assert not list(tmp_path.iterdir())
+
+
+MISSING = ptscotch_missing()
+
+
+needs_ptscotch = pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "partitions.md"
+
+
+def call(*arguments):
+    result = CliRunner().invoke(app, [*map(str, arguments)], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.mark.whole
+@needs_ptscotch
+def test_a_plan_by_ptscotch(tmp_path):
+    folder, name = tmp_path / "plan", "ptscotch:2"
+    words = ("digits", "--workers", 4, "--slots", 128, "--partition", name)
+    found = plan_json(*words, "--out", folder)
+    assert read_manifest(folder).partition.method == name
+    assert check_plan(folder, load_graph("digits")).workers == 4
+    forward = found["directions"]["forward"]["ways"]
+    assert forward["paper"] != forward["plan"]
+
+
+@pytest.mark.parametrize("name", ["ptscotch", "ptscotch:", "ptscotch:0", "ptscotch:two"])
+def test_a_number_of_ranks_is_needed(name):
+    said = refused("karate", "--workers", 2, "--partition", name)
+    assert "does not say how many ranks: write it as ptscotch:2" in said
+
+
+def test_shards_are_written_and_what_to_do_with_them_is_said(tmp_path):
+    folder = tmp_path / "shards"
+    text = call("shard", "karate", "--ranks", 3, "--out", folder)
+    assert sorted(path.name for path in folder.iterdir()) == [
+        f"shard-00{rank}.safetensors" for rank in range(3)
+    ]
+    assert "34 vertices, 3 shards" in text
+    assert f"mpirun -n 3 python -m switchgnn.planner.partition.ptscotch_rank {folder}" in text
+    with pytest.raises(SwitchGNNError, match="from 1 to 34 shards"):
+        call("shard", "karate", "--ranks", 35, "--out", folder)
+
+
+@pytest.mark.whole
+@needs_ptscotch
+def test_the_commands_for_several_machines(tmp_path):
+    """Those of the page, with all ranks on this machine."""
+    page = PAGE.read_text(encoding="utf-8")
+    commands = re.findall(
+        r"^(switchgnn shard .*|mpirun .*|switchgnn plan .*ptscotch.*)", page, re.M
+    )
+    assert [command.split()[0] for command in commands] == ["switchgnn", "switchgnn", "mpirun"]
+    for command in commands:
+        here = command.replace("--hostfile machines", "--oversubscribe")
+        run_command(here, tmp_path)
+    graph = load_graph("digits")
+    assignment = load_assignment(tmp_path / "assignment.npy")
+    assert np.array_equal(assignment, ptscotch(graph, 4, 0, ranks=2))
+    plan = build_plan(graph, workers=4, slots=256, program="ab", assignment=assignment)
+    write_plan(plan, tmp_path / "plan")
+    assert check_plan(tmp_path / "plan", graph).workers == 4

@@ -7,20 +7,22 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 import pytest
 
 from switchgnn.base.described import network_text
 from switchgnn.host.wire.header import Kind
+from switchgnn.host.wire.link import InterfaceLink
 from tests.capture.drawn import control, feature, flipped
 from tests.capture.written import pcap
 from tests.network.usual import described_star
-from tests.support.commands import switchgnn
-from tests.support.markers import needs, whole
+from tests.support.markers import needs, needs_root, whole
+from tests.support.networks import in_network, own_network
 from tests.support.speed import seconds_here
 
-pytestmark = whole
+CAPTURE = (sys.executable, "-m", "switchgnn.commands", "capture")
 TIME = 1_700_000_000 * 10**9
 
 
@@ -38,13 +40,17 @@ def file(tmp_path_factory):
     return path
 
 
-def told(*arguments):
-    result = switchgnn("capture", *arguments)
-    assert result.returncode == 0, result.stderr
-    return result.stdout.splitlines(), result.stderr
+@pytest.fixture
+def told(called):
+    def run(*words):
+        code, shown, counts = called("capture", *words)
+        assert code == 0, counts
+        return shown.splitlines(), counts
+
+    return run
 
 
-def test_a_line_for_each_packet_and_the_counts(file):
+def test_a_line_for_each_packet_and_the_counts(file, told):
     lines, counts = told(file)
     assert len(lines) == 9
     assert lines[0].startswith("0.000000 w0 > switch feature session 1 round 1 block 1 ")
@@ -52,7 +58,7 @@ def test_a_line_for_each_packet_and_the_counts(file):
     assert "9 packets: 4 feature, 2 done, 2 advance; 1 not sound; 1 frames of other" in counts
 
 
-def test_the_names_of_a_network_file(file, tmp_path):
+def test_the_names_of_a_network_file(file, tmp_path, told):
     network = described_star(2)
     first, second = network.workers
     # Worker 0 is where the file's worker 1 would be.
@@ -77,11 +83,11 @@ def test_the_names_of_a_network_file(file, tmp_path):
         (("--limit", 3), 3),
     ],
 )
-def test_filters(file, words, number):
+def test_filters(file, words, number, told):
     assert len(told(file, *words)[0]) == number
 
 
-def test_objects(file):
+def test_objects(file, told):
     lines, _ = told(file, "--json", "--kind", "done")
     objects = [json.loads(line) for line in lines]
     assert [each["round"] for each in objects] == [1, 2]
@@ -89,7 +95,7 @@ def test_objects(file):
     assert objects[0]["body"]["workers"] == []
 
 
-def test_the_story(file):
+def test_the_story(file, told):
     lines, counts = told(file, "--story")
     assert len(lines) == 6
     assert lines[0].startswith("session 1, round 1, block 1: 0.000000 to 0.000003 s, 1 fragment")
@@ -99,34 +105,17 @@ def test_the_story(file):
     assert json.loads(one)["parties"]["w1"]["sent"] == {"feature": 1}
 
 
-def test_details_are_those_of_scapy(file):
+def test_details_are_those_of_scapy(file, told):
     lines, _ = told(file, "--details", "--limit", 1)
     assert any("SwitchGNN" in line for line in lines)
     assert any("Block_id" in line and "= 1" in line for line in lines)
 
 
-def piped(command, content=b""):
-    """Run with a shell and bytes on the standard input."""
-    return subprocess.run(
-        ["bash", "-c", command.replace("switchgnn", f"{sys.executable} -m switchgnn.commands")],
-        input=content,
-        capture_output=True,
-        check=False,
-        timeout=seconds_here(60),
-    )
-
-
-def test_from_a_pipe(file):
-    result = piped("switchgnn capture -", file.read_bytes())
-    assert result.returncode == 0
-    assert len(result.stdout.splitlines()) == 9
-
-
+@whole
 def test_ctrl_c_ends_with_the_counts(file):
     """Of a file or pipe that has not ended not all was shown, so it is no success."""
-    command = [sys.executable, "-m", "switchgnn.commands", "capture", "-"]
     with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [*CAPTURE, "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         try:
             process.stdin.write(file.read_bytes())
@@ -142,23 +131,18 @@ def test_ctrl_c_ends_with_the_counts(file):
     assert b"Traceback" not in said
 
 
-def test_nobody_reads_on(file, tmp_path):
-    path = tmp_path / "long.pcap"
-    path.write_bytes(pcap([(TIME, feature())] * 5000))
-    result = piped(f"set -o pipefail; switchgnn capture {path} | head -1")
-    assert result.returncode == 141
-    assert b"Traceback" not in result.stderr and b"Broken" not in result.stderr
+@pytest.fixture
+def refused(called):
+    def run(*words):
+        code, shown, said = called("capture", *words)
+        assert code == 2
+        [line] = [line for line in said.splitlines() if line.startswith("Error: ")]
+        return line, shown.splitlines()
+
+    return run
 
 
-def refused(*arguments):
-    result = switchgnn("capture", *arguments)
-    assert result.returncode == 2
-    assert "Traceback" not in result.stderr
-    [line] = [line for line in result.stderr.splitlines() if line.startswith("Error: ")]
-    return line, result.stdout.splitlines()
-
-
-def test_a_damaged_file_is_read_up_to_there(file, tmp_path):
+def test_a_damaged_file_is_read_up_to_there(file, tmp_path, refused):
     path = tmp_path / "cut.pcap"
     path.write_bytes(file.read_bytes()[:-130])
     line, shown = refused(path)
@@ -166,7 +150,7 @@ def test_a_damaged_file_is_read_up_to_there(file, tmp_path):
     assert len(shown) == 8
 
 
-def test_sentences(tmp_path, file):
+def test_sentences(tmp_path, file, refused):
     (tmp_path / "text").write_text("text, and nothing else")
     assert "neither a pcap nor a pcapng" in refused(tmp_path / "text")[0]
     assert "Cannot read" in refused(tmp_path / "none")[0]
@@ -176,11 +160,79 @@ def test_sentences(tmp_path, file):
     assert "There is no interface nowhere0" in refused("--interface", "nowhere0")[0]
 
 
+@whole
 @needs("setpriv", "util-linux")
 def test_listening_needs_root():
     """Root without the capability is as good as anybody."""
-    bare = "setpriv --bounding-set -net_raw --inh-caps -net_raw " if os.geteuid() == 0 else ""
-    result = piped(f"{bare}switchgnn capture --interface lo")
+    bare = ("setpriv", "--bounding-set", "-net_raw", "--inh-caps", "-net_raw")
+    result = subprocess.run(
+        [*(bare if os.geteuid() == 0 else ()), *CAPTURE, "--interface", "lo"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=seconds_here(60),
+    )
     assert result.returncode == 2
-    [line] = result.stderr.decode().splitlines()
+    [line] = result.stderr.splitlines()
     assert "Listening at lo needs root (CAP_NET_RAW)" in line
+
+
+HERE, THERE = f"c{os.getpid() % 0xFFFF:x}h", f"c{os.getpid() % 0xFFFF:x}t"
+
+
+@pytest.fixture
+def ends():
+    with ExitStack() as stack:
+        network = stack.enter_context(own_network())
+        network.add_cable(HERE, THERE)
+        link = stack.enter_context(InterfaceLink(HERE))
+        with in_network(network.path):
+            other = stack.enter_context(InterfaceLink(THERE))
+        yield link, other
+
+
+@contextmanager
+def listening():
+    with subprocess.Popen(
+        [*CAPTURE, "--interface", HERE],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stderr.readline() == f"Listening at {HERE}; Ctrl-C ends it.\n"
+            yield process
+        finally:
+            process.kill()
+
+
+@whole
+@needs_root
+@needs("ip", "iproute2")
+def test_both_ways_at_once_and_ctrl_c(ends):
+    link, other = ends
+    with listening() as process:
+        link.send(feature(0, src_id=5, block_id=1))
+        assert " w0 > switch feature session 1 " in process.stdout.readline()
+        other.send(control(Kind.ADVANCE, 0, down=True, block_id=1))
+        assert " switch > w0 advance session 1 " in process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        rest, counts = process.communicate(timeout=seconds_here(20))
+        assert (process.returncode, rest) == (0, "")
+        assert counts == "2 packets: 1 feature, 1 advance.\n"
+
+
+@whole
+@needs_root
+@needs("ip", "iproute2")
+def test_an_interface_that_goes_away(ends):
+    link, _ = ends
+    with listening() as process:
+        link.send(feature(0))
+        assert " feature " in process.stdout.readline()
+        subprocess.run(["ip", "link", "del", HERE], check=True)
+        _, said = process.communicate(timeout=seconds_here(20))
+        assert process.returncode == 2
+        assert "Traceback" not in said
+        assert f"{HERE} is gone" in said
+        assert "1 packets: 1 feature." in said

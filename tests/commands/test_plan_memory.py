@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""`switchgnn plan --switch`: within what a switch has, counted once more from the plan."""
+"""`switchgnn plan` says what a plan takes of the switches, and writes none that does not fit."""
 
 import json
 from collections import Counter
@@ -10,12 +10,73 @@ import pytest
 from typer.testing import CliRunner
 
 from switchgnn.commands.application import app
+from switchgnn.controller.memory import Use
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.plan.files import read_switch_part
-from switchgnn.profiles import ProfileError, find_profile, known_profiles
-from tests.commands.plan.test_memory import plan
+from switchgnn.profiles import PlanMemory, ProfileError, find_profile, known_profiles
+
+
+def plan(*arguments):
+    result = CliRunner().invoke(
+        app, ["plan", *map(str, arguments)], env={"COLUMNS": "80"}, catch_exceptions=False
+    )
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
 
 DIGITS = ("digits", "--workers", 4, "--slots", 64)
+
+
+def test_entries_and_bytes_of_every_table(tmp_path):
+    found = told(*DIGITS, "--out", tmp_path / "plan")
+    switch = read_switch_part(tmp_path / "plan")
+    assert found["fits"]
+    assert found["entries"]["fanout"] == len(switch.entry_block)
+    assert found["entries"]["source"] == len(switch.source_vertex)
+    assert found["entries"]["result"] == len(switch.result_block)
+    # 309 bits: block, source, hop; two flags and eight slots with their counts.
+    assert found["table_bytes"]["fanout"] == 39 * len(switch.entry_block)
+    assert found["table_bytes_sum"] == sum(found["table_bytes"].values())
+    assert found["register_bytes"]["lanes0.value"] == 64 // 8 * 128
+    assert found["register_bytes_sum"] == sum(found["register_bytes"].values())
+    assert found["passes_per_second"] is None
+
+
+def test_partial_sums_take_an_entry_for_each_destination(tmp_path):
+    found = told(*DIGITS, "--send", "cover", "--out", tmp_path / "plan")
+    switch = read_switch_part(tmp_path / "plan")
+    partial = switch.entry_source >= 2**31
+    rows, banks = np.nonzero(switch.entry_expected[partial])
+    slots = zip(
+        switch.entry_block[partial][rows],
+        banks,
+        switch.entry_slot[partial][rows, banks],
+        strict=True,
+    )
+    assert found["entries"]["partial"] == len(set(slots)) > 0
+    # 176 bits: block, destination; a bit for each worker.
+    assert found["table_bytes"]["partial"] == 22 * found["entries"]["partial"]
+    assert found["entries"]["fanout"] == (~partial).sum()
+
+
+def test_leaves_and_spines_are_told_by_the_fullest():
+    whole = told(*DIGITS)
+    text = plan(*DIGITS, "--leaves", 2, "--spines", 2)
+    split = told(*DIGITS, "--leaves", 2, "--spines", 2)
+    assert split["fits"]
+    assert split["entries"]["fanout"] < whole["entries"]["fanout"]
+    # No switch need have the most of every table.
+    assert split["table_bytes_sum"] <= sum(split["table_bytes"].values())
+    assert "memory of the fullest switch" in text
+
+
+def test_what_the_program_has_no_room_for_is_named():
+    use = Use("fanout", 11, 10, 405)
+    memory = PlanMemory((use,), (), use.bytes, 0, None, 1)
+    assert memory.to_dict()["fits"] is False
+    assert "needs 11 of fanout, and the P4 program has 10" in memory.refusals[0]
+
+
 BEST = ("--strategy", "best")
 
 

@@ -1,14 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Steps that `run` and `train` share: build a network, install a plan, count what it carries."""
+"""The runner of `run` and `train`: build a network, install a plan, run workers, count."""
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import product, starmap
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.files import private_folder
@@ -36,6 +37,7 @@ from switchgnn.controller import (
     star_network,
 )
 from switchgnn.controller.counters import bank_slots
+from switchgnn.host.metrics import metrics_place
 from switchgnn.host.wire.faults import Faults, worker_link
 from switchgnn.host.wire.native import compile_for_hosts
 from switchgnn.p4src import Program
@@ -60,6 +62,7 @@ from switchgnn.topologies import (
     build_fabric,
     cable_name,
     carried,
+    choose,
     compile_for,
     folder_for_sockets,
     free_tcp_port,
@@ -69,8 +72,10 @@ from switchgnn.topologies.processes.nursery import Nursery
 
 # Called with (step, done, total); total is 0 when unknown.
 StepListener = Callable[[str, float, int], None]
+Task = TypeVar("Task")
 Result = TypeVar("Result")
 _COMMON_HOST = "127.0.0.1"
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +92,7 @@ class NetworkJob:
         leaf_spine: None for a star around one switch.
         backend: what embedded switches run the program as; None: as the environment says.
         metrics: the address and the port where worker 0 serves metrics; None: no metrics.
+        faults: what to inject on links and cables, as ``Faults.parse`` takes it.
     """
 
     workers: int
@@ -100,6 +106,12 @@ class NetworkJob:
     leaf_spine: LeafSpine | None = None
     backend: Backend | None = None
     metrics: tuple[str, int] | None = None
+    faults: str = ""
+
+    def choose_site(self) -> Choice:
+        """Check the faults; choose the switch and the network."""
+        cables_with_faults(self)
+        return choose(self.target, self.fabric, self.backend)
 
 
 @dataclass(frozen=True)
@@ -145,36 +157,79 @@ class LinkSettings:
     mtu: int = ETHERNET_MTU
 
 
+@dataclass(frozen=True, kw_only=True)
+class Workers(Generic[Task, Result]):
+    """What the workers of a job do. The plan is in the folder ``plan`` of the workplace.
+
+    Attributes:
+        program: the program of the switches.
+        parts: those of the plan for leaves and spines; None for a star.
+        transport: what carries the sums.
+        task: makes a task of the fields that all tasks share.
+        run: runs the tasks at once, each at its worker's end of the fabric.
+        scheduled: whether each worker has a file with the rows that it sends to other hosts.
+        shows_slots: whether the slots of the switches follow from the plan.
+        steps: fragments of blocks that each worker exchanges; 0: unknown.
+    """
+
+    program: Program
+    parts: LeafSpineParts | None
+    transport: str
+    task: Callable[[dict[str, Any]], Task]
+    run: Callable[[Fabric, list[Task]], Result]
+    recordings: Recordings
+    links: LinkSettings
+    scheduled: bool
+    shows_slots: bool = True
+    steps: int = 0
+
+
+@dataclass(frozen=True)
+class Finished(Generic[Result]):
+    """The results of the workers, while the network still runs.
+
+    Attributes:
+        ahead: the compilation of the program; None for BMv2.
+        entries: the table entries of all switches.
+        install_seconds: the time of the installation.
+    """
+
+    fabric: Fabric
+    ahead: Ahead | None
+    result: Result
+    counts: "Counts"
+    entries: int
+    install_seconds: float
+
+
 @contextmanager
-def running_fabric(
-    job: NetworkJob,
-    choice: Choice,
-    program: Program,
-    work: Workplace,
-    *,
-    cable_faults: str,
-    recordings: Recordings,
-    links: LinkSettings,
-) -> Iterator[tuple[Fabric, Ahead | None]]:
-    """Compile the program and run switches and links during the block."""
+def finished(
+    job: NetworkJob, choice: Choice, workers: Workers[Task, Result], work: Workplace
+) -> Iterator[Finished[Result]]:
+    """Run a job; keep its network until the end of the block."""
     with ExitStack() as stack:
-        sockets = links.sockets or stack.enter_context(folder_for_sockets(work.folder))
-        site = _site(job, choice.target, sockets, links)
+        sockets = workers.links.sockets or stack.enter_context(folder_for_sockets(work.folder))
+        site = _site(job, choice.target, sockets, workers.links)
         work.step("compiling the program", 0, 0)
-        ahead = compile_for(choice.target, program.json, job.backend)
+        ahead = compile_for(choice.target, workers.program.json, job.backend)
         compile_for_hosts()
         what = "starting the switch" if job.leaf_spine is None else "starting the switches"
         work.step(what, 0, 0)
-        fabric = build_fabric(
-            choice.fabric,
-            site,
-            work.folder,
-            cable_faults=cable_faults,
-            nursery=work.nursery,
-            cable_recordings=recordings.cables,
-            logs=work.logs.folder,
+        fabric = stack.enter_context(
+            build_fabric(
+                choice.fabric,
+                site,
+                work.folder,
+                cable_faults=cables_with_faults(job),
+                nursery=work.nursery,
+                cable_recordings=workers.recordings.cables,
+                logs=work.logs.folder,
+            )
         )
-        yield stack.enter_context(fabric), ahead
+        with _installed(job, fabric, workers, work.step) as on:
+            result, counts = _exchanged(job, on, workers, work.onlooker)
+        entries = sum(sum(switch.entries.values()) for switch in on.report.switches)
+        yield Finished(fabric, ahead, result, counts, entries, on.seconds)
 
 
 def _site(job: NetworkJob, target: Target, sockets: Path, links: LinkSettings) -> Site:
@@ -199,7 +254,7 @@ def address_in(folder: Path, number: int) -> str:
 
 
 @dataclass(frozen=True)
-class Installed:
+class _Installed:
     """A fabric whose switches have their tables.
 
     Attributes:
@@ -225,14 +280,9 @@ class Installed:
 
 
 @contextmanager
-def installed(
-    job: NetworkJob,
-    fabric: Fabric,
-    program: Program,
-    plan: Path,
-    parts: LeafSpineParts | None,
-    step: StepListener,
-) -> Iterator[Installed]:
+def _installed(
+    job: NetworkJob, fabric: Fabric, workers: Workers[Task, Result], step: StepListener
+) -> Iterator[_Installed]:
     """Install a plan and stay connected to the switches during the block."""
     tls = fabric.site.tls
     credentials = TlsOptions(tls["ca"], tls["controller"], tls["controller-key"]) if tls else None
@@ -242,17 +292,17 @@ def installed(
             stack.enter_context(P4RuntimeClient(switch.grpc_address, tls=credentials))
             for switch in fabric.site.switches
         ]
-        shares = shares_of(plan, parts, fabric.site, clients)
+        shares = shares_of(fabric.folder / "plan", workers.parts, fabric.site, clients)
         report = install_each(
             shares,
-            program=program,
+            program=workers.program,
             ecn_threshold=job.ecn_threshold,
             new_session=True,
             progress=lambda _address, done, total: step("installing", done, total),
         )
         log_install(report)
         seconds = time.perf_counter() - started
-        yield Installed(fabric, clients, shares, credentials, report, seconds)
+        yield _Installed(fabric, clients, shares, credentials, report, seconds)
 
 
 def shares_of(
@@ -295,21 +345,23 @@ class Counts:
     background_bytes: int
 
 
-def counted(
-    job: NetworkJob,
-    on: Installed,
-    running: Running,
-    onlooker: Onlooker,
-    exchange: Callable[[], Result],
+def _exchanged(
+    job: NetworkJob, on: _Installed, workers: Workers[Task, Result], onlooker: Onlooker
 ) -> tuple[Result, Counts]:
-    """Exchange beside the background flows; return the result and the counts."""
+    """Run the workers beside the background flows; return the result and the counts."""
     fabric = on.fabric
+    tasks = [
+        workers.task(_common_fields(job, on, workers, worker, onlooker.tell_every))
+        for worker in range(job.workers)
+    ]
+    slots = on.bank_slots if workers.shows_slots else ()
+    running = Running(workers.transport, fabric, on.credentials, slots, workers.steps)
     with BackgroundTraffic(fabric, job.background) as background:
         before = on.counters()
         wires, cables = fabric.wire_bytes(), fabric.cable_bytes()
         received = background.received_bytes()
         with onlooker.over(running), naming_who_releases(on.clients, job.leaf_spine, job.workers):
-            result = exchange()
+            result = workers.run(fabric, tasks)
         received = background.received_bytes() - received
         wires_after, cables_after = fabric.wire_bytes(), fabric.cable_bytes()
         after = on.counters()
@@ -328,11 +380,40 @@ def counted(
     )
 
 
-def faults_on_cables(faults: str, workers: int, leaf_spine: LeafSpine | None) -> str:
-    """Check the value of ``--faults``; return it if it concerns cables, or ""."""
-    parsed = Faults.parse(faults)
-    cables = product(range(leaf_spine.leaves), range(leaf_spine.spines)) if leaf_spine else ()
+def _common_fields(
+    job: NetworkJob,
+    on: _Installed,
+    workers: Workers[Task, Result],
+    worker: int,
+    tell_every: float,
+) -> dict[str, Any]:
+    """Return the fields that the tasks of all jobs share."""
+    fabric, site = on.fabric, on.fabric.site
+    return {
+        "worker": worker,
+        "plan": fabric.folder / "plan",
+        "session": on.report.session,
+        "link": fabric.worker_link(worker),
+        "addresses": site.addresses(worker),
+        "stations": tuple(map(site.station, range(site.workers))),
+        "schedule": schedule_file_of(fabric.folder, worker) if workers.scheduled else None,
+        "faults": job.faults,
+        "recording": workers.recordings.of_worker(worker),
+        "metrics": metrics_place(job.metrics, worker) if job.metrics else "",
+        "tell_every": tell_every,
+    }
+
+
+def schedule_file_of(folder: Path, worker: int) -> Path:
+    """Return the file with the rows that a worker sends to other hosts, if it has one."""
+    return folder / f"schedule-{worker}.safetensors"
+
+
+def cables_with_faults(job: NetworkJob) -> str:
+    """Check the faults of a job; return them if they concern cables, or ""."""
+    parsed, over = Faults.parse(job.faults), job.leaf_spine
+    cables = product(range(over.leaves), range(over.spines)) if over else ()
     parsed.check(
-        [*(worker_link(worker) for worker in range(workers)), *starmap(cable_name, cables)]
+        [*(worker_link(worker) for worker in range(job.workers)), *starmap(cable_name, cables)]
     )
-    return faults if parsed.on_cables else ""
+    return job.faults if parsed.on_cables else ""
