@@ -1,19 +1,24 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C ends work and leaves no lock of a library taken."""
+"""Ctrl-C ends work and leaves no lock taken; children import nothing from the current folder."""
 
+import ast
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import threading
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
 from switchgnn.base import interruptible as subject
 from switchgnn.base.files import private_folder
 from switchgnn.base.interruptible import Interrupt, interruptible
+from switchgnn.base.machine import module_of, python_program
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
 
@@ -134,14 +139,6 @@ def test_work_in_a_library_is_interrupted_in_the_end(monkeypatch):
         lock.be_used()
 
 
-def test_impatience_changes_nothing():
-    lock = Interrupted(lambda: signal.raise_signal(signal.SIGINT))
-    with handlers_unchanged(), interruptible(), pytest.raises(KeyboardInterrupt):
-        lock.be_used()
-        be_interrupted()
-    assert not lock.taken
-
-
 def test_what_is_forgotten_is_not_raised():
     interrupt = Interrupt()
     lock = Interrupted()
@@ -164,14 +161,66 @@ def test_what_is_ignored_stays_so():
         signal.signal(signal.SIGINT, before)
 
 
-def test_other_threads_change_no_handler():
-    found = []
+REPOSITORY = Path(__file__).resolve().parents[1]
+PACKAGES = ("switchgnn", "controller", "host", "topologies", "p4src")
+# The relay ends at once: it has no cables, and its input is at its end.
+RELAY = "switchgnn.topologies.relay"
 
-    def look():
-        with interruptible():
-            found.append(signal.getsignal(signal.SIGINT))
 
-    thread = threading.Thread(target=look)
-    thread.start()
-    thread.join()
-    assert found == [signal.getsignal(signal.SIGINT)]
+@pytest.fixture
+def foreign(tmp_path):
+    """A folder with modules that shadow others, and the file that they write."""
+    trace = tmp_path / "ran"
+    for name in ("json", "select", "runpy", "numpy", "switchgnn"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(trace)!r}, 'a').write({name!r})\n")
+    return tmp_path, trace
+
+
+def run_in(folder, command):
+    environment = {"PYTHONPATH": str(REPOSITORY), "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_what_lies_in_the_current_folder_is_not_run(foreign):
+    folder, trace = foreign
+    ended = run_in(folder, python_program(RELAY))
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "ready\n", "")
+    assert not trace.exists()
+
+
+def test_python_alone_would_run_it(foreign):
+    folder, trace = foreign
+    run_in(folder, [sys.executable, "-m", RELAY])
+    assert trace.exists()
+
+
+def test_the_arguments_arrive(tmp_path):
+    (tmp_path / "told.py").write_text("import sys; print(sys.argv[1:], __name__)")
+    command = python_program("told", "one", "two words")
+    environment = {"PYTHONPATH": str(tmp_path)}
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert ended.stdout == "['one', 'two words'] __main__\n"
+    assert module_of(command) == ["told", "one", "two words"]
+    assert module_of(["mnexec", *command]) is None
+
+
+def test_nobody_starts_a_module_in_another_way():
+    files = [
+        path for name in PACKAGES for path in (REPOSITORY / name).rglob("*.py") if path.is_file()
+    ]
+    assert len(files) > 100
+    starting = [
+        path.relative_to(REPOSITORY).as_posix()
+        for path in files
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and node.value == "-m"
+    ]
+    assert starting == ["switchgnn/base/machine.py"]
