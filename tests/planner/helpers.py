@@ -16,6 +16,10 @@ from switchgnn.planner import Graph, PlannerError, boundary_edges, build_plan, g
 STEADY = settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 
 
+# Where each example writes a plan to the disk.
+FEWER = settings(STEADY, max_examples=40)
+
+
 def random_graph(vertices, edges, seed, *, directed=False):
     rng = np.random.default_rng(seed)
     ends = rng.integers(0, vertices, edges), rng.integers(0, vertices, edges)
