@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, FEATURE_FRAME_BYTES
 from switchgnn.planner import Direction, load_graph
-from switchgnn.planner.check.switch import check_leaf_spine
 from switchgnn.planner.costs.report import Frames, report_leaf_spine_direction
 from switchgnn.planner.partition import metis_leaf_spine as module
 from switchgnn.planner.partition.leaf_spine import crossing_copies, crossing_sums, even_leaf_spine
@@ -31,7 +30,7 @@ from tests.planner.helpers import (
     reports,
     split_graphs,
 )
-from tests.planner.switch_model import replay_leaf_spine
+from tests.planner.switch_model import check_routes, replay_leaf_spine
 
 
 def counted(graph, assignment, leaf_of):
@@ -233,7 +232,7 @@ def test_the_report_counts_what_crosses(direction, send, leaves, spines):
     plan = plan_of(graph, 6, 14, directions="both", send=send)
     leaf_spine = even_leaf_spine(6, leaves, spines)
     parts = split_for_leaf_spine(plan, leaf_spine)
-    check_leaf_spine(plan, parts)
+    check_routes(plan, parts)
     boundary = boundary_of(graph, plan.assignment)
     edges = boundary if direction is Direction.FORWARD else boundary.transposed()
     record = plan.manifest.direction(direction)

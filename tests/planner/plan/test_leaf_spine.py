@@ -10,8 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from switchgnn.planner import Direction, load_graph, reference_sums
-from switchgnn.planner.check.files import PlanCheckError
-from switchgnn.planner.check.switch import check_leaf_spine
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.leaf_spine import predict_leaf_spine, split_for_leaf_spine
 from tests.planner.helpers import (
@@ -22,7 +20,7 @@ from tests.planner.helpers import (
     reports,
     split_graphs,
 )
-from tests.planner.switch_model import replay_leaf_spine
+from tests.planner.switch_model import ReplayError, check_routes, replay_leaf_spine
 
 
 @given(split_graphs(), st.integers(2, 40), st.integers(1, 4), st.integers(1, 3), st.booleans())
@@ -38,7 +36,7 @@ def test_any_leaf_spine_makes_the_sums_of_one_switch(case, slots, leaves, spines
         send="cover" if by_cover else "multicast",
     )
     parts = split_for_leaf_spine(plan, even_leaf_spine(workers, min(leaves, workers), spines))
-    check_leaf_spine(plan, parts)
+    check_routes(plan, parts)
     features = random_features(graph)
     expected = reference_sums(graph, plan.assignment, features)
     assert np.array_equal(replay_leaf_spine(plan, parts, features).sums, expected)
@@ -127,5 +125,9 @@ def test_checker_finds(mistake):
     # The first result must be a partial sum, for the mistakes that change it.
     assert _first_partial(leaf) == 0
     broken = replace(parts, leaves=(MISTAKES[mistake](leaf), *parts.leaves[1:]))
-    with reports(kind=PlanCheckError):
-        check_leaf_spine(plan, broken)
+    graph = load_graph("karate")
+    features = random_features(graph)
+    expected = reference_sums(graph, plan.assignment, features)
+    with pytest.raises((AssertionError, ReplayError, IndexError)):
+        check_routes(plan, broken)
+        assert np.array_equal(replay_leaf_spine(plan, broken, features).sums, expected)
