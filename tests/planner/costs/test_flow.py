@@ -9,17 +9,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchgnn.planner import Direction, build_plan, graph_from_edges
+from switchgnn.planner import Direction
 from switchgnn.planner.costs.flow import (
-    Arrivals,
-    multicast_arrivals,
     packet_edges,
     plan_arrivals,
-    simulate_flow,
 )
 from switchgnn.planner.sending.cover import peel
 from switchgnn.planner.sending.order import SendOrder, gamr, plain_bfs, random_order
-from tests.planner.helpers import STEADY, boundary_of, graphs, split_graphs, tuples
+from tests.planner.helpers import (
+    STEADY,
+    boundary_of,
+    flow_of_packets,
+    graph_of,
+    graphs,
+    plan_of,
+    split_graphs,
+    tuples,
+)
+
+
+def multicast_flow(boundary, block, sends, rate=1):
+    """The flow when every edge is served by the feature of its source."""
+    place = {pair: at for at, pair in enumerate(tuples(sends.block, sends.source))}
+    packet = np.array([place[pair] for pair in tuples(block, boundary.source)], dtype=np.int64)
+    sums = (block.astype(np.int64) << 32) | boundary.destination
+    result = np.unique(sums, return_inverse=True)[1].reshape(-1)
+    return flow_of_packets(sends.block, packet, result, rate)
 
 
 def literal_flow(boundary, block, sends, rate):
@@ -62,7 +77,7 @@ def test_against_the_literal_simulation(graph, blocks, rate, seed):
     block = np.unique(boundary.destination % blocks, return_inverse=True)[1].reshape(-1) + 1
     block = block.astype(np.int32)
     sends = random_order(boundary, block, seed)
-    flow = simulate_flow(multicast_arrivals(boundary, block, sends), rate)
+    flow = multicast_flow(boundary, block, sends, rate)
     expected = literal_flow(boundary, block, sends, rate)
     assert flow.completion.tolist() == [z for z, *_ in expected]
     assert flow.largest_queue.tolist() == [most for _, most, _, _ in expected]
@@ -73,10 +88,7 @@ def test_against_the_literal_simulation(graph, blocks, rate, seed):
 
 
 def star(n):
-    graph = graph_from_edges(
-        np.zeros(n - 1, int), np.arange(1, n), name="star", vertices=n, directed=False
-    )
-    return boundary_of(graph, np.arange(n))
+    return boundary_of(graph_of(np.zeros(n - 1), np.arange(1, n), n), np.arange(n))
 
 
 @pytest.mark.parametrize(("first", "z"), [(True, 8), (False, 14)])
@@ -85,35 +97,22 @@ def test_the_papers_star(first, z):
     boundary = star(8)
     order = np.arange(8) if first else np.arange(8)[::-1]
     sends = SendOrder(np.ones(8, dtype=np.int32), order.astype(np.int32))
-    flow = simulate_flow(multicast_arrivals(boundary, np.ones(14, dtype=np.int32), sends))
+    flow = multicast_flow(boundary, np.ones(14, dtype=np.int32), sends)
     assert flow.completion.tolist() == [z]
 
 
 def test_partial_sums_are_packets_too():
     """Two packets for sum 0, one of them a partial sum that serves nothing else."""
-    arrivals = Arrivals(
-        block=np.array([1, 1, 1], dtype=np.int32),
-        packet=np.array([0, 0, 1, 2]),
-        result=np.array([0, 1, 0, 1]),
-    )
-    flow = simulate_flow(arrivals)
+    flow = flow_of_packets(np.ones(3, dtype=np.int32), np.array([0, 0, 1, 2]), [0, 1, 0, 1])
     assert flow.queue.tolist() == [0, 0, 0]
     assert flow.occupancy.tolist() == [2, 1, 0]
-
-
-def test_nothing_is_sent():
-    nothing = np.zeros(0, dtype=np.int64)
-    flow = simulate_flow(Arrivals(np.zeros(0, dtype=np.int32), nothing, nothing))
-    assert flow.steps == 0
-    assert len(flow.completion) == len(flow.queue) == 0
 
 
 def skewed():
     rng = np.random.default_rng(0)
     weight = 1 / np.arange(1, 801) ** 0.7
     ends = rng.choice(800, (2, 4000), p=weight / weight.sum())
-    graph = graph_from_edges(*ends, name="skewed", vertices=800, directed=False)
-    boundary = boundary_of(graph, np.arange(800) % 4)
+    boundary = boundary_of(graph_of(*ends, 800), np.arange(800) % 4)
     return boundary, (boundary.destination % 3 + 1).astype(np.int32)
 
 
@@ -121,7 +120,7 @@ def test_peel_keeps_the_queue_shorter_than_the_papers_order():
     """No order can take fewer steps than there are packets; the paper's beats none at all."""
     boundary, block = skewed()
     flows = {
-        make: simulate_flow(multicast_arrivals(boundary, block, make(boundary, block, 0)))
+        make: multicast_flow(boundary, block, make(boundary, block, 0))
         for make in (peel, gamr, plain_bfs, random_order)
     }
     sent = len(peel(boundary, block, 0).source)
@@ -134,9 +133,7 @@ def test_peel_keeps_the_queue_shorter_than_the_papers_order():
 @given(split_graphs(), st.integers(2, 30), st.sampled_from(list(Direction)))
 def test_packets_arrive_turn_by_turn_and_add_up_every_edge(split, slots, direction):
     graph, workers, assignment = split
-    plan = build_plan(
-        graph, workers=workers, slots=slots, program="ab", assignment=assignment, directions="both"
-    )
+    plan = plan_of(graph, workers, slots, assignment=assignment, directions="both")
     arriving = plan_arrivals(plan, direction)
     record = plan.manifest.direction(direction)
     expected, sums = [], 0
