@@ -10,10 +10,15 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from switchgnn.planner import Graph, PlannerError, boundary_edges, build_plan, graph_from_edges
+from switchgnn.planner.costs.flow import flow_of_sums, packet_steps
 
 # The same examples in every run, and no time limit that a busy machine could break. How many, the
 # profile says (tests/conftest.py).
 STEADY = settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+
+
+# Where each example writes a plan to the disk.
+FEWER = settings(STEADY, max_examples=40)
 
 
 def random_graph(vertices, edges, seed, *, directed=False):
@@ -103,3 +108,13 @@ def random_features(graph, seed=0):
 def tuples(*arrays):
     """The rows of arrays of the same length, as tuples of Python's numbers."""
     return zip(*(each.tolist() for each in arrays), strict=True)
+
+
+def flow_of_packets(block, packet, result, rate=1):
+    """The flow of packets in blocks, int[S], that serve an edge of a sum each, both int[E]."""
+    steps, indptr = packet_steps(block, rate)
+    results = int(max(result, default=-1)) + 1
+    first, last = np.full(results, int(indptr[-1])), np.zeros(results, dtype=np.int64)
+    np.minimum.at(first, result, steps[packet])
+    np.maximum.at(last, result, steps[packet])
+    return flow_of_sums(first, last, indptr, rate)

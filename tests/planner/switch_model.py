@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from switchgnn.planner import Direction
+from switchgnn.planner.plan.leaf_spine import NOBODY
+from tests.planner.helpers import tuples
 
 PARTIAL_SUMS = 2**31
 
@@ -187,3 +189,43 @@ def _towards(leaf, block, vertex):
     if len(at) != 1 or leaf.route_neighbour[at[0]] >= len(leaf.below):
         raise ReplayError(f"leaf {leaf.number} has no worker for the sum of {vertex}")
     return leaf.below[leaf.route_neighbour[at[0]]]
+
+
+def check_routes(plan, parts):
+    """Every switch finds the slot of a sum, the switch that completes it, its worker and senders.
+
+    Raises AssertionError.
+    """
+    workers = plan.switch.result_worker.tolist()
+    owner = dict(zip(_destinations(plan.switch), workers, strict=True))
+    sender = dict(tuples(plan.switch.source_vertex, plan.switch.source_worker))
+    home = parts.leaf_spine.leaf_of_worker
+    spine_of = {key: spine.number for spine in parts.spines for key in _destinations(spine.switch)}
+    for part in parts.switches:
+        switch, is_leaf, local = part.switch, part.above > 0, _destinations(part.switch)
+        entry, bank = np.nonzero(switch.entry_expected)
+        slot, awaited = (each[entry, bank] for each in (switch.entry_slot, switch.entry_expected))
+        expected = dict(zip(tuples(switch.entry_block[entry], bank, slot), awaited, strict=True))
+        results = tuples(switch.result_block, switch.result_bank, switch.result_slot)
+        assert [expected[key] for key in results] == switch.result_expected.tolist()
+        keys = list(tuples(part.route_block, part.route_vertex))
+        own = {key for key, worker in owner.items() if is_leaf and worker in part.below}
+        assert keys == sorted(own | set(local))
+        routes = tuples(part.route_neighbour, part.route_above, part.route_result)
+        for key, route in zip(keys, routes, strict=True):
+            up = len(part.below) + spine_of.get(key, 0)
+            towards = part.below.index(owner[key]) if key in own else up
+            above = up if is_leaf and key in spine_of else NOBODY
+            slot = local.index(key) if key in local else -1
+            assert route == (towards if is_leaf else home[owner[key]], above, slot)
+        known = dict(tuples(switch.source_vertex, switch.source_worker))
+        if is_leaf:
+            below = {worker: place for place, worker in enumerate(part.below)}
+            assert known == {s: below[w] for s, w in sender.items() if w in below}
+        else:
+            plain = {s: home[w] for s, w in sender.items() if s < PARTIAL_SUMS}
+            assert {s: leaf for s, leaf in known.items() if s < PARTIAL_SUMS} == plain
+
+
+def _destinations(switch):
+    return list(tuples(switch.result_block, switch.result_vertex))

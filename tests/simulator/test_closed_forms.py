@@ -13,7 +13,7 @@ import pytest
 
 from switchgnn.lab.simulator import NetworkOptions, run_simulation
 from switchgnn.planner import load_graph
-from switchgnn.planner.costs.flow import Arrivals, simulate_flow
+from tests.planner.helpers import flow_of_packets
 
 from .scenes import Row, Sent, features_at_switch, scene, sums_at_workers
 
@@ -90,5 +90,5 @@ def test_the_steps_are_those_of_the_planners_model():
         turn = np.zeros(40, dtype=np.int64)
         turn[order] = np.arange(len(order))
         block = np.ones(len(order), dtype=np.int32)
-        flow = simulate_flow(Arrivals(block, turn[source], destination))
+        flow = flow_of_packets(block, turn[source], destination)
         assert steps(neighbours, order.tolist()) == flow.steps

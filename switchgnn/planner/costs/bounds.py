@@ -82,7 +82,7 @@ def _count(owner: NDArray[np.integer], workers: int) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True, eq=False)
-class Pool:
+class PoolResult:
     """One exchange with the strawman, per fragment."""
 
     packets: PacketCounts  # sources up; sums and overflowed contributions down
@@ -90,7 +90,7 @@ class Pool:
     overflowed: int  # contributions without a free slot, which pass unchanged
 
 
-def simulate_pool(boundary: BoundaryEdges, slots: int, workers: int, seed: int) -> Pool:
+def simulate_pool(boundary: BoundaryEdges, slots: int, workers: int, seed: int) -> PoolResult:
     """Simulate one exchange: sources in a random order, destinations compete for the slots.
 
     The contributions of a source arrive together, by ascending destination. The first one that
@@ -112,7 +112,7 @@ def simulate_pool(boundary: BoundaryEdges, slots: int, workers: int, seed: int) 
     )
     down = np.bincount(holder, weights=sums + overflowed, minlength=workers).astype(np.int64)
     up = np.bincount(sender, minlength=workers)
-    return Pool(PacketCounts(up, down), int(sums.sum()), int(overflowed.sum()))
+    return PoolResult(PacketCounts(up, down), int(sums.sum()), int(overflowed.sum()))
 
 
 def arrival_order(sources: int, seed: int) -> NDArray[np.int64]:

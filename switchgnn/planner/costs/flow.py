@@ -13,19 +13,7 @@ from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID
 from switchgnn.planner.plan.plan import Plan, SlotNumbers, entries_of, slots_in_use
-from switchgnn.planner.sending.order import SendOrder
 from switchgnn.planner.strategies import ORDER_STRATEGIES, OrderStrategy
-
-
-@dataclass(frozen=True, eq=False)
-class Arrivals:
-    """The packets of all blocks in the order in which they reach the switch."""
-
-    # [S], ascending; the place of a packet among those of its block is its turn
-    block: NDArray[np.int32]
-    packet: NDArray[np.int64]  # [E], the packet that serves each edge (or partial sum)
-    # [E], the sum that it contributes to, from 0 without gaps over all blocks
-    result: NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,40 +32,6 @@ class Flow:
         return int(self.completion.sum())
 
 
-def multicast_arrivals(
-    boundary: BoundaryEdges, block: NDArray[np.int32], sends: SendOrder
-) -> Arrivals:
-    """Return the arrivals when every edge is served by the feature of its source."""
-    sent = (sends.block.astype(np.int64) << 32) | sends.source
-    order = np.argsort(sent)
-    key = (block.astype(np.int64) << 32) | boundary.source
-    packet = order[np.searchsorted(sent, key, sorter=order)]
-    sums = np.unique((block.astype(np.int64) << 32) | boundary.destination, return_inverse=True)[1]
-    return Arrivals(sends.block, packet, sums.reshape(-1))
-
-
-def simulate_flow(arrivals: Arrivals, rate: int = 1) -> Flow:
-    """Compute completion time, queue and slots over time, as in section 3.2.1.
-
-    In each step at most `rate` packets enter the switch and `rate` leave it. A sum may leave in the
-    step in which its last packet enters:
-
-        Q(t) = max(f(t) + Q(t - 1) - rate, 0)    with f(t) the sums that step t completes
-        z = ceil(n / rate) + ceil(Q(ceil(n / rate)) / rate)
-
-    Q(t) is the running sum of f - rate above its running minimum. The arrays include the steps
-    after the last arrival in which the queue drains.
-    """
-    steps, indptr = packet_steps(arrivals.block, rate)
-    when = steps[arrivals.packet]
-    results = int(arrivals.result.max(initial=-1)) + 1
-    last = np.zeros(results, dtype=np.int64)
-    np.maximum.at(last, arrivals.result, when)
-    first = np.full(results, int(indptr[-1]), dtype=np.int64)
-    np.minimum.at(first, arrivals.result, when)
-    return flow_of_sums(first, last, indptr, rate)
-
-
 def packet_steps(
     block: NDArray[np.integer], rate: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -92,7 +46,23 @@ def packet_steps(
 def flow_of_sums(
     first: NDArray[np.int64], last: NDArray[np.int64], indptr: NDArray[np.int64], rate: int
 ) -> Flow:
-    """Do what `simulate_flow` does, for sums with known first and last steps, int64[R]."""
+    """Compute completion time, queue and slots over time, as in section 3.2.1.
+
+    In each step at most `rate` packets enter the switch and `rate` leave it. A sum may leave in the
+    step in which its last packet enters:
+
+        Q(t) = max(f(t) + Q(t - 1) - rate, 0)    with f(t) the sums that step t completes
+        z = ceil(n / rate) + ceil(Q(ceil(n / rate)) / rate)
+
+    Q(t) is the running sum of f - rate above its running minimum. The arrays include the steps
+    after the last arrival in which the queue drains.
+
+    Args:
+        first: int64[R], the step in which the first packet of each sum enters.
+        last: int64[R], the step in which the last one does.
+        indptr: int64[B + 1], the steps of each block, from `packet_steps`.
+        rate: packets in each step.
+    """
     completed = np.bincount(last, minlength=int(indptr[-1]))
     held = np.cumsum(np.bincount(first, minlength=int(indptr[-1])) - completed)
 
@@ -123,7 +93,7 @@ def _queue(completed: NDArray[np.int64], rate: int) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True, eq=False)
-class Arriving:
+class PacketArrivals:
     """The packets of one direction in the order of arrival: all workers in turn, length S."""
 
     block: NDArray[np.int64]  # [S], from 1 for the first of the direction, ascending
@@ -138,12 +108,12 @@ class Arriving:
         found: NDArray[np.int64] = by_key[np.searchsorted(keys, wanted, sorter=by_key)]
         return found
 
-    def taken(self, places: NDArray[np.int64]) -> "Arriving":
+    def taken(self, places: NDArray[np.int64]) -> "PacketArrivals":
         """Return those at these places."""
-        return Arriving(self.block[places], self.source[places], self.worker[places])
+        return PacketArrivals(self.block[places], self.source[places], self.worker[places])
 
 
-def plan_arrivals(plan: Plan, direction: Direction) -> Arriving:
+def plan_arrivals(plan: Plan, direction: Direction) -> PacketArrivals:
     """Return the packets of a plan in the order of arrival."""
     record = plan.manifest.direction(direction)
     first, last = record.first_block, record.last_block
@@ -154,13 +124,13 @@ def plan_arrivals(plan: Plan, direction: Direction) -> Arriving:
         blocks.append(np.repeat(np.arange(1, len(sizes) + 1), sizes))
         sources.append(part.send_source[inside].astype(np.int64))
         workers.append(np.full(len(sources[-1]), part.worker))
-    sent = Arriving(np.concatenate(blocks), np.concatenate(sources), np.concatenate(workers))
+    sent = PacketArrivals(np.concatenate(blocks), np.concatenate(sources), np.concatenate(workers))
     return _by_turns(sent)
 
 
 def reordered(
-    plan: Plan, direction: Direction, arriving: Arriving, order: OrderStrategy
-) -> Arriving:
+    plan: Plan, direction: Direction, arriving: PacketArrivals, order: OrderStrategy
+) -> PacketArrivals:
     """Return the same packets in the order of another strategy, with the plan's seed."""
     block, source, destination = packet_edges(plan, direction)
     numbers = _as_planned(source, plan)
@@ -173,7 +143,7 @@ def reordered(
         destination_worker=plan.assignment[destination].astype(np.uint8),
     )
     sends = order(edges, block.astype(np.int32), plan.manifest.strategy.seed)
-    renumbered = Arriving(arriving.block, _as_planned(arriving.source, plan), arriving.worker)
+    renumbered = PacketArrivals(arriving.block, _as_planned(arriving.source, plan), arriving.worker)
     return _by_turns(arriving.taken(renumbered.find(sends.block, sends.source)))
 
 
@@ -199,7 +169,7 @@ def _as_planned(source: NDArray[np.int64], plan: Plan) -> NDArray[np.int64]:
     return np.where(summed, source - FIRST_RESERVED_ID + plan.manifest.graph.vertices, source)
 
 
-def _by_turns(sent: Arriving) -> Arriving:
+def _by_turns(sent: PacketArrivals) -> PacketArrivals:
     """Sort packets by arrival, given in each worker's sending order."""
     together = np.lexsort((sent.worker, sent.block))
     turn = np.empty(len(together), dtype=np.int64)
@@ -227,7 +197,7 @@ def plan_flows(plan: Plan, direction: Direction) -> dict[str, Flow | None]:
     return flows
 
 
-def _flow(plan: Plan, direction: Direction, arriving: Arriving) -> Flow:
+def _flow(plan: Plan, direction: Direction, arriving: PacketArrivals) -> Flow:
     rate, entries = plan.manifest.workers, entries_of(plan, direction)
     first = plan.manifest.direction(direction).first_block
     when, steps = packet_steps(arriving.block, rate)

@@ -81,7 +81,7 @@ def cdfgnn(
 
 
 @dataclass(frozen=True, eq=False)
-class Stream:
+class StreamedPartition:
     """Vertices in the order in which they were given away."""
 
     order: NDArray[np.int32]  # [V]
@@ -89,7 +89,9 @@ class Stream:
     score: NDArray[np.float64]  # [V], of the worker of each vertex when the vertex came
 
 
-def stream_vertices(graph: Graph, leaf_spine: LeafSpine, seed: int, gamma: float) -> Stream:
+def stream_vertices(
+    graph: Graph, leaf_spine: LeafSpine, seed: int, gamma: float
+) -> StreamedPartition:
     """Give all vertices away, one by one; a worker may be left without one."""
     vertices, workers = graph.vertices, leaf_spine.workers
     indptr, indices = symmetric_rows(*graph.edges(), vertices)
@@ -107,7 +109,7 @@ def stream_vertices(graph: Graph, leaf_spine: LeafSpine, seed: int, gamma: float
         np.zeros((vertices, leaf_spine.leaves), dtype=np.bool_),
         assignment,
     )
-    return Stream(order, assignment, score)
+    return StreamedPartition(order, assignment, score)
 
 
 def by_degree_sum(

@@ -41,12 +41,6 @@ _ENDED_BY_SIGNAL = 128
 # With --tag-output a line of a rank begins so; everything else is mpirun's. Where a rank writes
 # a line in pieces, each begins so.
 _TAG = re.compile(r"\[\d+,(\d+)\]<stderr>:")
-# How mpirun names the rank that it ends the others for, and why.
-_CULPRITS = (
-    re.compile(r"process rank (\d+) with PID \d+ on node \S+ (exited on signal .*?)\.?$"),
-    re.compile(r"Process name: \[\[\d+,\d+\],(\d+)\]()$"),
-    re.compile(r"MPI_ABORT was invoked on rank (\d+)()"),
-)
 
 
 def run_ranks(ranks: int, command: Sequence[str]) -> None:
@@ -116,33 +110,20 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def why_failed(said: str, code: int) -> str:
-    """Return the last line of the rank that failed first, or the message of mpirun."""
-    lines = said.splitlines()
-    found = next(
-        (match for line in lines for each in _CULPRITS if (match := each.search(line))), None
-    )
-    spoken: dict[str, str] = {}
-    for line in lines:
-        tagged, words = _TAG.match(line), _TAG.sub("", line).strip()
-        if tagged is not None and words:
-            spoken[tagged[1]] = words
-    if found is not None and found[2]:
-        return f"rank {found[1]} {found[2]}"
-    if found is not None and found[1] in spoken:
-        return f"rank {found[1]}: {spoken[found[1]]}"
-    for rank, words in spoken.items():
-        return f"rank {rank}: {words}"
-    return _without_words(lines, code)
-
-
-def _without_words(lines: Sequence[str], code: int) -> str:
+    """Return the signal that ended a rank, the last words of the first rank, or those of mpirun."""
     if code < 0:
         return f"{MPIRUN} was ended by signal {-code} ({signal.strsignal(-code)})"
     if code > _ENDED_BY_SIGNAL:
-        # So Open MPI ends when a rank is killed before it has called MPI.
         number = code - _ENDED_BY_SIGNAL
         return f"a rank was ended by signal {number} ({signal.strsignal(number)})"
-    text = [line.strip(" -") for line in lines]
+    spoken: dict[str, str] = {}
+    for line in said.splitlines():
+        tagged, words = _TAG.match(line), _TAG.sub("", line).strip()
+        if tagged is not None and words:
+            spoken[tagged[1]] = words
+    for rank, words in spoken.items():
+        return f"rank {rank}: {words}"
+    text = [line.strip(" -") for line in said.splitlines()]
     for start, line in enumerate(text):
         if line:
             return " ".join(itertools.takewhile(bool, text[start:]))

@@ -23,7 +23,6 @@ from switchgnn.planner.blocks.leaf_spine import BlocksOver, find_blocks_over, sl
 from switchgnn.planner.blocks.refine import count_pairs, fit_within, limits_of, refine_within
 from switchgnn.planner.check.files import PlanCheckError
 from switchgnn.planner.check.plan import check_plan
-from switchgnn.planner.check.switch import check_leaf_spine
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.leaf_spine import (
     check_leaves_that_complete,
@@ -39,7 +38,7 @@ from tests.planner.helpers import (
     reports,
     split_graphs,
 )
-from tests.planner.switch_model import replay_leaf_spine
+from tests.planner.switch_model import check_routes, replay_leaf_spine
 from tests.support.markers import some_of
 
 KINDS = [
@@ -92,7 +91,7 @@ def test_no_switch_needs_more_slots_and_sums_are_exact(case, slots, leaves, spin
     )
     parts = split_for_leaf_spine(plan, even_leaf_spine(workers, leaves, spines))
     assert fullest(parts) <= slots
-    check_leaf_spine(plan, parts)
+    check_routes(plan, parts)
     features = random_features(graph)
     expected = reference_sums(graph, plan.assignment, features)
     assert np.array_equal(replay_leaf_spine(plan, parts, features).sums, expected)

@@ -4,7 +4,6 @@
 
 import os
 import pickle
-import pickletools
 import resource
 from collections import defaultdict
 
@@ -75,8 +74,7 @@ class Call:
         return self.call
 
 
-@pytest.mark.parametrize("part", ["graph", "allx", "y"])
-@pytest.mark.parametrize("protocol", [0, 2, 4])
+@pytest.mark.parametrize(("part", "protocol"), [("graph", 0), ("allx", 2), ("y", 4)])
 def test_a_malicious_pickle_is_refused_and_runs_nothing(folder, part, protocol):
     ran = folder / "ran"
     path = folder / f"ind.tiny.{part}"
@@ -101,15 +99,13 @@ def test_a_malicious_pickle_is_refused_and_runs_nothing(folder, part, protocol):
     ],
 )
 def test_everything_unusual_is_refused(tmp_path, value):
-    path = tmp_path / "p"
-    path.write_bytes(pickle.dumps(value, protocol=2))
+    (tmp_path / "p").write_bytes(pickle.dumps(value, protocol=2))
     with reports("refused"):
-        read_inert_pickle(path)
+        read_inert_pickle(tmp_path / "p")
 
 
 def test_no_pickle_reaches_into_the_admitted_names(tmp_path):
     """A dotted name or a state for an admitted type must not get at anything else."""
-    path = tmp_path / "p"
     for data in (
         b"\x80\x04\x8c\x08builtins\x8c\x0eint.from_bytes\x93.",
         b"cbuiltins\nlist\n}(Vappend\nI1\nsb.",
@@ -119,37 +115,26 @@ def test_no_pickle_reaches_into_the_admitted_names(tmp_path):
         b"",
         b"garbage",
     ):
-        path.write_bytes(data)
-        with pytest.raises(PlannerError):
-            read_inert_pickle(path)
+        (tmp_path / "p").write_bytes(data)
+        with reports():
+            read_inert_pickle(tmp_path / "p")
 
 
 def test_arrays_survive_every_protocol(tmp_path):
-    path = tmp_path / "p"
     array = np.asfortranarray(np.arange(6, dtype=">i4").reshape(2, 3))
     for protocol in range(5):
-        data = pickle.dumps(array, protocol=protocol)
-        names = {str(arg) for op, arg, _ in pickletools.genops(data) if op.name == "GLOBAL"}
-        path.write_bytes(data)
-        assert read_inert_pickle(path).array.tolist() == array.tolist(), names
+        (tmp_path / "p").write_bytes(pickle.dumps(array, protocol=protocol))
+        assert read_inert_pickle(tmp_path / "p").array.tolist() == array.tolist(), protocol
 
 
-def test_a_shape_that_does_not_fit_is_refused(tmp_path):
-    path = tmp_path / "p"
-    data = dump_like_python2(np.arange(4, dtype=np.int32))
-    assert data.count(b"K\x04\x85") == 1
-    path.write_bytes(data.replace(b"K\x04\x85", b"K\x05\x85"))
-    with pytest.raises(PlannerError, match="shape does not fit"):
-        read_inert_pickle(path)
-
-
-@pytest.mark.parametrize("part", ["graph", "x", "allx", "tx", "y", "ally", "ty", "test.index"])
-def test_a_missing_file_is_named(folder, part):
-    (folder / f"ind.tiny.{part}").unlink()
-    if part == "x":  # holds nothing that allx does not
-        assert load_graph(str(folder / "tiny")).vertices == 9
-        return
-    assert part in refused(folder / ("ind.tiny.x" if part == "graph" else "tiny"))
+def test_a_missing_file_is_named(folder):
+    for part in ("graph", "allx", "tx", "y", "ally", "ty", "test.index"):
+        kept = (folder / f"ind.tiny.{part}").read_bytes()
+        (folder / f"ind.tiny.{part}").unlink()
+        assert part in refused(folder / ("ind.tiny.x" if part == "graph" else "tiny"))
+        (folder / f"ind.tiny.{part}").write_bytes(kept)
+    (folder / "ind.tiny.x").unlink()  # holds nothing that allx does not
+    assert load_graph(str(folder / "tiny")).vertices == 9
 
 
 @pytest.mark.parametrize(
@@ -164,17 +149,13 @@ def test_a_missing_file_is_named(folder, part):
         ("tx", scipy.sparse.csr_matrix(np.ones((3, 5), dtype=np.float32))),
         ("tx", scipy.sparse.csr_matrix(np.ones((2, 6), dtype=np.float32))),
         ("ally", np.zeros(5, dtype=np.int32)),
+        *(("test.index", text) for text in ("", "5\nx\n", "5\n5\n6\n", "1\n5\n6\n", "5\n\xe9\n")),
     ],
 )
 def test_parts_that_do_not_fit_are_refused(folder, part, value):
-    (folder / f"ind.tiny.{part}").write_bytes(dump_like_python2(value))
+    data = value.encode("latin1") if part == "test.index" else dump_like_python2(value)
+    (folder / f"ind.tiny.{part}").write_bytes(data)
     assert "tiny" in refused(folder / "tiny")
-
-
-@pytest.mark.parametrize("text", ["", "5\nx\n", "5\n5\n6\n", "1\n5\n6\n", "5\n\xe9\n"])
-def test_a_bad_test_index_is_refused(folder, text):
-    (folder / "ind.tiny.test.index").write_text(text, encoding="latin1")
-    refused(folder / "tiny")
 
 
 @pytest.mark.parametrize("put", [b"r\xff\xff\xff\x03", b"r\xff\xff\xff\xff", b"p60000000\n"])
@@ -197,13 +178,17 @@ def test_a_table_is_not_as_large_as_a_few_bytes_say(folder):
     assert "2,000,000,001 vertices with 6 features would take" in refused(folder / "tiny")
 
 
-def test_a_table_of_nothing_has_no_rows(folder):
-    (folder / "ind.tiny.ally").write_bytes(dump_like_python2(np.empty((1 << 40, 0))))
-    assert "shape does not fit" in refused(folder / "tiny")
-    (folder / "ind.tiny.ally").write_bytes(dump_like_python2(np.empty((0, 3))))
-    assert "shape does not fit" in refused(folder / "tiny")
-    (folder / "ind.tiny.ally").write_bytes(dump_like_python2(np.empty((0, 0))))
-    assert "does not hold a table of classes" in refused(folder / "tiny")
+def test_a_table_of_nothing_has_no_rows_and_a_shape_must_fit(folder):
+    data = dump_like_python2(np.arange(4, dtype=np.int32))
+    assert data.count(b"K\x04\x85") == 1
+    for table, part in (
+        (data.replace(b"K\x04\x85", b"K\x05\x85"), "shape does not fit"),
+        (dump_like_python2(np.empty((1 << 40, 0))), "shape does not fit"),
+        (dump_like_python2(np.empty((0, 3))), "shape does not fit"),
+        (dump_like_python2(np.empty((0, 0))), "does not hold a table of classes"),
+    ):
+        (folder / "ind.tiny.ally").write_bytes(table)
+        assert part in refused(folder / "tiny")
 
 
 def test_a_pipe_is_not_waited_for(folder):

@@ -115,36 +115,6 @@ def test_the_better_swaps_only_improve(split):
 
 @STEADY
 @given(split_graphs())
-def test_no_single_swap_of_candidates_is_left_out(split):
-    """On graphs with fewer vertices than candidates, the end is a local optimum."""
-    graph, workers, assignment = split
-    counts = Recounted(graph, assignment, workers)
-    swap_while_better(counts)
-    high = int(counts.remote.argmax())
-    before = int(counts.remote[high])
-    limit = max(DEGREE_TOLERANCE * counts.degree_sum.mean(), counts.degree_sum.max())
-    still = counts.assignment == assignment
-    for low in range(workers):
-        if counts.remote[low] >= (1 - GAMMA) * before:
-            continue
-        for one in np.flatnonzero((counts.assignment == high) & still).tolist():
-            for other in np.flatnonzero((counts.assignment == low) & still).tolist():
-                if graph.vertices > 12 or shares_neighbours(counts, one, other):
-                    continue
-                counts.swap(one, other)
-                fits = counts.degree_sum.max() <= limit
-                assert not fits or max(counts.remote[high], counts.remote[low]) >= before
-                counts.swap(one, other)
-
-
-def shares_neighbours(counts, one, other):
-    """Whether what two vertices add does not simply add up."""
-    near = counts.near[one]
-    return other in near or bool(near & counts.near[other])
-
-
-@STEADY
-@given(split_graphs())
 def test_literal_swaps_are_those_of_algorithm_1(split):
     graph, workers, assignment = split
     counts = Recounted(graph, assignment, workers)

@@ -1,7 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Partitions and reports that know the leaves, against counts one by one."""
+"""Partitions and reports that know the leaves, against counts one by one and all scores."""
 
+import math
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -11,10 +13,17 @@ from hypothesis import strategies as st
 
 from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, FEATURE_FRAME_BYTES
 from switchgnn.planner import Direction, load_graph
-from switchgnn.planner.check.switch import check_leaf_spine
 from switchgnn.planner.costs.report import Frames, report_leaf_spine_direction
 from switchgnn.planner.partition import metis_leaf_spine as module
+from switchgnn.planner.partition.cdfgnn import (
+    GAMMA,
+    by_degree_sum,
+    cdfgnn,
+    cdfgnn_name,
+    stream_vertices,
+)
 from switchgnn.planner.partition.leaf_spine import crossing_copies, crossing_sums, even_leaf_spine
+from switchgnn.planner.partition.metis import symmetric_rows
 from switchgnn.planner.partition.metis_leaf_spine import metis_leaf_spine, partition_for_leaf_spine
 from switchgnn.planner.partition.workers import partition_workers
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
@@ -31,7 +40,7 @@ from tests.planner.helpers import (
     reports,
     split_graphs,
 )
-from tests.planner.switch_model import replay_leaf_spine
+from tests.planner.switch_model import check_routes, replay_leaf_spine
 
 
 def counted(graph, assignment, leaf_of):
@@ -79,6 +88,7 @@ def communities(sizes, inside, between, seed=3):
     return graph_of(*np.concatenate(ends, axis=1), int(first[-1]))
 
 
+KARATE = load_graph("karate")
 GRAPHS = {
     "digits": load_graph("digits"),
     "random": random_graph(900, 4000, 2),
@@ -158,35 +168,6 @@ def test_every_worker_gets_a_vertex(graph, workers, leaves, seed, compared):
         check_everybody_has_a_vertex(make, graph, workers, seed)
 
 
-def test_plans_name_it_with_its_leaves():
-    graph = GRAPHS["digits"]
-    plan = plan_of(graph, slots=64, partition="metis-leaf-spine:2", seed=1)
-    assert plan.manifest.partition.method == "metis-leaf-spine:2"
-    assert np.array_equal(plan.assignment, metis_leaf_spine(graph, 4, 1, leaves=2))
-
-
-@pytest.mark.parametrize("ending", ["", ":", ":0", ":x"])
-def test_names_without_a_number_are_refused(ending):
-    with reports("write it as metis-leaf-spine:2"):
-        plan_of(GRAPHS["random"], partition=f"metis-leaf-spine{ending}")
-
-
-def test_the_topology_says_how_many_leaves():
-    leaf_spine = even_leaf_spine(6, 3, 1)
-    assert (
-        partition_for_leaf_spine("metis-leaf-spine", leaf_spine)
-        == partition_for_leaf_spine("metis-leaf-spine:3", leaf_spine)
-        == "metis-leaf-spine:3"
-    )
-    assert partition_for_leaf_spine("metis", leaf_spine) == "metis"
-    assert partition_for_leaf_spine(None, leaf_spine) is None
-    assert partition_for_leaf_spine("metis-leaf-spine:3", None) == "metis-leaf-spine:3"
-    with reports("5 leaves are too many for 4 workers"):
-        metis_leaf_spine(GRAPHS["random"], 4, 0, leaves=5)
-    with reports("not for 3 leaves"):
-        partition_for_leaf_spine("metis-leaf-spine:2", leaf_spine)
-
-
 def test_best_knows_the_leaves():
     def choice(preset, leaf_spine):
         return choose(preset, GRAPHS["random"], Situation(8, 50, leaf_spine=leaf_spine))
@@ -233,7 +214,7 @@ def test_the_report_counts_what_crosses(direction, send, leaves, spines):
     plan = plan_of(graph, 6, 14, directions="both", send=send)
     leaf_spine = even_leaf_spine(6, leaves, spines)
     parts = split_for_leaf_spine(plan, leaf_spine)
-    check_leaf_spine(plan, parts)
+    check_routes(plan, parts)
     boundary = boundary_of(graph, plan.assignment)
     edges = boundary if direction is Direction.FORWARD else boundary.transposed()
     record = plan.manifest.direction(direction)
@@ -264,3 +245,200 @@ def test_the_report_counts_what_crosses(direction, send, leaves, spines):
     whole = found.control_bytes + load.bytes_up + load.bytes_down
     assert found.control_share == pytest.approx(found.control_bytes / whole)
     assert [found.leaf_slots, found.spine_slots] == slots_needed(plan, leaf_spine, direction)
+
+
+GAMMAS = st.sampled_from([0.0, 0.1, 0.5, 1.0])
+
+
+def most_of(vertices, workers):
+    """What no worker may exceed: 1.05 of the mean."""
+    return math.ceil(1.05 * vertices / workers)
+
+
+def check_steps(graph, leaf_spine, gamma, stream):
+    """The oracle: each vertex is at a worker of the least score, which is the one recorded.
+
+    All copies are counted anew for each worker that a vertex could go to: those that there would
+    be, less those that there are.
+    """
+    vertices, workers = graph.vertices, leaf_spine.workers
+    assert sorted(stream.order.tolist()) == list(range(vertices))
+    source, destination = graph.edges()
+    leads = np.zeros((vertices, vertices), dtype=np.int64)
+    leads[source, destination] = 1
+    beside = (leads + leads.T > 0).astype(np.int64)
+    near = beside + np.eye(vertices, dtype=np.int64)
+    behind = np.zeros((workers, leaf_spine.leaves), dtype=np.int64)
+    behind[np.arange(workers), leaf_spine.leaf_of_worker] = 1
+    placed = np.zeros((vertices, workers), dtype=np.int64)
+
+    def copies(holds):
+        return np.count_nonzero(near @ holds)
+
+    for v in stream.order.tolist():
+        held, work = placed.sum(axis=0), leads.sum(axis=0) @ placed
+        scores = np.full(workers, np.inf)
+        for worker in np.flatnonzero(held < most_of(vertices, workers)).tolist():
+            then = placed.copy()
+            then[v, worker] = 1
+            between_workers = copies(then) - copies(placed)
+            crossing = copies(then @ behind) - copies(placed @ behind)
+            share = work[worker] / (max(1, len(source)) / workers)
+            share += held[worker] / (vertices / workers)
+            scores[worker] = (1 - gamma) * between_workers + gamma * crossing
+            scores[worker] += max(1, beside[v].sum()) * share
+        chosen = stream.assignment[v]
+        assert scores[chosen] == pytest.approx(stream.score[v], abs=1e-9)
+        assert scores[chosen] <= scores.min() + 1e-9
+        placed[v, chosen] = 1
+
+
+@given(graphs(), st.integers(1, 7), st.integers(1, 4), st.integers(0, 3), GAMMAS)
+@STEADY
+def test_every_step_takes_the_least_score(graph, workers, leaves, seed, gamma):
+    leaf_spine = even_leaf_spine(workers, min(leaves, workers), 1)
+    check_steps(graph, leaf_spine, gamma, stream_vertices(graph, leaf_spine, seed, gamma))
+
+
+def test_every_step_in_a_denser_graph():
+    graph, leaf_spine = random_graph(60, 200, 4, directed=True), even_leaf_spine(7, 2, 1)
+    check_steps(graph, leaf_spine, 0.3, stream_vertices(graph, leaf_spine, 0, 0.3))
+
+
+def test_the_oracle_notices():
+    leaf_spine = even_leaf_spine(4, 2, 1)
+    stream = stream_vertices(KARATE, leaf_spine, 0, 0.4)
+    check_steps(KARATE, leaf_spine, 0.4, stream)
+    swapped = stream.assignment.copy()
+    one, other = stream.order[[3, 20]]
+    assert swapped[one] != swapped[other]
+    swapped[[one, other]] = swapped[[other, one]]
+    for leaves, gamma, change in (
+        (2, 0.4, {"assignment": swapped}),
+        (2, 0.4, {"order": stream.order[::-1]}),
+        (2, 0.4, {"order": np.append(stream.order[1:], stream.order[1])}),
+        (2, 0.4, {"score": stream.score + 0.01}),
+        (2, 0.1, {}),
+        (3, 0.4, {}),
+    ):
+        with pytest.raises(AssertionError):
+            check_steps(KARATE, even_leaf_spine(4, leaves, 1), gamma, replace(stream, **change))
+
+
+@given(graphs(), st.integers(0, 3))
+@STEADY
+def test_edges_of_small_degrees_come_first(graph, seed):
+    indptr, indices = symmetric_rows(*graph.edges(), graph.vertices)
+    order = by_degree_sum(indptr, indices, seed).tolist()
+    assert sorted(order) == list(range(graph.vertices))
+    near = [indices[slice(*indptr[v : v + 2])].tolist() for v in range(graph.vertices)]
+    sums = [min((len(near[v]) + len(near[u]) for u in near[v]), default=math.inf) for v in order]
+    assert sums == sorted(sums)
+
+
+def test_both_ends_of_an_edge_come_together():
+    #   0-1 and 2-3 have the same sums; then come 4-5, 4-6, 4-7
+    ends = [(1, 0), (3, 2), (4, 5), (4, 6), (4, 7)]
+    graph = graph_of(*np.array(ends).T, 9)
+    rows = symmetric_rows(*graph.edges(), 9)
+    orders = {tuple(by_degree_sum(*rows, seed)) for seed in range(20)}
+    assert {order[:4] for order in orders} == {(0, 1, 2, 3), (2, 3, 0, 1)}
+    assert {order[4] for order in orders} == {4}
+    assert {order[8] for order in orders} == {8}
+    assert len(orders) > 2
+
+
+@given(graphs(), st.integers(1, 9), st.integers(1, 4), st.integers(0, 3), GAMMAS)
+@STEADY
+def test_no_worker_gets_too_many_vertices(graph, workers, leaves, seed, gamma):
+    workers = min(workers, graph.vertices)
+    make = partial(cdfgnn, leaves=min(leaves, workers), gamma=gamma)
+    check_everybody_has_a_vertex(make, graph, workers, seed)
+    shares = np.bincount(make(graph, workers, seed))
+    assert shares.max() <= most_of(graph.vertices, workers)
+
+
+def test_a_worker_that_the_stream_leaves_empty_gets_a_vertex():
+    """The source of the only edge costs its worker no work, so both ends go there."""
+    graph = graph_of([0], [1], 2, directed=True)
+    stream = stream_vertices(graph, even_leaf_spine(2, 1, 1), 0, 0.0)
+    assert stream.assignment.tolist() == [0, 0]
+    assert sorted(cdfgnn(graph, 2, 0, leaves=1, gamma=0.0).tolist()) == [0, 1]
+
+
+@pytest.mark.whole
+def test_shares_are_even():
+    assignment = cdfgnn(GRAPHS["digits"], 7, 0, leaves=3)
+    work = np.bincount(assignment, weights=np.bincount(GRAPHS["digits"].indices))
+    assert np.bincount(assignment).max() <= most_of(GRAPHS["digits"].vertices, 7)
+    assert work.max() <= 1.2 * work.mean()
+
+
+def test_gamma_moves_copies_from_crossings_to_below_leaves():
+    """The paper's claim for its default of 0.1, over ten seeds."""
+    leaf = np.array(even_leaf_spine(8, 2, 1).leaf_of_worker)
+
+    def copies(gamma):
+        found = np.zeros(2, dtype=np.int64)
+        for seed in range(10):
+            edges = boundary_of(
+                GRAPHS["digits"], cdfgnn(GRAPHS["digits"], 8, seed, leaves=2, gamma=gamma)
+            )
+            sender, receiver = edges.host_copies()
+            found += np.bincount((leaf[sender] == leaf[receiver]).astype(int), minlength=2)
+        return found
+
+    without, default, much = copies(0.0), copies(GAMMA), copies(0.5)
+    assert without[0] > default[0] > much[0]
+    assert without[1] < default[1] < much[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [
+        ("metis-leaf-spine:2", partial(metis_leaf_spine, leaves=2)),
+        ("cdfgnn:2", partial(cdfgnn, leaves=2, gamma=GAMMA)),
+        ("cdfgnn:2:0.5", partial(cdfgnn, leaves=2, gamma=0.5)),
+        ("cdfgnn:2:0", partial(cdfgnn, leaves=2, gamma=0.0)),
+    ],
+)
+def test_plans_name_it_with_its_leaves(name, make):
+    plan = plan_of(KARATE, 4, 64, partition=name, seed=1)
+    assert plan.manifest.partition.method == name
+    assert np.array_equal(plan.assignment, make(KARATE, 4, 1))
+
+
+@pytest.mark.parametrize(
+    ("kind", "endings", "remedy"),
+    [
+        ("metis-leaf-spine", ("", ":", ":0", ":x"), "metis-leaf-spine:2"),
+        (
+            "cdfgnn",
+            ("", ":", ":0", ":x", ":2:", ":2:1.01", ":2:-0.1", ":2:2", ":2:x", ":2:0.1:3"),
+            "cdfgnn:2 or cdfgnn:2:0.5",
+        ),
+    ],
+)
+def test_other_names_are_refused(kind, endings, remedy):
+    for ending in endings:
+        with reports(f"write it as {remedy}"):
+            plan_of(KARATE, partition=f"{kind}{ending}")
+    assert (cdfgnn_name(4), cdfgnn_name(2, 0.25)) == ("cdfgnn:4", "cdfgnn:2:0.25")
+
+
+def test_the_topology_says_how_many_leaves():
+    leaf_spine = even_leaf_spine(6, 3, 1)
+    for kind in ("metis-leaf-spine", "cdfgnn"):
+        assert partition_for_leaf_spine(kind, leaf_spine) == f"{kind}:3"
+        assert partition_for_leaf_spine(f"{kind}:3", leaf_spine) == f"{kind}:3"
+        assert partition_for_leaf_spine(f"{kind}:2", None) == f"{kind}:2"
+    assert partition_for_leaf_spine("cdfgnn:3:0.5", leaf_spine) == "cdfgnn:3:0.5"
+    assert partition_for_leaf_spine("metis", leaf_spine) == "metis"
+    assert partition_for_leaf_spine(None, leaf_spine) is None
+    for wrong in ("metis-leaf-spine:2", "cdfgnn:2", "cdfgnn:2:0.5"):
+        fitting = wrong.replace(":2", ":3")
+        with reports(f"not for 3 leaves: write it as {fitting}"):
+            partition_for_leaf_spine(wrong, leaf_spine)
+    for make in (metis_leaf_spine, cdfgnn):
+        with reports("5 leaves are too many for 4 workers"):
+            make(KARATE, 4, 0, leaves=5)

@@ -99,18 +99,18 @@ def test_the_same_seed_gives_the_same():
 
 @needs_ptscotch
 @pytest.mark.parametrize(
-    ("graph", "workers", "ranks"),
+    ("graph", "workers"),
     [
-        (graph_of([0], [1], 9, directed=True), 4, 2),
-        pytest.param(random_graph(40, 0, 0), 5, 4, marks=full),
-        (random_graph(5, 20, 0), 5, 2),
-        pytest.param(random_graph(200, 1000, 0, directed=True), 128, 2, marks=full),
-        pytest.param(random_graph(30, 60, 0), 1, 2, marks=full),
+        (graph_of([0], [1], 9, directed=True), 4),
+        (random_graph(5, 20, 0), 5),
+        pytest.param(random_graph(40, 0, 0), 5, marks=full),
+        pytest.param(random_graph(200, 1000, 0, directed=True), 128, marks=full),
+        pytest.param(random_graph(30, 60, 0), 1, marks=full),
     ],
-    ids=["an edge", "no edges", "as many workers as vertices", "128 workers", "one worker"],
+    ids=["an edge", "as many workers as vertices", "no edges", "128 workers", "one worker"],
 )
-def test_odd_graphs(graph, workers, ranks):
-    shares = np.bincount(ptscotch(graph, workers, 0, ranks=ranks), minlength=workers)
+def test_odd_graphs(graph, workers):
+    shares = np.bincount(ptscotch(graph, workers, 0, ranks=2), minlength=workers)
     assert len(shares) == workers
     assert shares.min() >= 1
     assert shares.max() <= math.ceil(MOST_SHARE * graph.vertices / workers)
@@ -158,11 +158,12 @@ def rank_on_its_machine(folder, *, workers, seed):
         (3, ["--workers", "4"], "there are 2 shards, but mpirun started 3 ranks"),
         (2, ["--workers", "129"], "129 workers are not possible"),
         pytest.param(2, ["--workers", "4", "--seed", "-1"], "must not be negative", marks=full),
+        pytest.param(2, ["--workers", "4"], "cannot write", marks=full),
     ],
 )
 def test_what_does_not_fit_is_said_in_a_sentence(tmp_path, ranks, options, part):
     write_shards(GRAPH, 2, tmp_path / "shards")
-    out = tmp_path / "out.npy"
+    out = tmp_path / ("none/out.npy" if part == "cannot write" else "out.npy")
     command = [sys.executable, "-m", RANK_PROGRAM, str(tmp_path / "shards"), str(out)]
     with reports(part):
         run_ranks(ranks, [*command, *options])
@@ -170,20 +171,12 @@ def test_what_does_not_fit_is_said_in_a_sentence(tmp_path, ranks, options, part)
 
 
 @needs_ptscotch
-@pytest.mark.parametrize(
-    ("out", "part"),
-    [
-        ("out.npy", "shard-001.safetensors does not exist"),
-        pytest.param("none/out.npy", "cannot write", marks=full),
-    ],
-)
-def test_files_that_are_missing_are_named(tmp_path, out, part):
+def test_a_shard_that_is_missing_is_named(tmp_path):
     write_shards(GRAPH, 2, tmp_path / "shards")
-    if out == "out.npy":
-        (tmp_path / "shards" / shard_file(1)).unlink()
+    (tmp_path / "shards" / shard_file(1)).unlink()
     command = [sys.executable, "-m", RANK_PROGRAM, str(tmp_path / "shards")]
-    with reports(part):
-        run_ranks(2, [*command, str(tmp_path / out), "--workers", "4"])
+    with reports("shard-001.safetensors does not exist"):
+        run_ranks(2, [*command, str(tmp_path / "out.npy"), "--workers", "4"])
 
 
 OTHER_MPI = """
@@ -266,15 +259,7 @@ def is_rank(entry, folder):
 
 
 @needs_ptscotch
-@pytest.mark.parametrize(
-    "what",
-    [
-        pytest.param("a rank is killed", marks=full),
-        "the plan is interrupted",
-        pytest.param("the plan is killed", marks=full),
-    ],
-)
-def test_what_is_stopped_in_the_middle_leaves_nothing(tmp_path, what):
+def test_an_interrupted_plan_leaves_nothing(tmp_path):
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     process = subprocess.Popen(
@@ -286,16 +271,9 @@ def test_what_is_stopped_in_the_middle_leaves_nothing(tmp_path, what):
     )
     with process:
         ranks = ranks_of(temporary, process)
-        if what == "a rank is killed":
-            os.kill(ranks[1], signal.SIGKILL)
-        else:
-            process.send_signal(signal.SIGINT if what.endswith("interrupted") else signal.SIGKILL)
+        process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=seconds_here(PATIENCE))
     assert process.returncode not in {0, None}
-    if what == "a rank is killed":
-        assert process.returncode == 2
-        assert "Error: partitioning with 2 ranks failed: " in said
-        assert "signal 9" in said
     assert "Traceback" not in said
     wait_until(
         lambda: not any(is_rank(Path("/proc") / str(pid), temporary) for pid in ranks),
@@ -303,8 +281,7 @@ def test_what_is_stopped_in_the_middle_leaves_nothing(tmp_path, what):
         PATIENCE,
     )
     assert not (tmp_path / "plan").exists()
-    if what != "the plan is killed":
-        assert [path.name for path in temporary.iterdir() if "switchgnn" in path.name] == []
+    assert [path.name for path in temporary.iterdir() if "switchgnn" in path.name] == []
 
 
 @pytest.mark.parametrize(
@@ -345,61 +322,27 @@ def test_its_name_says_how_many_ranks():
 
 
 ABORT = """\
-[1,1]<stderr>:reason
---------------------------------------------------------------------------
+[1,1]<stderr>:first words
+[1,1]<stderr>:Zero[1,1]<stderr>:Division[1,1]<stderr>:Error
+---------------------------------------------
 MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD
-with errorcode 2.
---------------------------------------------------------------------------
 [1,0]<stderr>:something of another rank that came later
 """
-KILLED = """\
-[1,1]<stderr>:bye
---------------------------------------------------------------------------
-Primary job  terminated normally, but 1 process returned
-a non-zero exit code. Per user-direction, the job has been aborted.
---------------------------------------------------------------------------
-mpirun noticed that process rank 1 with PID 77 on node vm exited on signal 9 (Killed).
-"""
-NOT_EVEN_STARTED = """\
---------------------------------------------------------------------------
-Primary job  terminated normally, but 1 process returned
-a non-zero exit code. Per user-direction, the job has been aborted.
---------------------------------------------------------------------------
-"""
 SLOTS = """\
---------------------------------------------------------------------------
-There are not enough slots available in the system to satisfy the 4
-slots that were requested by the application:
-
-  python
+---------------------------------------------
+There are not enough slots available
+in the system.
 
 Either request fewer slots for your application.
---------------------------------------------------------------------------
-"""
-EXIT = """\
-[1,0]<stderr>:zero
-[1,1]<stderr>:Zero[1,1]<stderr>:Division[1,1]<stderr>:Error
-[1,1]<stderr>:
-mpirun detected that one or more processes exited with non-zero status, thus causing
-the job to be terminated. The first process to do so was:
-
-  Process name: [[31234,1],1]
-  Exit code:    3
 """
 
 
 @pytest.mark.parametrize(
     ("said", "code", "sentence"),
     [
-        (ABORT, 2, "rank 1: reason"),
-        (KILLED, 137, "rank 1 exited on signal 9 (Killed)"),
-        (NOT_EVEN_STARTED, 137, "a rank was ended by signal 9 (Killed)"),
-        (EXIT, 3, "rank 1: ZeroDivisionError"),
-        (
-            *(SLOTS, 1),
-            "There are not enough slots available in the system to satisfy the 4 slots that were "
-            "requested by the application:",
-        ),
+        (ABORT, 2, "rank 1: ZeroDivisionError"),
+        (ABORT, 137, "a rank was ended by signal 9 (Killed)"),
+        (SLOTS, 1, "There are not enough slots available in the system."),
         ("", 7, "mpirun ended with code 7"),
         ("", -15, "mpirun was ended by signal 15 (Terminated)"),
     ],

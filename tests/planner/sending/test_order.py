@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Orders and partial sums against literal searches and all choices."""
+"""Orders, partial sums and their weights against literal searches and all choices."""
 
 from dataclasses import fields, replace
 from itertools import permutations, product
@@ -11,31 +11,36 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchgnn.planner import ORDER_STRATEGIES
+from switchgnn.planner import ORDER_STRATEGIES, boundary_edges, load_graph
 from switchgnn.planner.blocks.mlgp import mlgp
 from switchgnn.planner.partition.metis import symmetric_rows
+from switchgnn.planner.plan.banks import BANKS_OF_SWITCHES
 from switchgnn.planner.sending import cover
 from switchgnn.planner.sending.cover import cover_edges, packets_up, peel
-from switchgnn.planner.sending.order import gamr, priority_bfs
+from switchgnn.planner.sending.order import WEIGHTS, Rates, exchange_seconds, gamr, priority_bfs
+from switchgnn.planner.sending.packets import make_packets
+from switchgnn.planner.strategies import BLOCK_STRATEGIES
 from tests.planner.helpers import (
     STEADY,
     boundary_of,
     check_each_is_sent_once,
     graph_of,
     graphs,
+    plan_of,
     random_graph,
     split_graphs,
     tuples,
 )
 
 
-def search(edges, starts):
+def search(edges, starts, **options):
     u, v = np.array(edges, dtype=np.int64).reshape(-1, 2).T
-    return priority_bfs(*symmetric_rows(u, v, len(starts)), np.array(starts)).tolist()
+    rows = symmetric_rows(u, v, len(starts))
+    return priority_bfs(*rows, np.array(starts), **options).tolist()
 
 
-def literal_search(neighbours, starts):
-    """Section 3.2.2 word by word, with a plain list as the queue."""
+def literal_search(neighbours, starts, by_degree):
+    """Section 3.2.2 word by word, with a plain list as the queue; or first in, first out."""
     queue, enqueued, sequence = [], set(), []
     for start in starts:
         if start in enqueued:
@@ -43,8 +48,7 @@ def literal_search(neighbours, starts):
         queue.append(start)
         enqueued.add(start)
         while queue:
-            highest = max(len(neighbours[v]) for v in queue)
-            vertex = next(v for v in queue if len(neighbours[v]) == highest)
+            vertex = max(queue, key=lambda v: len(neighbours[v])) if by_degree else queue[0]
             queue.remove(vertex)
             sequence.append(vertex)
             for neighbour in sorted(neighbours[vertex]):
@@ -66,14 +70,6 @@ def completion_time(neighbours, sequence, k=1):
     return ceil(n / k) + ceil(queue / k)
 
 
-def star(n):
-    return [(0, v) for v in range(1, n)]
-
-
-def ring(n):
-    return [(v, (v + 1) % n) for v in range(n)]
-
-
 def rows(edges, n):
     neighbours = {v: set() for v in range(n)}
     for u, v in edges:
@@ -83,14 +79,34 @@ def rows(edges, n):
 
 
 @STEADY
-@given(graphs(), st.integers(0, 5))
-def test_against_the_literal_search(graph, seed):
-    u, v = graph.edges()
-    edges = list(tuples(u, v))
+@given(graphs(), st.integers(0, 5), st.booleans())
+def test_against_the_literal_search(graph, seed, by_degree):
+    edges = list(tuples(*graph.edges()))
     starts = np.random.default_rng(seed).permutation(graph.vertices).tolist()
-    expected = literal_search(rows(edges, graph.vertices), starts)
-    assert search(edges, starts) == expected
+    expected = literal_search(rows(edges, graph.vertices), starts, by_degree)
+    assert search(edges, starts, by_degree=by_degree) == expected
     assert sorted(expected) == list(range(graph.vertices))
+
+
+def test_stars_and_rings_of_section_3_2_2():
+    """A star from its centre takes n slots, from a leaf one more; a ring one more than the least.
+
+    The paper says 2n - 1 and n + 2 for the worst orders; its own model, in which a packet leaves
+    in the slot in which it completes, gives 2n - 2, and from n = 7 on more for rings.
+    """
+    n = 7
+    star, ring = [(0, v) for v in range(1, n)], [(v, (v + 1) % n) for v in range(n)]
+    orders = list(permutations(range(n)))
+    times = {completion_time(rows(star, n), order) for order in orders}
+    assert (min(times), max(times)) == (n, 2 * n - 2)
+    assert completion_time(rows(star, n), search(star, range(n))) == n
+    starts = [1, *range(2, n), 0]
+    assert search(star, starts)[:2] == [1, 0]
+    assert completion_time(rows(star, n), search(star, starts)) <= n + 1
+    times = {completion_time(rows(ring, n), order) for order in orders}
+    assert (min(times), max(times)) == (n + 1, n + n // 2)
+    ours = {completion_time(rows(ring, n), search(ring, [s, *range(n)])) for s in range(n)}
+    assert ours == {n + 2}
 
 
 def test_the_papers_example():
@@ -99,35 +115,6 @@ def test_the_papers_example():
     compact = [((u - 1) // 2, (v - 1) // 2) for u, v in edges]
     sequence = search(compact, range(5))
     assert [2 * v + 1 for v in sequence] == [1, 5, 3, 7, 9]
-
-
-def test_star_of_section_3_2_2():
-    n = 6
-    neighbours = rows(star(n), n)
-    # From the centre: time n. From a leaf the centre is second, which costs one slot more
-    # (the paper's search starts at the centre).
-    assert completion_time(neighbours, search(star(n), range(n))) == n
-    starts = [1, *range(2, n), 0]
-    assert search(star(n), starts)[:2] == [1, 0]
-    assert completion_time(neighbours, search(star(n), starts)) <= n + 1
-    times = [completion_time(neighbours, order) for order in permutations(range(n))]
-    assert min(times) == n
-    # The paper says 2n - 1; its own model, which lets a packet leave in the slot in which
-    # it completes, gives one less.
-    assert max(times) == 2 * n - 2
-    assert np.mean(times) == pytest.approx(n + (n - 2) * (n + 1) / (2 * n))
-
-
-@pytest.mark.parametrize("n", [5, 7])
-def test_ring_of_section_3_2_2(n):
-    neighbours = rows(ring(n), n)
-    times = {completion_time(neighbours, order) for order in permutations(range(n))}
-    ours = {completion_time(neighbours, search(ring(n), [s, *range(n)])) for s in range(n)}
-    assert ours == {n + 2}
-    assert min(times) == n + 1
-    # The paper gives n + 2 as the worst; in its model some orders are worse from n = 7 on
-    # (every second vertex first, for one), which only speaks for the search.
-    assert max(times) == (n + 2 if n < 7 else n // 2 + n)
 
 
 @pytest.mark.parametrize("make", ORDER_STRATEGIES.values())
@@ -142,7 +129,8 @@ def test_each_source_of_each_block_is_sent_once(make):
 
 
 def test_the_start_depends_on_the_seed():
-    boundary = boundary_of(graph_of(*np.array(ring(50)).T, 50), np.arange(50) % 2)
+    ring = graph_of(np.arange(50), (np.arange(50) + 1) % 50, 50)
+    boundary = boundary_of(ring, np.arange(50) % 2)
     block = np.ones(len(boundary), dtype=np.int32)
     first = {int(gamr(boundary, block, seed).source[0]) for seed in range(20)}
     assert len(first) > 5
@@ -158,27 +146,6 @@ def test_degree_counts_neighbours_in_the_block_only():
     in_second = order.source[order.block == 2].tolist()
     assert 3 in in_second[:2]
     assert set(in_second) == {0, 3, 4, 5, 6}
-
-
-@STEADY
-@given(graphs(), st.integers(0, 5))
-def test_plain_search_against_the_literal_one(graph, seed):
-    """Without degrees the queue is first in, first out."""
-    u, v = graph.edges()
-    neighbours = rows(list(tuples(u, v)), graph.vertices)
-    starts = np.random.default_rng(seed).permutation(graph.vertices)
-    expected, enqueued = [], set()
-    for start in starts.tolist():
-        queue = [] if start in enqueued else [start]
-        enqueued.add(start)
-        while queue:
-            vertex = queue.pop(0)
-            expected.append(vertex)
-            fresh = [near for near in sorted(neighbours[vertex]) if near not in enqueued]
-            queue += fresh
-            enqueued.update(fresh)
-    indptr, indices = symmetric_rows(u, v, graph.vertices)
-    assert priority_bfs(indptr, indices, starts, by_degree=False).tolist() == expected
 
 
 def check_peeled(destinations, order):
@@ -225,13 +192,6 @@ def test_peeling_in_batches(monkeypatch):
     assert sorted(order.source.tolist()) == sorted(set(boundary.source.tolist()))
     degree = np.bincount(boundary.source)[order.source]
     assert degree[-5:].max() <= degree[:5].min()
-
-
-def test_a_star_is_peeled_from_its_centre():
-    boundary = boundary_of(graph_of(*np.array(star(9)).T, 9), np.arange(9))
-    order = peel(boundary, np.ones(len(boundary), dtype=np.int32), 0)
-    neighbours = rows(star(9), 9)
-    assert completion_time(neighbours, order.source.tolist()) <= 10
 
 
 def packets_of(boundary, block, multicast):
@@ -316,3 +276,99 @@ def test_worker_by_worker_is_the_same_as_all_at_once(monkeypatch, weight):
     for some in (1, 50):
         monkeypatch.setattr(cover, "_AT_A_TIME", some)
         assert np.array_equal(cover_edges(boundary, block, weight), whole)
+
+
+WORKERS, SLOTS = 6, 30
+GRAPH = random_graph(120, 1600, 3)
+RATES = [Rates(link, loop, 1.0) for link, loop in ((1e6, 1e7), (1e6, 1e6), (1e6, 1e12), (1e3, 1.0))]
+
+
+def planned(**options):
+    options |= {"blocks": "destination", "send": "cover", "banks": 1}
+    return plan_of(GRAPH, WORKERS, SLOTS, **options)
+
+
+def counted(plan, rates):
+    """Seconds of a fragment, counted in the parts of the plan, block by block."""
+    switch, total = plan.switch, 0.0
+    for block in range(1, plan.manifest.blocks + 1):
+        links = [
+            int(indptr[block] - indptr[block - 1])
+            for part in plan.workers
+            for indptr in (part.send_indptr, part.receive_indptr)
+        ]
+        loop = np.count_nonzero(switch.entry_hop[switch.entry_block == block])
+        total += max(max(links) / rates.link, loop / rates.loop)
+    return total
+
+
+@pytest.fixture(scope="module")
+def by_weight():
+    return {weight: planned(weight=weight) for weight in WEIGHTS}
+
+
+@pytest.mark.parametrize("rates", RATES)
+def test_the_quickest_of_all_weights_is_taken(by_weight, rates):
+    found = planned(rates=rates)
+    seconds = {weight: counted(plan, rates) for weight, plan in by_weight.items()}
+    assert found.manifest.strategy.weight in WEIGHTS
+    assert counted(found, rates) == pytest.approx(min(seconds.values()))
+
+
+def test_a_slow_loop_makes_partial_sums_and_a_quick_one_few_packets(by_weight):
+    loop = [np.count_nonzero(plan.switch.entry_hop) for plan in by_weight.values()]
+    assert loop == sorted(loop, reverse=True)
+    assert loop[0] > loop[-1]
+    slow, quick = (planned(rates=Rates(1e6, rate, 1.0)) for rate in (1.0, 1e12))
+    assert np.count_nonzero(slow.switch.entry_hop) == loop[-1]
+    assert quick.manifest.strategy.weight == 0
+
+
+@pytest.mark.parametrize("rates", RATES)
+@pytest.mark.parametrize("weight", [0.0, 0.125, 1.0])
+def test_the_time_is_that_of_the_plan(by_weight, rates, weight):
+    plan = by_weight[weight]
+    boundary = boundary_edges(GRAPH, plan.assignment)
+    block = BLOCK_STRATEGIES["destination"](boundary, SLOTS, 0)
+    chosen = cover_edges(boundary, block, weight)
+    packets = make_packets(boundary, block, chosen, vertices=GRAPH.vertices, workers=WORKERS)
+    assert exchange_seconds(packets, rates, WORKERS) == pytest.approx(counted(plan, rates))
+
+
+def test_nothing_to_exchange_takes_no_time():
+    graph = load_graph("karate")
+    boundary = boundary_edges(graph, np.zeros(graph.vertices, dtype=np.int32))
+    block = mlgp(boundary, 8, 0)
+    everything = np.ones(len(boundary), dtype=np.bool_)
+    packets = make_packets(boundary, block, everything, vertices=graph.vertices, workers=2)
+    assert exchange_seconds(packets, RATES[0], 2) == 0.0
+
+
+@pytest.mark.parametrize("banks", BANKS_OF_SWITCHES)
+def test_more_additions_need_fewer_passes(by_weight, banks):
+    boundary = boundary_edges(GRAPH, by_weight[0.0].assignment)
+    block = np.ones(len(boundary), dtype=np.int32)
+    everything = np.ones(len(boundary), dtype=np.bool_)
+    packets = make_packets(boundary, block, everything, vertices=GRAPH.vertices, workers=WORKERS)
+    sent = len(set(boundary.source.tolist()))
+    seconds = exchange_seconds(packets, Rates(1e12, 1.0, float(banks)), WORKERS)
+    assert seconds == pytest.approx(max(0, len(boundary) / banks - sent), abs=1e-6)
+
+
+def test_of_the_weights_whose_plans_fit_the_quickest_is_taken(by_weight):
+    """A quick loop, so that the weight with the most entries would be taken."""
+
+    def entries(plan):
+        return len(plan.switch.entry_block)
+
+    rates = RATES[2]
+    seconds = {weight: counted(plan, rates) for weight, plan in by_weight.items()}
+    needed = sorted({entries(plan) for plan in by_weight.values()})
+    assert entries(planned(rates=rates)) == needed[-1]
+    for room in needed:
+        found = planned(rates=rates, fits=lambda plan, room=room: entries(plan) <= room)
+        fitting = [each for weight, each in seconds.items() if entries(by_weight[weight]) <= room]
+        assert entries(found) <= room
+        assert counted(found, rates) == pytest.approx(min(fitting))
+    # Where nothing fits, the plan has the fewest entries.
+    assert entries(planned(rates=rates, fits=lambda _: False)) == needed[0]
