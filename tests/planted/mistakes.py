@@ -224,7 +224,7 @@ MISTAKES = (
         "controller/watch.py",
         "            replace_others=False,\n",
         "            replace_others=True,\n",
-        ("tests/controller/test_watch_others.py::test_another_plan_is_not_replaced",),
+        ("tests/controller/test_watch.py::test_another_plan_is_not_replaced",),
     ),
     Mistake(
         "a_watch_takes_over",
