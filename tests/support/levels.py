@@ -25,7 +25,7 @@ SHARED = (
     "tests/recovery/test_leaf_spine.py",
     "tests/strawman/test_sums.py",
     "tests/end_to_end/test_strategies.py",
-    "tests/fuzz/test_forgeries.py",
+    "tests/fuzz/test_star.py",
     "tests/controller/test_targets.py",
     "tests/test_docs.py",
 )
