@@ -50,7 +50,6 @@ WHOLE = (
     "host/innetwork/test_strawman.py",
     "planner/graphs/test_shaped.py",
     "planner/partition/test_ptscotch.py",
-    "softswitch/test_command.py",
     "topologies/processes/test_nursery.py",
     "topologies/test_relay.py",
     "train/test_restart.py",
