@@ -315,6 +315,8 @@ def test_every_response_type(tables):
     assert (cookie.cookie.cookie, cookie.HasField("p4info"), cookie.p4_device_config) == (
         42, False, b"",
     )  # fmt: skip
+    assert code_of(tables.set_config, config=b"{}") == grpc.StatusCode.INVALID_ARGUMENT
+    assert get_config(tables) == full
     assert not get_config(tables, "P4INFO_AND_COOKIE").p4_device_config
     assert not get_config(tables, "DEVICE_CONFIG_AND_COOKIE").HasField("p4info")
 

@@ -122,14 +122,14 @@ class Requests:
         return b"\0" * 70 + shortest if self.chance(0.02) else shortest
 
     def _spoil(self, entry, wrong):
+        if self.chance(wrong):
+            entry.priority = self._rng.choice([1, -1])
         for name, value in (
-            *(("priority", 1), ("priority", -1), ("metadata", b"note"), ("idle_timeout_ns", 1)),
-            *(("is_default_action", True), ("is_const", True)),
+            *(("metadata", b"note"), ("counter_data", p4r.CounterData(packet_count=5))),
+            *(("is_default_action", True), ("idle_timeout_ns", 1), ("is_const", True)),
         ):
             if self.chance(wrong):
-                setattr(entry, name, value)
-        if self.chance(wrong):
-            entry.counter_data.packet_count = 5
+                entry.MergeFrom(p4r.TableEntry(**{name: value}))
         if self.chance(wrong) and entry.match:
             entry.match.append(entry.match[0])
 
