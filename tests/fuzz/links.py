@@ -1,38 +1,36 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Links of a worker gone mad: beside the worker's own frames they send others."""
+"""Links on which other frames are sent than those of the worker."""
 
 import random
-from collections.abc import Iterator, Sequence
 
-from switchgnn.host.wire.addresses import Addresses
-from switchgnn.host.wire.header import BODY_AT, Header, Kind, payload_bytes, unpack_header
-from switchgnn.host.wire.link import Link, Traffic
-from switchgnn.lab.virtual.byzantine import Shot
+from switchgnn.host.wire.header import BODY_AT, Kind, payload_bytes, unpack_header
+from switchgnn.host.wire.link import Link
 from switchgnn.lab.virtual.network import VERSION_IHL_AT
-from tests.fuzz.packets import PING_MARK, ping
-from tests.fuzz.world import World
+from tests.fuzz.frames import is_ping, ping
+
+VOLLEY = 16
 
 
 class WrappedLink(Link):
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link):
         self.link = link
 
     @property
-    def name(self) -> str:
+    def name(self):
         return self.link.name
 
     @property
-    def traffic(self) -> Traffic:
+    def traffic(self):
         return self.link.traffic
 
-    def send(self, frame: bytes | memoryview) -> None:
+    def send(self, frame):
         self.link.send(frame)
 
-    def receive(self, seconds: float) -> memoryview | None:
+    def receive(self, seconds):
         return self.link.receive(seconds)
 
-    def close(self) -> None:
+    def close(self):
         self.link.close()
 
 
@@ -44,47 +42,49 @@ class FiringLink(WrappedLink):
         fired: shots that were sent.
     """
 
-    def __init__(
-        self,
-        link: Link,
-        ears: Link,
-        mac: str,
-        shots: Sequence[Shot],
-        volley: int,
-        session: int,
-    ) -> None:
-        super().__init__(link)
-        self._ears = ears
+    def __init__(self, field, worker, shots, *, end):
+        """``end`` is where the shots are sent: the worker's own link, or another one."""
+        super().__init__(field.links[worker])
         self.round = 1
-        self._session = session
         self.fired = 0
-        self._mac = mac
+        self._out = field.links[end]
+        self._mac = field.mac(end)
+        self._session = field.session
         self._shots = shots
-        self._volley = volley
         self._waiting = False
 
     @property
-    def empty(self) -> bool:
+    def empty(self):
         return self.fired >= len(self._shots) and not self._waiting
 
-    def send(self, frame: bytes | memoryview) -> None:
+    def send(self, frame):
         self.link.send(frame)
         if self._waiting or self.empty:
             return
-        for shot in self._shots[self.fired : self.fired + self._volley]:
-            self.link.send(shot.aim(self._session, self.round))
+        for shot in self._shots[self.fired : self.fired + VOLLEY]:
+            self._out.send(shot.aim(self._session, self.round))
             self.fired += 1
-        self.link.send(ping(self._mac, self.fired))
+        self._out.send(ping(self._mac, self.fired))
         self._waiting = True
 
-    def receive(self, seconds: float) -> memoryview | None:
-        if self._ears is not self.link and self._ears.receive(0.0) is not None:
-            self._waiting = False
+    def receive(self, seconds):
+        if self._out is not self.link:
+            while (frame := self._out.receive(0.0)) is not None:
+                self._waiting = self._waiting and not is_ping(frame)
         frame = self.link.receive(seconds)
-        while frame is not None and PING_MARK in bytes(frame[:64]):
+        while frame is not None and is_ping(frame):
             self._waiting = False
             frame = self.link.receive(0.0)
         return frame
+
+
+def attack(field, firing, **options):
+    """Exchange until all shots are fired, or a worker has an error or a wrong sum."""
+    team = field.team(firing, **options)
+    while not (firing.empty or team.errors or (team.round and team.wrong_rows())):
+        firing.round = team.round + 1
+        team.play()
+    return team
 
 
 class LyingLink(WrappedLink):
@@ -94,17 +94,16 @@ class LyingLink(WrappedLink):
     right, so that the exchange goes on.
     """
 
-    def __init__(
-        self, link: Link, world: World, worker: int, addresses: Addresses, seed: int
-    ) -> None:
-        super().__init__(link)
+    def __init__(self, field, worker, seed):
+        super().__init__(field.links[worker])
+        sums = field.world.facts.sums
         self.lies = 0
         self._random = random.Random(seed)
-        self._addresses = addresses
-        self._own = [key for key, (owner, _) in sorted(world.facts.sums.items()) if owner == worker]
-        self._vertices = sorted(world.facts.owner)
+        self._addresses = field.addresses(worker)
+        self._own = [key for key, (owner, _) in sorted(sums.items()) if owner == worker]
+        self._vertices = sorted(field.world.facts.owner)
 
-    def send(self, frame: bytes | memoryview) -> None:
+    def send(self, frame):
         header = unpack_header(frame)
         if header is not None and header.kind is Kind.FEATURE and not header.resend:
             for lie in self._lies(header):
@@ -112,7 +111,7 @@ class LyingLink(WrappedLink):
                 self.lies += 1
         self.link.send(frame)
 
-    def _lies(self, header: Header) -> Iterator[bytes]:
+    def _lies(self, header):
         draw = self._random
         if draw.random() < 0.3:
             yield header.pack(draw.randbytes(payload_bytes(header.fragment)))
@@ -124,8 +123,17 @@ class LyingLink(WrappedLink):
             yield asking.pack(b"")
 
 
-def speaks_for(world: World, worker: int, frame: bytes) -> bool:
-    """Return whether a switch may accept a frame from this worker."""
+def forged_shots(field, generator, worker, count):
+    """Shots that a switch must not accept from this worker."""
+    shots = []
+    while len(shots) < count:
+        shot = generator.shot()
+        if not _may_send(field.world, worker, shot.aim(field.session, 1)):
+            shots.append(shot)
+    return shots
+
+
+def _may_send(world, worker, frame):
     if len(frame) < BODY_AT:
         return False
     # The switch does not look at the version of IPv4.

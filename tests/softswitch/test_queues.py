@@ -1,10 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Ports that refuse frames, and ports with a bandwidth."""
+"""Egress queues, ports that refuse frames, and ports with a rate or a bandwidth."""
 
 import contextlib
 import errno
-import select
 import socket
 import time
 
@@ -13,17 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from switchgnn.softswitch import Backend, EthernetSpec, QueueSettings, SoftSwitch, UdpSpec
-from switchgnn.softswitch.errors import PortError
-from switchgnn.softswitch.ports import SocketPort, find_interface
+from switchgnn.softswitch.ports import SocketPort
 from switchgnn.softswitch.replication import Replica
-from switchgnn.softswitch.traffic_manager import DEFAULT_DEPTH, TrafficManager
+from switchgnn.softswitch.traffic_manager import TrafficManager
 from tests.softswitch.harness import Rig, config_bytes, free_address, udp_socket
-from tests.softswitch.namespace import needs_shaping, shape, wires
 from tests.support.native import needs_compiler
-from tests.support.speed import Deadline
 from tests.support.waiting import wait_until
 
 UNICAST, MULTICAST = 2, 3
+
+
 SLOW, QUICK = 3, 4
 
 
@@ -64,7 +62,7 @@ class Rein:
 
 def test_frames_wait_for_their_port_in_order_and_others_go_on():
     rein = Rein()
-    rein.rig.replication.groups[1] = tuple(Replica(port, 1) for port in (SLOW, QUICK, SLOW))
+    rein.rig.replication.groups[1] = tuple(Replica(port, 1) for port in (SLOW, SLOW, QUICK))
     for number in range(3):
         assert rein.rig.run(1, order(payload=bytes([number]))) == []
         assert len(rein.rig.run(1, order(port=QUICK))) == 1
@@ -75,14 +73,6 @@ def test_frames_wait_for_their_port_in_order_and_others_go_on():
     assert len(rein.rig.run(1, order())) == 1
     assert rein.rig.counts.sent == {SLOW: 6, QUICK: 4}
     assert rein.rig.counts.send_errors == {}
-
-
-def test_the_copies_behind_the_one_that_blocks_stay_in_order():
-    rein = Rein()
-    rein.rig.replication.groups[1] = (Replica(SLOW, 1), Replica(SLOW, 2), Replica(QUICK, 3))
-    assert [port for port, _ in rein.rig.run(1, order(MULTICAST, payload=b"a"))] == [QUICK]
-    rein.rig.run(1, order(payload=b"b"))
-    assert rein.writable(9) == [b"a", b"a", b"b"]
 
 
 def test_the_program_sees_the_queue_and_its_tail_is_dropped():
@@ -96,6 +86,16 @@ def test_the_program_sees_the_queue_and_its_tail_is_dropped():
     assert [queue_depth(frame) for _, frame in rein.rig.sent] == [0, 0, 1, 2]
     rein.rig.run(1, order())
     assert rein.rig.queues.tail_drops == {SLOW: 2}
+
+
+def test_a_held_frame_takes_its_time_on_the_line_after_it_was_held():
+    clock = Clock()
+    rein = Rein(BYTE_A_SECOND, clock)
+    for _ in range(2):
+        rein.rig.run(1, order(payload=bytes(72)))
+    clock.now += 500
+    assert len(rein.writable(9)) == 1
+    assert rein.rig.queues.next_time() == clock.now + 100
 
 
 @given(st.lists(st.integers(-1, 3), max_size=80), st.booleans())
@@ -113,26 +113,6 @@ def test_no_frame_is_lost_or_overtaken_however_often_a_port_blocks(steps, limite
     assert rein.rig.queues.length(SLOW) == 0
 
 
-def test_a_held_frame_takes_its_time_on_the_line_after_it_was_held():
-    clock = Clock()
-    rein = Rein(BYTE_A_SECOND, clock)
-    for _ in range(2):
-        rein.rig.run(1, order(payload=bytes(72)))
-    clock.now += 500
-    assert len(rein.writable(9)) == 1
-    assert rein.rig.queues.next_time() == clock.now + 100
-
-
-def test_a_new_program_starts_with_free_ports():
-    rein = Rein()
-    for _ in range(3):
-        rein.rig.run(1, order())
-    rein.rig.queues.clear()
-    rein.rig.forwarder.held.clear()
-    rein.room = 9
-    assert len(rein.rig.run(1, order())) == 1
-
-
 def test_a_full_socket_is_not_an_error_and_an_error_is_not_a_full_socket():
     def fail(number):
         raise OSError(number, "")
@@ -147,108 +127,12 @@ def test_a_full_socket_is_not_an_error_and_an_error_is_not_a_full_socket():
             port.send(b"")
 
 
-@contextlib.contextmanager
-def shaped_switch(rate):
-    with wires("slow", "quick") as (slow, quick):
-        assert shape("slow0", rate)
-        ports = {SLOW: EthernetSpec("slow0"), QUICK: EthernetSpec("quick0")}
-        with SoftSwitch(ports, grpc=None) as switch:
-            switch.load(config_bytes("fates"))
-            yield switch, {SLOW: slow, QUICK: quick}
-
-
-def receive(ends, expected, seconds=10.0):
-    """Frames with arrival times by port, until the expected number came."""
-    got = {port: [] for port in ends}
-    deadline = Deadline(seconds)
-    numbers = {sock.fileno(): port for port, sock in ends.items()}
-    while any(len(got[port]) < expected[port] for port in got) and not deadline.is_over():
-        for descriptor in select.select(list(numbers), [], [], 0.05)[0]:
-            port = numbers[descriptor]
-            got[port].append((time.monotonic(), ends[port].recv(2000)))
-    return got
-
-
-def payload_numbers(frames):
-    return [int.from_bytes(frame[28:30], "big") for _, frame in frames]
-
-
-def burst(switch, frames):
-    for number in range(frames):
-        for port in (SLOW, QUICK):
-            switch.inject(1, order(port=port, payload=number.to_bytes(2, "big") + bytes(970)))
-
-
-@pytest.mark.whole
-@needs_shaping
-def test_a_shaped_port_loses_nothing_and_delays_nobody():
-    frames = 60
-    with shaped_switch(rate="300kbit") as (switch, ends):
-        begin, used = time.monotonic(), time.process_time()
-        burst(switch, frames)
-        assert switch.counts.sent[QUICK] == frames  # though the other port has just begun
-        got = receive(ends, dict.fromkeys(ends, frames))
-        took, used = time.monotonic() - begin, time.process_time() - used
-        assert switch.call(lambda: switch.counts.sent) == {SLOW: frames, QUICK: frames}
-        assert switch.queues.tail_drops == {}
-    for port in ends:
-        assert payload_numbers(got[port]) == list(range(frames))
-    assert took > 1.2
-    assert used < took / 2
-    # The program saw most of the queue, the kernel keeps little.
-    assert max(queue_depth(frame) for _, frame in got[SLOW]) >= frames * 2 // 3
-    assert max(queue_depth(frame) for _, frame in got[QUICK]) == 0
-
-
-@pytest.mark.whole
-@needs_shaping
-def test_beyond_the_depth_of_its_queue_a_shaped_port_drops_the_tail():
-    frames = DEFAULT_DEPTH + 100
-    with shaped_switch(rate="10mbit") as (switch, ends):
-        burst(switch, frames)
-        lost = switch.queues.tail_drops[SLOW]
-        got = receive(ends, {SLOW: frames - lost, QUICK: frames})
-    assert 0 < lost < frames - DEFAULT_DEPTH
-    kept = payload_numbers(got[SLOW])
-    assert kept == sorted(set(kept))
-    assert len(kept) == frames - lost
-    assert payload_numbers(got[QUICK]) == list(range(frames))
-
-
-@pytest.mark.whole
-@needs_shaping
-def test_a_switch_that_takes_a_full_socket_for_an_error_loses_frames(monkeypatch):
-    """The wire of these tests does block."""
-
-    def send(self, frame):
-        try:
-            self._send(frame)
-        except OSError:
-            return False
-        return True
-
-    monkeypatch.setattr(SocketPort, "send", send)
-    monkeypatch.setitem(SoftSwitch.__init__.__kwdefaults__, "backend", Backend.PYTHON)
-    with shaped_switch(rate="300kbit") as (switch, _):
-        burst(switch, 60)
-        assert switch.counts.send_errors[SLOW] > 20
-
-
-@pytest.mark.whole
-@needs_shaping
-def test_a_blocked_port_survives_a_new_program():
-    with shaped_switch(rate="300kbit") as (switch, ends):
-        burst(switch, 60)
-        switch.load(config_bytes("fates"))
-        marked = order(payload=b"\xff\xff" + bytes(970))
-        switch.inject(1, marked)
-        got = receive({SLOW: ends[SLOW]}, {SLOW: 1000}, seconds=0.5)
-        assert payload_numbers(got[SLOW])[-1] == 0xFFFF
-        assert len(got[SLOW]) < 30
-
-
 FROM = 1
+
+
 FRAME_BYTES = 2000
+
+
 FRAMES = 60
 
 
@@ -260,6 +144,7 @@ def blocked_switch(backend, monkeypatch, queues, *, may_refuse):
     for sock in (near, far, comes):
         sock.setblocking(False)
     sends.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+    near.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)  # the least there is
     ports = {
         FROM: SocketPort(comes, FRAME_BYTES),
         SLOW: SocketPort(near, FRAME_BYTES, may_refuse=may_refuse),
@@ -297,59 +182,12 @@ def watched(backend, monkeypatch, depth, *, may_refuse):
     return left, [(frame[28:], queue_depth(frame)) for frame in came], end
 
 
-@needs_compiler
-@pytest.mark.parametrize("depth", [1, 20, 64])
-def test_the_program_sees_the_same_queue(monkeypatch, depth):
-    one, other = (
-        watched(backend, monkeypatch, depth, may_refuse=True)
-        for backend in (Backend.PYTHON, Backend.NATIVE)
-    )
-    assert one == other
-    (waiting, drops), came, end = one
-    taken = FRAMES - waiting - drops.get(SLOW, 0)
-    # The accepted frames and the first refused one met no queue.
-    assert [depth for _, depth in came] == [0] * taken + list(range(waiting))
-    assert end == (0, {SLOW: len(came)})
-
-
-@needs_compiler
-def test_frames_of_a_batch_that_is_refused_count_as_queued(monkeypatch):
-    """For a port that refuses frames unexpectedly."""
-    one, other = (
-        watched(backend, monkeypatch, 64, may_refuse=False)
-        for backend in (Backend.PYTHON, Backend.NATIVE)
-    )
-    assert one[0] == other[0]
-    assert one[2] == other[2]
-    assert [payload for payload, _ in one[1]] == [payload for payload, _ in other[1]]
-
-
-@pytest.mark.parametrize(
-    "backend", [Backend.PYTHON, pytest.param(Backend.NATIVE, marks=needs_compiler)]
-)
-def test_there_is_no_port_above_510(backend):
-    with SoftSwitch(grpc=None, backend=backend) as switch:
-        switch.load(config_bytes("fates"))
-        for port in (-1, 511, 1 << 20):
-            with pytest.raises(PortError, match=f"There is no port {port}"):
-                switch.inject(port, order())
-
-
-@pytest.mark.whole
-@needs_shaping
-def test_frames_wait_in_an_interface_that_is_shaped():
-    with wires("one"):
-        assert not find_interface("one0").queues
-        assert shape("one0", "1mbit")
-        assert find_interface("one0").queues
-        assert find_interface("one0").qdisc == "tbf"
-        assert find_interface("one0").mtu == 1500
-        with pytest.raises(OSError, match="no interface"):
-            find_interface("none0")
-
-
 TRUNCATE = 9
+
+
 REPORT_BYTES = 22
+
+
 BYTE_A_SECOND = QueueSettings(bandwidth=8.0)
 
 
@@ -360,11 +198,6 @@ class Clock:
         return self.now
 
 
-@pytest.fixture
-def clock():
-    return Clock()
-
-
 def served(rig, clock, seconds):
     """Ports and sizes of the frames that leave after some seconds."""
     rig.sent.clear()
@@ -373,7 +206,55 @@ def served(rig, clock, seconds):
     return [(port, len(frame)) for port, frame in rig.sent]
 
 
-def test_a_frame_is_charged_with_the_length_it_leaves_with(clock):
+@needs_compiler
+@pytest.mark.parametrize(("depth", "may_refuse"), [(1, True), (20, True), (64, True), (64, False)])
+def test_both_back_ends_queue_alike(monkeypatch, depth, may_refuse):
+    one, other = (
+        watched(backend, monkeypatch, depth, may_refuse=may_refuse)
+        for backend in (Backend.PYTHON, Backend.NATIVE)
+    )
+    (waiting, drops), came, _ = one
+    assert waiting > 0
+    assert other[0] == one[0]
+    assert other[2] == one[2] == (0, {SLOW: len(came)})
+    assert [payload for payload, _ in other[1]] == [payload for payload, _ in came]
+    if may_refuse:  # else frames of a refused batch count as queued
+        taken = FRAMES - waiting - drops.get(SLOW, 0)
+        # The accepted frames and the first refused one met no queue.
+        depths = [0] * taken + list(range(waiting))
+        assert [depth for _, depth in came] == [depth for _, depth in other[1]] == depths
+
+
+@pytest.mark.parametrize(
+    "backend", [Backend.PYTHON, pytest.param(Backend.NATIVE, marks=needs_compiler)]
+)
+def test_a_new_program_starts_with_free_ports(monkeypatch, backend):
+    queues = QueueSettings()
+    with blocked_switch(backend, monkeypatch, queues, may_refuse=True) as (switch, sends, far):
+        for _ in range(FRAMES):
+            sends.send(order())
+        wait_until(lambda: switch.call(lambda: switch.queues.length(SLOW)), "a full port")
+        wait_until(lambda: switch.call(lambda: switch.counts.received[FROM]) == FRAMES, "frames")
+        switch.load(config_bytes("fates"))
+        assert switch.queues.length(SLOW) == 0
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                far.recv(FRAME_BYTES)
+        sends.send(order(payload=b"new"))
+        frame = wait_until(lambda: readable(far), "the frame")
+        assert frame.endswith(b"new")
+        assert readable(far) is None
+
+
+def readable(sock):
+    try:
+        return sock.recv(FRAME_BYTES)
+    except BlockingIOError:
+        return None
+
+
+def test_a_frame_is_charged_with_the_length_it_leaves_with():
+    clock = Clock()
     rig = Rig(config_bytes("fates"), BYTE_A_SECOND, clock=clock)
     assert len(rig.run(1, sized())) == 1  # an idle line sends at once
     assert rig.run(1, sized()) == []
@@ -387,7 +268,8 @@ def test_a_frame_is_charged_with_the_length_it_leaves_with(clock):
     assert served(rig, clock, 0.1) == [(2, 100)]
 
 
-def test_a_packet_that_egress_drops_or_recirculates_costs_no_time(clock):
+def test_a_packet_that_egress_drops_or_recirculates_costs_no_time():
+    clock = Clock()
     rig = Rig(config_bytes("fates"), BYTE_A_SECOND, clock=clock)
     rig.run(1, sized())
     for egress in (1, 4, 0):
@@ -396,7 +278,8 @@ def test_a_packet_that_egress_drops_or_recirculates_costs_no_time(clock):
     assert (rig.counts.egress_drops, rig.counts.recirculated) == (1, 1)
 
 
-def test_a_port_that_nothing_is_attached_to_is_not_limited(clock):
+def test_a_port_that_nothing_is_attached_to_is_not_limited():
+    clock = Clock()
     rig = Rig(config_bytes("fates"), BYTE_A_SECOND, attached=[2], clock=clock)
     for _ in range(5):
         rig.run(1, sized())
@@ -407,17 +290,8 @@ def test_a_port_that_nothing_is_attached_to_is_not_limited(clock):
     assert rig.queues.length(2) == 4
 
 
-def test_the_program_sees_the_queue_of_the_line(clock):
-    rig = Rig(config_bytes("fates"), QueueSettings(depth=3, bandwidth=8.0), clock=clock)
-    frames = [frame for _ in range(6) for _, frame in rig.run(1, sized())]
-    assert rig.queues.tail_drops == {2: 2}
-    for _ in range(3):
-        served(rig, clock, 100)
-        frames += [frame for _, frame in rig.sent]
-    assert [queue_depth(frame) for frame in frames] == [0, 0, 1, 2]
-
-
-def test_ports_with_equal_lines_take_turns(clock):
+def test_ports_with_equal_lines_take_turns():
+    clock = Clock()
     rig = Rig(config_bytes("fates"), BYTE_A_SECOND, clock=clock)
     rig.replication.groups[1] = tuple(Replica(port, 1) for port in (4, 4, 4, 5, 6, 6, 5, 5, 6))
     rig.run(1, sized(MULTICAST))
@@ -477,20 +351,65 @@ def test_bandwidth_holds_in_a_running_switch_that_sleeps_meanwhile():
     assert used < elapsed / 2
 
 
-def test_a_waiting_queue_needs_no_processor():
-    with SoftSwitch({}, grpc=None, queues=QueueSettings(rate=1.0)) as switch:
+def test_a_rate_holds_in_a_running_switch():
+    queues = QueueSettings(depth=64, port_rates={2: 200.0})
+    with SoftSwitch(grpc=None, queues=queues) as switch:
         switch.load(config_bytes("fates"))
-        for _ in range(2):
+        begin, used = time.monotonic(), time.process_time()
+        for _ in range(20):
             switch.inject(1, sized())
-        used = time.process_time()
-        wait_until(lambda: switch.counts.unattached[2] == 2, "the second packet")
+        wait_until(lambda: switch.counts.unattached[2] == 20, "all packets")
+        assert time.monotonic() - begin >= 19 / 200 * 0.9
         assert time.process_time() - used < 0.3
+    assert switch.queues.tail_drops == {}
 
 
 def test_calls_during_the_computation_of_the_timeout_are_served():
     with SoftSwitch({}, grpc=None, queues=QueueSettings(rate=2000.0)) as switch:
         switch.load(config_bytes("fates"))
-        for sent in range(2, 1002, 2):
+        for sent in range(2, 302, 2):
             switch.inject(1, sized())
             switch.inject(1, sized())
             wait_until(lambda sent=sent: switch.counts.unattached[2] == sent, "both packets")
+
+
+def test_queue_depth_limits_copies_to_one_port():
+    rig = Rig(config_bytes("fates"), QueueSettings(depth=3))
+    rig.replication.groups[1] = tuple(Replica(4 + i % 2, i) for i in range(12))
+    assert sorted(port for port, _ in rig.run(1, order(MULTICAST))) == [4, 4, 4, 5, 5, 5]
+    assert rig.queues.tail_drops == {4: 3, 5: 3}
+
+
+def pop_all(queues, now):
+    items = []
+    while (item := queues.pop(now)) is not None:
+        items.append((item[0], item[1]))
+    return items
+
+
+def test_rate_spaces_packets_and_leaves_other_ports_alone():
+    queues = TrafficManager(QueueSettings(port_rates={1: 10.0}))
+    for number in range(5):
+        queues.push(1, (number,), 100.0)
+    queues.push(2, ("free",), 100.0)
+    assert pop_all(queues, 100.0) == [(2, ("free",)), (1, (0,))]
+    assert queues.next_time() == pytest.approx(100.1)
+    assert pop_all(queues, 100.05) == []
+    assert pop_all(queues, 100.25) == [(1, (1,)), (1, (2,))]
+    assert pop_all(queues, 200.0) == [(1, (3,)), (1, (4,))]
+    assert queues.next_time() is None
+    # An idle port saves no burst.
+    for number in range(3):
+        queues.push(1, (number,), 300.0)
+    assert len(pop_all(queues, 300.0)) == 1
+
+
+def test_depth_holds_in_a_running_switch():
+    with SoftSwitch(grpc=None, queues=QueueSettings(depth=4, rate=0.01)) as switch:
+        switch.load(config_bytes("fates"))
+        for _ in range(20):
+            switch.inject(1, bytes(6))
+        # The first leaves at once, four wait.
+        assert switch.counts.unattached[2] == 1
+        assert switch.queues.length(2) == 4
+        assert switch.queues.tail_drops == {2: 15}

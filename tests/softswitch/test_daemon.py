@@ -1,31 +1,51 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The state file, restarts from it, and readiness."""
+"""The switch as a process: its state file and restarts from it, readiness, and signals."""
 
 import contextlib
 import hashlib
 import os
-import random
+import re
+import signal
 import socket
 import struct
+import subprocess
+import sys
 import threading
 
 import pytest
 from finsy.proto import p4r
+from typer.testing import CliRunner
 
 from switchgnn.softswitch import Backend, SoftSwitch
 from switchgnn.softswitch.daemon import state_file
-from switchgnn.softswitch.daemon.serving import forget_ready, notify, ready, restore
+from switchgnn.softswitch.daemon.command import _queues, app
+from switchgnn.softswitch.daemon.serving import (
+    STOP_SIGNALS,
+    StopSignals,
+    forget_ready,
+    notify,
+    ready,
+    restore,
+)
 from switchgnn.softswitch.daemon.state_file import (
     HEAD,
     MAGIC,
     Keeper,
-    check_place,
     open_state,
     write_state,
 )
 from switchgnn.softswitch.errors import SoftSwitchError, StateFileError
-from tests.softswitch.harness import Controller, every_kind, exact, insert, modify, replication
+from tests.softswitch.harness import (
+    DEADLINE,
+    Controller,
+    every_kind,
+    exact,
+    insert,
+    modify,
+    replication,
+)
+from tests.support.markers import needs_root, whole
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
 
@@ -33,15 +53,6 @@ from tests.support.waiting import wait_until
 def read(path):
     with open_state(path) as messages:
         return None if messages is None else list(messages)
-
-
-def file_of(path, body, *, magic=MAGIC, size=None, digest=None):
-    head = HEAD.pack(
-        magic, len(body) if size is None else size, digest or hashlib.sha256(body).digest()
-    )
-    path.write_bytes(head + body)
-    path.chmod(0o600)
-    return path
 
 
 def refused(path):
@@ -58,74 +69,50 @@ def path(tmp_path):
     return tmp_path / "state"
 
 
-def test_what_is_written_is_read(path):
+def test_what_is_written_is_read_by_its_owner(path):
     assert read(path) is None
-    write_state(path, b"config", [b"one", b"", b"three" * 1000])
+    before = os.umask(0)
+    try:
+        write_state(path, b"config", [b"one", b"", b"three" * 1000])
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode & 0o777 == 0o600
     assert read(path) == [b"config", b"one", b"", b"three" * 1000]
     write_state(path, b"", ())
     assert read(path) == [b""]
     assert [each.name for each in path.parent.iterdir()] == ["state"]
 
 
-def test_it_is_for_its_owner_alone(path):
-    before = os.umask(0)
-    try:
-        write_state(path, b"config", ())
-    finally:
-        os.umask(before)
-    assert path.stat().st_mode & 0o777 == 0o600
-
-
-def test_every_cut_is_noticed(path):
-    write_state(path, b"config", [b"one", b"two"])
-    whole = path.read_bytes()
-    for length in range(len(whole)):
-        path.write_bytes(whole[:length])
-        refused(path)
-    path.write_bytes(whole + b"x")
-    refused(path)
-
-
-def test_every_changed_bit_is_noticed(path):
-    write_state(path, b"config", [b"one", b"two"])
-    whole = path.read_bytes()
-    for place in range(8 * len(whole)):
-        changed = bytearray(whole)
-        changed[place // 8] ^= 1 << place % 8
+def test_every_changed_bit_and_every_cut_is_noticed(path):
+    write_state(path, b"config", [b"one"])
+    good = path.read_bytes()
+    cuts = [good[:length] for length in range(len(good))]
+    flips = [
+        good[: bit // 8] + bytes([good[bit // 8] ^ 1 << bit % 8]) + good[bit // 8 + 1 :]
+        for bit in range(8 * len(good))
+    ]
+    for changed in (*cuts, *flips, good + b"x"):
         path.write_bytes(changed)
         refused(path)
 
 
-@pytest.mark.parametrize("content", [b"", b"{}", b"x" * 10_000, MAGIC])
+# With a right digest.
+@pytest.mark.parametrize(
+    "body", [b"ab", *(struct.pack(">I", length) + b"abc" for length in (4, 5, 1 << 31))]
+)
+def test_lengths_beyond_the_end(path, body):
+    digest = hashlib.sha256(body).digest()
+    path.touch(mode=0o600)
+    for size in (len(body), 1 << 62):
+        path.write_bytes(HEAD.pack(MAGIC, size, digest) + body)
+        refused(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"x" * 10_000, MAGIC])
 def test_another_file(path, content):
+    path.touch(mode=0o600)
     path.write_bytes(content)
-    path.chmod(0o600)
     assert "not a state file" in refused(path)
-
-
-def test_lengths_beyond_the_end(path):
-    for length in (4, 5, 0xFFFFFFFF, 1 << 31):
-        refused(file_of(path, struct.pack(">I", length) + b"abc"))
-    refused(file_of(path, b"ab"))
-    refused(file_of(path, b"", size=1 << 62))
-
-
-def test_a_length_is_checked_before_reading(path, monkeypatch):
-    asked = []
-    monkeypatch.setattr(state_file, "MOST_MESSAGE_BYTES", 10)
-    real = state_file._messages
-
-    class Counting:
-        def __init__(self, file):
-            self.file = file
-
-        def read(self, size):
-            asked.append(size)
-            return self.file.read(size)
-
-    monkeypatch.setattr(state_file, "_messages", lambda f, s, p: real(Counting(f), s, p))
-    refused(file_of(path, struct.pack(">I", 11) + bytes(11)))
-    assert max(asked) <= 10
 
 
 def test_a_file_that_others_may_write(path):
@@ -134,7 +121,7 @@ def test_a_file_that_others_may_write(path):
     assert "others may write" in refused(path)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to give a file away")
+@needs_root
 def test_a_file_of_another_user(path):
     write_state(path, b"config", ())
     os.chown(path, 12345, 12345)
@@ -144,16 +131,6 @@ def test_a_file_of_another_user(path):
 def test_a_pipe_is_not_waited_for(path):
     os.mkfifo(path)
     refused(path)
-    path.unlink()
-    path.mkdir()
-    refused(path)
-
-
-def test_a_folder_that_is_not_there(tmp_path):
-    nowhere = tmp_path / "nowhere" / "state"
-    for call in (lambda: check_place(nowhere), lambda: write_state(nowhere, b"", ())):
-        with pytest.raises(StateFileError, match="nowhere"):
-            call()
 
 
 def test_what_was_there_stays_if_writing_fails(path, monkeypatch):
@@ -172,16 +149,6 @@ def test_a_link_in_its_place_is_not_followed(path):
     write_state(path, b"config", ())
     assert other.read_text() == "mine"
     assert read(path) == [b"config"]
-
-
-def test_random_bytes_behind_a_good_head(path):
-    generator = random.Random(7)
-    for _ in range(300):
-        body = generator.randbytes(generator.randrange(40))
-        try:
-            read(file_of(path, body))
-        except StateFileError as error:
-            assert str(path) in str(error)
 
 
 BACKENDS = pytest.mark.parametrize("backend", list(Backend)[:2], indirect=True, ids=lambda b: b)
@@ -263,28 +230,6 @@ def test_reads_are_the_same_after_a_restart(tmp_path, backend):
         assert entities(control) == before
 
 
-def test_it_is_there_soon_after_a_change(tmp_path):
-    path = tmp_path / "state"
-    with running(path) as (switch, _), Controller(switch.grpc_address, "tables") as control:
-        fill(control)
-        wait_until(lambda: kept_entries(path) == 57, "the file")
-        control.write(insert(control.table_entry("hit_table", [exact(99)], "answer", [b"\x01"])))
-        wait_until(lambda: kept_entries(path) == 58, "the file")
-
-
-def kept_entries(path):
-    with open_state(path) as messages:
-        found = [p4r.ReadResponse.FromString(each).entities for each in list(messages or ())[1:]]
-    return sum(entity.HasField("table_entry") for each in found for entity in each)
-
-
-def test_a_switch_without_a_program_stays_without(tmp_path):
-    path = tmp_path / "state"
-    write_state(path, b"", ())
-    with running(path) as (_, restored):
-        assert restored is None
-
-
 def config():
     found = p4r.ForwardingPipelineConfig()
     with SoftSwitch() as switch, Controller(switch.grpc_address, "tables") as control:
@@ -299,6 +244,9 @@ def response(*entries):
     return p4r.ReadResponse(entities=entries).SerializeToString()
 
 
+NO_PROGRAM = p4r.ForwardingPipelineConfig(p4_device_config=b"import os").SerializeToString()
+
+
 @pytest.mark.parametrize(
     ("messages", "words"),
     [
@@ -306,27 +254,21 @@ def response(*entries):
         ([response(p4r.Entity(table_entry=p4r.TableEntry(table_id=77)))], "refuses an entry"),
         ([response(p4r.Entity(register_entry=p4r.RegisterEntry()))], "controllers cannot set"),
         ([response(p4r.Entity())], "controllers cannot set"),
+        (None, "refuses the program"),
     ],
 )
 def test_what_no_controller_could_write_is_refused(tmp_path, messages, words):
     path = tmp_path / "state"
-    write_state(path, config().SerializeToString(), messages)
+    if messages is None:
+        write_state(path, NO_PROGRAM, ())
+    else:
+        write_state(path, config().SerializeToString(), messages)
     with pytest.raises(StateFileError, match=words), running(path):
         pass
-    # Without the file the switch starts again.
-    path.unlink()
-    with running(path):
-        pass
-
-
-@pytest.mark.parametrize("program", [b"{}", b"import os", b"\xff" * 100])
-def test_a_program_is_held_to_what_one_of_a_controller_is(tmp_path, program):
-    path = tmp_path / "state"
-    made = config()
-    made.p4_device_config = program
-    write_state(path, made.SerializeToString(), ())
-    with pytest.raises(StateFileError, match="refuses the program"), running(path):
-        pass
+    # With a file without a program the switch starts again.
+    write_state(path, b"", ())
+    with running(path) as (_, restored):
+        assert restored is None
 
 
 def test_a_full_disk_is_logged_and_the_switch_continues(tmp_path, caplog):
@@ -359,32 +301,22 @@ def test_a_controller_is_not_served_before(tmp_path):
 ADDRESS = "127.0.0.1:9559"
 
 
-@pytest.fixture(params=["file", "name"])
-def manager(request, tmp_path, monkeypatch):
+@pytest.mark.parametrize("kind", ["file", "abstract"])
+def test_systemd_is_notified(kind, tmp_path, monkeypatch):
     name = str(tmp_path / "notify")
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
-        sock.bind(name if request.param == "file" else f"\0{name}")
-        sock.settimeout(seconds_here(5))
-        monkeypatch.setenv("NOTIFY_SOCKET", name if request.param == "file" else f"@{name}")
-        yield sock
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(name if kind == "file" else f"\0{name}")
+        manager.settimeout(seconds_here(5))
+        monkeypatch.setenv("NOTIFY_SOCKET", name if kind == "file" else f"@{name}")
+        with ready(ADDRESS, None):
+            lines = manager.recv(1000).decode().splitlines()
+            assert lines == ["READY=1", f"STATUS=Serves P4Runtime on {ADDRESS}"]
+        assert manager.recv(1000) == b"STOPPING=1"
 
 
-def test_systemd_is_notified(manager):
-    with ready(ADDRESS, None):
-        lines = manager.recv(1000).decode().splitlines()
-        assert lines == ["READY=1", f"STATUS=Serves P4Runtime on {ADDRESS}"]
-        manager.setblocking(False)
-        with pytest.raises(BlockingIOError):
-            manager.recv(1000)
-    assert manager.recv(1000) == b"STOPPING=1"
-
-
-@pytest.mark.parametrize("value", [None, "", "relative", "/nowhere/at/all"])
+@pytest.mark.parametrize("value", ["", "/nowhere/at/all"])
 def test_nobody_has_to_listen(value, monkeypatch):
-    if value is None:
-        monkeypatch.delenv("NOTIFY_SOCKET", raising=False)
-    else:
-        monkeypatch.setenv("NOTIFY_SOCKET", value)
+    monkeypatch.setenv("NOTIFY_SOCKET", value)
     notify("READY=1")
 
 
@@ -404,3 +336,87 @@ def test_a_file_that_cannot_be_written(tmp_path):
     for wrong in (tmp_path, tmp_path / "a" / "b"):
         with pytest.raises(SoftSwitchError, match="--ready-file"):
             forget_ready(wrong)
+
+
+COMMAND = [sys.executable, "-m", "switchgnn.softswitch"]
+
+
+GRPC = "127.0.0.1:0"
+
+
+@pytest.fixture
+def signals():
+    """Restore the handlers of a switch in this process."""
+    before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def start(*arguments, grpc=GRPC):
+    return subprocess.Popen(
+        [*COMMAND, "--grpc", grpc, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@whole
+@pytest.mark.parametrize("number", STOP_SIGNALS)
+def test_signals_end_it_cleanly(number):
+    with start("--device-id", "7") as process:
+        address = re.search(r"127\.0\.0\.1:\d+", process.stdout.readline())[0]
+        with Controller(address, "fates", device_id=7) as controller:
+            assert controller.arbitrate() == 0
+            controller.set_config()
+        process.send_signal(number)
+        assert process.wait(seconds_here(DEADLINE)) == 0
+        # Nothing else is printed.
+        assert process.stderr.read().startswith(f"Warning: anybody who can connect to {address}")
+
+
+@whole
+def test_a_socket_needs_no_warning(tmp_path):
+    address = f"unix:{tmp_path}/a switch 100%.sock"
+    with start(grpc=address) as process:
+        assert process.stdout.readline().endswith(f"{address}\n")
+        with Controller(address.replace(" ", "%20").replace("100%", "100%25")) as controller:
+            assert controller.arbitrate() == 0
+        process.terminate()
+        assert process.wait(seconds_here(DEADLINE)) == 0
+        assert process.stderr.read() == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--port", "1=eth:no-such-if0"], "no-such-if0"),
+        (["--port", "nonsense"], "nonsense"),
+        (["--port", "1=udp:127.0.0.1:1:127.0.0.1:2"] * 2, "twice"),
+        (["--port", "3=udp:127.0.0.1:1:127.0.0.1:2", "--cpu-port", "3"], "--cpu-port"),
+        (["--tls-cert", "only-one.pem"], "--tls-key"),
+        (["--grpc", "{taken}"], "cannot be used"),
+    ],
+)
+def test_bad_arguments_are_one_sentence_and_code_two(arguments, words, signals):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        filled = [each.format(taken=address) for each in arguments]
+        done = CliRunner().invoke(app, ["--grpc", GRPC, *filled])
+    assert done.exit_code == 2
+    assert words in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_bandwidth_is_in_megabits_per_second():
+    assert _queues(64, None, 0.01).bandwidth == 10_000
+
+
+@pytest.mark.parametrize("number", STOP_SIGNALS)
+def test_a_signal_before_the_wait_ends_it(signals, number):
+    with StopSignals() as caught:
+        # More than fit do no harm.
+        for _ in range(2000):
+            signal.raise_signal(number)
+        assert caught.wait() == number

@@ -1,24 +1,27 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The fates of packets, egress queues, and loops."""
+"""The fates of packets, loops, and tables against a search through all entries."""
 
 import json
+import os
 import struct
-import time
 from functools import cache
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from switchgnn.softswitch import QueueSettings, SoftSwitch
 from switchgnn.softswitch.replication import CloneSession, Replica
-from switchgnn.softswitch.traffic_manager import TrafficManager
+from switchgnn.softswitch.state import action_target
+from switchgnn.softswitch.tables import Entry, Exact, Prefix, Range, Ternary, matches
 from tests.softswitch.harness import Rig, config_bytes
-from tests.support.waiting import wait_until
 
 NOTHING, DROP, UNICAST, MULTICAST, CLONE, RESUBMIT, NO_GROUP = range(7)
+
+
 CLONE_UNLISTED, DROP_PORT, TRUNCATE, EXIT, UNKNOWN_GROUP = 7, 8, 9, 10, 11
+
+
 REPORT = struct.Struct(">HHIHIHHI")
 
 
@@ -72,16 +75,11 @@ def test_unicast_reports_normal_instance_and_length(rig):
         (CLONE, RESUBMIT, [6, 3]),
         (CLONE, CLONE_UNLISTED, [7, 8, 2]),  # the last clone call wins
         (MULTICAST, EXIT, [4, 5, 4]),
+        (CLONE_UNLISTED, NOTHING, [7, 8, 2]),
     ],
 )
 def test_precedence_after_ingress(rig, first, second, expected):
     assert ports(rig.run(1, order(first, second, argument=3))) == expected
-
-
-def test_drops_are_counted(rig):
-    rig.run(1, order(DROP))
-    rig.run(1, order(egress=1))
-    assert (rig.counts.ingress_drops, rig.counts.egress_drops) == (1, 1)
 
 
 def test_multicast_copies_keep_metadata_and_differ_in_rid(rig):
@@ -100,12 +98,9 @@ def test_ingress_clone_is_the_original_packet_with_listed_fields_only(rig):
     assert original[1][3] == 1
 
 
-def test_ingress_clone_without_list_zeroes_metadata(rig):
+def test_clones_without_a_list_or_a_session(rig):
     clone = rig.run(9, order(CLONE_UNLISTED))[0][1]
     assert report(clone) == (0, 7, 1, 0, 13, 0, 0, 0)
-
-
-def test_clone_to_unknown_session_makes_no_copy(rig):
     rig.replication.sessions.clear()
     assert ports(rig.run(1, order(CLONE))) == [2]
 
@@ -134,9 +129,7 @@ def test_egress_clone_has_the_headers_of_egress(rig):
     ingress_port, port, instance_type, rid, _, kept, lost, _ = report(clone[1])
     assert (ingress_port, port, instance_type, rid, kept, lost) == (0, 6, 2, 3, 0x11, 0)
     assert clone[1][3] == 1
-
-
-def test_egress_clone_of_a_dropped_packet(rig):
+    # Also of a packet that is dropped.
     assert ports(rig.run(9, order(egress=3))) == [6]
 
 
@@ -146,29 +139,12 @@ def test_recirculation_keeps_listed_fields_and_the_deparsed_packet(rig):
     assert frame[3] == 3
     assert report(frame) == (0, 2, 0, 0, 13, 0x33, 0x22, 0)
     assert rig.counts.recirculated == 2
-
-
-def test_dropping_in_egress_beats_recirculation(rig):
-    rig.run(9, order(egress=1))
-    assert rig.counts.recirculated == 0
-
-
-def test_truncate_shortens_the_sent_packet(rig):
-    ((_, frame),) = rig.run(1, order(TRUNCATE))
-    assert len(frame) == 8
-
-
-def test_unattached_port_is_counted():
-    rig = Rig(config_bytes("fates"), attached=[])
-    assert rig.run(1, order()) == []
-    assert rig.counts.unattached == {2: 1}
-
-
-def test_queue_depth_limits_copies_to_one_port():
-    rig = Rig(config_bytes("fates"), QueueSettings(depth=3))
-    rig.replication.groups[1] = tuple(Replica(4 + i % 2, i) for i in range(12))
-    assert sorted(ports(rig.run(1, order(MULTICAST)))) == [4, 4, 4, 5, 5, 5]
-    assert rig.queues.tail_drops == {4: 3, 5: 3}
+    assert rig.run(9, order(egress=1)) == []
+    rig.run(1, order(DROP))
+    # Dropping in egress beats recirculation.
+    assert (rig.counts.ingress_drops, rig.counts.egress_drops) == (1, 1)
+    assert rig.counts.recirculated == 2
+    assert len(rig.run(1, order(TRUNCATE))[0][1]) == 8
 
 
 def test_no_more_than_the_limit_waits_for_recirculation():
@@ -186,80 +162,6 @@ def test_a_drop_counts_also_of_metadata_that_is_a_parameter(kind, expected):
     rig = Rig(config_bytes("dropping"))
     rig.replication.groups[5] = (Replica(4, 7),)
     assert ports(rig.run(1, bytes([kind, 3]))) == expected
-
-
-def pop_all(queues, now):
-    items = []
-    while (item := queues.pop(now)) is not None:
-        items.append((item[0], item[1]))
-    return items
-
-
-@given(st.lists(st.integers(0, 3), max_size=60), st.integers(1, 10))
-def test_order_is_kept_and_the_tail_dropped(ports, depth):
-    queues = TrafficManager(QueueSettings(depth=depth))
-    kept = []
-    for number, port in enumerate(ports):
-        queues.push(port, (number,), 0.0)
-        if ports[: number + 1].count(port) <= depth:
-            kept.append((port, (number,)))
-    assert pop_all(queues, 0.0) == kept
-    for port in range(4):
-        assert queues.tail_drops[port] == max(0, ports.count(port) - depth)
-        assert queues.length(port) == 0
-
-
-def test_rate_spaces_packets_and_leaves_other_ports_alone():
-    queues = TrafficManager(QueueSettings(port_rates={1: 10.0}))
-    for number in range(5):
-        queues.push(1, (number,), 100.0)
-    queues.push(2, ("free",), 100.0)
-    assert pop_all(queues, 100.0) == [(2, ("free",)), (1, (0,))]
-    assert queues.next_time() == pytest.approx(100.1)
-    assert pop_all(queues, 100.05) == []
-    assert pop_all(queues, 100.25) == [(1, (1,)), (1, (2,))]
-    assert pop_all(queues, 200.0) == [(1, (3,)), (1, (4,))]
-    assert queues.next_time() is None
-
-
-def test_an_idle_port_saves_no_burst():
-    queues = TrafficManager(QueueSettings(rate=10.0))
-    queues.push(1, (0,), 0.0)
-    pop_all(queues, 0.0)
-    for number in range(3):
-        queues.push(1, (number,), 50.0)
-    assert len(pop_all(queues, 50.0)) == 1
-
-
-def test_paced_packets_see_the_queue_they_joined():
-    rig = Rig(config_bytes("fates"), QueueSettings(rate=1e9))
-    frame = bytes([0, 0, 0, 0, 0, 0])
-    rig.run(1, frame)
-    assert wait_until(lambda: rig.forwarder.drain() or rig.sent, "paced packet")[0][0] == 2
-
-
-def test_rate_holds_in_a_running_switch():
-    rate, packets = 200.0, 20
-    with SoftSwitch(grpc=None, queues=QueueSettings(depth=64, port_rates={2: rate})) as switch:
-        switch.load(config_bytes("fates"))
-        begin = time.monotonic()
-        for _ in range(packets):
-            switch.inject(1, bytes(6))
-        wait_until(lambda: switch.counts.unattached[2] == packets, "all packets")
-        elapsed = time.monotonic() - begin
-    assert (packets - 1) / rate * 0.9 <= elapsed
-    assert switch.queues.tail_drops == {}
-
-
-def test_depth_holds_in_a_running_switch():
-    with SoftSwitch(grpc=None, queues=QueueSettings(depth=4, rate=0.01)) as switch:
-        switch.load(config_bytes("fates"))
-        for _ in range(20):
-            switch.inject(1, bytes(6))
-        # The first leaves at once, four wait.
-        assert switch.counts.unattached[2] == 1
-        assert switch.queues.length(2) == 4
-        assert switch.queues.tail_drops == {2: 15}
 
 
 ADD, ADD_THIRDS, NESTED, NESTED_THIRDS, SEARCH, SEARCH_OTHER, ENDLESS = range(1, 8)
@@ -299,15 +201,6 @@ def run(rig, what, count, limit=0, turns=0):
     return int.from_bytes(sent[3:7], "big"), int.from_bytes(sent[7:11], "big"), sent[11]
 
 
-@pytest.mark.parametrize("count", [0, 1, 5, 255])
-def test_a_sum(count):
-    assert run(rig_of(Rig), ADD, count) == (sum(range(count)), 0, 0)
-
-
-def test_a_sum_in_steps():
-    assert run(rig_of(Rig), ADD_THIRDS, 10) == (0 + 3 + 6 + 9, 0, 0)
-
-
 # The pairs i <= j, less those of 6, up to the first 9.
 @pytest.mark.parametrize(
     ("what", "count", "limit", "product"),
@@ -323,6 +216,8 @@ def test_a_sum_in_steps():
     ],
 )
 def test_loops_in_loops(what, count, limit, product):
+    assert run(rig_of(Rig), ADD, count) == (sum(range(count)), 0, 0)
+    assert run(rig_of(Rig), ADD_THIRDS, count) == (sum(range(0, count, 3)), 0, 0)
     assert run(rig_of(Rig), what, count, limit) == (0, product, count)
 
 
@@ -343,7 +238,190 @@ def test_a_loop_to_its_end():
 @pytest.mark.parametrize(("limit", "turns", "after"), [(5, 0, 5), (5, 3, 5), (5, 9, 10), (0, 0, 1)])
 def test_a_loop_of_tables(limit, turns, after):
     assert run(rig_of(Rig, True), NESTED, 1, limit, turns) == (0, limit, after)
-
-
-def test_a_loop_without_end_ends():
+    # The loop inside has no end of its own.
     assert run(rig_of(Rig, True), ENDLESS, 0, 5, 4) == (0, 0, 4)
+
+
+CONFIG = config_bytes("tables")
+
+
+MISS = 0xEEEE
+TABLE_EXAMPLES = 100 if os.environ.get("SWITCHGNN_LEVEL") == "all" else 30
+
+
+def probe(table, a, b=0):
+    return (
+        bytes([table])
+        + a.to_bytes(2, "big")
+        + (b << 4).to_bytes(2, "big")
+        + MISS.to_bytes(2, "big")
+    )
+
+
+class Tables(Rig):
+    def __init__(self):
+        super().__init__(CONFIG)
+
+    def answer(self, table, a, b=0):
+        """(port, b, result) of the packet sent, or None."""
+        sent = self.run(1, probe(table, a, b))
+        if not sent:
+            return None
+        ((port, frame),) = sent
+        return port, int.from_bytes(frame[3:5], "big") >> 4, int.from_bytes(frame[5:7], "big")
+
+    def add(self, table, match, action, data=(), priority=0):
+        name = f"Enter.{table}"
+        definition = self.compiled.program.tables[name]
+        target = action_target(definition, definition.actions[f"Enter.{action}"], data)
+        entry = Entry(tuple(match), priority, target)
+        self.state.tables[name].put(entry)
+        return entry
+
+
+# Few values, so that entries overlap and keys hit.
+A = st.integers(0, 15).map(lambda n: n << 12 | n << 4)
+
+
+B = st.integers(0, 3)
+
+
+PREFIX_A = st.builds(lambda a, n: Prefix(a >> (16 - n) << (16 - n), n, 16), A, st.integers(0, 16))
+
+
+TERNARY_A = st.builds(
+    lambda a, m: Ternary(a & m, m), A, st.sampled_from([0, 0xF000, 0x00F0, 0xFFFF])
+)
+
+
+TERNARY_B = st.builds(lambda b, m: Ternary(b & m, m), B, st.sampled_from([0, 1, 2, 0xFFF]))
+
+
+OPTIONAL_A = st.one_of(st.just(Ternary(0, 0)), A.map(lambda a: Ternary(a, 0xFFFF)))
+
+
+OPTIONAL_B = st.one_of(st.just(Ternary(0, 0)), B.map(lambda b: Ternary(b, 0xFFF)))
+
+
+RANGE_A = st.builds(lambda x, y: Range(min(x, y), max(x, y)), A, A)
+
+
+KINDS = {
+    0: ("exact_table", "counted", st.tuples(A.map(Exact), B.map(Exact)), False),
+    1: ("lpm_table", "answer", st.tuples(B.map(Exact), PREFIX_A), False),
+    2: ("single_lpm_table", "answer", st.tuples(PREFIX_A), False),
+    3: ("ternary_table", "answer", st.tuples(TERNARY_A, TERNARY_B), True),
+    4: ("range_table", "answer", st.tuples(RANGE_A, TERNARY_B), True),
+    5: ("optional_table", "answer", st.tuples(OPTIONAL_A, OPTIONAL_B), True),
+}
+
+
+def _rank(entry):
+    prefixes = [match.length for match in entry.matches if isinstance(match, Prefix)]
+    return entry.priority, sum(prefixes)
+
+
+def _oracle(entries, key):
+    hits = [e for e in entries if all(matches(m, v) for m, v in zip(e.matches, key, strict=True))]
+    if not hits:
+        return MISS
+    return max(hits, key=_rank).target[1][0]
+
+
+@pytest.mark.parametrize("number", KINDS)
+def test_match_kind_against_brute_force(number):
+    table, action, match_strategy, prioritised = KINDS[number]
+
+    @settings(deadline=None, max_examples=TABLE_EXAMPLES)
+    @given(
+        st.lists(match_strategy, max_size=25, unique=True),
+        st.lists(st.tuples(A, B), min_size=1, max_size=20),
+        st.randoms(use_true_random=False),
+        st.data(),
+    )
+    def check(match_list, keys, shuffler, data):
+        rig = Tables()
+        priorities = list(range(1, len(match_list) + 1)) if prioritised else [0] * len(match_list)
+        shuffler.shuffle(priorities)
+        entries = [
+            rig.add(table, match, action, (index,), priority)
+            for index, (match, priority) in enumerate(zip(match_list, priorities, strict=True))
+        ]
+        _check_keys(rig, entries, keys)
+        # Cached lookups must not survive removed entries.
+        gone = data.draw(st.sets(st.sampled_from(range(len(entries) or 1))))
+        for index in gone & set(range(len(entries))):
+            rig.state.tables[f"Enter.{table}"].remove(entries[index].key)
+        _check_keys(rig, [e for i, e in enumerate(entries) if i not in gone], keys)
+
+    def _check_keys(rig, entries, keys):
+        for a, b in keys:
+            key = {1: (b, a), 2: (a,)}.get(number, (a, b))
+            assert rig.answer(number, a, b) == (1, b, _oracle(entries, key))
+
+    check()
+
+
+@pytest.mark.parametrize(
+    ("a", "expected"), [(0x1299, 1), (0x1234, 1), (0x5534, 3), (0x7777, 999), (0xDEAD, None)]
+)
+def test_constant_entries_in_the_order_of_the_program(a, expected):
+    answer = Tables().answer(6, a)
+    assert (answer and answer[2]) == expected
+
+
+def test_ways_after_a_table():
+    rig = Tables()
+    assert rig.answer(8, 5) == (1, 2, MISS)
+    for value in (76, 77):
+        rig.add("hit_table", (Exact(5),), "answer", (value,))
+        assert rig.answer(8, 5) == (1, 1, value)
+    assert rig.answer(9, 1) == (1, 5, MISS)
+    rig.add("switch_table", (Exact(1),), "answer", (11,))
+    rig.add("switch_table", (Exact(2),), "refuse")
+    assert rig.answer(9, 1) == (1, 3, 11)
+    assert rig.answer(9, 2) == (4, 0, MISS)
+
+
+def test_direct_counters_count_hits_only():
+    rig = Tables()
+    entry = rig.add("exact_table", (Exact(1), Exact(2)), "counted", (3,))
+    for a in (1, 1, 9):
+        rig.answer(0, a, 2)
+    found = rig.state.tables["Enter.exact_table"].find(entry.key)
+    assert list(found.target[2]) == [2, 14]
+
+
+def test_indirect_counters_ignore_an_index_outside():
+    rig = Tables()
+    for table in (3, 3, 200):
+        rig.answer(table, 0)
+    counter = rig.state.counters["Enter.probes"]
+    assert (counter.packets[3], counter.bytes[3]) == (2, 14)
+    assert sum(counter.packets) == 2
+
+
+def test_registers_wrap_and_ignore_an_index_outside():
+    rig = Tables()
+    cells = rig.state.registers["Enter.cells"].cells
+    cells[2] = (1 << 40) - 1
+    assert rig.answer(10, 2)[2] == 0xFFFF
+    assert cells[2] == 0
+    assert rig.answer(10, 200)[2] == 0
+    assert cells == [0] * 8
+
+
+def test_reset_forgets_everything_but_the_program():
+    rig = Tables()
+    rig.add("hit_table", (Exact(5),), "answer", (77,))
+    rig.answer(10, 1)
+    definition = rig.compiled.program.tables["Enter.plain_default"]
+    refuse = action_target(definition, definition.actions["Enter.refuse"], ())
+    assert rig.answer(7, 0)[2] == 7
+    rig.state.tables["Enter.plain_default"].set_default(refuse)
+    assert rig.answer(7, 0) is None
+    rig.state.reset()
+    assert rig.answer(7, 0)[2] == 7
+    assert rig.answer(8, 5) == (1, 2, MISS)
+    assert list(rig.state.registers["Enter.cells"].cells) == [0] * 8
+    assert rig.answer(6, 0x1299)[2] == 1
