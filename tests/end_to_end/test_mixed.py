@@ -12,7 +12,7 @@ from switchgnn.host.pace import Pace
 from switchgnn.planner.graphs.graph import reference_sums
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
-from tests.host.mixed.leaving import leaving
+from tests.host.mixed.crew import leaving
 from tests.support.commands import nursery
 
 LOSSES = "loss=0.02,duplicate=0.02,reorder=0.02,seed=6"

@@ -16,7 +16,7 @@ from switchgnn.training.data.load import load_dataset
 from switchgnn.training.layers.models import ModelOptions
 from switchgnn.training.trainer import TrainOptions
 from switchgnn.training.worker import Training
-from tests.host.mixed.leaving import leaving
+from tests.host.mixed.crew import leaving
 from tests.support.commands import nursery
 
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD

@@ -18,7 +18,7 @@ from switchgnn.planner.build import build_plan
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.load import load_graph
 from tests.end_to_end.conftest import run_json, switchgnn
-from tests.host.direct.framings import sizes_of_frames
+from tests.host.direct.crew import sizes_of_frames
 from tests.support.markers import COMBINATIONS, on_python, some_of
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until

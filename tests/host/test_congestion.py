@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchgnn.host.congestion import Congestion
+from switchgnn.host.congestion import Congestion, StallClock
 from switchgnn.host.innetwork.endpoint import Endpoint, InNetworkCounters
 from switchgnn.host.innetwork.responder import Notifier, features_per_sum
 from switchgnn.host.innetwork.schedule import block_schedules
@@ -130,13 +130,6 @@ def test_losses_in_one_round_trip_halve_once(round_trip):
     assert (congestion.window, congestion.cuts) == (32, 2)
 
 
-def test_loss_narrows_only_what_a_ring_may_not_hold(round_trip):
-    congestion = opened(round_trip)
-    for at in range(20):
-        congestion.lost(1.0 + at)
-    assert congestion.window == 16
-
-
 def test_the_rate_is_kept_and_tells_how_long_to_wait(round_trip):
     congestion = opened(round_trip)
     for at in range(20):
@@ -252,3 +245,20 @@ def test_features_per_sum_follow_from_the_plan():
     assert {len(each) for each in ratios} == {blocks}
     mean = sum(map(sum, ratios)) / blocks
     assert mean == pytest.approx(sum(prediction.packets_up) / sum(prediction.packets_down))
+
+
+def test_it_counts_what_is_waited_and_what_goes_on():
+    clock = HandClock(10.0)
+    waiting = StallClock(clock)
+    clock.seconds += 5
+    assert waiting.seconds == 0
+    with waiting:
+        clock.seconds += 2
+        # Somebody who looks meanwhile.
+        assert waiting.seconds == 2
+        clock.seconds += 1
+    clock.seconds += 7
+    assert waiting.seconds == 3
+    with waiting:
+        clock.seconds += 0.5
+    assert waiting.seconds == 3.5

@@ -34,7 +34,7 @@ PARTS = "tests/host/innetwork/test_strawman.py"
 DIRECT = "tests/host/direct/test_faults.py"
 FRAMING = "tests/host/direct/test_framing.py"
 BLOCKS = "tests/planner/blocks/test_leaf_spine.py"
-SIEVE = "tests/host/innetwork/sums/test_sieve.py"
+SIEVE = "tests/host/innetwork/test_sieve.py"
 ROW_SIEVE = "tests/host/direct/test_sieve.py"
 
 
@@ -527,7 +527,7 @@ MISTAKES = (
         "host/metrics.py",
         "        if labels.pop(LABELS[0], None) != str(worker):\n",
         "        if labels.pop(LABELS[0], None) is None:\n",
-        ("tests/host/test_told.py::test_what_is_told_is_what_is_there",),
+        ("tests/host/test_metrics.py::test_what_is_told_is_what_is_there",),
     ),
     Mistake(
         "page_joins_sessions",
@@ -746,7 +746,7 @@ MISTAKES = (
         "host/direct/transport.py",
         "        if framing.packed:\n",
         "        if framing.packed and False:\n",
-        (f"{FRAMING}::test_workers_with_other_mtus_do_not_add_up[mtus1]",),
+        (f"{FRAMING}::test_workers_that_differ_do_not_add_up[1501]",),
     ),
     Mistake(
         "corrupt_rows_taken",
@@ -755,7 +755,7 @@ MISTAKES = (
         "host/direct/frames.py",
         "CHECKED_BYTES])) != checksum:\n",
         "CHECKED_BYTES])) < 0:\n",
-        (f"{DIRECT}::test_every_sum_is_right[corrupt=0.1-undirected-0]",),
+        (f"{DIRECT}::test_every_sum_is_right[corrupt=0.1-190-False-0]",),
     ),
     Mistake(
         "farewell_not_heeded",
@@ -800,7 +800,7 @@ MISTAKES = (
         "host/innetwork/barrier.py",
         "        if answer.round == round_number and answer.magnitude != self._magnitude:\n",
         "        if answer.magnitude < 0:\n",
-        ("tests/host/innetwork/test_magnitudes.py::test_a_block_at_another_scale_is_noticed",),
+        ("tests/host/innetwork/test_refusals.py::test_a_block_at_another_scale_is_noticed",),
     ),
     # --- forged and mad frames
     Mistake(
