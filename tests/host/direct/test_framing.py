@@ -150,7 +150,7 @@ def test_workers_that_differ_do_not_add_up(name, values):
             option, width = {}, values[worker]
         transport = on_hub(schedules, hub=hub, pace=pace, **option)[worker]
         rows = np.ones((len(own[worker]), width), dtype=np.float32)
-        with pytest.raises(SilentWorkerError, match="another schedule arrived: .*, and MTU"):
+        with pytest.raises(SilentWorkerError, match=r"another schedule arrived: .*, and MTU"):
             transport.aggregate(rows, Direction.FORWARD)
         assert not transport.tally.data_received
 

@@ -38,7 +38,7 @@ from switchgnn.training.sums import RemoteSum  # noqa: E402
 from switchgnn.training.trainer import TrainOptions  # noqa: E402
 from tests.host.direct.crew import (  # noqa: E402
     Hub,
-    binned_on_hub,  # noqa: E402
+    binned_on_hub,
     on_hub,
     together,
 )
