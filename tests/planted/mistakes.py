@@ -612,7 +612,7 @@ MISTAKES = (
         "host/innetwork/receiver.py",
         "        self._ask_some(_AT_ONCE if self._in_earnest else 1)\n        return True\n",
         "        return True\n",
-        (f"{EXCHANGE}::test_lost_features_and_sums_are_repaired[multicast-1-2]",),
+        (f"{EXCHANGE}::test_lost_features_and_sums_are_repaired[multicast-7-2]",),
     ),
     Mistake(
         "rows_of_the_last_round",
@@ -641,10 +641,7 @@ MISTAKES = (
         "switchgnn/commands/switch.py",
         'param.value = b"\\x01"',
         'param.value = b"\\x00"',
-        (
-            "tests/recovery/test_kept_tables.py"
-            "::test_it_says_that_it_has_forgotten_whose_turn_it_is",
-        ),
+        ("tests/recovery/test_kills.py::test_it_says_that_it_has_forgotten_whose_turn_it_is",),
     ),
     Mistake(
         "the_living_are_named",

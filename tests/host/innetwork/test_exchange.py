@@ -240,7 +240,7 @@ def test_sums_that_overtake_the_advance_are_kept(graph):
 
 
 @pytest.mark.parametrize("kind", [Kind.FEATURE, Kind.SUM])
-@pytest.mark.parametrize("how_many", [1, 7])
+@pytest.mark.parametrize("how_many", [pytest.param(1, marks=full), 7])
 @every_send
 def test_lost_features_and_sums_are_repaired(graph, kind, how_many, send):
     direction = "up" if kind is Kind.FEATURE else "down"
@@ -482,17 +482,14 @@ def test_bad_features_are_refused(graph, features, words):
         team.exchanges[0].aggregate(features)
 
 
-@pytest.mark.parametrize("mistake", ["drop", "twice", "swap"])
+@pytest.mark.parametrize("mistake", ["drop", "twice"])
 def test_the_oracle_notices_planted_mistakes(graph, mistake):
-    """Drop a contribution, add one twice, swap two destinations: the check must fail."""
+    """Drop a contribution, or add one twice: the check must fail."""
     plan = plan_of(graph, 3, slots=64)
     team = Team(plan)
     features = random_features(graph, 4)
-    if mistake == "swap":
-        _swap_two_destinations(team.switch.fanout)
-    else:
-        key = next(key for key, targets in team.switch.fanout.items() if len(targets) > 1)
-        team.switch._take_feature = _tampering(team.switch, key, mistake)
+    key = next(key for key, targets in team.switch.fanout.items() if len(targets) > 1)
+    team.switch._take_feature = _tampering(team.switch, key, mistake)
     total, results = team.aggregate(features)
     assert not team.errors, team.errors
     assert not np.array_equal(total, expected(plan, graph, features, results[0]))
@@ -510,15 +507,3 @@ def _tampering(switch, key, mistake):
         original(switch, worker, header, place, frame)
 
     return take_feature
-
-
-def _swap_two_destinations(fanout):
-    """Exchange two destinations of one worker that await equally many contributions."""
-    kinds = {}
-    for (block, _), targets in fanout.items():
-        for vertex, worker, count in targets:
-            kinds.setdefault((block, worker, count), set()).add(vertex)
-    one, other = sorted(next(group for group in kinds.values() if len(group) > 1))[:2]
-    swapped = {one: other, other: one}
-    for key, targets in fanout.items():
-        fanout[key] = [(swapped.get(v, v), worker, count) for v, worker, count in targets]
