@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchgnn.host.congestion import Congestion, StallClock
+from switchgnn.host.congestion import CongestionWindow, StallClock
 from switchgnn.host.innetwork.endpoint import Endpoint, InNetworkCounters
 from switchgnn.host.innetwork.responder import Notifier, features_per_sum
 from switchgnn.host.innetwork.schedule import block_schedules
@@ -41,24 +41,24 @@ def windows(congestion, shares):
 
 def opened(round_trip, window=128):
     """A control that has opened its window."""
-    congestion = Congestion(Pace(window=window), round_trip)
+    congestion = CongestionWindow(Pace(window=window), round_trip)
     while congestion.window < window:
         congestion.acknowledged(int(congestion.window))
     return congestion
 
 
 def test_before_the_first_mark_the_window_doubles(round_trip):
-    congestion = Congestion(Pace(window=128), round_trip)
+    congestion = CongestionWindow(Pace(window=128), round_trip)
     assert congestion.window == 16
     assert windows(congestion, [0] * 4) == [32, 64, 128, 128]
     assert (congestion.rate, congestion.cuts) == (None, 0)
     for most, first in ((128, 100), (64, 64)):
-        assert Congestion(Pace(window=most, first_window=100), round_trip).window == first
-    assert Congestion(Pace(window=64, first_window=5), round_trip).window == 8
+        assert CongestionWindow(Pace(window=most, first_window=100), round_trip).window == first
+    assert CongestionWindow(Pace(window=64, first_window=5), round_trip).window == 8
 
 
 def test_after_the_first_mark_or_loss_it_does_not_double(round_trip):
-    marked, lost = (Congestion(Pace(window=512), round_trip) for _ in range(2))
+    marked, lost = (CongestionWindow(Pace(window=512), round_trip) for _ in range(2))
     assert windows(marked, [0, 1 / 32, 0]) == [32, 32 * (1 - 1 / 64) + SEGMENT, 39.5 + SEGMENT]
     assert windows(lost, [0]) == [32]
     lost.lost(1.0)
@@ -140,7 +140,7 @@ def test_a_worker_that_stood_still_for_a_minute_is_not_paced_by_it(round_trip):
 
 
 def test_without_control_marks_and_losses_change_nothing(round_trip):
-    congestion = Congestion(Pace(window=64, congestion_control=False), round_trip)
+    congestion = CongestionWindow(Pace(window=64, congestion_control=False), round_trip)
     assert windows(congestion, [1.0] * 3) == [64] * 3
     congestion.lost(1.0)
     assert (congestion.window, congestion.rate) == (64, None)
@@ -157,7 +157,7 @@ def test_without_control_marks_and_losses_change_nothing(round_trip):
 def test_window_and_rate_stay_within_bounds(events, window):
     round_trip = RoundTrip()
     pace = Pace(window=window)
-    congestion = Congestion(pace, round_trip)
+    congestion = CongestionWindow(pace, round_trip)
     now = 1.0
     for gap, marked, came, lost in events:
         now += gap
@@ -177,7 +177,9 @@ def notifier_at(clock, round_trip, wire, **pace):
     """A notifier of worker 3, which sends three features for two sums in block 2."""
     told = Pace(**pace, first_window=1_000)
     known = (3, 1, 0, wire, ADDRESSES, told, round_trip)
-    endpoint = Endpoint(*known, Congestion(told, round_trip), InNetworkCounters(), clock=clock)
+    endpoint = Endpoint(
+        *known, CongestionWindow(told, round_trip), InNetworkCounters(), clock=clock
+    )
     return Notifier(endpoint, [1.0, 1.5]), endpoint
 
 

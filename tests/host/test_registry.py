@@ -19,7 +19,7 @@ from switchgnn.host.pace import Pace
 from switchgnn.host.registry import AUTO, DEFAULT, TRANSPORTS, transport_kind
 from switchgnn.host.transport import WorkerEnd
 from switchgnn.host.worker import WorkerTask
-from switchgnn.planner import build_plan, load_graph, write_plan
+from switchgnn.planner import build_plan, write_plan
 from switchgnn.planner.direction import Direction
 from switchgnn.topologies.free_ports import free_udp_addresses
 from tests.host.addresses import ADDRESSES
@@ -127,11 +127,6 @@ def test_what_is_no_task_is_refused(text):
 def plan_of(graph, left, **options):
     both = {"directions": "both", "left": left, **options}
     return build_plan(graph, workers=WORKERS, slots=64, program="ab" * 32, **both)
-
-
-@pytest.fixture(scope="module")
-def graph():
-    return load_graph("karate")
 
 
 @pytest.fixture(scope="module")

@@ -30,7 +30,7 @@ MATRIX = "tests/virtual/matrix"
 STRAWMAN = "tests/strawman/test_sums.py"
 MODEL = "tests/promela/test_model.py"
 EXCHANGE = "tests/host/innetwork/test_exchange.py"
-PARTS = "tests/host/innetwork/test_strawman.py"
+PARTS = "tests/host/test_strawman.py"
 DIRECT = "tests/host/direct/test_faults.py"
 FRAMING = "tests/host/direct/test_framing.py"
 BLOCKS = "tests/planner/blocks/test_leaf_spine.py"
@@ -675,7 +675,7 @@ MISTAKES = (
         "overflow_dropped",
         "tests/strawman",
         "features that found no slot are not added",
-        "host/innetwork/strawman.py",
+        "host/strawman.py",
         "sum((self._features[source] for source in overflowed), part.lanes)",
         "part.lanes",
         (f"{STRAWMAN}::test_every_sum_is_exact[embedded-8]",),
@@ -693,7 +693,7 @@ MISTAKES = (
         "sources_not_compared",
         "tests/strawman",
         "after a restart a sum of the right number of wrong features is taken",
-        "host/innetwork/strawman.py",
+        "host/strawman.py",
         "        if here > expected or ids % _IDS:\n",
         "        if here > expected:\n",
         (f"{PARTS}::test_a_mixture_with_the_right_count_is_refused",),

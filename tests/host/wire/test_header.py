@@ -9,6 +9,9 @@ from hypothesis import strategies as st
 from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 
+from switchgnn.capture.layers import BarrierLayer as Barrier
+from switchgnn.capture.layers import Fragment, SwitchGNN
+from switchgnn.capture.layers import WaitingLayer as Waiting
 from switchgnn.host.innetwork.schedule import FeatureFrames
 from switchgnn.host.wire.header import (
     HEADER_AT,
@@ -18,7 +21,6 @@ from switchgnn.host.wire.header import (
     Kind,
     unpack_header,
 )
-from switchgnn.host.wire.layers import Barrier, Fragment, SwitchGNN, Waiting
 from tests.host.addresses import ADDRESSES
 
 bits = st.booleans()

@@ -24,6 +24,7 @@ from ptf.base_tests import BaseTest
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
+from switchgnn.capture.layers import SwitchGNN
 from switchgnn.controller import Counters, Outcome, read_counters
 from switchgnn.controller.controls.forward import BROADCAST
 from switchgnn.controller.controls.loop import (
@@ -33,7 +34,6 @@ from switchgnn.controller.controls.loop import (
     result_group,
 )
 from switchgnn.host.wire.header import LANES, SESSION_MASK
-from switchgnn.host.wire.layers import SwitchGNN
 from tests.ptf.switchgnn_ptf.connection import connection, push
 from tests.ptf.switchgnn_ptf.entries import LARGEST_FLOAT, Entries
 from tests.ptf.switchgnn_ptf.packets import (

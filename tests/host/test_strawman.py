@@ -8,7 +8,7 @@ import pytest
 from switchgnn.host.innetwork.endpoint import new_endpoint
 from switchgnn.host.innetwork.errors import PlanMismatchError
 from switchgnn.host.innetwork.schedule import block_schedules
-from switchgnn.host.innetwork.strawman import PartReceiver, StrawmanExchange
+from switchgnn.host.strawman import PartReceiver, StrawmanExchange
 from switchgnn.host.wire.header import BODY_AT, Header, Kind
 from switchgnn.planner.build import build_plan
 from tests.host.addresses import ADDRESSES, SESSION, Recorder
