@@ -9,9 +9,9 @@ from typing import Any
 from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 
+from switchgnn.capture.layers import BetweenHosts
 from switchgnn.capture.packet import Fields, Packet
 from switchgnn.host.wire.header import ETHERNET_BYTES, HEADER_AT, BarrierBody, Kind, Refusal
-from switchgnn.host.wire.layers import BetweenHosts
 
 _BILLION = 1_000_000_000
 _WORKERS = 128

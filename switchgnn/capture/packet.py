@@ -3,7 +3,7 @@
 """Decoding of captured frames, whether they are valid or not.
 
 A packet takes a few microseconds here, and a hundred times as long with the Scapy layers of
-``switchgnn.host.wire.layers``; tests compare the two.
+``switchgnn.capture.layers``; tests compare the two.
 """
 
 import zlib

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scapy.layers.l2 import Ether
 
 from switchgnn.base.network import leaf_spine_networks, mac_number, star_network
+from switchgnn.capture.layers import SwitchGNN
 from switchgnn.capture.lines import description, line_of, object_of, workers_of
 from switchgnn.capture.packet import KIND_NAMES, Captured, decode, usual_names
 from switchgnn.host.direct.frames import unpack
@@ -22,7 +23,6 @@ from switchgnn.host.wire.header import (
     Refusal,
     unpack_header,
 )
-from switchgnn.host.wire.layers import SwitchGNN
 from tests.capture.drawn import SWITCH, WORKERS, direct_packets, feature, flipped, frame_of, packets
 
 NAMES = usual_names()

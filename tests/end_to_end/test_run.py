@@ -31,8 +31,8 @@ from tests.end_to_end.conftest import (
     said,
     succeeded,
 )
-from tests.host.direct.framings import sizes_of_frames
-from tests.host.mixed.leaving import leaving
+from tests.host.direct.crew import sizes_of_frames
+from tests.host.mixed.crew import leaving
 from tests.support.commands import nursery, started
 from tests.support.markers import (
     COMBINATIONS,

@@ -13,8 +13,9 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import ARP, LLC, Dot1Q, Ether
 from scapy.packet import Raw
 
+from switchgnn.capture.layers import BarrierLayer as Barrier
+from switchgnn.capture.layers import Fragment, SwitchGNN
 from switchgnn.host.wire.header import KIND_AT, PROTOCOL, Kind
-from switchgnn.host.wire.layers import Barrier, Fragment, SwitchGNN
 from switchgnn.lab.virtual import byzantine
 from switchgnn.lab.virtual.network import EXTENSION_AT, LANE_KINDS, seal, write_header
 

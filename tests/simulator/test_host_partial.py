@@ -17,9 +17,8 @@ from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.plan.files import write_plan
 from switchgnn.planner.sending.between_hosts import fewest_rows
 from switchgnn.planner.strategies import PARTITION_STRATEGIES
-from tests.host.direct.crew import random_case
-from tests.host.direct.framings import sizes_of_frames
-from tests.host.direct.test_cover import smallest_cover
+from tests.host.direct.crew import random_case, sizes_of_frames
+from tests.host.direct.test_schedules import smallest_cover
 
 from .test_command import as_json
 

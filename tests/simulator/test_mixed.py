@@ -26,7 +26,7 @@ from switchgnn.planner.costs.forecast import left_edges
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.sending.between_hosts import fewest_rows, rows_between
-from tests.host.direct.framings import sizes_of_frames
+from tests.host.direct.crew import sizes_of_frames
 
 from .scenes import Row, Sent, scene
 from .test_command import as_json, simulate

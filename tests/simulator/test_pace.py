@@ -5,7 +5,7 @@
 import pytest
 
 from switchgnn.host import round_trip
-from switchgnn.host.congestion import Congestion
+from switchgnn.host.congestion import CongestionWindow
 from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.header import Kind
 from switchgnn.lab.simulator import NetworkOptions, run_simulation
@@ -24,7 +24,7 @@ def replay(options, opened, heard):
     """
     delay = options.delay * 1e6
     trip = RoundTrip()
-    control = Congestion(options.pace, trip)
+    control = CongestionWindow(options.pace, trip)
     size = options.pace.group_size
     sent, confirmed, free, now = 0, 0, 0.0, opened
     asked, reached, acks = {}, [], 0

@@ -16,8 +16,8 @@ import numpy as np
 from switchgnn.base.network import star_network
 from switchgnn.controller import install
 from switchgnn.host.innetwork.exchange import InNetworkExchange
-from switchgnn.host.innetwork.strawman import StrawmanExchange
 from switchgnn.host.pace import Pace
+from switchgnn.host.strawman import StrawmanExchange
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.faults import Faults, FaultyLink
 from switchgnn.host.wire.link import open_link

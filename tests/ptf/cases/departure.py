@@ -5,9 +5,9 @@
 from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 
+from switchgnn.capture.layers import SwitchGNN
 from switchgnn.controller import Outcome
 from switchgnn.host.wire.header import Kind
-from switchgnn.host.wire.layers import SwitchGNN
 from tests.ptf.switchgnn_ptf.packets import ack_of, feature, random_lanes, resigned, sum_of, sum_to
 from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 

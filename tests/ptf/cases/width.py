@@ -9,9 +9,9 @@ from ptf.testutils import test_param_get
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
+from switchgnn.capture.layers import SwitchGNN
 from switchgnn.controller import Outcome
 from switchgnn.host.wire.header import BODY_AT, Kind
-from switchgnn.host.wire.layers import SwitchGNN
 from tests.ptf.switchgnn_ptf.bases import BarrierTest
 from tests.ptf.switchgnn_ptf.entries import BANKS
 from tests.ptf.switchgnn_ptf.packets import (

@@ -28,6 +28,7 @@ from ptf.base_tests import BaseTest
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
+from switchgnn.capture.layers import SwitchGNN
 from switchgnn.controller import (
     Counters,
     Outcome,
@@ -46,7 +47,6 @@ from switchgnn.controller.controls.loop import (
 from switchgnn.controller.counters import Totals, read_totals
 from switchgnn.controller.p4runtime.state import read_groups
 from switchgnn.host.wire.header import LANES, SESSION_MASK
-from switchgnn.host.wire.layers import SwitchGNN
 from switchgnn.p4src import Program, load_program, load_strawman
 from tests.ptf.switchgnn_ptf.entries import LARGEST_FLOAT, Entries
 from tests.ptf.switchgnn_ptf.mistakes import with_mistake

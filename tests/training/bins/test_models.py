@@ -36,8 +36,12 @@ from switchgnn.training.layers.models import (  # noqa: E402
 from switchgnn.training.partition import partition_dataset  # noqa: E402
 from switchgnn.training.sums import RemoteSum  # noqa: E402
 from switchgnn.training.trainer import TrainOptions  # noqa: E402
-from tests.host.direct.crew import Hub, on_hub, together  # noqa: E402
-from tests.host.direct.streams import binned_on_hub  # noqa: E402
+from tests.host.direct.crew import (  # noqa: E402
+    Hub,
+    binned_on_hub,
+    on_hub,
+    together,
+)
 from tests.training.layers.test_layers import (  # noqa: E402
     LAYERS,
     make_data,

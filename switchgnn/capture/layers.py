@@ -21,11 +21,19 @@ from scapy.fields import IntField as ScapyIntField
 from scapy.layers.inet import IP
 from scapy.packet import Packet, bind_layers
 
-from switchgnn.host.wire.header import CHECKED_BYTES, PROTOCOL, VERSION, Kind, lanes_of
-from switchgnn.planner.lanes import BANK_LANES, LANES
+from switchgnn.host.wire.header import (
+    CHECKED_BYTES,
+    LANES,
+    PROTOCOL,
+    VERSION,
+    Kind,
+    fragment_words,
+    lanes_of,
+)
 
-_WIDTHS = {code: f"{lanes} lanes" for code, lanes in enumerate(LANES)}
-_BANK_WIDTH = LANES.index(BANK_LANES)
+_LANES = [lanes for code in range(8) if (lanes := lanes_of(code))]
+_WIDTHS = {code: f"{lanes} lanes" for code, lanes in enumerate(_LANES)}
+(_BANK_WIDTH,) = fragment_words(LANES, LANES)
 # Of an IP packet; without a limit of ours Scapy takes 100 numbers at most.
 _MOST_ROWS_BYTES = 1 << 16
 
@@ -67,7 +75,7 @@ class SwitchGNN(Packet):
         if self.Kind in (Kind.FEATURE, Kind.SUM):
             return Fragment
         if self.Kind in (Kind.DONE, Kind.ADVANCE, Kind.WAITING):
-            return Barrier
+            return BarrierLayer
         return super().guess_payload_class(payload)
 
 
@@ -83,10 +91,10 @@ class BetweenHosts(SwitchGNN):
 
     def guess_payload_class(self, payload: bytes) -> Any:  # noqa: ANN401
         """Return the body that the kind calls for."""
-        return Rows if self.Kind == Kind.FEATURE else Packet.guess_payload_class(self, payload)
+        return RowsLayer if self.Kind == Kind.FEATURE else Packet.guess_payload_class(self, payload)
 
 
-class Rows(Packet):
+class RowsLayer(Packet):
     """Rows of features or sums, or parts of them, as far as the packet goes."""
 
     name = "Rows"
@@ -108,15 +116,15 @@ class Fragment(Packet):
     fields_desc = [  # noqa: RUF012
         FieldListField(
             "lanes",
-            [0] * BANK_LANES,  # type: ignore[list-item]
+            [0] * LANES,  # type: ignore[list-item]
             SignedIntField("lane", 0),
             count_from=lambda packet: lanes_of(cast(Any, packet.underlayer).Width),
-            max_count=LANES[-1],
+            max_count=_LANES[-1],
         )
     ]
 
 
-class Barrier(Packet):
+class BarrierLayer(Packet):
     """Body of DONE, ADVANCE and WAITING."""
 
     name = "Barrier"
@@ -130,11 +138,11 @@ class Barrier(Packet):
     def guess_payload_class(self, payload: bytes) -> Any:  # noqa: ANN401
         """Return what a WAITING has besides."""
         if self.underlayer is not None and self.underlayer.Kind == Kind.WAITING:
-            return Waiting
+            return WaitingLayer
         return super().guess_payload_class(payload)
 
 
-class Waiting(Packet):
+class WaitingLayer(Packet):
     """What follows the barrier's body in a WAITING."""
 
     name = "Waiting"

@@ -29,7 +29,7 @@ from switchgnn.host.wire.header import (
 from switchgnn.host.wire.native import native_frames
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph
-from tests.host.addresses import ADDRESSES, SESSION
+from tests.host.addresses import ADDRESSES, SESSION, Recorder
 from tests.support.native import needs_compiler
 
 pytestmark = needs_compiler
@@ -39,16 +39,6 @@ GROUP = 4
 # These are not compared. The sums of a batch are taken first, so what says of one of them, in the
 # same batch, that it is not complete comes too late to raise doubts.
 ASKED = ("recalls", "fetches", "sums_recalled")
-
-
-class Sink:
-    name = "nowhere"
-
-    def send(self, frame):
-        pass
-
-    def send_rows(self, rows, first, count):
-        pass
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +51,7 @@ class Half:
     """One worker in the middle of a block."""
 
     def __init__(self, schedule, sieve):
-        endpoint = new_endpoint(0, SESSION, Sink(), ADDRESSES, Pace(window=1024))
+        endpoint = new_endpoint(0, SESSION, Recorder(), ADDRESSES, Pace(window=1024))
         responder = Responder(endpoint, np.arange(4))
         inbox = Inbox(endpoint, responder, Notifier(endpoint))
         barrier = Barrier(endpoint, inbox, workers=2, plan_id=1)
@@ -104,21 +94,19 @@ class Half:
         )
 
 
+def header_of(kind, vertex, **fields):
+    here = {"session": SESSION, "round": PLACE[0], "block_id": PLACE[1], "fragment": PLACE[2]}
+    return Header(kind=kind, dst_id=int(vertex), **{**here, **fields})
+
+
 def sums(schedule):
     """Frames of which most are right."""
     awaited = len(schedule.receive_vertex)
     flags = st.fixed_dictionaries({}, optional={name: st.just(True) for name in ("ecn", "resend")})
 
     def frame(place, change, flagged):
-        header = Header(
-            kind=Kind.SUM,
-            dst_id=int(schedule.receive_vertex[place]),
-            count=schedule.receive_count[place],
-            session=SESSION,
-            round=PLACE[0],
-            block_id=PLACE[1],
-            fragment=PLACE[2],
-        )
+        count = schedule.receive_count[place]
+        header = header_of(Kind.SUM, schedule.receive_vertex[place], count=count)
         # A sum is the same however often it comes: of two copies either may be taken.
         return header._replace(**change, **flagged), bytes([place + 1]) * FRAGMENT_BYTES
 
@@ -146,17 +134,8 @@ def answers(schedule):
     groups = -(-schedule.frames.count // GROUP)
 
     def frame(kind, group, count, place):
-        header = Header(
-            kind=kind,
-            dst_id=int(schedule.receive_vertex[place]),
-            feature_group=group,
-            count=count,
-            session=SESSION,
-            round=PLACE[0],
-            block_id=PLACE[1],
-            fragment=PLACE[2],
-        )
-        return header, b""
+        vertex = schedule.receive_vertex[place]
+        return header_of(kind, vertex, feature_group=group, count=count), b""
 
     return st.builds(
         frame,
@@ -177,7 +156,7 @@ def damaged(frame, damage):
     return frame[: at % len(frame)] if how == "cut" else frame
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_the_sieve_changes_nothing(schedule, data):
     damage = st.tuples(
@@ -199,20 +178,9 @@ def test_what_is_plainly_right_is_taken(schedule):
     half = Half(schedule, sieve)
     batch = new_batch(len(schedule.receive_vertex) + 1, 256)
     for vertex, count in zip(schedule.receive_vertex, schedule.receive_count, strict=True):
-        header = Header(
-            kind=Kind.SUM,
-            dst_id=int(vertex),
-            count=count,
-            session=SESSION,
-            round=PLACE[0],
-            block_id=PLACE[1],
-            fragment=PLACE[2],
-        )
+        header = header_of(Kind.SUM, vertex, count=count)
         batch.put(ADDRESSES.frame(header.pack(int(vertex).to_bytes(4, "big") * 32)))
-    ack = Header(
-        Kind.ACK, count=GROUP, session=SESSION, round=PLACE[0], block_id=PLACE[1], fragment=PLACE[2]
-    )
-    batch.put(ADDRESSES.frame(ack.pack(b"")))
+    batch.put(ADDRESSES.frame(header_of(Kind.ACK, 0, count=GROUP).pack(b"")))
     sifted = sieve.sift(batch)
     assert (sifted.taken, sifted.acknowledged, sifted.left) == (batch.count - 1, [(0, GROUP)], ())
     assert half.receiver.took(sifted.taken, 2.0)
