@@ -5,6 +5,9 @@
 import numpy as np
 import pytest
 
+pytest.importorskip("torch", reason="PyTorch is not installed")
+pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
+
 from switchgnn.commands.train import steps as train
 from switchgnn.commands.train.job import TrainJob, default_task
 from switchgnn.commands.train.plan import plan_of, predict_transport, prepare_training
@@ -17,9 +20,6 @@ from switchgnn.training.data.load import load_dataset
 from switchgnn.training.layers.models import ModelOptions
 from switchgnn.training.trainer import TrainOptions
 from switchgnn.training.worker import Training
-
-pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
-
 
 WORKERS = 8
 
@@ -108,12 +108,6 @@ def test_a_plan_that_was_asked_for_is_taken_whole(dense):
     found = predicted(job_of(slots=3_000, bandwidth=2.0), dense)
     assert "mixed" not in found.seconds
     assert found.planned is None or not found.planned[1].leaves_any
-
-
-pytest.importorskip("torch", reason="PyTorch is not installed")
-
-
-pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
 
 
 NAMES = ("partition", "block_strategy", "send", "order")

@@ -52,8 +52,7 @@ WHOLE = (
     "softswitch/test_command.py",
     "topologies/processes/test_nursery.py",
     "topologies/test_relay.py",
-    "train/test_restart.py",
-    "training/bins/test_models.py",
+    "torch/test_restart.py",
     "training/test_oracle.py",
     "virtual/matrix",
 )
