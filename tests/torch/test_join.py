@@ -7,6 +7,7 @@ import re
 import sys
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ import switchgnn.torch as sg
 from switchgnn.base.described import SwitchTarget, network_text
 from switchgnn.base.network import NetworkError
 from switchgnn.controller.errors import PlanRefusedError, SwitchUnreachableError
+from switchgnn.controller.target import client_of
 from switchgnn.planner.direction import Direction
 from switchgnn.training import load_dataset
 from switchgnn.training.join import open_session
@@ -75,6 +77,7 @@ def test_a_switch_that_is_not_there(folder, karate, monkeypatch):
     link = replace(network.workers[0], interface="", link="udp:127.0.0.1:1:127.0.0.1:2")
     write(folder, replace(network, workers=(link,)))
     monkeypatch.setenv("WORLD_SIZE", "1")
+    monkeypatch.setattr("switchgnn.training.join.client_of", partial(client_of, deadline=0.5))
     assert "nobody" in refused(folder, SwitchUnreachableError)
 
 

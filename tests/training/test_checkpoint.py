@@ -79,11 +79,6 @@ def test_what_was_saved_comes_back(tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["saved"]
 
 
-def test_numpy_reads_the_weights(saved):
-    with np.load(saved) as archive:
-        assert archive["model/weight"].shape == (2, 3)
-
-
 def test_a_parameter_that_was_never_used_has_no_state(tmp_path):
     def unused():
         model = torch.nn.ModuleList([torch.nn.Linear(3, 2), torch.nn.Linear(5, 2)])

@@ -57,17 +57,6 @@ def test_planetoid_as_pyg_reads_it(tmp_path, datasets_of_pyg, name, gap):
     assert np.array_equal(ours.test, theirs.test_mask.numpy())
 
 
-def test_features_with_negative_numbers_are_normalised_as_by_pyg(datasets_of_pyg):
-    data = pytest.importorskip("torch_geometric.data")
-    transforms = pytest.importorskip("torch_geometric.transforms")
-    torch = pytest.importorskip("torch")
-    from switchgnn.training.data.dataset import normalize_rows  # noqa: PLC0415
-
-    features = np.random.default_rng(0).normal(0, 0.2, (20, 5)).astype(np.float32)
-    theirs = transforms.NormalizeFeatures()(data.Data(x=torch.from_numpy(features.copy())))
-    assert np.allclose(normalize_rows(features), theirs.x.numpy(), rtol=1e-5)
-
-
 def test_planetoid_is_downloaded_by_pyg(tmp_path, datasets_of_pyg, monkeypatch):
     def download(self):
         from pathlib import Path  # noqa: PLC0415
@@ -107,7 +96,7 @@ def write_yelp(folder):
     (folder / "role.json").write_text(json.dumps({"tr": [0, 3], "va": [1], "te": [2]}))
 
 
-@pytest.mark.parametrize("place", ["raw", "reddit/raw", "Reddit/raw"])
+@pytest.mark.parametrize("place", ["raw", "Reddit/raw"])
 def test_reddit(tmp_path, datasets_of_pyg, place):
     write_reddit(tmp_path / place)
     for _ in range(2):  # the second time from what the first one kept
@@ -181,7 +170,7 @@ def check(data):
     assert data.test.tolist() == [False, False, True, False]
 
 
-@pytest.mark.parametrize("name", ["Planetoid", "Reddit", "Yelp"])
+@pytest.mark.parametrize("name", ["Planetoid", "Reddit"])
 def test_a_failed_download_is_one_sentence(tmp_path, datasets_of_pyg, monkeypatch, name):
     def download(self):
         raise OSError("no route to host\nat line 7")
@@ -198,8 +187,6 @@ def test_a_failed_download_is_one_sentence(tmp_path, datasets_of_pyg, monkeypatc
     ("name", "package", "extra"),
     [
         ("cora", "torch_geometric", "training"),
-        ("reddit", "torch_geometric", "training"),
-        ("yelp", "torch_geometric", "training"),
         ("ogbn-products", "ogb", "ogb"),
     ],
 )
@@ -211,14 +198,6 @@ def test_a_missing_package_is_named(tmp_path, monkeypatch, name, package, extra)
     message = refused(name, tmp_path)
     assert f"needs {package}" in message
     assert f"pip install -e '.[{extra}]'" in message
-
-
-def test_a_declined_download_is_one_sentence(tmp_path, ogb, monkeypatch):
-    def decline(**_):
-        sys.exit(-1)
-
-    monkeypatch.setattr(ogb, "NodePropPredDataset", decline)
-    assert "ogbn-products" in refused("ogbn-products", tmp_path)
 
 
 def masks(data):
@@ -252,7 +231,7 @@ def test_the_seed_changes_only_the_split():
     assert one.graph.digest() == other.graph.digest()
 
 
-@pytest.mark.parametrize("place", [".", "raw", "cora/raw", "Cora/raw"])
+@pytest.mark.parametrize("place", [".", "Cora/raw"])
 def test_planetoid_from_raw_files(tmp_path, place):
     write_planetoid(tmp_path / place)
     data = load_dataset("cora", tmp_path, normalize_features=False)
