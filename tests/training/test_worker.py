@@ -74,18 +74,18 @@ from pathlib import Path
 import torch
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.host.pace import Pace
-from switchgnn.training.gradients import Sums
+from switchgnn.training.gradients import GradientSums
 from switchgnn.training.gradients import together_in_file
 
 how, file, rank = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
 try:
     with together_in_file(file, rank, 2, Pace(patience=100)):
-        Sums().add(torch.ones(1))
+        GradientSums().add(torch.ones(1))
         if rank == 1 and how == "error":
             raise SwitchGNNError("The link is\x1b[2J down.")
         if rank == 1 and how == "killed":
             os.kill(os.getpid(), 9)
-        Sums().add(torch.ones(1))
+        GradientSums().add(torch.ones(1))
 except SwitchGNNError as error:
     print(f"{type(error).__name__}: {error}")
 """
