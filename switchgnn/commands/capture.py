@@ -27,7 +27,7 @@ from switchgnn.host.wire.header import Kind
 
 
 @dataclass
-class _Counts:
+class _PacketCounts:
     kinds: Counter[str] = field(default_factory=Counter)
     unsound: int = 0
     hidden: int = 0
@@ -42,7 +42,7 @@ class Telling:
     ) -> None:
         self._names, self._wanted, self._form, self._live = names, wanted, form, live
         self._story = Story()
-        self._counts = _Counts()
+        self._counts = _PacketCounts()
         self._begin: int | None = None
         self._told = 0
 

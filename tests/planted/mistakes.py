@@ -103,8 +103,8 @@ MISTAKES = (
         TRAIN,
         "a training that goes on begins with the first epoch",
         "switchgnn/training/checkpoint.py",
-        "        return Progress(int(epoch), best, int(tries))\n",
-        "        return Progress()\n",
+        "        return TrainingProgress(int(epoch), best, int(tries))\n",
+        "        return TrainingProgress()\n",
         (f"{TRAIN}::test_a_training_goes_on_where_it_stopped[False]",),
     ),
     Mistake(

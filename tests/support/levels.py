@@ -53,8 +53,7 @@ WHOLE = (
     "planner/partition/test_ptscotch.py",
     "topologies/processes/test_nursery.py",
     "topologies/test_relay.py",
-    "train/test_restart.py",
-    "training/bins/test_models.py",
+    "torch/test_restart.py",
     "training/test_oracle.py",
     "virtual/matrix",
 )

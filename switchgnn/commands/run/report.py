@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from switchgnn.commands.run.reference import Verdict
 from switchgnn.commands.shared.console import ran_ahead, releases_between
 from switchgnn.commands.shared.leaf_spine import LeafSpineReport, report_leaf_spine
-from switchgnn.commands.shared.runner import Finished, NetworkJob
+from switchgnn.commands.shared.runner import FinishedWorkers, NetworkJob
 from switchgnn.commands.shared.workers import WorkerOutcome
 from switchgnn.host.alone import Exchanges, HostTraffic, host_traffic
 from switchgnn.host.direct.framing import Framing
@@ -181,7 +181,7 @@ class RunReport:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedRun:
     """Everything that is known before a packet is sent.
 
     Attributes:
@@ -203,7 +203,7 @@ class Prepared:
     seconds: float
 
 
-Measured = Finished[list[WorkerOutcome]]
+Measured = FinishedWorkers[list[WorkerOutcome]]
 
 
 def _wire(measured: Measured) -> list[WireBytes]:
@@ -232,7 +232,7 @@ def _port_queue(measured: Measured) -> tuple[int, ...]:
 def make_report(
     options: RunOptions,
     choice: Choice,
-    prepared: Prepared,
+    prepared: PreparedRun,
     measured: Measured,
     verdict: Verdict,
 ) -> RunReport:

@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.commands.shared.onlooker import Onlooker, Running
+from switchgnn.commands.shared.onlooker import Onlooker, RunningNetwork
 from switchgnn.controller import P4RuntimeClient
 from switchgnn.controller.watch import WATCH_DEADLINE
 from switchgnn.host.metrics import METRICS_EVENT
@@ -67,7 +67,7 @@ class _PageOnlooker(Onlooker):
             self._show.publish()
 
     @contextmanager
-    def over(self, running: Running) -> Iterator[None]:
+    def over(self, running: RunningNetwork) -> Iterator[None]:
         """Show a network during the block."""
         gathering = self._show.gathering
         gathering.begin(_picture(running))
@@ -100,7 +100,7 @@ class _PageOnlooker(Onlooker):
         self._show.gathering.end(Ending(Outcome.DONE if right else Outcome.WRONG, words))
 
 
-def _picture(running: Running) -> Picture:
+def _picture(running: RunningNetwork) -> Picture:
     site = running.fabric.site
     upper = {cable.upper.switch for cable in site.cables}
     target = "BMv2" if site.target is Target.BMV2 else "the embedded switch"
@@ -112,8 +112,8 @@ def _picture(running: Running) -> Picture:
             WorkerPlace(switch, site.port(worker)) for worker, (switch, _) in enumerate(site.places)
         ),
         switches=tuple(
-            SwitchPlace(switch.name, int(place in upper))
-            for place, switch in enumerate(site.switches)
+            SwitchPlace(switch.name, int(number in upper))
+            for number, switch in enumerate(site.switches)
         ),
         cables=tuple(
             CablePlace(cable.name, cable.lower.switch, cable.upper.switch) for cable in site.cables
@@ -126,7 +126,7 @@ def _picture(running: Running) -> Picture:
 class _Look:
     """Reads the state of switches and of the links between them."""
 
-    def __init__(self, show: Show, running: Running) -> None:
+    def __init__(self, show: Show, running: RunningNetwork) -> None:
         self._show = show
         self._fabric = running.fabric
         told = running.fabric.site.target is not Target.BMV2

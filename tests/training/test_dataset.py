@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors.numpy import load_file, save_file
 
 from switchgnn.planner import graph_from_edges
-from switchgnn.training import DatasetError, dataset_from_graph, split_vertices
-from tests.training.helpers import STEADY, datasets, pairs, refusal
+from switchgnn.training import DatasetError, dataset_from_graph, load_dataset, split_vertices
+from switchgnn.training.data.dataset import read_dataset, write_dataset
+from tests.training.helpers import STEADY, datasets, one_sentence, pairs, refusal
 
 
 def tiny(multilabel=False):
@@ -54,7 +56,11 @@ def test_unlabelled_vertices_are_admitted_outside_the_split():
 
 
 MASK = np.ones(6, dtype=bool)
+
+
 NAN = np.ones((6, 2), dtype=np.float32)
+
+
 NAN[4, 1] = np.nan
 
 
@@ -123,14 +129,6 @@ def test_each_class_trains_and_large_ones_are_everywhere(labels, seed):
 
 
 @STEADY
-@given(LABELS, st.integers(0, 5))
-def test_the_seed_decides(labels, seed):
-    one, two = split_vertices(labels, seed), split_vertices(labels, seed)
-    assert np.array_equal(one.train, two.train)
-    assert np.array_equal(one.test, two.test)
-
-
-@STEADY
 @given(st.integers(3, 30), st.floats(0, 0.49), st.floats(0, 0.49))
 def test_any_shares_leave_some_to_train(count, validation, test):
     split = split_vertices(np.zeros(count, dtype=np.int64), 0, validation=validation, test=test)
@@ -149,11 +147,6 @@ def test_shares_and_chance():
     assert not np.array_equal(split.train, other.train)
 
 
-def test_multilabel_ones_are_split_as_one_class():
-    split = split_vertices(np.zeros((10, 4), dtype=np.float32), 0)
-    assert [int(x.sum()) for x in (split.train, split.validation, split.test)] == [6, 2, 2]
-
-
 @pytest.mark.parametrize(
     ("seed", "shares", "part"),
     [(-1, {}, "-1"), (0, {"test": 0.8}, "nothing to train"), (0, {"test": -0.1}, "nothing")],
@@ -161,3 +154,54 @@ def test_multilabel_ones_are_split_as_one_class():
 def test_impossible_splits(seed, shares, part):
     with refusal(part, DatasetError):
         split_vertices(np.zeros(9, dtype=np.int64), seed, **shares)
+
+
+@STEADY
+@given(datasets())
+def test_what_is_read_is_what_was_written(tmp_path_factory, data):
+    path = tmp_path_factory.mktemp("data") / "d.safetensors"
+    write_dataset(data, path)
+    assert [each.name for each in path.parent.iterdir()] == ["d.safetensors"]
+    again = read_dataset(path)
+    assert again.graph.digest() == data.graph.digest()
+    for name in ("features", "labels", "train", "validation", "test", "self_loops"):
+        assert np.array_equal(getattr(again, name), getattr(data, name)), name
+        assert getattr(again, name).dtype == getattr(data, name).dtype, name
+    for name in ("name", "classes", "multilabel", "undirected"):
+        assert getattr(again, name) == getattr(data, name), name
+
+
+@pytest.fixture
+def path(tmp_path):
+    write_dataset(load_dataset("karate"), tmp_path / "d.safetensors")
+    return tmp_path / "d.safetensors"
+
+
+def refused(path):
+    with pytest.raises(DatasetError) as error:
+        read_dataset(path)
+    assert str(path) in one_sentence(error)
+    return str(error.value)
+
+
+def test_damaged_files_are_refused(path):
+    arrays = load_file(path)
+    for changes, part in (
+        ({"train": arrays["train"].astype(int)}, "not a 1-D array of booleans"),
+        ({"more": arrays["train"]}, "'more', which does not belong there"),
+        ({"train": arrays["train"][1:]}, "train mask"),
+        ({"indices": arrays["indices"] + 30}, "outside"),
+        ({"classes": np.zeros(2, dtype=int)}, "not a 0-D array of integers"),
+    ):
+        save_file(arrays | changes, path)
+        assert part in refused(path)
+    path.write_bytes(b"not safetensors")
+    assert "is refused" in refused(path)
+    path.unlink()
+    assert "cannot read" in refused(path)
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(DatasetError) as error:
+        write_dataset(load_dataset("karate"), tmp_path / "no" / "d.safetensors")
+    assert "cannot write" in one_sentence(error)
