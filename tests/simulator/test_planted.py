@@ -18,8 +18,6 @@ from . import (
     test_closed_forms,
     test_figure19,
     test_lanes,
-    test_leaf_completion_by_hand,
-    test_leaf_completion_plan,
     test_leaf_spine_by_hand,
     test_leaf_spine_plan,
     test_losses,
@@ -41,7 +39,6 @@ def call(module, name, *arguments):
 
 by_hand = partial(call, test_by_hand)
 across = partial(call, test_leaf_spine_by_hand)
-variant = partial(call, test_leaf_completion_by_hand)
 losses = partial(call, test_losses)
 packing = partial(call, test_packing)
 mixed = partial(call, test_mixed)
@@ -53,7 +50,7 @@ def between_leaves(patch):
 
 
 def by_spine(patch):
-    module = test_leaf_completion_plan
+    module = test_leaf_spine_plan
     module.test_a_row_goes_over_the_spine_that_its_number_leads_to(small())
 
 
@@ -251,7 +248,7 @@ MISTAKES = {
             "            if (tier_.LeafOf(worker[row]) == leaf) {\n",
             "            {\n",
         ),
-        variant("test_two_levels_add_up"),
+        across("test_two_levels_add_up"),
     ),
     "a partial sum counts as one contribution where leaves complete": (
         (
@@ -259,11 +256,11 @@ MISTAKES = {
             "Add(packet.id, packet, now)",
             "Add(packet.id, {.kind = packet.kind}, now)",
         ),
-        variant("test_two_levels_add_up"),
+        across("test_two_levels_add_up"),
     ),
     "a slot forgets the mark of what was added": (
         ("switches/tiers.cc", "        marked_.insert(packet.id);\n", ""),
-        variant("test_a_mark_between_switches_reaches_the_worker_and_all_are_told"),
+        across("test_a_mark_between_switches_reaches_the_worker_and_all_are_told"),
     ),
     "all rows go over one spine where leaves complete": (
         (
