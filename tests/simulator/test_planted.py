@@ -13,20 +13,16 @@ from switchgnn.planner import build_plan, load_graph
 from tests.support.markers import some_of
 
 from . import (
+    test_against_others,
     test_background,
     test_by_hand,
     test_closed_forms,
-    test_figure19,
-    test_lanes,
+    test_frames_and_slots,
     test_leaf_spine_by_hand,
     test_leaf_spine_plan,
-    test_losses,
     test_mixed,
-    test_pace,
     test_packing,
     test_plan,
-    test_strawman,
-    test_whole_features,
 )
 
 MODELS = compiling.MODELS
@@ -39,7 +35,6 @@ def call(module, name, *arguments):
 
 by_hand = partial(call, test_by_hand)
 across = partial(call, test_leaf_spine_by_hand)
-losses = partial(call, test_losses)
 packing = partial(call, test_packing)
 mixed = partial(call, test_mixed)
 
@@ -64,7 +59,7 @@ def small():
 
 
 def by_hand_whole(patch):
-    test_whole_features.test_fragments_follow_each_other_without_a_barrier()
+    test_frames_and_slots.test_fragments_follow_each_other_without_a_barrier()
 
 
 def background(name, *arguments):
@@ -76,7 +71,7 @@ def background(name, *arguments):
 
 
 def goals(name, *arguments):
-    return lambda patch: getattr(test_figure19, name)(test_figure19.made(), *arguments)
+    return lambda patch: getattr(test_background, name)(test_background.made_large(), *arguments)
 
 
 def sizes(patch):
@@ -92,7 +87,9 @@ def game(patch):
     plan = build_plan(
         graph, workers=6, slots=100, program="0" * 64, blocks="strawman", order="random"
     )
-    test_strawman.test_overflows_are_those_of_the_planners_game(plan_setup(plan, 1), 100, 512)
+    test_frames_and_slots.test_overflows_are_those_of_the_planners_game(
+        plan_setup(plan, 1), 100, 512
+    )
 
 
 def prediction(patch):
@@ -101,7 +98,7 @@ def prediction(patch):
 
 
 def pace(patch):
-    test_pace.test_features_leave_when_those_of_the_host_would(440, patch)
+    test_against_others.test_features_leave_when_those_of_the_host_would(440, patch)
 
 
 MISTAKES = {
@@ -119,7 +116,7 @@ MISTAKES = {
     ),
     "a sum is as wide as any": (
         ("switches/slots.h", "leaving.bytes = packet.bytes;", ""),
-        lambda patch: test_lanes.test_the_last_fragment_is_as_narrow_as_it_can_be(),
+        lambda patch: test_frames_and_slots.test_the_last_fragment_is_as_narrow_as_it_can_be(),
     ),
     "the loop's first pass takes no time": (
         (
@@ -276,11 +273,11 @@ MISTAKES = {
             "kind == Kind::SUM || kind",
             "kind == Kind::ACK || kind == Kind::SUM || kind",
         ),
-        losses("test_control_packets_are_not_lost"),
+        by_hand("test_control_packets_are_not_lost"),
     ),
     "sums of the block before are taken for those of this one": (
         ("switches/switch.cc", "        left_sums_->Clear();\n", ""),
-        losses("test_slots_forget_the_fragment_before"),
+        by_hand("test_slots_forget_the_fragment_before"),
     ),
     "a time-out is not put off by what comes": (
         (
@@ -288,7 +285,7 @@ MISTAKES = {
             "    AskNext(now);\n    timer_->SetTo(Due(now));\n}\n\nvoid Recaller::N",
             "    AskNext(now);\n}\n\nvoid Recaller::N",
         ),
-        losses("test_a_lost_sum_is_recalled"),
+        by_hand("test_a_lost_sum_is_recalled"),
     ),
     "an acknowledgement is for all frames of its run": (
         (
@@ -296,7 +293,7 @@ MISTAKES = {
             "std::popcount(static_cast<uint8_t>(run.missing & ~ack.missing))",
             "run.length",
         ),
-        losses("test_a_lost_copy_is_sent_again"),
+        by_hand("test_a_lost_copy_is_sent_again"),
     ),
     "all frames of data take the time of those of the switch": (
         ("network/link.cc", "bytes == FrameBytes(packet.kind)", "packet.bytes != 0"),
