@@ -1,15 +1,22 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated plans put on every link what the emulation does: equal, not similar."""
+"""Simulated exchanges against the embedded switch, ns-3's own device, and the pace of hosts."""
+
+import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from switchgnn.base.native import find_compiler
 from switchgnn.commands.run.job import run_job
 from switchgnn.commands.run.report import RunOptions
+from switchgnn.host import round_trip
+from switchgnn.host.congestion import CongestionWindow
 from switchgnn.host.direct import Framing, copy_schedules, partial_schedules
 from switchgnn.host.direct.kinds import copies
 from switchgnn.host.pace import Pace
+from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.header import Kind
 from switchgnn.lab.simulator import (
     FRAGMENT,
@@ -19,6 +26,7 @@ from switchgnn.lab.simulator import (
     plan_setup,
     run_simulation,
 )
+from switchgnn.lab.simulator.compile import MODELS, find_wheel
 from switchgnn.lab.simulator.setup import rows_of_plan
 from switchgnn.p4src import load_program
 from switchgnn.planner import build_plan, load_graph
@@ -30,6 +38,8 @@ from switchgnn.planner.presets import Situation
 from switchgnn.planner.sending.between_hosts import fewest_rows
 from tests.host.direct.crew import Hub, exchange, on_hub, parts_of
 from tests.support.commands import nursery
+
+from .scenes import Row, Sent, arrivals, scene
 
 WORKERS, SLOTS, WIDTH, LANES = 3, 16, 70, 32
 FRAGMENTS = 3
@@ -155,3 +165,100 @@ def test_the_bytes_between_hosts_are_those_of_the_transport(mtu, choose, make):
     assert sum(number for (kind, _), number in frames.items() if kind == Kind.FEATURE) == data
     assert frames[Kind.ACK, 60] == sum(run.frames_up) - data
     assert sum(run.bytes_up) == sum(size * number for (_, size), number in frames.items())
+
+
+PICO = 1e12
+FRAME = 188 * 80
+OF_EACH = 2_000
+
+
+def replay(options, opened, heard):
+    """When the features reach the switch, by the Python of `host/`.
+
+    heard: (picoseconds, what a NOTICE tells, or None for an ACK), as worker 0 gets them.
+    """
+    delay = options.delay * 1e6
+    trip = RoundTrip()
+    control = CongestionWindow(options.pace, trip)
+    size = options.pace.group_size
+    sent, confirmed, free, now = 0, 0, 0.0, opened
+    asked, reached, acks = {}, [], 0
+    heard = list(heard)
+    while True:
+        while sent < OF_EACH:
+            allowed = control.allowance(sent - confirmed, now / PICO)
+            count = min(allowed, OF_EACH - sent)
+            for _ in range(count):
+                free = max(free, now) + FRAME
+                reached.append(free + delay)
+                asked[sent // size] = now
+                sent += 1
+            control.sent(count)
+            if not count:
+                break
+        if sent == OF_EACH:
+            return reached
+        wait = control.wait() * PICO
+        # A token that is a rounding away is there.
+        now, due = (now + wait + 1, True) if wait else (float("inf"), True)
+        if heard and heard[0][0] <= now:
+            (now, told), due = heard.pop(0), False
+        if due:
+            continue
+        if told is None:
+            trip.measured((now - asked[acks]) / PICO)
+            acks += 1
+            confirmed += size
+            control.acknowledged(size)
+        else:
+            # Three workers send as many features, and one gets as many sums as all of them.
+            control.marked(told / 3)
+
+
+@pytest.mark.parametrize("threshold", [None, 440, 4])
+def test_features_leave_when_those_of_the_host_would(threshold, monkeypatch):
+    """Three workers send to a fourth, whose queue grows, is marked, and slows them down."""
+    # The host's guess is for software; its floor of the rate does not matter at this distance.
+    monkeypatch.setattr(round_trip, "_INITIAL", 4e-3)
+    options = NetworkOptions(delay=1_000.0, ecn_threshold=threshold, window=256)
+    packets = [Sent(w, [[w * OF_EACH + i]]) for w in range(3) for i in range(OF_EACH)]
+    setup = scene(4, [Row(3, 1)] * (3 * OF_EACH), packets)
+    run = run_simulation(setup, options, opening=True, trace=True)
+    reached = [at for at, worker, _ in arrivals(run, Kind.FEATURE, at_switch=True) if not worker]
+    heard = [
+        (each.picoseconds, None if each.kind == Kind.ACK else each.count)
+        for each in run.trace
+        if not each.at_switch and each.worker == 0 and each.kind in (Kind.ACK, Kind.NOTICE)
+    ]
+    opened = arrivals(run, Kind.ADVANCE, at_switch=False)[0][0]
+    assert (run.window_cuts > 0) == (threshold is not None)
+    assert reached == pytest.approx(replay(options, opened, heard), abs=1_000)
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    program = tmp_path_factory.mktemp("link") / "point_to_point"
+    wheel = find_wheel()
+    libraries = [
+        str(wheel.core).replace("-core", f"-{name}")
+        for name in ("core", "network", "point-to-point")
+    ]
+    source = Path(__file__).parent / "point_to_point.cc"
+    places = ["-isystem", wheel.include, f"-I{MODELS}", f"-Wl,-rpath,{wheel.core.parent}"]
+    command = [find_compiler(), "-std=c++20", "-O0", *places, source, MODELS / "network/link.cc"]
+    subprocess.run([*command, *libraries, "-o", program], check=True)
+    return program
+
+
+@pytest.mark.parametrize(
+    "bits_per_second",
+    [37e9, *(pytest.param(rate, marks=pytest.mark.full) for rate in (10e6, 100e9))],
+)
+def test_frames_arrive_when_those_of_ns3_do(program, bits_per_second):
+    command = [program, str(int(bits_per_second)), "2000000"]
+    told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    model, device = np.array(told.split(), dtype=np.int64).reshape(-1, 2).T
+    assert len(model) == 2_000
+    # At rates of odd picoseconds per byte one rounds and the other cuts off, frame by frame.
+    odd = 188 * 8e12 / bits_per_second % 1
+    assert np.abs(model - device).max() <= (len(model) if odd else 0)
