@@ -70,18 +70,6 @@ def test_a_lock_of_a_library_is_given_back_before():
     assert not lock.taken
 
 
-def test_pythons_own_handler_would_not():
-    """What the class is for, and that the test above can tell."""
-    lock = Interrupted()
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            lock.be_used()
-    finally:
-        signal.signal(signal.SIGINT, before)
-    assert lock.taken
-
-
 def test_code_of_ours_is_interrupted_at_once():
     with handlers_unchanged(), interruptible(), pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)

@@ -72,15 +72,6 @@ def page(driver):
         driver.get("about:blank")
 
 
-def test_before_there_is_a_network(page):
-    page.gathering.step("planning: form blocks")
-    seen = page.drawn()
-    assert seen["title"] == "run karate over 4 workers"
-    assert seen["step"] == "planning: form blocks"
-    assert seen["workers"] == seen["links"] == seen["rows"] == []
-    assert seen["trainingHidden"]
-
-
 def test_a_star_with_a_fault(page):
     page.gathering.begin(STAR)
     page.gathering.switches([reading(10, (10, 0, 0))], [SlotsInUse(0, 8, 16)])
@@ -214,20 +205,6 @@ def test_a_training(driver):
         driver.get("about:blank")
 
 
-def test_one_process_has_no_network(driver):
-    page = Page(driver, "train karate over 4 workers", epochs=10)
-    page.gathering.begin(Picture("local", "one process", "no switch", (), (), ()))
-    page.gathering.epoch(Epoch(1, 0.5, None))
-    page.show.publish()
-    with serve_page(page.feed, 0) as address:
-        driver.get(address)
-        seen = page.drawn(last=True)
-        assert seen["workers"] == seen["links"] == seen["rows"] == seen["switchRows"] == []
-        assert seen["training"] == [1]
-        assert complaints(driver) == []
-        driver.get("about:blank")
-
-
 def test_the_page_stays_as_it_was(page):
     page.gathering.begin(STAR)
     page.tell(*[values(2, up=188, down=188)] * 4)
@@ -266,8 +243,8 @@ def test_late_sums_are_no_lost_frames(page):
     assert "loss" not in page.driver.find_element("tag name", "body").text.lower()
 
 
-@pytest.mark.parametrize("workers", [4, 8, 9, 12])
-def test_what_workers_do_is_legible(page, workers):
+@pytest.mark.parametrize("workers", [4, 9, 64])
+def test_any_number_of_workers_is_legible(page, workers):
     places = tuple(WorkerPlace(0, port) for port in range(1, workers + 1))
     page.gathering.begin(replace(STAR, workers=places))
     page.tell(*[values(1, up=100, down=100)] * workers)
@@ -277,15 +254,4 @@ def test_what_workers_do_is_legible(page, workers):
     assert len(spans) in ((workers,) if workers <= 4 else (workers, 0))
     for (_, right), (left, _) in itertools.pairwise(spans):
         assert right < left
-
-
-def test_many_workers_fit(page):
-    many = Picture(
-        "switch", "loopback", "BMv2", tuple(WorkerPlace(0, port) for port in range(1, 65)),
-        (SwitchPlace("switch", 0),), (),
-    )  # fmt: skip
-    page.gathering.begin(many)
-    page.tell(*[values(1, up=100, down=100)] * 64)
-    seen = page.drawn()
-    assert len(seen["links"]) == len(seen["workers"]) == len(seen["rows"]) == 64
     assert seen["size"] == [1280, 800]

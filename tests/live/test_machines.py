@@ -31,6 +31,12 @@ pytest.importorskip("prometheus_client")
 PLAN = make_plan()
 
 
+@pytest.fixture(autouse=True)
+def hurried(monkeypatch):
+    monkeypatch.setattr(machines, "EVERY", 0.02)
+    monkeypatch.setattr(machines, "_PARTING_SECONDS", 0.1)
+
+
 class Worker:
     """The parts of a worker that its metrics read."""
 
