@@ -71,10 +71,6 @@ def test_code_is_asked_of_the_embedded_switch(machine, backend):
         choose("bmv2", "mininet", backend)
 
 
-def test_auto_is_for_every_switch(machine):
-    assert choose("auto", "auto", Backend.AUTO) == choose("auto", "auto")
-
-
 @pytest.mark.parametrize(
     ("target", "fabric", "shaped", "limits"),
     [
