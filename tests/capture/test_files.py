@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchgnn.capture.errors import CaptureError, DamageError
-from switchgnn.capture.files import CaptureFiles, Source, read_frames
-from switchgnn.capture.packet import LONGEST_FRAME
+from switchgnn.capture.files import CaptureFiles, CaptureStream, read_frames
+from switchgnn.capture.packet import LONGEST_FRAME, CaptureError, DamageError
 from tests.capture.drawn import feature
 from tests.capture.written import block, enhanced, interface, pcap, pcapng, section
 from tests.support.markers import whole
@@ -25,7 +24,7 @@ FRAMES = [(TIME, b"a" * 60), (TIME + 1000, b"b" * 61), (TIME + 5 * 10**9, b"")]
 
 def read(content):
     """All frames of a file, and the damage if there is one."""
-    source, found = Source(io.BytesIO(content), "it"), []
+    source, found = CaptureStream(io.BytesIO(content), "it"), []
     try:
         found.extend(read_frames(source, "l"))
     except DamageError as error:

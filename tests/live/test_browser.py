@@ -13,7 +13,7 @@ import pytest
 
 from switchgnn.controller.counters import SlotsInUse
 from switchgnn.live.gather import EVERY, LinkSeen
-from switchgnn.live.snapshot import Ending, Epoch, Outcome, Picture, SwitchPlace, WorkerPlace
+from switchgnn.live.snapshot import Ending, Epoch, JobOutcome, Picture, SwitchPlace, WorkerPlace
 from tests.live.pictures import LEAF_SPINE, STAR, reading, values
 from tests.support.hand_clock import HandClock
 from tests.support.levels import browser_missing
@@ -24,9 +24,8 @@ from tests.support.waiting import wait_until
 pytest.importorskip("uvicorn")
 pytest.importorskip("starlette")
 
-from switchgnn.live.feed import Feed
 from switchgnn.live.gather import Gathering
-from switchgnn.live.server import Show, serve_page
+from switchgnn.live.server import Feed, Show, serve_page
 
 # What nobody has told.
 DASH = "\N{EN DASH}"
@@ -282,7 +281,7 @@ def test_names_are_text(driver):
         seen = page.drawn()
         assert seen["title"] == seen["step"] == seen["switchRows"][0][0] == evil
         assert seen["foreign"] == 0
-        page.gathering.end(Ending(Outcome.FAILED, evil))
+        page.gathering.end(Ending(JobOutcome.FAILED, evil))
         assert page.drawn(last=True)["foreign"] == 0
         assert complaints(driver) == []
         driver.get("about:blank")
@@ -311,7 +310,7 @@ def test_the_page_stays_as_it_was(page):
     page.gathering.begin(STAR)
     page.tell(*[values(2, up=188, down=188)] * 4)
     page.gathering.finish()
-    page.gathering.end(Ending(Outcome.DONE, "Every sum equals the reference."))
+    page.gathering.end(Ending(JobOutcome.DONE, "Every sum equals the reference."))
     seen = page.drawn(last=True)
     assert seen["ended"] == "done"
     assert seen["step"] == "Over: Every sum equals the reference."

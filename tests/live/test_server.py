@@ -15,8 +15,7 @@ pytest.importorskip("uvicorn")
 pytest.importorskip("starlette")
 
 from switchgnn.live import server
-from switchgnn.live.feed import MOST_READERS, Feed
-from switchgnn.live.server import LiveError, serve_page
+from switchgnn.live.server import MOST_READERS, Feed, LiveError, serve_page
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
 

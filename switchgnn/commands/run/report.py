@@ -30,7 +30,7 @@ from switchgnn.planner.plan.files import read_assignment
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts
 from switchgnn.planner.plan.manifest import Manifest
 from switchgnn.planner.presets import Choice as Strategies
-from switchgnn.topologies import Ahead, Choice, WireBytes
+from switchgnn.topologies import Ahead, FabricChoice, WireBytes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -240,7 +240,7 @@ class Measured:
 
 def make_report(
     options: RunOptions,
-    choice: Choice,
+    choice: FabricChoice,
     ahead: Ahead | None,
     prepared: Prepared,
     measured: Measured,

@@ -49,8 +49,8 @@ from switchgnn.topologies import (
     Ahead,
     Backend,
     BackgroundTraffic,
-    Choice,
     Fabric,
+    FabricChoice,
     LeafSpineSite,
     Site,
     Star,
@@ -148,7 +148,7 @@ class LinkSettings:
 @contextmanager
 def running_fabric(
     job: NetworkJob,
-    choice: Choice,
+    choice: FabricChoice,
     program: Program,
     work: Workplace,
     *,
