@@ -12,6 +12,7 @@ import pytest
 from switchgnn.lab.simulator.compile import what_is_missing
 from tests.support.documents import ENVIRONMENT, run_command
 from tests.support.levels import tshark_missing
+from tests.support.markers import full
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
@@ -39,7 +40,13 @@ def lines(page):
     return [line for text in blocks(page, "sh") for line in text.splitlines() if line.strip()]
 
 
-COMMANDS = [line for page in PAGES for line in lines(page) if not line.startswith(NOT_RUN)]
+# The gate carries out `make run` itself: see .ci/run.
+COMMANDS = [
+    pytest.param(line, marks=full) if line == "make run" else line
+    for page in PAGES
+    for line in lines(page)
+    if not line.startswith(NOT_RUN)
+]
 
 NO_SIMULATIONS = what_is_missing()
 NO_TSHARK = tshark_missing()
