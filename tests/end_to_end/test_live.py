@@ -36,7 +36,7 @@ from tests.support.waiting import wait_until
 
 RUN = ("run", "--graph", "karate", "--workers", 4, "--json")
 # So many that a page, which is told twice a second, sees some of them.
-EPOCHS = 200
+EPOCHS = 120
 TRAIN = ("train", "--data", "karate", "--workers", 2, "--epochs", EPOCHS, "--dropout", 0, "--json")
 ROUNDS = 15
 FAULT = ("--faults", "w1.loss=0.1,seed=3")
