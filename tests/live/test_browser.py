@@ -162,8 +162,8 @@ class Page:
 
 
 @pytest.fixture
-def page(driver):
-    made = Page(driver)
+def page(driver, request):
+    made = Page(driver, *getattr(request, "param", ()))
     made.show.publish()
     with serve_page(made.feed, 0) as address:
         driver.get(address)
@@ -267,43 +267,34 @@ def test_a_switch_that_is_gone(page):
     assert set(seen["switchRows"][0][1:]) == {DASH}
 
 
-def test_names_are_text(driver):
-    evil = "<img id=injected src=x onerror=alert(1)><b>bold</b>"
-    page = Page(driver, title=evil)
-    page.gathering.begin(
-        Picture(evil, evil, evil, (WorkerPlace(0, 1),), (SwitchPlace(evil, 0),), ())
-    )
+EVIL = "<img id=injected src=x onerror=alert(1)><b>bold</b>"
+
+
+@pytest.mark.parametrize("page", [(EVIL,)], indirect=True, ids=["evil"])
+def test_names_are_text(page):
+    places = (WorkerPlace(0, 1),), (SwitchPlace(EVIL, 0),)
+    page.gathering.begin(Picture(EVIL, EVIL, EVIL, *places, ()))
     page.gathering.switches([reading()], [None])
-    page.gathering.step(evil)
-    page.show.publish()
-    with serve_page(page.feed, 0) as address:
-        driver.get(address)
-        seen = page.drawn()
-        assert seen["title"] == seen["step"] == seen["switchRows"][0][0] == evil
-        assert seen["foreign"] == 0
-        page.gathering.end(Ending(JobOutcome.FAILED, evil))
-        assert page.drawn(last=True)["foreign"] == 0
-        assert complaints(driver) == []
-        driver.get("about:blank")
+    page.gathering.step(EVIL)
+    seen = page.drawn()
+    assert seen["title"] == seen["step"] == seen["switchRows"][0][0] == EVIL
+    assert seen["foreign"] == 0
+    page.gathering.end(Ending(JobOutcome.FAILED, EVIL))
+    assert page.drawn(last=True)["foreign"] == 0
 
 
-def test_a_training(driver):
-    page = Page(driver, "train karate over 4 workers", epochs=10)
-    page.show.publish()
-    with serve_page(page.feed, 0) as address:
-        driver.get(address)
-        page.gathering.begin(STAR)
-        page.gathering.step("installing")
-        for epoch in (1, 2, 3):
-            page.gathering.epoch(Epoch(epoch, 1 / epoch, None))
-        seen = page.drawn()
-        assert seen["step"] == "training: 3 of 10 epochs done"
-        assert not seen["trainingHidden"]
-        # A point for each epoch.
-        assert seen["training"] == [3]
-        assert seen["size"] == [1280, 800]
-        page.show.publish(last=True)
-        driver.get("about:blank")
+@pytest.mark.parametrize("page", [("train karate over 4 workers", 10)], indirect=True)
+def test_a_training(page):
+    page.gathering.begin(STAR)
+    page.gathering.step("installing")
+    for epoch in (1, 2, 3):
+        page.gathering.epoch(Epoch(epoch, 1 / epoch, None))
+    seen = page.drawn()
+    assert seen["step"] == "training: 3 of 10 epochs done"
+    assert not seen["trainingHidden"]
+    # A point for each epoch.
+    assert seen["training"] == [3]
+    assert seen["size"] == [1280, 800]
 
 
 def test_the_page_stays_as_it_was(page):
