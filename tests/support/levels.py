@@ -34,7 +34,10 @@ SHARED = (
     "tests/test_docs.py",
 )
 SHARED_BY = ("embedded", "udp", "veth", "python", "bmv2", "multicast", "cover")
-LONGEST = ("ptf", "promela", "test_docs.py", "end_to_end", "recovery")
+LONGEST = (
+    *("examples", "docs", "ptf", "promela", "test_docs.py", "experiments"),
+    *("end_to_end", "recovery"),
+)
 # Where tests run whole programs, or wait for real time; elsewhere only those with the mark do.
 WHOLE = (
     *("end_to_end", "examples", "fuzz", "planted", "promela", "ptf", "recovery", "simulator"),
@@ -131,6 +134,8 @@ class Kept:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config, log):
+        # In our order, and not the largest groups first.
+        config.option.loadscopereorder = False
         return Grouped(config, log)
 
     @pytest.hookimpl(optionalhook=True)

@@ -29,7 +29,7 @@ from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts
 from switchgnn.planner.plan.manifest import Manifest
 from switchgnn.planner.presets import Choice as Strategies
-from switchgnn.topologies import Choice, WireBytes
+from switchgnn.topologies import FabricChoice, WireBytes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,7 +231,7 @@ def _port_queue(measured: Measured) -> tuple[int, ...]:
 
 def make_report(
     options: RunOptions,
-    choice: Choice,
+    choice: FabricChoice,
     prepared: PreparedRun,
     measured: Measured,
     verdict: Verdict,

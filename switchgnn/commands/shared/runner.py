@@ -51,8 +51,8 @@ from switchgnn.topologies import (
     Ahead,
     Backend,
     BackgroundTraffic,
-    Choice,
     Fabric,
+    FabricChoice,
     LeafSpineSite,
     Site,
     Star,
@@ -108,7 +108,7 @@ class NetworkJob:
     metrics: tuple[str, int] | None = None
     faults: str = ""
 
-    def choose_site(self) -> Choice:
+    def choose_site(self) -> FabricChoice:
         """Check the faults; choose the switch and the network."""
         cables_with_faults(self)
         return choose(self.target, self.fabric, self.backend)
@@ -204,7 +204,7 @@ class FinishedWorkers(Generic[Result]):
 
 @contextmanager
 def finished(
-    job: NetworkJob, choice: Choice, workers: Workers[Task, Result], work: Workplace
+    job: NetworkJob, choice: FabricChoice, workers: Workers[Task, Result], work: Workplace
 ) -> Iterator[FinishedWorkers[Result]]:
     """Run a job; keep its network until the end of the block."""
     with ExitStack() as stack:
