@@ -1,52 +1,52 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
 
-# What is run; every variable can be given on the command line.
+# Inputs; every variable can be overridden on the command line.
 TARGET  ?= auto#     bmv2, embedded or auto
 FABRIC  ?= auto#     mininet, loopback or auto
 run: WORKERS ?= 8
 exchange up: WORKERS ?= 4
 TOPOLOGY ?= star#    star, or leaf-spine
-LEAVES  ?= 2#        of leaf-spine: switches that the workers hang on
-SPINES  ?= 1#        of leaf-spine: switches above them
+LEAVES  ?= 2#        of leaf-spine: switches with workers
+SPINES  ?= 1#        of leaf-spine: switches above the leaves
 
-DATA    ?= digits:80# what `make run` trains on: images joined to the 80 nearest
+DATA    ?= digits:80# data set of `make run`: images joined to the 80 nearest
 EPOCHS  ?= 20
 LAYERS  ?= 3
 HIDDEN  ?= 64#            numbers of a hidden feature; the switch carries 32 in a packet
 BANDWIDTH ?= 50#     Mbit/s of each link of `make run`; 0: no limit
 RUN_OPTIONS ?=#      more options of `switchgnn train`
 
-GRAPH   ?= digits#   what `make exchange` and `make up` take: digits, karate, or a file
+GRAPH   ?= digits#   graph of `make exchange` and `make up`: digits, karate, or a file
 ROUNDS  ?= 3
 SLOTS   ?= 256#      aggregators that a block may use
 EXCHANGE_OPTIONS ?=# more options of `switchgnn run`
 SOAK_MINUTES ?= 1
 
-# One more than cores: tests wait for timers and for each other's processes now and then.
+# One more than the cores, because tests sometimes wait for timers and for each other's processes.
 JOBS    ?= $(shell expr $$(nproc) + 1)
 LEVEL   ?= test#     of `make tests` and `make test-bare`: check, test or all
-SHARE   ?= 40#       of `make test-share`: one test in so many
+SHARE   ?= 40#       of `make test-share`: one test in this many
 SEED    ?= 0
 TEST_OPTIONS ?=#     more options of pytest
 
 SCALE   ?= small#    of `make figures`: small takes minutes; full has the paper's sizes
-FIGURES_OPTIONS ?=#  more of `switchgnn figures`, as figure15 --jobs 1
-LINKS   ?=#          of `make docs`: --check asks other sites, too, whether links lead somewhere
+FIGURES_OPTIONS ?=#  more options of `switchgnn figures`, such as figure15 --jobs 1
+LINKS   ?=#          of `make docs`: --check also requests the links to other sites
 
-# One version for everybody; a CPU build serves.
+# One version for all users; a CPU build suffices.
 TORCH   ?= torch==2.13.0
 GRPC_PORT ?= 9559#   P4Runtime of the switch that `make up` keeps and `make shell` opens
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-# So that a recipe fails where pip fails.
+# Let a recipe fail where pip fails.
 SHELL  := bash
 .SHELLFLAGS := -o pipefail -c
-# Everything here starts many processes; each would compile our modules again.
+# Everything here starts many processes; without this each would compile our modules again.
 export PYTHONDONTWRITEBYTECODE :=
 
-# A star has neither leaves nor spines; what is no topology is for switchgnn to refuse.
+# A star has neither leaves nor spines; switchgnn itself refuses unknown topologies.
 TOPOLOGY_OPTIONS := --topology $(TOPOLOGY) $(if $(filter leaf-spine,$(TOPOLOGY)),--leaves $(LEAVES) --spines $(SPINES))
 
 BANDWIDTH_OPTIONS := $(if $(filter-out 0,$(BANDWIDTH)),--bandwidth $(BANDWIDTH))
@@ -55,7 +55,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses $(JOBS) $(TEST_OPTIONS)
 
 .DEFAULT_GOAL := help
 
-help:  ## list what can be made
+help:  ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: $(VENV)/run  ## a GCN on the whole graph, its sums through the switch, over hosts, and in one process
@@ -76,7 +76,7 @@ shell: $(VENV)-shell/ready  ## p4runtime-shell on the switch that `make up` keep
 	$(VENV)-shell/bin/python -m p4runtime_sh --grpc-addr 127.0.0.1:$(GRPC_PORT) --device-id 0 \
 	    --election-id 0,1
 
-doctor: $(VENV)/base  ## what is installed, what is missing, and the commands that install it
+doctor: $(VENV)/base  ## installed and missing programs, and the commands that install them
 	$(BIN)/switchgnn doctor
 
 soak: $(VENV)/base  ## runs with random graphs and faults, for SOAK_MINUTES
@@ -87,7 +87,7 @@ lint: $(VENV)/test  ## lint and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# Lint and types run beside the tests, which wait for each other now and then.
+# Lint and types run in parallel with the tests, which sometimes wait for each other.
 BESIDE = $(MAKE) --no-print-directory -j2 lint
 
 check: $(VENV)/test  ## before a commit: lint, types, and the tests that run no whole programs
@@ -102,10 +102,10 @@ test-all: $(VENV)/test  ## every variation: widths, seeds, numbers of workers, k
 tests: $(VENV)/test
 	$(PYTEST) --level $(LEVEL)
 
-test-share: $(VENV)/test  ## of what only test-all has one in SHARE, chosen by SEED
+test-share: $(VENV)/test  ## one in SHARE of the tests that only test-all has, chosen by SEED
 	$(PYTEST) --share $(SHARE):$(SEED)
 
-test-bare: $(VENV)/test  ## what `make test` runs where none of the optional programs is installed
+test-bare: $(VENV)/test  ## the tests of `make test` without any of the optional programs
 	PATH="$$($(BIN)/python tests/support/bare_path.py)" $(PYTEST) --level $(LEVEL)
 
 check-lowest: $(VENV)-lowest/ready  ## the tests of `make check` on the lowest versions of all packages
@@ -124,13 +124,13 @@ docs: $(VENV)/docs  ## the documents as a site, in build/site; links to other si
 p4: $(VENV)/base  ## compile the P4 program (needs p4c)
 	$(BIN)/python -m switchgnn.p4src.build
 
-clean:  ## remove everything that can be made again
+clean:  ## remove everything that make creates
 	rm -rf $(VENV) $(VENV)-lowest $(VENV)-shell build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
-# INSTALL ENVIRONMENT WHAT ARGUMENTS...: of what pip prints, show the large downloads.
+# INSTALL ENVIRONMENT WHAT ARGUMENTS...: show only the large downloads of pip's output.
 INSTALL = @install() { \
 	    echo "Installing $$2 into $$1; the first time, this takes some minutes."; \
 	    "$$1/bin/python" -m pip install --disable-pip-version-check "$${@:3}" | sed -nuE \
