@@ -325,16 +325,6 @@ def test_a_run_that_is_killed_is_lost(driver):
     driver.get_log("browser")
 
 
-def test_late_sums_are_no_lost_frames(page):
-    """Without faults no link counts losses."""
-    page.gathering.begin(STAR)
-    page.tell(*[values(5, up=188, down=188, recalls=3_260)] * 4)
-    seen = page.drawn()
-    assert seen["repairs"] == {"recalls": 4 * 3_260, "fetches": 0}
-    assert seen["lostFrames"] is None
-    assert "loss" not in page.driver.find_element("tag name", "body").text.lower()
-
-
 @pytest.mark.parametrize("workers", [4, 9, 64])
 def test_any_number_of_workers_is_legible(page, workers):
     places = tuple(WorkerPlace(0, port) for port in range(1, workers + 1))
