@@ -2,11 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """The errors of all transports, and workers in messages."""
 
+from collections.abc import Iterable
+
 from switchgnn.base.errors import SwitchGNNError
 
 
 class HostError(SwitchGNNError):
-    """A worker cannot go on."""
+    """A worker cannot go on.
+
+    Attributes:
+        workers: the numbers of the other workers that the message blames; often empty.
+    """
+
+    def __init__(self, message: str, workers: Iterable[int] = ()) -> None:
+        super().__init__(message)
+        self.workers = tuple(workers)
 
 
 class FeatureError(HostError):

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.base.arrays import ArrayKind, read_npy
+from switchgnn.base.arrays import ArrayKind, pack_arrays, read_arrays
 from switchgnn.base.full_disk import writing
 from switchgnn.base.network import Station
 from switchgnn.base.tasks import EventWriter, Heartbeat, task_from_json, task_to_json
@@ -41,6 +41,8 @@ _REPORT_INTERVAL = 0.1
 # The event after each complete file except the last, which ``finished`` follows.
 WRITTEN = "written"
 # The arrays of a worker's file.
+# Of the file of a worker's features.
+FEATURES = {"features": ArrayKind(("<f4",), (2,))}
 WORKER_RESULT = {
     "fixed": ArrayKind(("<i4",), (3,)),
     "sums": ArrayKind(("<f4",), (3,)),
@@ -56,9 +58,9 @@ class WorkerTask:
         plan: the plan folder.
         session: the number of the plan's install.
         link: ``eth:...`` or ``udp:...``.
-        features: ``.npy`` file, float32[n, F], this worker's rows only.
+        features: safetensors file, features float32[n, F] of this worker's rows only.
         rounds: how many exchanges.
-        output: the ``.npz`` files to write, named by ``result_file``. One of R rounds holds
+        output: the safetensors files to write, named by ``result_file``. One of R rounds holds
             fixed int32[R, n, F] of the switch, sums float32[R, n, F] of the switch and the hosts,
             and scale float64[R].
         rounds_per_file: how many rounds a file holds; the last one may hold fewer.
@@ -119,7 +121,7 @@ def run_worker(task: WorkerTask) -> None:
 
 def _exchange(task: WorkerTask, events: EventWriter) -> None:
     manifest = read_manifest(task.plan)
-    features = read_npy(task.features, ArrayKind(("<f4",), (2,)), remedy="run again")
+    features = read_arrays(task.features, FEATURES, remedy="run again")["features"]
     progress = _Progress(events, steps_of(manifest, features.shape[1], task.rounds))
     kept: list[_Round] = []
     seconds = processor_seconds = 0.0
@@ -195,12 +197,12 @@ def _round(transport: InNetworkTransport, features: NDArray[np.float32]) -> _Rou
 
 def _write(rounds: list[_Round], path: Path) -> None:
     with writing(path):
-        np.savez(
-            path,
-            fixed=np.stack([each.fixed for each in rounds]),
-            sums=np.stack([each.sums for each in rounds]),
-            scale=np.array([each.scale for each in rounds]),
-        )
+        arrays = {
+            "fixed": np.stack([each.fixed for each in rounds]),
+            "sums": np.stack([each.sums for each in rounds]),
+            "scale": np.array([each.scale for each in rounds]),
+        }
+        path.write_bytes(pack_arrays(arrays))
 
 
 class _Progress:

@@ -1,22 +1,38 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Unexpected arrays are refused with one sentence, before they cost memory."""
+"""Data from files: unexpected arrays and records are refused, before they cost memory."""
 
 import io
+import json
 import os
 import struct
 import tracemalloc
 import zipfile
 import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pytest
 
-from switchgnn.base.arrays import PACKED, ArrayKind, ArraysError, UnpackLimit, read_npy, read_npz
+from switchgnn.base.arrays import (
+    PACKED,
+    ArrayKind,
+    ArraysError,
+    UnpackLimit,
+    pack_arrays,
+    read_arrays,
+    read_npy,
+    read_npz,
+)
+from switchgnn.base.records import RecordError, make_record, parse_json
 from tests.planner.helpers import one_sentence
 
 NUMBERS = ArrayKind(("i", "f"), (0, 1, 2))
 MEBIBYTE = 1 << 20
+# For archives as large as their content.
+PLAIN = UnpackLimit(allowance=0, ratio=1)
 
 
 def npy(array):
@@ -44,9 +60,11 @@ def described(descr="'<i8'", shape="(3,)", more="", version=(1, 0)):
     return header(text, version) + bytes(24)
 
 
-def refused(data, kinds=None, **options):
+def refused(data, kinds=None, read=read_npz, **options):
+    if read is read_npz:
+        options = {"limit": PLAIN} | options
     with pytest.raises(ArraysError) as error:
-        read_npz(data, {"a": NUMBERS} if kinds is None else kinds, where="x", remedy="y", **options)
+        read(data, {"a": NUMBERS} if kinds is None else kinds, where="x", remedy="y", **options)
     message = one_sentence(error)
     assert message.startswith("x is refused: ")
     assert message.endswith("; y")
@@ -75,6 +93,64 @@ def test_arrays_come_back(tmp_path, array, save):
         assert read.flags.writeable
 
 
+def tensors(**described):
+    """A safetensors file of arbitrary descriptions (dtype, shape, data_offsets), with 24 bytes."""
+    names = ("dtype", "shape", "data_offsets")
+    text = json.dumps(
+        {name: dict(zip(names, each, strict=True)) for name, each in described.items()}
+    )
+    return struct.pack("<Q", len(text)) + text.encode() + bytes(24)
+
+
+def test_our_own_files_come_back(tmp_path):
+    arrays = {
+        "a": np.asfortranarray(np.arange(12, dtype=np.uint16).reshape(3, 4)),
+        "b": np.array(7, dtype=np.int64),
+        "c": np.zeros((0, 5), dtype=np.float32),
+        "d": np.array([True, False]),
+    }
+    data = pack_arrays(arrays)
+    assert data == pack_arrays(dict(reversed(arrays.items())))
+    (tmp_path / "x").write_bytes(data)
+    kinds = {name: ArrayKind((array.dtype.str,), (array.ndim,)) for name, array in arrays.items()}
+    kinds["e"] = ArrayKind(("i",), optional=True)
+    for source in (data, tmp_path / "x"):
+        read = read_arrays(source, kinds, remedy="")
+        assert list(read) == list(arrays)
+        for name, array in arrays.items():
+            assert read[name].dtype == array.dtype
+            assert np.array_equal(read[name], array)
+
+
+@pytest.mark.parametrize(
+    ("data", "part"),
+    [
+        (b"", "x is refused"),
+        (npz(a=npy(np.arange(3))), "x is refused"),
+        (tensors(a=("I64", [3], [0, 24]))[:-1], "x is refused"),
+        (tensors(a=("I64", [4], [0, 24])), "x is refused"),
+        (tensors(a=("I64", [3], [8, 32])), "x is refused"),
+        (tensors(a=("I64", [1 << 61], [0, 24])), "x is refused"),
+        (tensors(a=("BF16", [12], [0, 24])), "x is refused"),
+        (tensors(a=("O", [3], [0, 24])), "x is refused"),
+        (tensors(a=("U8", [24], [0, 24])), "array a: it is |u1[24], not a"),
+        (tensors(a=("I64", [1, 1, 3], [0, 24])), "array a: it is <i8[1, 1, 3], not a"),
+        (tensors(b=("I64", [3], [0, 24])), "no array a"),
+        (tensors(a=("I64", [3], [0, 24]), b=("I8", [0], [24, 24])), "'b', which does not belong"),
+        (tensors(a=("I64", [0, 99999999999], [0, 0]))[:-24], "no elements, but the shape"),
+    ],
+)
+def test_other_safetensors_are_refused(data, part):
+    assert part in refused(data, read=read_arrays)
+
+
+def test_booleans_of_safetensors_are_0_or_1():
+    data = tensors(a=("BOOL", [24], [0, 24]))
+    assert not read_arrays(data, {"a": ArrayKind(("b",))}, remedy="")["a"].any()
+    wrong = refused(data[:-1] + b"\x02", {"a": ArrayKind(("b",))}, read=read_arrays)
+    assert "neither 0 nor 1" in wrong
+
+
 def test_text_comes_back():
     kind = ArrayKind(("U", "S"), (0, 1))
     for array in (np.array("name"), np.array(["é", ""]), np.array(b"csr")):
@@ -84,7 +160,7 @@ def test_text_comes_back():
 def test_optional_and_other_arrays():
     data = npz(a=npy(np.arange(3)), more=b"what is not read may be anything")
     kinds = {"a": NUMBERS, "b": ArrayKind(("i",), optional=True)}
-    assert list(read_npz(data, kinds, remedy="", others=True)) == ["a"]
+    assert list(read_npz(data, kinds, remedy="", limit=PLAIN, others=True)) == ["a"]
     assert "'more.npy', which does not belong there" in refused(data, kinds)
     assert "no array b" in refused(data, {"a": NUMBERS, "b": NUMBERS}, others=True)
 
@@ -178,7 +254,11 @@ def test_a_file_that_cannot_be_read(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
     for path in (tmp_path / "pipe", tmp_path / "folder", tmp_path / "none"):
-        for read, kinds in ((read_npz, {"a": NUMBERS}), (read_npy, NUMBERS)):
+        for read, kinds in (
+            (partial(read_npz, limit=PACKED), {"a": NUMBERS}),
+            (read_arrays, {"a": NUMBERS}),
+            (read_npy, NUMBERS),
+        ):
             with pytest.raises(ArraysError) as error:
                 read(path, kinds, remedy="y")
             assert f"cannot read {path}" in one_sentence(error)
@@ -266,3 +346,68 @@ def test_words_and_classes_may_be_packed(tmp_path, share):
     assert all(np.array_equal(read[name], array) for name, array in arrays.items())
     with pytest.raises(ArraysError, match="would unpack to"):
         read_npz(tmp_path / "x.npz", kinds, remedy="", limit=UnpackLimit(0, 2))
+
+
+@dataclass(frozen=True)
+class Part:
+    size: int
+
+
+@dataclass(frozen=True)
+class Whole:
+    name: str
+    parts: tuple[Part, ...]
+    by_name: Mapping[str, Part]
+    rates: tuple[float | None, ...] = (None,)
+    where: Mapping[str, str | int] | None = None
+    exact: bool = False
+
+
+RIGHT = {"name": "n", "parts": [{"size": 1}], "by_name": {"a": {"size": 2}}}
+
+
+def test_what_is_right_is_a_frozen_record():
+    made = make_record(Whole, RIGHT | {"rates": [1, None, 0.5], "where": {"a": 1, "b": "c"}})
+    assert made == Whole("n", (Part(1),), {"a": Part(2)}, (1.0, None, 0.5), {"a": 1, "b": "c"})
+    assert make_record(Part, {"size": 10**30}) == Part(10**30)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"name": 1}, "name: expected str, got int"),
+        ({"name": None}, "name: expected str, got null"),
+        ({"exact": 1}, "exact: expected bool, got int"),
+        ({"parts": [{"size": 1}, {"size": True}]}, "parts[1].size: expected int, got bool"),
+        ({"parts": [{"size": 1.0}]}, "parts[0].size: expected int, got float"),
+        ({"parts": {}}, "parts: expected array, got object"),
+        ({"parts": [{}]}, "parts[0]: object missing required field size"),
+        ({"parts": [{"size": 1, "hue": 2}]}, "parts[0]: unknown field hue; known: size"),
+        ({"by_name": {"a": {"size": 1, "hue": 2}}}, "by_name.a: unknown field hue; known: size"),
+        ({"by_name": {"a": {"size": "1"}}}, "by_name[...].size: expected int, got str"),
+        ({"where": {"a": 1.5}}, "where[...]: expected int | str, got float"),
+        (
+            {"hue": 1},
+            "unknown field hue; known: by_name, exact, name, parts, rates, where",
+        ),
+    ],
+)
+def test_what_is_wrong_is_named(changes, said):
+    with pytest.raises(RecordError) as error:
+        make_record(Whole, RIGHT | changes)
+    assert str(error.value) == said
+
+
+@pytest.mark.parametrize("told", [None, [], 1, "text"])
+def test_another_thing_than_an_object(told):
+    with pytest.raises(RecordError, match="expected object"):
+        make_record(Whole, told)
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"{", b"\xff", b"NaN", b"[Infinity]", b"{'a': 1}", b"1e999", b"[" * 10**5]
+)
+def test_what_is_not_json(data):
+    with pytest.raises(RecordError, match="it is not JSON") as error:
+        parse_json(data)
+    assert "\n" not in str(error.value)

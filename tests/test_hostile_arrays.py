@@ -13,8 +13,10 @@ import zipfile
 
 import numpy as np
 import pytest
+import safetensors.numpy
 import scipy.sparse
 
+from switchgnn.base.arrays import pack_arrays
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.host.direct import partial_schedules, read_schedule, write_schedule
 from switchgnn.planner import build_plan, read_switch_part, read_worker_part, write_plan
@@ -97,7 +99,7 @@ class Files:
 
 def schedules(folder):
     graph, assignment = karate_arrays()
-    schedule, file = partial_schedules(graph, assignment, 3)[1], folder / "schedule.npz"
+    schedule, file = partial_schedules(graph, assignment, 3)[1], folder / "schedule.safetensors"
 
     def use():
         read = read_schedule(file)
@@ -111,7 +113,7 @@ def partitions(folder):
     _, assignment = karate_arrays()
     target = folder / "parts"
     return Files(
-        target / "partition-001.npz",
+        target / "partition-001.safetensors",
         lambda: write_partitions(load_dataset("karate"), assignment, target),
         lambda: read_partition(target, 1),
     )
@@ -120,14 +122,14 @@ def partitions(folder):
 def shards(folder):
     target = folder / "shards"
     return Files(
-        target / "shard-001.npz",
+        target / "shard-001.safetensors",
         lambda: write_shards(karate_arrays()[0], 2, target),
         lambda: read_shard(target, 1),
     )
 
 
 def datasets(folder):
-    file = folder / "data.npz"
+    file = folder / "data.safetensors"
     return Files(
         file, lambda: write_dataset(load_dataset("karate"), file), lambda: read_dataset(file)
     )
@@ -151,11 +153,11 @@ KINDS = {
     "graph": lambda folder: Graphs(folder, packed=False, sparse=False),
     "graph, packed": lambda folder: Graphs(folder, packed=True, sparse=False),
     "sparse matrix": lambda folder: Graphs(folder, packed=True, sparse=True),
-    "switch's part": lambda folder: Plans(folder, "switch.npz", read_switch_part),
+    "switch's part": lambda folder: Plans(folder, "switch.safetensors", read_switch_part),
     "worker's part": lambda folder: Plans(
-        folder, "worker-001.npz", lambda plan: read_worker_part(plan, 1)
+        folder, "worker-001.safetensors", lambda plan: read_worker_part(plan, 1)
     ),
-    "plan's assignment": lambda folder: Plans(folder, "assignment.npy", read_assignment),
+    "plan's assignment": lambda folder: Plans(folder, "assignment.safetensors", read_assignment),
     "schedule": schedules,
     "partition": partitions,
     "shard": shards,
@@ -180,16 +182,20 @@ def cut_or_repeat(data, chosen):
 
 
 def write_number(data, chosen):
-    """Overwrite a number anywhere, or in a header of the archive."""
+    """Overwrite a number anywhere, or in a header of the archive or of safetensors."""
     fmt = chosen.choice("BHI")
     headers = [at for at in range(len(data)) if data[at : at + 2] == b"PK"]
-    start = chosen.choice(headers) + 4 if headers else chosen.randrange(len(data))
-    at = min(start + chosen.randrange(42), len(data) - 4)
+    start = chosen.choice(headers) + 4 if headers else chosen.choice((0, len(data)))
+    at = max(0, min(start + chosen.randrange(42), len(data) - 4))
     struct.pack_into("<" + fmt, data, at, chosen.choice(NUMBERS) % (1 << 8 * struct.calcsize(fmt)))
 
 
 def change_header(data, chosen):
-    """Overwrite the shape or dtype of an array in place."""
+    """Overwrite the shape, dtype or offsets of an array in place."""
+    if not data.startswith((b"PK", b"\x93NUMPY")):
+        digits = [at for at in range(8, data.index(b"}}")) if chr(data[at]).isdigit()]
+        data[chosen.choice(digits)] = ord(chosen.choice("0123456789"))
+        return
     key, values = chosen.choice(((b"'shape': ", SHAPES), (b"'descr': ", [f"'{t}'" for t in TYPES])))
     places = [at for at in range(len(data)) if data.startswith(key, at)]
     if places:
@@ -203,8 +209,10 @@ BYTES = (flip_bytes, cut_or_repeat, write_number, change_header)
 
 def change_arrays(data, chosen):
     """Write a consistent archive with another array."""
-    if not data.startswith(b"PK"):
+    if data.startswith(b"\x93NUMPY"):
         return to_bytes(other_array(np.load(io.BytesIO(data)), chosen))
+    if not data.startswith(b"PK"):
+        return pack_arrays(change_tensors(safetensors.numpy.load(data), chosen))
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     name, other = chosen.choice(list(members)), chosen.choice(list(members))
@@ -223,6 +231,23 @@ def change_arrays(data, chosen):
         for each, content in members.items():
             archive.writestr(each, content)
     return buffer.getvalue()
+
+
+def change_tensors(arrays, chosen):
+    name, other = chosen.choice(list(arrays)), chosen.choice(list(arrays))
+    kind = chosen.randrange(8)
+    if kind == 0:
+        del arrays[name]
+    elif kind == 1:
+        arrays[f"../{name}"] = arrays[other]
+    elif kind == 2:
+        arrays[name] = arrays[other]
+    else:
+        made = other_array(arrays[name], chosen)
+        arrays[name] = (
+            made.astype(made.dtype.newbyteorder("=")) if made.dtype.kind in "iufb" else made
+        )
+    return arrays
 
 
 def to_bytes(array):

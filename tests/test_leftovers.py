@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -84,8 +83,7 @@ def outcome_of(tmp_path):
     return run
 
 
-@pytest.mark.parametrize("options", [(), pytest.param(("-n1",), marks=full)])
-def test_processes_and_files_are_named_and_gone(outcome_of, options):
+def test_processes_and_files_are_named_and_gone(outcome_of):
     outcome = outcome_of(
         """
         def test_nothing():
@@ -113,8 +111,7 @@ def test_processes_and_files_are_named_and_gone(outcome_of, options):
 
         def test_clean_again(tmp_path):
             (tmp_path / "it-is-pytests").touch()
-        """,
-        *options,
+        """
     )
     left = outcome.left()
     assert set(left) == {"test_child", "test_orphan", "test_failing", "test_folder_and_file"}
@@ -229,73 +226,58 @@ def test_what_a_wider_fixture_makes_may_stay_until_it_ends(outcome_of):
     assert not any(map(is_alive, outcome.noted.values()))
 
 
-@contextmanager
-def stranger(folder, script):
-    """Somebody else, who does something while the tests run and is ready when `ready` is there."""
-    begun = f"until test -s noted; do sleep 0.02; done; {script}\ntouch ready; exec sleep 1007"
-    process = subprocess.Popen(["sh", "-c", begun], cwd=folder)
-    try:
-        yield process.pid
-    finally:
-        for pid in (*descendants(process.pid), process.pid):
-            os.kill(pid, signal.SIGKILL)
-        process.wait()
-
-
-MEANWHILE = """
-    def test_meanwhile():
-        note(begun=1)
-        subprocess.run("until test -e ready; do sleep 0.02; done", shell=True)
-        subprocess.Popen(["sleep", "1008"])
-"""
-
-
-def test_a_strangers_process_and_file_are_not_touched(outcome_of, tmp_path):
-    file = Path(tempfile.gettempdir()) / "switchgnn-of-a-stranger"
-    with stranger(tmp_path, f"touch {file}; sleep 1006 &") as pid:
-        outcome = outcome_of(MEANWHILE)
-        assert is_alive(pid)
-        assert len(descendants(pid)) == 1
-        file.unlink()
-    assert re.fullmatch(r"the process \d+ \(sleep 1008\)", outcome.left()["test_meanwhile"])
-
-
 @needs_root
 @needs("ip", "iproute2")
-def test_a_strangers_interface_and_network_are_not_touched(outcome_of, tmp_path):
+def test_things_of_strangers_are_not_touched(outcome_of, tmp_path):
     name = f"lo{os.getpid()}s"
-    with stranger(tmp_path, f"ip link add {name} type veth peer name {name}p; ip netns add {name}"):
-        outcome = outcome_of(MEANWHILE)
-    subprocess.run(["ip", "link", "delete", name], check=True)
-    subprocess.run(["ip", "netns", "delete", name], check=True)
-    assert "sleep 1008" in outcome.left()["test_meanwhile"]
+    file = Path(tempfile.gettempdir()) / "switchgnn-of-a-stranger"
+    script = f"""
+        until test -s noted; do sleep 0.02; done
+        touch {file}; sleep 1006 &
+        ip link add {name} type veth peer name {name}p; ip netns add {name}
+        touch ready; exec sleep 1007
+    """
+    with subprocess.Popen(["sh", "-c", script], cwd=tmp_path) as stranger:
+        try:
+            outcome = outcome_of(
+                """
+                def test_meanwhile():
+                    note(begun=1)
+                    subprocess.run("until test -e ready; do sleep 0.02; done", shell=True)
+                    subprocess.Popen(["sleep", "1008"])
+                """
+            )
+            assert is_alive(stranger.pid)
+            assert len(descendants(stranger.pid)) == 1
+        finally:
+            for pid in (*descendants(stranger.pid), stranger.pid):
+                os.kill(pid, signal.SIGKILL)
+    file.unlink()
+    for kind in ("link", "netns"):
+        subprocess.run(["ip", kind, "delete", name], check=True)
+    assert re.fullmatch(r"the process \d+ \(sleep 1008\)", outcome.left()["test_meanwhile"])
     assert name not in outcome.text
 
 
-@pytest.mark.parametrize("how", ["SIGINT", "SIGTERM"])
-def test_interrupted_tests_leave_nothing(outcome_of, how):
+@pytest.mark.parametrize(
+    ("how", "options", "word"),
+    [
+        ("SIGTERM", (), "KeyboardInterrupt"),
+        pytest.param("SIGINT", (), "KeyboardInterrupt", marks=full),
+        # A process of tests dies, and another one looks.
+        ("SIGKILL", ("-n1",), "crashed"),
+    ],
+)
+def test_interrupted_tests_leave_nothing(outcome_of, how, options, word):
     outcome = outcome_of(
         f"""
         def test_interrupted():
             note(child=subprocess.Popen(["sleep", "1009"]).pid, folder=tempfile.mkdtemp())
             os.kill(os.getpid(), signal.{how})
             time.sleep(1000)
-        """
-    )
-    assert "KeyboardInterrupt" in outcome.text
-    assert not is_alive(outcome.noted["child"])
-    assert not Path(outcome.noted["folder"]).exists()
-
-
-def test_a_process_of_tests_that_dies_leaves_nothing(outcome_of):
-    outcome = outcome_of(
-        """
-        def test_dying():
-            note(child=subprocess.Popen(["sleep", "1010"]).pid, folder=tempfile.mkdtemp())
-            os.kill(os.getpid(), signal.SIGKILL)
         """,
-        "-n1",
+        *options,
     )
-    assert "crashed" in outcome.text
+    assert word in outcome.text
     assert not is_alive(outcome.noted["child"])
     assert not Path(outcome.noted["folder"]).exists()

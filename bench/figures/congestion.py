@@ -14,7 +14,7 @@ from bench.machine import lacks_bmv2
 from bench.measure import Samples
 from bench.settings import Settings
 from switchgnn.commands.run import RunOptions, run_job
-from switchgnn.commands.shared.site import address_in
+from switchgnn.commands.shared.runner import address_in
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.host.pace import Pace
 from switchgnn.p4src import load_program

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bench.beds.bed import Bed
+from switchgnn.base.arrays import pack_arrays
 from switchgnn.commands.shared.workers import WORKER_COMMAND, WorkerError, run_workers
 from switchgnn.host.mixed import write_left_schedules
 from switchgnn.host.pace import Pace
@@ -71,7 +72,7 @@ def _exchange(bed: Bed, rounds: int, width: int, faults: str, command: Sequence[
         for worker in range(bed.fabric.star.workers)
     ]
     if bed.served.graph is not None:
-        files = [task.features.with_suffix(".npz") for task in tasks]
+        files = [task.features.with_stem(f"schedule-{task.worker}") for task in tasks]
         write_left_schedules(bed.served.graph, bed.served.plan, files)
         stations = tuple(neighbour.station for neighbour in bed.network.neighbours)
         tasks = [
@@ -117,9 +118,10 @@ def _total(wires: list[WireBytes] | None) -> int:
 
 def _task(bed: Bed, worker: int, rounds: int, width: int) -> WorkerTask:
     part = bed.served.plan.workers[worker]
-    features = bed.folder / f"features-{worker}.npy"
+    features = bed.folder / f"features-{worker}.safetensors"
     generator = np.random.default_rng(worker)
-    np.save(features, generator.standard_normal((len(part.vertices), width), dtype=np.float32))
+    rows = generator.standard_normal((len(part.vertices), width), dtype=np.float32)
+    features.write_bytes(pack_arrays({"features": rows}))
     return WorkerTask(
         plan=bed.plan_folder,
         worker=worker,
@@ -128,7 +130,7 @@ def _task(bed: Bed, worker: int, rounds: int, width: int) -> WorkerTask:
         addresses=bed.addresses(worker),
         features=features,
         rounds=rounds,
-        output=bed.folder / f"sums-{worker}.npz",
+        output=bed.folder / f"sums-{worker}.safetensors",
         rounds_per_file=rounds,
         pace=Pace(usual_limits(bed.target, FabricKind.MININET, shaped=False).window, _PATIENCE),
     )

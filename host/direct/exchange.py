@@ -350,13 +350,16 @@ class DirectExchange:
                 peer for peer, last in self._gone.items() if last < number and peer in owing | deaf
             )
             if left:
+                last = self._gone[left[0]]
                 raise SilentWorkerError(
-                    f"Round {number}: {named_workers(left)} left after round {self._gone[left[0]]}."
+                    f"Round {number}: {named_workers(left)} left after round {last}.", left
                 )
             if late and (owing or deaf):
-                raise SilentWorkerError(self._complaint(number, owing, deaf, now))
+                raise self._complaint(number, owing, deaf, now)
 
-    def _complaint(self, number: int, owing: set[int], deaf: set[int], now: float) -> str:
+    def _complaint(
+        self, number: int, owing: set[int], deaf: set[int], now: float
+    ) -> SilentWorkerError:
         long_ago = now - self._patience
         # A worker that owes rows may wait for another one; a worker that does not answer is gone.
         silent = sorted(
@@ -373,7 +376,8 @@ class DirectExchange:
                 " Frames of another schedule arrived: do all workers have the same graph, "
                 "partition, sampling, epoch and direction, width of rows, and MTU?"
             )
-        return (
+        return SilentWorkerError(
             f"Round {number}: {' and '.join(parts)} after {self._patience:g} s "
-            f"without progress. {told}"
+            f"without progress. {told}",
+            silent,
         )

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.base.arrays import ArrayKind, ArraysError, read_npz
+from switchgnn.base.arrays import ArrayKind, ArraysError, pack_arrays, read_arrays
 from switchgnn.base.full_disk import why_not_written
 from switchgnn.host.direct.errors import ScheduleError
 from switchgnn.planner.arrays import are_offsets, sort_by_key
@@ -309,7 +309,7 @@ _ARRAYS = {
 
 def schedule_file(worker: int) -> str:
     """Return the usual name of a worker's file."""
-    return f"host-schedule-{worker:03d}.npz"
+    return f"host-schedule-{worker:03d}.safetensors"
 
 
 def write_schedule(schedule: DirectSchedule, path: str | Path) -> None:
@@ -329,10 +329,9 @@ def write_schedule(schedule: DirectSchedule, path: str | Path) -> None:
         "add_column": schedule.add.column,
         "digest": schedule.digest,
     }
-    typed: dict[str, Any] = {name: array.astype(_ARRAYS[name]) for name, array in arrays.items()}
+    typed = {name: array.astype(_ARRAYS[name]) for name, array in arrays.items()}
     try:
-        with Path(path).open("wb") as file:
-            np.savez(file, **typed)
+        Path(path).write_bytes(pack_arrays(typed))
     except OSError as error:
         why = why_not_written(error, Path(path))
         raise ScheduleError(f"Cannot write {path}: {why}.") from error
@@ -349,7 +348,7 @@ def read_schedule(path: str | Path) -> DirectSchedule:
         for name, kind in _ARRAYS.items()
     }
     try:
-        arrays = read_npz(Path(path), kinds, remedy=_REMEDY)
+        arrays = read_arrays(Path(path), kinds, remedy=_REMEDY)
     except ArraysError as error:
         raise ScheduleError(f"Cannot read the schedule: {error}.") from error
     if not _fit(arrays):

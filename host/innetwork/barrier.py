@@ -327,7 +327,8 @@ class Barrier:
         slow = " If it is only computing, increase the patience." * opening
         return ExchangeTimeoutError(
             f"{where(meeting.place)}: worker {self._worker} waited {meeting.patience:g} s, without "
-            f"a sign of life, for {named_workers(silent)}.{slow}"
+            f"a sign of life, for {named_workers(silent)}.{slow}",
+            silent,
         )
 
 

@@ -285,7 +285,7 @@ class BlockExchange:
             if news or not under_way.open:
                 deadline = now + self._pace.patience
             if now > deadline:
-                raise ExchangeTimeoutError(self._complaint(under_way))
+                raise self._complaint(under_way)
             sender.repeat_what_is_late(now)
             if not under_way.open:
                 self._tend(under_way, now)
@@ -358,12 +358,12 @@ class BlockExchange:
         self._tally.ignored += 1
         return False
 
-    def _complaint(self, under_way: _Fragment) -> str:
+    def _complaint(self, under_way: _Fragment) -> ExchangeTimeoutError:
         sender, receiver = under_way.sender, under_way.receiver
         here = where(under_way.place)
         after = f"after {self._pace.patience:g} s without progress"
         if not sender.done:
-            return (
+            return ExchangeTimeoutError(
                 f"{here}: the switch on {self._endpoint.link.name} has not acknowledged "
                 f"{sender.unconfirmed} features {after}. Is it running, with the plan installed "
                 "(`switchgnn controller show`)?"
@@ -371,14 +371,13 @@ class BlockExchange:
         vertices = receiver.missing_vertices
         named = ", ".join(map(str, vertices[:_NAMED_AT_MOST]))
         more = ", …" if len(vertices) > _NAMED_AT_MOST else ""
-        blame = self._blame(receiver.silent_workers)
-        return f"{here}: {len(vertices)} sums are missing (vertices {named}{more}) {after}. {blame}"
-
-    def _blame(self, silent: list[int]) -> str:
+        # Workers that wait at the barrier of a restarted switch cannot answer earlier.
+        blamed, blame = receiver.silent_workers, "The switch did not answer."
         if behind := self._barrier.left_behind:
-            # Workers that wait there, too, cannot answer earlier.
-            named = named_workers(behind)
-            return f"The restarted switch waits at the previous barrier for {named}."
-        if silent:
-            return f"{named_workers(silent).capitalize()} did not answer."
-        return "The switch did not answer."
+            named_behind = named_workers(behind)
+            blame = f"The restarted switch waits at the previous barrier for {named_behind}."
+            blamed = behind
+        elif blamed:
+            blame = f"{named_workers(blamed).capitalize()} did not answer."
+        missing = f"{len(vertices)} sums are missing (vertices {named}{more})"
+        return ExchangeTimeoutError(f"{here}: {missing} {after}. {blame}", blamed)

@@ -113,7 +113,8 @@ class Scales:
                 f"Round {round_number}: worker {largest.worker} reports features of up to "
                 f"{magnitude:g}; a sum of {fan_in} of them overflows float32, unlike those of "
                 f"worker {self._worker}. If that worker works correctly, scale its features "
-                "down. If it reported less, the switch is broken."
+                "down. If it reported less, the switch is broken.",
+                [largest.worker],
             ) from error
 
     def check(
@@ -129,7 +130,8 @@ class Scales:
                 f"Round {round_number}: worker {largest.worker} reports features of up to "
                 f"{magnitude_from_bits(largest.bits):g}. At that scale all features of worker "
                 f"{self._worker}, of up to {magnitude:g}, would be rounded to zero. If that "
-                "worker works correctly, scale its features down."
+                "worker works correctly, scale its features down.",
+                [largest.worker],
             )
 
 

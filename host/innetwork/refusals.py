@@ -54,19 +54,22 @@ class Refusals:
             first = f", where worker {header.dst_id} was the first" if known else ""
             raise RoundMismatchError(
                 f"{where(here)} is not the next one of the switch, which is in "
-                f"round {barrier.round}{first}: {_NEW_SESSION}"
+                f"round {barrier.round}{first}: {_NEW_SESSION}",
+                [header.dst_id] * known,
             )
         if header.count == Refusal.NEXT:
             raise DisagreementError(
                 f"{where(here)}, worker {header.dst_id} goes on with another block or fragment "
                 f"than worker {self._worker}. All workers must exchange features of the same "
-                "width, in the same direction."
+                "width, in the same direction.",
+                [header.dst_id],
             )
         if header.count == Refusal.MAGNITUDE:
             raise MagnitudeError(
                 f"The switch has refused the largest magnitude that worker {header.dst_id} "
                 f"reported; that of the round is {magnitude_from_bits(barrier.magnitude):g}. "
-                "It is above the installed limit, or has changed since the round was opened."
+                "It is above the installed limit, or has changed since the round was opened.",
+                [header.dst_id],
             )
 
     def check_round(self, barrier: BarrierBody, place: tuple[int, int, int]) -> None:

@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays from files (``.npy``, ``.npz``), read by NumPy without pickles and within size limits.
+"""Arrays in files: safetensors for our own files, ``.npy`` and ``.npz`` for those of users.
 
-NumPy allocates what a header claims, so headers are compared with the file's size first.
+NumPy allocates what a header claims, so headers are compared with the file's size first. It reads
+no pickles. Safetensors (https://github.com/huggingface/safetensors) checks all sizes itself.
 """
 
 import io
@@ -15,10 +16,11 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+import safetensors.numpy
 from numpy.typing import NDArray
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.base.files import open_regular
+from switchgnn.base.files import open_regular, read_regular
 
 _ENCRYPTED = 1
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -83,11 +85,46 @@ class UnpackLimit:
         return max(self.allowance, self.ratio * size)
 
 
-# Archives that this program writes are never compressed.
-NOT_PACKED = UnpackLimit(allowance=0, ratio=1)
 # Deflate reaches 1,000:1 at most, and about 20:1 on tables of words; tables of zeros and ones,
 # which compress best, fit into the allowance.
 PACKED = UnpackLimit(allowance=256 << 20, ratio=50)
+
+
+def pack_arrays(arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """Return the content of a safetensors file, the same for the same arrays."""
+    return safetensors.numpy.save({name: np.asarray(arrays[name], order="C") for name in arrays})
+
+
+def read_arrays(
+    source: Path | bytes, kinds: Mapping[str, ArrayKind], *, where: str = "", remedy: str
+) -> dict[str, NDArray[Any]]:
+    """Read the arrays of a safetensors file.
+
+    Args:
+        source: a file, or its content.
+        kinds: what each array has to be, by its name.
+        where: the name of the content in error messages.
+        remedy: what to do about a damaged file, for error messages.
+
+    Returns:
+        The arrays that are there, by name, in the order of `kinds`.
+
+    Raises:
+        ArraysError: the file cannot be read, is damaged, lacks an array, or has further ones.
+    """
+    with _refusing(source, where, remedy):
+        data = source if isinstance(source, bytes) else read_regular(source)
+        arrays = safetensors.numpy.load(data)
+        found = {name: arrays.pop(name) for name in kinds if name in arrays}
+        missing = [name for name in kinds if name not in found and not kinds[name].optional]
+        if missing:
+            raise ValueError(f"it has no array {missing[0]}")
+        if arrays:
+            raise ValueError(f"it holds {next(iter(arrays))!r}, which does not belong there")
+        for name, array in found.items():
+            _check(array.dtype, array.shape, kinds[name], len(data), f"array {name}: ")
+            _check_booleans(array, f"array {name}: ")
+        return found
 
 
 def read_npy(
@@ -114,7 +151,7 @@ def read_npz(
     *,
     where: str = "",
     remedy: str,
-    limit: UnpackLimit = NOT_PACKED,
+    limit: UnpackLimit,
     others: bool = False,
 ) -> dict[str, NDArray[Any]]:
     """Read the arrays of an archive whose directory keeps to a limit.
@@ -184,19 +221,29 @@ def _load(file: IO[bytes], size: int, kind: ArrayKind) -> NDArray[Any]:
     shape, dtype = _read_header(file)
     if dtype.hasobject:
         raise ValueError("it holds Python objects, which are refused: reading them could run code")
-    if not kind.fits(dtype, len(shape)):
-        raise ValueError(f"it is {dtype.str}{list(shape)}, not {kind}")
     held = size - file.tell()
     if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != held:
         raise ValueError(f"its shape {shape} of {dtype.str} does not fit {held:,} bytes of data")
-    # An array without elements can have any length in its other dimensions.
-    if max(shape, default=0) > size:
-        raise ValueError(f"it has no elements, but the shape {shape}")
+    _check(dtype, shape, kind, size)
     file.seek(0)
     array: NDArray[Any] = np.load(file, allow_pickle=False)
-    if array.dtype == np.bool_ and array.view(np.uint8).max(initial=0) > 1:
-        raise ValueError("it has booleans that are neither 0 nor 1")
+    _check_booleans(array)
     return array
+
+
+def _check(
+    dtype: np.dtype[Any], shape: tuple[int, ...], kind: ArrayKind, size: int, whose: str = ""
+) -> None:
+    if not kind.fits(dtype, len(shape)):
+        raise ValueError(f"{whose}it is {dtype.str}{list(shape)}, not {kind}")
+    # An array without elements can have any length in its other dimensions.
+    if max(shape, default=0) > size:
+        raise ValueError(f"{whose}it has no elements, but the shape {shape}")
+
+
+def _check_booleans(array: NDArray[Any], whose: str = "") -> None:
+    if array.dtype == np.bool_ and array.view(np.uint8).max(initial=0) > 1:
+        raise ValueError(f"{whose}it has booleans that are neither 0 nor 1")
 
 
 def _read_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:

@@ -42,7 +42,7 @@ from switchgnn.training.partition import (
 )
 
 JOB_FILE, PLAN_FOLDER, PARTS_FOLDER = "job.json", "plan", "parts"
-FORMAT, VERSION = "switchgnn-job", 3
+FORMAT, VERSION = "switchgnn-job", 4
 _MOST_BYTES = 1 << 20
 _TENSORS = ("x", "edge_index", "y")
 _MASKS = ("train_mask", "val_mask", "test_mask")
@@ -339,7 +339,7 @@ def _write_schedules(graph: Graph, plan: Plan, parts: Path) -> tuple[str, ...]:
 
 def _both(parts: Path, worker: int) -> tuple[Path, Path]:
     """Return the files of a worker's forward and backward schedules."""
-    forward = parts / f"schedule-{worker}.npz"
+    forward = parts / f"schedule-{worker}.safetensors"
     return forward, backward_file(forward)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.base.arrays import ArrayKind, ArraysError, read_npz
+from switchgnn.base.arrays import ArrayKind, ArraysError, pack_arrays, read_arrays
 from switchgnn.base.files import read_bounded, replacing
 from switchgnn.base.full_disk import why_not_written
 from switchgnn.base.records import RecordError, parse_json
@@ -216,7 +216,7 @@ def _edges_with_self_loops(data: Dataset) -> NDArray[np.int32]:
 
 
 SHARED_FILE = "partitions.json"
-FORMAT, VERSION = "switchgnn-partitions", 1
+FORMAT, VERSION = "switchgnn-partitions", 2
 _MOST_BYTES = 1 << 20
 
 # The arrays of a worker's file, little-endian.
@@ -248,7 +248,7 @@ SHARED: Mapping[str, type] = {
 
 def partition_file(worker: int) -> str:
     """Return the name of the file of a worker's part."""
-    return f"partition-{worker:03d}.npz"
+    return f"partition-{worker:03d}.safetensors"
 
 
 def write_partitions(data: Dataset, assignment: NDArray[np.integer], folder: str | Path) -> None:
@@ -290,7 +290,7 @@ def read_partition(folder: str | Path, worker: int) -> Partition:
         )
     path = Path(folder) / partition_file(worker)
     try:
-        arrays: dict[str, Any] = read_npz(path, ARRAYS, remedy="write the partitions again")
+        arrays: dict[str, Any] = read_arrays(path, ARRAYS, remedy="write the partitions again")
     except ArraysError as error:
         raise DatasetError(str(error)) from error
     return Partition(worker=worker, **arrays, **shared)
@@ -311,19 +311,15 @@ def _check_target(target: Path) -> None:
 
 
 def _is_partition_file(name: str) -> bool:
-    digits = name.removeprefix("partition-").removesuffix(".npz")
+    digits = name.removeprefix("partition-").removesuffix(".safetensors")
     return digits.isdecimal() and name == partition_file(int(digits))
 
 
 def _write(part: Partition, folder: Path) -> None:
-    arrays: dict[str, Any] = {name: _little_endian(getattr(part, name)) for name in ARRAYS}
-    np.savez(folder / partition_file(part.worker), **arrays)
+    arrays = {name: getattr(part, name) for name in ARRAYS}
+    (folder / partition_file(part.worker)).write_bytes(pack_arrays(arrays))
     shared = {"format": FORMAT, "version": VERSION} | {name: getattr(part, name) for name in SHARED}
     (folder / SHARED_FILE).write_text(json.dumps(shared, indent=1) + "\n", encoding="utf-8")
-
-
-def _little_endian(array: NDArray[np.generic]) -> NDArray[np.generic]:
-    return array.astype(array.dtype.newbyteorder("<"), copy=False)
 
 
 def _read_shared(path: Path) -> dict[str, Any]:

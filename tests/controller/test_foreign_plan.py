@@ -49,7 +49,9 @@ def test_ones_own_plan_is_read_where_it_is(folder):
     assert said_of(folder) == ([], True)
 
 
-@pytest.mark.parametrize("place", [".", "switch.npz", "plan.json", "worker-001.npz"])
+@pytest.mark.parametrize(
+    "place", [".", "switch.safetensors", "plan.json", "worker-001.safetensors"]
+)
 def test_what_others_may_write_to_is_checked(folder, place):
     (folder / place).chmod(0o777)
     said, in_place = said_of(folder)
@@ -75,7 +77,7 @@ def test_a_group_may_write(folder):
 
 
 @needs_root
-@pytest.mark.parametrize("place", [".", "assignment.npy"])
+@pytest.mark.parametrize("place", [".", "assignment.safetensors"])
 def test_what_belongs_to_another_user_is_checked(folder, place):
     os.chown(folder / place, 12345, 12345)
     assert "belongs to user 12345" in str(reason_to_distrust(folder))
@@ -90,9 +92,9 @@ def test_a_file_removed_while_the_folder_is_read_is_no_reason(folder, monkeypatc
 
 
 def test_a_link_in_a_plan_is_no_part_of_it(folder, tmp_path):
-    shutil.move(folder / "switch.npz", tmp_path / "elsewhere")
-    (folder / "switch.npz").symlink_to(tmp_path / "elsewhere")
-    assert "switch.npz is a link" in str(reason_to_distrust(folder))
+    shutil.move(folder / "switch.safetensors", tmp_path / "elsewhere")
+    (folder / "switch.safetensors").symlink_to(tmp_path / "elsewhere")
+    assert "switch.safetensors is a link" in str(reason_to_distrust(folder))
 
 
 def test_what_is_asked_for_is_done(folder):
@@ -103,14 +105,14 @@ def test_what_is_asked_for_is_done(folder):
 def test_what_is_checked_is_what_is_installed(folder):
     """Changes that come after the check reach nobody."""
     with trusted_plan(folder, lambda _: None, check=True) as where:
-        (folder / "switch.npz").write_bytes(b"")
+        (folder / "switch.safetensors").write_bytes(b"")
         assert len(load_plan(where).switch.source_vertex)
     assert not where.exists()
 
 
 def test_a_pipe_in_a_plan_is_not_waited_for(folder):
-    (folder / "switch.npz").unlink()
-    os.mkfifo(folder / "switch.npz")
+    (folder / "switch.safetensors").unlink()
+    os.mkfifo(folder / "switch.safetensors")
     folder.chmod(0o777)
     with pytest.raises(ForeignPlanError, match="not a regular file"):
         said_of(folder)
@@ -118,10 +120,10 @@ def test_a_pipe_in_a_plan_is_not_waited_for(folder):
 
 def test_a_file_in_a_plan_that_costs_its_maker_nothing(folder):
     """Terabytes of nothing would fill memory and the folder for temporary files."""
-    os.truncate(folder / "switch.npz", 1 << 40)
+    os.truncate(folder / "switch.safetensors", 1 << 40)
     with pytest.raises(ForeignPlanError, match=r"more than 4,294,967,296 bytes"):
         said_of(folder, check=True)
-    (folder / "switch.npz").unlink()
+    (folder / "switch.safetensors").unlink()
     (folder / "\x1b[2Jmore").write_bytes(b"")
     with pytest.raises(ForeignPlanError, match=r"\\x1b\[2Jmore' is no file of a plan"):
         said_of(folder, check=True)
@@ -193,7 +195,7 @@ def test_the_command_says_that_it_checks_and_writes_nothing(plan, tmp_path, fake
 
 def test_the_sentence_names_the_folder_of_the_user(plan, tmp_path):
     write_plan(plan, tmp_path / "plan")
-    (tmp_path / "plan" / "worker-000.npz").write_bytes(b"")
+    (tmp_path / "plan" / "worker-000.safetensors").write_bytes(b"")
     with pytest.raises(ForeignPlanError) as error:
         said_of(tmp_path / "plan", check=True)
-    assert f"{tmp_path}/plan/worker-000.npz was changed" in one_sentence(error)
+    assert f"{tmp_path}/plan/worker-000.safetensors was changed" in one_sentence(error)

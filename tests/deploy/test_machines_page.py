@@ -155,8 +155,8 @@ def test_from_the_job_to_a_trained_model(tmp_path, target):
         workers[0].run(JOB)
         for other in workers[1:]:
             shutil.copytree(workers[0].folder / "job", other.folder / "job")
-            for part in (other.folder / "job" / "parts").glob("partition-*.npz"):
-                if part.name != f"partition-{workers.index(other):03d}.npz":
+            for part in (other.folder / "job" / "parts").glob("partition-*.safetensors"):
+                if part.name != f"partition-{workers.index(other):03d}.safetensors":
                     part.unlink()  # a worker needs its own part only
         draft = DRAFT if target is Target.EMBEDDED else f"{DRAFT} --target {target.value}"
         assert "4 workers around switch s0" in switch.run(draft)

@@ -11,8 +11,10 @@ from typer.main import get_command
 from switchgnn.controller.cli import app
 from tests.deploy.test_dashboard import exported  # noqa: F401  a fixture
 from tests.deploy.unit_file import DEPLOY
-from tests.end_to_end.test_metrics import WORKERS, free_ports
 from tests.support.commands import switchgnn
+from tests.support.listeners import free_ports
+
+WORKERS = 2
 
 PAGE = (DEPLOY.parent / "docs/monitoring.md").read_text()
 COMMANDS = [

@@ -1,23 +1,132 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The documents become a site in which no link is broken, and which needs no other server."""
+"""The documents: all are in the list of pages, and become a site without a broken link.
 
+The site needs no other server. Links to other sites are listed, and only tried on request.
+"""
+
+import ast
+import http.server
+import importlib.util
 import os
 import re
 import subprocess
 import sys
+import threading
+from pathlib import Path
 
 import pytest
 
-from tests.docs.test_navigation import PACKAGES, PAGES, ROOT
+from switchgnn.commands.application import COMMANDS
 from tests.support.levels import site_missing
+from tests.support.markers import whole
 from tests.support.speed import seconds_here
 
+ROOT = Path(__file__).parents[2]
+MOST_LINES = 250
+# The address of each page in the list of pages, which is the last part of the file.
+PAGES = re.findall(
+    r"^ +- (?:.*: )?(\S+\.md)$", (ROOT / "mkdocs.yml").read_text().partition("\nnav:")[2], re.M
+)
+
+
+def listed(folder):
+    return {page.removeprefix(f"{folder}/") for page in PAGES if page.startswith(f"{folder}/")}
+
+
+def public(module):
+    """What a package or module says that it offers."""
+    file = module / "__init__.py" if module.is_dir() else module
+    for node in ast.parse(file.read_text()).body if file.exists() else ():
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return ast.literal_eval(node.value)
+    return []
+
+
+# The command line has pages of its own.
+PACKAGES = {
+    ".".join(module.relative_to(ROOT).with_suffix("").parts): public(module)
+    for folder in ("switchgnn", "switchgnn/lab")
+    for module in (ROOT / folder).iterdir()
+    if module.name not in ("__init__.py", "commands") and public(module)
+}
+
+
+def test_no_page_is_listed_twice():
+    assert len(PAGES) == len(set(PAGES))
+
+
+def test_every_document_is_in_the_navigation():
+    elsewhere = {"changes.md", "contributing.md", "examples.md", "readme.md"}
+    own = {page for page in PAGES if "/" not in page} - elsewhere
+    assert own == {file.name for file in (ROOT / "docs").glob("*.md")}
+    assert not list((ROOT / "docs").glob("*/**/*.md"))
+
+
+def test_every_public_package_is_in_the_navigation():
+    assert {"switchgnn.torch", "switchgnn.planner", "switchgnn.host"} < set(PACKAGES)
+    assert listed("api") == {f"{name}.md" for name in PACKAGES}
+
+
+def test_no_page_is_too_long_to_read():
+    lengths = {
+        page.name: len(page.read_text().splitlines()) for page in (ROOT / "docs").glob("*.md")
+    }
+    assert {name: lines for name, lines in lengths.items() if lines > MOST_LINES} == {}
+
+
+def test_every_command_is_in_the_navigation():
+    assert listed("commands") == {"index.md", *(f"{each.name}.md" for each in COMMANDS)}
+
+
+@pytest.fixture(scope="module")
+def external():
+    place = ROOT / "docs" / "hooks" / "external.py"
+    spec = importlib.util.spec_from_file_location("external", place)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Answers(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200 if self.path == "/here" else 404)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def server():
+    made = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    thread = threading.Thread(target=made.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{made.server_port}"
+    made.shutdown()
+    thread.join()
+    made.server_close()
+
+
+def test_links_are_listed_with_their_documents(external, tmp_path, server, capsys):
+    text = f"[one]({server}/here) [two]({server}/away) [own](page.md)"
+    for file in (tmp_path / "README.md", tmp_path / "docs" / "page.md"):
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
+    assert external.main([], tmp_path) == 0
+    where = "(README.md, docs/page.md)"
+    assert capsys.readouterr().out.splitlines() == [
+        f"{server}/{name} {where}" for name in ("away", "here")
+    ]
+    assert external.main(["--check"], tmp_path) == 1
+    there, away = sorted(capsys.readouterr().out.splitlines(), key=len)
+    assert there == f"{server}/here {where}"
+    assert away == f"{server}/away {where}: 404 Not Found"
+    assert any("p4lang" in link for link in external.links(ROOT))
+
+
 NO_SITE = site_missing()
-pytestmark = [
-    pytest.mark.whole,
-    pytest.mark.skipif(NO_SITE is not None, reason=NO_SITE or "MkDocs is installed"),
-]
+needs_site = pytest.mark.skipif(NO_SITE is not None, reason=NO_SITE or "MkDocs is installed")
 # What a browser fetches by itself.
 FETCHED = re.compile(r"<(?:script|img|iframe|source)[^>]* src=\"?([^\s\">]+)|<link ([^>]*)>")
 
@@ -56,11 +165,15 @@ def text_of(site, page):
     return (site / page).with_suffix(".html").read_text()
 
 
+@whole
+@needs_site
 def test_every_page_is_there(site):
     for page in PAGES:
         assert "<h1" in text_of(site, page), page
 
 
+@whole
+@needs_site
 def test_what_packages_offer_is_described(site):
     for package, names in PACKAGES.items():
         anchors = re.findall(r"<h\d id=\"switchgnn\.([\w.]+)\"", text_of(site, f"api/{package}.md"))
@@ -69,6 +182,8 @@ def test_what_packages_offer_is_described(site):
         assert {name for name in names if not name.isupper()} <= described, package
 
 
+@whole
+@needs_site
 def test_commands_have_their_options_and_examples(site):
     train = text_of(site, "commands/train.md")
     for words in ("--data NAME", "-h, --help", "switchgnn train [OPTIONS]"):
@@ -79,6 +194,8 @@ def test_commands_have_their_options_and_examples(site):
     ]  # fmt: skip
 
 
+@whole
+@needs_site
 def test_links_to_files_of_the_repository_lead_to_their_pages(site):
     assert 'href="files/examples/own_loop/index.html"' in text_of(site, "machines.md")
     assert 'href="plans.html#checking-a-plan"' in text_of(site, "readme.md")
@@ -87,6 +204,8 @@ def test_links_to_files_of_the_repository_lead_to_their_pages(site):
     )
 
 
+@whole
+@needs_site
 def test_nothing_is_fetched_from_another_server(site):
     for page in site.rglob("*.html"):
         for source, link in FETCHED.findall(page.read_text()):
@@ -103,6 +222,8 @@ MISTAKES = """
 """
 
 
+@whole
+@needs_site
 def test_mistakes_are_refused(tmp_path):
     """All at once, and each is named; without the reference, which takes most of the time."""
     for path in ROOT.iterdir():

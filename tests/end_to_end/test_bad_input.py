@@ -1,85 +1,117 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Bad input gets one sentence and exit code 2, and leaves nothing behind."""
+"""Bad input and a full disk get one sentence and exit code 2, and leave nothing behind.
 
+Exit code 1 says that a sum is wrong, so no command may end with a traceback.
+"""
+
+import getpass
 import re
 import socket
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from switchgnn.host.wire.native import compile_for_hosts
+from switchgnn.lab.simulator.compile import compiled_models, what_is_missing
+from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.plan.files import write_plan
-from tests.end_to_end.conftest import switchgnn
+from switchgnn.softswitch.native.engine import compile_ahead
+from tests.end_to_end.conftest import LEAF_SPINE, LOOPBACK, needs_training
+from tests.support.commands import switchgnn
+from tests.support.gpu import cuda_missing
 from tests.support.kept_logs import take_kept_logs
+from tests.support.markers import COMBINATIONS, full, needs_disks, some_of, words_of
+from tests.support.small_disk import LEFT
 
-LOOPBACK = ("--target", "embedded", "--fabric", "loopback")
+RUN = ("run", *LOOPBACK, "--graph", "karate")
+TRAIN = ("train", *LOOPBACK)
 
 
 def refused(*arguments):
-    """Run, expect exit code 2 and one sentence, and return the sentence."""
+    """Run, expect exit code 2 and one sentence, and return what is printed in one line."""
     with tempfile.TemporaryDirectory() as scratch:
         result = switchgnn(*arguments, scratch=scratch)
         # Logs of started processes stay: see docs/limitations.md.
         take_kept_logs(scratch)
-        assert not list(Path(scratch).iterdir())
+        left = {path.name for path in Path(scratch).iterdir()}
+    assert left <= CACHES
     assert result.returncode == 2, result.stderr
     assert "Traceback" not in result.stderr
-    [message] = [line for line in result.stderr.splitlines() if line.startswith("Error: ")]
-    return message
+    assert len(re.findall("^(?:│ )?Error", result.stderr, re.MULTILINE)) <= 1
+    return " ".join(result.stderr.split())
 
 
 def test_a_bad_line_in_a_graph_file(tmp_path):
     path = tmp_path / "graph.txt"
     path.write_text("0 1\n1 2\nthree four\n")
     message = refused("run", *LOOPBACK, "--graph", path)
-    assert "graph.txt" in message
-    assert "3" in message
-    assert "three four" in message
+    assert all(word in message for word in ("graph.txt", "3", "three four"))
 
 
 def test_a_missing_graph_file():
     assert "nowhere.csv" in refused("run", *LOOPBACK, "--graph", "nowhere.csv")
 
 
-def graph_with_features(path, value):
-    np.savez(
-        path,
-        indptr=np.array([0, 2, 4, 6]),
-        indices=np.array([1, 2, 0, 2, 0, 1]),
-        features=np.full((3, 2), value, dtype=np.float32),
-    )
-    return path
+@pytest.mark.parametrize(("value", "words"), [(np.nan, "finite"), (3e38, "overflows float32")])
+def test_features_that_cannot_be_summed(tmp_path, value, words):
+    path = tmp_path / "graph.npz"
+    graph = {"indptr": np.array([0, 2, 4, 6]), "indices": np.array([1, 2, 0, 2, 0, 1])}
+    np.savez(path, **graph, features=np.full((3, 2), value, dtype=np.float32))
+    assert words in refused("run", *LOOPBACK, "--graph", path, "--workers", 3)
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_features_that_are_not_finite(tmp_path, value):
-    path = graph_with_features(tmp_path / "graph.npz", value)
-    message = refused("run", *LOOPBACK, "--graph", path, "--workers", 2)
-    assert re.search("nan|inf|finite", message, re.IGNORECASE)
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((*RUN, "--workers", 40), "34"),
+        ((*RUN, "--background", 1), "take --fabric mininet"),
+        ((*RUN, *LEAF_SPINE, "--faults", "l2s0.loss=0.1"), "Faults for l2s0, which is not there"),
+        ((*RUN, "--leaves", 2), "add --topology leaf-spine"),
+        (("soak", "--leaves", 2), "add --topology leaf-spine"),
+        (("soak", "--simulated", "--seed", 1, "--log-dir", "logs"), "remove --log-dir"),
+        ((*RUN, "--metrics", 65535), "Error: Metrics"),
+        ((*RUN, "--mtu", "jumbo"), "MTU"),
+        (("controller", "install", "nowhere", "--address", "127.0.0.1:1"), "nowhere"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_cannot_be_done_is_said(arguments, words):
+    assert words in refused(*arguments)
 
 
-def test_a_magnitude_that_overflows(tmp_path):
-    path = graph_with_features(tmp_path / "graph.npz", 3e38)
-    message = refused("run", *LOOPBACK, "--graph", path, "--workers", 3)
-    assert "overflows float32" in message
-
-
-def test_more_workers_than_vertices():
-    message = refused("run", *LOOPBACK, "--graph", "karate", "--workers", 40)
-    assert "40" in message
-    assert "34" in message
+@needs_training
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--data", "nowhere"), "nowhere"),
+        (("--model", "gat"), "there is no model gat"),
+        (("--transport", "host", "--mtu", 49), "fragment"),
+        (
+            ("--transport", "switch", "--transport", "local", "--checkpoint", "saved"),
+            "--checkpoint is for one --transport",
+        ),
+        pytest.param(
+            ("--device", "cuda"),
+            "There is no GPU here that PyTorch can use",
+            marks=pytest.mark.skipif(cuda_missing() is None, reason="there is a GPU"),
+        ),
+    ],
+)
+def test_a_training_that_cannot_be(arguments, words):
+    assert words.lower() in refused(*TRAIN, *arguments).lower()
 
 
 def test_a_port_already_taken():
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        sock.listen()
-        port = sock.getsockname()[1]
-        message = refused("run", *LOOPBACK, "--graph", "karate", "--grpc-port", port)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        message = refused(*RUN, "--grpc-port", port)
     assert f"Port {port} on 127.0.0.1 is taken" in message
 
 
@@ -92,25 +124,16 @@ def test_a_switch_that_is_not_there(tmp_path):
         assert address in refused("controller", *command, "--address", address, "--deadline", 1)
 
 
-def test_a_plan_that_is_not_there():
-    assert "nowhere" in refused("controller", "install", "nowhere", "--address", "127.0.0.1:1")
-
-
-def test_a_plan_for_another_program(tmp_path):
+def test_a_plan_for_another_program_or_that_was_changed(tmp_path):
+    install = ("controller", "install", tmp_path / "plan", "--address", "127.0.0.1:1")
     plan = build_plan(load_graph("karate"), workers=2, slots=16, program="12" * 32)
     write_plan(plan, tmp_path / "plan")
-    message = refused("controller", "install", tmp_path / "plan", "--address", "127.0.0.1:1")
-    assert "program" in message
-
-
-def test_a_plan_that_was_changed(tmp_path):
-    switchgnn("plan", "karate", "--workers", 2, "--out", tmp_path / "plan")
-    part = tmp_path / "plan" / "switch.npz"
+    assert "program" in refused(*install)
+    part = tmp_path / "plan" / "switch.safetensors"
     data = bytearray(part.read_bytes())
     data[len(data) // 2] ^= 1
     part.write_bytes(data)
-    message = refused("controller", "install", tmp_path / "plan", "--address", "127.0.0.1:1")
-    assert "switch.npz" in message
+    assert "switch.safetensors" in refused(*install)
 
 
 def test_a_folder_that_is_no_plan_is_not_overwritten(tmp_path):
@@ -119,42 +142,130 @@ def test_a_folder_that_is_no_plan_is_not_overwritten(tmp_path):
     assert (tmp_path / "thesis.tex").read_text() == "years of work"
 
 
-def test_directions_that_cannot_be_planned(tmp_path):
-    options = ("--workers", 2, "--out", tmp_path / "plan", "--directions", "backward")
-    assert "known: both, forward" in refused("plan", "karate", *options)
+# PyTorch's cache, shared by all programs of a user.
+CACHES = {f"torchinductor_{getpass.getuser()}"}
+KARATE = ("--graph", "karate", "--workers", 2)
+PLAN = ("plan", "karate", "--workers", 2)
+# The options of a run, and the disk that is full before it plans, when features are to be written,
+# and when the sums are.
+MOMENTS = {
+    "planning": ("size=4k", ()),
+    "installing": ("size=1m", ("--features", 20_000)),
+    "exchanging": ("size=1m", ("--rounds", 400)),
+}
 
 
-@pytest.mark.parametrize("command", ["plan", "run"])
-def test_a_partition_that_nobody_knows(command, tmp_path):
-    start = {"plan": ("karate", "--workers", 2, "--out", tmp_path / "plan"), "run": LOOPBACK}
-    message = refused(command, *start[command], "--partition", "best")
-    assert "known: chunk, g3, g3-literal, metis, metis-boundary" in message
+@pytest.fixture(scope="module")
+def native_code():
+    """Compile in advance: the disk has no room for a compiler."""
+    compile_ahead(load_program().json)
+    compile_for_hosts()
 
 
-@pytest.mark.parametrize("command", ["plan", "run"])
-def test_a_send_strategy_that_nobody_knows(command, tmp_path):
-    start = {"plan": ("karate", "--workers", 2, "--out", tmp_path / "plan"), "run": LOOPBACK}
-    assert "known: cover, multicast" in refused(command, *start[command], "--send", "best")
+@needs_disks
+@pytest.mark.usefixtures("native_code")
+class TestAFullDisk:
+    TRAIN = (*TRAIN, "--data", "karate", "--workers", 2, "--epochs", 2, "--dropout", 0)
 
+    def on_a_disk(self, limit, scratch, *arguments):
+        """Return exit code, the sentences of the error, and the remaining files."""
+        result = switchgnn(*arguments, scratch=scratch, disk=limit, folder=scratch)
+        assert "Traceback" not in result.stderr, result.stderr
+        *lines, last = result.stderr.splitlines()
+        assert last.startswith(LEFT)
+        errors = [line for line in lines if line.startswith("Error: ")]
+        left = set(last.removeprefix(LEFT).split()) - CACHES
+        # Once what filled the disk is gone there is room for logs, which the command names.
+        logs = {name for name in left if name.startswith("switchgnn-logs-")}
+        assert all(any(name in line for line in lines) for name in logs)
+        return result.returncode, errors, left - logs
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("run", "--workers", "0"),
-        ("run", "--workers", "129"),
-        ("run", "--rounds", "0"),
-        ("run", "--target", "tofino"),
-        ("run", "--features", "0"),
-        ("plan", "karate"),
-        ("no-such-command",),
-    ],
-)
-def test_wrong_usage(arguments):
-    result = switchgnn(*arguments)
-    assert result.returncode == 2
-    assert "Traceback" not in result.stderr
+    def refused(self, limit, scratch, *arguments, left=frozenset()):
+        """Check that one sentence names the folder and the remedy."""
+        code, errors, remaining = self.on_a_disk(limit, scratch, *arguments)
+        assert code == 2
+        [error] = errors
+        assert re.search(rf"{scratch}| made:| shown:", error)
+        lacking = r"(No space left on device|only a part of it .*); make room there, or"
+        assert re.search(lacking, error)
+        assert remaining == left
+        return error
 
+    @pytest.mark.parametrize(
+        ("combination", "moment"),
+        # On every switch and fabric the last moment, when all processes run.
+        some_of(lambda where, when: when > 0 == where, COMBINATIONS, list(MOMENTS)),
+    )
+    def test_a_run(self, combination, moment, tmp_path):
+        limit, options = MOMENTS[moment]
+        error = self.refused(limit, tmp_path, "run", *words_of(combination), *KARATE, *options)
+        assert "TMPDIR" in error
 
-def test_bmv2_on_loopback_is_refused():
-    message = refused("run", "--target", "bmv2", "--fabric", "loopback")
-    assert "--target embedded" in message or "mininet" in message
+    @full
+    @pytest.mark.parametrize(
+        "limit",
+        # One file more each time, and one page or two.
+        [*(f"nr_inodes={n}" for n in range(2, 18)), *(f"size={n}k" for n in range(4, 120, 8))],
+    )
+    def test_a_run_at_every_moment(self, limit, tmp_path):
+        code, errors, left = self.on_a_disk(limit, tmp_path, "run", *LOOPBACK, *KARATE)
+        assert not left
+        assert (code, len(errors)) in {(2, 1), (0, 0)}
+        assert all("; make room" in error for error in errors)
+
+    @pytest.mark.parametrize(
+        ("limit", "arguments", "words", "left"),
+        [
+            ("size=4k", (*PLAN, "--out", "made"), "cannot write", set()),
+            pytest.param(
+                *("size=4k", ("shard", "karate", "--ranks", 2, "--out", "made")),
+                *("cannot write", set()),
+                marks=full,
+            ),
+            pytest.param("size=48k", (*PLAN, "--plots", "shown"), "", {"shown"}, marks=full),
+            pytest.param(
+                *("size=48k", (*TRAIN, "--transport", "local", "--plots", "shown"), "", {"shown"}),
+                marks=[full, needs_training],
+            ),
+        ],
+        ids=["plan", "shards", "plots", "plots-of-a-training"],
+    )
+    def test_what_is_written(self, limit, arguments, words, left, tmp_path):
+        assert words in self.refused(limit, tmp_path, *arguments, left=left)
+
+    @needs_training
+    def test_a_checkpoint(self, tmp_path):
+        options = ("--transport", "switch", "--hidden", 20_000, "--checkpoint", "saved")
+        error = self.refused("size=4m", tmp_path, *self.TRAIN, *options)
+        assert "Cannot write the checkpoint" in error
+
+    @full
+    @needs_training
+    def test_events(self, tmp_path):
+        options = ("--transport", "local", "--epochs", 400, "--tensorboard", "shown")
+        disk = {"scratch": tmp_path, "disk": "size=48k", "folder": tmp_path}
+        result = switchgnn(*self.TRAIN, *options, **disk)
+        assert result.returncode == 2
+        assert "Error: Cannot write events to shown: No space left on device;" in result.stderr
+
+    @full
+    @pytest.mark.skipif(bool(what_is_missing()), reason=what_is_missing() or "")
+    def test_figures(self, tmp_path):
+        """Results that fit stay, and are those of a resumed run; none is truncated."""
+        compiled_models()
+        words = ("figures", "example", "--out", "shown")
+        code, errors, left = self.on_a_disk("size=40k", tmp_path, *words)
+        assert code == 2
+        assert "No space left on device; make room" in errors[-1]
+        assert left == {"shown"}
+
+    def test_output_that_nobody_can_keep(self):
+        with open("/dev/full", "w") as nowhere:  # noqa: PTH123
+            command = [sys.executable, "-m", "switchgnn.commands", "--version"]
+            done = subprocess.run(
+                command, stdout=nowhere, stderr=subprocess.PIPE, text=True, check=False
+            )
+        assert done.returncode == 2
+        assert done.stderr == (
+            "Error: Cannot write what is printed: No space left on device; make room there.\n"
+        )

@@ -1,24 +1,40 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever happens to a run, no process, namespace, interface or file stays behind."""
+"""What a run leaves: nothing on the machine, however it ends, and logs where they are wanted."""
 
 import getpass
-import importlib.util
+import json
 import os
 import re
 import signal
-import subprocess
-import sys
+import tempfile
+import threading
 import time
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
-from tests.support.markers import COMBINATIONS, MININET_COMBINATIONS, covering, some_of
-from tests.support.processes import all_pids, command_of, descendants, is_alive, network_of
+from tests.end_to_end.conftest import (
+    LEAF_SPINE,
+    LOOPBACK,
+    all_end,
+    needs_training,
+    said,
+    succeeded,
+)
+from tests.support.commands import started, switchgnn
+from tests.support.kept_logs import take_kept_logs
+from tests.support.markers import COMBINATIONS, MININET_COMBINATIONS, full, some_of, words_of
+from tests.support.processes import all_pids, descendants, network_of, process_of
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
+
+# PyTorch's cache, shared by all programs of a user.
+CACHES = {f"torchinductor_{getpass.getuser()}"}
+STAGES = ["starting the switch", "installing", "exchanging"]
+# The last one is when epochs are shown.
+TRAINING_STAGES = ["planning", "installing", "loss"]
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGKILL, signal.SIGHUP]
 
 
 def interfaces_of(pid, where="self"):
@@ -40,32 +56,33 @@ def networks_of(pids):
 
 
 def begun_before(moment, pids):
-    return [pid for pid in pids if begun(pid) < moment]
+    """Those of the processes that began before a moment, in seconds since the machine did."""
+    ticks = moment * os.sysconf("SC_CLK_TCK")
+    return [pid for pid in pids if (found := process_of(pid)) and found.started < ticks]
 
 
-def begun(pid):
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:  # It has just ended.
-        return float("inf")
-    return int(fields[19]) / os.sysconf("SC_CLK_TCK")
-
-
-RUN = ("run", "--slots", "16", "--rounds", "2000")
-KARATE = ("--data", "karate", "--workers", "2", "--epochs", "100000")
-TRAIN = ("train", *KARATE, "--transport", "switch")
-STAGES = ["starting the switch", "installing", "exchanging"]
-# The last one is when epochs are shown.
-TRAINING_STAGES = ["planning", "installing", "loss"]
-SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGKILL, signal.SIGHUP]
-# PyTorch's cache, shared by all programs of a user.
-CACHES = {f"torchinductor_{getpass.getuser()}"}
-LEAF_SPINE = ("--topology", "leaf-spine")
-FAULTS = ("--faults", "loss=0.001")
-
-
-# Every stage and every signal on each combination.
-@pytest.mark.parametrize(("combination", "stage", "how"), covering(COMBINATIONS, STAGES, SIGNALS))
+# Every stage and every signal, and on each combination a killed run.
+@pytest.mark.parametrize(
+    ("combination", "stage", "how"),
+    some_of(
+        lambda where, stage, how: (
+            (where, stage, how)
+            in {
+                (0, 0, 0),
+                (0, 1, 1),
+                (0, 2, 2),
+                (0, 2, 3),
+                (1, 2, 2),
+                (2, 0, 1),
+                (2, 1, 2),
+                (2, 2, 0),
+            }
+        ),
+        COMBINATIONS,
+        STAGES,
+        SIGNALS,
+    ),
+)
 def test_nothing_is_left(combination, stage, how, tmp_path):
     end_a_run(combination, stage, how, tmp_path)
 
@@ -73,14 +90,14 @@ def test_nothing_is_left(combination, stage, how, tmp_path):
 @pytest.mark.parametrize(
     ("combination", "stage", "how"),
     some_of(
-        lambda where, stage, how: where == how == stage or ((where, how) == (2, 2) and stage),
+        lambda where, stage, how: (where, stage, how) in {(1, 1, 1), (2, 1, 2)},
         COMBINATIONS,
         STAGES[::2],
         SIGNALS,
     ),
 )
 def test_nothing_is_left_of_cables_with_faults(combination, stage, how, tmp_path):
-    end_a_run(combination, stage, how, tmp_path, *LEAF_SPINE, *FAULTS)
+    end_a_run(combination, stage, how, tmp_path, *LEAF_SPINE, "--faults", "loss=0.001")
 
 
 @pytest.mark.parametrize("combination", MININET_COMBINATIONS[:1])
@@ -89,82 +106,195 @@ def test_nothing_is_left_of_cables(combination, tmp_path):
     end_a_run(combination, "exchanging", signal.SIGKILL, tmp_path, *LEAF_SPINE)
 
 
-@pytest.mark.skipif(
-    importlib.util.find_spec("torch_geometric") is None, reason="PyTorch Geometric is not installed"
-)
+@needs_training
 @pytest.mark.parametrize(
     ("combination", "stage", "how"),
     some_of(
-        # Killed runs, on each switch: they cannot end their children.
-        lambda where, stage, how: (where, stage, how) in {(0, 1, 2), (2, 2, 2)},
+        # Killed runs cannot end their children.
+        lambda where, stage, how: (where, stage, how) == (2, 2, 2),
         COMBINATIONS,
         TRAINING_STAGES,
         SIGNALS,
     ),
 )
 def test_nothing_is_left_of_a_training(combination, stage, how, tmp_path):
-    end_a_run(combination, stage, how, tmp_path, words=TRAIN)
+    words = ("train", "--data", "karate", "--workers", "2", "--epochs", "100000")
+    end_a_run(combination, stage, how, tmp_path, "--transport", "switch", words=words)
 
 
-@pytest.mark.parametrize("combination", MININET_COMBINATIONS[:1])
-def test_nothing_is_left_though_the_shell_of_a_host_died(combination, tmp_path):
-    end_a_run(combination, "exchanging", signal.SIGTERM, tmp_path, before=kill_a_shell)
+RUN = ("run", "--slots", "16", "--rounds", "2000")
 
 
-def kill_a_shell(children):
-    (shell, *_) = [pid for pid in children if re.search(r" mininet:w\w+x1$", command_of(pid))]
-    os.kill(shell, signal.SIGKILL)
-
-
-def end_a_run(combination, stage, how, tmp_path, *options, words=RUN, before=None):
+def end_a_run(combination, stage, how, tmp_path, *options, words=RUN):
     # So short that the sockets are in the run's own folder, too: nobody is left to remove that of
     # a run that is killed, and with a longer path there would be a second one somewhere else.
-    with TemporaryDirectory() as temporary:
-        command = (*words, *options)
-        place = (Path(temporary), combination, stage, how, tmp_path / "log")
-        end_a_run_in(*place, *command, before=before)
-
-
-def end_a_run_in(temporary, combination, stage, how, log, *command, before=None):
-    target, fabric = combination
-    with log.open("w") as output:
-        process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "switchgnn.commands", *command),
-                *("--target", target, "--fabric", fabric),
-            ],
-            stdout=output,
-            stderr=output,
-            env={
-                **os.environ,
-                "FORCE_COLOR": "1",
-                "TERM": "xterm",
-                "TMPDIR": str(temporary),
-            },
-        )
-        try:
-            wait_until(lambda: stage in log.read_text(errors="replace"))
-            children = descendants(process.pid)
+    with tempfile.TemporaryDirectory() as scratch:
+        command = (*words, *options, *words_of(combination))
+        with started(*command, log=tmp_path / "log", scratch=scratch, screen=True) as child:
+            run = child.pid
+            wait_until(lambda: stage in said(child))
+            children = descendants(run)
             networks = networks_of(children)
-            if (fabric, stage) == ("mininet", "exchanging"):
+            if "mininet" in combination and stage == "exchanging":
                 # Only the run can access them.
-                assert any(interfaces_of(process.pid, child) for child in children)
+                assert any(interfaces_of(run, each) for each in children)
                 assert len(networks) > 1
-                assert not interfaces_of(process.pid)
-            if before is not None:
-                before(children)
-            process.send_signal(how)
-            process.wait(seconds_here())
-        finally:
-            # A hanging process must not slow down the following tests.
-            process.kill()
-            process.wait()
-    assert process.returncode != 0
-    wait_until(lambda: not any(is_alive(child) for child in children))
-    ended = time.clock_gettime(time.CLOCK_BOOTTIME)
-    # A namespace without a name ends with its last process, and another test's may get its number.
-    wait_until(lambda: not networks & networks_of(begun_before(ended, all_pids())))
-    wait_until(lambda: not interfaces_of(process.pid))
-    # A killed run leaves files: see docs/limitations.md.
-    if how is not signal.SIGKILL:
-        assert [path for path in temporary.iterdir() if path.name not in CACHES] == []
+                assert not interfaces_of(run)
+            os.kill(run, how)
+            code = child.wait(seconds_here())
+        assert code
+        all_end(children)
+        ended = time.clock_gettime(time.CLOCK_BOOTTIME)
+        # A namespace without a name ends with its last process, and another's may get its number.
+        wait_until(lambda: not networks & networks_of(begun_before(ended, all_pids())))
+        wait_until(lambda: not interfaces_of(run))
+        # A killed run leaves files: see docs/limitations.md.
+        if how is not signal.SIGKILL:
+            assert {path.name for path in Path(scratch).iterdir()} <= CACHES
+
+
+KARATE = ("run", "--graph", "karate", "--workers", 2, "--rounds", 1, *LOOPBACK)
+TRAIN = ("train", "--data", "karate", "--workers", 2, "--epochs", 2, "--dropout", 0, *LOOPBACK)
+OVER_SWITCH = ("--transport", "switch")
+LOGS = {"command.log", "switch.log", "worker-0.log", "worker-1.log"}
+
+
+@pytest.mark.parametrize(
+    ("command", "place"),
+    [
+        (KARATE, "."),
+        pytest.param((*TRAIN, *OVER_SWITCH), "switch", marks=needs_training),
+        pytest.param(("soak", "--minutes", 0, "--seed", 7, *LOOPBACK), "run-0", marks=full),
+    ],
+    ids=["run", "train", "soak"],
+)
+def test_logs_where_they_are_wanted(command, place, tmp_path):
+    scratch, logs = tmp_path / "scratch", tmp_path / "logs"
+    scratch.mkdir()
+    done = succeeded(*command, "--log-dir", logs, "--verbose", scratch=scratch)
+    assert {path.name for path in (logs / place).iterdir()} >= LOGS
+    told = (logs / place / "command.log").read_text()
+    for words in ("starting the switch", "Worker 1: process ", "verified in", "Session 1."):
+        assert words in told
+        assert words in done.stderr
+    # The switch's own log.
+    assert "serves P4Runtime on" in (logs / place / "switch.log").read_text()
+    assert "The embedded switch said: " in done.stderr
+    assert {path.name for path in scratch.iterdir()} <= CACHES
+
+
+def test_a_run_that_fails_says_where_its_logs_are(tmp_path):
+    options = ("--faults", "w1.up.loss=0.9999999", "--patience", 0.5)
+    done = switchgnn(*KARATE, *options, scratch=tmp_path)
+    assert done.returncode == 2
+    [place] = tmp_path.iterdir()
+    assert f"Logs of switches, workers and this command: {place}" in done.stderr
+    found = take_kept_logs(tmp_path)
+    assert found.keys() >= LOGS
+    assert "failed: " in found["command.log"]
+
+
+@needs_training
+@pytest.mark.parametrize("as_json", [True, pytest.param(False, marks=full)])
+def test_ctrl_c_shows_what_a_training_has_reached(as_json, tmp_path):
+    words = (*TRAIN, *OVER_SWITCH, "--epochs", 100_000, *(("--json",) if as_json else ()))
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    with started(*words, log=tmp_path / "log", scratch=scratch, screen=True) as child:
+        if as_json:
+            assert json.loads(child.stdout.readline())["epoch"] == 1
+        else:
+            wait_until(lambda: "loss" in said(child))
+        children = descendants(child.pid)
+        os.kill(child.pid, signal.SIGINT)
+        output = child.stdout.read()
+        assert child.wait(seconds_here()) == 130
+    assert "Traceback" not in said(child)
+    all_end(children)
+    assert {path.name for path in scratch.iterdir()} <= CACHES
+    if as_json:
+        *_, last = map(json.loads, output.splitlines())
+        assert last["event"] == "interrupted"
+        assert len(last["losses"]) == last["epochs"] >= 1
+    else:
+        assert "Interrupted over switch after " in output
+        assert "What was reached" in output
+
+
+def test_a_watch_leaves_a_run_alone(tmp_path):
+    """Also a watch with a higher election id."""
+    # So short that the socket is in the run's own folder.
+    with tempfile.TemporaryDirectory() as scratch:
+        words = (*KARATE, "--rounds", 100_000, "--json")
+        with started(*words, log=tmp_path / "log", scratch=scratch, screen=True) as child:
+            wait_until(lambda: "exchanging" in said(child))
+            [plan] = Path(scratch).glob("switchgnn-*/plan")
+            watch = ("controller", "watch", plan, "--election-id", 9)
+            done = switchgnn(*watch, "--address", f"unix:{plan.parent}/switch-0.sock")
+            assert done.returncode == 2
+            assert "is under the control of somebody else" in done.stderr
+            assert child.exit_code() is None
+            os.kill(child.pid, signal.SIGINT)
+            assert child.wait(seconds_here()) == 130
+        assert not list(Path(scratch).iterdir())
+
+
+class TestAWorkerThatStandsStill:
+    """As under a debugger; its socket fills up."""
+
+    SECONDS = 1.0
+
+    def log_of(self, pid):
+        try:
+            return os.readlink(f"/proc/{pid}/fd/2")  # noqa: PTH115  it may be no path
+        except OSError:
+            return ""
+
+    def reports_of(self, tmp_path, *arguments, when):
+        """Run the command, and stop worker 1 for a moment when the output has these words."""
+        log, lines = tmp_path / "log", []
+        with started(*arguments, "--json", log=log, scratch=tmp_path, screen=True) as child:
+            reader = threading.Thread(target=lambda: lines.extend(child.stdout))
+            reader.start()
+            wait_until(lambda: when in said(child) or when in "".join(lines))
+            # A process is identified by its log.
+            [victim, *_] = wait_until(
+                lambda: [
+                    each
+                    for each in descendants(child.pid)
+                    if self.log_of(each).endswith("worker-1.log")
+                ]
+            )
+            os.kill(victim, signal.SIGSTOP)
+            try:
+                # The test is about real time.
+                time.sleep(self.SECONDS)
+            finally:
+                os.kill(victim, signal.SIGCONT)
+            code = child.wait(seconds_here(60))
+            reader.join(seconds_here())
+            assert code == 0, said(child)[-2000:]
+        return [json.loads(line) for line in lines]
+
+    def test_a_run(self, combination, tmp_path):
+        options = ("--graph", "karate", "--workers", 3, "--slots", 16)
+        run = (
+            "run",
+            *words_of(combination),
+            *options,
+            "--rounds",
+            60 if combination[0] == "bmv2" else 200,
+        )
+        (report,) = self.reports_of(tmp_path, *run, when="exchanging")
+        assert report["exact"] is True
+        assert report["seconds"] >= self.SECONDS
+
+    @full
+    @needs_training
+    @pytest.mark.parametrize("transport", ["switch", "host"])
+    @pytest.mark.parametrize("combination", COMBINATIONS)
+    def test_a_training(self, combination, transport, tmp_path):
+        options = ("--data", "karate", "--workers", 3, "--epochs", 60, "--transport", transport)
+        train = ("train", *words_of(combination), *options)
+        *_, last = self.reports_of(tmp_path, *train, when='"epoch": 1,')
+        assert max(last["seconds"]) >= self.SECONDS

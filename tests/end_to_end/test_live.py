@@ -1,44 +1,51 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""`--live`: the page of a run and of a training, read as a program and as a browser."""
+"""What shows a job while it runs: the page of `--live` and of `switchgnn live`, and metrics."""
 
-import importlib.util
 import json
 import os
 import re
+import shlex
 import signal
-import subprocess
-import sys
 import threading
 import urllib.request
 from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.conftest import switchgnn
+pytest.importorskip("h11")
+pytest.importorskip("prometheus_client")
+pytest.importorskip("uvicorn")
+pytest.importorskip("starlette")
+
+from switchgnn.base.described import network_text, read_network
+from switchgnn.base.metrics import ask_metrics
+from switchgnn.controller.metrics import SwitchMetrics
+from switchgnn.controller.target import client_of
+from switchgnn.host.metrics import told_values
+from tests.commands.switch.service import Service
+from tests.end_to_end.conftest import LEAF_SPINE, LOOPBACK, needs_training, said, succeeded
 from tests.live.browser import browser, complaints, drawn
+from tests.network.usual import described_star
+from tests.support.commands import started, switchgnn
 from tests.support.levels import browser_missing
-from tests.support.markers import needs_bmv2, needs_mininet, some_of, words_of
+from tests.support.listeners import free_ports
+from tests.support.markers import full, needs_bmv2, needs_mininet, some_of, words_of
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
 
-pytest.importorskip("uvicorn")
-pytest.importorskip("starlette")
-LOOPBACK = ("--target", "embedded", "--fabric", "loopback")
 RUN = ("run", "--graph", "karate", "--workers", 4, "--json")
 # So many that a page, which is told twice a second, sees some of them.
 EPOCHS = 200
 TRAIN = ("train", "--data", "karate", "--workers", 2, "--epochs", EPOCHS, "--dropout", 0, "--json")
 ROUNDS = 15
 FAULT = ("--faults", "w1.loss=0.1,seed=3")
-LEAF_SPINE = ("--topology", "leaf-spine")
-needs_training = pytest.mark.skipif(
-    importlib.util.find_spec("torch_geometric") is None, reason="PyTorch Geometric is not installed"
-)
 needs_browser = pytest.mark.skipif(bool(browser_missing()), reason=browser_missing() or "")
-# Switch and fabric, and the topology; on BMv2 one of them for test-all.
+# Switch and fabric, and the topology.
 NETWORKS = some_of(
-    lambda switch, topology: switch == 0 or topology == 1,
+    lambda switch, topology: topology == 1,
     [
         pytest.param(("embedded", "loopback"), id="embedded-loopback"),
         pytest.param(("bmv2", "mininet"), id="bmv2-mininet", marks=[needs_mininet, needs_bmv2]),
@@ -48,15 +55,12 @@ NETWORKS = some_of(
 
 
 class Live:
-    """A command with --live, and all snapshots of it."""
+    """A command with a page, and all snapshots of it."""
 
-    def __init__(self, process, folder):
-        self.process = process
-        self.log = folder / "stderr"
-        found = wait_until(
-            lambda: re.search(r"^Live: (http://127\.0\.0\.1:\d+/)$", self.log.read_text(), re.M),
-            "the address of the page",
-        )
+    def __init__(self, child):
+        self.child = child
+        pattern = r"^Live: (http://127\.0\.0\.1:\d+/)$"
+        found = wait_until(lambda: re.search(pattern, said(child), re.M), "the address of the page")
         self.address = found[1]
         self.snapshots = {}
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -69,39 +73,29 @@ class Live:
                     snapshot = json.loads(line.removeprefix(b"data: "))
                     self.snapshots[snapshot["number"]] = snapshot
 
+    def newest(self):
+        known = dict(self.snapshots)
+        return known[max(known)] if known else None
+
+    def interrupt(self, number=signal.SIGINT):
+        os.kill(self.child.pid, number)
+
     def finish(self, code=0):
-        output, _ = self.process.communicate(timeout=seconds_here(100))
-        assert self.process.returncode == code, self.log.read_text()[-2000:]
+        output = self.child.stdout.read()
+        assert self.child.wait(seconds_here(100)) == code, said(self.child)[-2000:]
         self._reader.join(seconds_here(20))
         assert not self._reader.is_alive()
-        return output, self.snapshots[max(self.snapshots)]
-
-
-def live(folder, *words):
-    return showing(folder, *words, "--live")
+        return output, self.newest()
 
 
 @contextmanager
 def showing(folder, *words):
-    with (folder / "stderr").open("w") as error:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "switchgnn.commands", *map(str, words)],
-            stdout=subprocess.PIPE,
-            stderr=error,
-            text=True,
-            env={**os.environ, "TMPDIR": str(folder)},
-        )
-    try:
-        yield Live(process, folder)
-    finally:
-        if process.poll() is None:
-            process.send_signal(signal.SIGINT)
-            process.communicate(timeout=seconds_here(60))
-        process.stdout.close()
+    with started(*words, log=folder / "stderr", scratch=folder) as child:
+        yield Live(child)
 
 
-def network_of(snapshot):
-    return snapshot["picture"], snapshot["workers"], snapshot["switches"], snapshot["cables"]
+def live(folder, *words):
+    return showing(folder, *words, "--live")
 
 
 @pytest.mark.parametrize(("combination", "topology"), NETWORKS)
@@ -111,7 +105,8 @@ def test_the_last_numbers_are_those_of_the_report(combination, topology, tmp_pat
     ) as running:
         output, last = running.finish()
     report = json.loads(output)
-    picture, workers, switches, cables = network_of(last)
+    names = ("picture", "workers", "switches", "cables")
+    picture, workers, switches, cables = (last[name] for name in names)
     assert last["ended"] == {"outcome": "done", "words": "Every sum equals the reference."}
     assert {worker["state"] for worker in workers} == {"finished"}
     assert [worker["rounds"] for worker in workers] == [ROUNDS] * 4
@@ -171,35 +166,20 @@ def test_a_training_and_its_losses(transports, tmp_path):
 
 def test_ctrl_c_is_told_and_ends_as_without(tmp_path):
     with live(tmp_path, *RUN, "--rounds", 100_000, *LOOPBACK) as running:
-        wait_until(
-            lambda: any(each["step"] == "exchanging" for each in list(running.snapshots.values())),
-            "an exchange",
-        )
-        running.process.send_signal(signal.SIGINT)
+        wait_until(lambda: (seen := running.newest()) and seen["step"] == "exchanging", "exchange")
+        running.interrupt()
         _, last = running.finish(130)
     assert last["ended"] == {"outcome": "interrupted", "words": "Interrupted."}
 
 
 def test_a_run_that_fails_is_told(tmp_path):
-    options = (
-        "--faults",
-        "w1.up.loss=0.9999999",
-        "--patience",
-        0.5,
-        "--log-dir",
-        tmp_path / "logs",
-    )
-    with live(tmp_path, *RUN, "--rounds", 2, *LOOPBACK, *options) as running:
+    options = ("--faults", "w1.up.loss=0.9999999", "--patience", 0.5)
+    where = (*LOOPBACK, "--log-dir", tmp_path / "logs")
+    with live(tmp_path, *RUN, "--rounds", 2, *where, *options) as running:
         _, last = running.finish(2)
+        assert last["ended"]["words"] in said(running.child).replace("\n", " ")
     assert last["ended"]["outcome"] == "failed"
     assert last["ended"]["words"].startswith("Worker ")
-    assert last["ended"]["words"] in running.log.read_text().replace("\n", " ")
-
-
-def test_a_port_without_a_page_is_one_sentence():
-    done = switchgnn(*RUN, *LOOPBACK, "--live-port", 0)
-    assert done.returncode == 2
-    assert done.stderr.splitlines() == ["Error: --live-port is the port of a page: add --live."]
 
 
 @needs_browser
@@ -207,7 +187,7 @@ def test_a_port_without_a_page_is_one_sentence():
     "words",
     [
         pytest.param(("--graph", "digits", "--rounds", 48, *FAULT), id="browser-star-fault"),
-        pytest.param(("--rounds", 300, *LEAF_SPINE), id="browser-leaf-spine"),
+        pytest.param(("--rounds", 300, *LEAF_SPINE), id="browser-leaf-spine", marks=full),
     ],
 )
 def test_a_browser_draws_what_is_told(words, tmp_path):
@@ -252,3 +232,219 @@ def test_a_browser_draws_what_is_told(words, tmp_path):
     assert len(final["switches"]) == len(last["switches"]) == (3 if LEAF_SPINE[0] in words else 1)
     assert len(final["cables"]) == len(last["cables"])
     assert final["blocks"] == [worker["blocks"] for worker in last["workers"]]
+
+
+def scrape(port):
+    """The numbers after the names, or None if the connection fails."""
+    try:
+        with urllib.request.urlopen(
+            f"http://127.0.0.1:{port}/metrics", timeout=seconds_here(10)
+        ) as answer:
+            text = answer.read().decode()
+    except OSError:
+        return None
+    return {
+        name: float(value) for name, value in re.findall(r"^([^# ].*) (\S+)$", text, re.MULTILINE)
+    }
+
+
+WORKERS = 2
+PAGE = (Path(__file__).parents[2] / "docs/live.md").read_text()
+[COMMAND] = re.findall(r"^```bash\n(switchgnn live .*)\n```$", PAGE, re.MULTILINE)
+# It keeps running at the end, so that its metrics stay.
+SCRIPT = """
+import os
+import sys
+from torch_geometric.nn import GCN
+import switchgnn.torch as sg
+
+with sg.join("job", network="network.toml", faults="w1.loss=0.05,seed=3") as worker:
+    model = worker.wrap(GCN(worker.data.num_features, 8, 2, worker.classes))
+    for _ in range(3):
+        model(worker.data.x, worker.data.edge_index).sum().backward()
+    # In one write, as all of them write here.
+    os.write(1, b"through\\n")
+    sys.stdin.read()
+"""
+
+
+@needs_training
+@pytest.mark.parametrize(
+    "leaves", [pytest.param(0, id="star"), pytest.param(2, id="leaf-spine", marks=full)]
+)
+def test_the_page_shows_what_workers_and_switches_say(leaves, tmp_path):
+    import switchgnn.torch as sg  # noqa: PLC0415
+    from switchgnn.training import load_dataset  # noqa: PLC0415
+    from tests.torch.machines import one_machine  # noqa: PLC0415
+
+    sg.write_job(load_dataset("karate"), WORKERS, tmp_path / "job", slots=16, leaves=leaves)
+    (tmp_path / "script.py").write_text(SCRIPT)
+    file = tmp_path / "network.toml"
+    with one_machine(WORKERS, tmp_path, leaves=leaves) as machine:
+        described, first = read_network(file), free_ports(WORKERS)
+        workers = tuple(
+            replace(worker, metrics=f"127.0.0.1:{first + number}")
+            for number, worker in enumerate(described.workers)
+        )
+        file.write_text(network_text(replace(described, workers=workers)))
+        # The command of the document, where its files are.
+        named = {name: tmp_path / name for name in ("network.toml", "job/plan")}
+        words = [named.get(word, word) for word in shlex.split(COMMAND)[1:]]
+        assert set(named.values()) < set(words)
+        with (
+            showing(tmp_path, *words) as page,
+            machine.child(machine.torchrun_words("script.py")) as script,
+        ):
+            for _ in range(WORKERS):
+                assert script.stdout.readline() == "through\n", script.log.read_text()[-4000:]
+            told = [
+                told_values(ask_metrics(*worker.metrics_place, seconds=seconds_here(10)), number)
+                for number, worker in enumerate(workers)
+            ]
+            readings = read_all(described)
+            shown = wait_until(lambda: equal(page, told, readings), "a page that has heard all")
+            assert shown["step"] == "session 1"
+            assert shown["picture"]["target"] == "the embedded switch"
+            for worker, values in zip(shown["workers"], told, strict=True):
+                assert worker["blocks"] == values["blocks_total"] > 0
+                assert worker["recalls"] == values["recalls_total"]
+                assert worker["link"]["bytes_down"] == values["link_bytes_total/down"] > 0
+            lost = [f"injected_faults_total/{way}/lost" for way in ("up", "down")]
+            assert shown["workers"][1]["link"]["lost"] == sum(told[1][name] for name in lost)
+            assert shown["workers"][0]["link"]["lost"] in (0, None)
+            assert len(readings) == len(shown["switches"]) == (leaves + 1 if leaves else 1)
+            assert len(shown["cables"]) == leaves
+            for drawn, reading in zip(shown["switches"], readings, strict=True):
+                assert drawn["up"] is True
+                assert drawn["session"] == reading.session.session == 1
+                assert drawn["contributions"] == reading.counters.passes.contributions > 0
+                assert 0 < drawn["slots"] <= 16
+            script.stdin.close()
+            assert script.wait(seconds_here(100)) == 0
+            # The workers have ended, and the page keeps the last values.
+            silent = wait_until(
+                lambda: (seen := page.newest()) and states(seen) == {"silent"} and seen,
+                "workers that are gone",
+            )
+            assert [worker["blocks"] for worker in silent["workers"]] == [
+                worker["blocks"] for worker in shown["workers"]
+            ]
+            page.interrupt()
+            output, last = page.finish(0)
+            assert said(page.child).count("\n") == 1
+    assert output == ""
+    assert last["ended"]["outcome"] == "interrupted"
+
+
+def read_all(described):
+    """The counters of the switches, read by another client."""
+    seconds = seconds_here(10)
+    clients = [client_of(each, primary=False, deadline=seconds) for each in described.in_order]
+    metrics = SwitchMetrics(clients)
+    try:
+        return metrics.readings()
+    finally:
+        metrics.close()
+
+
+def equal(page, told, readings):
+    """The newest event, when workers and switches have reported everything."""
+    shown = page.newest()
+    if shown is None:
+        return None
+    passed = [worker["link"]["bytes_up"] for worker in shown["workers"]]
+    frames = [switch["frames"] for switch in shown["switches"]]
+    return (
+        passed == [values["link_bytes_total/up"] for values in told]
+        and frames == [sum(each.counters.outcomes.values()) for each in readings]
+        and shown
+    )
+
+
+def states(shown):
+    return {worker["state"] for worker in shown["workers"]}
+
+
+def test_it_begins_before_there_is_anybody(tmp_path):
+    file = tmp_path / "network.toml"
+    file.write_text(network_text(described_star(1, grpc=f"unix:{tmp_path}/nobody")))
+    with showing(tmp_path, "live", "--network", file) as page:
+        wait_until(lambda: (seen := page.newest()) and seen["step"] == "no answer from s0", "it")
+        seen = page.newest()
+        assert states(seen) == {"untold"}
+        assert seen["switches"][0]["up"] is False
+        page.interrupt(signal.SIGTERM)
+        _, last = page.finish(0)
+    assert last["ended"]["words"] == "The page is closed; the job continues."
+
+
+def test_what_cannot_be_is_one_sentence(tmp_path):
+    file = tmp_path / "network.toml"
+    done = switchgnn("live", "--network", file)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"Error: Cannot read the network {file}: ")
+    file.write_text(network_text(described_star(1)))
+    done = switchgnn("live", "--network", file, "--plan", tmp_path)
+    assert done.returncode == 2
+    [line] = done.stderr.splitlines()
+    assert line.startswith("Error: ")
+    assert str(tmp_path) in line
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("run", "--graph", "karate", "--rounds", 400),
+        pytest.param((*TRAIN[:-1], "--transport", "switch"), marks=[full, needs_training]),
+    ],
+    ids=["run", "train"],
+)
+def test_workers_serve_theirs(arguments):
+    first, seen, over = free_ports(WORKERS), {}, threading.Event()
+
+    def look():
+        while not over.is_set():
+            for worker in range(WORKERS):
+                found = scrape(first + worker)
+                if found:
+                    seen.setdefault(worker, []).append(found)
+            over.wait(0.02)
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    try:
+        succeeded(*arguments, "--workers", WORKERS, *LOOPBACK, "--metrics", first)
+    finally:
+        over.set()
+        looking.join(seconds_here(60))
+    for worker in range(WORKERS):
+        label = f'{{worker="{worker}"}}'
+        last = seen[worker][-1]
+        assert last[f"switchgnn_worker_blocks_total{label}"] > 0
+        assert last[f"switchgnn_worker_rounds_total{label}"] > 0
+        assert last[f"switchgnn_worker_window_features{label}"] > 0
+        assert last[f'switchgnn_worker_link_bytes_total{{way="up",worker="{worker}"}}'] > 0
+        for early, late in zip(seen[worker], seen[worker][1:], strict=False):
+            name = f"switchgnn_worker_blocks_total{label}"
+            assert early[name] <= late[name]
+
+
+def test_a_switch_is_up_down_and_up_again(tmp_path):
+    with Service(tmp_path, "--program", "switchgnn") as service:
+        service.wait_until_serving()
+        words = ("controller", "metrics", service.address, "--port", 0, "--interval", 0)
+        with started(*words, log=tmp_path / "log") as child:
+            port = int(re.search(r":(\d+)/metrics", child.stdout.readline())[1])
+            up = f'switchgnn_switch_up{{switch="{service.address}"}}'
+            frames = f'switchgnn_frames_total{{outcome="stale",switch="{service.address}"}}'
+            assert scrape(port)[up] == 1
+            assert scrape(port)[frames] == 0
+            service.end(signal.SIGTERM)
+            wait_until(lambda: scrape(port)[up] == 0, "a switch that is gone")
+            assert frames not in scrape(port)
+            service.start()
+            wait_until(lambda: scrape(port).get(frames) == 0, "a switch that is back")
+            assert scrape(port)[up] == 1
+            os.kill(child.pid, signal.SIGINT)
+            assert child.wait(seconds_here(20)) == 130
+            assert said(child) == ""

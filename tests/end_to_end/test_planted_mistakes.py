@@ -8,28 +8,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from switchgnn.base.errors import SwitchGNNError
-from switchgnn.base.network import star_network
 from switchgnn.commands.run.reference import RoundResult, judge
-from switchgnn.commands.shared.workers import run_workers
-from switchgnn.controller import install
 from switchgnn.host.pace import Pace
-from switchgnn.host.worker import WorkerTask, result_file
-from switchgnn.p4src import load_program
-from switchgnn.planner.build import build_plan
+from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID
-from switchgnn.planner.graphs.load import load_graph
-from switchgnn.planner.plan.files import write_plan
-from switchgnn.topologies import FabricKind, Star, Target, build_fabric, socket_address
+from switchgnn.topologies import Target
 from tests.host.innetwork.test_partial_sums import (
     add_a_row_twice,
     claim_one_more,
     speak_for_another,
 )
-from tests.support.commands import nursery
 from tests.support.fabrics import Team, bed
-from tests.support.markers import TARGETS
-from tests.support.speed import pace_here
+from tests.support.markers import TARGETS, full
 
 WORKERS = 3
 
@@ -133,38 +123,53 @@ def _same_slot(part, entry, bank):
     )
 
 
-@pytest.mark.parametrize(
-    "mistake", [drop_a_contribution, add_one_twice, swap_two_destinations, unchanged]
-)
-def test_the_oracle_fails_on(mistake, tmp_path):
-    assert verdict_on(mistake, "multicast", tmp_path) == (mistake is unchanged)
+@pytest.fixture(scope="module")
+def embedded(tmp_path_factory):
+    with bed(Target.EMBEDDED, WORKERS, tmp_path_factory.mktemp("bed"), slots=64) as made:
+        yield made
 
 
 @pytest.mark.parametrize(
-    "mistake", [refuse_a_partial_sum, give_a_partial_sum_to_another, unchanged]
+    ("send", "mistake"),
+    [
+        *(
+            ("multicast", each)
+            for each in (drop_a_contribution, add_one_twice, swap_two_destinations)
+        ),
+        *(("cover", each) for each in (refuse_a_partial_sum, give_a_partial_sum_to_another)),
+        ("multicast", unchanged),
+        ("cover", unchanged),
+    ],
 )
-def test_the_oracle_fails_with_partial_sums_on(mistake, tmp_path):
-    assert verdict_on(mistake, "cover", tmp_path) == (mistake is unchanged)
+def test_the_oracle_fails_on(embedded, send, mistake):
+    embedded.send = send
+    embedded.plan = embedded.plan_for(64)
+    embedded.plan = replace(embedded.plan, switch=mistake(embedded.plan.switch))
+    embedded.install()
+    assert is_exact(embedded) == (mistake is unchanged)
 
 
-def verdict_on(mistake, send, tmp_path):
-    graph = load_graph("karate")
-    program = load_program()
-    plan = build_plan(graph, workers=WORKERS, slots=64, program=program.digest, send=send)
-    write_plan(plan, tmp_path / "plan")
+def is_exact(bed):
+    """Whether one round is exact; False too when a worker refuses a sum."""
     features = np.random.default_rng(0).standard_normal((34, 4)).astype(np.float32)
-    star = Star(star_network(WORKERS), Target.EMBEDDED, socket_address(tmp_path))
-    with build_fabric(FabricKind.LOOPBACK, star, tmp_path, nursery=nursery()) as fabric:
-        report = install(
-            (plan.manifest, mistake(plan.switch)),
-            [star.grpc_address],
-            star.network,
-            program=program,
-        )
-        return exchange_once(fabric, plan, graph, features, tmp_path, report.session)
+    with ExitStack() as stack:
+        team = Team(bed, stack, pace=Pace(patience=1.0))
+        [result] = team.exchange([features], [Direction.FORWARD])
+        if team.errors:
+            return False
+    fixed = np.zeros(features.shape, dtype=np.int64)
+    for worker, sums in result.items():
+        fixed[bed.plan.assignment == worker] = sums.values
+    scale = result[0].fixed_point.scale
+    given = RoundResult(fixed, (fixed / scale).astype(np.float32), scale)
+    verdict = judge(bed.graph, bed.plan.assignment, features, given)
+    return verdict.wrong_sums == 0 and verdict.max_error <= verdict.error_bound
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(
+    "target",
+    [TARGETS[0], pytest.param(*TARGETS[1].values, id="bmv2", marks=[*TARGETS[1].marks, full])],
+)
 @pytest.mark.parametrize(
     "mistake",
     [unchanged, add_a_row_twice, claim_one_more, speak_for_another],
@@ -177,37 +182,3 @@ def test_a_worker_that_sends_other_partial_sums_is_noticed(target, mistake, tmp_
         made.plan = replace(made.plan, workers=(mistake(first), *others))
         wrong = Team(made, stack, pace=Pace(patience=1.0)).run(1)
     assert (wrong == 0) == (mistake is unchanged)
-
-
-def exchange_once(fabric, plan, graph, features, folder, session):
-    """Return whether one round is exact; False too when a worker refuses a sum."""
-    tasks = []
-    for worker in range(fabric.site.workers):
-        np.save(folder / f"f{worker}.npy", features[plan.assignment == worker])
-        tasks.append(
-            WorkerTask(
-                plan=folder / "plan",
-                worker=worker,
-                session=session,
-                link=fabric.worker_link(worker),
-                addresses=fabric.site.addresses(worker),
-                features=folder / f"f{worker}.npy",
-                rounds=1,
-                output=folder / f"s{worker}.npz",
-                rounds_per_file=1,
-                pace=pace_here(Pace(patience=1.0)),
-            )
-        )
-    try:
-        run_workers(fabric, tasks, lambda done, total: None)
-    except SwitchGNNError:
-        return False
-    fixed = np.zeros(features.shape, dtype=np.int32)
-    sums = np.zeros(features.shape, dtype=np.float32)
-    for worker in range(WORKERS):
-        with np.load(result_file(folder / f"s{worker}.npz", 0)) as result:
-            fixed[plan.assignment == worker] = result["fixed"][0]
-            sums[plan.assignment == worker] = result["sums"][0]
-            scale = float(result["scale"][0])
-    verdict = judge(graph, plan.assignment, features, RoundResult(fixed, sums, scale))
-    return verdict.wrong_sums == 0 and verdict.max_error <= verdict.error_bound

@@ -1,27 +1,51 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""`switchgnn run`: every sum exact, and every number what the plan predicts."""
+"""`switchgnn run`: every sum exact, every number what the plan predicts, also two at once."""
 
 import json
+import os
 import signal
-import subprocess
-import sys
+from contextlib import ExitStack
 from itertools import product
 
 import numpy as np
 import pytest
 
+from switchgnn.commands.run import RunOptions, run_job
+from switchgnn.commands.run import job as run_module
+from switchgnn.commands.run.reference import RoundResult, judge
 from switchgnn.host.direct import copy_schedules, partial_schedules, rows_per_pair
+from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, BODY_AT
 from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.direction import Direction
+from switchgnn.planner.graphs.graph import reference_sums
 from switchgnn.planner.graphs.load import load_graph
-from tests.end_to_end.conftest import run_json, switchgnn
+from switchgnn.planner.partition.leaf_spine import even_leaf_spine
+from tests.end_to_end.conftest import (
+    BOTH_ENDS,
+    LOOPBACK,
+    needs_training,
+    run_json,
+    said,
+    succeeded,
+)
 from tests.host.direct.framings import sizes_of_frames
-from tests.support.markers import COMBINATIONS, on_python, some_of
+from tests.host.mixed.leaving import leaving
+from tests.support.commands import nursery, started
+from tests.support.markers import (
+    COMBINATIONS,
+    MININET_COMBINATIONS,
+    full,
+    on_python,
+    some_of,
+    words_of,
+)
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
+
+EMBEDDED = ("embedded", "loopback")
 
 REQUIRED = {
     "target": str,
@@ -49,7 +73,7 @@ REQUIRED = {
     ("combination", "workers"),
     [
         *some_of(
-            lambda where, workers: workers in ((0, 2, 4), (1,), (3,))[where],
+            lambda where, workers: workers in ((0, 2, 4), (), (3,))[where],
             COMBINATIONS,
             [1, 2, 3, 4, 8],
         ),
@@ -64,7 +88,7 @@ def test_any_number_of_workers(combination, workers):
 @pytest.mark.parametrize(
     ("combination", "width"),
     some_of(
-        lambda where, width: width in ((0, 2, 4), (1,), (3,))[where],
+        lambda where, width: width in ((0, 4), (2,), (3,))[where],
         COMBINATIONS,
         [1, 31, 32, 33, 128],
     ),
@@ -75,17 +99,7 @@ def test_any_feature_width(combination, width):
     check(report, graph="karate", workers=3)
 
 
-@pytest.mark.parametrize(
-    ("combination", "partition"),
-    some_of(lambda where, partition: where == 0, COMBINATIONS, ["g3", "g3-literal"]),
-)
-def test_any_partition(combination, partition):
-    report = run_json(
-        combination, "--graph", "karate", "--workers", 3, "--slots", 16, "--partition", partition
-    )
-    check(report, graph="karate", workers=3, slots=16, partition=partition)
-
-
+@pytest.mark.parametrize("combination", BOTH_ENDS)
 def test_the_best_strategies_but_for_what_is_asked(combination, tmp_path):
     given = np.arange(34) % 3
     np.save(tmp_path / "workers.npy", given)
@@ -93,28 +107,11 @@ def test_the_best_strategies_but_for_what_is_asked(combination, tmp_path):
     asked = ("--strategy", "best", "--blocks", "destination-cover", "--order", "bfs")
     report = run_json(combination, *options, *asked, "--assignment", tmp_path / "workers.npy")
     names = ("strategy", "partition", "block_strategy", "send", "order")
-    assert [report[name] for name in names] == [
-        "best",
-        "given",
-        "destination-cover",
-        "cover",
-        "bfs",
-    ]
+    chosen = ["best", "given", "destination-cover", "cover", "bfs"]
+    assert [report[name] for name in names] == chosen
     assert "Order bfs: as asked." in report["why"]
-    chosen = {"blocks": "destination-cover", "send": "cover", "order": "bfs"}
-    check(report, graph="karate", workers=3, slots=16, assignment=given, **chosen)
-
-
-@pytest.mark.parametrize(
-    ("combination", "graph"),
-    some_of(lambda where, graph: graph == (where > 0), COMBINATIONS, ["karate", "random:60:120:1"]),
-)
-def test_partial_sums(combination, graph):
-    options = ("--graph", graph, "--workers", 3, "--slots", 16, "--send", "cover")
-    report = run_json(combination, *options)
-    check(report, graph=graph, workers=3, slots=16, send="cover")
-    sent = predicted(graph, 3, 16, send="multicast").packets_up
-    assert sum(predicted(graph, 3, 16, send="cover").packets_up) < sum(sent)
+    strategies = {"blocks": "destination-cover", "send": "cover", "order": "bfs"}
+    check(report, graph="karate", workers=3, slots=16, assignment=given, **strategies)
 
 
 def check(report, *, graph="digits", workers, slots=None, **options):
@@ -153,9 +150,9 @@ def check_hosts_alone(report, graph, assignment, mtu=1500):
             for worker, sent, received in ((a, sum(frames), answers), (b, answers, sum(frames))):
                 up[worker] += report["rounds"] * sent
                 down[worker] += report["rounds"] * received
-        said = [worker[f"{name}_bytes_up"] for worker in report["per_worker"]]
-        heard = [worker[f"{name}_bytes_down"] for worker in report["per_worker"]]
-        assert (said, heard) == (up, down)
+        sent = [worker[f"{name}_bytes_up"] for worker in report["per_worker"]]
+        received = [worker[f"{name}_bytes_down"] for worker in report["per_worker"]]
+        assert (sent, received) == (up, down)
         assert report[f"{name}_bytes_up"] == report[f"{name}_bytes_down"] == sum(up)
 
 
@@ -188,11 +185,6 @@ def check_bytes(report, prediction, sizes):
         assert worker["bytes_down"] >= at_least
 
 
-def predicted(graph, workers, slots, **options):
-    plan = planned(graph, workers, slots, **options)
-    return plan.manifest.direction(Direction.FORWARD).prediction
-
-
 def planned(graph, workers, slots, **options):
     program = load_program()
     return build_plan(
@@ -204,7 +196,7 @@ def planned(graph, workers, slots, **options):
     )
 
 
-def test_a_directed_graph_from_a_file(combination, tmp_path):
+def test_a_directed_graph_from_a_file(tmp_path):
     generator = np.random.default_rng(5)
     dense = generator.random((40, 40)) < 0.1
     np.fill_diagonal(dense, False)
@@ -213,58 +205,172 @@ def test_a_directed_graph_from_a_file(combination, tmp_path):
     features = generator.standard_normal((40, 3)).astype(np.float32)
     path = tmp_path / "directed.npz"
     np.savez(path, indptr=indptr, indices=np.nonzero(dense)[1], features=features)
-    report = run_json(combination, "--graph", path, "--workers", 3)
+    report = run_json(EMBEDDED, "--graph", path, "--workers", 3)
     assert report["exact"] is True
     assert report["features"] == 3
 
 
 def test_the_table_says_what_ran_and_that_it_is_exact():
-    result = switchgnn("run", "--graph", "karate", "--fabric", "loopback")
-    assert result.returncode == 0, result.stderr
-    assert "Ran on: fabric loopback: as asked; switch embedded" in result.stdout
-    assert "Plan: partition metis, blocks mlgp, send multicast, order gamr." in result.stdout
-    assert "Every sum equals the reference: fixed point to the bit" in result.stdout
-    assert (
-        "predicted for rows packed into frames up to an MTU of 1,500: host takes" in result.stdout
-    )
+    printed = succeeded("run", "--graph", "karate", "--fabric", "loopback").stdout
+    assert "Ran on: fabric loopback: as asked; switch embedded" in printed
+    assert "Plan: partition metis, blocks mlgp, send multicast, order gamr." in printed
+    assert "Every sum equals the reference: fixed point to the bit" in printed
+    assert "predicted for rows packed into frames up to an MTU of 1,500: host takes" in printed
 
 
-def test_hosts_alone_have_the_mtu_that_is_asked_for(combination):
-    report = run_json(combination, "--graph", "karate", "--workers", 3, "--mtu", 9000)
+def test_hosts_alone_have_the_mtu_that_is_asked_for():
+    report = run_json(EMBEDDED, "--graph", "karate", "--workers", 3, "--mtu", 9000)
     check_hosts_alone(report, load_graph("karate"), planned("karate", 3, None).assignment, 9000)
-    one_by_one = run_json(combination, "--graph", "karate", "--workers", 3, "--mtu", "fragment")
+    one_by_one = run_json(EMBEDDED, "--graph", "karate", "--workers", 3, "--mtu", "fragment")
     assert one_by_one["host_mtu"] == "fragment"
     assert one_by_one["host_bytes_up"] > report["host_bytes_up"]
-    refused = switchgnn("run", "--graph", "karate", "--mtu", "jumbo")
-    assert refused.returncode == 2
-    assert "MTU" in refused.stderr
 
 
-def test_auto_says_why():
-    result = switchgnn("run", "--graph", "karate", "--json")
-    assert result.returncode == 0, result.stderr
-    assert json.loads(result.stdout)["reason"].startswith("fabric ")
-
-
-@pytest.mark.parametrize("as_json", [False, True], ids=["table", "json"])
-def test_a_run_that_keeps_its_switch_shows_the_results_before_it_waits(tmp_path, as_json):
-    printed, told = tmp_path / "printed", tmp_path / "told"
+@pytest.mark.parametrize("form", [pytest.param((), id="table", marks=full), ("--json",)])
+def test_a_run_that_keeps_its_switch_shows_the_results_before_it_waits(tmp_path, form):
     words = ("run", "--graph", "karate", "--workers", "2", "--fabric", "loopback", "--keep")
-    with (
-        printed.open("w") as output,
-        told.open("w") as errors,
-        subprocess.Popen(
-            [sys.executable, "-m", "switchgnn.commands", *words, *(["--json"] if as_json else [])],
-            stdout=output,
-            stderr=errors,
-        ) as process,
-    ):
-        try:
-            wait_until(lambda: "Ctrl-C ends it" in told.read_text() or process.poll() is not None)
-            shown = printed.read_text()
-            assert json.loads(shown)["exact"] if as_json else "reference" in shown
-            process.send_signal(signal.SIGINT)
-            assert process.wait(seconds_here()) == 0
-        finally:
-            process.kill()
-    assert printed.read_text() == shown
+    with started(*words, *form, log=tmp_path / "log") as child:
+        wait_until(lambda: "Ctrl-C ends it" in said(child) or child.exit_code() is not None)
+        shown = os.read(child.stdout.fileno(), 1 << 20).decode()
+        assert json.loads(shown)["exact"] if form else "reference" in shown
+        os.kill(child.pid, signal.SIGINT)
+        assert child.wait(seconds_here()) == 0
+        assert child.stdout.read() == ""
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return load_graph("karate")
+
+
+class TestDestinationsLeftToHosts:
+    """Plans that leave some destinations to the hosts."""
+
+    LOSSES = "loss=0.02,duplicate=0.02,reorder=0.02,seed=6"
+
+    def run_with(self, left, **changes):
+        options = {
+            **{"graph": "karate", "workers": 3, "features": 33, "rounds": 3, "slots": 8},
+            **{"target": "embedded", "fabric": "loopback", "bandwidth": None, "seed": 0},
+            **{"grpc_port": 0, "ecn_threshold": 64, "pace": Pace()},
+        }
+        options = RunOptions(**{**options, **changes})
+        with leaving(run_module, left):
+            return run_job(options, lambda *_: None, nursery=nursery()).to_dict()
+
+    @pytest.mark.parametrize(
+        ("share", "faults"),
+        some_of(
+            lambda share, faults: share == 2 - faults,
+            [0.0, 0.4, 1.0],
+            [pytest.param("", id="sound"), pytest.param(LOSSES, id="losses")],
+        ),
+    )
+    def test_every_sum_is_right(self, graph, share, faults):
+        left = np.random.default_rng(2).random(graph.vertices) < share
+        report = self.run_with(left, faults=faults)
+        assert report["exact"] is True
+        assert report["max_error"] <= report["error_bound"]
+        assert report["boundary_vertices"] > 0
+        # Copies and sums of hosts pass the switch as any frame.
+        assert (report["blocks"] == 0) == (share == 1.0)
+        assert bool(sum(report["faults_injected"].values())) is bool(faults)
+        assert all(worker["bytes_up"] and worker["bytes_down"] for worker in report["per_worker"])
+
+    def test_leaves_and_spines_split_what_is_not_left(self, graph):
+        left = np.diff(graph.indptr) <= 3
+        where = {"workers": 4, "leaf_spine": even_leaf_spine(4, 2, 1)}
+        report = self.run_with(left, **where, faults="cables.loss=0")
+        assert report["exact"] is True
+        leaf_spine = report["leaf_spine"]
+        assert leaf_spine["partial_sums"] == leaf_spine["planned_partial_sums"] > 0
+
+    def test_a_wrong_sum_of_hosts_is_found(self, graph):
+        assignment = (np.arange(graph.vertices) % 3).astype(np.int32)
+        features = np.random.default_rng(1).standard_normal((graph.vertices, 4), dtype=np.float32)
+        sums = reference_sums(graph, assignment, features.astype(np.float64)).astype(np.float32)
+        fixed = np.zeros(features.shape, dtype=np.int32)
+
+        def verdict(left):
+            return judge(graph, assignment, features, RoundResult(fixed, sums, 1.0), left=left)
+
+        everything = np.ones(graph.vertices, dtype=bool)
+        assert verdict(everything).wrong_sums == 0
+        sums[7, 2] += 1e-3
+        wrong = verdict(everything)
+        assert (wrong.wrong_sums, wrong.max_error > wrong.error_bound) == (1, True)
+        # What the switch should have summed is missing.
+        assert verdict(np.arange(graph.vertices) % 2 == 0).wrong_sums > graph.vertices
+
+
+class TestTwoAtOnce:
+    """Two commands of one user on one machine know nothing of each other."""
+
+    RUN = ("run", "--graph", "karate", "--workers", 3, "--slots", 16, "--rounds", 20)
+    TRAIN = ("train", "--data", "karate", "--workers", 3, "--epochs", 5, "--dropout", 0)
+    OVER_SWITCH = ("--transport", "switch")
+
+    def reports_of(self, tmp_path, *commands, **options):
+        reports = []
+        with ExitStack() as stack:
+            children = [
+                stack.enter_context(
+                    started(*arguments, "--json", log=tmp_path / f"{number}.log", **options)
+                )
+                for number, arguments in enumerate(commands)
+            ]
+            for child in children:
+                # It ends when the program does.
+                lines = child.stdout.read().splitlines()
+                assert child.wait(seconds_here(60)) == 0, said(child)[-2000:]
+                reports.append(json.loads(lines[-1]))
+        return reports
+
+    @pytest.mark.parametrize(
+        ("one", "other"),
+        some_of(lambda one, other: one == other != 1, COMBINATIONS, COMBINATIONS),
+    )
+    def test_runs(self, one, other, tmp_path):
+        commands = [(*self.RUN, *words_of(each)) for each in (one, other)]
+        for report in self.reports_of(tmp_path, *commands):
+            assert report["exact"] is True
+
+    @full
+    @pytest.mark.parametrize("combination", MININET_COMBINATIONS)
+    def test_runs_over_shaped_links(self, combination, tmp_path):
+        """BMv2's send buffers are limited for the whole machine: see docs/limitations.md."""
+        run = (*self.RUN, *words_of(combination), "--bandwidth", 20)
+        for report in self.reports_of(tmp_path, run, run):
+            assert report["exact"] is True
+
+    @needs_training
+    @pytest.mark.parametrize(
+        ("one", "other"),
+        some_of(lambda one, other: (one, other) == (0, 2), COMBINATIONS, COMBINATIONS),
+    )
+    def test_a_training_beside_a_run(self, one, other, tmp_path):
+        train = (*self.TRAIN, *self.OVER_SWITCH, *words_of(one))
+        trained, ran = self.reports_of(tmp_path, train, (*self.RUN, *words_of(other)))
+        assert ran["exact"] is True
+        (alone,) = self.reports_of(tmp_path, (*self.TRAIN, "--transport", "local"))
+        assert trained["losses"] == pytest.approx(alone["losses"], rel=1e-4)
+
+    @full
+    @needs_training
+    @pytest.mark.parametrize("combination", COMBINATIONS)
+    def test_trainings(self, combination, tmp_path):
+        train = (*self.TRAIN, *self.OVER_SWITCH, *words_of(combination))
+        one, other = self.reports_of(tmp_path, train, train)
+        assert one["losses"] == pytest.approx(other["losses"], rel=1e-4)
+
+    @full
+    def test_runs_that_compile(self, tmp_path):
+        """With an empty cache, one compiles, and the other waits for it."""
+        cache = tmp_path / "cache"
+        run = (*self.RUN, *LOOPBACK)
+        reports = self.reports_of(tmp_path, run, run, environment={"XDG_CACHE_HOME": str(cache)})
+        assert all(report["exact"] for report in reports)
+        assert reports[0]["backend"] == reports[1]["backend"]
+        if reports[0]["backend"] == "native":
+            programs = [path for path in cache.rglob("program-*") if path.suffix != ".lock"]
+            assert len(programs) == 1

@@ -3,38 +3,46 @@
 """`switchgnn train` over every transport gives what a plain loop of PyG gives."""
 
 import json
+import os
 import signal
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
 
-from switchgnn.planner.costs.forecast import WAYS  # noqa: E402
-from switchgnn.training.data.load import load_dataset  # noqa: E402
-from tests.end_to_end.conftest import switchgnn  # noqa: E402
-from tests.support.gpu import cuda_missing  # noqa: E402
-from tests.support.kept_logs import take_kept_logs  # noqa: E402
-from tests.support.listeners import listening, tree_of  # noqa: E402
-from tests.support.markers import (  # noqa: E402
-    COMBINATION_ON_PYTHON,
-    COMBINATIONS,
-    some_of,
-    words_of,
-)
-from tests.training.plain_loop import train_plainly  # noqa: E402
+import torch
+
+from switchgnn.commands.train import plan as train_module
+from switchgnn.commands.train.job import TrainJob, default_task
+from switchgnn.commands.train.steps import run_training
+from switchgnn.planner.costs.forecast import WAYS
+from switchgnn.planner.direction import Direction
+from switchgnn.planner.graphs.load import load_graph
+from switchgnn.training.data.load import load_dataset
+from switchgnn.training.layers.models import ModelOptions
+from switchgnn.training.trainer import TrainOptions
+from switchgnn.training.worker import Training
+from tests.end_to_end.conftest import LOOPBACK, succeeded
+from tests.host.mixed.leaving import leaving
+from tests.support.commands import nursery, started, switchgnn
+from tests.support.gpu import cuda_missing
+from tests.support.kept_logs import take_kept_logs
+from tests.support.listeners import listening, tree_of
+from tests.support.markers import COMBINATION_ON_PYTHON, COMBINATIONS, full, some_of, words_of
+from tests.training.plain_loop import train_plainly
 
 EPOCHS = 5
 TOLERANCE = 1e-4
+EMBEDDED = ("embedded", "loopback")
+TRANSPORTS = ("switch", "host", "host-partial", "g3", "strawman", "local")
 
 
 def train(combination, *arguments, epochs=EPOCHS, scratch=None):
-    where = words_of(combination)
-    shape = ("--layers", "2", "--hidden", "8", "--dropout", "0", "--epochs", str(epochs))
-    return switchgnn("train", *where, *shape, "--json", *arguments, seconds=300, scratch=scratch)
+    shape = ("--layers", "2", "--hidden", "8", "--dropout", "0", "--epochs", epochs, "--json")
+    words = ("train", *words_of(combination), *shape, *arguments)
+    return switchgnn(*words, seconds=300, scratch=scratch)
 
 
 def finished(result):
@@ -43,17 +51,16 @@ def finished(result):
     return [line for line in lines if line["event"] == "finished"]
 
 
-TRANSPORTS = ("switch", "host", "host-partial", "g3", "strawman", "local")
+def over(*transports):
+    return [word for name in transports for word in ("--transport", name)]
 
 
-@pytest.mark.parametrize("asked", [(), ("--transport", "auto")], ids=["default", "asked"])
-def test_auto_trains_over_what_it_predicts_to_be_the_fastest(asked):
-    result = switchgnn(
-        *("train", "--data", "karate", "--workers", "2", "--epochs", "2", "--dropout", "0"),
-        *("--fabric", "loopback", *asked, "--json"),
-        seconds=300,
-    )
-    (report,) = finished(result)
+def plainly(data="karate", model="gcn", epochs=EPOCHS):
+    return train_plainly(load_dataset(data), model=model, layers=2, hidden=8, epochs=epochs, seed=0)
+
+
+def test_auto_trains_over_what_it_predicts_to_be_the_fastest():
+    (report,) = finished(train(EMBEDDED, "--data", "karate", "--workers", 2, epochs=2))
     predicted = report["predicted_seconds"]
     assert {"switch", "host", "host-partial"} <= set(predicted) <= set(WAYS)
     best = min(predicted, key=predicted.get)
@@ -61,59 +68,72 @@ def test_auto_trains_over_what_it_predicts_to_be_the_fastest(asked):
     assert all(np.isfinite(report["losses"]))
 
 
-# Wide features, many sources in common: the switch sends the fewest bytes over slow links.
+# Wide features, many sources in common: the switch sends the fewest bytes over slow links; with
+# two layers both exchange narrow rows only.
 DENSE = ("--data", "digits:80", "--workers", "8", "--hidden", "64", "--bandwidth", "20")
-FOR_THE_SWITCH = (*DENSE, "--layers", "3")
-# Both layers exchange narrow rows only.
-FOR_HOSTS = (*DENSE, "--layers", "2")
+TAKES = "auto takes {}: the exchanges of an epoch are predicted to take "
 
 
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        (FOR_THE_SWITCH, "auto takes switch: the exchanges of an epoch are predicted to take "),
-        (FOR_HOSTS, "auto takes host-partial: the exchanges of an epoch are predicted to take "),
-        ((*FOR_HOSTS, "--send", "cover"), "auto takes switch: only the switch uses --send."),
-        ((*FOR_HOSTS, "--lanes", "16"), "auto takes switch: only the switch uses --lanes."),
+        (("--layers", "3"), TAKES.format("switch")),
+        pytest.param(("--layers", "2"), TAKES.format("host-partial"), marks=full),
+        pytest.param(
+            *(
+                ("--layers", "2", "--send", "cover"),
+                "auto takes switch: only the switch uses --send.",
+            ),
+            marks=full,
+        ),
     ],
-    ids=["switch", "hosts", "send", "lanes"],
+    ids=["switch", "hosts", "send"],
 )
 def test_the_default_says_what_it_takes_and_why(options, line):
-    result = switchgnn(
-        *("train", *options, "--epochs", "1", "--dropout", "0"),
-        *("--target", "embedded", "--fabric", "loopback"),
-        seconds=300,
-    )
-    assert result.returncode == 0, result.stderr[-2000:]
+    words = ("train", *DENSE, *options, "--epochs", "1", "--dropout", "0")
+    result = succeeded(*words, *LOOPBACK, seconds=300)
     assert line in result.stderr
     # The row of the table that compares transports.
     assert f"\n  {line.split()[2].rstrip(':')} " in result.stdout
 
 
-SETS = [pytest.param(each, id=str(each)) for each in (("karate", "gcn", 4), ("digits", "sage", 2))]
+SETS = [
+    pytest.param(("karate", "gcn", 4), id="('karate', 'gcn', 4)"),
+    pytest.param(("digits", "sage", 2), id="('digits', 'sage', 2)"),
+]
 
 
 @pytest.fixture(scope="module", params=SETS)
 def plain(request):
     data, model, workers = request.param
-    trained = train_plainly(
-        load_dataset(data), model=model, layers=2, hidden=8, epochs=EPOCHS, seed=0
-    )
-    return data, model, workers, trained
+    return data, model, workers, plainly(data, model)
 
 
 @pytest.mark.parametrize(
-    ("plain", "combination"),
-    some_of(lambda data, where: data == 0 or where == 0, SETS, COMBINATIONS),
+    ("plain", "combination", "transports"),
+    [
+        pytest.param(SETS[0].values[0], EMBEDDED, TRANSPORTS, id="karate-embedded-loopback"),
+        pytest.param(
+            *(SETS[0].values[0], ("bmv2", "mininet"), ("switch", "host")),
+            id="karate-bmv2-mininet",
+            marks=COMBINATIONS[2].marks,
+        ),
+        pytest.param(SETS[1].values[0], EMBEDDED, ("switch", "g3"), id="digits-embedded-loopback"),
+        *(
+            pytest.param(
+                *(SETS[0].values[0], each.values[0], TRANSPORTS),
+                id=f"all-{each.id}",
+                marks=[*each.marks, full],
+            )
+            for each in COMBINATIONS[1:]
+        ),
+    ],
     indirect=["plain"],
 )
-def test_every_transport_trains_like_one_process(combination, plain):
+def test_every_transport_trains_like_one_process(combination, plain, transports):
     data, model, workers, (losses, _, accuracies) = plain
-    # Karate goes through all of them.
-    transports = TRANSPORTS if data == "karate" else ("switch", "g3")
-    named = ("--data", data, "--model", model, "--workers", str(workers))
-    chosen = (word for name in transports for word in ("--transport", name))
-    reports = finished(train(combination, *named, *chosen))
+    named = ("--data", data, "--model", model, "--workers", workers)
+    reports = finished(train(combination, *named, *over(*transports)))
     assert [report["transport"] for report in reports] == list(transports)
     for report in reports:
         assert report["losses"] == pytest.approx(losses, abs=TOLERANCE), report["transport"]
@@ -123,144 +143,114 @@ def test_every_transport_trains_like_one_process(combination, plain):
 
 
 @pytest.mark.parametrize(
-    ("combination", "transport"),
-    some_of(lambda where, transport: where == transport == 0, COMBINATIONS, TRANSPORTS),
+    ("plain", "combination", "transport"),
+    some_of(lambda *places: places == (0, 0, 0), SETS, COMBINATIONS, TRANSPORTS),
+    indirect=["plain"],
 )
 def test_every_transport_leaves_the_weights_of_one_process(combination, plain, transport, tmp_path):
     data, model, workers, (_, weights, _) = plain
     saved = tmp_path / "saved"
-    named = ("--data", data, "--model", model, "--workers", str(workers))
-    finished(train(combination, *named, "--transport", transport, "--checkpoint", str(saved)))
+    named = ("--data", data, "--model", model, "--workers", workers)
+    finished(train(combination, *named, "--transport", transport, "--checkpoint", saved))
     with np.load(saved) as state:
         for name, expected in weights.items():
             found = torch.from_numpy(state[f"model/{name}"])
             assert torch.allclose(found, expected, atol=TOLERANCE), name
 
 
-@pytest.mark.parametrize("combination", [*COMBINATIONS, COMBINATION_ON_PYTHON])
+@pytest.mark.parametrize(
+    "combination",
+    [
+        *(
+            pytest.param(*each.values, id=each.id, marks=[*each.marks, full])
+            for each in COMBINATIONS[::2]
+        ),
+        COMBINATIONS[1],
+        COMBINATION_ON_PYTHON,
+    ],
+)
 def test_the_best_strategies_train_like_one_process(combination):
-    losses, _, _ = train_plainly(
-        load_dataset("karate"), model="gcn", layers=2, hidden=8, epochs=3, seed=0
-    )
+    losses, _, _ = plainly(epochs=3)
     named = ("--data", "karate", "--workers", "3", "--strategy", "best", "--slots", "12")
-    named = (*named, "--transport", "switch")
-    (report,) = finished(train(combination, *named, epochs=3))
+    (report,) = finished(train(combination, *named, *over("switch"), epochs=3))
     assert report["losses"] == pytest.approx(losses, abs=TOLERANCE)
     assert (report["strategy"], report["send"], report["order"]) == ("best", "cover", "gamr")
     assert report["block_strategy"].endswith("-cover")
 
 
-@pytest.mark.parametrize("sampled", [False, True])
+@pytest.mark.parametrize("sampled", [False, pytest.param(True, marks=full)])
 def test_a_training_goes_on_where_it_stopped(tmp_path, sampled):
-    where = ("embedded", "loopback")
     named = ("--data", "karate", "--workers", "2", "--evaluate-every", "2", "--dropout", "0.5")
-    over = ("host", "--sampling", "0.3") if sampled else ("switch",)
-    named = (*named, "--transport", *over)
-    saved = ("--checkpoint", str(tmp_path / "saved"))
-    (whole,) = finished(train(where, *named, epochs=4))
-    finished(train(where, *named, *saved, epochs=2))
-    (rest,) = finished(train(where, *named, *saved, epochs=4))
+    named = (*named, *over("host" if sampled else "switch"))
+    named = (*named, *(("--sampling", "0.3") if sampled else ()))
+    saved = ("--checkpoint", tmp_path / "saved")
+    (whole,) = finished(train(EMBEDDED, *named, epochs=4))
+    finished(train(EMBEDDED, *named, *saved, epochs=2))
+    (rest,) = finished(train(EMBEDDED, *named, *saved, epochs=4))
     assert rest["losses"] == pytest.approx(whole["losses"][2:], abs=1e-6)
     assert {file.name for file in tmp_path.iterdir()} == {"saved", "saved.before"}
-
-
-def test_another_number_of_workers_goes_on_as_if_never_interrupted(tmp_path):
-    where = ("embedded", "loopback")
-    named = ("--data", "karate", "--evaluate-every", "2", "--transport", "switch")
-    saved = (*named, "--checkpoint", str(tmp_path / "saved"))
-    whole, *_ = train_plainly(
-        load_dataset("karate"), model="gcn", layers=2, hidden=8, epochs=4, seed=0
-    )
-    (began,) = finished(train(where, *saved, "--workers", "2", epochs=2))
-    (rest,) = finished(train(where, *saved, "--workers", "3", epochs=4))
-    assert began["losses"] + rest["losses"] == pytest.approx(whole, abs=2e-5)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("--data", "nowhere"), "nowhere"),
-        (("--data", "cora", "--root", "/nonexistent"), "cora"),
-        (("--faults", "loss=2"), "loss"),
-        (("--model", "gat"), "there is no model gat"),
-        (("--model", "/nonexistent.py:net"), "/nonexistent.py does not exist"),
-    ],
-)
-def test_what_cannot_be_done_is_said(arguments, words):
-    result = train(("embedded", "loopback"), *arguments)
-    assert result.returncode == 2
-    assert words in result.stderr.lower()
-    assert "Traceback" not in result.stderr
-
-
-@pytest.mark.skipif(cuda_missing() is None, reason="there is a GPU")
-def test_a_gpu_that_is_not_there():
-    result = train(("embedded", "loopback"), "--device", "cuda")
-    assert result.returncode == 2
-    assert "There is no GPU here that PyTorch can use" in result.stderr
-    assert "Traceback" not in result.stderr
 
 
 @pytest.mark.skipif(cuda_missing() is not None, reason=f"{cuda_missing()}")
 @pytest.mark.parametrize("device", ["cuda"])
 @pytest.mark.parametrize("model", ["gcn", "sage", "gin"])
 def test_on_a_gpu_losses_are_those_of_one_process(device, model, tmp_path):
-    losses, *_ = train_plainly(
-        load_dataset("karate"), model=model, layers=2, hidden=8, epochs=EPOCHS, seed=0
-    )
+    losses, *_ = plainly(model=model)
     named = ("--data", "karate", "--workers", "2", "--model", model, "--device", device)
-    named = (*named, "--transport", "switch")
-    saved = ("--checkpoint", str(tmp_path / "saved"))
-    (began,) = finished(train(("embedded", "loopback"), *named, *saved, epochs=2))
-    (rest,) = finished(train(("embedded", "loopback"), *named, *saved))
+    saved = (*named, *over("switch"), "--checkpoint", tmp_path / "saved")
+    (began,) = finished(train(EMBEDDED, *saved, epochs=2))
+    (rest,) = finished(train(EMBEDDED, *saved))
     assert began["losses"] + rest["losses"] == pytest.approx(losses, abs=1e-3)
 
 
 def test_a_comparison_as_a_user_sees_it(tmp_path):
     """Tables fit 80 columns; losses are compared with one process; plots and events exist."""
     plots, events = tmp_path / "plots", tmp_path / "events"
-    result = switchgnn(
+    printed = succeeded(
         *("train", "--data", "karate", "--workers", "3", "--epochs", "4", "--dropout", "0"),
-        *("--transport", "switch", "--transport", "local"),
-        *("--target", "embedded", "--fabric", "loopback"),
-        *("--plots", plots, "--tensorboard", events),
+        *(*over("switch", "local"), *LOOPBACK, "--plots", plots, "--tensorboard", events),
+    ).stdout
+    assert "Carried: switch " in printed
+    difference = float(
+        printed.split("The losses agree with those of one process, to ")[1].split()[0].rstrip(".")
     )
-    assert result.returncode == 0, result.stderr[-2000:]
-    assert "Carried: switch " in result.stdout
-    assert "The losses agree with those of one process, to " in result.stdout
-    difference = float(result.stdout.split("one process, to ")[1].split()[0].rstrip("."))
     assert difference < TOLERANCE
-    assert "--no-precompute" in result.stdout
+    assert "--no-precompute" in printed
     sentences = ("Ran", "Drawn", "Sums", "Carried")
-    table = [line for line in result.stdout.splitlines() if not line.startswith(sentences)]
+    table = [line for line in printed.splitlines() if not line.startswith(sentences)]
     assert all(len(line) <= 80 for line in table)
     assert len(list(plots.iterdir())) == 6
     assert sorted(path.name for path in events.iterdir()) == ["local", "switch"]
 
 
-def test_bytes_are_those_that_the_plan_predicts():
+def check_bytes(report):
     """Only requests of waiting workers exceed the prediction."""
-    named = ("--data", "random:300:2000:1", "--workers", "4", "--epochs", "3")
-    transports = ("switch", "host", "host-partial")
-    chosen = (word for name in transports for word in ("--transport", name))
-    reports = finished(train(("embedded", "loopback"), *named, *chosen))
-    for report, transport in zip(reports, transports, strict=True):
-        for link, expected in zip(
-            report["bytes_per_link"], report["expected_bytes_per_link"], strict=True
-        ):
-            for way in ("up", "down"):
-                assert expected[way] <= link[way] <= 1.5 * expected[way], transport
+    pairs = zip(report["bytes_per_link"], report["expected_bytes_per_link"], strict=True)
+    for link, expected in pairs:
+        for way in ("up", "down"):
+            assert 0 < expected[way] <= link[way] <= 1.5 * expected[way], report["transport"]
+
+
+def test_bytes_are_those_that_the_plan_predicts():
+    named = ("--data", "random:300:2000:1", "--workers", "4")
+    reports = finished(train(EMBEDDED, *named, *over(*TRANSPORTS[:3]), epochs=3))
+    assert len(reports) == 3
+    for report in reports:
+        check_bytes(report)
 
 
 @pytest.mark.parametrize(
     ("combination", "mtu"),
-    some_of(lambda where, mtu: mtu == 0 or where == 0, COMBINATIONS, ("9000", "fragment", "50")),
+    some_of(
+        lambda where, mtu: (where, mtu) in {(0, 2), (1, 0)},
+        COMBINATIONS,
+        ("9000", "fragment", "50"),
+    ),
 )
 def test_frames_between_hosts_of_any_mtu(combination, mtu):
     names = ("host", "host-partial", "g3")
-    chosen = (word for name in (*names, "local") for word in ("--transport", name))
     named = ("--data", "karate", "--workers", "3", "--mtu", mtu)
-    *reports, local = finished(train(combination, *named, *chosen, epochs=2))
+    *reports, local = finished(train(combination, *named, *over(*names, "local"), epochs=2))
     assert [report["transport"] for report in reports] == list(names)
     assert local["mtu"] is None
     for report in reports:
@@ -274,35 +264,18 @@ def test_frames_between_hosts_of_any_mtu(combination, mtu):
         assert all(report["wire_bytes_per_link"] for report in reports)
 
 
-@pytest.mark.parametrize(
-    "combination", [each for each in COMBINATIONS if "loopback" in words_of(each.values[0])]
-)
-def test_links_over_loopback_are_as_slow_as_they_are_said_to_be(combination):
-    over = [word for name in ("switch", "host", "host-partial") for word in ("--transport", name)]
+def test_links_over_loopback_are_as_slow_as_they_are_said_to_be():
     what = ("--data", "karate", "--workers", "4", "--layers", "3", "--hidden", "256")
-    reports = finished(train(combination, *what, "--bandwidth", "0.3", *over))
-    assert [report["bandwidth"] for report in reports] == [0.3] * 3
+    reports = finished(
+        train(EMBEDDED, *what, "--bandwidth", "0.3", *over("switch", "host-partial"))
+    )
+    assert [report["bandwidth"] for report in reports] == [0.3] * 2
     for report in reports:
         # Over any time a link carries what its rate allows, and one burst.
         busiest = max(report["epochs"][-1]["traffic"][way] for way in ("bytes_up", "bytes_down"))
         needed = (busiest - 15_360) * 8 / 0.3e6
         assert needed > 1
         assert sum(report["seconds"]) > 0.95 * needed, report["transport"]
-
-
-@pytest.mark.parametrize("mtu", ["49", "9203", "word", ""])
-def test_an_mtu_that_cannot_be_is_said(mtu):
-    result = train(("embedded", "loopback"), "--transport", "host", "--mtu", mtu)
-    assert result.returncode == 2
-    assert "MTU" in result.stderr and "fragment" in result.stderr
-    assert "Traceback" not in result.stderr
-
-
-def test_one_checkpoint_is_not_for_several_transports(tmp_path):
-    both = ("--transport", "switch", "--transport", "local")
-    result = train(("embedded", "loopback"), *both, "--checkpoint", str(tmp_path / "saved"))
-    assert result.returncode == 2
-    assert "--checkpoint is for one --transport" in result.stderr
 
 
 OWN_MODEL = """
@@ -326,12 +299,14 @@ def broken(features, classes):
 """
 
 
+def own_model(tmp_path, text, name="Net"):
+    (tmp_path / "own.py").write_text(text)
+    return ("--data", "karate", "--model", f"{tmp_path}/own.py:{name}")
+
+
 def test_a_model_of_ones_own_trains_like_one_process(tmp_path):
-    (tmp_path / "own.py").write_text(OWN_MODEL)
-    named = ("--data", "karate", "--workers", "3", "--model", f"{tmp_path}/own.py:Net")
-    where = ("embedded", "loopback")
-    both = ("--transport", "switch", "--transport", "local")
-    ours, local = finished(train(where, *named, *both))
+    named = (*own_model(tmp_path, OWN_MODEL), "--workers", "3")
+    ours, local = finished(train(EMBEDDED, *named, *over("switch", "local")))
     assert ours["losses"] == pytest.approx(local["losses"], abs=TOLERANCE)
     assert ours["model"] == "Net"
 
@@ -341,12 +316,10 @@ def test_a_model_of_ones_own_trains_like_one_process(tmp_path):
     [
         ("attention", "GATConv cannot be summed by the switch", False),
         ("broken", "failed, in line 18 (broken): ZeroDivisionError", True),
-        ("absent", "AttributeError", False),
     ],
 )
 def test_a_model_that_cannot_be_trained_is_refused_at_once(tmp_path, name, words, traced):
-    (tmp_path / "own.py").write_text(OWN_MODEL)
-    result = train(("embedded", "loopback"), "--model", f"{tmp_path}/own.py:{name}")
+    result = train(EMBEDDED, *own_model(tmp_path, OWN_MODEL, name))
     assert result.returncode == 2
     assert words in result.stderr
     # Of the user's own lines, where these are to blame.
@@ -374,14 +347,11 @@ class Net(torch_geometric.nn.GCN):
 """
 
 
-@pytest.mark.parametrize("transport", ["switch", "host"])
+@pytest.mark.parametrize("transport", ["host", pytest.param("switch", marks=full)])
 def test_the_worker_whose_model_fails_is_named_with_its_lines(transport, tmp_path):
     """Not the others, which fail because they miss it."""
-    (tmp_path / "own.py").write_text(FAILING_MODEL)
-    named = ("--data", "karate", "--workers", "3", "--model", f"{tmp_path}/own.py:Net")
-    result = train(
-        ("embedded", "loopback"), *named, "--transport", transport, scratch=tmp_path, epochs=9
-    )
+    named = (*own_model(tmp_path, FAILING_MODEL), "--workers", "3", *over(transport))
+    result = train(EMBEDDED, *named, scratch=tmp_path, epochs=9)
     assert result.returncode == 2
     assert len(result.stdout.splitlines()) == 2
     errors = [line for line in result.stderr.splitlines() if line.startswith("Error: ")]
@@ -407,32 +377,70 @@ class Net(torch_geometric.nn.GCN):
 """
 
 
-@pytest.mark.parametrize("transport", ["host", "local"])
+@pytest.mark.parametrize("transport", ["host", pytest.param("local", marks=full)])
 def test_workers_that_are_killed_while_they_build_their_model_leave_no_files(transport, tmp_path):
     """PyG has written code for the layers into files by then."""
-    (tmp_path / "own.py").write_text(KILLED_MODEL)
-    named = ("--data", "karate", "--workers", "2", "--model", f"{tmp_path}/own.py:Net")
+    named = (*own_model(tmp_path, KILLED_MODEL), "--workers", "2", *over(transport))
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    where = ("embedded", "loopback")
-    result = train(where, *named, "--transport", transport, scratch=scratch)
+    result = train(EMBEDDED, *named, scratch=scratch)
     assert result.returncode == 2
     assert "was killed by signal 9, probably for lack of memory" in result.stderr
     take_kept_logs(scratch)
     assert list(scratch.iterdir()) == []
 
 
-def test_nothing_listens_beyond_loopback():
-    command = (sys.executable, "-m", "switchgnn.commands", "train", "--data", "karate", "--json")
-    options = ("--workers", "2", "--epochs", "100000", "--transport", "switch")
-    where = ("--target", "embedded", "--fabric", "loopback")
-    with subprocess.Popen(
-        [*command, *options, *where], stdout=subprocess.PIPE, text=True
-    ) as process:
-        try:
-            assert json.loads(process.stdout.readline())
-            found = listening(tree_of(process.pid))
-        finally:
-            process.send_signal(signal.SIGINT)
+def test_nothing_listens_beyond_loopback(tmp_path):
+    words = ("train", "--data", "karate", "--json", "--workers", "2", "--epochs", "100000")
+    with started(*words, *over("switch"), *LOOPBACK, log=tmp_path / "log") as child:
+        assert json.loads(child.stdout.readline())
+        found = listening(tree_of(child.pid))
+        os.kill(child.pid, signal.SIGINT)
+        child.stdout.read()
     assert found
     assert all(address.is_loopback for address, _ in found), found
+
+
+FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
+
+
+def trained(transport, left=None):
+    """A training whose plan leaves some destinations to the hosts."""
+    job = TrainJob(
+        task=default_task(
+            transport=transport,
+            training=Training(ModelOptions("gcn", 2, 8, 0.0), TrainOptions(epochs=4)),
+        ),
+        workers=3,
+        slots=8,
+        target="embedded",
+        fabric="loopback",
+        bandwidth=None,
+        ecn_threshold=64,
+    )
+    silent = (lambda *_: None, lambda _: None)
+    with leaving(train_module, left):
+        return run_training(job, load_dataset("karate"), *silent, nursery=nursery()).to_dict()
+
+
+@pytest.fixture(scope="module")
+def alone():
+    return trained("local")
+
+
+@pytest.mark.parametrize("kind", ["some", pytest.param("forward", marks=full), "everything"])
+def test_what_is_left_to_hosts_trains_like_one_process(kind, alone):
+    graph = load_graph("karate")
+    every = np.ones(graph.vertices, dtype=bool)
+    left = {
+        "some": {
+            FORWARD: np.diff(graph.indptr) <= 3,
+            BACKWARD: np.arange(graph.vertices) % 3 == 0,
+        },
+        "forward": {FORWARD: every},
+        "everything": every,
+    }[kind]
+    mixed = trained("switch", left)
+    assert mixed["losses"] == pytest.approx(alone["losses"], abs=TOLERANCE)
+    check_bytes(mixed)
+    assert (mixed["barriers_per_epoch"] == 0) == (kind == "everything")

@@ -83,10 +83,10 @@ def run(tree, command):
 
 @pytest.fixture
 def tree(tmp_path):
-    made = shutil.ignore_patterns("__pycache__", ".*_cache")
+    # With compiled modules and functions, which are looked for beside the sources.
     for part in PARTS:
         if (ROOT / part).is_dir():
-            shutil.copytree(ROOT / part, tmp_path / part, symlinks=True, ignore=made)
+            shutil.copytree(ROOT / part, tmp_path / part, symlinks=True)
         else:
             shutil.copy(ROOT / part, tmp_path / part)
     return tmp_path

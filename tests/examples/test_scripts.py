@@ -18,6 +18,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
 
+from tests.support.markers import full  # noqa: E402
 from tests.support.speed import seconds_here  # noqa: E402
 from tests.support.waiting import wait_until  # noqa: E402
 from tests.torch.machines import Machine  # noqa: E402
@@ -47,7 +48,9 @@ def test_few_lines_differ(name):
     assert 0 < len(changed) <= MOST_CHANGED, changed
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize(
+    "name", [name if name == "ddp" else pytest.param(name, marks=full) for name in COMMANDS]
+)
 def test_over_switches_as_in_one_process(name, tmp_path):
     folder = tmp_path / name
     shutil.copytree(HERE / name, folder, ignore=shutil.ignore_patterns("__pycache__"))

@@ -3,11 +3,10 @@
 """Plans on disk that look right from outside: every digest agrees, whatever is in the files."""
 
 import hashlib
-import io
 import json
 from dataclasses import asdict, fields
 
-import numpy as np
+from switchgnn.base.arrays import pack_arrays
 
 
 def content_of(plan):
@@ -23,12 +22,12 @@ def content_of(plan):
 def write_content(content, folder):
     """Write the files, and a manifest whose digests agree with them."""
     folder.mkdir(parents=True, exist_ok=True)
-    files = {"switch.npz": _npz(content["switch"])}
+    files = {"switch.safetensors": pack_arrays(content["switch"])}
     for worker, arrays in enumerate(content["workers"]):
-        files[f"worker-{worker:03d}.npz"] = _npz(arrays)
-    buffer = io.BytesIO()
-    np.save(buffer, content["assignment"].astype("<i4"))
-    files["assignment.npy"] = buffer.getvalue()
+        files[f"worker-{worker:03d}.safetensors"] = pack_arrays(arrays)
+    files["assignment.safetensors"] = pack_arrays(
+        {"assignment": content["assignment"].astype("<i4")}
+    )
     for name, data in files.items():
         (folder / name).write_bytes(data)
     manifest = {key: value for key, value in content["manifest"].items() if key != "digest"}
@@ -45,9 +44,3 @@ def _arrays(part):
         for field in fields(part)
         if field.name != "worker" and getattr(part, field.name) is not None
     }
-
-
-def _npz(arrays):
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)
-    return buffer.getvalue()

@@ -267,7 +267,7 @@ def test_the_manifest_says_what_was_asked():
     plan = plan_of(KARATE, 4, 20, seed=3)
     manifest = plan.manifest
     assert (manifest.workers, manifest.slots, manifest.slots_per_bank) == (4, 20, 3)
-    assert (manifest.format, manifest.version, manifest.banks) == ("switchgnn-plan", 6, 8)
+    assert (manifest.format, manifest.version, manifest.banks) == ("switchgnn-plan", 7, 8)
     assert manifest.program == "ab" * 32
     assert manifest.graph.digest == KARATE.digest()
     assert manifest.strategy.blocks == "mlgp"

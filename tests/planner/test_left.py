@@ -170,9 +170,6 @@ def test_a_vertex_without_remote_neighbours_is_found(plan, tmp_path):
 
 def test_files_that_do_not_agree_are_found(plan, tmp_path):
     content = content_of(plan)
-    content["manifest"]["version"] = 5
-    assert "which its version does not know" in refused(content, tmp_path / "old")
-    content = content_of(plan)
     del content["workers"][1]["left_backward"]
     assert "only some files" in refused(content, tmp_path / "some")
     for part in content["workers"]:

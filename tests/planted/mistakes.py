@@ -14,16 +14,15 @@ LEFTOVERS = f"{E2E}/test_leftovers.py"
 LEAF_SPINE = f"{E2E}/test_leaf_spine.py"
 SOAK = f"{E2E}/test_soak.py"
 RUN = f"{E2E}/test_run.py"
-BACKGROUND = f"{E2E}/test_background.py"
+MININET = f"{E2E}/test_mininet.py"
 BAD_INPUT = f"{E2E}/test_bad_input.py"
 CAPTURE = f"{E2E}/test_capture.py"
-LOGS = f"{E2E}/test_logs.py"
-LIVE = f"{E2E}/test_live_machines.py"
+LIVE = f"{E2E}/test_live.py"
 PTF = "tests/ptf/test_ptf.py"
 CHECKPOINT = "tests/training/test_checkpoint.py"
 STAGING = "tests/training/test_staging.py"
 LAYERS = "tests/training/layers/test_layers.py"
-INTERRUPTION = "tests/commands/shared/test_interruption.py"
+INTERRUPTION = "tests/commands/test_workers.py"
 RUNNER = "tests/experiments/test_runner.py"
 FIGURES = "tests/experiments/test_command.py"
 MATRIX = "tests/virtual/matrix"
@@ -174,7 +173,7 @@ MISTAKES = (
         "switchgnn/commands/shared/workers.py",
         "            _raise_if_failed(worker, event)\n\n\n",
         "            pass\n\n\n",
-        ("tests/commands/shared/test_workers.py::test_whoever_says_why_it_fails_is_the_cause",),
+        ("tests/commands/test_workers.py::test_whoever_says_why_it_fails_is_the_cause",),
     ),
     # --- what a run leaves behind
     Mistake(
@@ -190,7 +189,7 @@ MISTAKES = (
         "folder_stays",
         LEFTOVERS,
         "the folder of a run that is interrupted stays",
-        "switchgnn/commands/shared/site.py",
+        "switchgnn/commands/shared/runner.py",
         '    with private_folder("switchgnn-") as folder, ',
         "    import contextlib, tempfile\n"
         '    folder = Path(tempfile.mkdtemp(prefix="switchgnn-"))\n'
@@ -213,7 +212,46 @@ MISTAKES = (
         "topologies/mininet_fabric.py",
         "            host.end()\n",
         "            pass\n",
-        (f"{BACKGROUND}::test_a_network_ends_though_a_command_was_interrupted[read]",),
+        (
+            "tests/topologies/test_mininet_fabric.py::"
+            "test_a_network_ends_though_a_command_was_interrupted[read]",
+        ),
+    ),
+    Mistake(
+        "a_watch_replaces",
+        LEFTOVERS,
+        "a watch replaces the plan of somebody else",
+        "controller/watch.py",
+        "            replace_others=False,\n",
+        "            replace_others=True,\n",
+        ("tests/controller/test_watch_others.py::test_another_plan_is_not_replaced",),
+    ),
+    Mistake(
+        "a_watch_takes_over",
+        LEFTOVERS,
+        "a watch with a higher election id takes the switch from a run",
+        "controller/watch.py",
+        "                refuse_other_primary(client)\n",
+        "                pass\n",
+        (f"{LEFTOVERS}::test_a_watch_leaves_a_run_alone",),
+    ),
+    Mistake(
+        "logs_of_failures_go",
+        LEFTOVERS,
+        "the logs of a run that fails are removed with its folder",
+        "switchgnn/commands/shared/outputs.py",
+        "            logs.failed = has_room(logs.folder)\n",
+        "            logs.failed = False\n",
+        (f"{LEFTOVERS}::test_a_run_that_fails_says_where_its_logs_are",),
+    ),
+    Mistake(
+        "nothing_reached",
+        LEFTOVERS,
+        "a training that is interrupted does not show what it has reached",
+        "switchgnn/commands/train/follow.py",
+        "            self._show()\n",
+        "            pass\n",
+        (f"{LEFTOVERS}::test_ctrl_c_shows_what_a_training_has_reached[True]",),
     ),
     # --- a run on leaves and spines
     Mistake(
@@ -308,7 +346,7 @@ MISTAKES = (
         "switchgnn/base/interruptible.py",
         "        if self._delays == _MOST_DELAYS or not _in_library(frame):\n",
         "        if True:\n",
-        ("tests/test_interruptible.py::test_a_lock_of_a_library_is_given_back_before",),
+        ("tests/test_processes.py::test_a_lock_of_a_library_is_given_back_before",),
     ),
     Mistake(
         "signal_between_runs_lost",
@@ -377,43 +415,43 @@ MISTAKES = (
     # --- beside TCP
     Mistake(
         "send_buffer_stays_small",
-        BACKGROUND,
+        MININET,
         "after an error all programs of the machine keep small send buffers",
         "topologies/mininet_fabric.py",
         "            yield\n        finally:\n            _DEFAULT.write_text(before)\n",
         "            yield\n        finally:\n            pass\n"
         "        _DEFAULT.write_text(before)\n",
-        ("tests/topologies/test_send_buffer.py::test_the_default_comes_back[RuntimeError]",),
+        ("tests/topologies/test_mininet_fabric.py::test_the_default_comes_back[RuntimeError]",),
     ),
     Mistake(
         "threshold_not_installed",
-        BACKGROUND,
+        MININET,
         "the switch marks from its own threshold, not from the one that is asked for",
-        "switchgnn/commands/shared/site.py",
+        "switchgnn/commands/shared/runner.py",
         "            ecn_threshold=job.ecn_threshold,\n",
         "",
         (
-            f"{BACKGROUND}::test_sums_are_exact_beside_tcp_over_leaves_and_spines"
+            f"{MININET}::test_sums_are_exact_beside_tcp_over_leaves_and_spines"
             "[embedded-mininet-cables.loss=0.02,seed=3]",
         ),
     ),
     Mistake(
         "background_on_the_wires",
-        BACKGROUND,
+        MININET,
         "the bytes of background flows are reported as the exchange's",
-        "switchgnn/commands/shared/site.py",
+        "switchgnn/commands/shared/runner.py",
         "        wires = cables = None\n",
         "        cables = None\n",
-        (f"{BACKGROUND}::test_sums_are_exact_beside_tcp[embedded-mininet---congestion-control]",),
+        (f"{MININET}::test_sums_are_exact_beside_tcp[embedded-mininet---congestion-control]",),
     ),
     Mistake(
         "background_stands_still",
-        BACKGROUND,
+        MININET,
         "background flows are opened, and never filled",
         "topologies/choice.py",
         '                self._write(child, "fill")\n                child.read_line()\n',
         "                pass\n",
-        (f"{BACKGROUND}::test_sums_are_exact_beside_tcp[embedded-mininet---congestion-control]",),
+        (f"{MININET}::test_sums_are_exact_beside_tcp[embedded-mininet---congestion-control]",),
     ),
     # --- bad input
     Mistake(
@@ -451,45 +489,9 @@ MISTAKES = (
         "        else:\n            _try_parent(name, folder)\n",
         "",
         (
-            "tests/commands/shared/test_outputs.py::TestEveryKind::"
+            "tests/commands/test_outputs.py::TestEveryKind::"
             "test_a_folder_that_is_not_there_is_named_and_not_made[folders]",
         ),
-    ),
-    Mistake(
-        "a_watch_replaces",
-        LOGS,
-        "a watch replaces the plan of somebody else",
-        "controller/watch.py",
-        "            replace_others=False,\n",
-        "            replace_others=True,\n",
-        ("tests/controller/test_watch_others.py::test_another_plan_is_not_replaced",),
-    ),
-    Mistake(
-        "a_watch_takes_over",
-        LOGS,
-        "a watch with a higher election id takes the switch from a run",
-        "controller/watch.py",
-        "                refuse_other_primary(client)\n",
-        "                pass\n",
-        (f"{LOGS}::test_a_watch_leaves_a_run_alone[9]",),
-    ),
-    Mistake(
-        "logs_of_failures_go",
-        LOGS,
-        "the logs of a run that fails are removed with its folder",
-        "switchgnn/commands/shared/outputs.py",
-        "            logs.failed = has_room(logs.folder)\n",
-        "            logs.failed = False\n",
-        (f"{LOGS}::test_a_run_that_fails_says_where_its_logs_are",),
-    ),
-    Mistake(
-        "nothing_reached",
-        LOGS,
-        "a training that is interrupted does not show what it has reached",
-        "switchgnn/commands/train/follow.py",
-        "            self._show()\n",
-        "            pass\n",
-        (f"{LOGS}::test_ctrl_c_shows_what_a_training_has_reached[True]",),
     ),
     # --- packets that are kept, and their story
     Mistake(

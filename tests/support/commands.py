@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Runs `switchgnn` as a user does, but forked from a process that has imported it already.
+"""Run `switchgnn` as a user does, but forked from a process that has imported it already.
 
-What a user starts is started anew by tests/test_docs.py and by all tests that kill a run. For the
-others the seconds that Python takes to import everything are those of this file's nursery.
+Only tests/test_docs.py starts new processes; elsewhere the nursery of this file imports everything
+once.
 """
 
 import atexit
@@ -37,17 +37,14 @@ _TRAINING = ("switchgnn.commands.train.steps",)
 def switchgnn(*arguments, seconds=100, scratch=None, folder=None, disk=None):
     """Run the program in a folder; temporary files go to `scratch` if it is given.
 
-    It has so many seconds on an idle machine. `disk` is the limit of a disk that `scratch` becomes:
-    see tests/support/small_disk.py.
+    `seconds` limit it on an idle machine. `disk` is the limit of a disk that `scratch` becomes:
+    see `small_disk.py`.
     """
-    on_disk = () if disk is None else ("tests.support.small_disk", str(scratch), disk)
-    words = [sys.executable, "-m", *on_disk, "switchgnn.commands", *map(str, arguments)]
-    environment = {"TMPDIR": str(scratch)} if scratch else {}
     with tempfile.TemporaryDirectory() as place:
         log = Path(place) / "stderr"
-        with nursery().child(
-            "switchgnn", words, log, pipe=True, environment=environment, folder=folder
-        ) as child:
+        command = started(*arguments, log=log, scratch=scratch, folder=folder, disk=disk)
+        with command as child:
+            words = child._command
             child.stdin.close()
             with _killed_after(seconds_here(seconds), child.pid) as killed:
                 # It ends when the program does.
@@ -56,6 +53,18 @@ def switchgnn(*arguments, seconds=100, scratch=None, folder=None, disk=None):
             if killed.is_set() or code is None:
                 raise subprocess.TimeoutExpired(words, seconds, output)
         return subprocess.CompletedProcess(words, code, output, log.read_text())
+
+
+def started(*arguments, log, scratch=None, folder=None, disk=None, screen=False, environment=None):
+    """Return the program as a child to enter; with `screen` it shows progress as on a terminal."""
+    on_disk = () if disk is None else ("tests.support.small_disk", str(scratch), disk)
+    words = [sys.executable, "-m", *on_disk, "switchgnn.commands", *map(str, arguments)]
+    variables = dict(environment or {})
+    if scratch:
+        variables["TMPDIR"] = str(scratch)
+    if screen:
+        variables |= {"FORCE_COLOR": "1", "TERM": "xterm", "COLUMNS": "200"}
+    return nursery().child("switchgnn", words, log, pipe=True, environment=variables, folder=folder)
 
 
 def forks_elsewhere(monkeypatch):

@@ -17,13 +17,17 @@ from switchgnn.topologies.targets import BMV2_PROGRAM, bmv2_installed
 from tests.support.gpu import cuda_missing
 
 LEVELS = ("check", "test", "all")
-# Files whose tests share what takes long to begin (a switch with a plan, one run of PTF), and the
-# words in their names that say which. The longest folders begin first.
+# Files whose tests share what takes long to begin (a switch with a plan, a run of PTF, a site), and
+# the words in their names that say which. Other files of whole programs are divided among the
+# processes of tests; all others run in one process each. The longest folders begin first.
 SHARED = (
     "tests/ptf/test_ptf.py",
     "tests/recovery/test_faults.py",
     "tests/recovery/test_leaf_spine.py",
     "tests/strawman/test_sums.py",
+    "tests/docs/test_site.py",
+    "tests/end_to_end/test_mininet.py",
+    "tests/end_to_end/test_planted_mistakes.py",
     "tests/end_to_end/test_strategies.py",
     "tests/fuzz/test_forgeries.py",
     "tests/controller/test_targets.py",
@@ -36,7 +40,6 @@ WHOLE = (
     *("end_to_end", "examples", "fuzz", "planted", "promela", "ptf", "recovery", "simulator"),
     "strawman",
     "test_docs.py",
-    "commands/plan/test_ptscotch.py",
     "controller/test_targets.py",
     "controller/test_watch.py",
     "experiments/test_command.py",
@@ -156,8 +159,8 @@ class Grouped(LoadScopeScheduling):
 
 def is_whole(path):
     """Whether all tests of a file or folder run whole programs."""
-    place = path.removeprefix("tests/")
-    return any(place == whole or place.startswith(f"{whole}/") for whole in WHOLE)
+    name = path.removeprefix("tests/")
+    return any(name == whole or name.startswith(f"{whole}/") for whole in WHOLE)
 
 
 def start_of(nodeid):
@@ -170,7 +173,7 @@ def group_of(nodeid):
     """Group tests that share a switch or a folder, which must run in one process."""
     file, _, test = nodeid.partition("::")
     if file not in SHARED:
-        return nodeid
+        return nodeid if is_whole(file) else file
     if "mistake" in test:
         return f"{file}[mistakes]"
     parameters = test.partition("[")[2].rstrip("]").split("-")
@@ -219,8 +222,8 @@ def browser_missing():
     if importlib.util.find_spec("selenium") is None:
         return "selenium is not installed"
     missing = [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
-    mend = "(apt-get install chromium chromium-driver)"
-    return f"{' and '.join(missing)} not on the PATH {mend}" if missing else None
+    remedy = "(apt-get install chromium chromium-driver)"
+    return f"{' and '.join(missing)} not on the PATH {remedy}" if missing else None
 
 
 def left_out(config, counts):

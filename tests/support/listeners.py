@@ -3,15 +3,18 @@
 """Where the processes of a command listen, and who can reach it."""
 
 import ipaddress
+import secrets
 import socket
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 from tests.support.processes import descendants
 from tests.support.speed import seconds_here
 
 _LISTEN = "0A"
+_PORTS = (20_000, 32_000)
 # It becomes nobody only when it has read what it needs: nobody may not read this installation.
 _NOBODY = """
 import ast, os, socket, sys
@@ -25,6 +28,23 @@ try:
 except OSError as error:
     print(type(error).__name__)
 """
+
+
+def free_ports(number):
+    """The first of so many ports in a row that nobody uses.
+
+    Below those that the kernel hands out: a client that tries such a port again and again may get
+    it as its own, and talk to itself.
+    """
+    while True:
+        first = secrets.SystemRandom().randrange(*_PORTS)
+        with ExitStack() as stack:
+            try:
+                for port in range(first, first + number):
+                    stack.enter_context(socket.create_server(("127.0.0.1", port)))
+            except OSError:
+                continue
+        return first
 
 
 def tree_of(pid):

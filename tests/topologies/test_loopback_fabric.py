@@ -1,15 +1,31 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is written down of a running site is the network that it is, with its bandwidth."""
+"""The loopback fabric: its description, its sockets, and where its switches serve P4Runtime."""
+
+import socket
+import threading
+from contextlib import contextmanager
 
 import pytest
 
 from switchgnn.base.described import network_text, networks_of, read_network
 from switchgnn.base.network import leaf_spine_networks, star_network
 from switchgnn.host.wire.link import LimitedUdpLink, open_link
-from switchgnn.topologies import LeafSpineSite, Star, Target
+from switchgnn.softswitch.ports import open_ports, parse_port
+from switchgnn.topologies import (
+    FabricError,
+    LeafSpineSite,
+    Star,
+    Target,
+    folder_for_sockets,
+    socket_address,
+)
+from switchgnn.topologies.free_ports import free_tcp_port, free_udp_addresses
 from switchgnn.topologies.loopback_fabric import LoopbackFabric
+from switchgnn.topologies.rpc_address import answers, require_free
 from switchgnn.topologies.targets import switch_command
+from switchgnn.topologies.tcp_door import TcpDoor
+from tests.support.speed import seconds_here
 
 
 def star():
@@ -52,3 +68,147 @@ def test_both_ends_of_a_link_have_its_bandwidth(tmp_path):
         site.target, ports={}, grpc_address=site.grpc_address, device_id=0, bandwidth=2.5
     )
     assert words[words.index("--port-bandwidth") + 1] == "2.5"
+
+
+def address(text):
+    host, _, port = text.rpartition(":")
+    return host, int(port)
+
+
+def switch_port(one, other):
+    spec = parse_port(f"1=udp:{one}:{other}")
+    port = open_ports([spec])[1]
+    return port, lambda: port.receive(2000)
+
+
+def worker_link(one, other):
+    link = open_link(f"udp:{one}:{other}")
+
+    def receive():
+        frame = link.receive(0)
+        if frame is None:
+            raise BlockingIOError
+        return bytes(frame)
+
+    return link, receive
+
+
+@pytest.fixture
+def hurried(monkeypatch):
+    """The socket of a stranger that sends between bind and connect."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+
+        class Watched(socket.socket):
+            def connect(self, address):
+                stranger.sendto(b"a frame of a stranger", self.getsockname())
+                super().connect(address)
+
+        monkeypatch.setattr(socket, "socket", Watched)
+        yield stranger
+
+
+@pytest.mark.parametrize("opened", [switch_port, worker_link])
+def test_nobody_else_is_heard(hurried, opened):
+    one, other = free_udp_addresses(2)
+    end, receive = opened(one, other)
+    try:
+        with pytest.raises(BlockingIOError):
+            receive()
+        hurried.sendto(b"a later frame", address(one))
+        with pytest.raises(BlockingIOError):
+            receive()
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
+            peer.bind(address(other))
+            peer.sendto(b"a frame of the other end", address(one))
+            assert receive() == b"a frame of the other end"
+    finally:
+        end.close()
+
+
+MUCH = bytes(range(256)) * 40_000  # more than the buffers of sockets hold
+
+
+@contextmanager
+def echoing(path):
+    """A socket that sends back what comes, until that ends."""
+
+    def serve():
+        while True:
+            try:
+                peer, _ = server.accept()
+            except OSError:
+                return
+            threading.Thread(target=answer, args=(peer,), daemon=True).start()
+
+    def answer(peer):
+        with peer:
+            while data := peer.recv(1 << 16):
+                peer.sendall(data)
+
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+        server.listen()
+        threading.Thread(target=serve, daemon=True).start()
+        yield
+        server.shutdown(socket.SHUT_RDWR)
+
+
+def test_a_socket_is_in_the_folder(tmp_path):
+    assert socket_address(tmp_path, "leaf-0") == f"unix:{tmp_path}/leaf-0.sock"
+    with pytest.raises(FabricError, match=r"107 bytes.*TMPDIR"):
+        socket_address(tmp_path / ("x" * 100))
+
+
+def test_a_run_with_a_long_path_has_another_folder_for_sockets(tmp_path):
+    with folder_for_sockets(tmp_path) as usual:
+        assert usual == tmp_path
+    with folder_for_sockets(tmp_path / ("x" * 100)) as other:
+        assert other.stat().st_mode & 0o077 == 0
+        socket_address(other, "spine-999")
+    assert not other.exists()
+
+
+def test_a_socket_in_use_is_refused(tmp_path):
+    address = socket_address(tmp_path)
+    require_free(address)
+    with echoing(tmp_path / "switch.sock"):
+        assert answers(address)
+        with pytest.raises(FabricError, match="already"):
+            require_free(address)
+
+
+def test_a_door_carries_both_ways_and_ends(tmp_path):
+    path, port = tmp_path / "switch.sock", free_tcp_port()
+    with echoing(path), TcpDoor(f"127.0.0.1:{port}", path):
+        stays = socket.create_connection(("127.0.0.1", port), seconds_here())
+        with socket.create_connection(("127.0.0.1", port), seconds_here()) as client:
+            threading.Thread(target=send_all, args=(client,), daemon=True).start()
+            got = bytearray()
+            while data := client.recv(1 << 16):
+                got += data
+        assert got == MUCH
+        assert answers(f"127.0.0.1:{port}")
+    with stays:
+        assert stays.recv(1) == b""
+    assert not answers(f"127.0.0.1:{port}")
+
+
+def send_all(client):
+    client.sendall(MUCH)
+    client.shutdown(socket.SHUT_WR)
+
+
+def test_a_door_to_nothing_ends_connections(tmp_path):
+    port = free_tcp_port()
+    with (
+        TcpDoor(f"127.0.0.1:{port}", tmp_path / "nothing"),
+        socket.create_connection(("127.0.0.1", port), seconds_here()) as client,
+    ):
+        assert client.recv(1) == b""
+
+
+def test_a_door_where_somebody_else_is(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(FabricError, match=f"Port {port} on 127.0.0.1 is taken"):
+            TcpDoor(f"127.0.0.1:{port}", tmp_path / "switch.sock").__enter__()

@@ -1,20 +1,31 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts in Mininet: what they need, how their links are shaped, and shells that end or hang."""
+"""Hosts in Mininet: what they need, shaped links, shells that end or hang, buffers and queues."""
 
 import builtins
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
+import threading
 
 import pytest
 
 from switchgnn.base.network import star_network
-from switchgnn.topologies import FabricError, FabricKind, Star, Target, build_fabric, socket_address
-from switchgnn.topologies.mininet_fabric import mininet_missing
-from tests.support.markers import needs, needs_mininet
+from switchgnn.topologies import (
+    FabricError,
+    FabricKind,
+    Star,
+    Target,
+    build_fabric,
+    mininet_fabric,
+    socket_address,
+)
+from switchgnn.topologies.fabric import packet_backlog, udp_backlog
+from switchgnn.topologies.mininet_fabric import mininet_missing, small_send_buffers
+from tests.support.markers import needs, needs_mininet, needs_root
 from tests.support.processes import is_alive
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
@@ -111,3 +122,90 @@ def test_a_shell_that_does_not_answer_is_named(tmp_path, monkeypatch):
         with pytest.raises(FabricError, match=f"host {fabric._hosts[0].name} has not answered"):
             fabric._hosts[0].cmd("cat")
     wait_until(lambda: not any(map(is_alive, shells)))
+
+
+def read(node):
+    """The shell runs `cat`, which an interrupt ends."""
+    node.sendCmd("cat")
+
+
+def deaf(node):
+    node.sendCmd("trap '' INT; cat")
+
+
+def lost(node):
+    """Mininet waits for a command that the terminal dropped before the shell read it."""
+    node.waiting = True
+
+
+@needs_mininet
+@pytest.mark.parametrize("begin", [read, deaf, lost])
+def test_a_network_ends_though_a_command_was_interrupted(begin, tmp_path):
+    with fabric_of(tmp_path) as fabric:
+        begin(fabric._hosts[0])
+        # Each holds a network namespace, and the interfaces in it.
+        shells = shells_of(fabric)
+    assert len(shells) == 3
+    wait_until(lambda: not any(map(is_alive, shells)))
+
+
+@pytest.fixture
+def default(tmp_path, monkeypatch):
+    """A file that stands for the kernel's default of send buffers."""
+    file = tmp_path / "wmem_default"
+    file.write_text("212992\n")
+    monkeypatch.setattr(mininet_fabric, "_DEFAULT", file)
+    return file
+
+
+@pytest.mark.parametrize("error", [None, RuntimeError, KeyboardInterrupt])
+def test_the_default_comes_back(error, default):
+    try:
+        with small_send_buffers():
+            assert int(default.read_text()) < 212992
+            if error is not None:
+                raise error
+    except (RuntimeError, KeyboardInterrupt) as raised:
+        assert type(raised) is error
+    assert default.read_text() == "212992\n"
+
+
+def test_runs_at_the_same_time_take_turns(default):
+    def start_switches():
+        for _ in range(50):
+            with small_send_buffers():
+                pass
+
+    runs = [threading.Thread(target=start_switches) for _ in range(4)]
+    for run in runs:
+        run.start()
+    for run in runs:
+        run.join()
+    assert default.read_text() == "212992\n"
+
+
+def test_what_a_program_has_not_taken_waits():
+    with (
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other,
+    ):
+        for each in (one, other):
+            each.bind(("127.0.0.1", 0))
+        names = ["{}:{}".format(*each.getsockname()) for each in (one, other)]
+        assert [udp_backlog()[name] for name in names] == [0, 0]
+        one.sendto(b"x" * 500, other.getsockname())
+        seen = udp_backlog()
+        assert seen[names[0]] == 0
+        assert seen[names[1]] >= 500
+        other.recv(1000)
+        assert udp_backlog()[names[1]] == 0
+    assert names[1] not in udp_backlog()
+
+
+@needs_root
+def test_packet_sockets_of_an_interface():
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) as listening:
+        listening.bind(("lo", 0x0800))
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sending:
+            sending.sendto(b"x" * 500, ("127.0.0.1", 9))
+        assert packet_backlog(os.getpid())["lo"] >= 500

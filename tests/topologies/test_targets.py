@@ -1,16 +1,96 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Switches as command lines; several of one kind run side by side."""
+"""Which switch and fabric are chosen, and how switches are started, several of one kind as well."""
 
 import subprocess
+import sys
 from contextlib import ExitStack
 
 import pytest
 
-from switchgnn.topologies import Backend, Target, socket_address, targets
+from switchgnn.topologies import (
+    Backend,
+    FabricError,
+    FabricKind,
+    Limits,
+    Target,
+    choice,
+    choose,
+    socket_address,
+    targets,
+    usual_limits,
+)
+from switchgnn.topologies.free_ports import free_tcp_port
 from switchgnn.topologies.targets import switch_child, switch_command, wait_until_serving
 from tests.support.markers import needs_bmv2, needs_root
 from tests.support.networks import own_network
+
+NO_MININET = "Mininet is not installed (apt-get install mininet)"
+
+
+@pytest.fixture(params=[(True, True), (True, False), (False, True), (False, False)], ids=str)
+def machine(request, monkeypatch):
+    """Whether the machine has Mininet, and whether it has BMv2."""
+    mininet, bmv2 = request.param
+    monkeypatch.setattr(choice, "mininet_missing", lambda: None if mininet else NO_MININET)
+    monkeypatch.setattr(choice, "bmv2_installed", lambda: bmv2)
+    return request.param
+
+
+def test_auto_takes_the_best_that_is_there(machine):
+    mininet, bmv2 = machine
+    made = choose("auto", "auto")
+    assert made.fabric.value == ("mininet" if mininet else "loopback")
+    assert made.target.value == ("bmv2" if mininet and bmv2 else "embedded")
+
+
+def test_bmv2_on_loopback_is_a_contradiction_on_every_machine(machine):
+    with pytest.raises(FabricError, match="BMv2 attaches to network interfaces"):
+        choose("bmv2", "loopback")
+
+
+def test_what_is_missing_is_named(machine):
+    mininet, bmv2 = machine
+    if not mininet:
+        with pytest.raises(FabricError, match="Mininet is not installed"):
+            choose("auto", "mininet")
+    if not bmv2:
+        with pytest.raises(FabricError, match="simple_switch_grpc is not on the PATH"):
+            choose("bmv2", "auto")
+    elif not mininet:
+        with pytest.raises(FabricError, match="needs --fabric mininet, but Mininet"):
+            choose("bmv2", "auto")
+    else:
+        assert choose("bmv2", "auto").target.value == "bmv2"
+
+
+@pytest.mark.parametrize("backend", [Backend.NATIVE, Backend.PYTHON])
+def test_code_is_asked_of_the_embedded_switch(machine, backend):
+    assert choose("auto", "auto", backend).target is Target.EMBEDDED
+    with pytest.raises(FabricError, match=f"no --backend {backend.value}"):
+        choose("bmv2", "mininet", backend)
+
+
+def test_auto_is_for_every_switch(machine):
+    assert choose("auto", "auto", Backend.AUTO) == choose("auto", "auto")
+
+
+@pytest.mark.parametrize(
+    ("target", "fabric", "shaped", "limits"),
+    [
+        (Target.EMBEDDED, FabricKind.LOOPBACK, False, Limits(128, 128)),
+        # The ring that BMv2 reads a port through, and its queues, are short.
+        (Target.BMV2, FabricKind.MININET, False, Limits(16, 32)),
+        (Target.BMV2, FabricKind.MININET, True, Limits(16, 32)),
+    ],
+)
+def test_the_usual_limits(target, fabric, shaped, limits):
+    assert usual_limits(target, fabric, shaped=shaped) == limits
+
+
+def test_a_shaped_interface_takes_a_narrow_window():
+    windows = {each: usual_limits(Target.EMBEDDED, each, shaped=True).window for each in FabricKind}
+    assert windows == {FabricKind.MININET: 16, FabricKind.LOOPBACK: 64}
 
 
 def command(target=Target.BMV2):
@@ -55,21 +135,72 @@ def test_the_embedded_switch_is_told_what_to_run():
     assert "--backend" not in command(Target.EMBEDDED)
 
 
-@pytest.mark.whole
-@needs_bmv2
-@needs_root
-def test_two_bmv2_run_side_by_side(tmp_path):
-    with own_network() as network, ExitStack() as stack:
+# It takes the usual port unless it is told another, and ends if it cannot have it.
+FAKE = """#!{python}
+import socket, sys
+words = sys.argv[1:]
+if "--help" in words:
+    sys.exit("  --thrift-port arg   TCP port on which to run the Thrift runtime server")
+def option(name, usual=None):
+    return words[words.index(name) + 1] if name in words else usual
+thrift = socket.socket()
+try:
+    thrift.bind(("127.0.0.1", int(option("--thrift-port", {usual}))))
+except OSError:
+    sys.exit("Thrift returned an exception when trying to bind to its port.")
+thrift.listen()
+grpc = socket.socket(socket.AF_UNIX)
+grpc.bind(option("--grpc-server-addr").removeprefix("unix:"))
+grpc.listen()
+while True:
+    grpc.accept()[0].close()
+"""
+
+
+@pytest.fixture
+def bmv2(tmp_path, monkeypatch):
+    """A program of BMv2's name on the PATH, whose usual port is a free one instead of 9090."""
+    program = tmp_path / "bin" / targets.BMV2_PROGRAM
+    program.parent.mkdir()
+    program.write_text(FAKE.format(python=sys.executable, usual=free_tcp_port()))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
+    # What is known of another program of that name.
+    targets._has_thrift.cache_clear()
+    yield program
+    targets._has_thrift.cache_clear()
+
+
+def start_two(tmp_path, network=None):
+    with ExitStack() as stack:
         for number in range(2):
             address = socket_address(tmp_path, f"switch-{number}")
-            log = tmp_path / f"{number}.log"
             child = switch_child(
                 Target.BMV2,
                 ports={},
                 grpc_address=address,
                 device_id=0,
-                log=log,
-                namespace=network.path,
+                log=tmp_path / f"{number}.log",
+                namespace=network and network.path,
             )
             stack.enter_context(child)
             wait_until_serving(child, address)
+
+
+@pytest.mark.usefixtures("bmv2")
+def test_two_run_side_by_side(tmp_path):
+    start_two(tmp_path)
+
+
+@pytest.mark.whole
+@needs_bmv2
+@needs_root
+def test_two_real_ones_run_side_by_side(tmp_path):
+    with own_network() as network:
+        start_two(tmp_path, network)
+
+
+def test_two_with_the_usual_port_would_not(bmv2, tmp_path, monkeypatch):
+    monkeypatch.setattr(targets, "_thrift_options", list)
+    with pytest.raises(FabricError, match="stopped with code 1: Thrift returned an exception"):
+        start_two(tmp_path)

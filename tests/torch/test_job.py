@@ -107,7 +107,7 @@ def test_an_older_job_is_replaced_and_nothing_else(tmp_path, job, karate):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda told: told | {"version": 1}, "its version is not 3"),
+        (lambda told: told | {"version": 1}, "its version is not 4"),
         (lambda told: told | {"format": "tar"}, "its format is not switchgnn-job"),
         (lambda told: told | {"workers": "2"}, "workers: expected int, got str"),
         (lambda told: told | {"workers": 3}, "it has 2 parts"),
@@ -168,7 +168,7 @@ def test_schedules_are_under_a_digest(tmp_path, karate):
 def test_a_missing_schedule_is_one_sentence(tmp_path, karate):
     left = np.ones(karate.vertices, dtype=bool)
     made = sg.write_job(karate, 2, tmp_path / "job", slots=16, left=left)
-    for name in ("schedule-1.npz", "schedule-1-backward.npz"):
+    for name in ("schedule-1.safetensors", "schedule-1-backward.safetensors"):
         file = tmp_path / "job" / "parts" / name
         content = file.read_bytes()
         file.unlink()

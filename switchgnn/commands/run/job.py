@@ -12,26 +12,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.base.arrays import pack_arrays
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.full_disk import writing
 from switchgnn.base.machine import require_memory
 from switchgnn.commands.run.reference import SUM_BYTES, Comparison
-from switchgnn.commands.run.report import Measured, Prepared, RunOptions, RunReport, make_report
-from switchgnn.commands.shared.onlooker import NOBODY, Onlooker, Running
+from switchgnn.commands.run.report import Prepared, RunOptions, RunReport, make_report
+from switchgnn.commands.shared.onlooker import NOBODY, Onlooker
 from switchgnn.commands.shared.outputs import Recordings, recordings_in
-from switchgnn.commands.shared.site import (
+from switchgnn.commands.shared.runner import (
     LinkSettings,
     StepListener,
+    Workers,
     Workplace,
-    counted,
-    faults_on_cables,
-    installed,
-    running_fabric,
+    finished,
+    schedule_file_of,
     workplace,
 )
-from switchgnn.commands.shared.workers import run_workers
-from switchgnn.host.metrics import metrics_place
+from switchgnn.commands.shared.workers import WorkerOutcome, run_workers
 from switchgnn.host.mixed import write_left_schedules
+from switchgnn.host.registry import SWITCH
 from switchgnn.host.wire.header import LANES, WIDEST
 from switchgnn.host.worker import WRITTEN, WorkerTask, steps_of
 from switchgnn.p4src import load_program
@@ -39,10 +39,10 @@ from switchgnn.planner.chosen import build_chosen, choose_asked
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.graphs.load import load_graph
-from switchgnn.planner.plan.files import read_assignment, write_plan
+from switchgnn.planner.plan.files import write_plan
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.presets import Situation
-from switchgnn.topologies import Fabric, TlsFolder, choose
+from switchgnn.topologies import Fabric, TlsFolder
 from switchgnn.topologies.processes.nursery import Nursery
 
 # The last step before the clean-up.
@@ -77,8 +77,7 @@ def run_job(
     Raises:
         SwitchGNNError: a step failed; the fabric and all files are removed.
     """
-    cable_faults = faults_on_cables(options.faults, options.workers, options.leaf_spine)
-    choice = choose(options.target, options.fabric, options.backend)
+    choice = options.choose_site()
     links = LinkSettings(options.sockets, options.grpc_port, _tls_folder(options))
     with (
         recordings_in(options.pcap, options.workers, options.leaf_spine) as recordings,
@@ -86,32 +85,24 @@ def run_job(
     ):
         _LOG.info("%s", choice.reason)
         prepared = _prepare(options, work.folder, work.step)
-        with running_fabric(
-            options,
-            choice,
-            prepared.program,
-            work,
-            cable_faults=cable_faults,
-            recordings=recordings,
-            links=links,
-        ) as (fabric, ahead):
-            comparison = Comparison(
-                prepared.graph,
-                read_assignment(prepared.plan),
-                prepared.features,
-                rounds=options.rounds,
-                folder=work.folder,
-                left=prepared.left,
-            )
-            measured = _exchange(options, prepared, fabric, recordings, comparison, work)
+        comparison = Comparison(
+            prepared.graph,
+            prepared.assignment,
+            prepared.features,
+            rounds=options.rounds,
+            folder=work.folder,
+            left=prepared.left,
+        )
+        workers = _workers(options, prepared, comparison, work, recordings, links)
+        with finished(options, choice, workers, work) as done:
             work.step(COMPARING, 0, 0)
             verdict = comparison.finish()
-            report = make_report(options, choice, ahead, prepared, measured, verdict)
+            report = make_report(options, choice, prepared, done, verdict)
             report = replace(report, pcap=tuple(map(str, recordings.files)))
             work.logs.failed = not report.exact
             onlooker.done(_verdict(report), right=report.exact)
             if hold is not None:
-                hold(fabric, report)
+                hold(done.fabric, report)
     return report
 
 
@@ -153,7 +144,7 @@ def _prepare(options: RunOptions, folder: Path, step: StepListener) -> Prepared:
     )
     write_plan(plan, folder / "plan")
     if plan.leaves_any:
-        paths = [_schedule_file(folder, worker) for worker in range(options.workers)]
+        paths = [schedule_file_of(folder, worker) for worker in range(options.workers)]
         write_left_schedules(graph, plan, paths)
     parts = split_for_leaf_spine(plan, options.leaf_spine) if options.leaf_spine else None
     seconds = time.perf_counter() - started
@@ -161,17 +152,13 @@ def _prepare(options: RunOptions, folder: Path, step: StepListener) -> Prepared:
         program,
         graph,
         features,
-        plan=folder / "plan",
+        assignment=plan.assignment,
         left=plan.left(Direction.FORWARD) if plan.leaves_any else None,
         strategies=strategies,
         manifest=plan.manifest,
         parts=parts,
         seconds=seconds,
     )
-
-
-def _schedule_file(folder: Path, worker: int) -> Path:
-    return folder / f"schedule-{worker}.npz"
 
 
 def _features(graph: Graph, options: RunOptions) -> NDArray[np.float32]:
@@ -194,14 +181,29 @@ def _features(graph: Graph, options: RunOptions) -> NDArray[np.float32]:
     return generator.standard_normal((graph.vertices, width), dtype=np.float32)
 
 
-def _exchange(
+def _workers(
     options: RunOptions,
     prepared: Prepared,
-    fabric: Fabric,
-    recordings: Recordings,
     comparison: Comparison,
     work: Workplace,
-) -> Measured:
+    recordings: Recordings,
+    links: LinkSettings,
+) -> Workers[WorkerTask, list[WorkerOutcome]]:
+    def task(shared: dict[str, Any]) -> WorkerTask:
+        worker = shared["worker"]
+        path = work.folder / f"features-{worker}.safetensors"
+        with writing(path):
+            mine = {"features": prepared.features[prepared.assignment == worker]}
+            path.write_bytes(pack_arrays(mine))
+        return WorkerTask(
+            **shared,
+            features=path,
+            rounds=options.rounds,
+            output=comparison.output(worker),
+            rounds_per_file=comparison.rounds_per_file,
+            pace=options.pace,
+        )
+
     def hear(worker: int, event: dict[str, Any]) -> None:
         if event["event"] == WRITTEN:
             comparison.written(worker)
@@ -210,56 +212,14 @@ def _exchange(
     def show(done: float, total: int) -> None:
         work.step("exchanging", done, total)
 
-    with installed(
-        options, fabric, prepared.program, prepared.plan, prepared.parts, work.step
-    ) as on:
-        tasks = [
-            replace(task, session=on.report.session, tell_every=work.onlooker.tell_every)
-            for task in _tasks(options, prepared, fabric, recordings, comparison)
-        ]
-        steps = steps_of(prepared.manifest, prepared.features.shape[1], options.rounds)
-        outcomes, counts = counted(
-            options,
-            on,
-            Running("switch", fabric, on.credentials, on.bank_slots, steps),
-            work.onlooker,
-            lambda: run_workers(fabric, tasks, show, listen=hear),
-        )
-    entries = sum(sum(switch.entries.values()) for switch in on.report.switches)
-    return Measured(outcomes, counts, entries, on.seconds)
-
-
-def _tasks(
-    options: RunOptions,
-    prepared: Prepared,
-    fabric: Fabric,
-    recordings: Recordings,
-    comparison: Comparison,
-) -> list[WorkerTask]:
-    """Write the features of each worker; return the tasks, without a session."""
-    assignment = read_assignment(prepared.plan)
-    tasks = []
-    for worker in range(fabric.site.workers):
-        path = fabric.folder / f"features-{worker}.npy"
-        with writing(path):
-            np.save(path, prepared.features[assignment == worker])
-        tasks.append(
-            WorkerTask(
-                plan=prepared.plan,
-                worker=worker,
-                session=0,
-                link=fabric.worker_link(worker),
-                addresses=fabric.site.addresses(worker),
-                features=path,
-                rounds=options.rounds,
-                output=comparison.output(worker),
-                rounds_per_file=comparison.rounds_per_file,
-                pace=options.pace,
-                faults=options.faults,
-                recording=recordings.of_worker(worker),
-                metrics=metrics_place(options.metrics, worker) if options.metrics else "",
-                schedule=None if prepared.left is None else _schedule_file(fabric.folder, worker),
-                stations=tuple(map(fabric.site.station, range(fabric.site.workers))),
-            )
-        )
-    return tasks
+    return Workers(
+        program=prepared.program,
+        parts=prepared.parts,
+        transport=SWITCH.name,
+        task=task,
+        run=lambda fabric, tasks: run_workers(fabric, tasks, show, listen=hear),
+        recordings=recordings,
+        links=links,
+        scheduled=prepared.left is not None,
+        steps=steps_of(prepared.manifest, prepared.features.shape[1], options.rounds),
+    )

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.base.arrays import read_npz
+from switchgnn.base.arrays import read_arrays
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.host.worker import WORKER_RESULT, features_of_round, result_file
 from switchgnn.planner.graphs.graph import Graph, reference_sums
@@ -71,7 +71,7 @@ class Comparison:
 
     def output(self, worker: int) -> Path:
         """Return the output file of a worker."""
-        return self._folder / f"sums-{worker}.npz"
+        return self._folder / f"sums-{worker}.safetensors"
 
     def written(self, worker: int) -> None:
         """Count a file of a worker; compare the rounds that all have written."""
@@ -88,7 +88,7 @@ class Comparison:
     def _compare_next(self) -> None:
         """Compare the rounds of the next file of each worker, and remove the files."""
         paths = [result_file(self.output(worker), self._compared) for worker in self._workers]
-        results = [read_npz(path, WORKER_RESULT, remedy="run again") for path in paths]
+        results = [read_arrays(path, WORKER_RESULT, remedy="run again") for path in paths]
         first = self._compared * self.rounds_per_file
         for place in range(min(self.rounds_per_file, self._rounds - first)):
             features = features_of_round(self._features, first + place)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from switchgnn.commands.run.reference import Verdict
 from switchgnn.commands.shared.console import ran_ahead, releases_between
 from switchgnn.commands.shared.leaf_spine import LeafSpineReport, report_leaf_spine
-from switchgnn.commands.shared.site import Counts, NetworkJob
+from switchgnn.commands.shared.runner import Finished, NetworkJob
 from switchgnn.commands.shared.workers import WorkerOutcome
 from switchgnn.host.alone import Exchanges, HostTraffic, host_traffic
 from switchgnn.host.direct.framing import Framing
@@ -26,11 +26,10 @@ from switchgnn.planner.chosen import strategy_names
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.graphs.graph import Graph
-from switchgnn.planner.plan.files import read_assignment
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts
 from switchgnn.planner.plan.manifest import Manifest
 from switchgnn.planner.presets import Choice as Strategies
-from switchgnn.topologies import Ahead, Choice, WireBytes
+from switchgnn.topologies import Choice, WireBytes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +42,6 @@ class RunOptions(NetworkJob):
         sockets: the folder for the switches' Unix sockets; None: the run's own.
         seed: the seed of the planner and of made-up features.
         grpc_port: the TCP port of the switch's P4Runtime server; 0 for a Unix socket.
-        faults: what to inject on links and cables, as ``Faults.parse`` takes it.
         tls: the folder with certificates for P4Runtime, or None for plain gRPC.
         pcap: the folder for a file of each link's packets, or None.
         framing: of the exchanges between hosts that the report compares with.
@@ -55,7 +53,6 @@ class RunOptions(NetworkJob):
     seed: int
     grpc_port: int
     pace: Pace
-    faults: str = ""
     tls: Path | None = None
     sockets: Path | None = None
     pcap: Path | None = None
@@ -189,7 +186,7 @@ class Prepared:
 
     Attributes:
         features: float32[n, F] of the n vertices.
-        plan: the folder of the plan.
+        assignment: int32[n], the worker of each vertex.
         left: bool[n], the destinations that it leaves to the hosts; None: none.
         parts: those of the plan for leaves and spines; None for a star.
         seconds: the time that planning took.
@@ -198,7 +195,7 @@ class Prepared:
     program: Program
     graph: Graph
     features: NDArray[np.float32]
-    plan: Path
+    assignment: NDArray[np.int32]
     left: NDArray[np.bool_] | None
     strategies: Strategies
     manifest: Manifest
@@ -206,62 +203,55 @@ class Prepared:
     seconds: float
 
 
-@dataclass(frozen=True)
-class Measured:
-    """The results of the exchanges."""
+Measured = Finished[list[WorkerOutcome]]
 
-    outcomes: list[WorkerOutcome]
-    counts: Counts
-    entries: int
-    install_seconds: float
 
-    @property
-    def wire(self) -> list[WireBytes]:
-        """The bytes of each worker, by interfaces or else by sockets."""
-        return self.counts.wires or [
-            WireBytes(each.traffic["bytes_up"], each.traffic["bytes_down"])
-            for each in self.outcomes
-        ]
+def _wire(measured: Measured) -> list[WireBytes]:
+    """Return the bytes of each worker, by interfaces or else by sockets."""
+    return measured.counts.wires or [
+        WireBytes(each.traffic["bytes_up"], each.traffic["bytes_down"]) for each in measured.result
+    ]
 
-    def counters(self) -> Counter[str]:
-        """Return by how much the counters of all switches together have grown."""
-        grown: Counter[str] = Counter()
-        for old, new in zip(self.counts.before, self.counts.after, strict=True):
-            grown.update(new.named())
-            grown.subtract(old.named())
-        return grown
 
-    def port_queue(self) -> tuple[int, ...]:
-        """Return the growth of all switches' histograms of queue lengths."""
-        pairs = zip(self.counts.before, self.counts.after, strict=True)
-        grown = [np.subtract(new.port_queue, old.port_queue) for old, new in pairs]
-        return tuple(np.sum(grown, axis=0).tolist())
+def _counters(measured: Measured) -> Counter[str]:
+    """Return by how much the counters of all switches together have grown."""
+    grown: Counter[str] = Counter()
+    for old, new in zip(measured.counts.before, measured.counts.after, strict=True):
+        grown.update(new.named())
+        grown.subtract(old.named())
+    return grown
+
+
+def _port_queue(measured: Measured) -> tuple[int, ...]:
+    """Return the growth of all switches' histograms of queue lengths."""
+    pairs = zip(measured.counts.before, measured.counts.after, strict=True)
+    grown = [np.subtract(new.port_queue, old.port_queue) for old, new in pairs]
+    return tuple(np.sum(grown, axis=0).tolist())
 
 
 def make_report(
     options: RunOptions,
     choice: Choice,
-    ahead: Ahead | None,
     prepared: Prepared,
     measured: Measured,
     verdict: Verdict,
 ) -> RunReport:
-    """Compare measurements with the plan; `ahead` is None for BMv2."""
+    """Compare measurements with the plan."""
     forward = prepared.manifest.direction(Direction.FORWARD)
     prediction = forward.prediction
     exchanges = Exchanges(Direction.FORWARD, prepared.features.shape[1], options.rounds)
-    boundary = boundary_edges(prepared.graph, read_assignment(prepared.plan))
+    boundary = boundary_edges(prepared.graph, prepared.assignment)
     alone = host_traffic(boundary, options.workers, [exchanges], options.framing)
     releases = releases_between(
         options.leaf_spine, options.workers, measured.counts.before, measured.counts.after
     )
     per_worker = _report_workers(measured, releases, alone[HOST.name], alone[HOST_PARTIAL.name])
-    counters, parts, between = measured.counters(), prepared.parts, None
+    counters, parts, between = _counters(measured), prepared.parts, None
     if parts is not None:
         between = report_leaf_spine(parts, prepared.manifest, [exchanges], alone, measured.counts)
     return RunReport(
         target=choice.target.value,
-        **ran_ahead(ahead),
+        **ran_ahead(measured.ahead),
         hosts=hosts_run_as(),
         fabric=choice.fabric.value,
         reason=choice.reason,
@@ -285,19 +275,19 @@ def make_report(
         **{name: sum(getattr(each, name) for each in per_worker) for name in _BYTES},
         host_mtu=options.framing.told,
         wires="interfaces" if measured.counts.wires else "sockets",
-        frames_up=sum(outcome.traffic["frames_up"] for outcome in measured.outcomes),
-        frames_down=sum(outcome.traffic["frames_down"] for outcome in measured.outcomes),
+        frames_up=sum(outcome.traffic["frames_up"] for outcome in measured.result),
+        frames_down=sum(outcome.traffic["frames_down"] for outcome in measured.result),
         passes=counters["passes"],
         contributions=counters["contributions"],
         table_entries=measured.entries,
         plan_seconds=prepared.seconds,
         install_seconds=measured.install_seconds,
-        seconds=max(outcome.seconds for outcome in measured.outcomes),
+        seconds=max(outcome.seconds for outcome in measured.result),
         marked=counters["marked"],
-        port_queue=measured.port_queue(),
+        port_queue=_port_queue(measured),
         background_bytes=measured.counts.background_bytes,
         faults_injected=_injected(measured),
-        repairs=_repairs(measured.outcomes),
+        repairs=_repairs(measured.result),
         per_worker=per_worker,
         leaf_spine=between,
     )
@@ -322,7 +312,7 @@ def _report_workers(
             tally=outcome.tally,
         )
         for worker, (outcome, wire, released) in enumerate(
-            zip(measured.outcomes, measured.wire, releases, strict=True)
+            zip(measured.result, _wire(measured), releases, strict=True)
         )
     )
 
@@ -356,7 +346,7 @@ _REPAIRS = (
 def _injected(measured: Measured) -> dict[str, int]:
     """Return the faults on the links of workers and on cables between switches."""
     total = Counter(measured.counts.cable_faults)
-    for outcome in measured.outcomes:
+    for outcome in measured.result:
         for counts in outcome.faults.values():
             total.update(counts)
     return dict(total)

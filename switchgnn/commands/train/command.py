@@ -123,7 +123,6 @@ def _job(asked: AskedTrain, chosen: list[TransportKind]) -> "TrainJob":
             pace=pace,
             sampling=over.sampling,
             mtu=over.mtu,
-            faults=asked.faults,
         ),
         workers=asked.workers,
         slots=asked.slots or load_program().slots,
@@ -134,6 +133,7 @@ def _job(asked: AskedTrain, chosen: list[TransportKind]) -> "TrainJob":
         ecn_threshold=threshold,
         asked=asked.strategies.asked(asked.strategy or PAPER, leaf_spine),
         leaf_spine=leaf_spine,
+        faults=asked.faults,
         metrics=find_metrics(asked.output.metrics, asked.workers),
     )
 

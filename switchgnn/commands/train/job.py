@@ -8,7 +8,7 @@ from typing import Any
 
 from switchgnn.base.network import Station
 from switchgnn.commands.shared.outputs import Recordings
-from switchgnn.commands.shared.site import NetworkJob
+from switchgnn.commands.shared.runner import NetworkJob
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import SwitchProgram, TransportKind, transport_kind

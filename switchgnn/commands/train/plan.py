@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.commands.shared.runner import schedule_file_of
 from switchgnn.commands.train.job import Planned, TrainJob
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH, SwitchProgram, TransportKind
@@ -129,11 +130,6 @@ def _strategies(job: TrainJob, data: Dataset, situation: Situation) -> Strategie
         return chosen
     plain = choose_strategies(PAPER, data.graph, situation)
     return replace(plain, partition=chosen.partition, because={}, **transport.strategies)
-
-
-def schedule_file_of(folder: Path, worker: int) -> Path:
-    """Return the file of a worker's schedule, if it has one."""
-    return folder / f"schedule-{worker}.npz"
 
 
 # A link without a limit is memory of this machine, with both ends in it.

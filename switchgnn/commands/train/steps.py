@@ -15,21 +15,20 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.machine import how_to_install, python_program
 from switchgnn.commands.shared.console import ran_ahead
 from switchgnn.commands.shared.leaf_spine import LeafSpineReport, report_leaf_spine
-from switchgnn.commands.shared.onlooker import NOBODY, Onlooker, Running
-from switchgnn.commands.shared.site import (
+from switchgnn.commands.shared.onlooker import NOBODY, Onlooker
+from switchgnn.commands.shared.runner import (
     Counts,
     LinkSettings,
     StepListener,
+    Workers,
     Workplace,
-    counted,
-    faults_on_cables,
-    installed,
-    running_fabric,
+    cables_with_faults,
+    finished,
     workplace,
 )
 from switchgnn.commands.shared.workers import EventListener, follow_workers, fork_nursery
 from switchgnn.commands.train.job import TrainJob
-from switchgnn.commands.train.plan import Prepared, prepare_training, schedule_file_of
+from switchgnn.commands.train.plan import Prepared, prepare_training
 from switchgnn.commands.train.report import EpochListener, Recorder, TrainReport
 from switchgnn.host.alone import Exchanges, host_traffic
 from switchgnn.host.direct.framing import USUAL_MTU, Framing
@@ -39,7 +38,7 @@ from switchgnn.host.wire.native import hosts_run_as
 from switchgnn.planner.chosen import STRATEGY_NAMES, strategy_names
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
-from switchgnn.topologies import Ahead, Fabric, choose
+from switchgnn.topologies import Ahead, Fabric
 from switchgnn.topologies.processes.child import Child, temporary_files_in
 from switchgnn.topologies.processes.nursery import Nursery
 from switchgnn.training.data.dataset import Dataset
@@ -82,58 +81,54 @@ def run_training(
     onlooker: Onlooker = NOBODY,
 ) -> TrainReport:
     """Plan, build, install and train."""
-    cable_faults = faults_on_cables(job.task.faults, job.workers, job.leaf_spine)
+    if not job.transport.networked:
+        cables_with_faults(job)
+        with workplace(step, nursery, log_dir, onlooker) as work:
+            return _alone(job, data, work, nursery, on_epoch)
+    choice = job.choose_site()
     with workplace(step, nursery, log_dir, onlooker) as work:
         work.step("planning", 0, 0)
-        if not job.transport.networked:
-            return _alone(job, data, work, nursery, on_epoch)
-        choice = choose(job.target, job.fabric, job.backend)
         _LOG.info("%s", choice.reason)
         prepared = prepare_training(
             job, data, work.folder, lambda what: work.step(f"planning: {what}", 0, 0)
         )
-        # Links also carry gradients, in packets of the usual size.
-        mtu = max(USUAL_MTU, job.framing.packet_bytes if job.framing else 0)
         recorder = Recorder(job.workers, on_epoch)
-        with running_fabric(
-            job,
-            choice,
-            job.program,
-            work,
-            cable_faults=cable_faults,
-            recordings=job.recordings,
-            links=LinkSettings(mtu=mtu),
-        ) as (fabric, ahead):
-            finished, counts = _install_and_train(job, fabric, prepared, recorder, work)
-        what = _what(job, data, choice.reason, ahead) | _planned(job, prepared)
-        between = _leaf_spine_report(job, data, prepared, finished, counts)
+        with finished(job, choice, _workers(job, prepared, recorder, work), work) as done:
+            ends, counts = done.result, done.counts
+        what = _what(job, data, choice.reason, done.ahead) | _planned(job, prepared)
+        between = _leaf_spine_report(job, data, prepared, ends, counts)
         wires = None if counts.wires is None else [wire._asdict() for wire in counts.wires]
-        return recorder.report(finished, wires, leaf_spine=between, **what)
+        return recorder.report(ends, wires, leaf_spine=between, **what)
 
 
-def _install_and_train(
-    job: TrainJob, fabric: Fabric, prepared: Prepared, recorder: Recorder, work: Workplace
-) -> tuple[list[dict[str, Any]], Counts]:
-    """Return the last event of each worker, and the counts of switches and interfaces."""
-    plan = fabric.folder / "plan"
-    with installed(job, fabric, job.program, plan, prepared.parts, work.step) as on:
-        tasks = [
-            replace(
-                _task(job, prepared, worker, fabric, on.report.session),
-                tell_every=work.onlooker.tell_every,
-            )
-            for worker in range(job.workers)
-        ]
-        plain = job.transport.program is SwitchProgram.SWITCHGNN and job.transport.needs_plan
-        running = Running(
-            job.task.transport, fabric, on.credentials, on.bank_slots if plain else ()
+def _workers(
+    job: TrainJob, prepared: Prepared, recorder: Recorder, work: Workplace
+) -> Workers[TrainTask, list[dict[str, Any]]]:
+    def task(shared: dict[str, Any]) -> TrainTask:
+        made = replace(
+            job.task,
+            **shared,
+            partitions=work.folder / "partitions",
+            meeting=work.folder / "meeting",
         )
+        return made if job.transport.needs_plan else replace(made, plan=None)
 
-        def train() -> list[dict[str, Any]]:
-            work.step("training", 0, 0)
-            return follow_workers(_children(fabric), tasks, _heard_by(recorder, work.onlooker))
+    def train(fabric: Fabric, tasks: list[TrainTask]) -> list[dict[str, Any]]:
+        work.step("training", 0, 0)
+        return follow_workers(_children(fabric), tasks, _heard_by(recorder, work.onlooker))
 
-        return counted(job, on, running, work.onlooker, train)
+    return Workers(
+        program=job.program,
+        parts=prepared.parts,
+        transport=job.task.transport,
+        task=task,
+        run=train,
+        recordings=job.recordings,
+        # Links also carry gradients, in packets of the usual size.
+        links=LinkSettings(mtu=max(USUAL_MTU, job.framing.packet_bytes if job.framing else 0)),
+        scheduled=prepared.scheduled,
+        shows_slots=job.transport.program is SwitchProgram.SWITCHGNN and job.transport.needs_plan,
+    )
 
 
 def _heard_by(recorder: Recorder, onlooker: Onlooker) -> EventListener:
@@ -142,26 +137,6 @@ def _heard_by(recorder: Recorder, onlooker: Onlooker) -> EventListener:
         recorder(worker, event)
 
     return listen
-
-
-def _task(
-    job: TrainJob, prepared: Prepared, worker: int, fabric: Fabric, session: int
-) -> TrainTask:
-    site, folder = fabric.site, fabric.folder
-    return replace(
-        job.task,
-        worker=worker,
-        partitions=folder / "partitions",
-        link=fabric.worker_link(worker),
-        addresses=site.addresses(worker),
-        plan=folder / "plan" if job.transport.needs_plan else None,
-        session=session,
-        schedule=schedule_file_of(folder, worker) if prepared.scheduled else None,
-        stations=tuple(map(site.station, range(site.workers))),
-        recording=job.recordings.of_worker(worker),
-        meeting=folder / "meeting",
-        metrics=metrics_place(job.metrics, worker) if job.metrics else "",
-    )
 
 
 def _children(fabric: Fabric) -> list[Child]:
@@ -183,6 +158,7 @@ def _alone(
 ) -> TrainReport:
     """Train in one process, without a network."""
     folder = work.folder
+    work.step("planning", 0, 0)
     write_partitions(data, np.zeros(data.vertices, dtype=np.int32), folder / "partitions")
     metrics = metrics_place(job.metrics, 0) if job.metrics else ""
     task = replace(job.task, worker=0, partitions=folder / "partitions", metrics=metrics)
@@ -196,20 +172,20 @@ def _alone(
     recorder = Recorder(1, on_epoch)
     work.step("training", 0, 0)
     with work.onlooker.over_one_process(job.task.transport):
-        finished = follow_workers([child], [task], _heard_by(recorder, work.onlooker))
+        ends = follow_workers([child], [task], _heard_by(recorder, work.onlooker))
     what = _what(replace(job, workers=1), data, "one process, without a network")
-    return recorder.report(finished, None, **what, **_NO_PLAN, strategy=job.asked.preset, why=[])
+    return recorder.report(ends, None, **what, **_NO_PLAN, strategy=job.asked.preset, why=[])
 
 
 def _leaf_spine_report(
-    job: TrainJob, data: Dataset, prepared: Prepared, finished: list[dict[str, Any]], counts: Counts
+    job: TrainJob, data: Dataset, prepared: Prepared, ends: list[dict[str, Any]], counts: Counts
 ) -> LeafSpineReport | None:
     """Report the links between leaves and spines; plans do not predict copies of hosts."""
     if prepared.parts is None or job.transport.program is not SwitchProgram.SWITCHGNN:
         return None
     exchanges = [
         Exchanges(Direction(each["direction"]), each["width"], each["times"])
-        for each in finished[0]["exchanges"]
+        for each in ends[0]["exchanges"]
     ]
     boundary = boundary_edges(data.graph, prepared.assignment)
     framing = Framing.parse(job.task.mtu)

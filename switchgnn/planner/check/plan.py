@@ -29,8 +29,6 @@ from switchgnn.planner.graphs.graph import Graph
 _PARTIAL = 2**31
 _FORWARD, _BACKWARD = "forward", "backward"
 _LOW = 0xFFFFFFFF
-# The first version in which partial sums are not among the predicted entries.
-_WITHOUT_PARTIAL_SUMS = 4
 
 
 @dataclass(frozen=True)
@@ -302,9 +300,9 @@ def _check_graph(plan: RawPlan, graph: Graph) -> None:
 def _check_assignment(plan: RawPlan) -> None:
     workers, assignment = len(plan.workers), plan.assignment
     fits = len(assignment) == plan.manifest["graph"]["vertices"]
-    require(fits, "assignment.npy does not fit the graph")
+    require(fits, "assignment.safetensors does not fit the graph")
     inside = np.all((assignment >= 0) & (assignment < workers))
-    require(inside, f"assignment.npy names a worker outside 0..{workers - 1}")
+    require(inside, f"assignment.safetensors names a worker outside 0..{workers - 1}")
 
 
 def _check_left(
@@ -440,9 +438,7 @@ def _check_prediction(
     block = plan.switch["entry_block"]
     here = (block >= first) & (block <= last)
     passes = int(np.count_nonzero(here))
-    entries = passes
-    if plan.manifest["version"] >= _WITHOUT_PARTIAL_SUMS:
-        entries = int(np.count_nonzero(plan.switch["entry_source"][here] < _PARTIAL))
+    entries = int(np.count_nonzero(plan.switch["entry_source"][here] < _PARTIAL))
     added = plan.switch["result_block"][deliveries.result]
     of_all = {
         "boundary_vertices": len(np.union1d(source, destination)),

@@ -65,17 +65,17 @@ def _check_lengths(switch: Arrays) -> None:
     for prefix in ("source", "entry", "result"):
         names = [name for name in switch if name.startswith(prefix)]
         lengths = {len(switch[name]) for name in names}
-        require(len(lengths) == 1, f"switch.npz: arrays {prefix}_* differ in length")
+        require(len(lengths) == 1, f"switch.safetensors: arrays {prefix}_* differ in length")
     rows = len(switch["entry_block"])
     for name, array in switch.items():
         shape = (rows, _BANKS) if name in ("entry_slot", "entry_expected") else (len(array),)
-        require(array.shape == shape, f"switch.npz: {name} has shape {array.shape}")
+        require(array.shape == shape, f"switch.safetensors: {name} has shape {array.shape}")
 
 
 def _check_sources(plan: RawPlan) -> None:
     ids = plan.switch["source_vertex"].astype(np.int64)
     owner = plan.switch["source_worker"].astype(np.int64)
-    require(np.all(np.diff(ids) > 0), "switch.npz: source_vertex is not ascending")
+    require(np.all(np.diff(ids) > 0), "switch.safetensors: source_vertex is not ascending")
     plain = ids < _PARTIAL
     require(np.all(ids[plain] < len(plan.assignment)), "a source is no vertex of the graph")
     wrong = np.flatnonzero(plan.assignment[ids[plain]] != owner[plain])
@@ -110,7 +110,7 @@ def _check_results(plan: RawPlan) -> None:
                 f"a block has {fullest} destinations for {manifest['slots']} slots",
             )
     keys = _result_key(block, bank, slot)
-    require(np.all(np.diff(keys) >= 0), "switch.npz: results are not sorted")
+    require(np.all(np.diff(keys) >= 0), "switch.safetensors: results are not sorted")
     require(np.all(np.diff(keys) != 0), "two destinations of one block share a slot")
     require(np.all(vertex < len(plan.assignment)), "a result is for no vertex of the graph")
     owns = plan.assignment[vertex] == switch["result_worker"]
@@ -167,7 +167,7 @@ def _check_entries(plan: RawPlan) -> NDArray[np.int64]:
     known = _find(switch["source_vertex"].astype(np.int64), source.astype(np.int64)) >= 0
     _require_all(known, np.arange(len(source)), switch, "is not among the sources")
     key = (block << 32) | source
-    require(np.all(np.diff(key) >= 0), "switch.npz: entries are not sorted")
+    require(np.all(np.diff(key) >= 0), "switch.safetensors: entries are not sorted")
     new = np.diff(key, prepend=-1) != 0
     ends = np.append(new[1:], True)[: len(new)]
     right = np.where(new, hop == 0, hop == np.append(0, hop[:-1])[: len(hop)] + 1)

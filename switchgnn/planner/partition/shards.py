@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.base.arrays import ArrayKind, ArraysError, read_npz
+from switchgnn.base.arrays import ArrayKind, ArraysError, pack_arrays, read_arrays
 from switchgnn.base.files import replacing
 from switchgnn.base.full_disk import why_not_written
 from switchgnn.planner.arrays import are_offsets
@@ -17,8 +17,8 @@ from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.metis import symmetric_rows
 
-_SHARD = re.compile(r"shard-(\d{3}|[1-9]\d{3,})\.npz")
-_KINDS = {"starts": "<i8", "edges": "<i8", "indptr": "<i8", "indices": "<i4", "graph": "<U64"}
+_SHARD = re.compile(r"shard-(\d{3}|[1-9]\d{3,})\.safetensors")
+_KINDS = {"starts": "<i8", "edges": "<i8", "indptr": "<i8", "indices": "<i4", "graph": "|u1"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class Shard:
 
 
 def write_shards(graph: Graph, ranks: int, folder: str | Path) -> None:
-    """Write the shards of a graph, `shard-000.npz` and so on.
+    """Write the shards of a graph, `shard-000.safetensors` and so on.
 
     Every edge is stored in both directions, as partitioners want it. Shards have about as many
     vertices and edges together. All appear at once, replacing older shards or an empty folder.
@@ -76,7 +76,7 @@ def read_shard(folder: str | Path, rank: int) -> Shard:
         )
     kinds = {name: ArrayKind((kind,)) for name, kind in _KINDS.items()}
     try:
-        arrays = read_npz(path, kinds, remedy="it is not a shard; make it with switchgnn shard")
+        arrays = read_arrays(path, kinds, remedy="it is not a shard; make it with switchgnn shard")
     except ArraysError as error:
         raise PlannerError(str(error)) from error
     shard = Shard(
@@ -85,7 +85,7 @@ def read_shard(folder: str | Path, rank: int) -> Shard:
         indptr=arrays["indptr"],
         indices=arrays["indices"],
         edges=int(arrays["edges"].sum()),
-        graph="".join(arrays["graph"]),
+        graph=arrays["graph"].tobytes().hex(),
     )
     _check(shard, path)
     return shard
@@ -93,7 +93,7 @@ def read_shard(folder: str | Path, rank: int) -> Shard:
 
 def shard_file(rank: int) -> str:
     """Return the name of a rank's file."""
-    return f"shard-{rank:03d}.npz"
+    return f"shard-{rank:03d}.safetensors"
 
 
 def _write_files(graph: Graph, ranks: int, folder: Path) -> None:
@@ -106,10 +106,10 @@ def _write_files(graph: Graph, ranks: int, folder: Path) -> None:
             "edges": np.array([len(indices)]),
             "indptr": indptr[first : last + 1] - indptr[first],
             "indices": indices[indptr[first] : indptr[last]],
-            "graph": np.array([digest]),
+            "graph": np.frombuffer(bytes.fromhex(digest), dtype=np.uint8),
         }
         kinds = {name: arrays[name].astype(kind, copy=False) for name, kind in _KINDS.items()}
-        np.savez(folder / shard_file(rank), **kinds)
+        (folder / shard_file(rank)).write_bytes(pack_arrays(kinds))
 
 
 def _starts(indptr: NDArray[np.int64], ranks: int) -> NDArray[np.int64]:

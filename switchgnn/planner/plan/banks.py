@@ -179,14 +179,16 @@ WORKER_ARRAYS: Mapping[str, str] = {
 # Of a worker, in a plan that leaves destinations to the hosts; in no other.
 LEFT_ARRAYS: Mapping[str, str] = {"left_forward": "<i8", "left_backward": "<i8"}
 
+ASSIGNMENT_ARRAYS: Mapping[str, str] = {"assignment": "<i4"}
+
 # These have a number for each bank; all others are rows of numbers.
 TABLES = ("entry_slot", "entry_expected")
 
 MANIFEST_FILE = "plan.json"
-SWITCH_FILE = "switch.npz"
-ASSIGNMENT_FILE = "assignment.npy"
+SWITCH_FILE = "switch.safetensors"
+ASSIGNMENT_FILE = "assignment.safetensors"
 
 
 def worker_file(worker: int) -> str:
     """Return the file name of a worker's part."""
-    return f"worker-{worker:03d}.npz"
+    return f"worker-{worker:03d}.safetensors"

@@ -3,8 +3,6 @@
 """Plans on disk."""
 
 import hashlib
-import io
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,12 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.base.arrays import ArrayKind, ArraysError, read_npy, read_npz
+from switchgnn.base.arrays import ArrayKind, ArraysError, pack_arrays, read_arrays
 from switchgnn.base.files import read_regular, replacing
 from switchgnn.base.full_disk import why_not_written
 from switchgnn.planner.arrays import are_offsets
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.plan.banks import (
+    ASSIGNMENT_ARRAYS,
     ASSIGNMENT_FILE,
     LEFT_ARRAYS,
     MANIFEST_FILE,
@@ -30,63 +29,35 @@ from switchgnn.planner.plan.banks import (
 from switchgnn.planner.plan.manifest import Manifest, decode_manifest, encode_manifest
 from switchgnn.planner.plan.plan import Plan, SwitchPart, WorkerPart
 
-# The earliest time that a zip archive can hold.
-_NO_TIME = (1980, 1, 1, 0, 0, 0)
-_UNIX = 3
-_READABLE = 0o644 << 16
-_REMEDY = "plan again"
-
 
 def render_parts(
     switch: SwitchPart, workers: Sequence[WorkerPart], assignment: NDArray[np.int32]
 ) -> Iterator[tuple[str, bytes]]:
     """Yield name and content of every file of a plan but its manifest."""
-    yield SWITCH_FILE, pack_arrays(switch, SWITCH_ARRAYS)
+    yield SWITCH_FILE, _pack(switch, SWITCH_ARRAYS)
     for part in workers:
         kinds = {**WORKER_ARRAYS, **(LEFT_ARRAYS if part.leaves_any else {})}
-        yield worker_file(part.worker), pack_arrays(part, kinds)
-    yield ASSIGNMENT_FILE, _npy(assignment.astype("<i4"))
+        yield worker_file(part.worker), _pack(part, kinds)
+    yield ASSIGNMENT_FILE, pack_arrays({"assignment": assignment.astype("<i4")})
 
 
-def pack_arrays(part: SwitchPart | WorkerPart, kinds: Mapping[str, str]) -> bytes:
-    """Return an uncompressed .npz archive of attributes, without numpy.savez's time stamps."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
-        for name, kind in kinds.items():
-            info = zipfile.ZipInfo(f"{name}.npy", _NO_TIME)
-            info.create_system = _UNIX
-            info.external_attr = _READABLE
-            archive.writestr(info, _npy(getattr(part, name).astype(kind)))
-    return buffer.getvalue()
+def _pack(part: SwitchPart | WorkerPart, kinds: Mapping[str, str]) -> bytes:
+    return pack_arrays({name: getattr(part, name).astype(kind) for name, kind in kinds.items()})
 
 
-def unpack_arrays(
+def _unpack(
     data: bytes, kinds: Mapping[str, str], where: str, optional: Mapping[str, str] | None = None
-) -> dict[str, NDArray[np.generic]]:
-    """Read the arrays of an archive, which must have the names and types of `kinds`."""
+) -> dict[str, Any]:
+    """Read arrays, which must have the names and types of `kinds`."""
     expected = {
         name: ArrayKind((kind,), (2,) if name in TABLES else (1,)) for name, kind in kinds.items()
     }
     for name, kind in (optional or {}).items():
         expected[name] = ArrayKind((kind,), optional=True)
     try:
-        return read_npz(data, expected, where=where, remedy=_REMEDY)
+        return read_arrays(data, expected, where=where, remedy="plan again")
     except ArraysError as error:
         raise PlannerError(str(error)) from error
-
-
-def unpack_assignment(data: bytes, where: str) -> NDArray[np.int32]:
-    """Read an assignment, int32[V]."""
-    try:
-        return read_npy(data, ArrayKind(("<i4",)), where=where, remedy=_REMEDY)
-    except ArraysError as error:
-        raise PlannerError(str(error)) from error
-
-
-def _npy(array: NDArray[np.generic]) -> bytes:
-    buffer = io.BytesIO()
-    np.lib.format.write_array(buffer, np.ascontiguousarray(array), (1, 0), allow_pickle=False)
-    return buffer.getvalue()
 
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -194,7 +165,7 @@ def read_manifest(folder: str | Path) -> Manifest:
 def read_switch_part(folder: str | Path) -> SwitchPart:
     """Read and verify the switch's part."""
     data, where = _read_file(folder, SWITCH_FILE)
-    arrays: dict[str, Any] = dict(unpack_arrays(data, SWITCH_ARRAYS, where))
+    arrays = _unpack(data, SWITCH_ARRAYS, where)
     check_switch_shapes(arrays, where)
     return SwitchPart(**arrays)
 
@@ -206,7 +177,7 @@ def read_worker_part(folder: str | Path, worker: int) -> WorkerPart:
     if not 0 <= worker < workers:
         raise PlannerError(f"plan {folder} has the workers 0 to {workers - 1}, but not {worker}")
     data, where = _read_file(folder, worker_file(worker))
-    arrays: dict[str, Any] = dict(unpack_arrays(data, WORKER_ARRAYS, where, LEFT_ARRAYS))
+    arrays = _unpack(data, WORKER_ARRAYS, where, LEFT_ARRAYS)
     check_worker_shapes(arrays, manifest.blocks, where)
     return WorkerPart(worker=worker, **arrays)
 
@@ -214,7 +185,8 @@ def read_worker_part(folder: str | Path, worker: int) -> WorkerPart:
 def read_assignment(folder: str | Path) -> NDArray[np.int32]:
     """Read and verify the worker of each vertex, int32[V]."""
     data, where = _read_file(folder, ASSIGNMENT_FILE)
-    return unpack_assignment(data, where)
+    assignment: NDArray[np.int32] = _unpack(data, ASSIGNMENT_ARRAYS, where)["assignment"]
+    return assignment
 
 
 def _read_file(folder: str | Path, name: str) -> tuple[bytes, str]:
@@ -259,5 +231,5 @@ def is_plan_file(name: str) -> bool:
     """Return whether a plan may hold a file of that name."""
     if name in (MANIFEST_FILE, SWITCH_FILE, ASSIGNMENT_FILE):
         return True
-    digits = name.removeprefix("worker-").removesuffix(".npz")
+    digits = name.removeprefix("worker-").removesuffix(".safetensors")
     return digits.isdecimal() and name == worker_file(int(digits))

@@ -12,7 +12,7 @@ from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.lanes import LANES, banks_of_slot
 
 PLAN_FORMAT = "switchgnn-plan"
-PLAN_VERSION = 6
+PLAN_VERSION = 7
 # The block strategy whose plans are for a switch with a pool of slots.
 STRAWMAN = "strawman"
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.base.arrays import ArrayKind, ArraysError, read_npz
+from switchgnn.base.arrays import ArrayKind, ArraysError, pack_arrays, read_arrays
 from switchgnn.base.files import whole_file
 from switchgnn.base.full_disk import why_not_written
 from switchgnn.planner.errors import PlannerError
@@ -289,7 +289,7 @@ def _check_self_loops(data: Dataset) -> None:
 
 # The arrays and their kinds; labels may be whole numbers, or zeros and ones.
 _KINDS: Mapping[str, ArrayKind] = {
-    "name": ArrayKind(("U",), (0,)),
+    "name": ArrayKind(("|u1",)),  # in UTF-8
     "indptr": ArrayKind(("i",)),
     "indices": ArrayKind(("i",)),
     "features": ArrayKind(("f",), (2,)),
@@ -306,7 +306,7 @@ _KINDS: Mapping[str, ArrayKind] = {
 def write_dataset(data: Dataset, path: Path) -> None:
     """Write a data set; a reader sees either the whole file or nothing of it."""
     arrays: dict[str, Any] = {
-        "name": np.array(data.name),
+        "name": np.frombuffer(data.name.encode(), dtype=np.uint8),
         "indptr": data.graph.indptr,
         "indices": data.graph.indices,
         "classes": np.array(data.classes),
@@ -315,7 +315,7 @@ def write_dataset(data: Dataset, path: Path) -> None:
     arrays |= {name: getattr(data, name) for name in _KINDS if name not in arrays}
     try:
         with whole_file(path) as file:
-            np.savez(file, **arrays)
+            file.write(pack_arrays(arrays))
     except OSError as error:
         raise DatasetError(f"cannot write {path}: {why_not_written(error, path)}") from error
 
@@ -323,11 +323,12 @@ def write_dataset(data: Dataset, path: Path) -> None:
 def read_dataset(path: Path) -> Dataset:
     """Read what write_dataset wrote; nothing in the file is ever unpickled."""
     try:
-        arrays = read_npz(path, _KINDS, remedy="delete it")
+        arrays = read_arrays(path, _KINDS, remedy="delete it")
     except ArraysError as error:
         raise DatasetError(str(error)) from error
     try:
-        graph = Graph(arrays["indptr"], arrays["indices"], str(arrays["name"]))
+        name = arrays["name"].tobytes().decode()
+        graph = Graph(arrays["indptr"], arrays["indices"], name)
         return Dataset(
             graph=graph,
             features=arrays["features"],

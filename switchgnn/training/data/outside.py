@@ -24,7 +24,7 @@ from switchgnn.training.errors import DatasetError
 
 PRODUCTS = "ogbn-products"
 # OGB's folder below the root, and the archive in it that later loads read.
-_PRODUCTS_FOLDER, _KEPT = "ogbn_products", "switchgnn.npz"
+_PRODUCTS_FOLDER, _KEPT = "ogbn_products", "switchgnn.safetensors"
 # OGB's own cache, a pickle.
 _OGB_KEPT = Path("processed", "data_processed")
 # By name: PyG's class, one of its raw files, and all of them.

@@ -42,13 +42,15 @@ def plan(graph):
 @pytest.fixture
 def end(graph, plan, tmp_path):
     write_plan(plan, tmp_path / "plan")
-    write_left_schedules(graph, plan, [tmp_path / f"{worker}.npz" for worker in range(WORKERS)])
+    write_left_schedules(
+        graph, plan, [tmp_path / f"{worker}.safetensors" for worker in range(WORKERS)]
+    )
     here, there = free_udp_addresses(2)
     return WorkerEnd(
         *(0, WORKERS, 17, Pace(), f"udp:{here}:{there}", "", ADDRESSES, stations(WORKERS)),
         plan=tmp_path / "plan",
         session=1,
-        schedule=tmp_path / "0.npz",
+        schedule=tmp_path / "0.safetensors",
         sampling=1.0,
         seed=0,
     )
@@ -82,7 +84,7 @@ def test_a_worker_without_its_schedule_is_refused(end):
 
 def test_a_schedule_of_another_plan_is_refused(end, graph, plan, tmp_path):
     other = plan_of(graph, np.arange(graph.vertices) % 3 == 0)
-    paths = [tmp_path / f"{worker}.npz" for worker in range(WORKERS)]
+    paths = [tmp_path / f"{worker}.safetensors" for worker in range(WORKERS)]
     write_left_schedules(graph, other, paths)
     with pytest.raises(TransportError, match="does not make the forward sums"), open_switch(end):
         pass

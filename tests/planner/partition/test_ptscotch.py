@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from switchgnn.planner import (
     load_assignment,
@@ -174,7 +175,7 @@ def test_a_shard_that_is_missing_is_named(tmp_path):
     write_shards(GRAPH, 2, tmp_path / "shards")
     (tmp_path / "shards" / shard_file(1)).unlink()
     command = [sys.executable, "-m", RANK_PROGRAM, str(tmp_path / "shards")]
-    with reports("shard-001.npz does not exist"):
+    with reports("shard-001.safetensors does not exist"):
         run_ranks(2, [*command, str(tmp_path / "out.npy"), "--workers", "4"])
 
 
@@ -207,9 +208,7 @@ def test_very_many_edges_are_counted_with_64_bits(tmp_path):
     write_shards(GRAPH, 2, tmp_path / "shards")
     for rank in range(2):
         path = tmp_path / "shards" / shard_file(rank)
-        with np.load(path) as archive:
-            arrays = dict(archive)
-        np.savez(path, **{**arrays, "edges": np.array([2**33])})
+        save_file({**load_file(path), "edges": np.array([2**33])}, path)
     out = tmp_path / "out.npy"
     command = [sys.executable, "-m", RANK_PROGRAM, str(tmp_path / "shards"), str(out)]
     run_ranks(2, [*command, "--workers", "8"])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors.numpy import load_file, save_file
 
 from switchgnn.planner import load_graph
 from switchgnn.planner.partition.shards import read_shard, shard_file, write_shards
@@ -67,7 +68,10 @@ def test_older_shards_are_replaced_and_other_files_are_not(tmp_path):
     folder = tmp_path / "shards"
     write_shards(load_graph("karate"), 4, folder)
     write_shards(load_graph("karate"), 2, folder)
-    assert sorted(path.name for path in folder.iterdir()) == ["shard-000.npz", "shard-001.npz"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "shard-000.safetensors",
+        "shard-001.safetensors",
+    ]
     (folder / "thesis.txt").write_text("years of work")
     with reports("thesis.txt"):
         write_shards(load_graph("karate"), 2, folder)
@@ -85,10 +89,9 @@ def test_impossible_numbers_of_ranks_and_folders(tmp_path):
 
 def change(folder, rank, edit):
     path = folder / shard_file(rank)
-    with np.load(path) as archive:
-        arrays = dict(archive)
+    arrays = load_file(path)
     edit(arrays)
-    np.savez(path, **arrays)
+    save_file(arrays, path)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import errno
 import hashlib
-import io
 import json
 import pickle
 import time
@@ -12,8 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 from switchgnn.base import files as swap
+from switchgnn.base.arrays import pack_arrays
 from switchgnn.planner import (
     PlannerError,
     build_plan,
@@ -78,8 +79,8 @@ def test_round_trip(plan, folder):
     assert [part.worker for part in again.workers] == [0, 1, 2]
     assert np.array_equal(read_assignment(folder), plan.assignment)
     assert sorted(contents(folder)) == [
-        "assignment.npy", "plan.json", "switch.npz",
-        "worker-000.npz", "worker-001.npz", "worker-002.npz",
+        "assignment.safetensors", "plan.json", "switch.safetensors",
+        "worker-000.safetensors", "worker-001.safetensors", "worker-002.safetensors",
     ]  # fmt: skip
     assert names(folder.parent) == ["plan"]
 
@@ -102,15 +103,18 @@ def test_the_manifest_names_each_file(folder):
     assert manifest["files"] == {n: hashlib.sha256(d).hexdigest() for n, d in others.items()}
 
 
-def test_numpy_reads_the_files_without_pickles(folder):
-    with np.load(folder / "switch.npz", allow_pickle=False) as archive:
-        assert list(archive) == list(SWITCH_ARRAYS)
-    with np.load(folder / "worker-000.npz", allow_pickle=False) as archive:
-        assert list(archive) == list(WORKER_ARRAYS)
+def test_safetensors_reads_the_files(folder):
+    assert set(load_file(folder / "switch.safetensors")) == set(SWITCH_ARRAYS)
+    assert set(load_file(folder / "worker-000.safetensors")) == set(WORKER_ARRAYS)
 
 
 def test_a_worker_needs_its_own_file_only(folder):
-    for name in ("switch.npz", "worker-000.npz", "worker-002.npz", "assignment.npy"):
+    for name in (
+        "switch.safetensors",
+        "worker-000.safetensors",
+        "worker-002.safetensors",
+        "assignment.safetensors",
+    ):
         (folder / name).unlink()
     assert read_worker_part(folder, 1).worker == 1
     assert "incomplete" in refused(read_worker_part, folder, 0)
@@ -122,7 +126,9 @@ def test_no_such_worker(folder):
     assert "not -1" in refused(read_worker_part, folder, -1)
 
 
-@pytest.mark.parametrize("name", ["switch.npz", "worker-001.npz", "assignment.npy"])
+@pytest.mark.parametrize(
+    "name", ["switch.safetensors", "worker-001.safetensors", "assignment.safetensors"]
+)
 def test_a_changed_file_is_refused(folder, name):
     data = bytearray((folder / name).read_bytes())
     data[-100] ^= 1
@@ -131,7 +137,7 @@ def test_a_changed_file_is_refused(folder, name):
 
 
 def test_exchanged_worker_files_are_refused(folder):
-    one, two = folder / "worker-001.npz", folder / "worker-002.npz"
+    one, two = folder / "worker-001.safetensors", folder / "worker-002.safetensors"
     first = one.read_bytes()
     one.write_bytes(two.read_bytes())
     two.write_bytes(first)
@@ -151,7 +157,7 @@ def edit(folder, **changes):
     [
         ({"slots": 10}, "changed"),
         ({"digest": "00"}, "changed"),
-        ({"version": 3}, "version 3, but only version 6 can be read; plan again"),
+        ({"version": 3}, "version 3, but only version 7 can be read; plan again"),
         ({"version": "1"}, "version '1'"),
         ({"format": "other"}, "not the manifest"),
         ({"extra": 1}, "plan.json is damaged: unknown field extra; known: banks, blocks"),
@@ -161,7 +167,7 @@ def edit(folder, **changes):
         ({"graph": None}, "graph: expected object, got null"),
         ({"graph": {"name": "g"}}, "graph: object missing required field vertices"),
         ({"graph": GRAPH | {"hue": 1}}, "graph: unknown field hue; known: digest, edges"),
-        ({"files": {"switch.npz": 1}}, "files[...]: expected str, got int"),
+        ({"files": {"switch.safetensors": 1}}, "files[...]: expected str, got int"),
         ({"directions": {"forward": [1, 2]}}, "directions[...]: expected object, got array"),
     ],
 )
@@ -199,14 +205,12 @@ def forge(plan, folder, name, data):
 
 
 def test_forged_files_run_no_pickles_and_need_the_right_arrays(plan, folder):
-    buffer = io.BytesIO()
-    np.savez(buffer, source_vertex=np.array([print], dtype=object))
-    for data in (buffer.getvalue(), pickle.dumps(print), b"", b"PK"):
-        forge(plan, folder, "switch.npz", data)
-        assert "switch.npz" in refused(read_switch_part, folder)
-        forge(plan, folder, "assignment.npy", data)
-        assert "assignment.npy" in refused(read_assignment, folder)
-    forge(plan, folder, "switch.npz", (folder / "worker-000.npz").read_bytes())
+    for data in (pickle.dumps(print), b"", b"PK"):
+        forge(plan, folder, "switch.safetensors", data)
+        assert "switch.safetensors" in refused(read_switch_part, folder)
+        forge(plan, folder, "assignment.safetensors", data)
+        assert "assignment.safetensors" in refused(read_assignment, folder)
+    forge(plan, folder, "switch.safetensors", (folder / "worker-000.safetensors").read_bytes())
     assert "no array source_vertex" in refused(read_switch_part, folder)
 
 
@@ -236,12 +240,10 @@ def test_forged_files_run_no_pickles_and_need_the_right_arrays(plan, folder):
     ],
 )
 def test_parts_whose_arrays_do_not_fit(plan, folder, which, name, change, part):
-    file = {"switch": "switch.npz", "worker": "worker-001.npz"}[which]
+    file = {"switch": "switch.safetensors", "worker": "worker-001.safetensors"}[which]
     read = {"switch": read_switch_part, "worker": partial(read_worker_part, worker=1)}[which]
-    arrays = dict(np.load(folder / file))
-    buffer = io.BytesIO()
-    np.savez(buffer, **(arrays | {name: change(arrays[name])}))
-    forge(plan, folder, file, buffer.getvalue())
+    arrays = load_file(folder / file)
+    forge(plan, folder, file, pack_arrays(arrays | {name: change(arrays[name])}))
     assert part in refused(read, folder)
 
 
@@ -249,7 +251,7 @@ def test_a_plan_is_replaced_as_a_whole(folder):
     newer = make(seed=4, workers=2)
     write_plan(newer, folder)
     assert read_plan(folder).manifest == newer.manifest
-    assert not (folder / "worker-002.npz").exists()
+    assert not (folder / "worker-002.safetensors").exists()
     assert names(folder.parent) == ["plan"]
 
 

@@ -14,9 +14,6 @@ from tests.planted.planting import accept, actions, constant, ingress, nodes, op
 _IGNORED = {
     "any_session": "0x14",
     "any_process": "0x15",
-    "any_plan": "0x09",
-    "any_port": "0x03",
-    "any_count": "0x06",
     "stale_is_new": "0x02",
     "duplicate_is_new": "0x01",
 }
@@ -96,12 +93,6 @@ def missing_without_count(compiled):
         step["parameters"][1] = constant(0)
 
 
-def fetch_with_count(compiled):
-    """Hand a fetch on with what released the slot."""
-    for step in _assignments(compiled, ".departure.make_fetch", "count"):
-        step["parameters"][1] = constant(1)
-
-
 def tag_without_round(compiled):
     """Forget the round in the tag."""
     for action in actions(compiled, "SwitchIngress.make_tag"):
@@ -150,7 +141,6 @@ CHANGES = {name: partial(accept, outcome=outcome) for name, outcome in _IGNORED.
         next_turn_at_once,
         acknowledge_one_more,
         missing_without_count,
-        fetch_with_count,
         tag_without_round,
         tag_without_fragment,
     )

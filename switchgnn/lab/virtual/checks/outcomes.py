@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.errors import SwitchGNNError
+from switchgnn.host.errors import HostError
 from switchgnn.lab.virtual.checks.check import Check
 from switchgnn.lab.virtual.checks.features import Scales
 from switchgnn.lab.virtual.parts.worker import Done, VirtualWorker
@@ -16,11 +17,6 @@ from switchgnn.lab.virtual.scenario import Difference, DifferenceKind, IncidentK
 from switchgnn.lab.virtual.scene import CRASH, what_crashed
 from switchgnn.lab.virtual.timing import SECOND, HangError
 
-_NAMED = re.compile(
-    r"for workers? ([\d, ]+)|Workers? ([\d, ]+) did not answer|: worker (\d+) reports features"
-    r"|where worker (\d+) was the first|that worker (\d+) reported"
-    r"|, worker (\d+) goes on with another"
-)
 # Errors where a restarted switch has believed a Byzantine worker: it may also have let others go
 # on, which then do not answer those that it has left behind.
 _BROKEN = re.compile(
@@ -54,15 +50,15 @@ class RightParty(Check):
         for _, worker in sorted(ended, key=lambda each: (each[0], each[1].number)):
             error = worker.task.error if worker.task else None
             if error is not None and not excused and worker.number not in gone:
-                self._judge(worker, str(error), gone)
+                self._judge(worker, error, gone)
             # A worker that is done has left, and no longer repeats that to a restarted switch.
             if error is not None or restarted:
                 gone = gone | {worker.number}
 
-    def _judge(self, worker: VirtualWorker, error: str, gone: set[int]) -> None:
+    def _judge(self, worker: VirtualWorker, error: Exception, gone: set[int]) -> None:
         if self._relapsed():
             # Workers of other switches see only the silence of their peers.
-            if not _SWITCH_OR_SILENT.search(error):
+            if not _SWITCH_OR_SILENT.search(str(error)):
                 self.scene.violated(
                     "right party", f"{worker.name} gives up, and blames no switch: {error}"
                 )
@@ -70,12 +66,10 @@ class RightParty(Check):
         if not gone:
             self.scene.violated("right party", f"{worker.name} gives up without need: {error}")
             return
-        if self.scene.lawless and _BROKEN.search(error):
+        if self.scene.lawless and _BROKEN.search(str(error)):
             return
-        found = _NAMED.search(error)
-        words = next(filter(None, found.groups())) if found else ""
-        named = {int(number) for number in re.findall(r"\d+", words)}
-        if not named or not named - gone <= self._look_gone(gone, worker.number):
+        blamed = set(error.workers) if isinstance(error, HostError) else set()
+        if not blamed or not blamed - gone <= self._look_gone(gone, worker.number):
             self.scene.violated(
                 "right party",
                 f"{worker.name} gives up, and blames another than workers {sorted(gone)}: {error}",

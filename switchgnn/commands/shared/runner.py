@@ -1,0 +1,419 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The runner of `run` and `train`: build a network, install a plan, run workers, count."""
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from itertools import product, starmap
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.files import private_folder
+from switchgnn.commands.shared.console import naming_who_releases
+from switchgnn.commands.shared.leaf_spine import all_cables, partial_sums_taken
+from switchgnn.commands.shared.onlooker import NOBODY, Onlooker, Running
+from switchgnn.commands.shared.outputs import (
+    Recordings,
+    RunLogs,
+    log_install,
+    logged_steps,
+    run_logs,
+)
+from switchgnn.controller import (
+    Counters,
+    InstallReport,
+    P4RuntimeClient,
+    Share,
+    TlsOptions,
+    install_each,
+    leaf_spine_networks,
+    leaf_spine_switch_plan,
+    load_plan,
+    read_counters,
+    star_network,
+)
+from switchgnn.controller.counters import bank_slots
+from switchgnn.host.metrics import metrics_place
+from switchgnn.host.wire.faults import Faults, worker_link
+from switchgnn.host.wire.native import compile_for_hosts
+from switchgnn.p4src import Program
+from switchgnn.planner.chosen import Asked
+from switchgnn.planner.lanes import WIDEST_ANSWER
+from switchgnn.planner.partition.leaf_spine import LeafSpine
+from switchgnn.planner.plan.files import read_manifest
+from switchgnn.planner.plan.leaf_spine import LeafSpineParts
+from switchgnn.topologies import (
+    ETHERNET_MTU,
+    Ahead,
+    Backend,
+    BackgroundTraffic,
+    Choice,
+    Fabric,
+    LeafSpineSite,
+    Site,
+    Star,
+    Target,
+    TlsFolder,
+    WireBytes,
+    build_fabric,
+    cable_name,
+    carried,
+    choose,
+    compile_for,
+    folder_for_sockets,
+    free_tcp_port,
+    socket_address,
+)
+from switchgnn.topologies.processes.nursery import Nursery
+
+# Called with (step, done, total); total is 0 when unknown.
+StepListener = Callable[[str, float, int], None]
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+_COMMON_HOST = "127.0.0.1"
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkJob:
+    """The network of a run or a training.
+
+    Attributes:
+        slots: the aggregators that a block may use.
+        target, fabric: a choice or ``auto``.
+        bandwidth: Mbit/s per link, or None.
+        ecn_threshold: the queue length in packets from which packets are marked.
+        background: TCP flows from each worker to the next, on the same links.
+        asked: the strategies to plan with.
+        leaf_spine: None for a star around one switch.
+        backend: what embedded switches run the program as; None: as the environment says.
+        metrics: the address and the port where worker 0 serves metrics; None: no metrics.
+        faults: what to inject on links and cables, as ``Faults.parse`` takes it.
+    """
+
+    workers: int
+    slots: int
+    target: str
+    fabric: str
+    bandwidth: float | None
+    ecn_threshold: int
+    background: int = 0
+    asked: Asked = field(default_factory=Asked)
+    leaf_spine: LeafSpine | None = None
+    backend: Backend | None = None
+    metrics: tuple[str, int] | None = None
+    faults: str = ""
+
+    def choose_site(self) -> Choice:
+        """Check the faults; choose the switch and the network."""
+        cables_with_faults(self)
+        return choose(self.target, self.fabric, self.backend)
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """Where a job runs: its folder, its logs, and its listeners."""
+
+    folder: Path
+    logs: RunLogs
+    step: StepListener
+    nursery: Nursery | None
+    onlooker: Onlooker = NOBODY
+
+
+@contextmanager
+def workplace(
+    step: StepListener, nursery: Nursery | None, log_dir: Path | None, onlooker: Onlooker
+) -> Iterator[Workplace]:
+    """Make the folder of a job and remove it after the block; keep the logs if it fails."""
+
+    def heard(name: str, done: float, total: int) -> None:
+        onlooker.step(name)
+        step(name, done, total)
+
+    with private_folder("switchgnn-") as folder, run_logs(log_dir, folder) as logs:
+        yield Workplace(folder, logs, logged_steps(heard), nursery, onlooker)
+
+
+@dataclass(frozen=True)
+class LinkSettings:
+    """How switches and hosts are reached.
+
+    Attributes:
+        sockets: the folder for the switches' Unix sockets; None: the job's own.
+        grpc_port: TCP port of the first switch's P4Runtime, the next ports are those of the
+            others; 0: Unix sockets, or free ports with certificates.
+        tls: certificates for P4Runtime, or None.
+        mtu: bytes of the largest packet that links take, where they have interfaces.
+    """
+
+    sockets: Path | None = None
+    grpc_port: int = 0
+    tls: TlsFolder | None = None
+    mtu: int = ETHERNET_MTU
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workers(Generic[Task, Result]):
+    """What the workers of a job do. The plan is in the folder ``plan`` of the workplace.
+
+    Attributes:
+        program: the program of the switches.
+        parts: those of the plan for leaves and spines; None for a star.
+        transport: what carries the sums.
+        task: makes a task of the fields that all tasks share.
+        run: runs the tasks at once, each at its worker's end of the fabric.
+        scheduled: whether each worker has a file with the rows that it sends to other hosts.
+        shows_slots: whether the slots of the switches follow from the plan.
+        steps: fragments of blocks that each worker exchanges; 0: unknown.
+    """
+
+    program: Program
+    parts: LeafSpineParts | None
+    transport: str
+    task: Callable[[dict[str, Any]], Task]
+    run: Callable[[Fabric, list[Task]], Result]
+    recordings: Recordings
+    links: LinkSettings
+    scheduled: bool
+    shows_slots: bool = True
+    steps: int = 0
+
+
+@dataclass(frozen=True)
+class Finished(Generic[Result]):
+    """The results of the workers, while the network still runs.
+
+    Attributes:
+        ahead: the compilation of the program; None for BMv2.
+        entries: the table entries of all switches.
+        install_seconds: the time of the installation.
+    """
+
+    fabric: Fabric
+    ahead: Ahead | None
+    result: Result
+    counts: "Counts"
+    entries: int
+    install_seconds: float
+
+
+@contextmanager
+def finished(
+    job: NetworkJob, choice: Choice, workers: Workers[Task, Result], work: Workplace
+) -> Iterator[Finished[Result]]:
+    """Run a job; keep its network until the end of the block."""
+    with ExitStack() as stack:
+        sockets = workers.links.sockets or stack.enter_context(folder_for_sockets(work.folder))
+        site = _site(job, choice.target, sockets, workers.links)
+        work.step("compiling the program", 0, 0)
+        ahead = compile_for(choice.target, workers.program.json, job.backend)
+        compile_for_hosts()
+        what = "starting the switch" if job.leaf_spine is None else "starting the switches"
+        work.step(what, 0, 0)
+        fabric = stack.enter_context(
+            build_fabric(
+                choice.fabric,
+                site,
+                work.folder,
+                cable_faults=cables_with_faults(job),
+                nursery=work.nursery,
+                cable_recordings=workers.recordings.cables,
+                logs=work.logs.folder,
+            )
+        )
+        with _installed(job, fabric, workers, work.step) as on:
+            result, counts = _exchanged(job, on, workers, work.onlooker)
+        entries = sum(sum(switch.entries.values()) for switch in on.report.switches)
+        yield Finished(fabric, ahead, result, counts, entries, on.seconds)
+
+
+def _site(job: NetworkJob, target: Target, sockets: Path, links: LinkSettings) -> Site:
+    def address(number: int) -> str:
+        if links.grpc_port:
+            return f"{_COMMON_HOST}:{links.grpc_port + number}"
+        if links.tls:  # the certificates name that host
+            return f"{_COMMON_HOST}:{free_tcp_port()}"
+        return address_in(sockets, number)
+
+    common = (job.bandwidth, links.tls, job.backend, links.mtu)
+    if job.leaf_spine is None:
+        return Star(star_network(job.workers), target, address(0), *common)
+    networks = leaf_spine_networks(job.leaf_spine.leaf_of_worker, job.leaf_spine.spines)
+    addresses = tuple(map(address, range(len(networks.switches))))
+    return LeafSpineSite(networks, target, addresses, *common)
+
+
+def address_in(folder: Path, number: int) -> str:
+    """Return the P4Runtime address of a switch in the site's folder for sockets."""
+    return socket_address(folder, f"switch-{number}")
+
+
+@dataclass(frozen=True)
+class _Installed:
+    """A fabric whose switches have their tables.
+
+    Attributes:
+        clients, shares: one per switch, leaves first.
+        seconds: the time of the installation.
+    """
+
+    fabric: Fabric
+    clients: Sequence[P4RuntimeClient]
+    shares: Sequence[Share]
+    credentials: TlsOptions | None
+    report: InstallReport
+    seconds: float
+
+    @property
+    def bank_slots(self) -> list[int]:
+        """For each switch, the largest number of slots that its share uses in each bank."""
+        return [bank_slots(load_plan(share.plan).switch) for share in self.shares]
+
+    def counters(self) -> list[Counters]:
+        """Read the counters of all switches."""
+        return [read_counters(client) for client in self.clients]
+
+
+@contextmanager
+def _installed(
+    job: NetworkJob, fabric: Fabric, workers: Workers[Task, Result], step: StepListener
+) -> Iterator[_Installed]:
+    """Install a plan and stay connected to the switches during the block."""
+    tls = fabric.site.tls
+    credentials = TlsOptions(tls["ca"], tls["controller"], tls["controller-key"]) if tls else None
+    started = time.perf_counter()
+    with ExitStack() as stack:
+        clients = [
+            stack.enter_context(P4RuntimeClient(switch.grpc_address, tls=credentials))
+            for switch in fabric.site.switches
+        ]
+        shares = shares_of(fabric.folder / "plan", workers.parts, fabric.site, clients)
+        report = install_each(
+            shares,
+            program=workers.program,
+            ecn_threshold=job.ecn_threshold,
+            new_session=True,
+            progress=lambda _address, done, total: step("installing", done, total),
+        )
+        log_install(report)
+        seconds = time.perf_counter() - started
+        yield _Installed(fabric, clients, shares, credentials, report, seconds)
+
+
+def shares_of(
+    plan: Path, parts: LeafSpineParts | None, site: Site, clients: Sequence[P4RuntimeClient]
+) -> list[Share]:
+    """Return the part of the plan that each switch serves, in order."""
+    manifest = read_manifest(plan)
+    if site.target is Target.BMV2 and manifest.lanes > WIDEST_ANSWER:
+        raise SwitchGNNError(
+            f"BMv2 cannot answer a recall with a frame of {manifest.lanes} numbers, which is more "
+            f"than 512 bytes longer: give --lanes {WIDEST_ANSWER}, or --target embedded."
+        )
+    if parts is None:
+        plans = [load_plan(plan)]
+    else:
+        plans = [leaf_spine_switch_plan(manifest, part) for part in parts.switches]
+    networks = [switch.network for switch in site.switches]
+    return [Share(*each) for each in zip(plans, networks, clients, strict=True)]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The counts of switches and interfaces during the exchanges.
+
+    Attributes:
+        before, after: the counters of each switch, leaves first.
+        wires: bytes of each worker's interface; None where they are not counted.
+        cables: bytes between switches, or None.
+        partial_sums: partial sums that the spines have added.
+        cable_faults: frames between switches that a fault was injected into, by kind.
+        background_bytes: bytes that background flows delivered.
+    """
+
+    before: Sequence[Counters]
+    after: Sequence[Counters]
+    wires: list[WireBytes] | None
+    cables: WireBytes | None
+    partial_sums: int
+    cable_faults: dict[str, int]
+    background_bytes: int
+
+
+def _exchanged(
+    job: NetworkJob, on: _Installed, workers: Workers[Task, Result], onlooker: Onlooker
+) -> tuple[Result, Counts]:
+    """Run the workers beside the background flows; return the result and the counts."""
+    fabric = on.fabric
+    tasks = [
+        workers.task(_common_fields(job, on, workers, worker, onlooker.tell_every))
+        for worker in range(job.workers)
+    ]
+    slots = on.bank_slots if workers.shows_slots else ()
+    running = Running(workers.transport, fabric, on.credentials, slots, workers.steps)
+    with BackgroundTraffic(fabric, job.background) as background:
+        before = on.counters()
+        wires, cables = fabric.wire_bytes(), fabric.cable_bytes()
+        received = background.received_bytes()
+        with onlooker.over(running), naming_who_releases(on.clients, job.leaf_spine, job.workers):
+            result = workers.run(fabric, tasks)
+        received = background.received_bytes() - received
+        wires_after, cables_after = fabric.wire_bytes(), fabric.cable_bytes()
+        after = on.counters()
+        cable_faults = fabric.cable_injected()
+    if job.background:
+        # The interfaces would count the background flows as well.
+        wires = cables = None
+    return result, Counts(
+        before,
+        after,
+        wires=carried(wires, wires_after),
+        cables=all_cables(cables, cables_after),
+        partial_sums=partial_sums_taken(job.leaf_spine, before, after),
+        cable_faults=cable_faults,
+        background_bytes=received,
+    )
+
+
+def _common_fields(
+    job: NetworkJob,
+    on: _Installed,
+    workers: Workers[Task, Result],
+    worker: int,
+    tell_every: float,
+) -> dict[str, Any]:
+    """Return the fields that the tasks of all jobs share."""
+    fabric, site = on.fabric, on.fabric.site
+    return {
+        "worker": worker,
+        "plan": fabric.folder / "plan",
+        "session": on.report.session,
+        "link": fabric.worker_link(worker),
+        "addresses": site.addresses(worker),
+        "stations": tuple(map(site.station, range(site.workers))),
+        "schedule": schedule_file_of(fabric.folder, worker) if workers.scheduled else None,
+        "faults": job.faults,
+        "recording": workers.recordings.of_worker(worker),
+        "metrics": metrics_place(job.metrics, worker) if job.metrics else "",
+        "tell_every": tell_every,
+    }
+
+
+def schedule_file_of(folder: Path, worker: int) -> Path:
+    """Return the file with the rows that a worker sends to other hosts, if it has one."""
+    return folder / f"schedule-{worker}.safetensors"
+
+
+def cables_with_faults(job: NetworkJob) -> str:
+    """Check the faults of a job; return them if they concern cables, or ""."""
+    parsed, over = Faults.parse(job.faults), job.leaf_spine
+    cables = product(range(over.leaves), range(over.spines)) if over else ()
+    parsed.check(
+        [*(worker_link(worker) for worker in range(job.workers)), *starmap(cable_name, cables)]
+    )
+    return job.faults if parsed.on_cables else ""

@@ -1,0 +1,238 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""`switchgnn capture` as a user types it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+
+import pytest
+
+from switchgnn.base.described import network_text
+from switchgnn.host.wire.header import Kind
+from switchgnn.host.wire.link import InterfaceLink
+from tests.capture.drawn import control, feature, flipped
+from tests.capture.written import pcap
+from tests.network.usual import described_star
+from tests.support.markers import needs, needs_root, whole
+from tests.support.networks import in_network, own_network
+from tests.support.speed import seconds_here
+
+CAPTURE = (sys.executable, "-m", "switchgnn.commands", "capture")
+TIME = 1_700_000_000 * 10**9
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    """Two rounds of a block of two workers; one packet is not sound, and one is none of ours."""
+    frames = []
+    for number in (1, 2):
+        frames += [feature(w, src_id=10 + w, block_id=1, round=number) for w in (0, 1)]
+        frames.append(control(Kind.DONE, 0, block_id=1, round=number))
+        frames.append(control(Kind.ADVANCE, 0, down=True, block_id=1, round=number))
+    frames += [flipped(feature(0, src_id=99, block_id=1, round=2), 80), bytes(60)]
+    path = tmp_path_factory.mktemp("capture") / "link.pcap"
+    path.write_bytes(pcap([(TIME + 1000 * place, each) for place, each in enumerate(frames)]))
+    return path
+
+
+@pytest.fixture
+def told(called):
+    def run(*words):
+        code, shown, counts = called("capture", *words)
+        assert code == 0, counts
+        return shown.splitlines(), counts
+
+    return run
+
+
+def test_a_line_for_each_packet_and_the_counts(file, told):
+    lines, counts = told(file)
+    assert len(lines) == 9
+    assert lines[0].startswith("0.000000 w0 > switch feature session 1 round 1 block 1 ")
+    assert "UNSOUND: checksum" in lines[-1]
+    assert "9 packets: 4 feature, 2 done, 2 advance; 1 not sound; 1 frames of other" in counts
+
+
+def test_the_names_of_a_network_file(file, tmp_path, told):
+    network = described_star(2)
+    first, second = network.workers
+    # Worker 0 is where the file's worker 1 would be.
+    swapped = (replace(first, mac=second.mac), replace(second, mac=first.mac))
+    path = tmp_path / "network.toml"
+    path.write_text(network_text(replace(network, workers=swapped)))
+    lines, _ = told(file, "--network", path, "--limit", 1)
+    assert lines[0].startswith("0.000000 w1 > s0 feature ")
+
+
+@pytest.mark.parametrize(
+    ("words", "number"),
+    [
+        (("--kind", "feature"), 5),
+        (("--kind", "done", "--kind", "advance"), 4),
+        (("--round", 1), 4),
+        (("--round", 3), 0),
+        (("--block", 1, "--kind", "done", "--round", 2), 1),
+        (("--block", 0), 0),
+        (("--worker", 1), 2),
+        (("--worker", 0, "--worker", 1, "--round", 1), 4),
+        (("--limit", 3), 3),
+    ],
+)
+def test_filters(file, words, number, told):
+    assert len(told(file, *words)[0]) == number
+
+
+def test_objects(file, told):
+    lines, _ = told(file, "--json", "--kind", "done")
+    objects = [json.loads(line) for line in lines]
+    assert [each["round"] for each in objects] == [1, 2]
+    assert objects[0]["time_ns"] == TIME + 2000
+    assert objects[0]["body"]["workers"] == []
+
+
+def test_the_story(file, told):
+    lines, counts = told(file, "--story")
+    assert len(lines) == 6
+    assert lines[0].startswith("session 1, round 1, block 1: 0.000000 to 0.000003 s, 1 fragment")
+    assert lines[1] == "  w0 sent 1 feature, 1 done; got 1 advance"
+    assert "1 not sound" in counts
+    [one] = told(file, "--story", "--json", "--round", 2)[0]
+    assert json.loads(one)["parties"]["w1"]["sent"] == {"feature": 1}
+
+
+def test_details_are_those_of_scapy(file, told):
+    lines, _ = told(file, "--details", "--limit", 1)
+    assert any("SwitchGNN" in line for line in lines)
+    assert any("Block_id" in line and "= 1" in line for line in lines)
+
+
+@whole
+def test_ctrl_c_ends_with_the_counts(file):
+    """Of a file or pipe that has not ended not all was shown, so it is no success."""
+    with subprocess.Popen(
+        [*CAPTURE, "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        try:
+            process.stdin.write(file.read_bytes())
+            process.stdin.flush()
+            shown = [process.stdout.readline() for _ in range(9)]
+            process.send_signal(signal.SIGINT)
+            rest, said = process.communicate(timeout=seconds_here(20))
+        finally:
+            process.kill()
+    assert process.returncode == 130
+    assert all(shown) and not rest
+    assert said.startswith(b"9 packets: 4 feature, 2 done, 2 advance; 1 not sound")
+    assert b"Traceback" not in said
+
+
+@pytest.fixture
+def refused(called):
+    def run(*words):
+        code, shown, said = called("capture", *words)
+        assert code == 2
+        [line] = [line for line in said.splitlines() if line.startswith("Error: ")]
+        return line, shown.splitlines()
+
+    return run
+
+
+def test_a_damaged_file_is_read_up_to_there(file, tmp_path, refused):
+    path = tmp_path / "cut.pcap"
+    path.write_bytes(file.read_bytes()[:-130])
+    line, shown = refused(path)
+    assert "is damaged at byte" in line and "ends in the middle of a packet" in line
+    assert len(shown) == 8
+
+
+def test_sentences(tmp_path, file, refused):
+    (tmp_path / "text").write_text("text, and nothing else")
+    assert "neither a pcap nor a pcapng" in refused(tmp_path / "text")[0]
+    assert "Cannot read" in refused(tmp_path / "none")[0]
+    assert "Say what to read" in refused()[0]
+    assert "Say what to read" in refused(file, "--interface", "lo")[0]
+    assert "--details goes" in refused(file, "--details", "--story")[0]
+    assert "There is no interface nowhere0" in refused("--interface", "nowhere0")[0]
+
+
+@whole
+@needs("setpriv", "util-linux")
+def test_listening_needs_root():
+    """Root without the capability is as good as anybody."""
+    bare = ("setpriv", "--bounding-set", "-net_raw", "--inh-caps", "-net_raw")
+    result = subprocess.run(
+        [*(bare if os.geteuid() == 0 else ()), *CAPTURE, "--interface", "lo"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=seconds_here(60),
+    )
+    assert result.returncode == 2
+    [line] = result.stderr.splitlines()
+    assert "Listening at lo needs root (CAP_NET_RAW)" in line
+
+
+HERE, THERE = f"c{os.getpid() % 0xFFFF:x}h", f"c{os.getpid() % 0xFFFF:x}t"
+
+
+@pytest.fixture
+def ends():
+    with ExitStack() as stack:
+        network = stack.enter_context(own_network())
+        network.add_cable(HERE, THERE)
+        link = stack.enter_context(InterfaceLink(HERE))
+        with in_network(network.path):
+            other = stack.enter_context(InterfaceLink(THERE))
+        yield link, other
+
+
+@contextmanager
+def listening():
+    with subprocess.Popen(
+        [*CAPTURE, "--interface", HERE],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stderr.readline() == f"Listening at {HERE}; Ctrl-C ends it.\n"
+            yield process
+        finally:
+            process.kill()
+
+
+@whole
+@needs_root
+@needs("ip", "iproute2")
+def test_both_ways_at_once_and_ctrl_c(ends):
+    link, other = ends
+    with listening() as process:
+        link.send(feature(0, src_id=5, block_id=1))
+        assert " w0 > switch feature session 1 " in process.stdout.readline()
+        other.send(control(Kind.ADVANCE, 0, down=True, block_id=1))
+        assert " switch > w0 advance session 1 " in process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        rest, counts = process.communicate(timeout=seconds_here(20))
+        assert (process.returncode, rest) == (0, "")
+        assert counts == "2 packets: 1 feature, 1 advance.\n"
+
+
+@whole
+@needs_root
+@needs("ip", "iproute2")
+def test_an_interface_that_goes_away(ends):
+    link, _ = ends
+    with listening() as process:
+        link.send(feature(0))
+        assert " feature " in process.stdout.readline()
+        subprocess.run(["ip", "link", "del", HERE], check=True)
+        _, said = process.communicate(timeout=seconds_here(20))
+        assert process.returncode == 2
+        assert "Traceback" not in said
+        assert f"{HERE} is gone" in said
+        assert "1 packets: 1 feature." in said

@@ -1,0 +1,348 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""`switchgnn doctor`: what it looks at, and what it says that mends."""
+
+import importlib.metadata
+import json
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from switchgnn.base.described import Interface, interface_named, read_network
+from switchgnn.base.machine import find_installation
+from switchgnn.base.network import NetworkError
+from switchgnn.commands import network as command
+from switchgnn.commands.application import app
+from switchgnn.commands.doctor import Finding, examine, examine_network
+from switchgnn.controller import P4RuntimeClient
+from switchgnn.controller.p4runtime.client import program_cookie
+from switchgnn.p4src import load_strawman
+from switchgnn.topologies import Target
+from tests.network.usual import described_star
+from tests.support.fabrics import bed
+from tests.support.markers import needs_root
+from tests.support.networks import own_network
+
+ROOT = Path(__file__).parents[2]
+
+
+class Noted:
+    """A package that pip has installed from somewhere."""
+
+    def __init__(self, origin):
+        self._origin = origin
+
+    def read_text(self, name):
+        assert name == "direct_url.json"
+        return self._origin
+
+
+@pytest.fixture
+def install(monkeypatch):
+    """Say what pip has noted of our package: JSON, None for nothing, or that there is none."""
+
+    def installed(origin):
+        def distribution(name):
+            if name != "switchgnn":
+                return real(name)
+            if isinstance(origin, Exception):
+                raise origin
+            return Noted(
+                origin if origin is None or isinstance(origin, str) else json.dumps(origin)
+            )
+
+        monkeypatch.setattr(importlib.metadata, "distribution", distribution)
+
+    real = importlib.metadata.distribution
+    return installed
+
+
+@pytest.fixture
+def nothing_here(monkeypatch):
+    """A machine without any optional package."""
+
+    def version(name):
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    monkeypatch.setattr("shutil.which", lambda _name: None)
+
+
+WHEEL = {"url": "file:///tmp/switchgnn-0.1.0-py3-none-any.whl", "archive_info": {}}
+
+
+FOLDER = {"url": "file:///src/switch%20gnn", "dir_info": {}}
+
+
+EDITABLE = {"url": "file:///src/switch%20gnn", "dir_info": {"editable": True}}
+
+
+@pytest.mark.parametrize(
+    "origin", [WHEEL, FOLDER, "no JSON", '{"url": 3}', EDITABLE | {"url": "x"}]
+)
+def test_after_a_wheel_no_editable_install_is_advised(install, nothing_here, origin):
+    install(origin)
+    mends = {finding.name: finding.mend for finding in examine()}
+    assert mends["torch"] == "pip install 'switchgnn[training]'"
+    assert mends["numpy"] == "pip install switchgnn"
+    assert not any("-e" in mend.split() for mend in mends.values())
+
+
+def test_in_an_editable_install_its_folder_is_named(install, nothing_here):
+    install(EDITABLE)
+    mends = {finding.name: finding.mend for finding in examine()}
+    assert mends["torch"] == "pip install -e '/src/switch gnn[training]'"
+    assert mends["numpy"] == "pip install -e '/src/switch gnn'"
+
+
+def test_who_stands_in_the_checkout_needs_no_path(install, monkeypatch, tmp_path):
+    install(EDITABLE | {"url": tmp_path.as_uri()})
+    monkeypatch.chdir(tmp_path)
+    assert find_installation().mend("plots") == "pip install -e '.[plots]'"
+    assert find_installation().mend() == "pip install -e ."
+
+
+@pytest.mark.parametrize(
+    "origin", [None, importlib.metadata.PackageNotFoundError("switchgnn")], ids=["old", "none"]
+)
+def test_where_nothing_is_noted_the_files_count(install, monkeypatch, tmp_path, origin):
+    install(origin)
+    assert find_installation().checkout == ROOT
+    monkeypatch.setattr("switchgnn.__file__", str(tmp_path / "switchgnn" / "__init__.py"))
+    assert find_installation().checkout is None
+
+
+def test_every_extra_that_it_names_is_one(install, nothing_here):
+    install(WHEEL)
+    extras = set(importlib.metadata.metadata("switchgnn").get_all("Provides-Extra"))
+    named = {
+        finding.mend.partition("[")[2].partition("]")[0]
+        for finding in examine()
+        if "[" in finding.mend
+    }
+    assert named >= {"training", "plots", "hypergraph", "mininet", "ptscotch", "simulate"}
+    assert named <= extras
+
+
+def test_what_is_optional_is_looked_at():
+    found = {finding.name: finding for finding in examine()}
+    for name in ("torch", "torch_geometric", "matplotlib", "mtkahypar"):
+        assert not found[name].required
+        assert found[name].found == version_of(name)
+        assert found[name].needed_for
+    assert found["numba"].found == version_of("numba")
+
+
+@pytest.mark.parametrize("reason", [None, "Mininet cannot build a network here (no)"])
+def test_the_test_of_a_run_is_that_of_the_doctor(monkeypatch, reason):
+    monkeypatch.setattr("switchgnn.commands.doctor.mininet_missing", lambda: reason)
+    found = {finding.name: finding for finding in examine()}["fabric mininet"]
+    assert not found.required
+    assert (found.found is None) == (reason is not None)
+    assert reason is None or found.mend == reason
+
+
+def test_the_packages_for_mininet_are_those_of_the_readme(install, nothing_here):
+    install(EDITABLE)
+    mends = {finding.name: finding.mend for finding in examine()}
+    (row,) = (line for line in ROOT.joinpath("README.md").open() if "| fabric `mininet` |" in line)
+    assert mends["mnexec"] == mends["ethtool"] == "apt-get install mininet ethtool"
+    assert "`apt-get install mininet ethtool`" in row
+    assert mends["mininet"] == "pip install -e '/src/switch gnn[mininet]'"
+    assert "the extra `[mininet]`" in row
+
+
+def version_of(name):
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def test_the_easy_way_to_the_programs_of_p4lang_is_named(nothing_here):
+    mends = {finding.name: finding.mend for finding in examine()}
+    assert "apt-get install p4lang-bmv2" in mends["simple_switch_grpc"]
+    assert "apt-get install p4lang-p4c" in mends["p4c-bm2-ss"]
+    assert "image p4lang/p4c" in mends["p4c-bm2-ss"]
+
+
+def test_what_mends_stands_in_lines_that_can_be_copied(install, nothing_here):
+    install(EDITABLE)
+    done = CliRunner().invoke(app, ["doctor"], env={"COLUMNS": "80"})
+    assert done.exit_code == 2, "numpy is required"
+    lines = done.stdout.splitlines()
+    assert "  torch: pip install -e '/src/switch gnn[training]'" in lines
+    table = lines[: lines.index("To mend it:")]
+    assert max(map(len, table)) <= 80
+    assert "…" not in done.stdout
+
+
+def by_name(network):
+    return {finding.name: finding for finding in examine_network(network)}
+
+
+@pytest.mark.whole
+def test_a_switch_says_what_it_serves(tmp_path):
+    with bed(Target.EMBEDDED, 2, tmp_path) as made:
+        network = described_star(2, grpc=made.address)
+        assert by_name(network)["switch s0"].found == "no program yet; installing brings it"
+        with P4RuntimeClient(made.address) as client:
+            program = load_strawman()
+            client.set_pipeline(program, program_cookie(program))
+        assert "another program" in by_name(network)["switch s0"].found
+        report = made.install()
+        found = by_name(network)["switch s0"].found
+        assert (
+            found == f"plan {made.plan.manifest.digest[:8]} for 2 workers, session {report.session}"
+        )
+
+
+def test_a_switch_that_is_not_there(tmp_path):
+    found = by_name(described_star(2, grpc=f"unix:{tmp_path}/nobody"))["switch s0"]
+    assert found.found is None
+    assert found.required
+    assert found.mend.startswith("start it: switchgnn switch")
+
+
+@pytest.fixture
+def no_switch(monkeypatch):
+    """Not to wait for switches that are not there."""
+    absent = Finding("switch", "P4Runtime", True, None, "start it")
+    monkeypatch.setattr("switchgnn.commands.doctor._switch", lambda _: absent)
+
+
+@needs_root
+def test_the_machine_of_a_worker(tmp_path, no_switch):
+    with own_network() as other:
+        other.add_cable("sgdoc0", "sgdoc1")
+        here = interface_named("sgdoc0")
+        star = described_star(2, grpc=f"unix:{tmp_path}/nobody")
+        mine = replace(star.workers[1], interface="sgdoc0", mac=here.mac, gloo="sgnone")
+        network = replace(star, workers=(star.workers[0], mine))
+        found = by_name(network)
+        assert not any(name.startswith("worker 0") for name in found)
+        assert found["worker 1: sgdoc0"].found == "MTU 1500"
+        assert found["worker 1: sgnone"].found is None
+        assert found["packet sockets"].found == "yes"
+        for place, there in (("127.0.0.1:9561", "there"), ("192.0.2.77:9561", None)):
+            told = replace(network, workers=(star.workers[0], replace(mine, metrics=place)))
+            assert by_name(told)[f"worker 1: {place}"].found == there
+        offloads = found["worker 1: sgdoc0, offloads"]
+        if offloads.mend.startswith("ethtool"):
+            assert offloads.found is None
+            # What it says mends it.
+            subprocess.run(offloads.mend.split(), check=True, capture_output=True)
+            assert by_name(network)["worker 1: sgdoc0, offloads"].found == "off"
+        subprocess.run(["ip", "link", "set", "sgdoc0", "mtu", "100"], check=True)
+        small = by_name(network)["worker 1: sgdoc0, MTU"]
+        assert small.found is None
+        subprocess.run(small.mend.split(), check=True)
+        assert "worker 1: sgdoc0, MTU" not in by_name(network)
+        subprocess.run(["ip", "link", "set", "sgdoc0", "down"], check=True)
+        down = by_name(network)["worker 1: sgdoc0"]
+        assert (down.found, down.mend) == (None, "ip link set sgdoc0 up")
+
+
+@needs_root
+def test_the_machine_of_the_switch(tmp_path, no_switch):
+    with own_network() as other:
+        other.add_cable("sgdoc2", "sgdoc3")
+        ports = {"1": "eth:sgdoc2", "2": "udp:127.0.0.1:1:127.0.0.1:2"}
+        found = by_name(described_star(2, grpc=f"unix:{tmp_path}/nobody", ports=ports))
+    assert found["port sgdoc2"].found == "MTU 1500"
+    assert not any(name.startswith("worker") for name in found)
+
+
+HERE = {
+    name: Interface(name, f"52:54:00:00:00:0{number}", ip, 1500, up)
+    for number, (name, ip, up) in enumerate(
+        [("enp1s0", "192.0.2.1", True), ("enp2s0", "", True), ("enp3s0", "", False)]
+    )
+}
+
+
+@pytest.fixture(autouse=True)
+def machine(monkeypatch):
+    """A machine with three interfaces."""
+
+    def named(name):
+        if name not in HERE:
+            raise NetworkError(f"no {name}")
+        return HERE[name]
+
+    monkeypatch.setattr(command, "interfaces", lambda: tuple(HERE.values()))
+    monkeypatch.setattr(command, "interface_named", named)
+
+
+def run(*words):
+    return CliRunner().invoke(command.app, list(map(str, words)), catch_exceptions=False)
+
+
+def test_from_draft_to_network(tmp_path):
+    file = tmp_path / "network.toml"
+    told = run("init", "--out", file, "--grpc", "192.0.2.9:9559", "--target", "bmv2")
+    assert "2 workers around switch s0, P4Runtime at 192.0.2.9:9559" in told.output
+    assert read_network(file).switches[0].ports == {"1": "eth:enp1s0", "2": "eth:enp2s0"}
+    told = run("worker", 0, "--interface", "enp1s0", "--gloo", "enp3s0", "--network", file)
+    assert told.output == "Worker 0 is 52:54:00:00:00:00, 192.0.2.1, on enp1s0.\n"
+    assert "2 workers around switch s0" in run("check", "--network", file).output
+    worker = read_network(file).workers[0]
+    assert (worker.interface, worker.ip, worker.gloo) == ("enp1s0", "192.0.2.1", "enp3s0")
+
+
+@pytest.mark.parametrize(
+    ("words", "place"),
+    [
+        (("--metrics", "9561"), "127.0.0.1:9561"),
+        (("--gloo", "enp1s0", "--metrics", "9561"), "192.0.2.1:9561"),
+        (("--metrics", "lan-2:9561"), "lan-2:9561"),
+    ],
+)
+def test_where_a_worker_serves_metrics(words, place, tmp_path):
+    file = tmp_path / "network.toml"
+    run("init", "--out", file)
+    told = run("worker", 0, "--interface", "enp1s0", *words, "--network", file)
+    assert told.output.endswith(f", on enp1s0; its metrics are on {place}.\n")
+    assert read_network(file).workers[0].metrics == place
+    # It stays when the worker is placed again.
+    run("worker", 0, "--interface", "enp1s0", "--network", file)
+    assert read_network(file).workers[0].metrics == place
+
+
+@pytest.mark.parametrize("wrong", ["http", ":9561", "lan-2:0", "lan-2:65536", "a b:1", "-1"])
+def test_where_no_metrics_can_be(wrong, tmp_path):
+    file = tmp_path / "network.toml"
+    run("init", "--out", file)
+    with pytest.raises(NetworkError, match="Metrics cannot be served"):
+        run("worker", 0, "--interface", "enp1s0", f"--metrics={wrong}", "--network", file)
+    with pytest.raises(NetworkError, match="no IPv4 address"):
+        run(
+            *("worker", 0, "--interface", "enp1s0", "--gloo", "enp2s0", "--metrics", 1),
+            *("--network", file),
+        )
+    assert read_network(file).workers[0].metrics == ""
+
+
+def test_an_interface_for_each_worker(tmp_path):
+    file = tmp_path / "network.toml"
+    run("init", "--interface", "enp3s0", "--out", file)
+    assert len(read_network(file).workers) == 1
+
+
+def test_what_cannot_be(tmp_path):
+    file = tmp_path / "network.toml"
+    file.touch()
+    with pytest.raises(NetworkError, match="exists already"):
+        run("init", "--out", file)
+    file.unlink()
+    with pytest.raises(NetworkError, match="no enp9s0"):
+        run("init", "--interface", "enp9s0", "--out", file)
+    with pytest.raises(NetworkError, match="Cannot write"):
+        run("init", "--out", tmp_path / "none" / "network.toml")
+    run("init", "--out", file)
+    with pytest.raises(NetworkError, match="no worker 7"):
+        run("worker", 7, "--interface", "enp1s0", "--network", file)
+    assert not file.with_name("none").exists()

@@ -1,0 +1,457 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""`--config FILE` of `run` and `train`: what it takes, what counts more, and what it refuses."""
+
+import re
+import shlex
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from switchgnn.base.options import option, show_all_options, with_groups, with_short_help
+from switchgnn.commands.application import COMMANDS, app
+from switchgnn.commands.errors import ConfigError
+from switchgnn.commands.run.command import app as run_app
+from switchgnn.commands.train.command import app as train_app
+from switchgnn.commands.train.options import COMMON
+from switchgnn.host.registry import AUTO, DEFAULT, TRANSPORTS
+from switchgnn.host.wire.faults import DIRECTIONS, FaultRates, Faults
+from switchgnn.planner.chosen import KNOWN
+from switchgnn.planner.presets import PRESETS
+from tests.support.commands import switchgnn
+
+CONFIGURED = {"run": typer.main.get_command(run_app), "train": typer.main.get_command(train_app)}
+
+
+@pytest.fixture
+def config(tmp_path):
+    def write(text):
+        file = tmp_path / "options.toml"
+        file.write_text(text)
+        return file
+
+    return write
+
+
+def taken(file, *words, command="run"):
+    """The values that the function of a command is called with; choices as their words."""
+    context = CONFIGURED[command].make_context(command, ["--config", str(file), *words])
+    return {name: getattr(value, "value", value) for name, value in context.params.items()}
+
+
+def test_options_come_from_the_file(config):
+    file = config(
+        'workers = 3\ngraph = "karate"\npatience = 5\nfabric = "loopback"\nkeep = true\n'
+        'tls = "certificates"\nno-congestion-control = true\njson = true\n'
+    )
+    values = taken(file)
+    assert values["workers"] == 3
+    assert values["graph"] == "karate"
+    assert values["patience"] == 5.0
+    assert values["fabric"] == "loopback"
+    assert values["keep"] is True
+    # In older versions of Typer a path is made when the function is called.
+    assert Path(values["tls"]) == Path("certificates")
+    assert values["no_congestion_control"] is True
+    assert values["as_json"] is True
+    assert values["rounds"] == 3, "what it does not say is as usual"
+
+
+def test_the_command_line_counts_more(config):
+    file = config('workers = 3\nkeep = true\nbackend = "python"\ntopology = "leaf-spine"\n')
+    values = taken(file, "--workers", "5", "--no-keep", "--backend", "auto", "--topology", "star")
+    assert values["workers"] == 5
+    assert values["keep"] is False
+    assert values["backend"] == "auto"
+    assert values["topology"] == "star"
+
+
+def test_options_may_stand_before_the_file(config):
+    file = config("workers = 3\nrounds = 2\n")
+    context = CONFIGURED["run"].make_context("run", ["--workers", "5", "--config", str(file)])
+    assert context.params["workers"] == 5
+    assert context.params["rounds"] == 2
+
+
+def test_what_may_be_repeated_is_a_list(config):
+    file = config('transport = ["switch", "local"]\nhidden = 8\nnode-features = "x.npy"\n')
+    values = taken(file, command="train")
+    assert list(values["transport"]) == ["switch", "local"]
+    assert values["hidden"] == 8
+    assert Path(values["node_features"]) == Path("x.npy")
+    values = taken(file, "--transport", "host", command="train")
+    assert list(values["transport"]) == ["host"]
+
+
+def refused(file, command="run"):
+    with pytest.raises(ConfigError) as caught:
+        taken(file, command=command)
+    sentence = str(caught.value)
+    assert str(file) in sentence
+    assert "\n" not in sentence
+    return sentence
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("worker = 3", "'worker' is no option of this command; did you mean workers?"),
+        ("ecn_threshold = 3", "did you mean ecn-threshold?"),
+        ("zzz = 3", "--help lists"),
+        ('config = "other.toml"', "'config' is no option"),
+        ("help = true", "'help' is no option"),
+        ("as-json = true", "'as-json' is no option"),
+        ('workers = "3"', "workers = '3', which must be a whole number"),
+        ("workers = 3.0", "workers = 3.0, which must be a whole number"),
+        ("workers = true", "workers = True, which must be a whole number"),
+        ("workers = [3]", "workers = [3], which must be a whole number"),
+        ("workers = 0", "workers = 0: "),
+        ("workers = 129", "workers = 129: "),
+        ("patience = false", "patience = False, which must be a number"),
+        ("patience = 0.0", "patience = 0.0: "),
+        ("keep = 1", "keep = 1, which must be true or false"),
+        ("graph = 3", "graph = 3, which must be a string"),
+        ("graph = 2026-01-01", "which must be a string"),
+        ("tls = 3", "tls = 3, which must be a string"),
+        ('fabric = "token-ring"', "'token-ring'"),
+        ("[run]\nworkers = 3", "'run' is no option"),
+        ("workers 3", "is not TOML"),
+        ("workers = 3\nworkers = 4", "is not TOML"),
+        ("graph = " + "[" * 20_000, "is not TOML"),
+        ("seed = " + "9" * 20_000, "is not TOML"),
+        ('workers = "' + "x" * 60_000 + '"', "workers = 'xxx"),
+        ("x" * 60_000 + " = 3", "is no option"),
+    ],
+)
+def test_what_it_refuses(config, line, words):
+    sentence = refused(config(line))
+    assert words in sentence
+    assert len(sentence) < 500
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('transport = "switch"', "transport may be repeated: write a list"),
+        ("transport = [3]", "transport = 3, which must be a string"),
+        ('transport = ["pigeons"]', "pigeons"),
+        ("lr = -1", "lr = -1"),
+        ("paper = 0", "paper = 0, which must be true or false"),
+    ],
+)
+def test_what_train_refuses(config, line, words):
+    assert words in refused(config(line), command="train")
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    assert "No such file" in refused(tmp_path / "none.toml")
+    assert "not a regular file" in refused(tmp_path)
+
+
+def test_a_long_file_is_not_read_to_its_end(tmp_path):
+    file = tmp_path / "long.toml"
+    with file.open("wb") as opened:
+        opened.truncate(2**40)
+    assert "larger than 64 kB" in refused(file)
+
+
+def test_a_wrong_file_is_one_sentence(config, called):
+    file = config("worker = 3\n")
+    code, _, said = called("run", "--config", file)
+    assert code == 2
+    assert said == (
+        f"Error: --config {file}: 'worker' is no option of this command; did you mean workers?\n"
+    )
+
+
+WIDTH = 80
+
+
+EXAMPLE = "Example: "
+
+
+def all_commands():
+    """Every command with its words; each is imported."""
+    found = {(): typer.main.get_command(app)}
+    for each in COMMANDS:
+        command = typer.main.get_command(each.load())
+        found[each.name,] = command
+        for name, inner in getattr(command, "commands", {}).items():
+            found[each.name, name] = inner
+    return found
+
+
+FOUND = all_commands()
+
+
+NAMES = [" ".join(words) for words in FOUND]
+
+
+def test_the_port_of_a_page_has_one_name():
+    for name in ("run", "train", "live"):
+        options = {word for each in FOUND[name,].params for word in each.opts}
+        assert "--live-port" in options
+        assert "--port" not in options
+
+
+def help_of(words, flag="--help", width=WIDTH):
+    """The help; of `train` that of all options, unless a flag is given."""
+    if words == ["train"] and flag == "--help":
+        flag = "--help-all"
+    shown = CliRunner().invoke(
+        app, [*words, flag], prog_name="switchgnn", env={"COLUMNS": str(width)}
+    )
+    assert shown.exit_code == 0, shown.output
+    return shown.output
+
+
+def example_of(command):
+    """The words after the name of the program."""
+    assert command.epilog, "it has no example"
+    assert command.epilog.startswith(EXAMPLE)
+    program, *words = shlex.split(command.epilog.removeprefix(EXAMPLE))
+    assert program == "switchgnn"
+    return words
+
+
+def problems(text):
+    """What does not fit: lines that are too long, and words that are cut."""
+    long = [line for line in text.splitlines() if len(line) > WIDTH]
+    return long + [line for line in text.splitlines() if "…" in line]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_is_cut_at_80_columns(name):
+    text = help_of(name.split())
+    assert problems(text) == []
+    for parameter in FOUND[tuple(name.split())].params:
+        if not getattr(parameter, "hidden", False) and parameter.param_type_name == "option":
+            for option in (*parameter.opts, *parameter.secondary_opts):
+                assert re.search(rf"{re.escape(option)}\b", text), option
+
+
+@pytest.mark.parametrize("name", [each for each in NAMES if each != "train"])
+def test_h_is_help(name):
+    assert help_of(name.split(), "-h") == help_of(name.split())
+
+
+def test_the_help_of_train_has_the_common_options():
+    text = help_of(["train"], "-h")
+    assert problems(text) == []
+    assert len(COMMON) <= 22
+    shown = {each.name for each in FOUND["train",].params if not each.hidden} - {"help_all"}
+    assert shown == set(COMMON)
+    for each in FOUND["train",].params:
+        (name, *_) = each.opts
+        assert bool(re.search(rf"^│ +{name} ", text, re.MULTILINE)) == (
+            each.name in {*COMMON, "help_all"}
+        ), name
+
+
+def test_help_all_has_every_option_of_train():
+    text = help_of(["train"], "--help-all")
+    assert problems(text) == []
+    for each in FOUND["train",].params:
+        for name in (*each.opts, *each.secondary_opts):
+            assert re.search(rf"{name}\b", text), name
+    # Only this help: those that follow are short again.
+    assert "--bin-memory" not in help_of(["train"], "-h")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_options_have_panels_by_subject(name):
+    """All but those that a short help needs no order for."""
+    command = FOUND[tuple(name.split())]
+    options = [each for each in command.params if each.param_type_name == "option"]
+    bare = [each.name for each in options if not each.rich_help_panel and not each.hidden]
+    assert len(bare) <= 6, bare
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_command_has_an_example_that_it_takes(name):
+    words = example_of(FOUND[tuple(name.split())])
+    line = f" {EXAMPLE}{shlex.join(['switchgnn', *words])} ".ljust(WIDTH)
+    assert line.rstrip() in [each.rstrip() for each in help_of(name.split()).splitlines()]
+    parts = name.split()
+    if parts:
+        assert words[: len(parts)] == parts
+    # The parser itself: unknown options and values out of range are errors.
+    if tuple(words[:2]) in FOUND:
+        command, rest = FOUND[tuple(words[:2])], words[2:]
+    else:
+        command, rest = FOUND[tuple(words[:1])], words[1:]
+    with command.make_context("switchgnn", rest):
+        pass
+
+
+@pytest.mark.whole
+def test_an_example_works(tmp_path):
+    done = switchgnn(*example_of(FOUND["run",]), folder=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("late", COMMANDS, ids=lambda each: each.name)
+def test_the_list_has_the_first_line_of_each_help(late):
+    assert FOUND[late.name,].help.splitlines()[0] == late.help
+    text = help_of([])
+    assert re.search(rf"^│ {late.name} ", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", ["run", "train"])
+def test_the_grammar_of_faults_is_told(name):
+    text = " ".join(help_of([name], width=300).split())
+    grammar = text[text.index("--faults") :]
+    for word in (*(each.name for each in fields(FaultRates)), *DIRECTIONS, "workers", "cables"):
+        assert re.search(rf"\b{word}\b", grammar), word
+    # What it shows as an example is one.
+    (shown,) = re.findall(r"\bAs (\S+=\S+)", grammar)
+    assert Faults.parse(shown).seed == 7
+
+
+@pytest.mark.parametrize("name", ["plan", "run", "train"])
+def test_strategies_are_listed_and_completed(name):
+    text = help_of([name], width=300)
+    for part, names in {**KNOWN, "strategy": PRESETS}.items():
+        assert ", ".join(names) in text
+        assert set(completed(name, f"--{part}")) == set(names)
+
+
+def test_what_train_takes_is_listed_and_completed():
+    pytest.importorskip("torch_geometric")
+    data = pytest.importorskip("switchgnn.training.data.load").DATASETS
+    models = pytest.importorskip("switchgnn.training.layers.models").MODELS
+    text = help_of(["train"], width=300)
+    transports = [each.name for each in (*TRANSPORTS, AUTO)]
+    for each_option, names in (("data", data), ("model", models), ("transport", transports)):
+        assert set(completed("train", f"--{each_option}")) == set(names)
+        for each in names:
+            assert re.search(rf"\b{re.escape(each)}\b", text), each
+    assert set(completed("train", "--pipeline")) == {"both", "intra", "inter", "sequential"}
+
+
+def test_train_uses_auto_by_default():
+    text = " ".join(help_of(["train"], width=300).split())
+    transport = text[text.index("--transport NAME") :]
+    assert re.search(r"\[default: \((\S+)\)\]", transport)[1] == AUTO.name
+    assert DEFAULT is AUTO
+
+
+def completed(*words):
+    """The completions of a shell after these words."""
+    environment = {
+        "_SWITCHGNN_COMPLETE": "complete_bash",
+        "COMP_WORDS": " ".join(("switchgnn", *words, "")),
+        "COMP_CWORD": str(len(words) + 1),
+    }
+    done = CliRunner().invoke(app, [], prog_name="switchgnn", env=environment)
+    assert done.exit_code == 0, done.output
+    return done.output.split()
+
+
+@dataclass(frozen=True)
+class Place:
+    host: Annotated[str, typer.Option(metavar="NAME", help="Where.")]
+    port: Annotated[int, typer.Option(min=1, help="Which port.")] = 80
+    tag: Annotated[list[str] | None, typer.Option(help="Any.")] = None
+
+
+@pytest.fixture
+def told():
+    return []
+
+
+@pytest.fixture
+def visiting(told):
+    found = typer.Typer()
+
+    @found.command()
+    @with_groups
+    def visit(
+        context: typer.Context,
+        what: Annotated[str, typer.Argument()] = "all",
+        *,
+        place: Place,
+        fast: Annotated[bool, typer.Option("--fast")] = False,
+    ) -> None:
+        """Go there."""
+        told.append((context.info_name, what, place, fast))
+
+    return found
+
+
+def run(command, *words):
+    return CliRunner().invoke(command, words)
+
+
+def test_the_command_gets_objects(visiting, told):
+    assert run(visiting, "--host", "a").exit_code == 0
+    assert run(visiting, "it", "--host=b", "--port=3", "--tag=x", "--tag=y", "--fast").output == ""
+    assert told == [
+        ("visit", "all", Place("a"), False),
+        ("visit", "it", Place("b", 3, ["x", "y"]), True),
+    ]
+
+
+def test_what_the_options_say_holds(visiting, told):
+    assert "Missing option '--host'" in run(visiting).output
+    assert run(visiting, "--host", "a", "--port", "0").exit_code == 2
+    assert not told
+    help_text = run(visiting, "--help").output
+    assert "Go there." in help_text
+    for words in ("--host", "NAME", "Which port.", "[default: 80]", "--fast"):
+        assert words in help_text
+
+
+def test_two_options_of_one_name():
+    def visit(place: Place, port: int = 1) -> None:
+        """Is never called."""
+
+    with pytest.raises(TypeError, match="visit has two options named port"):
+        with_groups(visit)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trip:
+    place: Place
+    days: int = option(None, "N", "How long.", min=1, default=3)
+    guide: str | None = option("People", "NAME", "Who leads.", shown="nobody")
+
+
+@pytest.fixture
+def trip(told):
+    found = typer.Typer()
+
+    @found.command()
+    @with_short_help("host", "days")
+    def travel(trip: Trip) -> None:
+        """Travel."""
+        told.append(trip)
+
+    return found
+
+
+def test_groups_of_groups_and_options_of_fields(trip, told):
+    assert run(trip, "--host", "a").exit_code == 0
+    assert run(trip, "--host", "a", "--days", "5", "--guide", "b", "--port", "7").exit_code == 0
+    assert run(trip, "--host", "a", "--days", "0").exit_code == 2
+    assert told == [Trip(place=Place("a")), Trip(place=Place("a", 7), days=5, guide="b")]
+
+
+def test_the_short_help_and_that_of_all_options(trip):
+    short, long = run(trip, "--help").output, run(trip, "--help-all").output
+    for words in ("--host", "--days", "How long.", "[default: 3]", "--help-all"):
+        assert words in short
+        assert words in long
+    for words in ("--port", "--guide", "People", "[default: (nobody)]"):
+        assert words not in short
+        assert words in long
+
+
+def test_pages_show_all_options(trip):
+    command = typer.main.get_command(trip)
+    show_all_options(command)
+    assert not any(each.hidden for each in command.params)

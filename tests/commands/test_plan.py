@@ -1,0 +1,543 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""`switchgnn plan` as its user meets it."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from switchgnn.base.errors import SwitchGNNError
+from switchgnn.commands.application import app
+from switchgnn.commands.plan.command import app as plan_app
+from switchgnn.commands.shared.console import Steps
+from switchgnn.planner import (
+    build_plan,
+    load_assignment,
+    load_graph,
+    partition_workers,
+    read_manifest,
+    write_plan,
+)
+from switchgnn.planner.check.files import PlanCheckError
+from switchgnn.planner.check.plan import check_plan
+from switchgnn.planner.chosen import Asked
+from switchgnn.planner.partition.ptscotch import ptscotch, ptscotch_missing
+from tests.support.documents import run_command
+from tests.support.speed import seconds_here
+
+COMMAND = [sys.executable, "-m", "switchgnn.commands", "plan"]
+
+
+def plan(*arguments, width=80):
+    """The output; errors are raised as they are."""
+    result = CliRunner().invoke(
+        app, ["plan", *map(str, arguments)], env={"COLUMNS": str(width)}, catch_exceptions=False
+    )
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def plan_json(*arguments):
+    return json.loads(plan(*arguments, "--json"))
+
+
+def refused(*arguments):
+    with pytest.raises(SwitchGNNError) as error:
+        plan(*arguments)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_the_numbers_agree_with_one_another(tmp_path):
+    found = plan_json(
+        "karate", "--workers", 4, "--slots", 9, "--features", 33, "--out", tmp_path / "plan"
+    )
+    manifest = read_manifest(tmp_path / "plan")
+    said = manifest.directions["forward"].prediction
+    assert found["digest"] == manifest.digest
+    assert found["packets_up"] == sum(said.packets_up)
+    assert found["packets_down"] == sum(said.packets_down)
+    assert found["host_packets"] == sum(said.host_packets_up) + sum(said.host_packets_down)
+    ours = found["packets_up"] + found["packets_down"]
+    assert found["traffic_fraction"] == pytest.approx(ours / found["host_packets"])
+    assert (found["blocks"], found["passes"]) == (manifest.blocks, said.passes)
+    assert found["contributions"] == said.contributions
+    assert found["fragments"] == 2
+    assert 0 < found["metis_seconds"] < found["planning_seconds"]
+    assert found["peak_memory_bytes"] >= found["memory_before_bytes"] > found["graph_bytes"]
+    forward = found["directions"]["forward"]
+    assert list(forward["ways"]) == ["plan", "host", "paper", "strawman", "once", "cover-bound"]
+    assert forward["ways"]["paper"] == forward["ways"]["plan"]
+    assert list(forward["orders"]) == ["plan", "gamr", "random"]
+    assert forward["orders"]["gamr"] == forward["orders"]["plan"]
+    assert 0 < forward["orders"]["plan"]["share_mean"] < forward["orders"]["plan"]["share_max"] <= 1
+
+
+def test_memory_is_counted_in_slots_whatever_the_width():
+    for features in (1, 1000):
+        found = plan_json("karate", "--workers", 2, "--memory", "1.28kB", "--features", features)
+        assert (found["slots"], found["memory_bytes"]) == (10, 1280)
+    assert plan_json("karate", "--workers", 2, "--memory", "1KiB")["slots"] == 8
+
+
+def test_the_paper_has_its_own_partition():
+    """A plan on another partition stands beside the paper's on METIS."""
+    found = plan_json("digits", "--workers", 4, "--slots", 64, "--partition", "g3")
+    paper = plan_json("digits", "--workers", 4, "--slots", 64)
+    ways = found["directions"]["forward"]["ways"]
+    assert ways["paper"]["up"]["packets"] == paper["packets_up"]
+    assert ways["plan"]["up"]["packets"] != paper["packets_up"]
+
+
+def test_strategies_in_place_of_the_presets_and_an_assignment(tmp_path):
+    np.savetxt(tmp_path / "workers.txt", np.arange(34) % 3, fmt="%d")
+    found = plan_json(
+        *("karate", "--workers", 3, "--slots", 9, "--strategy", "best", "--blocks", "destination"),
+        *("--order", "bfs", "--assignment", tmp_path / "workers.txt"),
+    )
+    names = ("strategy", "partition", "block_strategy", "send", "order")
+    assert [found[name] for name in names] == ["best", "given", "destination", "cover", "bfs"]
+    assert "Order bfs: as asked." in found["reasons"]
+
+
+def test_the_paper_sends_no_partial_sums():
+    """Its row is the same whatever the plan itself sends."""
+    rows = [
+        plan_json("digits", "--workers", 4, "--slots", 64, "--send", send)["directions"]["forward"]
+        for send in ("multicast", "cover")
+    ]
+    assert rows[0]["ways"]["paper"] == rows[1]["ways"]["paper"] == rows[0]["ways"]["plan"]
+    assert rows[1]["ways"]["plan"]["up"]["packets"] < rows[0]["ways"]["plan"]["up"]["packets"]
+
+
+@pytest.mark.whole
+def test_the_words_fit_80_columns(tmp_path):
+    ends = np.random.default_rng(1).integers(0, 3000, (20_000, 2))
+    np.savetxt(tmp_path / "edges.txt", ends, fmt="%d")
+    words = ("--workers", 16, "--slots", 500, "--directions", "both")
+    text = plan(tmp_path / "edges.txt", *words)
+    assert "this plan" in text
+    assert "lower bound" in text
+    assert "this plan (gamr)" in text
+    assert "forward and backward:" in text
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_both_directions_of_a_directed_graph(tmp_path):
+    source, destination = np.array([[0, 4], [0, 5], [1, 4], [2, 5], [3, 0]]).T
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(source, minlength=6))])
+    np.savez(tmp_path / "directed.npz", indptr=indptr, indices=destination)
+    found = plan_json(
+        tmp_path / "directed.npz", "--workers", 3, "--slots", 4, "--directions", "both"
+    )
+    assert set(found["directions"]) == {"forward", "backward"}
+    entries = sum(each["entries"] for each in found["directions"].values())
+    assert found["entries"]["fanout"] == entries
+    text = plan(tmp_path / "directed.npz", "--workers", 3, "--slots", 4, "--directions", "both")
+    assert "backward:" in text
+
+
+def test_a_plan_is_checked(tmp_path):
+    folder = tmp_path / "plan"
+    plan("karate", "--workers", 3, "--slots", 9, "--out", folder)
+    assert "is right" in plan("--check", folder)
+    assert plan_json("karate", "--check", folder)["right"]
+    with pytest.raises(PlanCheckError, match="not for this digits"):
+        plan("digits", "--check", folder)
+    (folder / "switch.safetensors").write_bytes(b"")
+    assert "was changed" in refused("--check", folder)
+
+
+def test_a_foreign_plan_does_not_choose_what_is_loaded(tmp_path):
+    """The name of its graph could be any file, or a graph that fills the memory."""
+    folder = tmp_path / "plan"
+    plan("random:20:60:1", "--workers", 2, "--slots", 9, "--out", folder)
+    assert "is right" in plan("--check", folder)
+    folder.chmod(0o777)
+    assert "others may have chosen that name" in refused("--check", folder)
+    assert "is right" in plan("random:20:60:1", "--check", folder)
+
+
+def test_a_plan_of_a_file_is_checked_with_the_file(tmp_path):
+    (tmp_path / "edges.txt").write_text("0 1\n1 2\n2 3\n")
+    plan(tmp_path / "edges.txt", "--workers", 2, "--slots", 4, "--out", tmp_path / "plan")
+    assert "switchgnn plan GRAPH --check" in refused("--check", tmp_path / "plan")
+    assert "is right" in plan(tmp_path / "edges.txt", "--check", tmp_path / "plan")
+
+
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        (["--memory", "10 parsec"], "write it as 10MB"),
+        (["--memory", "127B"], "127 bytes hold no slot"),
+        (["--memory", "10MB", "--slots", 7], "not both"),
+        (["--strategy", "worst"], "known: auto, best, paper"),
+        (["--partition", "worst"], "known: chunk, g3, g3-literal, metis"),
+        (["--blocks", "worst"], "known: destination"),
+        (["--send", "worst"], "known: cover, multicast"),
+        (["--order", "worst"], "known: bfs, gamr, peel, random"),
+        (["--assignment", "/nonexistent"], "assignment /nonexistent cannot be read"),
+        (["--assignment", "/nonexistent", "--partition", "g3"], "give one of them"),
+        (["--out", "/proc/plan"], "cannot write"),
+    ],
+)
+def test_wrong_options_are_answered_in_a_sentence(options, part):
+    assert part in refused("karate", "--workers", 2, *options)
+
+
+def test_a_graph_and_workers_are_needed():
+    result = CliRunner().invoke(app, ["plan"])
+    assert result.exit_code == 2
+    assert "--check" in result.output
+
+
+@pytest.mark.whole
+def test_plots_are_drawn(tmp_path):
+    pytest.importorskip("matplotlib")
+    text = plan("karate", "--workers", 4, "--slots", 9, "--plots", tmp_path / "plots")
+    names = (
+        *("boundary-and-traffic", "neighbour-counts", "connected-boundary"),
+        *("traffic-and-memory", "slots-and-queue"),
+    )
+    drawn = {path.name for path in (tmp_path / "plots").iterdir()}
+    assert drawn == {f"{name}.{ending}" for name in names for ending in ("png", "svg")}
+    assert all((tmp_path / "plots" / name).stat().st_size > 2000 for name in drawn)
+    assert "Plots: 10 files" in text
+    plan("karate", "--workers", 1, "--plots", tmp_path / "alone")
+
+
+@pytest.mark.whole
+def test_an_interrupted_plan_leaves_the_old_one(tmp_path):
+    folder = tmp_path / "plan"
+    plan("karate", "--workers", 3, "--slots", 9, "--out", folder)
+    process = subprocess.Popen(
+        [*COMMAND, "products-like:0.05:0", "--workers", "8", "--out", str(folder)],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ,
+    )
+    with process:
+        # What takes longer than a few seconds says so: then it has not nearly ended.
+        assert " s  " in process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=seconds_here(30)) == -signal.SIGINT
+    assert check_plan(folder, load_graph("karate")).workers == 3
+    assert [path.name for path in tmp_path.iterdir()] == ["plan"]
+
+
+def test_short_work_says_nothing(capsys):
+    with Steps() as steps:
+        steps.tell("blink")
+    assert capsys.readouterr().err == ""
+
+
+def test_long_work_says_each_step_once(capsys, monkeypatch):
+    monkeypatch.setattr("switchgnn.commands.shared.console._QUIET_SECONDS", 0.0)
+    with Steps() as steps:
+        for step in ("one", "two"):
+            deadline = time.monotonic() + seconds_here(10)
+            while time.monotonic() == steps._start and time.monotonic() < deadline:
+                pass
+            steps.tell(step)
+    err = capsys.readouterr().err
+    assert (err.count("one"), err.count("two")) == (1, 1)
+
+
+def test_ctrl_c_ends_steps_at_once_but_lets_writing_clean_up():
+    before = signal.getsignal(signal.SIGINT)
+    steps = Steps()
+    with steps:
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
+        with pytest.raises(KeyboardInterrupt), steps.finishing():
+            signal.raise_signal(signal.SIGINT)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+# Its own process: what earlier tests left behind in the heap would hide the growth.
+GROWTH = """
+import numpy as np
+from switchgnn.base.machine import PeakMemory
+
+big = np.ones(30_000_000)
+del big
+memory = PeakMemory()
+small = np.ones(5_000_000)
+print(memory.peak() - memory.before, memory.forgot)
+"""
+
+
+def test_the_peak_of_memory_is_that_of_the_work():
+    result = subprocess.run(
+        [sys.executable, "-c", GROWTH], check=True, capture_output=True, text=True
+    )
+    grown, forgot = result.stdout.split()
+    assert int(grown) > 30e6, result.stdout
+    # Where the system keeps the earlier peak, the 240 MB count too.
+    assert int(grown) < (150e6 if forgot == "True" else 500e6), result.stdout
+
+
+def test_leaves_and_spines_are_reported():
+    found = plan_json("karate", "--workers", 4, "--slots", 16, "--leaves", 2, "--features", 33)
+    leaf_spine = found["leaf_spine"]
+    assert (leaf_spine["leaves"], leaf_spine["spines"]) == (2, 1)
+    forward = leaf_spine["directions"]["forward"]
+    assert list(forward["ways"]) == ["plan", "once", "single", "host"]
+    single, ours = forward["ways"]["single"], forward["ways"]["plan"]
+    assert single["packets_up"] == found["packets_up"]
+    assert single["packets_down"] == found["packets_down"]
+    assert ours["bytes_up"] == ours["packets_up"] * (188 + 92) > 0
+    assert len(forward["leaf_slots"]) == 2
+    assert max(forward["leaf_slots"] + forward["spine_slots"]) <= 16
+    assert plan_json("karate", "--workers", 4, "--slots", 16)["leaf_spine"] is None
+
+
+def test_leaves_and_spines_are_shown():
+    text = plan(
+        *("karate", "--workers", 4, "--slots", 16, "--strategy", "best", "--directions", "both"),
+        *("--leaves", 2, "--spines", 2),
+    )
+    assert "4 workers (metis-leaf-spine:2)" in text
+    assert text.count("between leaves and spines; packets of a fragment") == 1
+    assert "sums at spines only" in text
+    assert "in the leaves, " in text
+    assert max(map(len, text.splitlines())) <= 82
+    assert "between leaves" not in plan("karate", "--workers", 4, "--slots", 16)
+
+
+def test_a_partition_for_the_leaves_that_there_are():
+    few = ("karate", "--workers", 4, "--slots", 16)
+    found = plan_json(*few, "--leaves", 2, "--partition", "metis-leaf-spine")
+    assert found["partition"] == "metis-leaf-spine:2"
+    assert "not for 2 leaves" in refused(*few, "--leaves", 2, "--partition", "metis-leaf-spine:3")
+    assert "does not say how many leaves" in refused(*few, "--partition", "metis-leaf-spine")
+    assert "add --leaves" in refused(*few, "--spines", 2)
+    assert "5 leaves are too many" in refused(*few, "--leaves", 5)
+
+
+def test_the_host_aware_partition_of_cdfgnn():
+    few = ("karate", "--workers", 4, "--slots", 16)
+    on_two_leaves = (*few, "--leaves", 2, "--partition")
+    assert plan_json(*on_two_leaves, "cdfgnn")["partition"] == "cdfgnn:2"
+    assert plan_json(*on_two_leaves, "cdfgnn:2:0.5")["partition"] == "cdfgnn:2:0.5"
+    assert plan_json(*few, "--partition", "cdfgnn:4")["partition"] == "cdfgnn:4"
+    assert "write it as cdfgnn:2:0.5" in refused(*on_two_leaves, "cdfgnn:3:0.5")
+    assert "gamma from 0 to 1" in refused(*on_two_leaves, "cdfgnn:2:1.5")
+    assert "needs the number of leaves" in refused(*few, "--partition", "cdfgnn")
+    assert "5 leaves are too many" in refused(*few, "--partition", "cdfgnn:5")
+
+
+GRAPH, WORKERS, WIDTH = "digits", 8, 64
+
+
+# An Ethernet, an IPv4 and a SwitchGNN header, and what is left of the largest packet.
+HEADERS, MTU = 60, 1_500
+
+
+ROOM = MTU + 14 - HEADERS
+
+
+def planned(*words):
+    return plan_json(GRAPH, "--workers", WORKERS, *words)
+
+
+def packed(rows):
+    """Bytes of the frames of each pair of workers."""
+    run = rows * 4 * WIDTH
+    return run + -(-run // (ROOM - ROOM % 4)) * HEADERS
+
+
+def copies():
+    """Rows from worker to worker, one edge at a time."""
+    graph = load_graph(GRAPH)
+    owner = partition_workers(graph, WORKERS, 0)
+    pairs = {
+        (int(u), int(owner[v]))
+        for v in range(graph.vertices)
+        for u in graph.indices[graph.indptr[v] : graph.indptr[v + 1]]
+        if owner[u] != owner[v]
+    }
+    rows = np.zeros((WORKERS, WORKERS), dtype=np.int64)
+    for u, receiver in pairs:
+        rows[owner[u], receiver] += 1
+    return rows
+
+
+def test_hosts_are_compared_as_they_are():
+    """Rows are packed into frames, and every link is counted."""
+    told = planned("--slots", 10_000)
+    sizes = packed(copies())
+    assert told["loads"]["host"] == {
+        "up": sizes.sum(),
+        "down": sizes.sum(),
+        "busiest": max(sizes.sum(axis=0).max(), sizes.sum(axis=1).max()),
+    }
+    assert told["loads"]["host-partial"]["up"] < told["loads"]["host"]["up"]
+    assert told["loads"]["switch"]["up"] == told["packets_up"] * told["frame_bytes"]
+
+
+@pytest.mark.parametrize("directions", ["forward", "both"])
+def test_the_least_time_is_chosen_and_said(directions):
+    told = planned("--slots", 10_000, "--directions", directions)
+    assert set(told["seconds"]) == {"switch", "host-partial", "host"}
+    assert told["chosen"] == min(told["seconds"], key=told["seconds"].get)
+    said = "both directions" if directions == "both" else "an exchange"
+    assert said in told["why"]
+    assert told["chosen"] in told["why"]
+    assert f"{MTU:,} bytes" in told["why"]
+
+
+def test_time_by_hand_where_links_are_all_that_counts():
+    """At a kilobit per second the fullest link takes all the time, or one up and one down."""
+    slow = ("--bandwidth", 0.001, "--delay", 0)
+    told = planned("--slots", 10_000, *slow)
+    for way, load in told["loads"].items():
+        fullest = load["busiest"] * 8 / 1e3
+        assert fullest <= told["seconds"][way] <= 2 * fullest, way
+
+
+def test_a_slow_switch_with_few_slots_does_not_pay_and_auto_leaves_all():
+    slow = ("--slots", 64, "--recirculation-rate", 2e5)
+    told = planned(*slow)
+    assert told["why"].startswith("The switch does not pay: ")
+    assert told["chosen"] == "host-partial"
+    assert told["left"] == {"forward": 0}
+    auto = planned(*slow, "--strategy", "auto")
+    assert auto["why"].endswith("so all is left to the hosts.")
+    assert auto["packets_up"] == 0
+    assert auto["left"]["forward"] > 0
+    assert auto["seconds"]["host-partial"] == told["seconds"]["host-partial"]
+
+
+def test_a_mixed_plan_says_for_how_many_it_pays():
+    told = plan_json(
+        *("digits:20", "--workers", 8, "--slots", 1_000, "--bandwidth", 2, "--strategy", "auto")
+    )
+    assert told["chosen"] == "mixed"
+    assert "of the destinations" in told["why"]
+    assert told["left"]["forward"] > 0
+    assert told["packets_up"] > 0
+    assert told["loads"]["mixed"]["up"] > told["packets_up"] * told["frame_bytes"]
+
+
+def test_over_leaves_nothing_is_predicted():
+    told = planned("--slots", 10_000, "--leaves", 2)
+    assert (told["seconds"], told["chosen"]) == ({}, None)
+    assert "not predicted" in told["why"]
+
+
+def test_hosts_with_longer_packets_send_fewer_bytes():
+    short, long = (planned("--mtu", mtu)["loads"]["host"]["up"] for mtu in (MTU, 9_000))
+    assert long < short
+
+
+def run(*words):
+    return CliRunner().invoke(plan_app, list(map(str, words)))
+
+
+def test_parts_are_those_of_write_job(tmp_path):
+    sg = pytest.importorskip("switchgnn.torch", reason="PyTorch is not installed")
+    words = ("--data", "karate", "--workers", 4, "--slots", 16, "--leaves", 2, "--spines", 2)
+    told = run(*words, "--partition", "chunk", "--parts", "--out", tmp_path / "job", "--json")
+    assert told.exit_code == 0, told.output
+    asked = Asked(partition="chunk")
+    expected = sg.write_job(
+        "karate", 4, tmp_path / "other", asked=asked, slots=16, leaves=2, spines=2
+    )
+    assert sg.read_job(tmp_path / "job") == expected
+    assert json.loads(told.stdout)["plan"] == expected.plan
+    told = run(*words, "--parts", "--out", tmp_path / "job")
+    assert "karate with 34 vertices, 156 directed edges" in told.output
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--data", "karate", "--workers", 2, "--parts"),
+        ("--data", "karate", "--parts", "--out", "job"),
+        ("--workers", 2, "--parts", "--out", "job"),
+        ("karate", "--data", "karate", "--workers", 2, "--parts", "--out", "job"),
+        ("karate", "--workers", 2, "--parts", "--out", "job"),
+        ("--data", "karate", "--workers", 2, "--out", "job"),
+    ],
+)
+def test_what_is_missing_or_too_much(words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    told = run(*words)
+    assert told.exit_code == 2
+    assert not list(tmp_path.iterdir())
+
+
+MISSING = ptscotch_missing()
+
+
+needs_ptscotch = pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "partitions.md"
+
+
+def call(*arguments):
+    result = CliRunner().invoke(app, [*map(str, arguments)], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.mark.whole
+@needs_ptscotch
+def test_a_plan_by_ptscotch(tmp_path):
+    folder, name = tmp_path / "plan", "ptscotch:2"
+    words = ("digits", "--workers", 4, "--slots", 128, "--partition", name)
+    found = plan_json(*words, "--out", folder)
+    assert read_manifest(folder).partition.method == name
+    assert check_plan(folder, load_graph("digits")).workers == 4
+    forward = found["directions"]["forward"]["ways"]
+    assert forward["paper"] != forward["plan"]
+
+
+@pytest.mark.parametrize("name", ["ptscotch", "ptscotch:", "ptscotch:0", "ptscotch:two"])
+def test_a_number_of_ranks_is_needed(name):
+    said = refused("karate", "--workers", 2, "--partition", name)
+    assert "does not say how many ranks: write it as ptscotch:2" in said
+
+
+def test_shards_are_written_and_what_to_do_with_them_is_said(tmp_path):
+    folder = tmp_path / "shards"
+    text = call("shard", "karate", "--ranks", 3, "--out", folder)
+    assert sorted(path.name for path in folder.iterdir()) == [
+        f"shard-00{rank}.safetensors" for rank in range(3)
+    ]
+    assert "34 vertices, 3 shards" in text
+    assert f"mpirun -n 3 python -m switchgnn.planner.partition.ptscotch_rank {folder}" in text
+    with pytest.raises(SwitchGNNError, match="from 1 to 34 shards"):
+        call("shard", "karate", "--ranks", 35, "--out", folder)
+
+
+@pytest.mark.whole
+@needs_ptscotch
+def test_the_commands_for_several_machines(tmp_path):
+    """Those of the page, with all ranks on this machine."""
+    page = PAGE.read_text(encoding="utf-8")
+    commands = re.findall(
+        r"^(switchgnn shard .*|mpirun .*|switchgnn plan .*ptscotch.*)", page, re.M
+    )
+    assert [command.split()[0] for command in commands] == ["switchgnn", "switchgnn", "mpirun"]
+    for command in commands:
+        here = command.replace("--hostfile machines", "--oversubscribe")
+        run_command(here, tmp_path)
+    graph = load_graph("digits")
+    assignment = load_assignment(tmp_path / "assignment.npy")
+    assert np.array_equal(assignment, ptscotch(graph, 4, 0, ranks=2))
+    plan = build_plan(graph, workers=4, slots=256, program="ab", assignment=assignment)
+    write_plan(plan, tmp_path / "plan")
+    assert check_plan(tmp_path / "plan", graph).workers == 4

@@ -1,0 +1,225 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""`switchgnn plan` says what a plan takes of the switches, and writes none that does not fit."""
+
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from switchgnn.commands.application import app
+from switchgnn.controller.memory import Use
+from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.plan.files import read_switch_part
+from switchgnn.profiles import PlanMemory, ProfileError, find_profile, known_profiles
+
+
+def plan(*arguments):
+    result = CliRunner().invoke(
+        app, ["plan", *map(str, arguments)], env={"COLUMNS": "80"}, catch_exceptions=False
+    )
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+DIGITS = ("digits", "--workers", 4, "--slots", 64)
+
+
+def test_entries_and_bytes_of_every_table(tmp_path):
+    found = told(*DIGITS, "--out", tmp_path / "plan")
+    switch = read_switch_part(tmp_path / "plan")
+    assert found["fits"]
+    assert found["entries"]["fanout"] == len(switch.entry_block)
+    assert found["entries"]["source"] == len(switch.source_vertex)
+    assert found["entries"]["result"] == len(switch.result_block)
+    # 309 bits: block, source, hop; two flags and eight slots with their counts.
+    assert found["table_bytes"]["fanout"] == 39 * len(switch.entry_block)
+    assert found["table_bytes_sum"] == sum(found["table_bytes"].values())
+    assert found["register_bytes"]["lanes0.value"] == 64 // 8 * 128
+    assert found["register_bytes_sum"] == sum(found["register_bytes"].values())
+    assert found["passes_per_second"] is None
+
+
+def test_partial_sums_take_an_entry_for_each_destination(tmp_path):
+    found = told(*DIGITS, "--send", "cover", "--out", tmp_path / "plan")
+    switch = read_switch_part(tmp_path / "plan")
+    partial = switch.entry_source >= 2**31
+    rows, banks = np.nonzero(switch.entry_expected[partial])
+    slots = zip(
+        switch.entry_block[partial][rows],
+        banks,
+        switch.entry_slot[partial][rows, banks],
+        strict=True,
+    )
+    assert found["entries"]["partial"] == len(set(slots)) > 0
+    # 176 bits: block, destination; a bit for each worker.
+    assert found["table_bytes"]["partial"] == 22 * found["entries"]["partial"]
+    assert found["entries"]["fanout"] == (~partial).sum()
+
+
+def test_leaves_and_spines_are_told_by_the_fullest():
+    whole = told(*DIGITS)
+    text = plan(*DIGITS, "--leaves", 2, "--spines", 2)
+    split = told(*DIGITS, "--leaves", 2, "--spines", 2)
+    assert split["fits"]
+    assert split["entries"]["fanout"] < whole["entries"]["fanout"]
+    # No switch need have the most of every table.
+    assert split["table_bytes_sum"] <= sum(split["table_bytes"].values())
+    assert "memory of the fullest switch" in text
+
+
+def test_what_the_program_has_no_room_for_is_named():
+    use = Use("fanout", 11, 10, 405)
+    memory = PlanMemory((use,), (), use.bytes, 0, None, 1)
+    assert memory.to_dict()["fits"] is False
+    assert "needs 11 of fanout, and the P4 program has 10" in memory.refusals[0]
+
+
+BEST = ("--strategy", "best")
+
+
+def told(*arguments):
+    return json.loads(plan(*arguments, "--json"))
+
+
+def written(folder, *lines):
+    file = folder / "mine.toml"
+    file.write_text("\n".join(lines))
+    return file
+
+
+@pytest.mark.parametrize("name", known_profiles())
+@pytest.mark.parametrize("send", ["multicast", "cover"])
+def test_a_plan_fits_by_another_count(tmp_path, name, send):
+    profile = find_profile(name)
+    found = told(*DIGITS, "--switch", name, "--send", send, "--out", tmp_path / "plan")
+    switch = read_switch_part(tmp_path / "plan")
+    assert (found["switch"], found["fits"]) == (name, True)
+    assert found["banks"] == profile.banks
+    assert found["passes_per_second"] == profile.passes_per_second
+    assert found["table_memory"] == profile.table_bytes
+    # What each packet adds to, bank by bank of the switch: as many passes as in the fullest.
+    adds = Counter()
+    for row, bank in zip(*np.nonzero(switch.entry_expected), strict=True):
+        key = int(switch.entry_block[row]), int(switch.entry_source[row])
+        adds[(*key, int(bank) % profile.banks)] += 1
+    fullest = {}
+    for (block, source, _), number in adds.items():
+        fullest[block, source] = max(fullest.get((block, source), 0), number)
+    assert found["contributions"] == sum(adds.values())
+    assert found["passes"] == sum(fullest.values())
+    assert found["loop_passes"] == sum(fullest.values()) - len(fullest)
+    if profile.banks == 1:
+        assert found["passes"] == found["contributions"]
+    if profile.passes_per_second is None:
+        assert found["loop_seconds"] is None
+    else:
+        # 64 features are one fragment, or two where a pass adds to one bank only.
+        seconds = (1 if profile.banks > 1 else 2) * found["loop_passes"] / profile.passes_per_second
+        assert found["loop_seconds"] == pytest.approx(seconds)
+
+
+def test_an_entry_has_as_many_slots_as_the_switch_has_banks():
+    """A bank is 14 bits of slot and 16 of count; beside them are 69 bits: key and two flags."""
+    each = {}
+    for name in ("embedded", "tofino2"):
+        found = told(*DIGITS, "--switch", name)
+        each[name] = found["table_bytes"]["fanout"] / found["entries"]["fanout"]
+    assert each == {"embedded": -(-(69 + 8 * 30) // 8), "tofino2": -(-(69 + 30) // 8)}
+
+
+QUICK_LOOP = ("banks = 1", "passes_per_second = 1e12", "port_gbits = 1.0")
+
+
+def test_best_finds_a_plan_whose_tables_fit(tmp_path):
+    """Links alone count beside such a loop, so that the fewest packets would be the quickest."""
+    free = told(*DIGITS, *BEST, "--switch", written(tmp_path, *QUICK_LOOP))
+    allowed = free["table_bytes_sum"] - 1
+    file = written(tmp_path, *QUICK_LOOP, f"table_bytes = {allowed}")
+    found = told(*DIGITS, *BEST, "--switch", file)
+    assert found["fits"]
+    assert found["table_bytes_sum"] <= allowed
+    assert found["weight"] > free["weight"] == 0
+    # The paper's plan sends no partial sums.
+    assert not told(*DIGITS, "--switch", file)["fits"]
+    text = plan(*DIGITS, *BEST, "--switch", written(tmp_path, *QUICK_LOOP, "table_bytes = 9"))
+    assert "may take 9: allow more (--table-memory), or take another switch (--switch)." in text
+
+
+def test_the_switch_gives_what_is_not_said(tmp_path):
+    file = written(tmp_path, "slot_bytes = 10240", "banks = 2", "passes_per_second = 1e6")
+    found = told("digits", "--workers", 4, "--switch", file)
+    assert (found["slots"], found["banks"], found["passes_per_second"]) == (80, 2, 1e6)
+    said = ("--slots", 40, "--recirculation-rate", 5e5, "--table-memory", "1MB")
+    found = told("digits", "--workers", 4, "--switch", file, *said)
+    assert (found["slots"], found["table_memory"]) == (40, 1_000_000)
+    assert found["passes_per_second"] == 5e5
+
+
+def test_best_weighs_the_loop_of_the_switch(tmp_path):
+    lines = ("banks = 1", "port_gbits = 1.0")
+    slow = written(tmp_path, *lines, "passes_per_second = 1e5")
+    found = told(*DIGITS, *BEST, "--switch", slow)
+    # 1 Gbit/s are 664,894 packets of 188 bytes per second.
+    assert any(
+        "each link carries 664,894 packets per second and the switch's loop 100,000 passes" in why
+        for why in found["reasons"]
+    )
+    fast = written(tmp_path, *lines, "passes_per_second = 1e12")
+    more = told(*DIGITS, *BEST, "--switch", fast)
+    assert (found["weight"], more["weight"]) == (1.0, 0.0)
+    assert found["loop_passes"] < more["loop_passes"]
+    assert found["packets_up"] >= more["packets_up"]
+
+
+def test_tables_that_do_not_fit(tmp_path):
+    needed = told(*DIGITS, "--switch", "tofino2")["table_bytes_sum"]
+    exact = written(tmp_path, "banks = 1", f"table_bytes = {needed}")
+    assert told(*DIGITS, "--switch", exact)["fits"]
+    short = written(tmp_path, "banks = 1", f"table_bytes = {needed - 1}")
+    assert not told(*DIGITS, "--switch", short)["fits"]
+    with pytest.raises(PlannerError, match=r"another switch \(--switch\).* Nothing was written"):
+        plan(*DIGITS, "--switch", short, "--out", tmp_path / "plan")
+    assert not (tmp_path / "plan").exists()
+    # What is said beats the switch.
+    plan(*DIGITS, "--switch", short, "--table-memory", needed, "--out", tmp_path / "plan")
+    assert (tmp_path / "plan").exists()
+
+
+def test_ports_that_do_not_suffice(tmp_path):
+    file = written(tmp_path, "ports = 3")
+    with pytest.raises(ProfileError, match="mine has 3 ports, and 4 links end there"):
+        plan(*DIGITS, "--switch", file)
+    # Two workers and a spine on each leaf.
+    assert told(*DIGITS, "--leaves", 2, "--spines", 1, "--switch", file)["fits"]
+    with pytest.raises(ProfileError, match="4 links"):
+        plan(*DIGITS, "--leaves", 2, "--spines", 2, "--switch", file)
+
+
+def test_only_switches_that_run_the_program_have_its_sizes(tmp_path):
+    """10,485,760 bytes are 81,920 slots: one more is too many for the program."""
+    many = ("digits", "--workers", 2, "--slots", 81_928)
+    assert not told(*many, "--switch", "embedded")["fits"]
+    assert told(*many, "--switch", "tofino2")["fits"]
+
+
+def test_leaves_and_spines_have_the_banks_of_the_switch():
+    spread = (*DIGITS, "--leaves", 2, "--spines", 2)
+    found = told(*spread, "--switch", "tofino2")
+    assert found["loop_passes"] > told(*spread, "--switch", "unlimited")["loop_passes"]
+
+
+def test_the_report_names_the_switch():
+    text = plan(*DIGITS, "--switch", "tofino2")
+    assert "Switch tofino2: 1 slot in a pass;" in text
+    assert "at 1,063,829,787 per second at least" in text
+    assert "Switch" not in plan(*DIGITS)
+
+
+def test_jobs_are_for_the_program(tmp_path):
+    arguments = ["--data", "digits", "--workers", "2", "--parts", "--out", str(tmp_path / "job")]
+    result = CliRunner().invoke(app, ["plan", *arguments, "--switch", "tofino2"])
+    assert result.exit_code == 2
+    assert not (tmp_path / "job").exists()

@@ -1,0 +1,409 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Command lines that nobody should write end with one sentence and exit code 2."""
+
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+from rich.table import Table
+from typer.testing import CliRunner
+
+from switchgnn import __version__
+from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.machine import Installation
+from switchgnn.commands.application import COMMANDS, app
+from switchgnn.commands.doctor import Finding
+from switchgnn.commands.main import main
+from switchgnn.commands.shared.console import plain_console
+from switchgnn.commands.shared.live import LiveOptions
+from switchgnn.lab.commands import figures
+from switchgnn.lab.experiments import ExperimentError, cells_of, load_figures, run_points
+from switchgnn.lab.experiments.runner import REFUSED
+from tests.experiments.fake_points import FakeCommand
+from tests.support.speed import seconds_here
+
+SIXTY, MANY = "9" * 60, "9" * 5000
+
+
+LONG = "a" * 5000
+
+
+TRAINING = importlib.util.find_spec("torch_geometric") is not None
+
+
+HERE = "--workers 2 --target embedded --fabric loopback"
+
+
+# The words of a command, and what its sentence says. FIFO is a pipe that nobody writes.
+LOOKS_FIRST = (
+    *(f"train {HERE} --epochs 2 {word}" for word in ("--plots", "--tensorboard", "--checkpoint")),
+    *(f"plan karate --workers 2 {word}" for word in ("--plots", "--out")),
+    *("shard karate --ranks 2 --out", "figures example --out"),
+    "soak --simulated --seed 1 --out",
+)
+LINES = [
+    ("plan random:1000000000000:5:1 --workers 2", "1,000,000,000,000 vertices"),
+    ("plan random:2000000000:5:1 --workers 2", "GB of memory"),
+    ("plan random:100000:4000000000:1 --workers 2", "GB of memory"),
+    (f"plan karate --workers 2 --memory {MANY}", "--memory"),
+    (f"plan karate --workers 2 --table-memory {SIXTY}GB", "--table-memory"),
+    (f"plan karate --workers 2 --slots {SIXTY}", "'--slots'"),
+    ("plan karate --workers 2 --assignment /dev/zero", "not a regular file"),
+    ("plan karate --workers 2 --leaves 2 --spines 99999", "'--spines'"),
+    ("plan FIFO.txt --workers 2", "not a regular file"),
+    (f"plan karate --workers 2 --out {LONG}", "too long"),
+    (f"plan {LONG}.txt --workers 2", "too long"),
+    ("run --config FIFO.toml", "FIFO.toml"),
+    (f"run --graph karate {HERE} --pcap {LONG}", "too long"),
+    (f"run --graph karate {HERE} --log-dir {LONG}", "too long"),
+    (f"train {HERE} --hidden {MANY}", "'--hidden'"),
+    (f"train {HERE} --hidden 100000000", "'--hidden'"),
+    (f"train {HERE} --hidden 2000000 --layers 8", "--hidden"),
+    (f"train {HERE} --lr nan", "--lr"),
+    (f"train {HERE} --checkpoint {LONG}", "too long"),
+    ("switch --grpc unix:s --port 1=udp:127.0.0.1:70000:127.0.0.1:5", "to 65535"),
+    (f"switch --grpc unix:s --port 1=udp:{LONG}:5:127.0.0.1:5", "UDP address"),
+    ("switch --grpc unix:s --cpu-port 510 --port 510=eth:lo", "--cpu-port"),
+    ("switch --grpc unix:s --tls-cert FIFO --tls-key FIFO", "not a regular file"),
+    ("soak --simulated --scenario DEEP.json", "nested"),
+    ("soak --simulated --scenario '" + '{"graph":' + "[" * 30000 + "'", "nested"),
+    ("soak --simulated --scenario FIFO", "not a regular file"),
+    *((f"{line} gone/new", "there is no folder") for line in LOOKS_FIRST),
+    ("plan no-such-graph --workers 2 --out .", "is not a plan, so it is not overwritten"),
+]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder to stand in, with files that no command should wait for or get lost in."""
+    for name in ("FIFO", "FIFO.txt", "FIFO.npz", "FIFO.toml"):
+        os.mkfifo(tmp_path / name)
+    (tmp_path / "DEEP.json").write_text("[" * 100_000)
+    (tmp_path / "DEEP.toml").write_text("a = " + "[" * 100_000)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("line", "says"), LINES, ids=[line[:60] for line, _ in LINES])
+def test_it_ends_with_one_sentence(line, says, folder, monkeypatch, called):
+    if line.startswith("train") and not TRAINING:
+        pytest.skip("needs PyTorch Geometric")
+    monkeypatch.setenv("COLUMNS", "300")
+    before = sorted(path.name for path in folder.iterdir())
+    code, _, said = called(*shlex.split(line))
+    assert code == 2, said[-2000:]
+    # Wrong usage stands in a box of Typer's, every other error in a line of its own.
+    [sentence] = re.findall(r"^(?:Error: |│ )(.*?) *│?$", said, re.MULTILINE)
+    assert says in sentence
+    assert sorted(path.name for path in folder.iterdir()) == before
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("words", ["plan karate --workers 2", "--help", "plan nothing 2>&1"])
+def test_a_closed_pipe_ends_it_quietly(words, tmp_path):
+    """As `head` closes it, before anything is written; 141 is what shells make of SIGPIPE."""
+    errors = tmp_path / "errors"
+    reads, writes = os.pipe()
+    os.close(reads)
+    with errors.open("w") as file:
+        both = words.endswith("2>&1")
+        done = subprocess.run(
+            [sys.executable, "-m", "switchgnn", *words.removesuffix("2>&1").split()],
+            stdout=writes,
+            stderr=writes if both else file,
+            check=False,
+            timeout=seconds_here(60),
+        )
+    os.close(writes)
+    said = errors.read_text()
+    assert done.returncode == 141, said
+    assert "Traceback" not in said
+    assert "Broken pipe" not in said and "BrokenPipe" not in said
+
+
+INTERRUPTED = 130
+
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_an_interrupt_while_it_imports_is_not_traced(monkeypatch, capsys):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys.modules["switchgnn.commands.main"], "_application", interrupted)
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == INTERRUPTED
+    assert capsys.readouterr().err == ""
+
+
+def test_an_error_does_nothing_to_the_terminal(monkeypatch, capsys):
+    """It may quote a file that somebody else has written."""
+
+    def failed():
+        raise SwitchGNNError("field \x1b]0;title\x07 is\nnot \x9b2J known: [red]é[/red]")
+
+    monkeypatch.setattr(sys.modules["switchgnn.commands.main"], "_application", failed)
+    with pytest.raises(SystemExit):
+        main()
+    assert capsys.readouterr().err == "Error: field ?]0;title? is\nnot ?2J known: [red]é[/red]\n"
+
+
+def ends_with(folder, module, content, *words):
+    """The exit code and error of a program for which a module is another one."""
+    (folder / f"{module}.py").write_text(content)
+    known = os.pathsep.join((str(folder), str(ROOT)))
+    done = subprocess.run(
+        [sys.executable, "-m", "switchgnn", *words],
+        env={**os.environ, "PYTHONPATH": known},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=seconds_here(60),
+    )
+    return done.returncode, done.stderr
+
+
+WAIT = "for _ in range(10**9): pass"
+
+
+def test_ctrl_c_at_once(tmp_path):
+    """The signal comes as soon as the import of the commands has begun."""
+    content = f"import os\nos.kill(os.getpid(), {int(signal.SIGINT)})\n{WAIT}\n"
+    assert ends_with(tmp_path, "typer", content, "run") == (INTERRUPTED, "")
+
+
+@pytest.mark.parametrize("command", ["doctor", "plan"])
+@pytest.mark.parametrize("string", [False, True], ids=["plain", "from-a-string"])
+def test_ctrl_c_while_a_command_imports(tmp_path, command, string):
+    """Dataclasses are made from strings: Python then would end itself by the signal."""
+    content = f"import os\nos.kill(os.getpid(), {int(signal.SIGINT)})\n{WAIT}\n"
+    given = f"exec({content!r})\n" if string else content
+    assert ends_with(tmp_path, "numpy", given, command) == (INTERRUPTED, "")
+
+
+def test_what_is_there_before_an_interrupt_is_caught_is_little():
+    """Ctrl-C is traced meanwhile."""
+    program = (
+        "import sys; before = set(sys.modules); import switchgnn.commands.main; "
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    ours = {"switchgnn", "switchgnn.base", "switchgnn.base.errors"}
+    ours |= {"switchgnn.commands", "switchgnn.commands.main"}
+    assert set(done.stdout.split()) == ours
+
+
+# What some command needs and takes a while to import.
+HEAVY = (
+    *("grpc", "google.protobuf", "finsy", "numpy", "scipy", "sklearn", "networkx", "numba"),
+    *("pymetis", "mtkahypar", "torch", "torch_geometric", "matplotlib", "scapy", "msgspec"),
+    *("starlette", "uvicorn", "prometheus_client"),
+)
+
+
+WAYS = (["-m", "switchgnn"], ["-m", "switchgnn.commands"])
+
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+def start(*words, way=("-m", "switchgnn"), **environment):
+    return subprocess.run(
+        [sys.executable, *way, *words],
+        env={**os.environ, "COLUMNS": "80", **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=seconds_here(60),
+    )
+
+
+def imported(*words, **environment):
+    """The modules of HEAVY that are there when the program ends, and what it printed."""
+    program = (
+        "import atexit, sys; from switchgnn.commands import main; "
+        f"atexit.register(lambda: print('modules', *[each for each in {HEAVY!r} "
+        "if each in sys.modules])); sys.argv = ['switchgnn', *sys.argv[1:]]; main()"
+    )
+    done = start(*words, way=("-c", program), **environment)
+    assert done.returncode == 0, done.stderr
+    printed, _, last = done.stdout.rpartition("modules")
+    return last.split(), printed
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way[1])
+def test_the_version_is_told(way):
+    assert start("--version", way=way).stdout == f"switchgnn {__version__}\n"
+    assert re.fullmatch(r"\d+\.\d+\.\d+\S*", __version__)
+
+
+def test_what_needs_no_command_imports_none():
+    modules, printed = imported("--help")
+    assert modules == []
+    assert "Usage: switchgnn [OPTIONS] COMMAND" in printed
+
+
+def test_a_command_imports_what_it_needs():
+    """Or the test above would see nothing whatever happened."""
+    modules, _ = imported("plan", "--help")
+    assert {"numpy", "msgspec"} <= set(modules)
+    assert "torch" not in modules
+    assert "matplotlib" not in modules
+
+
+def test_without_a_page_nothing_of_it_is_imported():
+    options = ("--workers", "2", "--target", "embedded", "--fabric", "loopback")
+    modules, _ = imported("run", "--graph", "karate", *options)
+    assert {"numpy", "grpc"} <= set(modules)
+    assert not {"starlette", "uvicorn"} & set(modules)
+
+
+@pytest.mark.parametrize("shell", ["bash", "fish"])
+def test_commands_are_completed_without_importing_them(shell):
+    modules, printed = imported(**completing(shell, "switchgnn s"))
+    assert modules == []
+    for each in COMMANDS:
+        # zsh's format quotes names, fish's and zsh's have the line of the list, too.
+        there = re.search(rf'(?m)^"?{each.name}\b|"{each.name}"', printed) is not None
+        assert there == each.name.startswith("s"), printed
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_options_and_choices_are_completed(shell):
+    def completed(line):
+        asked = CliRunner().invoke(app, prog_name="switchgnn", env=completing(shell, line))
+        assert asked.exit_code == 0
+        return asked.output
+
+    printed = completed("switchgnn run --back")
+    assert "--background" in printed
+    assert "--backend" in printed
+    assert "--bandwidth" not in printed
+    printed = completed("switchgnn run --fabric ")
+    found = set(re.findall(r"\b(?:auto|mininet|loopback)\b", printed))
+    assert found == {"auto", "mininet", "loopback"}
+
+
+def completing(shell, line):
+    """The variables by which a shell asks, as its script has them."""
+    words = line.split(" ")
+    asking = {"_SWITCHGNN_COMPLETE": f"complete_{shell}"}
+    if shell == "bash":
+        return asking | {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
+    return asking | {"_TYPER_COMPLETE_ARGS": line, "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+
+
+def test_bash_takes_the_script_and_completes(tmp_path):
+    """The whole way: the script is read, and a word is completed."""
+    bash = shutil.which("bash")
+    assert bash is not None
+    program = tmp_path / "switchgnn"
+    program.write_text(f"#!/bin/sh\nexec '{sys.executable}' -m switchgnn \"$@\"\n")
+    program.chmod(0o755)
+    lines = (
+        'eval "$(_SWITCHGNN_COMPLETE=source_bash switchgnn)"',
+        "COMP_WORDS=(switchgnn tra) COMP_CWORD=1",
+        "_switchgnn_completion switchgnn",
+        'echo "${COMPREPLY[@]}"',
+    )
+    done = subprocess.run(
+        [bash, "--norc", "-euc", "\n".join(lines)],
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=seconds_here(60),
+    )
+    assert done.stdout == "train\n"
+
+
+def test_a_wrong_name_is_answered_with_a_near_one():
+    done = CliRunner().invoke(app, ["trian"])
+    assert done.exit_code == 2
+    assert "Did you mean 'train'?" in done.output
+
+
+NAME = "a[/x] [red]b[/red] [mininet]"
+
+
+SOURCES = Path(__file__).parents[2] / "switchgnn" / "commands"
+
+
+def test_brackets_in_sentences_and_tables_stay(capsys):
+    table = Table("[bold]head", title="[title]")
+    table.add_row(NAME)
+    for each in (NAME, table):
+        plain_console().print(each)
+    said = capsys.readouterr().out
+    assert said.count(NAME) == 2
+    assert "[bold]head" in said and "[title]" in said
+
+
+def test_all_commands_print_with_it():
+    """A console of its own would take brackets for markup."""
+    files = sorted(SOURCES.rglob("*.py"))
+    own = [file.name for file in files if re.search(r"\bConsole\(", file.read_text())]
+    assert own == ["console.py"]
+
+
+def test_doctor_names_an_extra(monkeypatch):
+    finding = Finding("mininet", "[use]", False, None, "pip install -e '.[mininet]'")
+    monkeypatch.setattr("switchgnn.commands.doctor.examine", lambda: [finding])
+    said = CliRunner().invoke(app, ["doctor"]).output
+    assert "pip install -e '.[mininet]'" in said
+    assert "[use]" in said and "absent" in said
+
+
+def test_a_port_without_a_page():
+    with pytest.raises(SwitchGNNError, match="add --live"):
+        LiveOptions(live_port=0).check()
+
+
+@pytest.mark.parametrize("missing", [{"uvicorn"}, {"starlette"}, {"starlette", "uvicorn"}])
+def test_a_package_that_is_missing_is_named(missing, monkeypatch):
+    here = Installation(Path.cwd())
+    monkeypatch.setattr("switchgnn.base.machine.find_installation", lambda: here)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name in missing else name)
+    with pytest.raises(SwitchGNNError) as told:
+        LiveOptions(live=True).check()
+    [line] = str(told.value).splitlines()
+    assert "pip install -e '.[live]'" in line
+    for name in ("starlette", "uvicorn"):
+        assert (name in line) == (name in missing)
+
+
+(EXAMPLE,) = load_figures(["example"])
+
+
+POINTS = list(dict.fromkeys(cell.point for cell in cells_of(EXAMPLE, "small")))
+
+
+@pytest.mark.parametrize(
+    ("code", "hint"), [(REFUSED, "gives the same result."), (1, "tries them again.")]
+)
+def test_failed_points_are_counted_and_retried_where_that_can_help(
+    tmp_path, monkeypatch, code, hint
+):
+    command = FakeCommand(tmp_path, fails={POINTS[0]: "no room."}, code=code)
+    monkeypatch.setattr(figures, "run_points", partial(run_points, command=command))
+    monkeypatch.setattr(figures, "current_versions", lambda: {"code": "1"})
+    done = CliRunner().invoke(app, ["figures", "example", "--out", str(tmp_path / "out")])
+    assert isinstance(done.exception, ExperimentError)
+    some, others = len(POINTS), len(POINTS) - 1
+    assert f"1 figure of {some} points, {others} of them simulated" in done.stdout
+    assert str(done.exception).startswith(f"1 of {some} points failed")
+    assert str(done.exception).endswith(hint)

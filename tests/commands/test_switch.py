@@ -1,0 +1,245 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""`switchgnn switch` as a process."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+
+from switchgnn.base.described import SwitchTarget, network_text
+from switchgnn.base.machine import python_program
+from switchgnn.base.network import NetworkError
+from switchgnn.commands.errors import ProgramError
+from switchgnn.commands.switch import as_described, find_program
+from switchgnn.controller import P4RuntimeClient
+from switchgnn.controller.counters import read_totals
+from switchgnn.controller.p4runtime.client import program_cookie
+from switchgnn.p4src import load_program, load_strawman
+from switchgnn.p4src.program import SWITCHGNN
+from switchgnn.softswitch.daemon.options import SwitchOptions
+from switchgnn.topologies.free_ports import free_udp_addresses
+from tests.commands.service import Service
+from tests.network.usual import described_leaf_spine, described_star
+from tests.softswitch.harness import PROGRAMS
+from tests.support.networks import own_network
+from tests.support.speed import seconds_here
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+
+
+needs_setpriv = pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv")
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)], ids=["term", "int"]
+)
+def test_it_says_that_it_serves_and_ends_cleanly(tmp_path, number, code):
+    ready = tmp_path / "ready"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "notify"))
+        manager.settimeout(seconds_here(60))
+        variables = {"NOTIFY_SOCKET": str(tmp_path / "notify")}
+        with Service(tmp_path, "--ready-file", ready, variables=variables) as service:
+            assert manager.recv(1000).startswith(b"READY=1\n")
+            service.wait_until_serving()
+            assert ready.read_text() == f"{service.address}\n"
+            with P4RuntimeClient(service.address, primary=False) as client:
+                # The product's program is there already.
+                assert read_totals(client).passes.passes == 0
+            assert service.end(number) == code
+        assert manager.recv(1000) == b"STOPPING=1"
+    assert not ready.exists()
+    assert service.errors() == ""
+
+
+@pytest.mark.whole
+def test_another_program(tmp_path):
+    with Service(tmp_path, "--program", PROGRAMS / "tables.json") as service:
+        service.wait_until_serving()
+        with P4RuntimeClient(service.address, primary=False) as client:
+            assert "hit_table" in client.get_layout().tables
+
+
+def test_wrong_input_is_one_sentence(tmp_path, called):
+    here, there = free_udp_addresses(2)
+    (tmp_path / "state").write_bytes(b"something else")
+    (tmp_path / "state").chmod(0o600)
+    twice = f"1=udp:{here}:{there}"
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        gone = tmp_path / "nowhere"
+        for number, (word, *words) in enumerate(
+            [
+                ("no-such-if0", "--port", "1=eth:no-such-if0"),
+                ("one=eth:lo", "--port", "one=eth:lo"),
+                ("Port 1 is given twice", "--port", twice, "--port", twice),
+                ("no.json", "--program", tmp_path / "no.json"),
+                ("nowhere", "--state", gone / "state"),
+                ("nowhere", "--ready-file", gone / "ready"),
+                ("not a state file", "--state", tmp_path / "state"),
+                *(
+                    (wrong, "--grpc", wrong)
+                    for wrong in ("127.0.0.1", "::", ":0", "localhost:http")
+                ),
+                ("99999", "--grpc", "127.0.0.1:99999"),
+                (address, "--grpc", address),
+            ]
+        ):
+            code, shown, said = called("switch", "--grpc", f"unix:{tmp_path}/{number}.sock", *words)
+            [line] = said.strip().splitlines()
+            assert (code, line[:7], shown) == (2, "Error: ", "")
+            assert word in line
+
+
+@contextmanager
+def cable():
+    """Two interfaces in a network of their own, both down."""
+    with own_network() as network:
+        run = ["nsenter", f"--net={network.path}"]
+        made = ["ip", "link", "add", "sdown", "type", "veth", "peer", "name", "sother"]
+        subprocess.run([*run, *made], check=True, capture_output=True)
+        yield run
+
+
+def in_network(run, *arguments):
+    words = python_program("switchgnn.commands", "switch", *map(str, arguments))
+    return subprocess.run(
+        [*run, *words], capture_output=True, text=True, check=False, timeout=seconds_here(60)
+    )
+
+
+@pytest.mark.whole
+@needs_root
+def test_an_interface_that_is_down(tmp_path):
+    with cable() as run:
+        done = in_network(run, "--grpc", f"unix:{tmp_path}/s.sock", "--port", "1=eth:sdown")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "Error: Port 1 cannot use interface 'sdown', which is down: ip link set sdown up.\n"
+    )
+
+
+@pytest.mark.whole
+@needs_root
+@needs_setpriv
+def test_without_the_right_to_packet_sockets(tmp_path):
+    with cable() as run:
+        bare = [*run, "setpriv", "--bounding-set=-net_raw"]
+        done = in_network(bare, "--grpc", f"unix:{tmp_path}/s.sock", "--port", "1=eth:sdown")
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert "CAP_NET_RAW" in done.stderr
+
+
+PORTS = {"1": "eth:enp1s0", "2": "udp:127.0.0.1:1:127.0.0.1:2"}
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(network, **changes):
+        switches = [replace(each, ports=PORTS, **changes) for each in network.switches]
+        path = tmp_path / "network.toml"
+        path.write_text(network_text(replace(network, switches=tuple(switches))))
+        return path
+
+    return write
+
+
+def test_the_only_switch(file):
+    path = file(described_star(2), grpc="unix:switch.sock", device_id=7)
+    found = as_described(SwitchOptions(queue_depth=3), path, None)
+    assert found == SwitchOptions(
+        grpc="unix:switch.sock",
+        device_id=7,
+        queue_depth=3,
+        port=["1=eth:enp1s0", "2=udp:127.0.0.1:1:127.0.0.1:2"],
+    )
+
+
+def test_one_of_several(file):
+    path = file(described_leaf_spine((0, 1), 1))
+    assert as_described(SwitchOptions(), path, "spine0").port
+    with pytest.raises(NetworkError, match="several switches: --name is one of leaf0, leaf1, sp"):
+        as_described(SwitchOptions(), path, None)
+    with pytest.raises(NetworkError, match="has no switch spine1: --name is one of leaf0"):
+        as_described(SwitchOptions(), path, "spine1")
+
+
+@pytest.mark.parametrize(
+    ("options", "changes", "sentence"),
+    [
+        (SwitchOptions(grpc="unix:a"), {}, "leave out --grpc and --port"),
+        (SwitchOptions(port=["1=eth:a"]), {}, "leave out --grpc and --port"),
+        (SwitchOptions(), {"target": SwitchTarget.BMV2}, "switch s0 is a bmv2"),
+        (SwitchOptions(), {"ports": {}}, "switch s0 has no ports"),
+    ],
+)
+def test_what_cannot_be(tmp_path, options, changes, sentence):
+    network = described_star(2)
+    [switch] = network.switches
+    path = tmp_path / "network.toml"
+    changed = replace(network, switches=(replace(switch, **{"ports": PORTS, **changes}),))
+    path.write_text(network_text(changed))
+    with pytest.raises(NetworkError, match=sentence):
+        as_described(options, path, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "load"), [("switchgnn", load_program), ("strawman", load_strawman)]
+)
+def test_those_of_the_product(name, load):
+    found, program = find_program(name, None), load()
+    assert found.p4_device_config == program.json
+    assert found.cookie.cookie == program_cookie(program)
+    assert found.p4info.tables
+
+
+def test_none_until_a_controller_comes():
+    assert find_program("none", None) is None
+
+
+def test_one_of_ones_own(tmp_path):
+    found = find_program(str(PROGRAMS / "tables.json"), None)
+    assert found.p4_device_config == (PROGRAMS / "tables.json").read_bytes()
+    assert found.p4info.tables
+    assert not found.HasField("cookie")
+    moved = tmp_path / "elsewhere.txt"
+    moved.write_bytes((PROGRAMS / "tables.p4info.txtpb").read_bytes())
+    assert find_program(str(PROGRAMS / "tables.json"), moved).p4info == found.p4info
+
+
+def refused(*arguments):
+    with pytest.raises(ProgramError) as caught:
+        find_program(*arguments)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_what_is_not_there(tmp_path):
+    assert "nowhere.json" in refused(str(tmp_path / "nowhere.json"), None)
+    alone = tmp_path / "alone.json"
+    alone.write_text("{}")
+    assert "alone.p4info.txtpb" in refused(str(alone), None)
+    # p4c's source is no program yet.
+    assert "p4info" in refused(str(SWITCHGNN.main), None)
+
+
+def test_a_p4info_that_is_something_else(tmp_path):
+    for content in (b"tables {", b"\xff\xfe", b"nonsense: 1"):
+        path = tmp_path / "p4info"
+        path.write_bytes(content)
+        assert "no P4Info" in refused(str(PROGRAMS / "tables.json"), path)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    assert "pipe" in refused(str(PROGRAMS / "tables.json"), pipe)
+
+
+def test_p4info_is_for_a_file():
+    assert "--p4info" in refused("switchgnn", PROGRAMS / "tables.p4info.txtpb")

@@ -1,0 +1,193 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What `--transport auto` predicts and takes."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from switchgnn.commands.train import plan as module
+from switchgnn.commands.train import steps as train
+from switchgnn.commands.train.job import TrainJob, default_task
+from switchgnn.commands.train.plan import plan_of, predict_transport, prepare_training
+from switchgnn.host.pace import Pace
+from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH
+from switchgnn.planner.chosen import Asked
+from switchgnn.planner.graphs.boundary import boundary_edges
+from switchgnn.planner.partition.leaf_spine import LeafSpine
+from switchgnn.planner.plan.files import read_assignment
+from switchgnn.training.data.load import load_dataset
+from switchgnn.training.layers.models import ModelOptions
+from switchgnn.training.trainer import TrainOptions
+from switchgnn.training.worker import Training
+
+pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
+
+
+WORKERS = 8
+
+
+SLOW = 20.0
+
+
+@pytest.fixture(scope="module")
+def dense():
+    return load_dataset("digits:80")
+
+
+def job_of(*, hidden=64, layers=3, slots=10_000, bandwidth=SLOW, leaf_spine=None, preset="paper"):
+    training = Training(ModelOptions("gcn", layers, hidden, 0.0), TrainOptions())
+    return TrainJob(
+        task=default_task(transport=SWITCH.name, training=training, pace=Pace(window=64)),
+        workers=WORKERS,
+        slots=slots,
+        target="embedded",
+        fabric="loopback",
+        bandwidth=bandwidth,
+        ecn_threshold=128,
+        leaf_spine=leaf_spine,
+        asked=Asked(preset),
+    )
+
+
+def predicted(job, data):
+    return predict_transport(job, data, lambda _: None)
+
+
+def test_wide_features_on_slow_links_are_summed_in_the_switch(dense):
+    found = predicted(job_of(), dense)
+    assert found.chosen is SWITCH
+    assert set(found.seconds) == {SWITCH.name, HOST.name, HOST_PARTIAL.name}
+    assert found.seconds[SWITCH.name] < found.seconds[HOST_PARTIAL.name] < found.seconds[HOST.name]
+
+
+def test_narrow_features_are_left_to_hosts_that_pack_them(dense):
+    # A second layer of ten classes is all that two layers exchange.
+    assert predicted(job_of(layers=2), dense).chosen is HOST_PARTIAL
+
+
+def test_few_slots_are_left_to_hosts(dense):
+    assert predicted(job_of(slots=64), dense).chosen is HOST_PARTIAL
+
+
+def test_no_exchange_is_predicted_to_beat_its_fullest_link(dense):
+    """Each row in a frame of its own is a bound that packed rows keep, too."""
+    found = predicted(job_of(), dense)
+    plan = plan_of(job_of(), dense, lambda _: None)[1]
+    numbers = 2 * (64 + 10)
+    least = 0
+    for part in plan.workers:
+        sums = len(part.receive_vertex)
+        least = max(least, sums / len(plan.manifest.directions) * 4 * numbers * 8 / (SLOW * 1e6))
+    assert found.seconds[SWITCH.name] > least > 0
+    copies = boundary_edges(dense.graph, plan.assignment).host_copies()[1]
+    most = max((copies == worker).sum() for worker in range(WORKERS))
+    assert found.seconds[HOST.name] > most * 4 * numbers * 8 / (SLOW * 1e6)
+
+
+def test_the_reason_has_all_numbers(dense):
+    found = predicted(job_of(), dense)
+    assert found.why.startswith("auto takes switch: ")
+    for seconds in found.seconds.values():
+        assert f"{seconds * 1e3:,.1f}" in found.why
+
+
+def test_between_switches_nothing_is_predicted(dense):
+    found = predicted(job_of(leaf_spine=LeafSpine((0, 0, 0, 0, 1, 1, 1, 1), 1)), dense)
+    assert (found.chosen, dict(found.seconds)) == (SWITCH, {})
+    assert "one switch" in found.why
+
+
+def test_a_mistaken_rate_changes_the_choice(dense, monkeypatch):
+    """Bits taken for bytes make links look fast, so that processors decide."""
+    right = module.network_here
+    monkeypatch.setattr(
+        module,
+        "network_here",
+        lambda *args: replace(right(*args), bits_per_second=8 * right(*args).bits_per_second),
+    )
+    with pytest.raises(AssertionError):
+        test_wide_features_on_slow_links_are_summed_in_the_switch(dense)
+
+
+def test_where_slots_nearly_suffice_some_destinations_are_left_to_hosts(dense):
+    found = predicted(job_of(slots=3_000, bandwidth=2.0, preset="auto"), dense)
+    assert found.chosen is SWITCH
+    assert found.planned is not None
+    assert found.planned[1].leaves_any
+    assert found.seconds["mixed"] < min(found.seconds["switch"], found.seconds["host-partial"])
+    assert "some destinations left to the hosts" in found.why
+
+
+def test_a_plan_that_was_asked_for_is_taken_whole(dense):
+    found = predicted(job_of(slots=3_000, bandwidth=2.0), dense)
+    assert "mixed" not in found.seconds
+    assert found.planned is None or not found.planned[1].leaves_any
+
+
+pytest.importorskip("torch", reason="PyTorch is not installed")
+
+
+pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
+
+
+NAMES = ("partition", "block_strategy", "send", "order")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    np.savetxt(tmp_path / "workers.txt", np.arange(34) % 3, fmt="%d")
+    return tmp_path
+
+
+def said(transport, asked, folder):
+    """What a report says of the strategies, and the plan's assignment."""
+    data = load_dataset("karate")
+    job = TrainJob(
+        task=default_task(
+            transport=transport, training=Training(ModelOptions("gcn", 2, 8, 0.0), TrainOptions())
+        ),
+        workers=3,
+        slots=12,
+        target="auto",
+        fabric="auto",
+        bandwidth=None,
+        ecn_threshold=0,
+        asked=asked,
+    )
+    report = train._planned(job, prepare_training(job, data, folder, lambda _: None))
+    assignment = read_assignment(folder / "plan")
+    return [report[name] for name in NAMES], report["why"], assignment
+
+
+@pytest.mark.parametrize(
+    ("transport", "partition", "expected"),
+    [
+        ("switch", None, ["metis", "destination-cover", "cover", "bfs"]),
+        ("switch", "chunk", ["chunk", "destination-cover", "cover", "bfs"]),
+        ("strawman", None, ["metis", "strawman", "multicast", "random"]),
+        ("strawman", "chunk", ["chunk", "strawman", "multicast", "random"]),
+        ("host", None, ["metis", None, None, None]),
+        ("host-partial", "chunk", ["chunk", None, None, None]),
+        ("g3", None, ["g3", None, None, None]),
+        ("g3", "chunk", ["chunk", None, None, None]),
+    ],
+)
+def test_over_other_transports_only_the_partition_counts(transport, partition, expected, folder):
+    asked = Asked("best", partition=partition, blocks="destination-cover", order="bfs")
+    used, why, _ = said(transport, asked, folder)
+    assert used == expected
+    assert bool(why) == (transport == "switch")
+
+
+@pytest.mark.parametrize("transport", ["switch", "strawman", "host", "g3"])
+def test_an_assignment_counts_over_every_transport(transport, folder):
+    used, _, assignment = said(transport, Asked(assignment=folder / "workers.txt"), folder)
+    assert used[0] == "given"
+    assert np.array_equal(assignment, np.arange(34) % 3)
+
+
+def test_without_options_it_is_the_papers_plan(folder):
+    used, _, _ = said("switch", Asked(), folder)
+    assert used == ["metis", "mlgp", "multicast", "gamr"]

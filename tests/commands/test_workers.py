@@ -1,0 +1,254 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Whose silence ends a command, and whose does not."""
+
+import os
+import re
+import signal
+import sys
+import time
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+
+import pytest
+
+from switchgnn.commands.shared import console as releases
+from switchgnn.commands.shared import workers
+from switchgnn.commands.shared.console import (
+    Interruption,
+    naming_who_releases,
+    releases_between,
+    too_many_releases,
+)
+from switchgnn.commands.shared.workers import WorkerError, follow_workers
+from switchgnn.host.pace import Pace
+from switchgnn.planner.partition.leaf_spine import LeafSpine
+from switchgnn.topologies.processes import child
+from switchgnn.topologies.processes.child import Child
+
+PROGRAM = """
+import os, signal, sys, threading, time
+from switchgnn.base.tasks import EventWriter, Heartbeat
+sys.stdin.readline()
+events = EventWriter(sys.stdout)
+with Heartbeat(events, every=0.05):
+    events.write("ready", pid=os.getpid())
+    {does}
+events.write("finished")
+"""
+
+
+COMPUTES = """
+    ends = 1.6 + time.monotonic()
+    while time.monotonic() < ends: pass
+"""
+
+
+LOOKS = """
+    for _ in range(30): time.sleep(0.05)
+"""
+
+
+HANGS = """
+    threading.Lock().acquire(); threading.Event().wait()
+"""
+
+
+@dataclass(frozen=True)
+class Task:
+    worker: int
+    pace: Pace = field(default_factory=lambda: Pace(patience=0.5))
+
+    def to_json(self):
+        return "{}"
+
+
+def follow(tmp_path, programs, listen=lambda worker, event: None):
+    children = [
+        Child(
+            f"Worker {worker}",
+            [sys.executable, "-c", PROGRAM.replace("{does}", does.strip())],
+            tmp_path / f"{worker}.log",
+            pipe=True,
+        )
+        for worker, does in enumerate(programs)
+    ]
+    return follow_workers(children, [Task(worker) for worker in range(len(programs))], listen)
+
+
+FAILED_LINE = b'{"event": "failed", "message": "it was I", "details": ""}\n'
+
+
+class FakeWorker:
+    """One that has said this and has ended."""
+
+    def __init__(self, said):
+        reader, writer = os.pipe()
+        os.write(writer, said)
+        os.close(writer)
+        self.stdout = os.fdopen(reader)
+
+
+@pytest.fixture(autouse=True)
+def quickly(monkeypatch):
+    """In place of ten seconds."""
+    monkeypatch.setattr(workers, "_SILENCE_SECONDS", 0.5)
+    monkeypatch.setattr(workers, "_LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(child, "_STOP_SECONDS", 0.2)
+
+
+@pytest.mark.whole
+def test_whoever_works_may_be_silent_about_it(tmp_path):
+    """A long computation and a long wait have no event, for longer than the patience."""
+    heard = []
+    finished = follow(tmp_path, [COMPUTES, LOOKS], lambda worker, event: heard.append(event))
+    assert [event["event"] for event in finished] == ["finished"] * 2
+    assert [event["event"] for event in heard] == ["ready"] * 2
+
+
+@pytest.mark.whole
+def test_whoever_hangs_is_named_alone(tmp_path):
+    with pytest.raises(WorkerError, match=r"of worker 1 for 1 s:"):
+        follow(tmp_path, [COMPUTES, HANGS, LOOKS])
+
+
+@pytest.mark.whole
+def test_whoever_was_stopped_is_named_alone(tmp_path):
+    def stop(worker, event):
+        if worker == 2:
+            os.kill(event["pid"], signal.SIGSTOP)
+
+    began = time.monotonic()
+    with pytest.raises(WorkerError) as raised:
+        follow(tmp_path, [COMPUTES, LOOKS, LOOKS], stop)
+    assert re.search(r"of worker 2 for", str(raised.value))
+    assert time.monotonic() - began < 10
+
+
+@pytest.mark.whole
+def test_events_that_come_together_are_all_heard(tmp_path):
+    """Also those that the worker was too quick for."""
+    heard = []
+    several = """
+    for number in range(2000): events.write("progress", number=number)
+"""
+    follow(tmp_path, [several], lambda worker, event: heard.append(event.get("number")))
+    assert heard == [None, *range(2000)]
+
+
+@pytest.mark.whole
+def test_whoever_says_why_it_fails_is_the_cause(tmp_path):
+    """Others may end first, or seem to: they miss it."""
+    fails = "events.write('failed', message='my own fault', details='Traceback of mine')"
+    with pytest.raises(WorkerError, match=r"^Worker 1: my own fault$") as raised:
+        follow(tmp_path, [LOOKS, f"{fails}; time.sleep(30)"])
+    assert raised.value.details == "Traceback of mine"
+    # Both have come when the first of them is looked at.
+    children = [FakeWorker(b""), FakeWorker(FAILED_LINE)]
+    with pytest.raises(WorkerError, match=r"^Worker 1: it was I$"):
+        workers._follow(children, 5.0, lambda worker, event: None)
+
+
+@pytest.mark.whole
+def test_a_traceback_that_a_worker_leaves_is_told(tmp_path):
+    with pytest.raises(WorkerError, match=r"Worker 0 stopped with code 1: .*no such") as raised:
+        follow(tmp_path, ["raise RuntimeError('no such thing')"])
+    assert raised.value.details.startswith("Traceback (most recent call last):")
+    assert raised.value.details.endswith("RuntimeError: no such thing")
+
+
+@pytest.mark.whole
+def test_whoever_ends_without_a_word_is_named(tmp_path):
+    with pytest.raises(WorkerError, match="Worker 1 stopped with code 3"):
+        follow(tmp_path, [LOOKS, "os._exit(3)"])
+
+
+@pytest.mark.whole
+def test_a_killed_worker_suggests_a_lack_of_memory(tmp_path):
+    with pytest.raises(WorkerError, match=r"^Worker 0 was killed by signal 9, probably for lack"):
+        follow(tmp_path, ["os.kill(os.getpid(), signal.SIGKILL)"])
+
+
+@pytest.mark.whole
+def test_another_signal_suggests_nothing(tmp_path):
+    with pytest.raises(WorkerError, match=r"^Worker 0 was killed by signal 15: "):
+        follow(tmp_path, ["os.kill(os.getpid(), signal.SIGTERM)"])
+
+
+def counters(*cells):
+    return SimpleNamespace(releases=(*cells, 0, 0, 0))
+
+
+@pytest.mark.parametrize(
+    ("counts", "named"),
+    [
+        ((0, 0, 0), []),
+        ((99, 0, 0), []),
+        ((0, 100, 0), [1]),
+        ((1000, 100, 100), []),
+        ((1001, 100, 100), [0]),
+        ((500, 500), []),
+        ((700,), [0]),
+    ],
+)
+def test_who_is_far_from_the_others_is_named(counts, named):
+    sentence = too_many_releases(counts)
+    for worker, number in enumerate(counts):
+        assert (f"Worker {worker} had {number:,} slots released" in sentence) == (worker in named)
+    assert bool(sentence) == bool(named)
+
+
+def test_a_star_has_one_switch():
+    assert releases_between(None, 2, [counters(1, 2)], [counters(4, 9)]) == (3, 7)
+
+
+def test_leaves_count_their_workers_and_spines_are_left_out():
+    """Its cells stand for leaves."""
+    topology = LeafSpine(leaf_of_worker=(0, 0, 1), spines=1)
+    before = [counters(0, 1, 0), counters(0, 0, 2), counters(5, 5, 5)]
+    after = [counters(3, 9, 0), counters(0, 0, 6), counters(50, 50, 50)]
+    assert releases_between(topology, 3, before, after) == (3, 8, 4)
+
+
+@pytest.mark.parametrize(("number", "more"), [(99, ""), (100, " Worker 1 had 100 slots")])
+def test_the_error_of_a_run_names_them(monkeypatch, number, more):
+    cells = iter([counters(0, 0), counters(0, number)])
+    monkeypatch.setattr(releases, "read_counters", lambda client: next(cells))
+    with (
+        pytest.raises(WorkerError, match="^Worker 0 waited." + more),
+        naming_who_releases([None], None, 2),
+    ):
+        raise WorkerError("Worker 0 waited.")
+
+
+SIGNALS = [signal.SIGINT, signal.SIGTERM]
+
+
+@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
+def test_the_first_one_ends_work_and_others_are_noted(number):
+    with Interruption() as interruption:
+        interruption.at_once()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(number)
+        try:
+            for again in SIGNALS:
+                signal.raise_signal(again)
+        except KeyboardInterrupt:
+            pytest.fail("The cleaning up was interrupted.")
+        assert interruption.came
+
+
+@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
+def test_later_means_later(number):
+    with Interruption() as interruption:
+        interruption.at_once()
+        interruption.later()
+        signal.raise_signal(number)
+        assert interruption.came
+
+
+def test_handlers_come_back():
+    before = [signal.getsignal(number) for number in SIGNALS]
+    with Interruption():
+        assert [signal.getsignal(number) for number in SIGNALS] != before
+    assert [signal.getsignal(number) for number in SIGNALS] == before

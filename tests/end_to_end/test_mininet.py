@@ -1,0 +1,209 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Mininet: a plan beside ping and TCP, shaped links, and what hosts must not answer."""
+
+import socket
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import pytest
+from scapy.layers.inet import ICMP
+from scapy.layers.l2 import ARP, Ether
+
+from switchgnn.base.network import star_network
+from switchgnn.controller import install, read_counters
+from switchgnn.controller.controls.outcome import Outcome
+from switchgnn.controller.p4runtime.client import P4RuntimeClient
+from switchgnn.host.wire.addresses import Addresses
+from switchgnn.host.wire.header import Header, Kind
+from switchgnn.p4src import load_program
+from switchgnn.planner.build import build_plan
+from switchgnn.planner.graphs.load import load_graph
+from switchgnn.topologies import FabricKind, Star, Target, build_fabric, socket_address
+from switchgnn.topologies.mininet_fabric import settled_default
+from tests.end_to_end.conftest import LEAF_SPINE, for_test_all, run_json
+from tests.support.commands import nursery
+from tests.support.markers import MININET_COMBINATIONS, full, needs_ping, some_of
+from tests.support.networks import in_network
+from tests.support.speed import seconds_here
+from tests.support.waiting import wait_until
+
+SHAPED = ("--graph", "karate", "--bandwidth", "20", "--features", "64", "--rounds", "20")
+
+
+@pytest.mark.parametrize(
+    "control", ["--congestion-control", pytest.param("--no-congestion-control", marks=full)]
+)
+def test_sums_are_exact_beside_tcp(mininet_combination, control):
+    with settled_default() as before:
+        pass
+    report = run_json(mininet_combination, *SHAPED, "--background", "1", "--window", "64", control)
+    assert report["exact"]
+    assert report["background_bytes"] > 0
+    assert sum(report["port_queue"]) > 0
+    assert report["wires"] == "sockets"  # the interfaces count the TCP flows as well
+    with settled_default() as after:
+        assert after == before
+
+
+@pytest.mark.parametrize(
+    ("mininet_combination", "faults"),
+    some_of(
+        lambda where, faults: where != faults, MININET_COMBINATIONS, ["", "cables.loss=0.02,seed=3"]
+    ),
+)
+def test_sums_are_exact_beside_tcp_over_leaves_and_spines(mininet_combination, faults):
+    """Flows go from each worker to the next, so half of them over a spine.
+
+    With faults the threshold is one that no queue reaches, and nothing is marked.
+    """
+    topology = (*LEAF_SPINE, "--spines", "2", "--faults", faults)
+    shaped = (*SHAPED[:-1], "5", "--background", "1", "--window", "64")
+    threshold = ("--ecn-threshold", "100000") if faults else ()
+    report = run_json(mininet_combination, *shaped, *topology, *threshold)
+    assert report["exact"]
+    assert report["background_bytes"] > 0
+    assert sum(report["port_queue"]) > 0
+    assert report["wires"] == "sockets"
+    assert report["leaf_spine"]["bytes_up"] is None
+    assert not threshold or report["marked"] == 0
+    assert bool(sum(report["leaf_spine"]["faults_injected"].values())) is bool(faults)
+
+
+@pytest.mark.parametrize(
+    "mininet_combination", [MININET_COMBINATIONS[0], for_test_all(MININET_COMBINATIONS[1])]
+)
+def test_marks_slow_the_workers_down(mininet_combination):
+    """With a threshold of 0 every frame is marked."""
+    # So slow that hosts on a busy machine are still faster.
+    shaped = ("--graph", "digits", "--bandwidth", "1", "--rounds", "1")
+    report = run_json(mininet_combination, *shaped, "--ecn-threshold", "0")
+    assert report["exact"]
+    assert report["marked"] > 0
+    assert report["repairs"]["notices"] > 0
+    assert all(worker["tally"]["noticed"] for worker in report["per_worker"])
+
+
+ETH_P_ALL = 3
+IS_AT = 2
+ECHO = 0  # an echo reply
+ARP_BYTES = 42
+
+SERVER = """
+import socket
+server = socket.create_server(("0.0.0.0", 5001))
+print("ready", flush=True)
+peer, _ = server.accept()
+total = 0
+while data := peer.recv(65536):
+    total += len(data)
+print(total, flush=True)
+"""
+CLIENT = """
+import socket
+with socket.create_connection(("10.0.0.2", 5001)) as client:
+    client.sendall(bytes(300_000))
+"""
+
+
+@pytest.fixture(scope="module", params=MININET_COMBINATIONS)
+def running(request, tmp_path_factory):
+    """A star of three workers with a plan on its switch."""
+    folder = tmp_path_factory.mktemp("star")
+    star = Star(star_network(3), Target(request.param[0]), socket_address(folder))
+    program = load_program()
+    plan = build_plan(load_graph("karate"), workers=3, slots=64, program=program.digest)
+    with build_fabric(FabricKind.MININET, star, folder, nursery=nursery()) as fabric:
+        install((plan.manifest, plan.switch), [star.grpc_address], star.network, program=program)
+        yield fabric
+
+
+def ping(running, worker, ip, *options):
+    command = running.worker_command(worker, ["ping", "-c", "1", "-W", "5", *options, ip])
+    return subprocess.run(
+        command, capture_output=True, text=True, check=True, timeout=seconds_here(60)
+    ).stdout
+
+
+@needs_ping
+def test_every_host_reaches_every_other(running):
+    assert "3 received" in ping(running, 0, "10.0.0.2", "-c", "3", "-i", "0.2")
+    with P4RuntimeClient(running.star.grpc_address) as client:
+        outcomes = read_counters(client).outcomes
+    assert outcomes[Outcome.FORWARDED] >= 6
+    assert outcomes[Outcome.FLOODED] >= 1  # the first ARP request
+    assert outcomes[Outcome.MALFORMED] == 0
+    stations = [each.station for each in running.star.network.neighbours]
+    for worker, station in enumerate(stations):
+        for ip in (each.ip for each in stations if each is not station):
+            ping(running, worker, ip)
+
+
+def test_tcp(running):
+    with running.worker_child(1, [sys.executable, "-c", SERVER]) as server:
+        assert server.stdout.readline() == "ready\n"
+        client = running.worker_command(0, [sys.executable, "-c", CLIENT])
+        subprocess.run(client, check=True, timeout=seconds_here(60))
+        assert server.stdout.readline() == "300000\n"
+
+
+def test_the_root_namespace_has_no_address_among_the_workers(running):
+    """It holds the switch's ends of the links, and must not answer for a worker."""
+    shown = subprocess.run(["ip", "-4", "-o", "addr"], capture_output=True, text=True, check=True)
+    assert " 10.0." not in shown.stdout
+
+
+@needs_ping
+def test_only_the_worker_answers_for_its_address(running):
+    """The kernel at the switch must not, even if it has the same address."""
+    answers = []
+    forget = running.worker_command(0, ["ip", "neigh", "flush", "all"])
+    subprocess.run(forget, check=True)
+    with own_address(running, "10.0.0.2") as wire:
+        ping(running, 0, "10.0.0.2")
+        while not answers or answers[-1] != ECHO:
+            frame = Ether(wire.recv(2048))
+            if ARP in frame and frame[ARP].op == IS_AT:
+                answers.append(frame[ARP].hwsrc)
+            elif ICMP in frame and frame[ICMP].type == ECHO:
+                answers.append(ECHO)
+    assert answers == [running.star.network.neighbours[1].station.mac, ECHO]
+
+
+@contextmanager
+def own_address(running, ip):
+    """Give the switch's namespace an address; yield a socket on its link to worker 0."""
+    change = ["ip", "addr", "add", f"{ip}/32", "dev", "lo"]
+    with (
+        in_network(running.switch_namespace(0)),
+        socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as wire,
+    ):
+        subprocess.run(change, check=True)
+        try:
+            wire.bind((running._switch_side[0], ETH_P_ALL))
+            wire.settimeout(seconds_here())
+            yield wire
+        finally:
+            subprocess.run([*change[:2], "del", *change[3:]], check=True)
+
+
+def test_the_kernel_does_not_answer_for_a_worker_that_has_left(running):
+    """A packet that comes late leaves no bytes on the wire."""
+    network = running.star.network
+    worker = network.neighbours[2].station
+    late = bytes(Addresses(network.switch, worker).frame(Header(kind=Kind.SUM).pack(bytes(128))))
+    # Answered after whatever the late packet causes, so its answer tells when to look.
+    marker = Ether(src="02:00:00:00:77:77", dst="ff:ff:ff:ff:ff:ff") / ARP(
+        hwsrc="02:00:00:00:77:77", psrc="10.0.7.7", pdst=worker.ip
+    )
+    before = running.wire_bytes()[2].up
+    with (
+        in_network(running.switch_namespace(0)),
+        socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as wire,
+    ):
+        wire.bind((running._switch_side[2], 0))
+        wire.send(late)
+        wire.send(bytes(marker))
+        wait_until(lambda: running.wire_bytes()[2].up > before)
+    assert running.wire_bytes()[2].up == before + ARP_BYTES

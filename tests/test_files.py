@@ -1,0 +1,175 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Files: only regular ones are read, folders are private, caches trusted, full disks explained."""
+
+import errno
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from switchgnn.base.files import open_regular, private_folder, read_regular, read_regular_text
+from switchgnn.base.full_disk import WriteError, keep_room, why_not_written, writing
+from switchgnn.base.native import ForeignCacheError, cache_folder, compiled_once
+from tests.support.markers import needs_root
+
+
+def _link_to_zeros(path):
+    path.symlink_to("/dev/zero")
+
+
+def open_files():
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+@pytest.mark.parametrize("made", [os.mkfifo, Path.mkdir, _link_to_zeros])
+def test_what_is_no_file_is_refused(tmp_path, made):
+    made(tmp_path / "strange")
+    before = open_files()
+    with pytest.raises(OSError, match="not a regular file"):
+        open_regular(tmp_path / "strange")
+    assert open_files() == before
+
+
+def test_a_pipe_that_takes_the_place_of_a_file_is_not_waited_for(tmp_path):
+    """Checking the name before opening it would be a race."""
+    (tmp_path / "file").write_text("")
+    os.mkfifo(tmp_path / "pipe")
+
+    class Exchanged(type(Path())):
+        def stat(self, **options):
+            found = super().stat(**options)
+            (tmp_path / "pipe").replace(tmp_path / "file")
+            return found
+
+    place = Exchanged(tmp_path / "file")
+    # What waits for the pipe otherwise would wait without end.
+    keep_open = os.open(tmp_path / "pipe", os.O_RDWR)
+    try:
+        with open_regular(place) as file:
+            assert stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+    finally:
+        os.close(keep_open)
+
+
+def test_texts_and_bytes(tmp_path):
+    (tmp_path / "file").write_bytes(b"\xef\xbb\xbfone\r\ntwo\n")
+    assert read_regular(tmp_path / "file")[3:] == b"one\r\ntwo\n"
+    assert read_regular_text(tmp_path / "file", "utf-8-sig") == "one\ntwo\n"
+    with pytest.raises(UnicodeDecodeError):
+        read_regular_text(tmp_path / "file", "ascii")
+
+
+def test_it_is_for_its_owner_alone_and_gone_afterwards():
+    with private_folder("test-") as folder:
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        assert folder.name.startswith("test-")
+    assert not folder.exists()
+
+
+def test_one_that_cannot_be_made(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    with pytest.raises(WriteError, match="set TMPDIR to"), private_folder("test-"):
+        pytest.fail("it was made")
+
+
+def test_a_link_in_the_path_is_not_followed_twice(tmp_path, monkeypatch):
+    (tmp_path / "own").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "own")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "link"))
+    with private_folder("test-") as folder:
+        assert folder.parent == (tmp_path / "own").resolve()
+
+
+def error_of(number):
+    return OSError(number, os.strerror(number))
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (error_of(errno.ENOSPC), "No space left on device"),
+        (error_of(errno.EDQUOT), "Disk quota exceeded"),
+        (OSError("9 requested and 3 written"), "the disk took only a part of it (9 requested"),
+    ],
+)
+def test_what_to_do_about_a_full_disk_is_said(error, reason, monkeypatch, tmp_path):
+    """Python itself uses another folder for temporary files if that of TMPDIR is full."""
+    monkeypatch.setattr(tempfile, "tempdir", "/another")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    said = why_not_written(error, tmp_path / "folder" / "file")
+    assert said.startswith(reason)
+    assert said.endswith("; make room there, or set TMPDIR to a folder on another disk")
+    assert why_not_written(error, Path("/home/me/plan")).endswith("or choose another folder")
+
+
+def test_other_errors_are_told_as_they_are():
+    assert why_not_written(error_of(errno.EACCES), Path("/plan")) == "Permission denied"
+    sentence = r"^Cannot write /plan: Read-only file system\.$"
+    with pytest.raises(WriteError, match=sentence), writing(Path("/plan")):
+        raise error_of(errno.EROFS)
+
+
+def test_room_is_kept_beyond_the_end(tmp_path):
+    path = tmp_path / "log"
+    with path.open("w") as log:
+        keep_room(log.fileno())
+        log.write("first words")
+    assert path.read_text() == "first words"
+
+
+def compiled_in(folder):
+    return compiled_once(folder, "program", ["source"], lambda path: path.write_text("ours"))
+
+
+def test_a_new_cache_is_for_its_owner_alone(tmp_path):
+    usual = os.umask(0)
+    try:
+        file = compiled_in(tmp_path / "cache" / "part")
+    finally:
+        os.umask(usual)
+    made = [tmp_path / "cache", tmp_path / "cache/part", *(tmp_path / "cache/part").iterdir()]
+    assert {stat.S_IMODE(path.stat().st_mode) & 0o077 for path in made} == {0}
+    assert compiled_in(file.parent) == file
+
+
+@pytest.mark.parametrize("place", [".", "part", "part/program"])
+def test_a_cache_that_others_may_write_to_is_not_used(tmp_path, place):
+    """A file of the right name may be anybody's."""
+    file = compiled_in(tmp_path / "part")
+    where = file if place == "part/program" else tmp_path / place
+    where.chmod(0o777)
+    with pytest.raises(ForeignCacheError, match=r"others may write to .*Set XDG_CACHE_HOME"):
+        compiled_in(tmp_path / "part")
+
+
+@needs_root
+def test_a_cache_of_another_user_is_not_used(tmp_path):
+    """As after `su` with the HOME of another user."""
+    file = compiled_in(tmp_path / "part")
+    os.chown(file.parent, 12345, 12345)
+    with pytest.raises(ForeignCacheError, match="belongs to user 12345"):
+        compiled_in(tmp_path / "part")
+
+
+def test_a_lock_that_is_a_link_is_not_followed(tmp_path):
+    (tmp_path / "precious").write_text("kept")
+    file = compiled_in(tmp_path / "part")
+    lock = file.with_suffix(".lock")
+    lock.unlink()
+    lock.symlink_to(tmp_path / "precious")
+    with pytest.raises(ForeignCacheError, match="is a link"):
+        compiled_in(tmp_path / "part")
+    assert (tmp_path / "precious").read_text() == "kept"
+
+
+def test_a_relative_cache_is_none(monkeypatch, tmp_path):
+    """It would be in the current folder, which may be another user's."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for given in ("cache", ".", ""):
+        monkeypatch.setenv("XDG_CACHE_HOME", given)
+        assert cache_folder("part") == tmp_path / ".cache/switchgnn/part"
+    monkeypatch.setenv("XDG_CACHE_HOME", "/elsewhere")
+    assert str(cache_folder("part")) == "/elsewhere/switchgnn/part"

@@ -1,0 +1,226 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Ctrl-C ends work and leaves no lock taken; children import nothing from the current folder."""
+
+import ast
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from switchgnn.base import interruptible as subject
+from switchgnn.base.files import private_folder
+from switchgnn.base.interruptible import Interrupt, interruptible
+from switchgnn.base.machine import module_of, python_program
+from tests.support.speed import seconds_here
+from tests.support.waiting import wait_until
+
+
+class Interrupted:
+    """A lock of a ``threading.Condition``; a signal comes when it is given back."""
+
+    def __init__(self, then=lambda: None):
+        self.taken = False
+        self._then = then
+
+    def acquire(self):
+        self.taken = True
+
+    def release(self):
+        signal.raise_signal(signal.SIGINT)
+        self._then()
+        self.taken = False
+
+    def __enter__(self):
+        self.acquire()
+
+    def __exit__(self, *_):
+        self.release()
+
+    def be_used(self):
+        condition = threading.Condition(self)
+        with condition:
+            pass
+
+
+@contextmanager
+def handlers_unchanged():
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    assert signal.getsignal(signal.SIGINT) == before
+
+
+def be_interrupted():
+    """Go on until it comes."""
+    wait_until(lambda: False, "an interrupt")
+
+
+def test_a_lock_of_a_library_is_given_back_before():
+    lock = Interrupted()
+    with handlers_unchanged(), interruptible(), pytest.raises(KeyboardInterrupt):
+        lock.be_used()
+        be_interrupted()
+    assert not lock.taken
+
+
+def test_pythons_own_handler_would_not():
+    """What the class is for, and that the test above can tell."""
+    lock = Interrupted()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            lock.be_used()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert lock.taken
+
+
+def test_code_of_ours_is_interrupted_at_once():
+    with handlers_unchanged(), interruptible(), pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+        pytest.fail("It went on.")
+
+
+def test_a_folder_that_was_just_made_is_removed(tmp_path, monkeypatch):
+    make = os.mkdir
+
+    def interrupted(*args):
+        make(*args)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(os, "mkdir", interrupted)
+    expected = pytest.raises(KeyboardInterrupt)
+    here = private_folder("test-", str(tmp_path))
+    with handlers_unchanged(), interruptible(), expected, here as folder:
+        assert folder.is_dir()
+        be_interrupted()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_is_being_removed_is_removed(tmp_path, monkeypatch):
+    remove = shutil.rmtree
+
+    def interrupted(*args, **options):
+        signal.raise_signal(signal.SIGINT)
+        remove(*args, **options)
+
+    monkeypatch.setattr(shutil, "rmtree", interrupted)
+    with handlers_unchanged(), interruptible(), pytest.raises(KeyboardInterrupt):
+        with private_folder("test-", str(tmp_path)):
+            pass
+        be_interrupted()
+    assert not list(tmp_path.iterdir())
+
+
+def test_who_waits_in_a_library_is_interrupted():
+    event = threading.Event()
+    main = threading.main_thread().ident
+    sender = threading.Thread(target=signal.pthread_kill, args=(main, signal.SIGINT))
+    with handlers_unchanged(), interruptible(), pytest.raises(KeyboardInterrupt):
+        sender.start()
+        event.wait(seconds_here())
+        pytest.fail("It waited to the end.")
+    sender.join()
+    # Its lock is free.
+    event.set()
+
+
+def test_work_in_a_library_is_interrupted_in_the_end(monkeypatch):
+    monkeypatch.setattr(subject, "_MOST_DELAYS", 20)
+    lock = Interrupted(be_interrupted)
+    with handlers_unchanged(), interruptible(), pytest.raises(KeyboardInterrupt):
+        lock.be_used()
+
+
+def test_what_is_forgotten_is_not_raised():
+    interrupt = Interrupt()
+    lock = Interrupted()
+    with handlers_unchanged():
+        before = signal.signal(signal.SIGINT, interrupt)
+        try:
+            lock.be_used()
+            interrupt.cancel()
+            time.sleep(subject._DELAY_SECONDS * 3)
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+
+def test_what_is_ignored_stays_so():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with interruptible():
+            os.kill(os.getpid(), signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+PACKAGES = ("switchgnn", "controller", "host", "topologies", "p4src")
+# The relay ends at once: it has no cables, and its input is at its end.
+RELAY = "switchgnn.topologies.relay"
+
+
+@pytest.fixture
+def foreign(tmp_path):
+    """A folder with modules that shadow others, and the file that they write."""
+    trace = tmp_path / "ran"
+    for name in ("json", "select", "runpy", "numpy", "switchgnn"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(trace)!r}, 'a').write({name!r})\n")
+    return tmp_path, trace
+
+
+def run_in(folder, command):
+    environment = {"PYTHONPATH": str(REPOSITORY), "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_what_lies_in_the_current_folder_is_not_run(foreign):
+    folder, trace = foreign
+    ended = run_in(folder, python_program(RELAY))
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "ready\n", "")
+    assert not trace.exists()
+
+
+def test_python_alone_would_run_it(foreign):
+    folder, trace = foreign
+    run_in(folder, [sys.executable, "-m", RELAY])
+    assert trace.exists()
+
+
+def test_the_arguments_arrive(tmp_path):
+    (tmp_path / "told.py").write_text("import sys; print(sys.argv[1:], __name__)")
+    command = python_program("told", "one", "two words")
+    environment = {"PYTHONPATH": str(tmp_path)}
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert ended.stdout == "['one', 'two words'] __main__\n"
+    assert module_of(command) == ["told", "one", "two words"]
+    assert module_of(["mnexec", *command]) is None
+
+
+def test_nobody_starts_a_module_in_another_way():
+    files = [
+        path for name in PACKAGES for path in (REPOSITORY / name).rglob("*.py") if path.is_file()
+    ]
+    assert len(files) > 100
+    starting = [
+        path.relative_to(REPOSITORY).as_posix()
+        for path in files
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and node.value == "-m"
+    ]
+    assert starting == ["switchgnn/base/machine.py"]
