@@ -22,7 +22,7 @@ _SAFE_WINDOW = 16.0
 _RATE_GAIN = 1.25
 
 
-class Congestion:
+class CongestionWindow:
     """Window and rate of one worker.
 
     Attributes:

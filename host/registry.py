@@ -25,8 +25,8 @@ from switchgnn.host.direct.kinds import (
 )
 from switchgnn.host.direct.transport import open_direct
 from switchgnn.host.errors import TransportError
-from switchgnn.host.innetwork.strawman import open_strawman
 from switchgnn.host.mixed import open_switch, write_left_schedules
+from switchgnn.host.strawman import open_strawman
 from switchgnn.host.transport import NO_TRAFFIC, Transport, WorkerEnd, check_rows
 from switchgnn.host.wire.link import Traffic
 from switchgnn.planner.direction import Direction

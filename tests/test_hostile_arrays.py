@@ -4,12 +4,14 @@
 
 import hashlib
 import io
+import itertools
 import json
 import os
 import random
 import struct
 import tracemalloc
 import zipfile
+from functools import partial
 
 import numpy as np
 import pytest
@@ -43,121 +45,91 @@ def karate_arrays():
     return graph, np.arange(graph.vertices, dtype=np.int32) % 3
 
 
-class Graphs:
+def graphs(folder, *, packed=False, sparse=False):
     """A graph in our form or SciPy's, compressed or not."""
-
-    def __init__(self, folder, *, packed, sparse):
-        graph, _ = karate_arrays()
-        self.file = folder / "graph.npz"
-        if sparse:
-            ones = np.ones(len(graph.indices))
-            matrix = scipy.sparse.csr_matrix((ones, graph.indices, graph.indptr))
-            scipy.sparse.save_npz(self.file, matrix, compressed=packed)
-        else:
-            save = np.savez_compressed if packed else np.savez
-            labels = np.arange(34) % 2
-            features = np.ones((34, 2), dtype=np.float32)
-            arrays = {"indptr": graph.indptr, "indices": graph.indices}
-            save(self.file, **arrays, features=features, labels=labels)
-
-    def read(self):
-        load_graph(str(self.file))
+    graph, _ = karate_arrays()
+    file = folder / "graph.npz"
+    if sparse:
+        matrix = scipy.sparse.csr_matrix((np.ones(len(graph.indices)), graph.indices, graph.indptr))
+        scipy.sparse.save_npz(file, matrix, compressed=packed)
+    else:
+        arrays = {"indptr": graph.indptr, "indices": graph.indices, "labels": np.arange(34) % 2}
+        save = np.savez_compressed if packed else np.savez
+        save(file, **arrays, features=np.ones((34, 2), dtype=np.float32))
+    return file, lambda: load_graph(str(file))
 
 
-class Plans:
+def plans(folder, name, read):
     """One file of a plan, with digests of the changed file."""
+    graph, assignment = karate_arrays()
+    plan = build_plan(graph, workers=3, slots=9, program="00", assignment=assignment)
+    write_plan(plan, folder / "plan")
+    file, manifest = folder / "plan" / name, folder / "plan" / "plan.json"
+    written, times = json.loads(manifest.read_text()), itertools.count()
 
-    def __init__(self, folder, name, read):
-        self.read_part, self.times = read, 0
-        self.graph, assignment = karate_arrays()
-        plan = build_plan(self.graph, workers=3, slots=9, program="00", assignment=assignment)
-        write_plan(plan, folder / "plan")
-        self.folder, self.file = folder / "plan", folder / "plan" / name
-        self.manifest = json.loads((self.folder / "plan.json").read_text())
-
-    def read(self):
-        content = {key: value for key, value in self.manifest.items() if key != "digest"}
-        digest = hashlib.sha256(self.file.read_bytes()).hexdigest()
-        content["files"] = content["files"] | {self.file.name: digest}
+    def use():
+        content = {key: value for key, value in written.items() if key != "digest"}
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        content["files"] = content["files"] | {name: digest}
         canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
         content["digest"] = hashlib.sha256(canonical.encode()).hexdigest()
-        (self.folder / "plan.json").write_text(json.dumps(content))
-        self.times += 1
-        if self.times % 4:
-            self.read_part(self.folder)
-        else:
-            check_plan(self.folder, self.graph)
+        manifest.write_text(json.dumps(content))
+        read(folder / "plan") if next(times) % 4 else check_plan(folder / "plan", graph)
 
-
-class Files:
-    """A file, its writer and its reader."""
-
-    def __init__(self, file, write, read):
-        write()
-        self.file, self.read = file, read
+    return file, use
 
 
 def schedules(folder):
     graph, assignment = karate_arrays()
-    schedule, file = partial_schedules(graph, assignment, 3)[1], folder / "schedule.safetensors"
+    file = folder / "schedule.safetensors"
+    write_schedule(partial_schedules(graph, assignment, 3)[1], file)
 
     def use():
-        read = read_schedule(file)
-        for sums, rows in ((read.send, len(read.vertices)), (read.add, read.in_indptr[-1])):
+        found = read_schedule(file)
+        for sums, rows in ((found.send, len(found.vertices)), (found.add, found.in_indptr[-1])):
             sums.apply(np.ones((rows, 1), dtype=np.float32))
 
-    return Files(file, lambda: write_schedule(schedule, file), use)
+    return file, use
 
 
 def partitions(folder):
-    _, assignment = karate_arrays()
-    target = folder / "parts"
-    return Files(
-        target / "partition-001.safetensors",
-        lambda: write_partitions(load_dataset("karate"), assignment, target),
-        lambda: read_partition(target, 1),
-    )
+    write_partitions(load_dataset("karate"), karate_arrays()[1], folder / "parts")
+    return folder / "parts/partition-001.safetensors", lambda: read_partition(folder / "parts", 1)
 
 
 def shards(folder):
-    target = folder / "shards"
-    return Files(
-        target / "shard-001.safetensors",
-        lambda: write_shards(karate_arrays()[0], 2, target),
-        lambda: read_shard(target, 1),
-    )
+    write_shards(karate_arrays()[0], 2, folder / "shards")
+    return folder / "shards/shard-001.safetensors", lambda: read_shard(folder / "shards", 1)
 
 
 def datasets(folder):
-    file = folder / "data.safetensors"
-    return Files(
-        file, lambda: write_dataset(load_dataset("karate"), file), lambda: read_dataset(file)
-    )
+    write_dataset(load_dataset("karate"), folder / "data.safetensors")
+    return folder / "data.safetensors", lambda: read_dataset(folder / "data.safetensors")
 
 
 def assignments(folder):
-    file = folder / "given.npy"
-    return Files(file, lambda: np.save(file, karate_arrays()[1]), lambda: load_assignment(file))
+    np.save(folder / "given.npy", karate_arrays()[1])
+    return folder / "given.npy", lambda: load_assignment(folder / "given.npy")
 
 
 def features(folder):
     edges, file, labels = folder / "e.txt", folder / "f.npy", folder / "l.npy"
     edges.write_text("0 1\n1 2\n2 3\n")
     np.save(labels, np.array([0, 1, 0, 1]))
-    return Files(
-        file, lambda: np.save(file, np.ones((4, 3))), lambda: load_files(edges, file, labels)
-    )
+    np.save(file, np.ones((4, 3)))
+    return file, lambda: load_files(edges, file, labels)
 
 
+# Each makes a file in a folder, and returns it and its reader.
 KINDS = {
-    "graph": lambda folder: Graphs(folder, packed=False, sparse=False),
-    "graph, packed": lambda folder: Graphs(folder, packed=True, sparse=False),
-    "sparse matrix": lambda folder: Graphs(folder, packed=True, sparse=True),
-    "switch's part": lambda folder: Plans(folder, "switch.safetensors", read_switch_part),
-    "worker's part": lambda folder: Plans(
-        folder, "worker-001.safetensors", lambda plan: read_worker_part(plan, 1)
+    "graph": graphs,
+    "graph, packed": partial(graphs, packed=True),
+    "sparse matrix": partial(graphs, packed=True, sparse=True),
+    "switch's part": partial(plans, name="switch.safetensors", read=read_switch_part),
+    "worker's part": partial(
+        plans, name="worker-001.safetensors", read=lambda plan: read_worker_part(plan, 1)
     ),
-    "plan's assignment": lambda folder: Plans(folder, "assignment.safetensors", read_assignment),
+    "plan's assignment": partial(plans, name="assignment.safetensors", read=read_assignment),
     "schedule": schedules,
     "partition": partitions,
     "shard": shards,
@@ -278,9 +250,9 @@ def other_array(array, chosen):
 @pytest.mark.whole
 @pytest.mark.parametrize("kind", KINDS)
 def test_only_errors_of_ours(kind, tmp_path):
-    subject, chosen = KINDS[kind](tmp_path), random.Random(kind)
-    subject.read()
-    right, refused = subject.file.read_bytes(), 0
+    (file, read), chosen = KINDS[kind](tmp_path), random.Random(kind)
+    read()
+    right, refused = file.read_bytes(), 0
     tracemalloc.start()
     try:
         for number in range(TRIES):
@@ -289,9 +261,9 @@ def test_only_errors_of_ours(kind, tmp_path):
                 chosen.choice(BYTES)(data, chosen)
             else:
                 data = change_arrays(bytes(data), chosen)
-            subject.file.write_bytes(data)
+            file.write_bytes(data)
             try:
-                subject.read()
+                read()
             except SwitchGNNError as error:
                 refused += 1
                 assert "\n" not in str(error)

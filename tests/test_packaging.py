@@ -1,16 +1,23 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What stands beside the code agrees with it: metadata, lowest versions, citation, hooks, CI."""
+"""What stands beside the code agrees with it: metadata, citation, CI, and what is handed out."""
 
+import os
 import re
+import shutil
 import subprocess
 import sys
+import tarfile
+import zipfile
+from email import message_from_string
 from pathlib import Path
 
 import pytest
 import yaml
 
 from switchgnn import __version__
+from tests.support.markers import full
+from tests.support.speed import seconds_here
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -95,14 +102,6 @@ def test_make_targets_of_hooks_and_workflow_exist(path):
         assert re.search(rf"^{re.escape(target)}:", MAKEFILE, re.MULTILINE), target
 
 
-def test_every_hook_runs_here_and_at_a_known_time():
-    repositories = yaml.safe_load(HOOKS.read_text())["repos"]
-    assert [each["repo"] for each in repositories] == ["local"]
-    for hook in repositories[0]["hooks"]:
-        assert hook["language"] == "system", hook["id"]
-        assert set(hook["stages"]) <= {"pre-commit", "pre-push"}, hook["id"]
-
-
 def test_the_workflow_runs_on_the_oldest_and_the_newest_python():
     jobs = yaml.safe_load(WORKFLOW.read_text())["jobs"]
     prefix = "Programming Language :: Python :: 3."
@@ -131,46 +130,26 @@ exit {code}
 """
 
 
-def installed(folder, target, code=0):
-    """Make a target of the virtual environment with a fake pip; return (outcome, extras)."""
-    python = folder / "bin" / "python"
+@pytest.mark.parametrize(("target", "code"), [("run", 0), ("test", 0), ("run", 1)])
+def test_an_installation_shows_its_large_downloads_and_is_tried_again(tmp_path, target, code):
+    python = tmp_path / "bin" / "python"
     python.parent.mkdir()
-    python.write_text(FAKE_PYTHON.format(folder=folder, code=code))
+    python.write_text(FAKE_PYTHON.format(folder=tmp_path, code=code))
     python.chmod(0o755)
     # These tests may themselves run below a make, which would name its directory here.
-    command = ["make", "--no-print-directory", f"VENV={folder}", f"{folder}/{target}"]
+    command = ["make", "--no-print-directory", f"VENV={tmp_path}", f"{tmp_path}/{target}"]
     outcome = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    extras = re.search(r"-e \.\[([a-z,]+)\]", (folder / "arguments").read_text())
-    return outcome, set(extras[1].split(","))
-
-
-@pytest.mark.parametrize("target", ["base", "run", "test", "figures", "docs"])
-def test_an_installation_shows_what_is_installed_and_its_large_downloads(tmp_path, target):
-    outcome, _ = installed(tmp_path, target)
-    assert outcome.returncode == 0
+    assert (outcome.returncode != 0) is bool(code)
+    assert (tmp_path / target).exists() is not bool(code)
+    assert "no space left" in outcome.stderr
     first, *others = outcome.stdout.splitlines()
     assert re.match(rf"Installing .+ into {re.escape(str(tmp_path))}", first)
-    assert [line.strip() for line in others] == [
-        "Downloading torch-2.whl (888.1 MB)", "Using cached scipy-1.whl (35.4 MB)", "Unpacking"
-    ]  # fmt: skip
-    assert (tmp_path / target).exists()
-
-
-def test_an_installation_that_fails_is_tried_again(tmp_path):
-    outcome, _ = installed(tmp_path, "run", code=1)
-    assert outcome.returncode != 0
-    assert "no space left" in outcome.stderr
-    assert not (tmp_path / "run").exists()
-
-
-def test_make_run_installs_what_the_readme_uses(tmp_path):
-    assert "--plots" in (ROOT / "README.md").read_text()
-    _, extras = installed(tmp_path, "run")
-    assert extras == {"mininet", "plots", "training"}
-
-
-def test_checks_build_no_mpi4py():
-    assert "switchgnn[ptscotch]" not in PROJECT["optional-dependencies"]["test"]
+    downloads = ["Downloading torch-2.whl (888.1 MB)", "Using cached scipy-1.whl (35.4 MB)"]
+    assert [line.strip() for line in others] == [*downloads, "Unpacking"]
+    if target == "run":
+        # What the README uses.
+        extras = re.search(r"-e \.\[([a-z,]+)\]", (tmp_path / "arguments").read_text())
+        assert set(extras[1].split(",")) == {"mininet", "plots", "training"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -180,3 +159,108 @@ def test_documents_install_from_the_checkout(page):
         assert not re.search(r"\bswitchgnn\b", words), words
         for extras in re.findall(r"-e '\.\[([a-z,]+)\]'", words):
             assert set(extras.split(",")) <= set(PROJECT["optional-dependencies"]), words
+
+
+LINKED = ("controller", "host", "p4src", "topologies")
+# What is made and not part of the tree; a checkout has more of it than a clone.
+MADE = shutil.ignore_patterns(
+    *(".git", ".venv*", ".*_cache", ".hypothesis", ".run", "__pycache__", "*.egg-info"),
+    *("build", "dist", "results"),
+)
+HOOKS = "from setuptools import build_meta; import sys; build_meta.build_{}(sys.argv[1])"
+
+
+def build(what, tree, out):
+    pytest.importorskip("setuptools", "77.0.3", reason="setuptools is too old, or missing")
+    out.mkdir()
+    subprocess.run([sys.executable, "-c", HOOKS.format(what), str(out)], cwd=tree, check=True)
+    (made,) = out.iterdir()
+    return made
+
+
+def files_of(folder):
+    """All files of a folder by their path in it, through links to folders too."""
+    return {
+        str((Path(home) / name).relative_to(folder))
+        for home, _, names in os.walk(folder, followlinks=True)
+        for name in names
+    }
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """A copy of the checkout, where a build may write."""
+    return shutil.copytree(
+        ROOT, tmp_path_factory.mktemp("tree") / "tree", symlinks=True, ignore=MADE
+    )
+
+
+@pytest.fixture(scope="module")
+def unpacked(tree, tmp_path_factory):
+    """The source distribution as a user unpacks it, and what the tree held."""
+    content = files_of(tree)
+    folder = tmp_path_factory.mktemp("source")
+    with tarfile.open(build("sdist", tree, folder / "dist")) as archive:
+        archive.extractall(folder, filter="data")
+    (home,) = folder.glob("switchgnn-*")
+    return home, content
+
+
+@pytest.fixture(scope="module")
+def wheel(unpacked, tmp_path_factory):
+    return build("wheel", unpacked[0], tmp_path_factory.mktemp("wheel") / "dist")
+
+
+@full
+def test_the_source_distribution_is_the_whole_tree(unpacked):
+    home, content = unpacked
+    made = {"PKG-INFO", "setup.cfg"}
+    held = {path for path in files_of(home) if not path.startswith("switchgnn.egg-info/")}
+    assert content - held == set()
+    assert held - content == made
+    for folder in LINKED:
+        for path in files_of(home / folder):
+            copies = [home / folder / path, home / "switchgnn" / folder / path]
+            assert copies[0].read_bytes() == copies[1].read_bytes()
+
+
+@full
+def test_the_wheel_holds_the_package_once_and_says_what_it_is(tree, wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        (metadata,) = (name for name in names if name.endswith(".dist-info/METADATA"))
+        told = message_from_string(archive.read(metadata).decode())
+    inside = [name for name in names if ".dist-info/" not in name]
+    assert len(inside) == len(set(inside))
+    assert set(inside) == {f"switchgnn/{path}" for path in files_of(tree / "switchgnn")}
+    assert (told["Version"], told["License-Expression"]) == (__version__, "Apache-2.0")
+    assert any(name.endswith("/licenses/LICENSE") for name in names)
+
+
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory):
+    """The wheel where Python finds it before the checkout; a pure wheel is only unpacked."""
+    site = tmp_path_factory.mktemp("site")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)  # noqa: S202  we have just built it
+    return site
+
+
+@full
+@pytest.mark.parametrize(
+    "command",
+    [
+        "doctor",
+        "run --graph karate --workers 3 --rounds 2 --target embedded --backend native",
+        "run --graph karate --workers 3 --rounds 2 --target embedded --backend python",
+    ],
+)
+def test_it_runs_outside_the_checkout(installed, command, tmp_path):
+    environment = {**os.environ, "PYTHONPATH": str(installed)}
+    run = {"cwd": tmp_path, "env": environment, "capture_output": True, "text": True}
+    where = [sys.executable, "-c", "import switchgnn; print(switchgnn.__file__)"]
+    found = subprocess.run(where, check=True, **run).stdout
+    assert found.strip() == str(installed / "switchgnn/__init__.py")
+    program = [sys.executable, "-m", "switchgnn.commands", *command.split()]
+    told = subprocess.run(program, check=False, timeout=seconds_here(100), **run)
+    assert told.returncode == 0, told.stdout + told.stderr

@@ -4,12 +4,9 @@
 
 import ast
 import os
-import shutil
 import signal
 import subprocess
-import sys
 import threading
-import time
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,7 +14,7 @@ import pytest
 
 from switchgnn.base import interruptible as subject
 from switchgnn.base.files import private_folder
-from switchgnn.base.interruptible import Interrupt, interruptible
+from switchgnn.base.interruptible import interruptible
 from switchgnn.base.machine import module_of, python_program
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
@@ -70,18 +67,6 @@ def test_a_lock_of_a_library_is_given_back_before():
     assert not lock.taken
 
 
-def test_pythons_own_handler_would_not():
-    """What the class is for, and that the test above can tell."""
-    lock = Interrupted()
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            lock.be_used()
-    finally:
-        signal.signal(signal.SIGINT, before)
-    assert lock.taken
-
-
 def test_code_of_ours_is_interrupted_at_once():
     with handlers_unchanged(), interruptible(), pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
@@ -104,21 +89,6 @@ def test_a_folder_that_was_just_made_is_removed(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_that_is_being_removed_is_removed(tmp_path, monkeypatch):
-    remove = shutil.rmtree
-
-    def interrupted(*args, **options):
-        signal.raise_signal(signal.SIGINT)
-        remove(*args, **options)
-
-    monkeypatch.setattr(shutil, "rmtree", interrupted)
-    with handlers_unchanged(), interruptible(), pytest.raises(KeyboardInterrupt):
-        with private_folder("test-", str(tmp_path)):
-            pass
-        be_interrupted()
-    assert not list(tmp_path.iterdir())
-
-
 def test_who_waits_in_a_library_is_interrupted():
     event = threading.Event()
     main = threading.main_thread().ident
@@ -137,19 +107,6 @@ def test_work_in_a_library_is_interrupted_in_the_end(monkeypatch):
     lock = Interrupted(be_interrupted)
     with handlers_unchanged(), interruptible(), pytest.raises(KeyboardInterrupt):
         lock.be_used()
-
-
-def test_what_is_forgotten_is_not_raised():
-    interrupt = Interrupt()
-    lock = Interrupted()
-    with handlers_unchanged():
-        before = signal.signal(signal.SIGINT, interrupt)
-        try:
-            lock.be_used()
-            interrupt.cancel()
-            time.sleep(subject._DELAY_SECONDS * 3)
-        finally:
-            signal.signal(signal.SIGINT, before)
 
 
 def test_what_is_ignored_stays_so():
@@ -194,12 +151,6 @@ def test_what_lies_in_the_current_folder_is_not_run(foreign):
     ended = run_in(folder, python_program(RELAY))
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "ready\n", "")
     assert not trace.exists()
-
-
-def test_python_alone_would_run_it(foreign):
-    folder, trace = foreign
-    run_in(folder, [sys.executable, "-m", RELAY])
-    assert trace.exists()
 
 
 def test_the_arguments_arrive(tmp_path):

@@ -389,21 +389,13 @@ def test_a_violation_is_found(tmp_path, file, text, found):
     ("lines", "importers", "found"),
     [
         (FEWEST_LINES - 1, 1, ["switchgnn.host.link has 59 lines and one importer"]),
-        (FEWEST_LINES, 1, []),
         (FEWEST_LINES - 1, 2, []),
-        (MOST_LINES, 2, []),
+        (MOST_LINES, 1, []),
         (MOST_LINES + 1, 2, ["switchgnn.host.link has 601 lines"]),
     ],
 )
 def test_a_misplaced_module_is_found(tmp_path, lines, importers, found):
-    long = "\n" * FEWEST_LINES
-    files = {name: text + long for name, text in CLEAN.items() if not name.endswith("__init__.py")}
-    files["host/link.py"] = "\n" * lines
-    for number in range(importers):
-        files[f"host/user_{number}.py"] = "import switchgnn.host.link" + long
-    assert misplaced_modules(plant(tmp_path, files)) == found
-
-
-def test_sizes_count_sources_once(tmp_path):
-    plant(tmp_path, {"p4src/ingress.p4": "1\n2\n", "p4src/compiled/a.py": "1\n"})
-    assert size_of(tmp_path, ("host", "p4src")) == Size(3, 4)
+    users = {f"host/user_{n}.py": "import switchgnn.host.link" for n in range(importers)}
+    tree = plant(tmp_path, {**users, "host/link.py": "\n" * lines})
+    assert [each for each in misplaced_modules(tree) if "link" in each] == found
+    assert size_of(tmp_path, ("host",)) == Size(3 + importers, lines + 2 + importers)

@@ -40,7 +40,7 @@ class FabricKind(str, Enum):
 
 
 @dataclass(frozen=True)
-class Choice:
+class FabricChoice:
     """A switch and a fabric; `reason`: one sentence for the user."""
 
     target: Target
@@ -49,7 +49,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Limits:
+class FlowLimits:
     """Limits on packets in flight.
 
     Attributes:
@@ -61,7 +61,7 @@ class Limits:
     ecn_threshold: int
 
 
-def usual_limits(target: Target, fabric: FabricKind, *, shaped: bool) -> Limits:
+def usual_limits(target: Target, fabric: FabricKind, *, shaped: bool) -> FlowLimits:
     """Return the default limits (docs/benchmarks.md, "Slow links").
 
     Args:
@@ -73,12 +73,12 @@ def usual_limits(target: Target, fabric: FabricKind, *, shaped: bool) -> Limits:
         The limits.
     """
     if target is Target.BMV2:
-        return Limits(_NARROW, DEFAULT_ECN_THRESHOLD)
+        return FlowLimits(_NARROW, DEFAULT_ECN_THRESHOLD)
     narrow = _NARROW if fabric is FabricKind.MININET else _MIDDLE
-    return Limits(narrow if shaped else _WIDE, DEFAULT_DEPTH // 2)
+    return FlowLimits(narrow if shaped else _WIDE, DEFAULT_DEPTH // 2)
 
 
-def choose(target: str, fabric: str, backend: Backend | None = None) -> Choice:
+def choose(target: str, fabric: str, backend: Backend | None = None) -> FabricChoice:
     """Choose for ``auto``, and check explicit choices.
 
     Args:
@@ -117,7 +117,7 @@ def choose(target: str, fabric: str, backend: Backend | None = None) -> Choice:
     network, why_network = _pick_fabric(fabric, no_mininet)
     switch, why_switch = _pick_target(target, network, no_bmv2, asks_for_code=asks_for_code)
     reasons = f"fabric {network.value}: {why_network}; switch {switch.value}: {why_switch}"
-    return Choice(switch, network, reasons)
+    return FabricChoice(switch, network, reasons)
 
 
 def build_fabric(

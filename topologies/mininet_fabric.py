@@ -29,10 +29,14 @@ from switchgnn.topologies.fabric import (
     WireBytes,
     packet_backlog,
 )
-from switchgnn.topologies.rpc_address import folder_for_sockets, require_free, socket_address
+from switchgnn.topologies.rpc_address import (
+    TcpDoor,
+    folder_for_sockets,
+    require_free,
+    socket_address,
+)
 from switchgnn.topologies.site import ETHERNET_MTU, Site
 from switchgnn.topologies.targets import Target, wait_until_serving
-from switchgnn.topologies.tcp_door import TcpDoor
 
 _DEFAULT = Path("/proc/sys/net/core/wmem_default")
 # About seven full Ethernet frames with the kernel's bookkeeping.

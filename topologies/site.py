@@ -36,7 +36,7 @@ class Socket(NamedTuple):
     port: int
 
 
-class Cable(NamedTuple):
+class SwitchCable(NamedTuple):
     """A link between two switches; `name`: as in ``--faults``, like ``l0s1``."""
 
     name: str
@@ -72,7 +72,7 @@ class Site(ABC):
 
     @property
     @abstractmethod
-    def cables(self) -> tuple[Cable, ...]:
+    def cables(self) -> tuple[SwitchCable, ...]:
         """The links between switches."""
 
     @property
@@ -123,7 +123,7 @@ class Star(Site):
         return (SwitchSite("switch", self.network, self.grpc_address),)
 
     @property
-    def cables(self) -> tuple[Cable, ...]:
+    def cables(self) -> tuple[SwitchCable, ...]:
         """None: there is one switch."""
         return ()
 
@@ -160,11 +160,11 @@ class LeafSpineSite(Site):
         )
 
     @property
-    def cables(self) -> tuple[Cable, ...]:
+    def cables(self) -> tuple[SwitchCable, ...]:
         """Leaf by leaf; the ports of a leaf lead to its workers first, then to the spines."""
         leaves, spines = len(self.networks.leaves), len(self.networks.spines)
         return tuple(
-            Cable(
+            SwitchCable(
                 cable_name(leaf, spine),
                 Socket(leaf, network.neighbours[len(network.neighbours) - spines + spine].port),
                 Socket(leaves + spine, self.networks.spines[spine].neighbours[leaf].port),

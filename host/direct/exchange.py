@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Station
-from switchgnn.host.congestion import Congestion
+from switchgnn.host.congestion import CongestionWindow
 from switchgnn.host.direct.arrivals import MOST_OPEN, Arrivals, Incoming
 from switchgnn.host.direct.counters import DirectCounters
 from switchgnn.host.direct.errors import SilentWorkerError
@@ -94,7 +94,7 @@ class DirectExchange:
         self._finished = self._newest = first_round - 1
         self._envelopes = Envelopes(worker, stations)
         self._round_trip = RoundTrip(pace.shortest_timeout)
-        self._congestion = Congestion(pace, self._round_trip, framing.segment)
+        self._congestion = CongestionWindow(pace, self._round_trip, framing.segment)
         self._deadline = 0.0
         self._gone: dict[int, int] = {}
         self._closing = False

@@ -18,7 +18,6 @@ from switchgnn.base.network import Station
 from switchgnn.host.direct.framing import Runs
 from switchgnn.host.wire.addresses import ECN_CAPABLE, ipv4_envelope
 from switchgnn.host.wire.batches import FrameRows
-from switchgnn.host.wire.checksums import write_checksums
 from switchgnn.host.wire.header import (
     BODY_AT,
     CHECKED_BYTES,
@@ -30,6 +29,7 @@ from switchgnn.host.wire.header import (
     Header,
     Kind,
 )
+from switchgnn.host.wire.native import write_checksums
 
 # The other protocol number for experiments (RFC 3692).
 PROTOCOL = 254
@@ -154,7 +154,7 @@ _LANE_BYTES = 4
 
 
 @dataclass(frozen=True, eq=False)
-class SendOrder:
+class FrameOrder:
     """Some frames of a round in the order in which they leave; arrays of length S.
 
     Attributes:
@@ -168,7 +168,7 @@ class SendOrder:
     run_start: NDArray[np.int64]
 
 
-def send_order(worker: int, out_indptr: NDArray[np.int64], frames: NDArray[np.int64]) -> SendOrder:
+def send_order(worker: int, out_indptr: NDArray[np.int64], frames: NDArray[np.int64]) -> FrameOrder:
     """Spread the groups of each receiver evenly over the time of the round.
 
     Every receiver then gets its frames at a constant rate from all senders, for any sizes of the
@@ -184,7 +184,7 @@ def send_order(worker: int, out_indptr: NDArray[np.int64], frames: NDArray[np.in
     peer, number = peer[order], number[order]
     starts = np.ones(len(peer), dtype=np.bool_)
     starts[1:] = (number[1:] % GROUP == 0) | (np.diff(number) != 1) | (np.diff(peer) != 0)
-    return SendOrder(peer, number, np.append(np.flatnonzero(starts), len(peer)))
+    return FrameOrder(peer, number, np.append(np.flatnonzero(starts), len(peer)))
 
 
 def _turns(peer: NDArray[np.int64], group: NDArray[np.int64], workers: int) -> NDArray[np.float64]:
@@ -252,7 +252,7 @@ class Outgoing:
 
 
 def data_frames(
-    order: SendOrder,
+    order: FrameOrder,
     outgoing: Outgoing,
     *,
     worker: int,

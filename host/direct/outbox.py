@@ -20,15 +20,15 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.congestion import Congestion
+from switchgnn.host.congestion import CongestionWindow
 from switchgnn.host.direct.counters import DirectCounters
 from switchgnn.host.direct.frames import (
     ALL_OF_A_GROUP,
     GROUP,
     UNASKED,
     Envelopes,
+    FrameOrder,
     Packet,
-    SendOrder,
 )
 from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
@@ -64,7 +64,7 @@ _BURST = 64
 _BUSY_AFTER = 3
 
 
-def asking_frames(order: SendOrder, pace: Pace) -> NDArray[np.bool_]:
+def asking_frames(order: FrameOrder, pace: Pace) -> NDArray[np.bool_]:
     """Return bool[S]: the last frame of each run asks, with a small window more frames do."""
     asking: NDArray[np.bool_] = (order.number % GROUP + 1) % pace.group_size == 0
     asking[order.run_start[1:] - 1] = True
@@ -76,7 +76,7 @@ class Cargo:
     """S packed frames of a round in sending order; `asking`: bool[S], see ``asking_frames``."""
 
     round: int
-    order: SendOrder
+    order: FrameOrder
     frames: FrameRows
     asking: NDArray[np.bool_]
 
@@ -165,7 +165,7 @@ class Outbox:
         link: Link,
         envelopes: Envelopes,
         *,
-        congestion: Congestion,
+        congestion: CongestionWindow,
         round_trip: RoundTrip,
         tally: DirectCounters,
     ) -> None:

@@ -137,7 +137,7 @@ class DirectSchedule:
 
 
 @dataclass(frozen=True, eq=False)
-class _Rows:
+class _RowIds:
     """All rows that travel, sorted by sender, receiver, turn, kind and vertex."""
 
     sender: NDArray[np.int64]
@@ -224,7 +224,7 @@ def _repeated(keys: NDArray[np.int64]) -> int:
     return int((np.unique(keys, return_counts=True)[1] > 1).sum())
 
 
-def _rows(boundary: BoundaryEdges, by_copy: NDArray[np.bool_], turn: NDArray[np.int64]) -> _Rows:
+def _rows(boundary: BoundaryEdges, by_copy: NDArray[np.bool_], turn: NDArray[np.int64]) -> _RowIds:
     vertex = np.where(by_copy, boundary.source, boundary.destination).astype(np.int64)
     pair = boundary.source_worker.astype(np.int64) * MOST_WORKERS + boundary.destination_worker
     key = (pair << 33) | (~by_copy).astype(np.int64) << 32 | vertex
@@ -236,7 +236,7 @@ def _rows(boundary: BoundaryEdges, by_copy: NDArray[np.bool_], turn: NDArray[np.
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     sender, receiver = np.divmod(unique[order] >> 33, MOST_WORKERS)
-    return _Rows(sender, receiver, place[of_edge])
+    return _RowIds(sender, receiver, place[of_edge])
 
 
 def _schedule(
@@ -245,7 +245,7 @@ def _schedule(
     assignment: NDArray[np.int32],
     boundary: BoundaryEdges,
     *,
-    rows: _Rows,
+    rows: _RowIds,
     digest: NDArray[np.uint8],
 ) -> DirectSchedule:
     vertices = np.flatnonzero(assignment == worker).astype(np.int64)

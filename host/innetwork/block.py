@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.host.errors import named_workers
-from switchgnn.host.innetwork.barrier import Barrier
+from switchgnn.host.innetwork.barrier import Barrier, Opening
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
-from switchgnn.host.innetwork.opening import Opening
 from switchgnn.host.innetwork.receiver import FetchedFeatures, SumReceiver, sift
 from switchgnn.host.innetwork.refusals import where
 from switchgnn.host.innetwork.responder import Inbox, Packet

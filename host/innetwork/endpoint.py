@@ -6,7 +6,7 @@ import secrets
 from dataclasses import dataclass
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
-from switchgnn.host.congestion import Congestion
+from switchgnn.host.congestion import CongestionWindow
 from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.addresses import Addresses
@@ -90,7 +90,7 @@ class Endpoint:
     addresses: Addresses
     pace: Pace
     round_trip: RoundTrip
-    congestion: Congestion
+    congestion: CongestionWindow
     tally: InNetworkCounters
     clock: Clock = SYSTEM_CLOCK
 
@@ -124,7 +124,7 @@ def new_endpoint(
         addresses=addresses,
         pace=pace,
         round_trip=round_trip,
-        congestion=Congestion(pace, round_trip),
+        congestion=CongestionWindow(pace, round_trip),
         tally=InNetworkCounters(),
         clock=clock,
     )

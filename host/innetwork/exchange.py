@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.host.congestion import StallClock
 from switchgnn.host.errors import FeatureError
-from switchgnn.host.innetwork.barrier import NEXT_ROUND, Barrier, Following, Largest
+from switchgnn.host.innetwork.barrier import NEXT_ROUND, Barrier, Following, Largest, Opening
 from switchgnn.host.innetwork.block import BlockExchange, ShareListener
 from switchgnn.host.innetwork.endpoint import new_endpoint
 from switchgnn.host.innetwork.errors import MagnitudeError, PlanMismatchError, RoundMismatchError
@@ -23,7 +23,6 @@ from switchgnn.host.innetwork.fixed_point import (
     largest_magnitude,
     magnitude_from_bits,
 )
-from switchgnn.host.innetwork.opening import Opening
 from switchgnn.host.innetwork.receiver import SumReceiver, sieves
 from switchgnn.host.innetwork.responder import (
     Fragments,

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.batches import FrameRows
-from switchgnn.host.wire.checksums import write_checksums
 from switchgnn.host.wire.header import (
     BODY_AT,
     HEADER_AT,
@@ -18,6 +17,7 @@ from switchgnn.host.wire.header import (
     feature_frame_bytes,
     session_and_round,
 )
+from switchgnn.host.wire.native import write_checksums
 from switchgnn.planner.plan.plan import WorkerPart
 
 _SRC_ID = HEADER_AT

@@ -7,6 +7,7 @@ Without a compiler, or when ``SWITCHGNN_HOSTS`` is ``python``, Python does the s
 
 import errno
 import os
+import zlib
 from collections.abc import Sequence
 from ctypes import CDLL, POINTER, Structure, addressof, c_int, c_int64, c_uint32, c_uint64, c_void_p
 from dataclasses import dataclass, fields
@@ -33,6 +34,7 @@ from switchgnn.host.wire.header import (
     session_and_round,
 )
 
+_CHECKSUM_AT = HEADER_AT + CHECKED_BYTES
 VARIABLE = "SWITCHGNN_HOSTS"
 NATIVE, PYTHON = "native", "python"
 _SOURCES = Path(__file__).parent / "native"
@@ -118,7 +120,7 @@ def _source() -> LibrarySource:
     numbers = {
         "HEADER_AT": HEADER_AT,
         "CHECKED_BYTES": CHECKED_BYTES,
-        "CHECKSUM_AT": HEADER_AT + CHECKED_BYTES,
+        "CHECKSUM_AT": _CHECKSUM_AT,
         "BODY_AT": BODY_AT,
         "ETHERNET_BYTES": ETHERNET_BYTES,
         "IPV4_LENGTH_AT": ETHERNET_BYTES + 2,
@@ -136,6 +138,28 @@ def _source() -> LibrarySource:
         folder=_SOURCES,
         files=(*_HEADERS, *_INCLUDED),
     )
+
+
+def write_checksums(frames: NDArray[np.uint8], sizes: NDArray[np.uint32] | None = None) -> None:
+    """Write the checksum of each frame over its header and its whole body.
+
+    `frames`: uint8[S, L], contiguous, whole frames but for their checksums. `sizes`: uint32[S], how
+    long each is; None: all have L bytes.
+    """
+    native = native_frames()
+    count, room = frames.shape
+    if native is not None:
+        ends = None if sizes is None else sizes.ctypes.data
+        native.write_checksums(frames.ctypes.data, room, count, ends)
+        return
+    lengths = [room] * count if sizes is None else sizes.tolist()
+    found = (_checksum(row[:end].data) for row, end in zip(frames, lengths, strict=True))
+    values = np.fromiter(found, dtype=">u4", count=count)
+    frames[:, _CHECKSUM_AT:BODY_AT] = values.view(np.uint8).reshape(-1, 4)
+
+
+def _checksum(frame: memoryview) -> int:
+    return zlib.crc32(frame[BODY_AT:], zlib.crc32(frame[HEADER_AT:_CHECKSUM_AT]))
 
 
 # UDP_MAX_SEGMENTS of linux/udp.h.

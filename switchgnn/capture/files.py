@@ -18,13 +18,12 @@ import dpkt
 from dpkt import pcap, pcapng
 
 from switchgnn.base.files import open_regular
-from switchgnn.capture.errors import CaptureError, DamageError
-from switchgnn.capture.packet import ETHERNET, LONGEST_FRAME, Captured
+from switchgnn.capture.packet import ETHERNET, LONGEST_FRAME, Captured, CaptureError, DamageError
 
 _PIECE = 1 << 16
 
 
-class Source:
+class CaptureStream:
     """A stream of bytes that counts what was read, and reads no more than asked for.
 
     Args:
@@ -103,7 +102,7 @@ _LONGEST_BLOCK = LONGEST_FRAME + (1 << 16)
 _FINEST = 30
 
 
-def read_frames(source: Source, link: str) -> Iterator[Captured]:
+def read_frames(source: CaptureStream, link: str) -> Iterator[Captured]:
     """Read the frames of a pcap or pcapng stream in their order.
 
     Args:
@@ -131,7 +130,7 @@ def read_frames(source: Source, link: str) -> Iterator[Captured]:
     )
 
 
-def _read_pcap(source: Source, magic: bytes, link: str) -> Iterator[Captured]:
+def _read_pcap(source: CaptureStream, magic: bytes, link: str) -> Iterator[Captured]:
     number = int.from_bytes(magic, "big")
     record = pcap.MAGIC_TO_PKT_HDR[number]
     header = pcap.LEFileHdr if record.__hdr_fmt__[0] == "<" else pcap.FileHdr
@@ -160,7 +159,7 @@ class _Interface(NamedTuple):
     frequency: int
 
 
-def _read_pcapng(source: Source, magic: bytes, link: str) -> Iterator[Captured]:
+def _read_pcapng(source: CaptureStream, magic: bytes, link: str) -> Iterator[Captured]:
     order = "<"
     interfaces: list[_Interface] = []
     head: bytes | None = magic
@@ -186,7 +185,9 @@ def _read_pcapng(source: Source, magic: bytes, link: str) -> Iterator[Captured]:
         head = source.take_or_end(4, "a block's header")
 
 
-def _take_block(source: Source, form: type[dpkt.Packet], head: bytes, size: int) -> dpkt.Packet:
+def _take_block(
+    source: CaptureStream, form: type[dpkt.Packet], head: bytes, size: int
+) -> dpkt.Packet:
     """Return a block of dpkt, of which `head` has been read."""
     if size > _LONGEST_BLOCK:
         raise source.damage(f"a block of {size:,} bytes, more than {_LONGEST_BLOCK:,}")
@@ -206,7 +207,9 @@ def _interface(block: dpkt.Packet, link: str) -> _Interface:
     return _Interface(name or link, block.linktype == ETHERNET, frequency)
 
 
-def _captured(source: Source, block: dpkt.Packet, interfaces: Sequence[_Interface]) -> Captured:
+def _captured(
+    source: CaptureStream, block: dpkt.Packet, interfaces: Sequence[_Interface]
+) -> Captured:
     if block.iface_id >= len(interfaces) or block.caplen > block.len - _PACKET_BLOCK_BYTES:
         raise source.damage("a packet of an interface, or of a length, that is not there")
     interface = interfaces[block.iface_id]
@@ -281,11 +284,11 @@ def _expand(names: Sequence[str]) -> list[str]:
 def _begin(name: str, stack: ExitStack) -> Iterator[Captured]:
     if name == STANDARD_INPUT:
         stream: BinaryIO = sys.stdin.buffer
-        source, link = Source(stream, "The standard input"), STANDARD_INPUT
+        source, link = CaptureStream(stream, "The standard input"), STANDARD_INPUT
     else:
         try:
             stream = stack.enter_context(open_regular(Path(name)))
         except OSError as error:
             raise CaptureError(f"Cannot read {name}: {error.strerror}.") from error
-        source, link = Source(stream, name), Path(name).stem
+        source, link = CaptureStream(stream, name), Path(name).stem
     return read_frames(source, link)

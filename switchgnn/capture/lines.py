@@ -9,21 +9,21 @@ from typing import Any
 from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 
-from switchgnn.capture.packet import Fields, Packet
+from switchgnn.capture.layers import BetweenHosts
+from switchgnn.capture.packet import DecodedPacket, Fields
 from switchgnn.host.wire.header import ETHERNET_BYTES, HEADER_AT, BarrierBody, Kind, Refusal
-from switchgnn.host.wire.layers import BetweenHosts
 
 _BILLION = 1_000_000_000
 _WORKERS = 128
 
 
-def line_of(packet: Packet, begin: int) -> str:
+def line_of(packet: DecodedPacket, begin: int) -> str:
     """Return a packet as a line, with its time in seconds since `begin` (ns since 1970)."""
     seconds = (packet.captured.time - begin) / _BILLION
     return f"{seconds:.6f} {packet.sender} > {packet.receiver} {description(packet)}"
 
 
-def description(packet: Packet) -> str:
+def description(packet: DecodedPacket) -> str:
     """Return a packet as text without time, sender and receiver."""
     words = []
     if packet.direct:
@@ -41,7 +41,7 @@ def description(packet: Packet) -> str:
     return " ".join(words)
 
 
-def object_of(packet: Packet) -> dict[str, Any]:
+def object_of(packet: DecodedPacket) -> dict[str, Any]:
     """Return a packet as plain data for JSON."""
     captured, fields, body = packet.captured, packet.fields, packet.body
     found: dict[str, Any] = {
@@ -120,7 +120,7 @@ def _refusal(number: int) -> str:
         return str(number)
 
 
-def details_of(packet: Packet) -> str:
+def details_of(packet: DecodedPacket) -> str:
     """Return a packet as shown by Scapy."""
     frame = packet.captured.frame
     layers = Ether(frame)

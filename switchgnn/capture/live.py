@@ -10,8 +10,7 @@ import struct
 import time
 from collections.abc import Iterator
 
-from switchgnn.capture.errors import CaptureError
-from switchgnn.capture.packet import LONGEST_FRAME, Captured
+from switchgnn.capture.packet import LONGEST_FRAME, Captured, CaptureError
 from switchgnn.host.direct.frames import PROTOCOL as DIRECT_PROTOCOL
 from switchgnn.host.wire.header import PROTOCOL
 
@@ -37,7 +36,7 @@ _OURS = (
 )
 
 
-class Interface:
+class ListeningInterface:
     """Captures SwitchGNN packets of an interface in both directions. A context manager.
 
     Raises CaptureError if the interface does not exist or the user may not listen.
@@ -71,7 +70,7 @@ class Interface:
         self._socket.bind((self.name, _ALL_PROTOCOLS))
         self._index = socket.if_nametoindex(self.name)
 
-    def __enter__(self) -> "Interface":
+    def __enter__(self) -> "ListeningInterface":
         return self
 
     def __exit__(self, *_: object) -> None:

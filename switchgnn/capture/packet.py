@@ -3,7 +3,7 @@
 """Decoding of captured frames, whether they are valid or not.
 
 A packet takes a few microseconds here, and a hundred times as long with the Scapy layers of
-``switchgnn.host.wire.layers``; tests compare the two.
+``switchgnn.capture.layers``; tests compare the two.
 """
 
 import zlib
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from switchgnn.base.described import DescribedNetwork
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.network import Station, leaf_spine_networks, mac_number, star_network
 from switchgnn.host.direct.frames import PROTOCOL as DIRECT_PROTOCOL
 from switchgnn.host.direct.frames import data_bytes
@@ -39,6 +40,14 @@ from switchgnn.host.wire.header import (
 # The limit of tcpdump and Wireshark.
 LONGEST_FRAME = 1 << 18
 ETHERNET = 1
+
+
+class CaptureError(SwitchGNNError):
+    """A capture cannot be made, or cannot be read."""
+
+
+class DamageError(CaptureError):
+    """A capture file is damaged from some position on."""
 
 
 class Captured(NamedTuple):
@@ -172,7 +181,7 @@ class Fields(NamedTuple):
         return tuple(name for name, value in named.items() if value)
 
 
-class Packet(NamedTuple):
+class DecodedPacket(NamedTuple):
     """A decoded SwitchGNN packet.
 
     Attributes:
@@ -195,7 +204,7 @@ class Packet(NamedTuple):
     problem: str | None
 
 
-def decode(captured: Captured, names: Mapping[bytes, str]) -> Packet | None:
+def decode(captured: Captured, names: Mapping[bytes, str]) -> DecodedPacket | None:
     """Return the packet in a frame, valid or not; None for other traffic.
 
     `names` maps Ethernet addresses to workers and switches.
@@ -218,7 +227,7 @@ def decode(captured: Captured, names: Mapping[bytes, str]) -> Packet | None:
         problem = _problem(captured, fields, direct=direct)
         body = None if direct else _barrier_body(frame, fields)
     sender, receiver = name_of(frame[6:12], names), name_of(frame[:6], names)
-    return Packet(captured, sender, receiver, direct, fields, body, cut, problem)
+    return DecodedPacket(captured, sender, receiver, direct, fields, body, cut, problem)
 
 
 def _envelope_problem(frame: bytes) -> str | None:
@@ -313,7 +322,7 @@ class Wanted:
     blocks: frozenset[int] = frozenset()
     workers: frozenset[int] = frozenset()
 
-    def takes(self, packet: Packet) -> bool:
+    def takes(self, packet: DecodedPacket) -> bool:
         """Return whether a packet matches."""
         if self.workers and not self._of_workers(packet):
             return False
@@ -326,6 +335,6 @@ class Wanted:
             return False
         return not self.blocks or (not packet.direct and fields.block_id in self.blocks)
 
-    def _of_workers(self, packet: Packet) -> bool:
+    def _of_workers(self, packet: DecodedPacket) -> bool:
         ends = (packet.sender, packet.receiver)
         return any(f"w{worker}" in ends for worker in self.workers)

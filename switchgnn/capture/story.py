@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from switchgnn.capture.packet import KIND_NAMES, Fields, Packet
+from switchgnn.capture.packet import KIND_NAMES, DecodedPacket, Fields
 from switchgnn.host.wire.header import OPENING_BLOCK, Kind
 
 _BILLION = 1_000_000_000
@@ -36,7 +36,7 @@ class Place(NamedTuple):
         return f"session {self.session}, round {self.round}, {what}"
 
 
-def place_of(packet: Packet, fields: Fields) -> Place:
+def place_of(packet: DecodedPacket, fields: Fields) -> Place:
     """Return the chapter to which a packet belongs."""
     if packet.direct:
         return Place(True, 0, fields.session << 24 | fields.round, 0)
@@ -72,7 +72,7 @@ class Chapter:
         self._seen.clear()
         self._forgetful = True
 
-    def note(self, packet: Packet, fields: Fields) -> None:
+    def note(self, packet: DecodedPacket, fields: Fields) -> None:
         """Count a packet."""
         time, kind = packet.captured.time, fields.kind_name
         self._begin, self._end = min(self._begin, time), max(self._end, time)
@@ -93,7 +93,7 @@ class Chapter:
             party = _OTHERS
         counts.setdefault(party, Counter())[what] += 1
 
-    def _count_feature(self, packet: Packet, fields: Fields) -> None:
+    def _count_feature(self, packet: DecodedPacket, fields: Fields) -> None:
         if fields.resend:
             self._count(self._sent, packet.sender, RAW)
             return
@@ -166,7 +166,7 @@ class Chapter:
         return ", ".join(words)
 
 
-def _ends_that_count(packet: Packet) -> tuple[bool, bool]:
+def _ends_that_count(packet: DecodedPacket) -> tuple[bool, bool]:
     """Return whether the packet counts for its sender, and for its receiver.
 
     On a worker's link only the worker counts, and between switches only the switches, so that
@@ -214,7 +214,7 @@ class Story:
         # The last closed ones, so that late packets open no new chapter.
         self._told: dict[Place, None] = {}
 
-    def note(self, packet: Packet) -> Iterator[Chapter]:
+    def note(self, packet: DecodedPacket) -> Iterator[Chapter]:
         """Count a packet; yield chapters that are presumably complete."""
         if packet.fields is None or packet.problem is not None:
             self.unsound += 1

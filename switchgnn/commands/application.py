@@ -51,12 +51,12 @@ class Late:
 
     def add_to(self, app: typer.Typer) -> None:
         """Add the command to an application."""
-        made = app.command(self.name, cls=_Standing, help=self.help, rich_help_panel=self.panel)
+        made = app.command(self.name, cls=_Placeholder, help=self.help, rich_help_panel=self.panel)
         load: Callable[[], typer.Typer] = self.load
         made(load)
 
 
-class _Standing(TyperCommand):
+class _Placeholder(TyperCommand):
     """A placeholder in the list of commands; its callback returns the application."""
 
     def make_context(self, info_name: str | None, args: list[str], *rest: Any, **extra: Any) -> Any:  # noqa: ANN401

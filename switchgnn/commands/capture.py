@@ -15,11 +15,19 @@ import typer
 
 from switchgnn.base.described import read_network
 from switchgnn.base.options import OUTPUT, PACKETS, option, with_groups
-from switchgnn.capture.errors import CaptureError, DamageError
 from switchgnn.capture.files import STANDARD_INPUT, CaptureFiles
 from switchgnn.capture.lines import line_of, object_of
-from switchgnn.capture.live import Interface, interfaces
-from switchgnn.capture.packet import Captured, Packet, Wanted, decode, names_in, usual_names
+from switchgnn.capture.live import ListeningInterface, interfaces
+from switchgnn.capture.packet import (
+    Captured,
+    CaptureError,
+    DamageError,
+    DecodedPacket,
+    Wanted,
+    decode,
+    names_in,
+    usual_names,
+)
 from switchgnn.capture.story import Chapter, Story
 from switchgnn.commands.shared.console import end_like_interrupted
 from switchgnn.commands.shared.options import json_option
@@ -27,7 +35,7 @@ from switchgnn.host.wire.header import Kind
 
 
 @dataclass
-class _Counts:
+class _PacketCounts:
     kinds: Counter[str] = field(default_factory=Counter)
     unsound: int = 0
     hidden: int = 0
@@ -42,7 +50,7 @@ class Telling:
     ) -> None:
         self._names, self._wanted, self._form, self._live = names, wanted, form, live
         self._story = Story()
-        self._counts = _Counts()
+        self._counts = _PacketCounts()
         self._begin: int | None = None
         self._told = 0
 
@@ -93,13 +101,13 @@ class Telling:
     def _full(self) -> bool:
         return self._form.limit is not None and self._told >= self._form.limit
 
-    def _count(self, packet: Packet) -> None:
+    def _count(self, packet: DecodedPacket) -> None:
         if packet.fields is None or packet.problem is not None:
             self._counts.unsound += 1
         else:
             self._counts.kinds[packet.fields.kind_name] += 1
 
-    def _tell_packet(self, packet: Packet) -> None:
+    def _tell_packet(self, packet: DecodedPacket) -> None:
         self._told += 1
         if self._form.as_json:
             self._print(json.dumps(object_of(packet)))
@@ -111,7 +119,7 @@ class Telling:
 
             self._print(details_of(packet))
 
-    def _tell_story(self, packet: Packet) -> None:
+    def _tell_story(self, packet: DecodedPacket) -> None:
         for chapter in self._story.note(packet):
             if not self._full():
                 self._tell_chapter(chapter)
@@ -236,7 +244,7 @@ def _from_interface(name: str, telling: Telling) -> int:
         raise CaptureError(
             f"There is no interface {name} here; there are {', '.join(interfaces())}."
         )
-    with Interface(name) as listening:
+    with ListeningInterface(name) as listening:
         typer.echo(f"Listening at {name}; Ctrl-C ends it.", err=True)
         try:
             telling.tell(listening)

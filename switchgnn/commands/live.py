@@ -50,7 +50,7 @@ def live(asked: JobPageOptions) -> None:
     # These need packages that other commands do without.
     from switchgnn.live.machines import Machines  # noqa: PLC0415
     from switchgnn.live.server import showing  # noqa: PLC0415
-    from switchgnn.live.snapshot import Ending, Outcome  # noqa: PLC0415
+    from switchgnn.live.snapshot import Ending, JobOutcome  # noqa: PLC0415
 
     end_like_interrupted()
     title = f"{len(described.workers)} workers of {asked.network.name}"
@@ -62,4 +62,4 @@ def live(asked: JobPageOptions) -> None:
                 wait_for_interrupt()
         except KeyboardInterrupt:
             words = "The page is closed; the job continues."
-            show.gathering.end(Ending(Outcome.INTERRUPTED, words))
+            show.gathering.end(Ending(JobOutcome.INTERRUPTED, words))

@@ -8,26 +8,26 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
-from switchgnn.controller.controls.outcome import Outcome as FrameOutcome
+from switchgnn.controller.controls.outcome import Outcome
 from switchgnn.controller.counters import SlotsInUse
 from switchgnn.controller.metrics import Reading
 from switchgnn.live.snapshot import (
+    ChartPoint,
     Ending,
     Epoch,
     LinkNow,
+    PageSnapshot,
     Picture,
-    Point,
     QueueNow,
-    Snapshot,
-    State,
     SwitchNow,
     WorkerNow,
+    WorkerState,
 )
 
 _Value = TypeVar("_Value")
 
 
-class Series(Generic[_Value]):
+class ThinnedSeries(Generic[_Value]):
     """At most `most` (two or more) values of a run, evenly thinned out, with the newest."""
 
     def __init__(self, most: int) -> None:
@@ -111,7 +111,7 @@ class _Network:
 
     picture: Picture
     told: list[_Told]
-    points: Series[Point]
+    points: ThinnedSeries[ChartPoint]
     switches: list[SwitchNow]
     queues: list[Sequence[int]]
     links: list[LinkSeen] = field(default_factory=list)
@@ -138,7 +138,7 @@ class Gathering:
         self._number = 0
         self._step = ""
         self._network: _Network | None = None
-        self._epochs: Series[Epoch] = Series(_MOST_POINTS)
+        self._epochs: ThinnedSeries[Epoch] = ThinnedSeries(_MOST_POINTS)
         self._ended: Ending | None = None
 
     def step(self, name: str) -> bool:
@@ -155,11 +155,11 @@ class Gathering:
         with self._lock:
             if at_zero:
                 self._began = now
-            self._epochs = Series(_MOST_POINTS)
+            self._epochs = ThinnedSeries(_MOST_POINTS)
             self._network = _Network(
                 picture,
                 [_Told(now, {}, now, {}) for _ in picture.workers],
-                Series(most),
+                ThinnedSeries(most),
                 [SwitchNow() for _ in picture.switches],
                 [() for _ in picture.switches],
                 cables=[LinkNow() for _ in picture.cables],
@@ -237,7 +237,7 @@ class Gathering:
         with self._lock:
             self._ended = self._ended or ending
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> PageSnapshot:
         """Return the current state."""
         now = self._clock.now()
         with self._lock:
@@ -247,7 +247,7 @@ class Gathering:
             workers = () if network is None else _workers_now(network, now)
             if network is not None and self._ended is None:
                 network.points.add(_point(network, workers, seconds))
-            return Snapshot(
+            return PageSnapshot(
                 number=self._number,
                 seconds=seconds,
                 title=self._title,
@@ -273,7 +273,7 @@ def _workers_now(network: _Network, now: float) -> tuple[WorkerNow, ...]:
         waits = waited >= _WAITS or (waited >= _WAITS_FOR_ONE and least <= waited / 2)
         state = _state(network, worker, now, waits=waits)
         # Its last report is out of date.
-        still = state in (State.FINISHED, State.SILENT)
+        still = state in (WorkerState.FINISHED, WorkerState.SILENT)
         found.append(
             WorkerNow(
                 state=state,
@@ -299,29 +299,29 @@ def _workers_now(network: _Network, now: float) -> tuple[WorkerNow, ...]:
     return tuple(found)
 
 
-def _state(network: _Network, worker: int, now: float, *, waits: bool) -> State:
+def _state(network: _Network, worker: int, now: float, *, waits: bool) -> WorkerState:
     told = network.told[worker]
     if not network.picture.workers[worker].told:
-        return State.UNTOLD
+        return WorkerState.UNTOLD
     if network.finished:
-        return State.FINISHED
+        return WorkerState.FINISHED
     if not told.begun:
-        return State.SILENT if told.asked_in_vain else State.STARTING
+        return WorkerState.SILENT if told.asked_in_vain else WorkerState.STARTING
     if now - told.at > _SILENT * EVERY:
-        return State.SILENT
-    return State.WAITING if waits else _at_work(told)
+        return WorkerState.SILENT
+    return WorkerState.WAITING if waits else _at_work(told)
 
 
-def _at_work(told: _Told) -> State:
+def _at_work(told: _Told) -> WorkerState:
     exchanging = told.values.get("exchanging")
     if exchanging is None:
         # Transports without the switch report only bytes of links.
         moved = told.grown("link_bytes_total/up") or told.grown("link_bytes_total/down")
-        return State.EXCHANGING if moved else State.COMPUTING
+        return WorkerState.EXCHANGING if moved else WorkerState.COMPUTING
     if not exchanging:
-        return State.COMPUTING
+        return WorkerState.COMPUTING
     moved = any(told.grown(name) for name in _PROGRESS) or not told.before
-    return State.EXCHANGING if moved else State.WAITING
+    return WorkerState.EXCHANGING if moved else WorkerState.WAITING
 
 
 def _whole(values: Values, name: str) -> int | None:
@@ -346,8 +346,8 @@ def _switch_now(
         frames=sum(counters.outcomes.values()),
         contributions=counters.passes.contributions,
         completed=sum(bank.completed for bank in counters.banks),
-        recalled=counters.outcomes[FrameOutcome.RECALLED],
-        fetched=counters.outcomes[FrameOutcome.FETCHED],
+        recalled=counters.outcomes[Outcome.RECALLED],
+        fetched=counters.outcomes[Outcome.FETCHED],
         marked=counters.marked,
         slots_used=None if used is None else used.used,
         slots_seen=None if used is None else used.seen,
@@ -383,9 +383,9 @@ def _cable_now(seen: LinkSeen, before: LinkNow, seconds: float) -> LinkNow:
     )
 
 
-def _point(network: _Network, workers: Sequence[WorkerNow], seconds: float) -> Point:
+def _point(network: _Network, workers: Sequence[WorkerNow], seconds: float) -> ChartPoint:
     links = [*(worker.link for worker in workers), *network.cables]
-    return Point(
+    return ChartPoint(
         seconds=round(seconds, 2),
         blocks=tuple(worker.blocks or 0 for worker in workers),
         recalls=sum(worker.recalls or 0 for worker in workers),

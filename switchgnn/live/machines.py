@@ -21,7 +21,7 @@ from switchgnn.live.gather import EVERY, Gathering
 from switchgnn.live.snapshot import CablePlace, Picture, SwitchPlace, WorkerPlace
 
 
-class Switches:
+class PolledSwitches:
     """Reads switches.
 
     Args:
@@ -118,7 +118,7 @@ class Machines:
             for place, switch in enumerate(network.in_order)
         ]
         self._switches = [
-            Switches([client], own) for client, own in zip(clients, slots, strict=True)
+            PolledSwitches([client], own) for client, own in zip(clients, slots, strict=True)
         ]
 
     @contextmanager

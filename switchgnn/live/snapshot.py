@@ -8,7 +8,7 @@ from enum import Enum
 import msgspec
 
 
-class State(str, Enum):
+class WorkerState(str, Enum):
     """The state of a worker."""
 
     STARTING = "starting"
@@ -20,7 +20,7 @@ class State(str, Enum):
     UNTOLD = "untold"
 
 
-class Outcome(str, Enum):
+class JobOutcome(str, Enum):
     """The end of a run."""
 
     DONE = "done"
@@ -120,7 +120,7 @@ class WorkerNow:
         repairing: whether one of these three grew in the last interval.
     """
 
-    state: State
+    state: WorkerState
     waited: float
     rounds: int | None
     blocks: int | None
@@ -175,7 +175,7 @@ class SwitchNow:
 
 
 @dataclass(frozen=True)
-class Point:
+class ChartPoint:
     """A point of the charts, with totals since the beginning.
 
     Attributes:
@@ -204,12 +204,12 @@ class Epoch:
 class Ending:
     """The end of a run, with an explanation."""
 
-    outcome: Outcome
+    outcome: JobOutcome
     words: str
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class PageSnapshot:
     """The state of a run.
 
     Attributes:
@@ -231,7 +231,7 @@ class Snapshot:
     workers: tuple[WorkerNow, ...]
     switches: tuple[SwitchNow, ...]
     cables: tuple[LinkNow, ...]
-    points: tuple[Point, ...]
+    points: tuple[ChartPoint, ...]
     epochs: tuple[Epoch, ...]
     epochs_asked: int
     ended: Ending | None

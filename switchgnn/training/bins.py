@@ -29,7 +29,7 @@ from switchgnn.training.layers.dropout import drop_by_vertex
 from switchgnn.training.layers.pyg_layers import summed_layer
 from switchgnn.training.layers.summed import local_edges
 from switchgnn.training.partition import Partition
-from switchgnn.training.sums import Clock, KeptSum, Ledger, LocalSum, NeighbourSum
+from switchgnn.training.sums import ExchangeClock, KeptSum, Ledger, LocalSum, NeighbourSum
 
 _BYTES_PER_ELEMENT = 4
 # With one bin nothing would overlap.
@@ -86,7 +86,7 @@ class BinnedSum:
         self._transport = transport
         self._background = transport.in_background()
         self._driver: Driver | None = None
-        self._clock = Clock()
+        self._clock = ExchangeClock()
         self.ledger = Ledger()
 
     def __enter__(self) -> "BinnedSum":
@@ -105,7 +105,7 @@ class BinnedSum:
         return self._driver.attending() if self._driver else nullcontext()
 
     @property
-    def clock(self) -> Clock:
+    def clock(self) -> ExchangeClock:
         """The seconds of rounds and of waiting until now."""
         self._clock.exchanging = self._driver.seconds if self._driver else 0.0
         return self._clock
@@ -190,7 +190,7 @@ class LayerRounds:
 
     def feed(self, rows: Tensor, span: slice) -> Tensor:
         """Send a bin's rows; return them as a tensor that the sums can depend on."""
-        fed: Tensor = _Feed.apply(rows, self, span)  # type: ignore[no-untyped-call]
+        fed: Tensor = _BinFeed.apply(rows, self, span)  # type: ignore[no-untyped-call]
         return fed
 
     def first(self, spans: Sequence[slice]) -> int:
@@ -203,7 +203,7 @@ class LayerRounds:
         return sums
 
 
-class _Feed(torch.autograd.Function):
+class _BinFeed(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, rows: Tensor, rounds: LayerRounds, span: slice) -> Tensor:  # noqa: ANN401
         ctx.rounds, ctx.span = rounds, span

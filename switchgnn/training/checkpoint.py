@@ -27,7 +27,7 @@ from switchgnn.base.files import unfinished_file
 from switchgnn.base.full_disk import why_not_written
 from switchgnn.base.records import RecordError, make_record, parse_json
 from switchgnn.training.errors import TrainingError
-from switchgnn.training.gradients import Sums
+from switchgnn.training.gradients import GradientSums
 from switchgnn.training.partition import Partition
 
 FORMAT, VERSION = "switchgnn-checkpoint", 3
@@ -42,7 +42,7 @@ _OF_PARAMETER = ("step", "exp_avg", "exp_avg_sq")
 
 
 @dataclass(frozen=True)
-class Progress:
+class TrainingProgress:
     """The progress of a training.
 
     Attributes:
@@ -88,12 +88,12 @@ class Trained:
 
 
 @dataclass(frozen=True)
-class _Facts:
+class _CheckpointFacts:
     """The facts in a file."""
 
     format: str
     version: int
-    progress: Progress
+    progress: TrainingProgress
     trained: Trained
 
 
@@ -106,7 +106,7 @@ class Checkpoint:
         model: nn.Module,
         optimizer: torch.optim.Optimizer,
         trained: Trained,
-        sums: Sums,
+        sums: GradientSums,
         *,
         own: bool,
     ) -> None:
@@ -118,13 +118,13 @@ class Checkpoint:
         self._own = own
         self._places = _places(model, optimizer)
 
-    def save(self, progress: Progress) -> None:
+    def save(self, progress: TrainingProgress) -> None:
         """Write the file atomically, and keep the previous one (``.before``)."""
         self._agree(self._written(progress) if self._own else "")
 
-    def restore(self) -> Progress:
+    def restore(self) -> TrainingProgress:
         """Continue from the file, if there is one."""
-        progress, arrays, problem = Progress(), dict[str, Tensor](), ""
+        progress, arrays, problem = TrainingProgress(), dict[str, Tensor](), ""
         if self._own:
             try:
                 self._try_to_write()
@@ -138,9 +138,9 @@ class Checkpoint:
         if problem := self._sums.spread_text(problem):
             raise TrainingError(problem)
 
-    def _written(self, progress: Progress) -> str:
+    def _written(self, progress: TrainingProgress) -> str:
         """Write the file; return an error message or an empty text."""
-        facts = asdict(_Facts(FORMAT, VERSION, progress, self._trained))
+        facts = asdict(_CheckpointFacts(FORMAT, VERSION, progress, self._trained))
         arrays = {_FACTS: np.frombuffer(json.dumps(facts).encode(), dtype=np.uint8)}
         arrays |= {name: _array(value) for name, value in self._state().items()}
         try:
@@ -174,11 +174,11 @@ class Checkpoint:
             state |= {_name(number, what): values[what] for what in _OF_PARAMETER}
         return state
 
-    def _read(self) -> tuple[Progress, dict[str, Tensor]]:
+    def _read(self) -> tuple[TrainingProgress, dict[str, Tensor]]:
         # A writer that was killed between two renames leaves only the previous file.
         files = [path for path in (self._path, _previous(self._path)) if path.exists()]
         if not files:
-            return Progress(), {}
+            return TrainingProgress(), {}
         try:
             facts = self._read_facts(files[0])
             kinds = {_FACTS: _FACTS_KIND} | {
@@ -191,7 +191,7 @@ class Checkpoint:
         del found[_FACTS]
         return facts.progress, self._fitting(found, files[0])
 
-    def _read_facts(self, path: Path) -> _Facts:
+    def _read_facts(self, path: Path) -> _CheckpointFacts:
         limit = UnpackLimit(_MOST_FACTS, 0)
         kinds = {_FACTS: _FACTS_KIND}
         found = read_npz(path, kinds, remedy=_REMEDY, limit=limit, others=True)
@@ -201,7 +201,7 @@ class Checkpoint:
                 *(FORMAT, VERSION)
             ]:
                 raise RecordError(f"it is not of the format {FORMAT}, version {VERSION}")
-            facts = make_record(_Facts, read)
+            facts = make_record(_CheckpointFacts, read)
             if facts.progress.epoch < 1:
                 raise RecordError("it is of no epoch")
         except RecordError as error:
@@ -238,12 +238,12 @@ class Checkpoint:
                 )
         return {name: torch.from_numpy(array) for name, array in found.items()}
 
-    def _shared(self, progress: Progress, arrays: dict[str, Tensor]) -> Progress:
+    def _shared(self, progress: TrainingProgress, arrays: dict[str, Tensor]) -> TrainingProgress:
         """Give all workers the state that worker 0 has read."""
         shared = torch.tensor([progress.epoch, progress.best, progress.tries], dtype=torch.float64)
         epoch, best, tries = self._sums.spread(shared).tolist()
         if not epoch:
-            return Progress()
+            return TrainingProgress()
         there = torch.tensor([name in arrays for name in self._places], dtype=torch.uint8)
         self._sums.spread(there)
         state = {}
@@ -261,7 +261,7 @@ class Checkpoint:
         }
         options = self._optimizer.state_dict()["param_groups"]
         self._optimizer.load_state_dict({"state": of_parameters, "param_groups": options})
-        return Progress(int(epoch), best, int(tries))
+        return TrainingProgress(int(epoch), best, int(tries))
 
 
 def _previous(path: Path) -> Path:

@@ -47,7 +47,7 @@ def train(
 ) -> None:
     """Train as a worker of a job; torchrun gives its number."""
     check_device(asked.device)
-    place = "" if metrics is None else _own_place(metrics)
+    address = "" if metrics is None else _own_place(metrics)
     shape = asked.shape()
     training = Training(shape, asked.options(shape, seed), device=asked.device)
     with take_seat(job, network=network, faults=faults, seed=seed) as seat:
@@ -62,7 +62,7 @@ def train(
         train_as_worker(
             *(seat.partition, seat.transport, training, tell),
             first=seat.first,
-            seen=partial(serving_metrics, place or seat.metrics),
+            seen=partial(serving_metrics, address or seat.metrics),
         )
     if as_json and worker == 0:
         facts = {"data": seat.job.data, "workers": seat.job.workers, "session": seat.session}

@@ -105,7 +105,7 @@ def _word_left(store: Store) -> LostWorkerError | None:
     return None
 
 
-class Sums:
+class GradientSums:
     """Sums over all workers, and broadcasts from worker 0, whose rank is ``first``.
 
     Attributes:
@@ -130,8 +130,8 @@ class Sums:
                 if parameter.grad is None:
                     parameter.grad = torch.zeros_like(parameter)
                 gradients.append(parameter.grad)
-        place = gradients[0].device if gradients else loss.device
-        flat = torch.cat([each.reshape(-1).to(place) for each in (*gradients, loss.detach())])
+        device = gradients[0].device if gradients else loss.device
+        flat = torch.cat([each.reshape(-1).to(device) for each in (*gradients, loss.detach())])
         self.add(flat)
         sizes = [gradient.numel() for gradient in gradients]
         for gradient, total in zip(gradients, torch.split(flat[:-1], sizes), strict=True):

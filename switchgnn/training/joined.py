@@ -9,7 +9,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from switchgnn.training.gradients import Sums, collective
+from switchgnn.training.gradients import GradientSums, collective
 from switchgnn.training.job import Job
 from switchgnn.training.layers.models import distribute
 from switchgnn.training.partition import Partition
@@ -103,7 +103,7 @@ class Worker:
         self.remote = remote
         self._first = first
         self._seed = seed
-        self._sums = Sums(first)
+        self._sums = GradientSums(first)
 
     @property
     def workers(self) -> int:

@@ -200,9 +200,9 @@ class _Stage:
     def _take(self, shape: torch.Size) -> Tensor:
         """Return memory that no copy uses any more; new memory where there is none."""
         with self._lock:
-            for place, (pinned, event) in enumerate(self._free[shape]):
+            for index, (pinned, event) in enumerate(self._free[shape]):
                 if event.query():
-                    del self._free[shape][place]
+                    del self._free[shape][index]
                     return pinned
         return self._lane.pinned(shape)
 
@@ -217,7 +217,7 @@ _LONG = 0.05
 
 
 @dataclass
-class Clock:
+class ExchangeClock:
     """Seconds of exchanges, and those of them in which the worker waited."""
 
     exchanging: float = 0.0
@@ -231,7 +231,7 @@ class RemoteSum:
     """
 
     def __init__(self, transport: Transport, staging: Staging | None = None) -> None:
-        self.clock = Clock()
+        self.clock = ExchangeClock()
         self.ledger = Ledger()
         self._transport = transport
         self._staging = staging or Staging()

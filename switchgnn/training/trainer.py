@@ -12,10 +12,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from switchgnn.training.bins import BinnedSum
-from switchgnn.training.checkpoint import Checkpoint, Progress, Trained
+from switchgnn.training.checkpoint import Checkpoint, Trained, TrainingProgress
 from switchgnn.training.device import device_of
 from switchgnn.training.errors import TrainingError
-from switchgnn.training.gradients import Sums
+from switchgnn.training.gradients import GradientSums
 from switchgnn.training.layers.dropout import VertexDropout, begin_epoch
 from switchgnn.training.partition import Partition
 from switchgnn.training.sums import RemoteSum
@@ -89,13 +89,13 @@ class Trainer:
         remote: RemoteSum | BinnedSum,
         options: TrainOptions,
         *,
-        sums: Sums | None = None,
+        sums: GradientSums | None = None,
     ) -> None:
         self.model = model
         self._partition = partition
         self._remote = remote
         self._options = options
-        self._sums = sums or Sums(attending=remote.attending)
+        self._sums = sums or GradientSums(attending=remote.attending)
         self._optimizer = torch.optim.Adam(
             model.parameters(), lr=options.learning_rate, weight_decay=options.weight_decay
         )
@@ -111,7 +111,7 @@ class Trainer:
         self._masks = tuple(torch.from_numpy(mask).to(device) for mask in masks)
         if partition.total_train == 0:
             raise TrainingError("No vertex has a label to train on: look at the split.")
-        self._progress = Progress()
+        self._progress = TrainingProgress()
         self._checkpoint: Checkpoint | None = None
         if options.checkpoint is not None:
             self._checkpoint = Checkpoint(
@@ -139,7 +139,7 @@ class Trainer:
                 continue
             reached = report.accuracy.validation or 0.0
             better = reached > done.best
-            done = Progress(epoch, max(reached, done.best), 0 if better else done.tries + 1)
+            done = TrainingProgress(epoch, max(reached, done.best), 0 if better else done.tries + 1)
             if self._checkpoint is not None:
                 self._checkpoint.save(done)
             if self._options.patience and done.tries >= self._options.patience:

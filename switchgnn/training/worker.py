@@ -24,7 +24,7 @@ from switchgnn.host.wire.addresses import Addresses
 from switchgnn.training.bins import BinnedSum, BinOptions, distribute_in_bins
 from switchgnn.training.device import DeviceName, own_device
 from switchgnn.training.errors import ModelError, TrainingError
-from switchgnn.training.gradients import Sums, share_cores, together_in_file
+from switchgnn.training.gradients import GradientSums, share_cores, together_in_file
 from switchgnn.training.layers.models import ModelOptions, build_model, distribute
 from switchgnn.training.layers.pyg_layers import own_code, templates_removed
 from switchgnn.training.partition import Partition, read_partition
@@ -60,7 +60,7 @@ def train_as_worker(
             model = build_model(training.model, partition.features.shape[1], partition.classes)
         model.to(own_device(training.device))
         with _distributed(model, partition, transport, training) as remote:
-            sums = Sums(first, remote.attending)
+            sums = GradientSums(first, remote.attending)
             sums.spread_model(model)
             trainer = Trainer(model, partition, remote, training.options, sums=sums)
             with seen(view_of(partition.worker, transport, remote)):

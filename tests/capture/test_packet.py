@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scapy.layers.l2 import Ether
 
 from switchgnn.base.network import leaf_spine_networks, mac_number, star_network
+from switchgnn.capture.layers import SwitchGNN
 from switchgnn.capture.lines import description, line_of, object_of, workers_of
 from switchgnn.capture.packet import KIND_NAMES, Captured, decode, usual_names
 from switchgnn.host.direct.frames import unpack
@@ -22,7 +23,6 @@ from switchgnn.host.wire.header import (
     Refusal,
     unpack_header,
 )
-from switchgnn.host.wire.layers import SwitchGNN
 from tests.capture.drawn import SWITCH, WORKERS, direct_packets, feature, flipped, frame_of, packets
 
 NAMES = usual_names()
@@ -139,9 +139,6 @@ def test_why_it_is_not_sound(changes, words):
 def test_a_packet_that_is_too_short():
     assert "short: 127 bytes of a body of 128" in description(decoded(feature()[:-1]))
     assert "short: 25 bytes of a header of 26" in description(decoded(feature()[: BODY_AT - 1]))
-
-
-def test_width_says_how_long_a_body_is():
     frame = frame_of(Header(Kind.SUM, fragment=1 << 3 | 5), bytes(1024), SWITCH, WORKERS[0])
     assert "fragment 1 lanes 256" in description(decoded(frame))
     assert "short: 1023 bytes of a body of 1024" in description(decoded(frame[:-1]))
@@ -165,15 +162,15 @@ def test_the_line_of_a_packet():
     )
 
 
-@pytest.mark.parametrize("refusal", list(Refusal)[1:])
-def test_a_refusal_has_its_name(refusal):
-    body = BarrierBody(0x3F800000, 0xAB, 7, 0b101, 0b10)
-    frame = frame_of(Header(Kind.WAITING, count=refusal), body.pack(), SWITCH, WORKERS[0])
+def test_a_refusal_has_its_name():
+    body = BarrierBody(0x3F800000, 0xAB, 7, 0b101, 0b10).pack()
     words = "magnitude 1 plan 000000ab at round 7 workers 0,2 pulses 1 refused: "
-    assert description(decoded(frame)).endswith(words + refusal.name.lower())
+    for refusal in list(Refusal)[1:]:
+        frame = frame_of(Header(Kind.WAITING, count=refusal), body, SWITCH, WORKERS[0])
+        assert description(decoded(frame)).endswith(words + refusal.name.lower())
 
 
-def test_names_of_all_stations():
+def test_names_of_stations_kinds_and_workers():
     def name(station):
         return NAMES[mac_number(station.mac).to_bytes(6, "big")]
 
@@ -185,8 +182,5 @@ def test_names_of_all_stations():
         "leaf-0", "leaf-1", "leaf-2", "spine-0", "spine-1"
     ]  # fmt: skip
     assert name(star_network(1).switch) == "switch"
-
-
-def test_every_kind_has_a_name():
     assert {int(kind): kind.name.lower() for kind in Kind} == KIND_NAMES
     assert workers_of(1 << 127 | 1) == [0, 127]

@@ -98,13 +98,6 @@ def test_in_an_editable_install_its_folder_is_named(install, nothing_here):
     assert mends["numpy"] == "pip install -e '/src/switch gnn'"
 
 
-def test_who_stands_in_the_checkout_needs_no_path(install, monkeypatch, tmp_path):
-    install(EDITABLE | {"url": tmp_path.as_uri()})
-    monkeypatch.chdir(tmp_path)
-    assert find_installation().mend("plots") == "pip install -e '.[plots]'"
-    assert find_installation().mend() == "pip install -e ."
-
-
 @pytest.mark.parametrize(
     "origin", [None, importlib.metadata.PackageNotFoundError("switchgnn")], ids=["old", "none"]
 )
@@ -136,37 +129,11 @@ def test_what_is_optional_is_looked_at():
     assert found["numba"].found == version_of("numba")
 
 
-@pytest.mark.parametrize("reason", [None, "Mininet cannot build a network here (no)"])
-def test_the_test_of_a_run_is_that_of_the_doctor(monkeypatch, reason):
-    monkeypatch.setattr("switchgnn.commands.doctor.mininet_missing", lambda: reason)
-    found = {finding.name: finding for finding in examine()}["fabric mininet"]
-    assert not found.required
-    assert (found.found is None) == (reason is not None)
-    assert reason is None or found.mend == reason
-
-
-def test_the_packages_for_mininet_are_those_of_the_readme(install, nothing_here):
-    install(EDITABLE)
-    mends = {finding.name: finding.mend for finding in examine()}
-    (row,) = (line for line in ROOT.joinpath("README.md").open() if "| fabric `mininet` |" in line)
-    assert mends["mnexec"] == mends["ethtool"] == "apt-get install mininet ethtool"
-    assert "`apt-get install mininet ethtool`" in row
-    assert mends["mininet"] == "pip install -e '/src/switch gnn[mininet]'"
-    assert "the extra `[mininet]`" in row
-
-
 def version_of(name):
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
         return None
-
-
-def test_the_easy_way_to_the_programs_of_p4lang_is_named(nothing_here):
-    mends = {finding.name: finding.mend for finding in examine()}
-    assert "apt-get install p4lang-bmv2" in mends["simple_switch_grpc"]
-    assert "apt-get install p4lang-p4c" in mends["p4c-bm2-ss"]
-    assert "image p4lang/p4c" in mends["p4c-bm2-ss"]
 
 
 def test_what_mends_stands_in_lines_that_can_be_copied(install, nothing_here):
@@ -246,16 +213,6 @@ def test_the_machine_of_a_worker(tmp_path, no_switch):
         assert (down.found, down.mend) == (None, "ip link set sgdoc0 up")
 
 
-@needs_root
-def test_the_machine_of_the_switch(tmp_path, no_switch):
-    with own_network() as other:
-        other.add_cable("sgdoc2", "sgdoc3")
-        ports = {"1": "eth:sgdoc2", "2": "udp:127.0.0.1:1:127.0.0.1:2"}
-        found = by_name(described_star(2, grpc=f"unix:{tmp_path}/nobody", ports=ports))
-    assert found["port sgdoc2"].found == "MTU 1500"
-    assert not any(name.startswith("worker") for name in found)
-
-
 HERE = {
     name: Interface(name, f"52:54:00:00:00:0{number}", ip, 1500, up)
     for number, (name, ip, up) in enumerate(
@@ -324,12 +281,6 @@ def test_where_no_metrics_can_be(wrong, tmp_path):
             *("--network", file),
         )
     assert read_network(file).workers[0].metrics == ""
-
-
-def test_an_interface_for_each_worker(tmp_path):
-    file = tmp_path / "network.toml"
-    run("init", "--interface", "enp3s0", "--out", file)
-    assert len(read_network(file).workers) == 1
 
 
 def test_what_cannot_be(tmp_path):

@@ -21,7 +21,6 @@ from switchgnn import __version__
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.machine import Installation
 from switchgnn.commands.application import COMMANDS, app
-from switchgnn.commands.doctor import Finding
 from switchgnn.commands.main import main
 from switchgnn.commands.shared.console import plain_console
 from switchgnn.commands.shared.live import LiveOptions
@@ -108,7 +107,7 @@ def test_it_ends_with_one_sentence(line, says, folder, monkeypatch, called):
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize("words", ["plan karate --workers 2", "--help", "plan nothing 2>&1"])
+@pytest.mark.parametrize("words", ["plan karate --workers 2", "plan nothing 2>&1"])
 def test_a_closed_pipe_ends_it_quietly(words, tmp_path):
     """As `head` closes it, before anything is written; 141 is what shells make of SIGPIPE."""
     errors = tmp_path / "errors"
@@ -178,14 +177,9 @@ def ends_with(folder, module, content, *words):
 WAIT = "for _ in range(10**9): pass"
 
 
-def test_ctrl_c_at_once(tmp_path):
-    """The signal comes as soon as the import of the commands has begun."""
-    content = f"import os\nos.kill(os.getpid(), {int(signal.SIGINT)})\n{WAIT}\n"
-    assert ends_with(tmp_path, "typer", content, "run") == (INTERRUPTED, "")
-
-
-@pytest.mark.parametrize("command", ["doctor", "plan"])
-@pytest.mark.parametrize("string", [False, True], ids=["plain", "from-a-string"])
+@pytest.mark.parametrize(
+    ("command", "string"), [("doctor", True), ("plan", False)], ids=["from-a-string", "plain"]
+)
 def test_ctrl_c_while_a_command_imports(tmp_path, command, string):
     """Dataclasses are made from strings: Python then would end itself by the signal."""
     content = f"import os\nos.kill(os.getpid(), {int(signal.SIGINT)})\n{WAIT}\n"
@@ -282,10 +276,9 @@ def test_commands_are_completed_without_importing_them(shell):
         assert there == each.name.startswith("s"), printed
 
 
-@pytest.mark.parametrize("shell", SHELLS)
-def test_options_and_choices_are_completed(shell):
+def test_options_and_choices_are_completed():
     def completed(line):
-        asked = CliRunner().invoke(app, prog_name="switchgnn", env=completing(shell, line))
+        asked = CliRunner().invoke(app, prog_name="switchgnn", env=completing("bash", line))
         assert asked.exit_code == 0
         return asked.output
 
@@ -331,12 +324,6 @@ def test_bash_takes_the_script_and_completes(tmp_path):
     assert done.stdout == "train\n"
 
 
-def test_a_wrong_name_is_answered_with_a_near_one():
-    done = CliRunner().invoke(app, ["trian"])
-    assert done.exit_code == 2
-    assert "Did you mean 'train'?" in done.output
-
-
 NAME = "a[/x] [red]b[/red] [mininet]"
 
 
@@ -358,14 +345,6 @@ def test_all_commands_print_with_it():
     files = sorted(SOURCES.rglob("*.py"))
     own = [file.name for file in files if re.search(r"\bConsole\(", file.read_text())]
     assert own == ["console.py"]
-
-
-def test_doctor_names_an_extra(monkeypatch):
-    finding = Finding("mininet", "[use]", False, None, "pip install -e '.[mininet]'")
-    monkeypatch.setattr("switchgnn.commands.doctor.examine", lambda: [finding])
-    said = CliRunner().invoke(app, ["doctor"]).output
-    assert "pip install -e '.[mininet]'" in said
-    assert "[use]" in said and "absent" in said
 
 
 def test_a_port_without_a_page():

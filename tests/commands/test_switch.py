@@ -59,14 +59,6 @@ def test_it_says_that_it_serves_and_ends_cleanly(tmp_path, number, code):
     assert service.errors() == ""
 
 
-@pytest.mark.whole
-def test_another_program(tmp_path):
-    with Service(tmp_path, "--program", PROGRAMS / "tables.json") as service:
-        service.wait_until_serving()
-        with P4RuntimeClient(service.address, primary=False) as client:
-            assert "hit_table" in client.get_layout().tables
-
-
 def test_wrong_input_is_one_sentence(tmp_path, called):
     here, there = free_udp_addresses(2)
     (tmp_path / "state").write_bytes(b"something else")

@@ -177,12 +177,6 @@ def test_without_matplotlib_plots_say_what_to_install(monkeypatch, tmp_path, blo
         draw_plots([report()], tmp_path)
 
 
-def test_a_folder_for_plots_that_is_a_file(tmp_path):
-    (tmp_path / "taken").write_text("")
-    with pytest.raises(PlotError, match="Cannot write plots"):
-        draw_plots([report()], tmp_path / "taken")
-
-
 def test_events_hold_the_epochs(tmp_path):
     accumulator = pytest.importorskip(
         "tensorboard.backend.event_processing.event_accumulator",
@@ -292,11 +286,6 @@ def test_epochs_loss_and_accuracy_are_shown(capsys):
     assert ["switch", "3", "0.3333", "50.0%", "20"] in rows
 
 
-def test_before_the_first_epoch_there_is_no_table(capsys):
-    interrupt([])
-    assert capsys.readouterr().out == "Interrupted over switch after 0 of 100 epochs.\n"
-
-
 def test_auto_is_shown_as_what_it_takes(capsys):
     reached = Reached([], 100, None, as_json=False)
     with pytest.raises(typer.Exit), reached.over("auto"):
@@ -322,9 +311,3 @@ def test_it_is_said_whether_a_checkpoint_is_there(saved, tmp_path, capsys):
         (tmp_path / "saved").touch()
     interrupt([reached_event(1)], checkpoint=tmp_path / "saved")
     assert ("the same command goes on from" in capsys.readouterr().out) is saved
-
-
-def test_what_goes_well_shows_nothing(capsys):
-    with Reached([], 3, None, as_json=False).over("local"):
-        pass
-    assert capsys.readouterr().out == ""

@@ -158,21 +158,17 @@ def test_a_traceback_that_a_worker_leaves_is_told(tmp_path):
 
 
 @pytest.mark.whole
-def test_whoever_ends_without_a_word_is_named(tmp_path):
-    with pytest.raises(WorkerError, match="Worker 1 stopped with code 3"):
-        follow(tmp_path, [LOOKS, "os._exit(3)"])
-
-
-@pytest.mark.whole
-def test_a_killed_worker_suggests_a_lack_of_memory(tmp_path):
-    with pytest.raises(WorkerError, match=r"^Worker 0 was killed by signal 9, probably for lack"):
-        follow(tmp_path, ["os.kill(os.getpid(), signal.SIGKILL)"])
-
-
-@pytest.mark.whole
-def test_another_signal_suggests_nothing(tmp_path):
-    with pytest.raises(WorkerError, match=r"^Worker 0 was killed by signal 15: "):
-        follow(tmp_path, ["os.kill(os.getpid(), signal.SIGTERM)"])
+@pytest.mark.parametrize(
+    ("does", "sentence"),
+    [
+        ("os._exit(3)", "stopped with code 3"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", "was killed by signal 9, probably for lack"),
+        ("os.kill(os.getpid(), signal.SIGTERM)", "was killed by signal 15: "),
+    ],
+)
+def test_whoever_ends_without_a_word_is_named(tmp_path, does, sentence):
+    with pytest.raises(WorkerError, match=f"^Worker 1 {sentence}"):
+        follow(tmp_path, [LOOKS, does])
 
 
 def counters(*cells):

@@ -72,8 +72,6 @@ class FakeSwitch(p4r_grpc.P4RuntimeServicer):
         self.updates = 0
         self.pushes = 0
         self.foreign_primary = None  # election id of a controller that was here first
-        self.pad = 0  # answer with values of at least so many bytes, not the fewest
-        self.reverse = False  # answer with fields in reverse order
         self._primaries = []
         self._lock = threading.RLock()
         self._server = None
@@ -233,25 +231,10 @@ class FakeSwitch(p4r_grpc.P4RuntimeServicer):
         if wanted.is_default_action:
             return [p4r.Entity(table_entry=self._default(wanted.table_id))]
         return [
-            p4r.Entity(table_entry=self._spelled(entry))
+            p4r.Entity(table_entry=entry)
             for (table, _), entry in contents.entries.items()
             if table == wanted.table_id
         ]
-
-    def _spelled(self, entry):
-        if not self.pad and not self.reverse:
-            return entry
-        copy = p4r.TableEntry()
-        copy.CopyFrom(entry)
-        for match in copy.match:
-            match.exact.value = match.exact.value.rjust(self.pad, b"\0")
-        for param in copy.action.action.params:
-            param.value = param.value.rjust(self.pad, b"\0")
-        if self.reverse:
-            matches = list(copy.match)[::-1]
-            del copy.match[:]
-            copy.match.extend(matches)
-        return copy
 
     def _default(self, table_id):
         if table_id in self.contents.defaults:

@@ -1,15 +1,19 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Small plans, made without a graph."""
+"""Small plans, made without a graph, and what a switch holds of them."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from switchgnn.controller import P4RuntimeClient
+from switchgnn.controller.change import change_between
+from switchgnn.controller.p4runtime.state import read_state
 from switchgnn.controller.plan import SwitchPlan
 from switchgnn.p4src import load_program
 from switchgnn.planner import build_plan, graph_from_edges, write_plan
 from switchgnn.planner.plan.plan import SwitchPart
+from tests.support.speed import seconds_here
 
 BANKS = 8
 
@@ -66,3 +70,19 @@ def write_ring(folder, program):
     plan = build_plan(graph, workers=2, slots=8, program=program.digest, assignment=vertices % 2)
     write_plan(plan, folder)
     return plan
+
+
+def holds(client, layout):
+    """Return all that a switch holds, or None when it runs no program."""
+    if client.get_pipeline_cookie() is None:
+        return None
+    return read_state(client, layout)
+
+
+def same(layout, one, other):
+    return change_between(layout, one, other).counts.total == 0
+
+
+def observed(address, layout):
+    with P4RuntimeClient(address, primary=False, deadline=seconds_here(3)) as client:
+        return holds(client, layout)

@@ -4,13 +4,10 @@
 
 import numpy as np
 import pytest
-from finsy.proto import rpc_code
 from typer.testing import CliRunner
 
 from switchgnn.controller import (
     P4RuntimeClient,
-    Share,
-    install_each,
     leaf_spine_networks,
     leaf_spine_switch_plan,
     show_entries,
@@ -28,34 +25,23 @@ from switchgnn.controller.controls.loop import (
     result_group,
 )
 from switchgnn.controller.controls.session import Session, Tier, Worker
-from switchgnn.controller.errors import WriteRefusedError
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.files import write_plan
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
-from tests.controller.states import observed, same
 
-LEAF_SPINE = even_leaf_spine(
-    5, 2, 2
-)  # workers 0 to 2 on leaf 0, ports 1 to 3; spines on ports 4 and 5
+# Workers 0 to 2 are on leaf 0, ports 1 to 3; the spines are on its ports 4 and 5.
+LEAF_SPINE = even_leaf_spine(5, 2, 2)
 NETWORKS = leaf_spine_networks(LEAF_SPINE.leaf_of_worker, LEAF_SPINE.spines)
-
-
-def plans_of(program, slots=16):
-    """Plans of the leaves, then of the spines."""
-    plan = build_plan(load_graph("karate"), workers=5, slots=slots, program=program.digest)
-    parts = split_for_leaf_spine(plan, LEAF_SPINE)
-    return [leaf_spine_switch_plan(plan.manifest, part) for part in parts.switches]
 
 
 @pytest.fixture(scope="module")
 def plans(program):
-    return plans_of(program)
-
-
-def shares(plans, switches):
-    return [Share(*each) for each in zip(plans, NETWORKS.switches, switches, strict=False)]
+    """Plans of the leaves, then of the spines."""
+    plan = build_plan(load_graph("karate"), workers=5, slots=16, program=program.digest)
+    parts = split_for_leaf_spine(plan, LEAF_SPINE)
+    return [leaf_spine_switch_plan(plan.manifest, part) for part in parts.switches]
 
 
 def test_networks_fit_together():
@@ -197,28 +183,6 @@ def test_broadcasts_go_up_once(plans, layout):
         assert len(rows) == len(network.neighbours) + len(network.beyond) + 1
 
 
-def test_all_switches_or_none(plans, fake, other_fake, program, layout):
-    both = [fake.address, other_fake.address]
-    report = install_each(shares(plans, both), program=program)
-    assert [switch.changed for switch in report.switches] == [True, True]
-    assert not install_each(shares(plans, both), program=program).changed
-    before = [observed(address, layout) for address in both]
-    other_fake.arm(fail_at=20, fail_code=rpc_code.RESOURCE_EXHAUSTED)
-    with pytest.raises(WriteRefusedError, match=other_fake.address):
-        install_each(shares(plans_of(program, 8), both), program=program)
-    after = [observed(address, layout) for address in both]
-    assert all(same(layout, *pair) for pair in zip(before, after, strict=True))
-
-
-def test_a_restarted_switch_joins_the_session_of_the_others(plans, fake, other_fake, program):
-    both = [fake.address, other_fake.address]
-    install_each(shares(plans, both), program=program)
-    fake.restart()
-    report = install_each(shares(plans, both), program=program)
-    assert [switch.changed for switch in report.switches] == [True, False]
-    assert report.session == 1
-
-
 def test_install_from_the_command_line(tmp_path, fake, other_fake, program):
     plan = build_plan(load_graph("karate"), workers=3, slots=16, program=program.digest)
     write_plan(plan, tmp_path / "plan")
@@ -229,11 +193,6 @@ def test_install_from_the_command_line(tmp_path, fake, other_fake, program):
     with P4RuntimeClient(other_fake.address, primary=False) as client:
         (leaf,) = show_entries(client, "worker")
     assert leaf == {"port": 1, "worker": 0}
-
-
-def test_an_address_too_few_is_refused(tmp_path, program):
-    plan = build_plan(load_graph("karate"), workers=3, slots=16, program=program.digest)
-    write_plan(plan, tmp_path / "plan")
     words = ["install", str(tmp_path / "plan"), "--leaves=2", "--address=127.0.0.1:1"]
     error = CliRunner().invoke(app, words).exception
     assert "2 leaves and 1 spines need 3 addresses" in str(error)

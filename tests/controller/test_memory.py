@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a plan takes of a switch is what would be written to it."""
 
+import functools
 import json
 from dataclasses import replace
 
@@ -25,6 +26,7 @@ LAYOUT = Layout.from_text(PROGRAM.p4info)
 ECN_THRESHOLD = 10
 
 
+@functools.cache
 def planned(send="multicast", program=PROGRAM, workers=4, **options):
     return build_plan(
         load_graph("digits"),

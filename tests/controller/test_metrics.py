@@ -155,7 +155,7 @@ def test_tables_are_read_once_for_an_install(served, switches, clock, client, ne
 
 
 def test_one_of_several_is_gone(served, other_fake, clock):
-    gone = reader(other_fake)
+    gone = P4RuntimeClient(other_fake.address, primary=False, deadline=0.2)
     other_fake.stop()
     made = SwitchMetrics([reader(served), gone], 1.0, clock)
     try:

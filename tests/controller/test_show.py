@@ -1,19 +1,40 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Summaries and counters, and the command line around them."""
+"""Summaries, counters and slots in use, and the command line around them."""
 
 import json
 from dataclasses import replace
 
 import pytest
+from finsy.proto import p4d, p4r
 from typer.testing import CliRunner
 
-from switchgnn.controller import Outcome, install, read_counters, show, show_entries
+from switchgnn.base.described import TlsFiles, network_text
+from switchgnn.controller import (
+    Outcome,
+    P4RuntimeClient,
+    install,
+    program_cookie,
+    read_counters,
+    show,
+    show_entries,
+)
 from switchgnn.controller.__main__ import main
-from switchgnn.controller.cli import app
-from switchgnn.controller.errors import ControllerError, OtherProgramError, PipelineMissingError
-from switchgnn.planner.plan.manifest import decode_manifest, encode_manifest, seal
+from switchgnn.controller.cli import app, parts_by_number
+from switchgnn.controller.counters import SlotsInUse, read_slots_in_use
+from switchgnn.controller.errors import (
+    OtherProgramError,
+    PipelineMissingError,
+    PlanRefusedError,
+)
+from switchgnn.controller.target import client_of, parts_for
+from switchgnn.p4src import load_program
+from switchgnn.planner.build import build_plan
+from switchgnn.planner.graphs.load import load_graph
+from switchgnn.planner.plan.files import write_plan
+from switchgnn.softswitch import SoftSwitch
 from tests.controller.plans import make_plan, write_ring
+from tests.network.usual import described_leaf_spine, described_star
 
 PLAN = make_plan()
 
@@ -65,11 +86,6 @@ def test_entries_of_each_table(served):
     assert len(show_entries(served, "fanout", 3)) == 3
 
 
-def test_an_unknown_table(served):
-    with pytest.raises(ControllerError, match="no table nonsense with entries: choose from depart"):
-        show_entries(served, "nonsense")
-
-
 def test_a_switch_without_a_program(client):
     with pytest.raises(PipelineMissingError, match="install a plan first"):
         show(client)
@@ -88,13 +104,9 @@ def run(*arguments):
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
-@pytest.fixture
-def folder(tmp_path, program):
-    write_ring(tmp_path / "plan", program)
-    return tmp_path / "plan"
-
-
-def test_install_show_and_clear_from_the_command_line(fake, folder):
+def test_install_show_and_clear_from_the_command_line(fake, tmp_path, program):
+    folder = tmp_path / "plan"
+    write_ring(folder, program)
     result = run("install", folder, "--address", fake.address)
     assert result.exit_code == 0, result.output
     assert "P4 program loaded" in result.stdout
@@ -126,18 +138,105 @@ def test_failures_reach_the_main_program_as_errors(tmp_path):
     assert "is not a plan" in str(result.exception)
 
 
-def test_a_plan_that_does_not_fit_is_refused_without_a_switch(folder, program):
-    manifest = folder / "plan.json"
-    changed = decode_manifest(manifest.read_bytes(), "plan.json")
-    changed = seal(replace(changed, program="12" * 32))
-    manifest.write_bytes(encode_manifest(changed))
-    result = run("install", folder, "--address", "127.0.0.1:1")
-    assert "for another P4 program" in str(result.exception)
-
-
 def test_the_module_prints_a_sentence_and_exits_with_2(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["controller", "install", str(tmp_path)])
     with pytest.raises(SystemExit) as caught:
         main()
     assert caught.value.code == 2
     assert "is not a plan" in capsys.readouterr().err
+
+
+@pytest.fixture
+def switch(program):
+    with (
+        SoftSwitch() as running,
+        P4RuntimeClient(running.grpc_address) as client,
+    ):
+        client.set_pipeline(program, program_cookie(program))
+        yield client
+
+
+def fill(client, bank, index, tag, count):
+    """Write the state of a slot, as the program does."""
+    register = client.get_layout().registers[f"bank{bank}.state"]
+    entry = p4r.RegisterEntry(
+        register_id=register.id,
+        index=p4r.Index(index=index),
+        data=p4d.P4Data(bitstring=(tag << 16 | count).to_bytes(12, "big")),
+    )
+    update = p4r.Update(type=p4r.Update.MODIFY, entity=p4r.Entity(register_entry=entry))
+    client.write([update])
+
+
+def test_only_the_newest_block_counts(switch):
+    assert read_slots_in_use(switch, 4) == SlotsInUse(0, 32, 32)
+    fill(switch, 0, 0, 7, 1)
+    fill(switch, 1, 3, 7, 2)
+    fill(switch, 2, 2, 6, 9)
+    # Beyond what the plan uses.
+    fill(switch, 3, 4, 7, 1)
+    assert read_slots_in_use(switch, 4) == SlotsInUse(2, 32, 32)
+    fill(switch, 7, 1, 8, 1)
+    assert read_slots_in_use(switch, 4) == SlotsInUse(1, 32, 32)
+
+
+def test_of_many_slots_some_are_looked_at(switch):
+    for index in range(0, 1000, 2):
+        fill(switch, 5, index, 7, 1)
+    found = read_slots_in_use(switch, 1000)
+    assert found.slots == 8000
+    assert 128 <= found.seen <= 256
+    assert 0 < found.used <= found.seen / 8
+
+
+def test_a_switch_that_does_not_say(fake, client, network, program):
+    install(make_plan(), [client], network, program=program)
+    assert read_slots_in_use(client, 4) is None
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("plan") / "plan"
+    digest = load_program().digest
+    write_plan(build_plan(load_graph("karate"), workers=4, slots=16, program=digest), folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("network", "leaves", "spines"),
+    [(described_star(4), 0, 1), (described_leaf_spine((0, 0, 1, 1), 2), 2, 2)],
+)
+def test_parts_are_those_of_leaves_and_spines_by_number(plan, network, leaves, spines):
+    found = parts_for(plan, network)
+    usual = parts_by_number(plan, len(network.switches), leaves, spines)
+    assert [around for _, around in found] == [around for _, around in usual]
+    for (one, _), (other, _) in zip(found, usual, strict=True):
+        assert (one.members, one.above, one.number) == (other.members, other.above, other.number)
+        assert (one.switch.entry_slot == other.switch.entry_slot).all()
+
+
+def test_a_plan_for_others_is_refused(plan):
+    with pytest.raises(PlanRefusedError, match="is for 4 workers; the network has 3"):
+        parts_for(plan, described_star(3))
+
+
+def test_a_client_has_what_the_file_says(tmp_path):
+    tls = TlsFiles(tmp_path / "ca.pem", tmp_path / "own.pem", tmp_path / "own.key")
+    (switch,) = described_star(1, grpc="192.0.2.1:7", device_id=3, tls=tls).switches
+    client = client_of(switch, primary=False)
+    assert client.address == "192.0.2.1:7"
+    assert client.device_id == 3
+
+
+def test_install_and_show_with_a_network_file(plan, tmp_path, fake):
+    file = tmp_path / "network.toml"
+    file.write_text(network_text(described_star(4, grpc=fake.address)))
+    told = run("install", plan, "--network", file, "--json")
+    assert told.exit_code == 0, told.output
+    assert json.loads(told.stdout)["session"] == 1
+    (shown,) = json.loads(run("show", "--network", file, "--json").stdout)
+    assert shown["address"] == fake.address
+    assert run("clear", "--network", file).exit_code == 0
+    both = run("show", "--network", file, "--address", fake.address)
+    assert both.exit_code == 2
+    assert "leave out --address" in " ".join(both.output.split())

@@ -2,6 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The same on real switches."""
 
+import subprocess
+import tempfile
+from pathlib import Path
+
 import pytest
 from finsy.proto import rpc_code
 
@@ -12,11 +16,54 @@ from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.errors import NotPrimaryError, WriteRefusedError
 from switchgnn.controller.p4runtime.messages import DELETE, INSERT, group_update, row_update
 from switchgnn.controller.p4runtime.state import empty_state
-from tests.controller.plans import make_plan
-from tests.controller.states import observed, same
+from switchgnn.topologies.free_ports import free_udp_addresses
+from switchgnn.topologies.rpc_address import socket_address
+from switchgnn.topologies.targets import Target, switch_command
+from tests.controller.plans import make_plan, observed, same
+from tests.support.markers import TARGETS
+from tests.support.speed import seconds_here
 
 PLAN = make_plan(1, sources=60, blocks=20)
 OTHER = make_plan(2, workers=4, sources=50, blocks=22, results=300)
+
+
+class RealSwitch:
+    """A switch in a process of its own, without anything attached to its ports."""
+
+    def __init__(self, target, folder):
+        self.address = socket_address(folder)
+        here, there = free_udp_addresses(2)
+        ports = {1: f"udp:{here}:{there}"} if target is Target.EMBEDDED else {}
+        command = switch_command(target, ports=ports, grpc_address=self.address, device_id=0)
+        # BMv2's Thrift server would take all interfaces: it gets a network namespace of its own.
+        isolated = ["unshare", "--net"] if target is Target.BMV2 else []
+        self._command = [*isolated, *command]
+        self._process = None
+
+    def start(self):
+        self._process = subprocess.Popen(
+            self._command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        # It is ready when it accepts a controller.
+        with P4RuntimeClient(self.address, deadline=seconds_here(20)):
+            pass
+
+    def stop(self):
+        self._process.kill()
+        self._process.wait()
+
+    def restart(self):
+        self.stop()
+        self.start()
+
+
+@pytest.fixture(scope="session", params=TARGETS)
+def target(request):
+    with tempfile.TemporaryDirectory() as folder:
+        switch = RealSwitch(request.param, Path(folder))
+        switch.start()
+        yield switch
+        switch.stop()
 
 
 @pytest.fixture

@@ -1,18 +1,42 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A watched switch gets its plan back."""
+"""A watched switch gets its plan back, unless somebody else uses it: a run, or another plan."""
 
 import threading
-from contextlib import suppress
 
 import pytest
+from finsy.proto import p4r
 
-from switchgnn.controller import Outcome, P4RuntimeClient, Watched, WatchEventKind, clear, watch
-from switchgnn.controller.errors import SwitchUnreachableError, VerificationError
+from switchgnn.controller import (
+    Outcome,
+    P4RuntimeClient,
+    Watched,
+    WatchEventKind,
+    clear,
+    install,
+    program_cookie,
+    watch,
+)
+from switchgnn.controller.controls.session import Session, SessionEntry
+from switchgnn.controller.errors import (
+    NoPrimaryError,
+    NotPrimaryError,
+    OtherPlanError,
+    SwitchUnreachableError,
+)
+from switchgnn.controller.memory import served_plan
+from switchgnn.controller.p4runtime.layout import Layout
+from switchgnn.controller.p4runtime.messages import default_update
+from switchgnn.p4src import load_strawman
+from switchgnn.softswitch import Backend, SoftSwitch
 from tests.controller.plans import make_plan
 from tests.support.speed import seconds_here
 
-PLAN = make_plan()
+PLAN, OTHER = make_plan(), make_plan(2, sources=3)
+
+
+def client_of(address, election_id=1):
+    return P4RuntimeClient(address, election_id=election_id, deadline=seconds_here(3))
 
 
 class Watching:
@@ -93,17 +117,6 @@ def test_a_switch_that_is_away_for_a_while_is_waited_for(fake, watching):
     watching.wait_for(WatchEventKind.INSTALLED, times=2)
 
 
-def test_a_cleared_switch_is_installed_again(fake, watching):
-    with (
-        P4RuntimeClient(fake.address, election_id=2, deadline=seconds_here(3)) as other,
-        # The watch may be so quick that not all is away when it writes again.
-        suppress(VerificationError),
-    ):
-        clear(other)
-    watching.wait_for(WatchEventKind.INSTALLED, times=2)
-    assert len(fake.contents.groups) == 97
-
-
 def test_counters_that_move_are_told(fake, watching):
     fake.contents.counters = {("outcome", Outcome.AGGREGATED): 5}
     event = watching.wait_for(WatchEventKind.COUNTED)
@@ -119,3 +132,115 @@ def test_patience_ends(fake, network, program):
         watching.join()
     assert isinstance(watching.error, SwitchUnreachableError)
     assert f"Gave up after {patience:g} s" in str(watching.error)
+
+
+@pytest.fixture
+def switch(tmp_path):
+    """A real one, which tells a controller that another has taken its place."""
+    address = f"unix:{tmp_path}/switch.sock"
+    with SoftSwitch(grpc=address, backend=Backend.PYTHON):
+        yield address
+
+
+def bring(address, plan, network, program, election_id=1):
+    with client_of(address, election_id) as client:
+        return install(plan, [client], network, program=program).session
+
+
+def plan_at(address):
+    with client_of(address).observer() as observer:
+        return served_plan(observer)
+
+
+def refused(address, network, program, election_id=1):
+    """The watch ends at once; return why."""
+    with Watching([client_of(address, election_id)], network, program) as watching:
+        watching.join()
+    return watching.error
+
+
+def test_another_plan_is_not_replaced(switch, network, program):
+    bring(switch, OTHER, network, program)
+    error = refused(switch, network, program)
+    assert isinstance(error, OtherPlanError)
+    assert f"serves plan {OTHER.number:08x}, which somebody else has installed" in str(error)
+    assert plan_at(switch) == OTHER.number
+
+
+def test_its_own_plan_is_watched_in_its_session(switch, network, program):
+    session = bring(switch, PLAN, network, program)
+    with Watching([client_of(switch)], network, program) as watching:
+        watching.wait_for(WatchEventKind.INSTALLED)
+    assert watching.error is None
+    assert bring(switch, PLAN, network, program) == session
+
+
+def test_a_plan_that_somebody_installs_meanwhile_is_not_replaced(switch, network, program):
+    with Watching([client_of(switch)], network, program) as watching:
+        watching.wait_for(WatchEventKind.INSTALLED)
+        bring(switch, OTHER, network, program, election_id=2)
+        watching.join()
+    assert isinstance(watching.error, OtherPlanError)
+    assert plan_at(switch) == OTHER.number
+
+
+def test_a_plan_of_another_program_is_not_replaced(switch, network, program):
+    strawman = load_strawman()
+    session = Session(Layout.from_text(strawman.p4info))
+    with client_of(switch) as client:
+        client.set_pipeline(strawman, program_cookie(strawman))
+        entry = session.encode(SessionEntry(3, 0xABCD, 7, 0))
+        client.write([default_update(session.table, entry)])
+    assert isinstance(refused(switch, network, program), OtherPlanError)
+    assert plan_at(switch) == 0xABCD
+
+
+def test_a_program_without_a_plan_is_replaced(switch, network, program):
+    strawman = load_strawman()
+    with client_of(switch) as client:
+        client.set_pipeline(strawman, program_cookie(strawman))
+    with Watching([client_of(switch)], network, program) as watching:
+        watching.wait_for(WatchEventKind.INSTALLED)
+    assert plan_at(switch) == PLAN.number
+
+
+def test_a_program_of_others_serves_no_plan(fake):
+    config = p4r.ForwardingPipelineConfig()
+    config.p4info.SetInParent()
+    fake.contents.config = config
+    with client_of(fake.address).observer() as observer:
+        assert served_plan(observer) == 0
+
+
+@pytest.mark.parametrize("election_id", [1, 2])
+def test_a_controller_at_work_keeps_its_place(election_id, switch, network, program):
+    with client_of(switch) as running:
+        install(PLAN, [running], network, program=program)
+        error = refused(switch, network, program, election_id)
+        assert isinstance(error, NotPrimaryError)
+        assert "wait until it is done, as a `switchgnn run` or `train`" in str(error)
+        assert running.alive
+        clear(running)
+
+
+def test_a_controller_that_is_gone_keeps_nobody_away(switch, network, program):
+    bring(switch, PLAN, network, program, election_id=5)
+    error = refused(switch, network, program, election_id=4)
+    assert isinstance(error, NoPrimaryError)
+    assert "give --election-id 5" in str(error)
+    with Watching([client_of(switch, 5)], network, program) as watching:
+        watching.wait_for(WatchEventKind.INSTALLED)
+    assert watching.error is None
+
+
+def test_who_has_taken_over_is_not_disturbed(switch, network, program):
+    with Watching([client_of(switch)], network, program) as watching:
+        watching.wait_for(WatchEventKind.INSTALLED)
+        with client_of(switch, 2) as other:
+            clear(other)
+            assert "no longer obeys" in watching.wait_for(WatchEventKind.LOST).message
+            told = watching.wait_for(WatchEventKind.WAITING).message
+            assert "under the control of somebody else" in told
+            assert plan_at(switch) == 0
+            assert other.alive
+    assert watching.error is None

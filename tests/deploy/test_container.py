@@ -15,7 +15,7 @@ import pytest
 
 from tests.deploy.test_units import switch_options
 from tests.deploy.unit_file import DEPLOY
-from tests.test_distribution import HOOKS, MADE
+from tests.test_packaging import HOOKS, MADE
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -71,6 +71,7 @@ def test_the_commands_in_its_head_are_those_of_the_page():
 
 @pytest.mark.full
 def test_what_is_copied_is_enough_for_an_installation(tmp_path):
+    pytest.importorskip("setuptools", "77.0.3", reason="setuptools is too old, or missing")
     tree = tmp_path / "src"
     tree.mkdir()
     for words in given("COPY"):

@@ -19,7 +19,7 @@ import pytest
 
 from switchgnn.commands.application import COMMANDS
 from tests.support.levels import site_missing
-from tests.support.markers import whole
+from tests.support.markers import full, whole
 from tests.support.speed import seconds_here
 
 ROOT = Path(__file__).parents[2]
@@ -222,6 +222,7 @@ MISTAKES = """
 """
 
 
+@full
 @whole
 @needs_site
 def test_mistakes_are_refused(tmp_path):

@@ -288,13 +288,3 @@ class TestAWorkerThatStandsStill:
         (report,) = self.reports_of(tmp_path, *run, when="exchanging")
         assert report["exact"] is True
         assert report["seconds"] >= self.SECONDS
-
-    @full
-    @needs_training
-    @pytest.mark.parametrize("transport", ["switch", "host"])
-    @pytest.mark.parametrize("combination", COMBINATIONS)
-    def test_a_training(self, combination, transport, tmp_path):
-        options = ("--data", "karate", "--workers", 3, "--epochs", 60, "--transport", transport)
-        train = ("train", *words_of(combination), *options)
-        *_, last = self.reports_of(tmp_path, *train, when='"epoch": 1,')
-        assert max(last["seconds"]) >= self.SECONDS

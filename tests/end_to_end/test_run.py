@@ -31,12 +31,11 @@ from tests.end_to_end.conftest import (
     said,
     succeeded,
 )
-from tests.host.direct.framings import sizes_of_frames
-from tests.host.mixed.leaving import leaving
+from tests.host.direct.crew import sizes_of_frames
+from tests.host.mixed.crew import leaving
 from tests.support.commands import nursery, started
 from tests.support.markers import (
     COMBINATIONS,
-    MININET_COMBINATIONS,
     full,
     on_python,
     some_of,
@@ -335,14 +334,6 @@ class TestTwoAtOnce:
         for report in self.reports_of(tmp_path, *commands):
             assert report["exact"] is True
 
-    @full
-    @pytest.mark.parametrize("combination", MININET_COMBINATIONS)
-    def test_runs_over_shaped_links(self, combination, tmp_path):
-        """BMv2's send buffers are limited for the whole machine: see docs/limitations.md."""
-        run = (*self.RUN, *words_of(combination), "--bandwidth", 20)
-        for report in self.reports_of(tmp_path, run, run):
-            assert report["exact"] is True
-
     @needs_training
     @pytest.mark.parametrize(
         ("one", "other"),
@@ -354,14 +345,6 @@ class TestTwoAtOnce:
         assert ran["exact"] is True
         (alone,) = self.reports_of(tmp_path, (*self.TRAIN, "--transport", "local"))
         assert trained["losses"] == pytest.approx(alone["losses"], rel=1e-4)
-
-    @full
-    @needs_training
-    @pytest.mark.parametrize("combination", COMBINATIONS)
-    def test_trainings(self, combination, tmp_path):
-        train = (*self.TRAIN, *self.OVER_SWITCH, *words_of(combination))
-        one, other = self.reports_of(tmp_path, train, train)
-        assert one["losses"] == pytest.approx(other["losses"], rel=1e-4)
 
     @full
     def test_runs_that_compile(self, tmp_path):

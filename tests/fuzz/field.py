@@ -1,18 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A switch with a plan for its workers and one port more, where an ordinary host is.
+"""Embedded switches with a plan, the links to them, and what the switches count."""
 
-The embedded switch is reached over UDP, BMv2 over veth pairs into a network namespace of its own.
-"""
-
-import os
-import socket
-from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from pathlib import Path
-
-import pytest
 
 from switchgnn.base.network import mac_number
 from switchgnn.controller import P4RuntimeClient, install, read_counters
@@ -23,89 +14,119 @@ from switchgnn.controller.p4runtime.rows import make_rows
 from switchgnn.controller.p4runtime.state import read_default
 from switchgnn.controller.p4runtime.wire import encode_rows
 from switchgnn.host.wire.addresses import Addresses
-from switchgnn.host.wire.link import Link, SocketLink, open_link
-from switchgnn.p4src import Program
+from switchgnn.host.wire.header import SESSION_MASK, BarrierBody, Header, Kind
+from switchgnn.host.wire.link import open_link
 from switchgnn.topologies import Target, socket_address
 from switchgnn.topologies.free_ports import free_udp_addresses
-from switchgnn.topologies.targets import (
-    BMV2_PROGRAM,
-    bmv2_installed,
-    switch_child,
-    wait_until_serving,
-)
-from tests.fuzz.attacker import echo
-from tests.fuzz.packets import PING_ETHERTYPE
-from tests.fuzz.world import WORKERS, World
+from switchgnn.topologies.targets import switch_child, wait_until_serving
+from tests.fuzz.frames import ping
+from tests.fuzz.team import PATIENT, WORKERS, Team, world_of
 from tests.support.commands import nursery
-from tests.support.networks import OwnNetwork, own_network
+from tests.support.leaf_spine_fabrics import leaf_spine_bed
 from tests.support.speed import Deadline
 
 STRANGER = WORKERS
-_SETTLE_SECONDS = 10.0
-
-needs_bmv2 = pytest.mark.skipif(
-    not bmv2_installed() or os.geteuid() != 0,
-    reason=f"{BMV2_PROGRAM} is not on the PATH, or not root",
-)
+_SECONDS = 20.0
 
 
 class Field:
-    """A running switch and the links to it. Made by :func:`field`."""
+    """What is common to a star and a leaf-spine: ``world``, ``links``, ``session``, ``clients``."""
 
-    def __init__(self, target: Target, world: World, program: Program, folder: Path) -> None:
-        self.target = target
+    workers = WORKERS
+
+    def team(self, *last, pace=PATIENT):
+        """All workers; the last ones have these links."""
+        links = [*self.links[: self.workers - len(last)], *last]
+        return Team(self.world, links, self.addresses, session=self.session, pace=pace)
+
+    def send(self, end, header, body=b""):
+        header = header._replace(session=self.session & SESSION_MASK)
+        self.links[end].send(self.addresses(end).frame(header.pack(body)))
+
+    def echo(self, end, number=0):
+        """Return when everything sent at this end has passed the switch's ingress."""
+        question = ping(self.mac(end), number)
+        self.links[end].send(question)
+        deadline = Deadline(_SECONDS)
+        while not deadline.is_over():
+            if self.links[end].receive(1.0) == question:
+                return
+        raise TimeoutError(f"no echo of frame {number}")
+
+    def report_done(self, worker, *, block, magnitude=0):
+        """Report a block of round 1 done for a worker that is not."""
+        body = BarrierBody(magnitude=magnitude, plan=self.world.facts.plan_id).pack()
+        self.send(
+            worker,
+            Header(kind=Kind.DONE, src_id=worker, is_ack=True, block_id=block, round=1),
+            body,
+        )
+        self.echo(worker)
+
+    def ask(self, worker, kind, vertex, *, block, round_number):
+        """Recall or fetch a vertex."""
+        source = min(self.world.facts.owner)
+        numbers = {"src_id": source, "dst_id": vertex, "block_id": block, "round": round_number}
+        self.send(worker, Header(kind=kind, **numbers))
+
+    def counted_each(self):
+        """Frames of each switch by outcome, when all are counted or time is up."""
+        deadline = Deadline(_SECONDS)
+        while True:
+            delta = [
+                {name: now[name] - before[name] for name in now}
+                for now, before in zip(self._outcomes(), self._before, strict=True)
+            ]
+            if [sum(counts.values()) for counts in delta] == self.arrived() or deadline.is_over():
+                return delta
+
+    def _outcomes(self):
+        return [
+            {outcome.name: count for outcome, count in read_counters(client).outcomes.items()}
+            for client in self.clients
+        ]
+
+
+class Star(Field):
+    """A switch over UDP, and one port more than workers, where an ordinary host is."""
+
+    def __init__(self, stack, world, program, folder):
         self.world = world
-        self.links: list[Link] = []
-        self.ears: list[Link] = []
+        self.links = []
         self._program = program
-        self._folder = folder
         self._address = socket_address(folder)
-        self._ends = WORKERS + 1
-        self._tag = f"z{os.getpid() & 0xFFFF:x}"
-        self._udp = free_udp_addresses(2 * self._ends)
-        self._network: OwnNetwork | None = None
-
-    def start(self, stack: ExitStack) -> None:
-        """Build everything; `stack` tears it down."""
-        if self.target is Target.BMV2:
-            self._network = stack.enter_context(own_network())
-            for end in range(self._ends):
-                self._network.add_cable(f"{self._tag}w{end}", f"{self._tag}s{end}")
-        switch = switch_child(
-            self.target,
-            ports={end + 1: self._switch_side(end) for end in range(self._ends)},
+        self._udp = free_udp_addresses(2 * (WORKERS + 1))
+        self.switch = switch_child(
+            Target.EMBEDDED,
+            ports={end + 1: self._link(end, at_switch=True) for end in range(WORKERS + 1)},
             grpc_address=self._address,
             device_id=0,
-            log=self._folder / "switch.log",
+            log=folder / "switch.log",
             nursery=nursery(),
-            namespace=self._network.path if self._network else None,
         )
-        stack.callback(switch.stop)
-        switch.start()
-        wait_until_serving(switch, self._address)
-        self.switch = switch
+        stack.callback(self.switch.stop)
+        self.switch.start()
+        wait_until_serving(self.switch, self._address)
+        self.clients = [stack.enter_context(P4RuntimeClient(self._address, primary=False))]
         stack.callback(self._close_links)
         self.renew()
 
-    def renew(self) -> None:
+    def renew(self):
         """Begin a new session, with links on which nothing has arrived."""
         self._close_links()
         plan = self.world.plan
-        report = install(
+        self.session = install(
             (plan.manifest, plan.switch),
             [self._address],
             self.world.network,
             program=self._program,
             new_session=True,
-        )
-        self.session = report.session
+        ).session
         self._connect_the_stranger()
-        self.links = [open_link(self._link(end)) for end in range(self._ends)]
-        self.ears = [self._open_ears(end) for end in range(self._ends)]
+        self.links = [open_link(self._link(end)) for end in range(WORKERS + 1)]
         self._before = self._outcomes()
-        self._rx_before = self._interface_frames()
 
-    def forget_turns(self) -> None:
+    def accept_any_turn(self):
         """Make the switch accept frames out of turn, as after a restart."""
         with P4RuntimeClient(self._address) as client:
             session = Session(client.get_layout())
@@ -113,81 +134,97 @@ class Field:
             lenient = session.encode(replace(entry, any_turn=1))
             client.write([default_update(session.table, lenient)])
 
-    def addresses(self, worker: int) -> Addresses:
+    def addresses(self, end):
         network = self.world.network
-        return Addresses(network.neighbours[worker].station, network.switch)
+        return Addresses(network.neighbours[end].station, network.switch)
 
-    def mac(self, end: int) -> str:
+    def mac(self, end):
         return self.world.network.neighbours[end].station.mac
 
-    def echo(self, end: int, number: int) -> None:
-        """Return when everything sent at this end has passed the switch's ingress."""
-        echo(self.links[end], self.ears[end], self.mac(end), number)
-
-    def sent(self) -> int:
+    def arrived(self):
         """Frames that were handed to the links since the start."""
-        return sum(link.traffic.frames_up for link in self.links)
+        return [sum(link.traffic.frames_up for link in self.links)]
 
-    def arrived(self) -> int:
-        """Frames that reached the switch's ports, by the counters of the network."""
-        if self.target is Target.BMV2:
-            return self._interface_frames() - self._rx_before
-        return self.sent()
+    def counted(self):
+        return self.counted_each()[0]
 
-    def counted(self) -> dict[str, int]:
-        """Frames by outcome, when all are counted or the counters stand still."""
-        deadline = Deadline(_SETTLE_SECONDS)
-        while True:
-            now = self._outcomes()
-            delta = {name: now[name] - self._before[name] for name in now}
-            if sum(delta.values()) == self.arrived() or deadline.is_over():
-                return delta
-
-    def _close_links(self) -> None:
-        for link in (*self.links, *self.ears):
+    def _close_links(self):
+        for link in self.links:
             link.close()
-        self.links, self.ears = [], []
 
-    def _outcomes(self) -> dict[str, int]:
-        with P4RuntimeClient(self._address, primary=False) as client:
-            outcomes = read_counters(client).outcomes
-            return {outcome.name: count for outcome, count in outcomes.items()}
-
-    def _connect_the_stranger(self) -> None:
+    def _connect_the_stranger(self):
         with P4RuntimeClient(self._address) as client:
             table = Forward(client.get_layout()).table
             values = {"dst_addr": mac_number(self.mac(STRANGER)), "port": STRANGER + 1}
             client.write_requests(encode_rows(INSERT, make_rows(table, FORWARD, values, 1)))
 
-    def _link(self, end: int) -> str:
-        if self.target is Target.BMV2:
-            return f"eth:{self._tag}w{end}"
-        return f"udp:{self._udp[end]}:{self._udp[self._ends + end]}"
+    def _link(self, end, *, at_switch=False):
+        one, other = self._udp[end], self._udp[WORKERS + 1 + end]
+        return f"udp:{other}:{one}" if at_switch else f"udp:{one}:{other}"
 
-    def _open_ears(self, end: int) -> Link:
-        """Receive pings: a worker's link over an interface accepts only SwitchGNN frames."""
-        if self.target is not Target.BMV2:
-            return self.links[end]
-        name = f"{self._tag}w{end}"
-        sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
-        sock.bind((name, PING_ETHERTYPE))
-        return SocketLink(sock, name)
 
-    def _switch_side(self, end: int) -> str:
-        if self.target is Target.BMV2:
-            return f"eth:{self._tag}s{end}"
-        return f"udp:{self._udp[self._ends + end]}:{self._udp[end]}"
+class LeafSpine(Field):
+    """Two leaves and their spines."""
 
-    def _interface_frames(self) -> int:
-        network = self._network
-        if network is None:
-            return 0
-        return sum(network.received_frames(f"{self._tag}s{end}") for end in range(self._ends))
+    def __init__(self, stack, bed):
+        self.bed = bed
+        self.workers = bed.workers
+        self.session = bed.session
+        self.leaf_of_worker = bed.leaf_spine.leaf_of_worker
+        self.leaves = len(bed.parts.leaves)
+        # A station of every leaf: what a worker may send ordinary frames to.
+        self.world = world_of(bed.graph, bed.plan, bed.site.networks.leaves[-1])
+        self.links = [stack.enter_context(bed.link(worker)) for worker in range(bed.workers)]
+        self.clients = [
+            stack.enter_context(P4RuntimeClient(switch.grpc_address, primary=False))
+            for switch in bed.site.switches
+        ]
+        self.addresses = bed.addresses
+        self._before = self._outcomes()
+
+    def mac(self, worker):
+        return self.bed.site.station(worker).mac
+
+    def workers_of(self, leaf):
+        return [worker for worker in range(self.workers) if self.leaf_of_worker[worker] == leaf]
+
+    def leaf_of(self, vertex):
+        return self.leaf_of_worker[self.world.plan.assignment[vertex]]
+
+    def partial_sums(self):
+        """(Block, Src_id, Count) of all partial sums that leaves send up."""
+        return self._of_spines("entry_block", "entry_source", "entry_count")
+
+    def completed_above(self):
+        """(block, vertex) of all sums that spines complete."""
+        return self._of_spines("result_block", "result_vertex")
+
+    def _of_spines(self, *columns):
+        return [
+            tuple(map(int, row))
+            for spine in self.bed.parts.spines
+            for row in zip(*(getattr(spine.switch, name) for name in columns), strict=True)
+        ]
+
+    def arrived(self):
+        """Frames that reached each switch, by the counters of the network."""
+        frames = [0] * len(self.bed.site.switches)
+        for worker, link in enumerate(self.links):
+            frames[self.leaf_of_worker[worker]] += link.traffic.frames_up
+        relayed = self.bed.fabric.relay.counts()
+        for cable in self.bed.site.cables:
+            frames[cable.upper.switch] += relayed[cable.name]["frames"]["up"]
+            frames[cable.lower.switch] += relayed[cable.name]["frames"]["down"]
+        return frames
 
 
 @contextmanager
-def field(target: Target, world: World, program: Program, folder: Path) -> Iterator[Field]:
-    made = Field(target, world, program, folder)
+def star(world, program, folder):
     with ExitStack() as stack:
-        made.start(stack)
-        yield made
+        yield Star(stack, world, program, folder)
+
+
+@contextmanager
+def leaf_spine(folder, **options):
+    with leaf_spine_bed(folder, **{"send": "cover", **options}) as bed, ExitStack() as stack:
+        yield LeafSpine(stack, bed)

@@ -1,41 +1,112 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Random and mutated frames for a world, from a seed."""
+"""Random and mutated frames for a world, from a seed.
+
+Scapy takes a millisecond per frame, so it builds templates only: one packet of each sort. The
+generators write what varies into copies of them, and compute the CRC.
+"""
 
 import random
 
-from switchgnn.lab.virtual import byzantine as generator
-from switchgnn.lab.virtual.byzantine import ON_A_WIRE
-from tests.fuzz.packets import BROADCAST, kind_template, ordinary_packets
-from tests.fuzz.world import World
+from scapy.layers.inet import ICMP, IP, TCP, UDP, IPOption
+from scapy.layers.inet6 import IPv6
+from scapy.layers.l2 import ARP, LLC, Dot1Q, Ether
+from scapy.packet import Raw
+
+from switchgnn.capture.layers import BarrierLayer as Barrier
+from switchgnn.capture.layers import Fragment, SwitchGNN
+from switchgnn.host.wire.header import KIND_AT, PROTOCOL, Kind
+from switchgnn.lab.virtual import byzantine
+from switchgnn.lab.virtual.network import EXTENSION_AT, LANE_KINDS, seal, write_header
 
 IN_A_DATAGRAM = 60_000
+# Addresses that no kernel on the path owns.
+IPS = {"src": "10.9.1.1", "dst": "10.9.2.2"}
+_LEVEL_BITS = 0b1110
+_PING_MARK = b"an echo request"
+# For experiments within a network (IEEE 802).
+_PING_ETHERTYPE = 0x88B5
 
 
-class Generator(generator.Generator):
-    def __init__(
-        self,
-        world: World,
-        seed: int,
-        *,
-        source: str,
-        target: str,
-        shortest: int = 0,
-        longest: int = ON_A_WIRE,
-    ) -> None:
+class Generator(byzantine.Generator):
+    """Draws frames of a source for a target."""
+
+    def __init__(self, world, seed, *, source, target, longest=IN_A_DATAGRAM):
         macs = [each.station.mac for each in world.network.neighbours]
+        everybody = (*macs, target, "ff:ff:ff:ff:ff:ff", "02:00:00:00:77:77")
+        plan = world.facts.plan_id
         super().__init__(
             world.facts,
             random.Random(seed),
             templates={
-                kind: kind_template(kind, source=source, target=target, plan=world.facts.plan_id)
+                kind: _kind_template(kind, source=source, target=target, plan=plan)
                 for kind in range(16)
             },
-            ordinary=[
-                frame
-                for mac in (*macs, target, BROADCAST, "02:00:00:00:77:77")
-                for frame in ordinary_packets(source, mac)
-            ],
-            shortest=shortest,
+            ordinary=[frame for mac in everybody for frame in _ordinary_packets(source, mac)],
+            shortest=0,
             longest=longest,
         )
+
+
+class LeafSpineGenerator(Generator):
+    """Also draws frames that only leaves and spines send each other."""
+
+    def __init__(self, world, seed, *, partial_sums, workers, source, target):
+        super().__init__(world, seed, source=source, target=target)
+        self._partial_sums = partial_sums
+        self._workers = workers
+
+    def packet(self, kind=None):
+        """Draw a sound packet; half of them look as if other switches had forwarded them."""
+        frame, draw = super().packet(kind), self.random
+        kind = frame[KIND_AT] & 0xF
+        if kind == Kind.FEATURE and draw.random() < 0.4:
+            block, source, count = draw.choice(self._partial_sums)
+            write_header(frame, src_id=source, dst_id=0, block_id=block, count=count)
+        elif kind == Kind.NOTICE and draw.random() < 0.8:
+            write_header(frame, src_id=draw.randrange(self._workers))
+        if draw.random() < 0.5:
+            level = draw.choice((1, 1, 2, 7))
+            frame[EXTENSION_AT] = frame[EXTENSION_AT] & ~_LEVEL_BITS | level << 1
+        seal(frame)
+        return frame
+
+
+def _kind_template(kind, *, source, target, plan):
+    """A packet of a kind, sound but for its numbers; unknown kinds have no body."""
+    layers = Ether(src=source, dst=target) / IP(**IPS, proto=PROTOCOL) / SwitchGNN(Kind=kind)
+    if kind in LANE_KINDS:
+        layers = layers / Fragment()
+    elif kind in (Kind.DONE, Kind.ADVANCE):
+        layers = layers / Barrier(plan=plan)
+    return bytes(layers)
+
+
+def _ordinary_packets(source, target):
+    """Packets of other programs, and packets in wrappings that a switch does not unpack."""
+    ether, ip = Ether(src=source, dst=target), IP(**IPS)
+    packet = SwitchGNN(Kind=int(Kind.SUM), Count=1) / Fragment()
+    frames = [
+        ether / ARP(psrc=IPS["src"], pdst=IPS["dst"]),
+        ether / ip / TCP(dport=80, flags="S"),
+        ether / ip / UDP(sport=7, dport=7) / Raw(bytes(range(64))),
+        ether / ip / ICMP() / Raw(b"ping"),
+        ether / IPv6(src="fe80::1", dst="fe80::2") / UDP(dport=5353),
+        ether / Dot1Q(vlan=7) / ip / UDP(),
+        ether / Dot1Q(vlan=7) / Dot1Q(vlan=8) / ARP(),
+        Ether(src=source, dst=target, type=0x88CC) / Raw(bytes(40)),
+        ether / IP(**IPS, frag=100, proto=17) / Raw(bytes(64)),
+        ether / IP(**IPS, proto=PROTOCOL, options=[IPOption(b"\x01")]) / packet,
+        ether / IP(**IPS, proto=254) / packet,
+    ]
+    return [*map(bytes, frames), bytes(ether)[:12] + b"\0\4" + bytes(LLC()) + b"x"]
+
+
+def ping(source, number):
+    """An ordinary frame of a station to itself, which returns when the switch has forwarded it."""
+    mac = bytes.fromhex(source.replace(":", ""))
+    return mac + mac + _PING_ETHERTYPE.to_bytes(2, "big") + _PING_MARK + number.to_bytes(8, "big")
+
+
+def is_ping(frame):
+    return _PING_MARK in bytes(frame[:64])

@@ -1,45 +1,81 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The workers of a field as threads, and what their sums must be."""
+"""A plan that is attacked, its workers as threads, and what their sums must be."""
 
+import os
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.host.innetwork.exchange import FixedSums, InNetworkExchange
+from switchgnn.base.network import Network, star_network
+from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.pace import Pace
-from switchgnn.host.wire.addresses import Addresses
-from switchgnn.host.wire.link import Link
-from switchgnn.planner.graphs.graph import reference_sums
-from tests.fuzz.world import WIDTH, World
+from switchgnn.lab.virtual.byzantine import Facts, facts_of
+from switchgnn.p4src import load_program
+from switchgnn.planner.build import build_plan
+from switchgnn.planner.graphs.graph import Graph, reference_sums
+from switchgnn.planner.graphs.load import load_graph
+from switchgnn.planner.plan.plan import Plan
 from tests.support.speed import pace_here, seconds_here
 
+WORKERS = 3
+WIDTH = 33
+FRAGMENTS = 2
 JOIN_SECONDS = 60
 PATIENT = Pace(patience=30.0)
 BRIEF = Pace(patience=1.5)
+ALL = os.environ.get("SWITCHGNN_LEVEL") == "all"
+
+
+@dataclass(frozen=True)
+class World:
+    """A plan with partial sums, its graph, its network, and what frames are made of."""
+
+    graph: Graph
+    plan: Plan
+    network: Network
+    facts: Facts
+
+    @property
+    def barriers(self):
+        """The number of barriers of a round."""
+        return 1 + self.plan.manifest.blocks * FRAGMENTS
+
+    def barrier_numbers(self):
+        """(block, fragment word) of every barrier of a round, in order."""
+        blocks = range(1, self.plan.manifest.blocks + 1)
+        return [(0, 0), *((block, word) for block in blocks for word in self.facts.words)]
+
+    def depends_on(self, worker):
+        """The vertices whose sums include a worker's features."""
+        source, destination = self.graph.edges()
+        home = self.plan.assignment
+        remote = (home[source] == worker) & (home[destination] != worker)
+        return set(np.unique(destination[remote]).tolist())
+
+
+def world_of(graph, plan, network):
+    return World(graph, plan, network, facts_of(plan, WIDTH))
+
+
+def star_world(program=None):
+    """A world whose network has one port more than it has workers."""
+    graph = load_graph("karate")
+    digest = (program or load_program()).digest
+    plan = build_plan(graph, workers=WORKERS, slots=16, program=digest, send="cover")
+    return world_of(graph, plan, star_network(WORKERS + 1))
 
 
 class Team:
     """All workers of a plan; one round at a time."""
 
-    def __init__(
-        self,
-        world: World,
-        links: Sequence[Link],
-        addresses: Callable[[int], Addresses],
-        *,
-        session: int,
-        pace: Pace = PATIENT,
-        on_block: Callable[[int, int, int, int], None] = lambda *_: None,
-    ) -> None:
+    def __init__(self, world, links, addresses, *, session, pace=PATIENT, on_block=lambda *_: None):
         self.world = world
         self.round = 0
-        self.errors: dict[int, SwitchGNNError] = {}
-        self.results: dict[int, FixedSums] = {}
+        self.errors = {}
+        self.results = {}
         self.exchanges = [
             InNetworkExchange(
                 world.plan.manifest,
@@ -48,16 +84,15 @@ class Team:
                 addresses(part.worker),
                 session=session,
                 pace=pace_here(pace),
-                on_block=lambda *place, worker=part.worker: on_block(worker, *place),
+                on_block=lambda *barrier, worker=part.worker: on_block(worker, *barrier),
             )
             for part in world.plan.workers
         ]
-        self._threads: list[threading.Thread] = []
-        self._crash: list[BaseException] = []
-        self.features = np.zeros((0, 0), dtype=np.float32)
-        self._drawn: list[NDArray[np.float32]] = []
+        self._threads = []
+        self._crashes = []
+        self._drawn = []
 
-    def begin(self) -> None:
+    def begin(self):
         self.round += 1
         self.results.clear()
         generator = np.random.default_rng(self.round)
@@ -66,49 +101,49 @@ class Team:
         # A test may change them afterwards.
         self._drawn.append(self.features)
 
-    def start(self, workers: Iterable[int]) -> None:
+    def start(self, workers):
         for worker in workers:
             thread = threading.Thread(target=self._work, args=(worker,), daemon=True)
             self._threads.append(thread)
             thread.start()
 
-    def join(self) -> None:
+    def join(self):
         """Wait until all started workers have their sums, or an error."""
         for thread in self._threads:
             thread.join(seconds_here(JOIN_SECONDS))
             assert not thread.is_alive(), "a worker hangs"
         self._threads.clear()
-        for crash in self._crash:
+        for crash in self._crashes:
             raise crash
 
-    def play(self) -> None:
+    def play(self):
+        """Exchange one round."""
         self.begin()
         self.start(range(len(self.exchanges)))
         self.join()
 
-    def check(self) -> None:
+    def check(self):
         """Check that all workers have all sums of the round, and that they are right."""
         assert not self.errors, self.errors
-        for worker in range(len(self.exchanges)):
-            wrong = self.wrong_rows(worker)
-            assert not len(wrong), f"round {self.round}, worker {worker}: {wrong} differ"
+        assert not (wrong := self.wrong_rows()), f"round {self.round}: {wrong} differ"
 
-    def wrong_rows(self, worker: int) -> NDArray[np.int64]:
-        """The vertices of a worker whose sums are not those of the whole graph.
+    def wrong_rows(self):
+        """The vertices whose sums are not those of the whole graph."""
+        return {row for worker in self.results for row in self._wrong_rows_of(worker)}
 
-        The scale is the one that follows from all features, not the one that was used.
-        """
+    def _wrong_rows_of(self, worker):
+        """The scale is the one that follows from all features, not the one that was used."""
         world, result = self.world, self.results[worker]
-        limit = 2.0**31 - world.plan.manifest.max_fan_in
-        scale = limit / (world.plan.manifest.max_fan_in * self._magnitude())
+        fan_in = world.plan.manifest.max_fan_in
+        scale = (2.0**31 - fan_in) / (fan_in * self._magnitude())
         fixed = np.rint(self.features.astype(np.float64) * scale).astype(np.int64)
         rows = world.plan.workers[worker].vertices
         expected = reference_sums(world.graph, world.plan.assignment, fixed)[rows]
         if not np.isclose(result.fixed_point.scale, scale, rtol=1e-12):
-            return np.asarray(rows)
-        return np.asarray(rows[(expected != result.values).any(axis=1)])
+            return rows.tolist()
+        return rows[(expected != result.values).any(axis=1)].tolist()
 
-    def _magnitude(self) -> float:
+    def _magnitude(self):
         """Return what the scale of the round is made of.
 
         From the third round on it is foreseen: four times the larger of the two rounds before.
@@ -117,15 +152,16 @@ class Team:
         foreseen = 4.0 * max(before[-2:], default=0.0)
         return foreseen if len(before) > 1 and now <= foreseen else now
 
-    def total(self) -> dict[str, int]:
-        tallies = [asdict(exchange.tally) for exchange in self.exchanges]
-        return {name: sum(tally[name] for tally in tallies) for name in tallies[0]}
+    def total(self):
+        """The workers' counters, added up."""
+        counters = [asdict(exchange.tally) for exchange in self.exchanges]
+        return {name: sum(each[name] for each in counters) for name in counters[0]}
 
-    def _work(self, worker: int) -> None:
+    def _work(self, worker):
         rows = self.world.plan.workers[worker].vertices
         try:
             self.results[worker] = self.exchanges[worker].aggregate_fixed(self.features[rows])
         except SwitchGNNError as error:
             self.errors[worker] = error
         except BaseException as error:  # join raises it
-            self._crash.append(error)
+            self._crashes.append(error)

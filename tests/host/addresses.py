@@ -23,3 +23,7 @@ class Recorder:
 
     def send(self, frame):
         self.sent.append(unpack_header(frame))
+
+    def send_rows(self, rows, first, count):
+        for place in range(first, first + count):
+            self.send(rows.frame(place))

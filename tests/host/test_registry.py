@@ -1,25 +1,29 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the table of transports promises to those who read it."""
+"""What workers are given, and what is checked before they send anything."""
 
-import re
+import json
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from switchgnn.host.errors import TransportError
+from switchgnn.base.tasks import TaskError
+from switchgnn.host import mixed
+from switchgnn.host.errors import LinkError, TransportError
+from switchgnn.host.innetwork import transport
+from switchgnn.host.innetwork.transport import InNetworkTransport, open_in_network
+from switchgnn.host.mixed import MixedTransport, left_schedules, open_switch, write_left_schedules
+from switchgnn.host.pace import Pace
 from switchgnn.host.registry import AUTO, DEFAULT, TRANSPORTS, transport_kind
 from switchgnn.host.transport import WorkerEnd
-from switchgnn.planner.strategies import BLOCK_STRATEGIES, ORDER_STRATEGIES, PARTITION_STRATEGIES
-from tests.host.addresses import ADDRESSES, WORKER
-
-ROOT = Path(__file__).parents[2]
-SOURCES = [
-    path
-    for folder in ("host", "switchgnn/training", "switchgnn/commands/train", "bench")
-    for path in (ROOT / folder).rglob("*.py")
-    if path.name != "registry.py"
-]
+from switchgnn.host.worker import WorkerTask
+from switchgnn.planner import build_plan, write_plan
+from switchgnn.planner.direction import Direction
+from switchgnn.topologies.free_ports import free_udp_addresses
+from tests.host.addresses import ADDRESSES
+from tests.host.direct.crew import stations
 
 
 def test_names_and_labels_tell_transports_apart():
@@ -36,34 +40,27 @@ def test_an_unknown_name_is_refused():
         transport_kind("pigeon")
 
 
-@pytest.mark.parametrize("kind", TRANSPORTS, ids=lambda kind: kind.name)
-def test_what_a_worker_is_given(kind):
-    """A plan where the switch adds up, a schedule where hosts do, nothing without a network."""
-    assert kind.networked == (kind.needs_plan or kind.write_schedules is not None)
-    assert not (kind.needs_plan and kind.write_schedules)
-    assert kind.partition is None or kind.partition in PARTITION_STRATEGIES
-    fixed = kind.strategies or {}
-    assert fixed.get("blocks") in (None, "strawman", *BLOCK_STRATEGIES)
-    assert fixed.get("order") in (None, *ORDER_STRATEGIES)
+WORKERS = 2
+ENDS = {
+    "worker": 0,
+    "workers": WORKERS,
+    "vertices": 17,
+    "pace": Pace(),
+    "link": "eth:nobody",
+    "faults": "",
+    "addresses": ADDRESSES,
+    "stations": stations(WORKERS),
+    "plan": None,
+    "session": 1,
+    "schedule": None,
+    "sampling": 1.0,
+    "seed": 0,
+}
 
 
 @pytest.mark.parametrize("kind", TRANSPORTS, ids=lambda kind: kind.name)
 def test_what_a_worker_lacks_is_named(kind):
-    end = WorkerEnd(
-        worker=0,
-        workers=1,
-        vertices=3,
-        pace=None,
-        link="udp:nowhere",
-        faults="",
-        addresses=ADDRESSES,
-        stations=(WORKER,),
-        plan=None,
-        session=1,
-        schedule=None,
-        sampling=1.0,
-        seed=0,
-    )
+    end = WorkerEnd(**{**ENDS, "workers": 1})
     if not kind.networked:
         with kind.open(end) as transport:
             assert sum(transport.traffic) == 0
@@ -73,8 +70,148 @@ def test_what_a_worker_lacks_is_named(kind):
         pass
 
 
-def test_nothing_else_compares_names():
-    names = "|".join(re.escape(each.name) for each in TRANSPORTS)
-    compared = re.compile(rf"""[=!]=\s*["']({names})["']|transport(\.name)?\s*([=!]=|in \()""")
-    assert len(SOURCES) > 50
-    assert [path for path in SOURCES if compared.search(path.read_text())] == []
+TASK = WorkerTask(
+    plan=Path("plan"),
+    worker=2,
+    session=3,
+    link="udp:127.0.0.1:1:127.0.0.1:2",
+    addresses=ADDRESSES,
+    features=Path("features.npy"),
+    rounds=3,
+    output=Path("sums.safetensors"),
+    rounds_per_file=2,
+    pace=Pace(window=5, patience=7),
+    faults="loss=0.1",
+)
+
+
+def test_a_task_in_json_is_the_task():
+    text = TASK.to_json()
+    assert "\n" not in text
+    assert WorkerTask.from_json(text) == TASK
+
+
+MISSING = object()
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        (("worker",), "2", "worker: expected int, got str"),
+        (("plan",), 5, "plan: expected Path, got int"),
+        (("pace", "window"), None, r"pace\.window: expected int, got null"),
+        (("addresses", "switch", "mac"), 1, r"addresses\.switch\.mac: expected str, got int"),
+        (("colour",), "red", "unknown field colour; known: "),
+        (("pace", "haste"), 1, "pace: unknown field haste; known: "),
+        (("rounds",), MISSING, "missing required field rounds"),
+        (("addresses", "worker"), MISSING, "addresses: .*missing required field worker"),
+    ],
+)
+def test_what_is_wrong_in_a_task_is_named(path, value, words):
+    fields = inner = json.loads(TASK.to_json())
+    for name in path[:-1]:
+        inner = inner[name]
+    inner[path[-1]] = value
+    if value is MISSING:
+        del inner[path[-1]]
+    with pytest.raises(TaskError, match=words):
+        WorkerTask.from_json(json.dumps(fields))
+
+
+@pytest.mark.parametrize("text", ["", "[]"])
+def test_what_is_no_task_is_refused(text):
+    with pytest.raises(TaskError, match="task cannot be read"):
+        WorkerTask.from_json(text)
+
+
+def plan_of(graph, left, **options):
+    both = {"directions": "both", "left": left, **options}
+    return build_plan(graph, workers=WORKERS, slots=64, program="ab" * 32, **both)
+
+
+@pytest.fixture(scope="module")
+def plan(graph):
+    return plan_of(graph, np.arange(graph.vertices) % 2 == 0)
+
+
+@pytest.fixture
+def end(graph, plan, tmp_path):
+    write_plan(plan, tmp_path / "plan")
+    write_left_schedules(
+        graph, plan, [tmp_path / f"{worker}.safetensors" for worker in range(WORKERS)]
+    )
+    here, there = free_udp_addresses(2)
+    own = {"plan": tmp_path / "plan", "schedule": tmp_path / "0.safetensors"}
+    return WorkerEnd(**{**ENDS, **own, "link": f"udp:{here}:{there}"})
+
+
+@pytest.mark.parametrize(("lanes", "packet_bytes"), [(8, 78), (256, 1070)])
+def test_a_link_must_take_the_widest_frames_of_the_plan(
+    graph, tmp_path, monkeypatch, lanes, packet_bytes
+):
+    write_plan(plan_of(graph, None, lanes=lanes), tmp_path / "plan")
+    asked = []
+    monkeypatch.setattr(transport, "check_packets_fit", lambda *what: asked.append(what))
+    end = WorkerEnd(**{**ENDS, "plan": tmp_path / "plan"})
+    with pytest.raises(LinkError), open_in_network(end):
+        pass
+    assert asked == [("eth:nobody", packet_bytes)]
+
+
+def test_both_parts_are_opened_where_something_is_left(end):
+    with open_switch(end) as opened:
+        assert type(opened) is MixedTransport
+        assert sum(opened.expected_traffic(8, Direction.BACKWARD)) > 0
+
+
+def test_nothing_is_added_where_nothing_is_left(end, graph, tmp_path, monkeypatch):
+    write_plan(plan_of(graph, None), tmp_path / "plan")
+    asked = []
+    real = WorkerEnd.open_link
+    monkeypatch.setattr(
+        WorkerEnd, "open_link", lambda self, *which: asked.append(which) or real(self, *which)
+    )
+    with open_switch(replace(end, schedule=None)) as opened:
+        assert type(opened) is InNetworkTransport
+    assert asked == [(253,)]
+
+
+def test_a_worker_without_its_schedule_is_refused(end):
+    with (
+        pytest.raises(TransportError, match="Worker 0 needs a schedule"),
+        open_switch(replace(end, schedule=None)),
+    ):
+        pass
+
+
+def test_a_schedule_of_another_plan_is_refused(end, graph, plan, tmp_path):
+    other = plan_of(graph, np.arange(graph.vertices) % 3 == 0)
+    paths = [tmp_path / f"{worker}.safetensors" for worker in range(WORKERS)]
+    write_left_schedules(graph, other, paths)
+    with pytest.raises(TransportError, match="does not make the forward sums"), open_switch(end):
+        pass
+    write_left_schedules(graph, plan, paths[::-1])
+    with pytest.raises(TransportError, match="worker 0 does not make"), open_switch(end):
+        pass
+
+
+@pytest.mark.parametrize(("mtu", "longest"), [("1500", 1500), ("100", 174)])
+def test_a_link_must_take_the_longest_frames_of_both(end, monkeypatch, mtu, longest):
+    asked = []
+    monkeypatch.setattr(mixed, "check_packets_fit", lambda *what: asked.append(what))
+    nobody = replace(end, link="eth:nobody", mtu=mtu)
+    with pytest.raises(LinkError), open_switch(nobody):
+        pass
+    assert asked[0][0] == "eth:nobody"
+    assert longest - 4 < asked[0][1] <= longest
+
+
+def test_workers_of_other_schedules_do_not_take_each_others_rows(graph, plan):
+    left = {direction: plan.left(direction) for direction in Direction}
+    assignment = plan.assignment
+    same = left_schedules(graph, assignment, WORKERS, left)
+    left[Direction.BACKWARD] = ~left[Direction.BACKWARD]
+    other = left_schedules(graph, assignment, WORKERS, left)
+    assert len({each.forward.digest.tobytes() for each in same}) == 1
+    assert same[0].forward.digest.tobytes() == same[0].backward.digest.tobytes()
+    assert same[0].forward.digest.tobytes() != other[0].forward.digest.tobytes()

@@ -3,30 +3,131 @@
 """The page as Chromium draws it, for invented networks."""
 
 import itertools
+import os
+import shutil
+import tempfile
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
 
 from switchgnn.controller.counters import SlotsInUse
 from switchgnn.live.gather import EVERY, LinkSeen
-from switchgnn.live.snapshot import Ending, Epoch, Outcome, Picture, SwitchPlace, WorkerPlace
-from tests.live.browser import browser, complaints, drawn
+from switchgnn.live.snapshot import Ending, Epoch, JobOutcome, Picture, SwitchPlace, WorkerPlace
 from tests.live.pictures import LEAF_SPINE, STAR, reading, values
 from tests.support.hand_clock import HandClock
 from tests.support.levels import browser_missing
 from tests.support.markers import whole
+from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
 
 pytest.importorskip("uvicorn")
 pytest.importorskip("starlette")
 
-from switchgnn.live.feed import Feed
 from switchgnn.live.gather import Gathering
-from switchgnn.live.server import Show, serve_page
+from switchgnn.live.server import Feed, Show, serve_page
 
 # What nobody has told.
 DASH = "\N{EN DASH}"
 pytestmark = [whole, pytest.mark.skipif(bool(browser_missing()), reason=browser_missing() or "")]
+
+
+# Read in one go, so that all of it is of one snapshot.
+_DRAWN = """
+const all = (selector) => [...document.querySelectorAll(selector)];
+const cells = (row) => [...row.cells].map((cell) => cell.textContent);
+return {
+  number: Number(document.body.dataset.number ?? 0),
+  ended: document.body.dataset.ended ?? null,
+  lost: "lost" in document.body.dataset,
+  title: document.getElementById("title").textContent,
+  step: document.getElementById("step").textContent,
+  links: all("#network .link[data-link]").map((each) => ({
+    up: each.dataset.up, down: each.dataset.down, losing: each.classList.contains("losing"),
+    lines: each.querySelectorAll("line").length,
+    moving: each.querySelectorAll("line.moving").length,
+    says: each.querySelector("title").textContent,
+    colours: [...each.querySelectorAll("line")].map((line) => getComputedStyle(line).stroke),
+  })),
+  cables: all("#network .link[data-cable]").map((each) => ({
+    name: each.dataset.cable, up: each.dataset.up, down: each.dataset.down,
+    says: each.querySelector("title").textContent,
+  })),
+  switches: all("#network .switch").map((each) => each.textContent),
+  workers: all("#network .worker").map((each) => ({
+    state: each.dataset.state, repairing: each.classList.contains("repairing"),
+    marked: each.classList.contains(each.dataset.state), text: each.textContent,
+    colour: getComputedStyle(each.querySelector(".body")).stroke,
+  })),
+  legend: Object.fromEntries(
+    all("#legend .key").map((each) => [each.classList[1], getComputedStyle(each).color])
+  ),
+  rows: all("#workers tbody tr").map(cells),
+  red: all("#workers tbody tr").map((each) =>
+    [...each.querySelectorAll("td.repair")].map((cell) => cell.cellIndex)
+  ),
+  rowClasses: all("#workers tbody tr").map((each) => each.className),
+  switchRows: all("#switches tbody tr").map(cells),
+  blocks: all("#blocks path").map((each) => Number(each.dataset.last)),
+  repairs: Object.fromEntries(
+    all("#repairs path").map((each) => [each.dataset.name, Number(each.dataset.last)])
+  ),
+  lostFrames: document.getElementById("lost-box").hidden
+    ? null : all("#lost path").map((each) => Number(each.dataset.last)),
+  states: all("#network .worker text.state").map((each) => each.getBoundingClientRect())
+    .map((each) => [each.left, each.right]),
+  training: all("#training path").map((each) => each.getAttribute("d").split("L").length),
+  trainingHidden: document.getElementById("training-box").hidden,
+  foreign: all("script:not([src]), img, iframe, b, #injected").length,
+  size: [document.documentElement.scrollWidth, document.documentElement.scrollHeight],
+};
+"""
+
+
+@contextmanager
+def browser(folder, *, dark=False):
+    """Chromium with its driver and its files in a folder."""
+    # It makes a socket there, whose path must be short; what it leaves ends with the folder.
+    with tempfile.TemporaryDirectory(prefix="browser-", dir="/tmp") as short:
+        yield from _driver(folder, short, dark=dark)
+
+
+def _driver(folder, temporary, *, dark):
+    from selenium import webdriver  # noqa: PLC0415
+    from selenium.webdriver.chrome.service import Service  # noqa: PLC0415
+
+    options = webdriver.ChromeOptions()
+    for word in (
+        *("headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage"),
+        *("disable-crash-reporter", "no-first-run", "disable-background-networking"),
+        *("window-size=1280,800", "hide-scrollbars", f"user-data-dir={folder / 'browser'}"),
+    ):
+        options.add_argument(f"--{word}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    options.binary_location = shutil.which("chromium")
+    own = {"HOME": str(folder), "TMPDIR": temporary, "PATH": os.environ["PATH"]}
+    service = Service(shutil.which("chromedriver"), env=own)
+    driver = webdriver.Chrome(options=options, service=service)
+    try:
+        driver.set_page_load_timeout(seconds_here(30))
+        driver.set_script_timeout(seconds_here(30))
+        size = {"width": 1280, "height": 800, "deviceScaleFactor": 1, "mobile": False}
+        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+        yield driver
+    finally:
+        driver.quit()
+
+
+def drawn(driver):
+    """The page as drawn now."""
+    return driver.execute_script(_DRAWN)
+
+
+def complaints(driver):
+    """The browser's errors, such as violations of the page's policy."""
+    return [each["message"] for each in driver.get_log("browser") if each["level"] != "INFO"]
 
 
 @pytest.fixture(scope="module")
@@ -61,8 +162,8 @@ class Page:
 
 
 @pytest.fixture
-def page(driver):
-    made = Page(driver)
+def page(driver, request):
+    made = Page(driver, *getattr(request, "param", ()))
     made.show.publish()
     with serve_page(made.feed, 0) as address:
         driver.get(address)
@@ -70,15 +171,6 @@ def page(driver):
         made.show.publish(last=True)
         assert complaints(driver) == []
         driver.get("about:blank")
-
-
-def test_before_there_is_a_network(page):
-    page.gathering.step("planning: form blocks")
-    seen = page.drawn()
-    assert seen["title"] == "run karate over 4 workers"
-    assert seen["step"] == "planning: form blocks"
-    assert seen["workers"] == seen["links"] == seen["rows"] == []
-    assert seen["trainingHidden"]
 
 
 def test_a_star_with_a_fault(page):
@@ -175,64 +267,41 @@ def test_a_switch_that_is_gone(page):
     assert set(seen["switchRows"][0][1:]) == {DASH}
 
 
-def test_names_are_text(driver):
-    evil = "<img id=injected src=x onerror=alert(1)><b>bold</b>"
-    page = Page(driver, title=evil)
-    page.gathering.begin(
-        Picture(evil, evil, evil, (WorkerPlace(0, 1),), (SwitchPlace(evil, 0),), ())
-    )
+EVIL = "<img id=injected src=x onerror=alert(1)><b>bold</b>"
+
+
+@pytest.mark.parametrize("page", [(EVIL,)], indirect=True, ids=["evil"])
+def test_names_are_text(page):
+    places = (WorkerPlace(0, 1),), (SwitchPlace(EVIL, 0),)
+    page.gathering.begin(Picture(EVIL, EVIL, EVIL, *places, ()))
     page.gathering.switches([reading()], [None])
-    page.gathering.step(evil)
-    page.show.publish()
-    with serve_page(page.feed, 0) as address:
-        driver.get(address)
-        seen = page.drawn()
-        assert seen["title"] == seen["step"] == seen["switchRows"][0][0] == evil
-        assert seen["foreign"] == 0
-        page.gathering.end(Ending(Outcome.FAILED, evil))
-        assert page.drawn(last=True)["foreign"] == 0
-        assert complaints(driver) == []
-        driver.get("about:blank")
+    page.gathering.step(EVIL)
+    seen = page.drawn()
+    assert seen["title"] == seen["step"] == seen["switchRows"][0][0] == EVIL
+    assert seen["foreign"] == 0
+    page.gathering.end(Ending(JobOutcome.FAILED, EVIL))
+    assert page.drawn(last=True)["foreign"] == 0
 
 
-def test_a_training(driver):
-    page = Page(driver, "train karate over 4 workers", epochs=10)
-    page.show.publish()
-    with serve_page(page.feed, 0) as address:
-        driver.get(address)
-        page.gathering.begin(STAR)
-        page.gathering.step("installing")
-        for epoch in (1, 2, 3):
-            page.gathering.epoch(Epoch(epoch, 1 / epoch, None))
-        seen = page.drawn()
-        assert seen["step"] == "training: 3 of 10 epochs done"
-        assert not seen["trainingHidden"]
-        # A point for each epoch.
-        assert seen["training"] == [3]
-        assert seen["size"] == [1280, 800]
-        page.show.publish(last=True)
-        driver.get("about:blank")
-
-
-def test_one_process_has_no_network(driver):
-    page = Page(driver, "train karate over 4 workers", epochs=10)
-    page.gathering.begin(Picture("local", "one process", "no switch", (), (), ()))
-    page.gathering.epoch(Epoch(1, 0.5, None))
-    page.show.publish()
-    with serve_page(page.feed, 0) as address:
-        driver.get(address)
-        seen = page.drawn(last=True)
-        assert seen["workers"] == seen["links"] == seen["rows"] == seen["switchRows"] == []
-        assert seen["training"] == [1]
-        assert complaints(driver) == []
-        driver.get("about:blank")
+@pytest.mark.parametrize("page", [("train karate over 4 workers", 10)], indirect=True)
+def test_a_training(page):
+    page.gathering.begin(STAR)
+    page.gathering.step("installing")
+    for epoch in (1, 2, 3):
+        page.gathering.epoch(Epoch(epoch, 1 / epoch, None))
+    seen = page.drawn()
+    assert seen["step"] == "training: 3 of 10 epochs done"
+    assert not seen["trainingHidden"]
+    # A point for each epoch.
+    assert seen["training"] == [3]
+    assert seen["size"] == [1280, 800]
 
 
 def test_the_page_stays_as_it_was(page):
     page.gathering.begin(STAR)
     page.tell(*[values(2, up=188, down=188)] * 4)
     page.gathering.finish()
-    page.gathering.end(Ending(Outcome.DONE, "Every sum equals the reference."))
+    page.gathering.end(Ending(JobOutcome.DONE, "Every sum equals the reference."))
     seen = page.drawn(last=True)
     assert seen["ended"] == "done"
     assert seen["step"] == "Over: Every sum equals the reference."
@@ -266,8 +335,8 @@ def test_late_sums_are_no_lost_frames(page):
     assert "loss" not in page.driver.find_element("tag name", "body").text.lower()
 
 
-@pytest.mark.parametrize("workers", [4, 8, 9, 12])
-def test_what_workers_do_is_legible(page, workers):
+@pytest.mark.parametrize("workers", [4, 9, 64])
+def test_any_number_of_workers_is_legible(page, workers):
     places = tuple(WorkerPlace(0, port) for port in range(1, workers + 1))
     page.gathering.begin(replace(STAR, workers=places))
     page.tell(*[values(1, up=100, down=100)] * workers)
@@ -277,15 +346,4 @@ def test_what_workers_do_is_legible(page, workers):
     assert len(spans) in ((workers,) if workers <= 4 else (workers, 0))
     for (_, right), (left, _) in itertools.pairwise(spans):
         assert right < left
-
-
-def test_many_workers_fit(page):
-    many = Picture(
-        "switch", "loopback", "BMv2", tuple(WorkerPlace(0, port) for port in range(1, 65)),
-        (SwitchPlace("switch", 0),), (),
-    )  # fmt: skip
-    page.gathering.begin(many)
-    page.tell(*[values(1, up=100, down=100)] * 64)
-    seen = page.drawn()
-    assert len(seen["links"]) == len(seen["workers"]) == len(seen["rows"]) == 64
     assert seen["size"] == [1280, 800]

@@ -8,8 +8,8 @@ from itertools import pairwise
 import pytest
 
 from switchgnn.controller.counters import SlotsInUse
-from switchgnn.live.gather import EVERY, Gathering, LinkSeen, Series
-from switchgnn.live.snapshot import Ending, Epoch, Outcome, QueueNow, State
+from switchgnn.live.gather import EVERY, Gathering, LinkSeen, ThinnedSeries
+from switchgnn.live.snapshot import Ending, Epoch, JobOutcome, QueueNow, WorkerState
 from tests.live.pictures import LEAF_SPINE, STAR, reading, values
 from tests.support.hand_clock import HandClock
 
@@ -39,23 +39,6 @@ def states(gathering):
     return [worker.state for worker in gathering.snapshot().workers]
 
 
-def test_before_there_is_a_network(clock):
-    gathering = Gathering("run karate", clock=clock)
-    assert gathering.step("planning")
-    assert not gathering.step("planning")
-    gathering.worker(0, values(3))
-    gathering.switches([], [])
-    clock.seconds += 2.5
-    seen = gathering.snapshot()
-    assert (seen.title, seen.step, seen.seconds, seen.picture) == (
-        "run karate",
-        "planning",
-        2.5,
-        None,
-    )
-    assert seen.workers == seen.switches == seen.points == ()
-
-
 def test_the_step_of_a_training_is_its_epochs(clock):
     gathering = Gathering("train karate", 12, clock)
     gathering.step("installing")
@@ -79,28 +62,27 @@ def test_who_is_waited_for_does_not_wait(gathering, clock):
     late = [values(3, up=3760, waited=1.0 + share * EVERY) for share in (0.5, 0.1, 0.6, 0.4)]
     tell(gathering, clock, *zip(early, late, strict=True))
     assert states(gathering) == [
-        State.WAITING,
-        State.EXCHANGING,
-        State.WAITING,
-        State.WAITING,
+        WorkerState.WAITING,
+        WorkerState.EXCHANGING,
+        WorkerState.WAITING,
+        WorkerState.WAITING,
     ]
 
 
-def test_nobody_waits_where_all_wait_alike(gathering, clock):
-    early, late = values(2, up=1880), values(3, up=3760, waited=0.55 * EVERY)
+@pytest.mark.parametrize(
+    ("early", "late", "state"),
+    [
+        # All wait alike, so nobody waits for another one.
+        (values(2, up=1880), values(3, up=3760, waited=0.55 * EVERY), WorkerState.EXCHANGING),
+        (values(2, up=1880), values(2, up=1900, recalls=1), WorkerState.WAITING),
+        (values(2, exchanging=0.0), values(2, exchanging=0.0), WorkerState.COMPUTING),
+    ],
+)
+def test_what_all_of_them_do(gathering, clock, early, late, state):
     tell(gathering, clock, *[[early, late]] * 4)
-    assert states(gathering) == [State.EXCHANGING] * 4
-
-
-def test_who_gets_nothing_new_waits(gathering, clock):
-    tell(gathering, clock, *[[values(2, up=1880), values(2, up=1900, recalls=1)]] * 4)
-    assert states(gathering) == [State.WAITING] * 4
-    assert all(worker.repairing for worker in gathering.snapshot().workers)
-
-
-def test_who_computes_does_not_wait(gathering, clock):
-    tell(gathering, clock, *[[values(2, exchanging=0.0), values(2, exchanging=0.0)]] * 4)
-    assert states(gathering) == [State.COMPUTING] * 4
+    assert states(gathering) == [state] * 4
+    repairing = [worker.repairing for worker in gathering.snapshot().workers]
+    assert repairing == [state is WorkerState.WAITING] * 4
 
 
 def test_who_is_silent_does_nothing_any_more(gathering, clock):
@@ -110,21 +92,21 @@ def test_who_is_silent_does_nothing_any_more(gathering, clock):
     assert before.link.rate_up > 0
     clock.seconds += 5 * EVERY
     after = gathering.snapshot().workers[0]
-    assert (after.state, after.repairing, after.link.rate_up) == (State.SILENT, False, 0.0)
+    assert (after.state, after.repairing, after.link.rate_up) == (WorkerState.SILENT, False, 0.0)
     assert (after.recalls, after.link.bytes_up) == (3, 1000)
 
 
 def test_who_says_nothing_is_silent(gathering, clock):
-    assert states(gathering) == [State.STARTING] * 4
+    assert states(gathering) == [WorkerState.STARTING] * 4
     tell(gathering, clock, *[[values(1), values(2)]] * 4)
     clock.seconds += 3 * EVERY
     for worker in (0, 1, 3):
         gathering.worker(worker, values(3))
     clock.seconds += 2 * EVERY
-    assert states(gathering)[2] is State.SILENT
-    assert State.SILENT not in {states(gathering)[worker] for worker in (0, 1, 3)}
+    assert states(gathering)[2] is WorkerState.SILENT
+    assert WorkerState.SILENT not in {states(gathering)[worker] for worker in (0, 1, 3)}
     gathering.finish()
-    assert states(gathering) == [State.FINISHED] * 4
+    assert states(gathering) == [WorkerState.FINISHED] * 4
 
 
 def test_hosts_alone_say_what_passes(gathering, clock):
@@ -132,7 +114,7 @@ def test_hosts_alone_say_what_passes(gathering, clock):
         return {"link_bytes_total/up": up, "link_bytes_total/down": 0.0}
 
     tell(gathering, clock, [told(1), told(5)], *[[told(1), told(1)]] * 3)
-    assert states(gathering) == [State.EXCHANGING] + [State.COMPUTING] * 3
+    assert states(gathering) == [WorkerState.EXCHANGING] + [WorkerState.COMPUTING] * 3
     worker = gathering.snapshot().workers[0]
     assert worker.blocks is worker.recalls is worker.window is None
 
@@ -182,8 +164,8 @@ def test_another_network_begins_anew(gathering, clock):
 
 
 def test_the_first_word_of_the_end_counts(gathering):
-    gathering.end(Ending(Outcome.WRONG, "3 sums differ."))
-    gathering.end(Ending(Outcome.DONE, "Done."))
+    gathering.end(Ending(JobOutcome.WRONG, "3 sums differ."))
+    gathering.end(Ending(JobOutcome.DONE, "Done."))
     before = len(gathering.snapshot().points)
     told = json.loads(gathering.snapshot().to_json())
     assert told["ended"] == {"outcome": "wrong", "words": "3 sums differ."}
@@ -199,14 +181,16 @@ def test_an_hour_of_many_workers_is_bounded(clock):
     for step in range(2000):
         gathering.worker(step % 128, values(step))
         clock.seconds += EVERY
-        seen = gathering.snapshot()
+        # Each is a point of the charts; a few of them suffice for thinning.
+        if step % 4 == 3:
+            seen = gathering.snapshot()
     assert len(seen.to_json()) < 100_000
     assert seen.points[0].seconds < 10
     assert seen.points[-1].seconds == pytest.approx(2000 * EVERY)
 
 
 def test_a_series_is_thinned_evenly():
-    series = Series(10)
+    series = ThinnedSeries(10)
     assert series.values() == ()
     for number in range(1000):
         series.add(number)

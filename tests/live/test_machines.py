@@ -17,7 +17,7 @@ from switchgnn.host.wire.link import Traffic
 from switchgnn.live import machines
 from switchgnn.live.gather import Gathering
 from switchgnn.live.machines import Machines, picture_of
-from switchgnn.live.snapshot import State
+from switchgnn.live.snapshot import WorkerState
 from tests.controller.conftest import client, fake, network, program  # noqa: F401  fixtures
 from tests.controller.plans import make_plan
 from tests.host.test_metrics import Exchange
@@ -29,6 +29,12 @@ from tests.support.waiting import wait_until
 pytest.importorskip("h11")
 pytest.importorskip("prometheus_client")
 PLAN = make_plan()
+
+
+@pytest.fixture(autouse=True)
+def hurried(monkeypatch):
+    monkeypatch.setattr(machines, "EVERY", 0.02)
+    monkeypatch.setattr(machines, "_PARTING_SECONDS", 0.1)
 
 
 class Worker:
@@ -93,11 +99,11 @@ def test_workers_that_tell_that_say_nothing_and_that_have_nowhere():
         star = placed(described_star(4, grpc="127.0.0.1:1"), there, free, f"127.0.0.1:{other}", "")
         with watched(star) as gathering:
             wait_until(lambda: worker_of(gathering, 0).blocks == 3, "what worker 0 says")
-            wait_until(lambda: worker_of(gathering, 2).state is State.SILENT, "worker 2")
-            wait_until(lambda: worker_of(gathering, 1).state is State.SILENT, "worker 1")
+            wait_until(lambda: worker_of(gathering, 2).state is WorkerState.SILENT, "worker 2")
+            wait_until(lambda: worker_of(gathering, 1).state is WorkerState.SILENT, "worker 1")
             seen = gathering.snapshot()
             assert [each.state for each in seen.workers] == [
-                *(State.COMPUTING, State.SILENT, State.SILENT, State.UNTOLD)
+                *(WorkerState.COMPUTING, WorkerState.SILENT, WorkerState.SILENT, WorkerState.UNTOLD)
             ]
             link = seen.workers[0].link
             assert (link.bytes_up, link.bytes_down) == (1000, 2000)
@@ -126,7 +132,7 @@ def test_a_worker_that_takes_its_time_holds_up_nobody(monkeypatch):
                     worker.done(blocks, blocks)
                     wait_until(lambda now=blocks: worker_of(gathering, 1).blocks == now, "blocks")
                 wait_until(lambda: gathering.snapshot().switches[0].up is False, "the switch")
-                assert worker_of(gathering, 0).state is State.STARTING
+                assert worker_of(gathering, 0).state is WorkerState.STARTING
             finally:
                 over.set()
 

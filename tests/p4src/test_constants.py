@@ -4,12 +4,15 @@
 
 import re
 
-from switchgnn.controller.controls.outcome import Outcome
+from switchgnn.controller.controls import loop
+from switchgnn.controller.controls.banks import SlotEvent
+from switchgnn.controller.controls.outcome import COUNTER, Outcome
+from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.host.wire import header
-from switchgnn.p4src.program import SOURCE_FOLDER
+from switchgnn.p4src.program import SOURCE_FOLDER, load_program
 
 HEADERS = (SOURCE_FOLDER / "headers.p4").read_text()
-OUTCOME = (SOURCE_FOLDER / "outcome.p4").read_text()
+LAYOUT = Layout.from_text(load_program().p4info)
 
 
 def test_kinds():
@@ -22,13 +25,6 @@ def test_refusals():
     found = re.findall(r"const count_t REFUSAL_(\w+)\s*= (\d+);", HEADERS)
     assert {name: int(number) for name, number in found} == {
         refusal.name: int(refusal) for refusal in header.Refusal
-    }
-
-
-def test_outcomes():
-    found = re.findall(r"const outcome_t (\w+)\s*= (\d+);", OUTCOME)
-    assert {name: int(number) for name, number in found} == {
-        outcome.name: int(outcome) for outcome in Outcome
     }
 
 
@@ -94,3 +90,29 @@ def test_lengths_that_the_switch_writes():
         "BARE_LENGTH": header.BODY_AT - header.ETHERNET_BYTES,
         "WAITING_LENGTH": header.BARRIER_FRAME_BYTES + header.WAITING.size - header.ETHERNET_BYTES,
     }
+
+
+def constants(file, kind):
+    text = (SOURCE_FOLDER / file).read_text()
+    found = re.findall(rf"const {kind}\s+(\w+)\s*=\s*(\d+);", text)
+    return {name: int(value) for name, value in found}
+
+
+def test_outcomes_are_those_of_the_sources():
+    assert {outcome.name: outcome.value for outcome in Outcome} == constants(
+        "outcome.p4", "outcome_t"
+    )
+    assert LAYOUT.counter(COUNTER).size == len(Outcome)
+
+
+def test_slot_events_are_those_of_the_sources():
+    found = constants("slots.p4", r"bit<32>")
+    assert found.pop("SLOT_EVENTS") == len(SlotEvent)
+    assert found == {event.name: event.value for event in SlotEvent}
+
+
+def test_loop_ports_and_groups_are_those_of_the_sizes():
+    assert constants("sizes.p4", "bit<9>")["FIRST_LOOP_PORT"] == loop.FIRST_LOOP_PORT
+    assert constants("sizes.p4", "bit<16>")["ALL_WORKERS_GROUP"] == loop.ALL_WORKERS_GROUP
+    bits = re.search(r"#define LOOP_LANE_BITS (\d+)", (SOURCE_FOLDER / "sizes.p4").read_text())
+    assert 1 << int(bits[1]) == loop.LOOP_LANES

@@ -25,6 +25,7 @@ from switchgnn.p4src.program import (
     load_program,
     load_strawman,
 )
+from tests.support.markers import some_of
 
 needs_p4c = pytest.mark.skipif(
     shutil.which(COMPILER) is None, reason=f"{COMPILER} is not on the PATH"
@@ -124,7 +125,9 @@ def test_no_path_of_a_machine_is_in_a_compilation(files):
 
 @needs_p4c
 @pytest.mark.whole
-@pytest.mark.parametrize("committed", PROGRAMS, ids=name_of)
+@pytest.mark.parametrize(
+    "committed", some_of(lambda place: place == 0, list(PROGRAMS)), ids=name_of
+)
 def test_a_rebuild_gives_the_same(tmp_path, committed):
     PROGRAMS[committed](tmp_path)
     if compiler_version() != load_program(committed).compiler:

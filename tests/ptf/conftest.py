@@ -1,17 +1,20 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which cases `make test` runs on the Python back end: the first one of each control."""
+"""Which cases `make test` runs on which switch."""
 
 import pytest
 
-from tests.ptf.switchgnn_ptf.cases import find_cases
-from tests.ptf.switchgnn_ptf.targets import ON_PYTHON
+from tests.ptf.switchgnn_ptf.runner import find_cases
+
+# Every case runs on this setting. On BMv2 and on Python the first one of each control runs. The
+# interfaces of the embedded switch are tested in tests/softswitch.
+EVERY_CASE, NO_CASE = "embedded-udp", "embedded-veth"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    first = {case.partition(".")[0]: case for case in reversed(find_cases())}
+    first = {case.partition(".")[0]: case for case in reversed(find_cases())}.values()
     for item in items:
         parameters = getattr(getattr(item, "callspec", None), "params", {})
-        case = parameters.get("case")
-        if parameters.get("runner") == ON_PYTHON and case and case not in first.values():
+        setting, case = parameters.get("runner"), parameters.get("case")
+        if case and setting != EVERY_CASE and (setting == NO_CASE or case not in first):
             item.add_marker(pytest.mark.full)

@@ -6,55 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.ptf.switchgnn_ptf.cases import find_cases
-from tests.ptf.switchgnn_ptf.mistakes import MISTAKES
-from tests.ptf.switchgnn_ptf.results import CaseResult
-from tests.ptf.switchgnn_ptf.runner import Runner
-from tests.ptf.switchgnn_ptf.targets import ON_PYTHON, SETTINGS
+from tests.ptf.switchgnn_ptf.mistakes import MISTAKES, NOTICED_BY
+from tests.ptf.switchgnn_ptf.runner import ON_PYTHON, SETTINGS, CaseResult, Runner, find_cases
 from tests.support.markers import some_of
 
-# Which case must notice which mistake.
-NOTICED_BY = {
-    "carry_between_lanes": "banks.EveryLaneWraps",
-    "forget_sources": "seen.RepeatedAtOnce",
-    "overwrite_by_stale": "banks.StaleContributionChangesNothing",
-    "believe_checksums": "checksum.EveryByteOfAFeatureIsChecked",
-    "count_repeated_done": "barrier.RepeatedDoneIsCountedOnce",
-    "release_nothing": "recovery.ReleasedSlotNeverCompletes",
-    "forget_newer_groups": "seen.OlderGroupChangesNothing",
-    "give_nothing_back": "pool.SlotIsGivenBackWithTheSum",
-    "keep_older_pools": "pool.NewerTagBeginsAnew",
-    "abandon_nothing": "pool.FetchGivesTheSlotBack",
-    "add_what_overflows": "pool.FirstComeFirstServed",
-    "forget_the_level": "claim.PartOfASumGoesUp",
-    "ask_no_leaf": "loop.RecallOfTheIncomplete",
-    "keep_the_part": "loop.MissingBringsThePartAgain",
-    "report_as_a_worker": "session.LeafReportsWhenItsWorkersAreDone",
-    "let_anything_have_its_turn": "turn.LaterPacketsAreRefused",
-    "agree_with_all": "turn.WorkersMustAgreeOnWhatIsNext",
-    "take_every_pulse": "barrier.OnlyItsOwn",
-    "forget_the_width": "width.SeveralHopsOfAWideFrame",
-    "let_nothing_in_early": "turn.FeaturesComeWhileTheirRoundIsOpened",
-    "let_the_round_in_early": "turn.EarlyFeaturesAreOfTheBlockThatIsNamed",
-    "begin_without_the_opening": "turn.TheOpeningComesBeforeTheBlock",
-    "announce_in_answers": "turn.AnswersAnnounceNothing",
-    "agree_on_blocks_alone": "turn.WorkersMustAgreeOnWhatIsEarly",
-    "let_a_leaf_wait": "turn.ALeafLetsInEarlyWhatTheSpineConfirms",
-    "restart_with_old_features": "turn.ARestartForgetsWhatWasEarly",
-}
 
-
-# The embedded switch has the same ports as in tests/softswitch; one kind of them is enough here.
-VARIATION = "embedded-veth"
-
-
-@pytest.fixture(
-    scope="session",
-    params=[
-        pytest.param(name, marks=[pytest.mark.full] if name == VARIATION else [])
-        for name in SETTINGS
-    ],
-)
+@pytest.fixture(scope="session", params=SETTINGS)
 def runner(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Runner]:
@@ -91,7 +48,7 @@ def test_case(case: str, results: dict[str, CaseResult]) -> None:
 
 
 # One mistake each in sums, duplicates, the pool and leaf-spines: every mistake needs a PTF process.
-FIRST = ("carry_between_lanes", "forget_sources", "give_nothing_back", "keep_the_part")
+FIRST = ("carry_between_lanes", "forget_sources", "add_what_overflows", "forget_the_level")
 
 
 # The oracles are the same on every switch: one is enough to show that they can fail, and on this

@@ -1,13 +1,17 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""One running switch for each target, shared by the tests of a module, and faults to put on it."""
+"""Running switches, faults to put on them, and what kills and starts them again."""
 
-from contextlib import ExitStack
+import random
+import threading
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
+from switchgnn.controller import WatchEventKind, watch
 from tests.support.fabrics import Team, bed
 from tests.support.markers import TARGETS, full
+from tests.support.speed import seconds_here
 
 WORKERS = 4
 ALL_FAULTS = "loss=0.05,duplicate=0.05,reorder=0.05,corrupt=0.02"
@@ -57,3 +61,44 @@ def team(shared_bed):
             return Team(shared_bed, stack, **options)
 
         yield make
+
+
+def control(stack, watched, program):
+    """Install again on every switch that restarts, until the stack closes."""
+    stop, installed = threading.Event(), threading.Semaphore(0)
+
+    def note(event):
+        if event.kind is WatchEventKind.INSTALLED:
+            installed.release()
+
+    options = {"program": program, "on_event": note, "stop": stop, "interval": 0.1}
+    thread = threading.Thread(target=watch, args=(watched,), kwargs=options, daemon=True)
+    thread.start()
+    stack.callback(thread.join, seconds_here())
+    stack.callback(stop.set)
+    for _ in watched:
+        assert installed.acquire(timeout=seconds_here())
+
+
+@contextmanager
+def restarting(bed, seed, end):
+    """Have the switch ended, after some blocks, and started again; yields a listener to blocks."""
+    moments = random.Random(seed)
+    after, blocks, done = moments.randrange(1, 12), threading.Semaphore(0), threading.Event()
+
+    def restart():
+        for _ in range(after):
+            blocks.acquire(timeout=seconds_here(60))
+        done.wait(moments.random() * 0.02)
+        end()
+        bed.start()
+        # The switch dies with the thread that started it (PR_SET_PDEATHSIG).
+        done.wait(seconds_here(100))
+
+    thread = threading.Thread(target=restart)
+    thread.start()
+    try:
+        yield lambda *_: blocks.release()
+    finally:
+        done.set()
+        thread.join(seconds_here(60))

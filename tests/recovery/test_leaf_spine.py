@@ -1,24 +1,21 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Two leaves and two spines: faults on cables and links, and whatever may die in a round.
+"""Leaves and spines: faults on cables and links, and whatever may die in a round.
 
 The matrix of faults, other moments and other switches are in tests/virtual/matrix.
 """
 
 import random
 import re
-import subprocess
-import sys
 import threading
 import time
 from contextlib import ExitStack
 
 import pytest
 
-from switchgnn.controller import P4RuntimeClient, Watched, WatchEventKind, watch
+from switchgnn.controller import P4RuntimeClient, Watched
 from switchgnn.host.pace import Pace
-from switchgnn.planner.plan.files import write_plan
-from tests.recovery.conftest import ALL_FAULTS, EACH_FAULT, happened, kinds_of
+from tests.recovery.conftest import ALL_FAULTS, EACH_FAULT, control, happened, kinds_of
 from tests.support.fabrics import Team
 from tests.support.leaf_spine_fabrics import NO_FAULTS, leaf_spine_bed
 from tests.support.markers import MININET_TARGETS, full, some_of
@@ -85,30 +82,6 @@ def test_without_faults_no_sum_is_made_by_hand(shared_bed, team):
     assert happened(on_cables(shared_bed)) == set()
 
 
-class Controller:
-    """Installs again on every restarted switch."""
-
-    def __init__(self, bed, stack):
-        self.stop, self.installed = threading.Event(), threading.Semaphore(0)
-        shares = [
-            Watched(share.plan, share.network, stack.enter_context(P4RuntimeClient(share.switch)))
-            for share in bed.shares()
-        ]
-        self.thread = threading.Thread(target=self._watch, args=(bed, shares), daemon=True)
-        self.thread.start()
-        stack.callback(self.thread.join, seconds_here())
-        stack.callback(self.stop.set)
-        for _ in shares:
-            assert self.installed.acquire(timeout=seconds_here())
-
-    def _watch(self, bed, shares):
-        watch(shares, program=bed.program, on_event=self._note, stop=self.stop, interval=0.1)
-
-    def _note(self, event):
-        if event.kind is WatchEventKind.INSTALLED:
-            self.installed.release()
-
-
 @pytest.mark.parametrize("seed", seeds(1, 2))
 @pytest.mark.parametrize(
     ("switch", "faults"),
@@ -124,7 +97,12 @@ def test_any_one_switch_restarts(shared_bed, switch, faults, seed):
     shared_bed.disturb(NO_FAULTS)
     shared_bed.install()
     with ExitStack() as stack:
-        Controller(shared_bed, stack)
+        clients = [
+            stack.enter_context(P4RuntimeClient(each.switch)) for each in shared_bed.shares()
+        ]
+        ends = zip(shared_bed.shares(), clients, strict=True)
+        watched = [Watched(share.plan, share.network, client) for share, client in ends]
+        control(stack, watched, shared_bed.program)
         shared_bed.disturb(faults)
         reached = threading.Semaphore(0)
         team = Team(shared_bed, stack, faults=faults, on_block=lambda *_: reached.release())
@@ -166,33 +144,19 @@ def test_a_worker_dies(shared_bed, victim, after):
         assert named and str(victim) in named[1].split(", "), error
 
 
-@pytest.mark.parametrize("seed", seeds(1, 2))
-def test_the_controller_is_killed(shared_bed, tmp_path, seed):
-    shared_bed.install()
-    shared_bed.disturb("loss=0.02,seed=9")
-    write_plan(shared_bed.plan, tmp_path / "plan")
-    addresses = [switch.grpc_address for switch in shared_bed.site.switches]
-    with (tmp_path / "log").open("w") as log:
-        controller = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "switchgnn.commands", "controller", "watch"),
-                *(str(tmp_path / "plan"), "--leaves", "2", "--spines", "2"),
-                *(word for address in addresses for word in ("--address", address)),
-            ],
-            stdout=log,
-            stderr=log,
-        )
-    moment = random.Random(seed).randrange(1, 12)
-    reached = []
+SHAPES = [(3, 2, "multicast"), (2, 1, "cover"), (2, 2, "cover")]
 
-    def on_block(*place):
-        reached.append(place)
-        if len(reached) == moment:
-            controller.kill()
 
-    with ExitStack() as stack:
-        stack.callback(controller.wait, seconds_here(10))
-        stack.callback(controller.kill)
-        team = Team(shared_bed, stack, on_block=on_block, faults="loss=0.02,seed=9")
-        assert team.run(4) == 0, team.errors
-    assert controller.returncode == -9
+@pytest.mark.parametrize(
+    ("target", "shape"),
+    some_of(lambda target, shape: target == 0 and shape == 1, MININET_TARGETS, SHAPES),
+)
+def test_other_shapes(tmp_path, target, shape):
+    leaves, spines, send = shape
+    faults = "loss=0.1,duplicate=0.1,reorder=0.1,corrupt=0.02"
+    shape = {"leaves": leaves, "spines": spines, "send": send}
+    with leaf_spine_bed(tmp_path, target, **shape) as bed, ExitStack() as stack:
+        bed.disturb(f"{faults},seed=6")
+        team = Team(bed, stack, faults=f"{faults},seed=7")
+        assert team.run(2) == 0, team.errors
+        assert not team.errors

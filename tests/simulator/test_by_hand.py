@@ -1,13 +1,20 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A few packets, whose times are worked out by hand to the picosecond."""
+"""A few packets, with times worked out by hand to the picosecond; and what full queues lose."""
 
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from switchgnn.host.wire.header import LANES, Kind
-from switchgnn.lab.simulator import FRAGMENT, NetworkOptions, host_setup, run_simulation
+from switchgnn.lab.simulator import (
+    FRAGMENT,
+    NetworkOptions,
+    SimulatorError,
+    host_setup,
+    run_simulation,
+)
 
 from .scenes import Row, Sent, acks_at_workers, arrivals, features_at_switch, scene, sums_at_workers
 
@@ -258,3 +265,113 @@ def leaving_at_once(run):
 
 def _copies(rows):
     return np.array(rows, dtype=np.int64)
+
+
+# Ten round trips of an empty network.
+TIMEOUT = 10 * 2 * (FEATURE + DELAY)
+
+
+def three_sums():
+    """Complete at the same time, all for worker 2."""
+    rows = [Row(2, 2), Row(2, 2), Row(2, 2)]
+    return scene(3, rows, [Sent(0, [[0, 1, 2]]), Sent(1, [[0, 1, 2]])])
+
+
+def test_a_lost_sum_is_recalled():
+    """Two of three sums fit; a time-out after the second the third is asked for."""
+    run = simulated(three_sums(), buffer=3 * 188 - 1)
+    second = THERE + 2 * FEATURE + DELAY
+    asked = second + TIMEOUT
+    again = asked + (ACK + DELAY) + (FEATURE + DELAY)
+    assert arrivals(run, Kind.RECALL, at_switch=True) == [(asked + ACK + DELAY, 2, 2)]
+    assert sums_at_workers(run) == [(second - FEATURE, 2, 0), (second, 2, 1), (again, 2, 2)]
+    assert run.finished == (again + OPENING,) * 3
+    assert (run.lost, run.recalled, run.sent_again, run.repeated) == (1, 1, 1, 0)
+    assert (run.sums, run.sums_down) == (3, (0, 0, 3))
+
+
+@pytest.mark.parametrize("control", [True, False])
+def test_who_got_a_marked_packet_asks_after_what_round_trips_say(control):
+    """The second sum finds one waiting, so its receiver takes the third for lost, not for late."""
+    rows = [Row(2, 2), Row(2, 2), Row(2, 2), Row(0, 1)]
+    packets = [Sent(0, [[0, 1, 2]]), Sent(1, [[0, 1, 2]]), Sent(2, [[3]])]
+    run = simulated(
+        scene(3, rows, packets),
+        buffer=3 * 188 - 1,
+        ecn_threshold=0,
+        timeout=4_000.0,
+        congestion_control=control,
+    )
+    # Its own feature is acknowledged behind two sums. RFC 6298: once, and four times the half.
+    round_trip = 3 * FEATURE + ACK + 2 * DELAY
+    patience = 3 * round_trip if control else 4_000_000_000
+    asked = OPENING + round_trip + patience
+    assert arrivals(run, Kind.RECALL, at_switch=True) == [(asked + ACK + DELAY, 2, 2)]
+    assert (run.lost, run.recalled, run.sent_again, run.repeated) == (1, 1, 1, 0)
+
+
+def test_the_shortest_time_out_is_an_option():
+    run = simulated(three_sums(), buffer=3 * 188 - 1, timeout=4_000.0)
+    asked = THERE + 2 * FEATURE + DELAY + 4_000_000_000
+    assert arrivals(run, Kind.RECALL, at_switch=True) == [(asked + ACK + DELAY, 2, 2)]
+
+
+def test_who_asks_too_early_is_told_so_and_asks_later():
+    """The loop holds a feature for long: after a time-out, and two more, it has not left."""
+    rows = [Row(1, 1, bank) for bank in range(2)]
+    run = simulated(scene(2, rows, [Sent(0, [[0], [1]])]), buffer=10_000, recirculation_rate=5e3)
+    first = THERE + FEATURE + DELAY
+    # The sum that comes puts the question off; a quarter of the time since the beginning is less.
+    asked = [first + TIMEOUT, first + 3 * TIMEOUT]
+    late = arrivals(run, Kind.RECALL, at_switch=True)
+    assert late == [(at + ACK + DELAY, 1, 1) for at in asked]
+    told = arrivals(run, Kind.MISSING, at_switch=False)
+    assert told == [(at + 2 * (ACK + DELAY), 1, 1) for at in asked]
+    assert sums_at_workers(run)[1] == (THERE + 200_000_000 + FEATURE + DELAY, 1, 1)
+    assert (run.lost, run.recalled, run.sent_again, run.repeated) == (0, 2, 0, 0)
+
+
+def test_a_lost_copy_is_sent_again():
+    """Two copies meet at one port that holds one. The sender asks after a time-out."""
+    copies = np.array([[0, 0, 1], [0, 0, 1], [0, 0, 0]], dtype=np.int64)
+    run = simulated(host_setup(copies, LANES, NetworkOptions().pace, FRAGMENT), buffer=188)
+    answered = TIMEOUT + 4 * (ACK + DELAY)
+    came = answered + 2 * (FEATURE + DELAY)
+    assert [at for at, *_ in arrivals(run, Kind.FEATURE, at_switch=False)] == [
+        2 * (FEATURE + DELAY),
+        came,
+    ]
+    # Behind the copy comes a question, whose answer is the acknowledgement.
+    assert run.finished[1:] == (came + ACK + 2 * (ACK + DELAY), came)
+    assert (run.lost, run.recalled, run.sent_again, run.repeated) == (1, 2, 1, 0)
+
+
+def test_control_packets_are_not_lost():
+    """A sum fills the queue, and the acknowledgement that follows it is taken all the same."""
+    setup = scene(2, [Row(0, 1), Row(1, 1)], [Sent(0, [[1]]), Sent(1, [[0]])])
+    run = simulated(setup, buffer=188)
+    assert acks_at_workers(run)[1] == (THERE + FEATURE + ACK + DELAY, 1, 0)
+    # At the other port the acknowledgement is first, and the sum is lost.
+    assert (acks_at_workers(run)[0], run.lost) == ((THERE + ACK + DELAY, 0, 0), 1)
+
+
+def test_slots_forget_the_fragment_before():
+    """Who asks too early in the second fragment must not get the sum of the first."""
+    rows = [Row(1, 1, bank) for bank in range(2)]
+    setup = scene(2, rows, [Sent(0, [[0], [1]])], fragments=2)
+    run = simulated(setup, buffer=10_000, recirculation_rate=5e3)
+    assert (run.recalled, run.sent_again, run.sums_down) == (4, 0, (0, 4))
+
+
+def test_a_strawman_cannot_lose():
+    """What it passed on is in no slot."""
+    rows = [Row(1, 1), Row(1, 1)]
+    setup = scene(2, rows, [Sent(0, [[0, 1]])], pools=[2])
+    simulated(setup, buffer=2 * 188)
+    with pytest.raises(SimulatorError, match=r"queue to worker 1 is full.*larger buffer"):
+        simulated(setup, buffer=2 * 188 - 1)
+
+
+def test_a_buffer_without_room_for_a_frame_is_refused():
+    with pytest.raises(SimulatorError, match="must hold a frame of 188 bytes"):
+        simulated(three_sums(), buffer=187)

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A few packets over leaves and spines, whose times are worked out by hand to the picosecond.
+"""A few packets over leaves and spines, with times worked out by hand to the picosecond.
 
-Spines complete the sums that cross them, as in the P4 program.
+Spines complete the sums that cross them, as in the P4 program; in a variant, leaves do.
 """
 
 from dataclasses import replace
@@ -13,6 +13,8 @@ import pytest
 from switchgnn.host.wire.header import LANES, Kind
 from switchgnn.lab.simulator import (
     FRAGMENT,
+    LEAF,
+    SPINE,
     LeafSpineOptions,
     NetworkOptions,
     SimulatorError,
@@ -20,26 +22,56 @@ from switchgnn.lab.simulator import (
     run_simulation,
 )
 
-from .leaf_spine_scenes import (
-    ACK,
-    ACROSS,
-    BARRIER,
-    DELAY,
-    DOWN,
-    FEATURE,
-    NOTICE,
-    OPENING,
-    THERE,
-    at_workers,
-    inside,
-    simulated,
-)
 from .scenes import Row, Sent, acks_at_workers, arrivals, scene
 
+# At 100 Gbit/s a byte takes 80 ps.
+FEATURE, BARRIER, ACK, NOTICE = 188 * 80, 88 * 80, 60 * 80, 60 * 80
+DELAY = 2_000_000
+# DONE to the leaf, to the spine; ADVANCE to the leaf, to the worker.
+OPENING = 4 * (BARRIER + DELAY)
+# When the first features are at their leaf; and what a sum takes from there to a worker.
+THERE = OPENING + FEATURE + DELAY
+DOWN = FEATURE + DELAY
+# The same over a spine.
+ACROSS = 3 * (FEATURE + DELAY)
 
-def test_one_feature_one_sum_behind_the_other_leaf():
+
+def simulated(setup, *, leaves=2, spines=1, completion=SPINE, opening=True, **options):
+    """Simulate with a list of all arrivals."""
+    return run_simulation(
+        setup,
+        NetworkOptions(**options),
+        leaf_spine=LeafSpineOptions(leaves, spines, completion),
+        opening=opening,
+        trace=True,
+    )
+
+
+def at_workers(run, *kinds):
+    """(picoseconds, worker, kind, row, count) of what arrives at workers."""
+    return [
+        (each.picoseconds, each.worker, each.kind, each.id, each.count)
+        for each in run.trace
+        if not each.at_switch and each.kind in kinds
+    ]
+
+
+def inside(run, workers, kind):
+    """(picoseconds, link, row, count) of what arrives over links between switches."""
+    return [
+        (each.picoseconds, each.worker - workers, each.id, each.count)
+        for each in run.trace
+        if each.worker >= workers and each.kind == kind
+    ]
+
+
+both_completions = pytest.mark.parametrize("completion", [SPINE, LEAF])
+
+
+@both_completions
+def test_one_feature_one_sum_behind_the_other_leaf(completion):
     """Two workers, one on each leaf: the part is complete at once, and so is the sum."""
-    run = simulated(scene(2, [Row(1, 1)], [Sent(0, [[0]])]))
+    run = simulated(scene(2, [Row(1, 1)], [Sent(0, [[0]])]), completion=completion)
     # Links: leaf 0 to the spine, leaf 1 to the spine, and back.
     assert inside(run, 2, Kind.DONE)[:2] == [(2 * (BARRIER + DELAY), link, 0, 1) for link in (0, 1)]
     assert inside(run, 2, Kind.ADVANCE)[:2] == [
@@ -55,7 +87,7 @@ def test_one_feature_one_sum_behind_the_other_leaf():
     # The sender's leaf acknowledges.
     assert acks_at_workers(run) == [(THERE + ACK + DELAY, 0, 0)]
     assert run.finished == (came + OPENING, came + OPENING)
-    # A pass at the leaf and one at the spine; the leaf's acknowledgement goes around.
+    # A pass at the leaf and one where the sum completes; the acknowledgement goes around.
     assert (run.passes, run.loop_passes, run.contributions, run.sums) == (2, 1, 2, 1)
     assert (run.frames_up, run.frames_down) == ((3, 2), (3, 3))
     assert run.inside.frames_up == (2 + 1, 2)
@@ -79,40 +111,40 @@ def test_both_leaves_send_their_part_to_the_spine():
     assert run.inside.bytes_down == (2 * 88, 188 + 2 * 88)
 
 
-def test_what_comes_from_one_other_leaf_goes_over_the_spine_as_one_part():
-    run = simulated(scene(4, [Row(2, 2)], [Sent(0, [[0]]), Sent(1, [[0]])]))
-    assert [(link, count) for _, link, _, count in inside(run, 4, Kind.SUM)] == [(0, 2), (3, 2)]
-    assert at_workers(run, Kind.SUM) == [(THERE + ACROSS, 2, Kind.SUM, 0, 2)]
-
-
-def test_what_stays_behind_a_leaf_never_leaves_it():
-    run = simulated(scene(4, [Row(1, 1)], [Sent(0, [[0]])]))
+@both_completions
+def test_what_stays_behind_a_leaf_never_leaves_it(completion):
+    run = simulated(scene(4, [Row(1, 1)], [Sent(0, [[0]])]), completion=completion)
     assert at_workers(run, Kind.SUM) == [(THERE + DOWN, 1, Kind.SUM, 0, 1)]
     assert sum(run.inside.sums_up) == 0
     # Leaf 0 could wait at most for the others' barrier.
     assert run.finished == (THERE + DOWN + OPENING,) * 4
 
 
-def test_one_leaf_adds_as_a_star_does():
-    run = simulated(scene(2, [Row(1, 1)], [Sent(0, [[0]])]), leaves=1, spines=3)
+@both_completions
+def test_one_leaf_adds_as_a_star_does(completion):
+    setup = scene(2, [Row(1, 1)], [Sent(0, [[0]])])
+    run = simulated(setup, leaves=1, spines=3, completion=completion)
     assert at_workers(run, Kind.SUM) == [(THERE + DOWN, 1, Kind.SUM, 0, 1)]
     # DONE and ADVANCE, at the opening and after the block; over the first spine.
     assert run.inside.frames_up == run.inside.frames_down == (2, 0, 0)
 
 
-def test_a_sum_leaves_the_spine_when_its_last_part_is_there():
-    """That of worker 3 comes last: up and down again, though its leaf is the worker's."""
+@pytest.mark.parametrize(("completion", "way"), [(SPINE, ACROSS), (LEAF, DOWN)])
+def test_a_sum_leaves_where_its_last_part_is_added(completion, way):
+    """Worker 3's is last: it takes the way over the spine, though its leaf is the receiver's."""
     packets = [Sent(0, [[0]]), Sent(1, [[0]]), *[Sent(3, [[1]])] * 600, Sent(3, [[0]])]
-    run = simulated(scene(4, [Row(2, 3), Row(2, 600)], packets), window=1_000, ecn_threshold=None)
+    setup = scene(4, [Row(2, 3), Row(2, 600)], packets)
+    run = simulated(setup, completion=completion, window=1_000, ecn_threshold=None)
     last = arrivals(run, Kind.FEATURE, at_switch=True)[-1][0]
     assert last > THERE + ACROSS
-    assert at_workers(run, Kind.SUM)[-1] == (last + ACROSS, 2, Kind.SUM, 0, 3)
+    assert at_workers(run, Kind.SUM)[-1] == (last + way, 2, Kind.SUM, 0, 3)
 
 
-def test_partial_sums_of_workers_count_as_their_rows():
+@pytest.mark.parametrize(("completion", "counts"), [(SPINE, [7, 5, 12]), (LEAF, [7, 7])])
+def test_partial_sums_of_workers_count_as_their_rows(completion, counts):
     packets = [Sent(0, [[0]], count=3), Sent(1, [[0]], count=4), Sent(3, [[0]], count=5)]
-    run = simulated(scene(4, [Row(2, 12)], packets))
-    assert [count for *_, count in inside(run, 4, Kind.SUM)] == [7, 5, 12]
+    run = simulated(scene(4, [Row(2, 12)], packets), completion=completion)
+    assert [count for *_, count in inside(run, 4, Kind.SUM)] == counts
     assert at_workers(run, Kind.SUM) == [(THERE + ACROSS, 2, Kind.SUM, 0, 12)]
 
 
@@ -139,9 +171,11 @@ def test_spines_take_turns_by_the_number_of_the_destination():
     assert sorted(ways) == sorted(2 * (up + down))
 
 
-def test_parts_queue_at_the_leaf():
+@both_completions
+def test_parts_queue_at_the_leaf(completion):
     rows = [Row(2, 2)] * 3
-    run = simulated(scene(4, rows, [Sent(0, [[0, 1, 2]]), Sent(1, [[0, 1, 2]])]))
+    setup = scene(4, rows, [Sent(0, [[0, 1, 2]]), Sent(1, [[0, 1, 2]])])
+    run = simulated(setup, completion=completion)
     came = THERE + ACROSS
     assert [at for at, *_ in at_workers(run, Kind.SUM)] == [came + i * FEATURE for i in range(3)]
     # Where they go on there is no queue: one is sent before the next comes.
@@ -160,12 +194,13 @@ def test_sums_queue_at_the_spine():
     assert run.max_port_queue_bytes == 2 * 188
 
 
-def test_every_leaf_has_a_loop_of_its_own():
+@both_completions
+def test_every_leaf_has_a_loop_of_its_own(completion):
     """Both senders' packets need more passes; no leaf waits for the other."""
     rows = [*[Row(1, 1, bank) for bank in range(3)], *[Row(3, 1, bank) for bank in range(3)]]
     packets = [Sent(0, [[0], [1], [2]]), Sent(2, [[3], [4], [5]])]
     turn = 1_000_000
-    run = simulated(scene(4, rows, packets), recirculation_rate=1e6)
+    run = simulated(scene(4, rows, packets), recirculation_rate=1e6, completion=completion)
     came = {row: at for at, _, _, row, _ in at_workers(run, Kind.SUM)}
     assert came == {row: THERE + DOWN + (row % 3) * turn for row in range(6)}
     assert (run.loop_passes, run.max_loop_queue) == (6, 0)
@@ -183,12 +218,16 @@ def test_a_part_needs_one_pass_at_the_spine():
     assert (run.passes, run.loop_passes, run.max_loop_queue) == (6, 3, 0)
 
 
-def test_a_strawman_tries_at_leaf_and_spine():
-    """A slot in each. Leaf 0: row 0 takes it, row 1 overflows twice, and is added at the spine."""
+@pytest.mark.parametrize(("completion", "hops"), [(SPINE, [(1, 0)]), (LEAF, [(1, 0), (2, 3)])])
+def test_a_strawman_tries_at_leaf_and_spine(completion, hops):
+    """A slot each. Leaf 0: row 0 takes it, row 1 overflows twice, and is added at the other one."""
     packets = [Sent(0, [[row]]) for row in (0, 1, 1, 0)]
-    run = simulated(scene(2, [Row(1, 2), Row(1, 2)], packets, pools=[1]))
+    setup = scene(2, [Row(1, 2), Row(1, 2)], packets, pools=[1])
+    run = simulated(setup, completion=completion)
     assert inside(run, 2, Kind.FEATURE) == [
-        (THERE + place * FEATURE + FEATURE + DELAY, 0, 1, 1) for place in (1, 2)
+        (THERE + place * FEATURE + passed * (FEATURE + DELAY), link, 1, 1)
+        for passed, link in hops
+        for place in (1, 2)
     ]
     parts = at_workers(run, Kind.SUM, Kind.FEATURE)
     assert parts == [
@@ -199,10 +238,11 @@ def test_a_strawman_tries_at_leaf_and_spine():
     assert (run.inside.sums_up, run.inside.features_up) == ((1, 0), (2, 0))
 
 
-def test_a_strawman_without_slots_at_leaf_and_spine_passes_on_what_came():
+@both_completions
+def test_a_strawman_without_slots_at_leaf_and_spine_passes_on_what_came(completion):
     """Row 2 holds the spine's slot until the last packet: features and a part go past it."""
     packets = [Sent(2, [[2]]), *[Sent(0, [[row]]) for row in (0, 1, 1, 0, 2)]]
-    run = simulated(scene(3, [Row(2, 2)] * 3, packets, pools=[1]))
+    run = simulated(scene(3, [Row(2, 2)] * 3, packets, pools=[1]), completion=completion)
     parts = [(kind, row, count) for _, _, kind, row, count in at_workers(run, Kind.SUM, 1)]
     assert parts == [(Kind.FEATURE, 1, 1), (Kind.FEATURE, 1, 1), (Kind.SUM, 0, 2), (Kind.SUM, 2, 2)]
     assert (run.overflowed, run.sums, run.features_down) == (3, 2, (0, 0, 2))
@@ -254,24 +294,27 @@ def test_a_mark_on_another_part_is_lost_at_the_spine():
     assert (run.marked, run.notices) == (1, (0,) * 4)
 
 
+@both_completions
 @pytest.mark.parametrize(
     ("workers", "leaves", "held"),
     [(4, 2, [2, 2]), (5, 2, [3, 2]), (7, 3, [3, 2, 2]), (128, 8, [16] * 8), (3, 3, [1, 1, 1])],
 )
-def test_workers_are_spread_evenly(workers, leaves, held):
+def test_workers_are_spread_evenly(workers, leaves, held, completion):
     """All send to worker 0: what comes up from a leaf is one part, which leaves it out."""
     packets = [Sent(worker, [[0]]) for worker in range(1, workers)]
-    run = simulated(scene(workers, [Row(0, workers - 1)], packets), leaves=leaves)
+    setup = scene(workers, [Row(0, workers - 1)], packets)
+    run = simulated(setup, leaves=leaves, completion=completion)
     counts = {link: count for _, link, _, count in inside(run, workers, Kind.SUM) if link < leaves}
-    others = [held[0] - 1, *held[1:]]
-    assert counts == {leaf: count for leaf, count in enumerate(others) if count}
+    up = [held[0] - 1 if completion == SPINE else 0, *held[1:]]
+    assert counts == {leaf: count for leaf, count in enumerate(up) if count}
 
 
-def test_a_full_buffer_between_switches_ends_the_simulation():
+@both_completions
+def test_a_full_buffer_between_switches_ends_the_simulation(completion):
     setup = scene(4, [Row(2, 2)] * 3, [Sent(0, [[0, 1, 2]]), Sent(1, [[0, 1, 2]])])
-    simulated(setup, buffer=3 * 188)
+    simulated(setup, buffer=3 * 188, completion=completion)
     with pytest.raises(SimulatorError, match="queue to spine 0 is full"):
-        simulated(setup, buffer=3 * 188 - 1)
+        simulated(setup, buffer=3 * 188 - 1, completion=completion)
 
 
 @pytest.mark.parametrize(
@@ -286,3 +329,34 @@ def test_a_full_buffer_between_switches_ends_the_simulation():
 def test_what_cannot_be_is_refused_in_a_sentence(leaf_spine, told):
     with pytest.raises(SimulatorError, match=told):
         run_simulation(scene(2, [], []), NetworkOptions(), leaf_spine=leaf_spine)
+
+
+def test_two_levels_add_up():
+    """Workers 0, 1 | 2, 3: what 0 and 1 contribute comes to leaf 1 as one sum of two."""
+    packets = [Sent(0, [[0]]), Sent(1, [[0]]), Sent(3, [[0]])]
+    run = simulated(scene(4, [Row(2, 3)], packets), completion=LEAF)
+    assert inside(run, 4, Kind.SUM) == [
+        (THERE + FEATURE + DELAY, 0, 0, 2),
+        (THERE + 2 * (FEATURE + DELAY), 3, 0, 2),
+    ]
+    assert at_workers(run, Kind.SUM) == [(THERE + ACROSS, 2, Kind.SUM, 0, 3)]
+    assert (run.sums, run.contributions, run.passes, run.max_slots) == (1, 4, 4, 1)
+
+
+def test_a_mark_between_switches_reaches_the_worker_and_all_are_told():
+    """The third partial sum finds two at its leaf. The slot keeps the mark for what leaves."""
+    setup = scene(4, [Row(2, 2)] * 3, [Sent(0, [[0, 1, 2]]), Sent(1, [[0, 1, 2]])])
+    assert simulated(setup, ecn_threshold=2, completion=LEAF).marked == 0
+    run = simulated(setup, ecn_threshold=1, completion=LEAF)
+    assert (run.marked, run.notices) == (1, (0, 0, 1, 0))
+    told = [each.count for each in run.trace if each.kind == Kind.NOTICE and not each.at_switch]
+    assert told == [1] * 4
+    marked = THERE + ACROSS + 2 * FEATURE
+    # Its leaf hears of it from the leaf, the other over the first spine.
+    near, far = (marked + hops * (NOTICE + DELAY) for hops in (2, 4))
+    assert arrivals(run, Kind.NOTICE, at_switch=False) == [
+        (near, 2, 0),
+        (near, 3, 0),
+        (far, 0, 0),
+        (far, 1, 0),
+    ]

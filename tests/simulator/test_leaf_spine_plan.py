@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Plans over leaves and spines: what is on every link is what the planner predicts.
+"""Plans over leaves and spines: what is on every link, from the planner and without the models.
 
-Spines complete the sums that cross them, as in the P4 program.
+Spines complete the sums that cross them, as in the P4 program; in a variant, leaves do.
 """
 
 from collections import Counter
 from dataclasses import replace
+from functools import cache
 from importlib import import_module
 from itertools import pairwise
 
@@ -19,6 +20,8 @@ from switchgnn.host.direct import copy_schedules, rows_per_pair
 from switchgnn.host.wire.header import LANES, Kind
 from switchgnn.lab.simulator import (
     FRAGMENT,
+    LEAF,
+    SPINE,
     LeafSpineOptions,
     NetworkOptions,
     copies_of_plan,
@@ -26,23 +29,73 @@ from switchgnn.lab.simulator import (
     plan_setup,
     run_simulation,
 )
-from switchgnn.planner import Direction, PlannerError, load_graph
+from switchgnn.planner import Direction, PlannerError, build_plan, load_graph
 from switchgnn.planner.plan.leaf_spine import predict_leaf_spine, split_for_leaf_spine
 
-from .leaf_spine_plans import (
-    KINDS,
-    NETWORKS,
-    QUIET,
-    STRAWMAN,
-    WORKERS,
-    leaf_of,
-    mixed,
-    on_host_links,
-    partial_sums,
-    planned,
-)
-
 FORWARD = Direction.FORWARD
+PROGRAM = "0" * 64
+WORKERS = 7
+KINDS = {
+    "paper": {},
+    "cover": {"blocks": "destination-cover", "send": "cover"},
+    "one block": {"slots": 4_000, "order": "peel"},
+    "narrow": {"slots": 8},
+}
+STRAWMAN = {"blocks": "strawman", "order": "random"}
+# No marks: notices depend on the moment.
+QUIET = NetworkOptions(ecn_threshold=None)
+
+
+def planned(graph, workers=WORKERS, **kind):
+    return build_plan(graph, **{"workers": workers, "slots": 64, "program": PROGRAM, **kind})
+
+
+def leaf_of(worker, leaves, workers=WORKERS):
+    """An equal share to each, in a row, the larger shares where the remainder falls."""
+    starts = -(-np.arange(leaves) * workers // leaves)
+    return np.searchsorted(starts, worker, side="right") - 1
+
+
+def partial_sums(plan, leaves):
+    """How many sums each worker awaits of which leaf: int64[W, leaves], none of its own."""
+    workers = plan.manifest.workers
+    pairs = np.zeros((workers, leaves), dtype=np.int64)
+    for part in plan.workers:
+        row = np.repeat(np.arange(len(part.receive_vertex)), np.diff(part.neighbour_indptr))
+        leaf = leaf_of(part.neighbour_worker.astype(np.int64), leaves, workers)
+        different = np.unique(np.column_stack([row, leaf]), axis=0)
+        pairs[part.worker] = np.bincount(different[:, 1], minlength=leaves)
+        pairs[part.worker, leaf_of(part.worker, leaves, workers)] = 0
+    return pairs
+
+
+def mixed(key):
+    """SplitMix64, in whole numbers of Python."""
+    mask = (1 << 64) - 1
+    key = (key + 0x9E3779B97F4A7C15) & mask
+    key = ((key ^ (key >> 30)) * 0xBF58476D1CE4E5B9) & mask
+    key = ((key ^ (key >> 27)) * 0x94D049BB133111EB) & mask
+    return key ^ (key >> 31)
+
+
+def on_host_links(run):
+    return [
+        getattr(run, f"{what}_{way}")
+        for what in ("frames", "bytes", "features")
+        for way in ("up", "down")
+    ] + [run.sums_down, run.sums]
+
+
+NETWORKS = st.builds(
+    NetworkOptions,
+    bandwidth=st.sampled_from([10.0, 1e3, 1e5]),
+    delay=st.sampled_from([0.0, 0.5, 50.0]),
+    ecn_threshold=st.sampled_from([None, 0, 1, 5, 50]),
+    window=st.sampled_from([1, 2, 3, 5, 16, 100]),
+    congestion_control=st.booleans(),
+    recirculation_rate=st.sampled_from([None, 1e5, 1e9]),
+)
+both_completions = pytest.mark.parametrize("completion", [SPINE, LEAF])
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +140,36 @@ def test_links_carry_what_the_planner_predicts(plan, leaves):
     assert on_host_links(run) == on_host_links(star)
     assert run.contributions == star.contributions + up.sum()
     assert run.max_slots <= plan.manifest.slots
+
+
+@pytest.mark.parametrize("leaves", [1, 2, 3, 7])
+def test_links_carry_what_the_plan_says_where_leaves_complete(plan, leaves):
+    spines, fragments = 3, 2
+    run = on_network(plan, fragments, LeafSpineOptions(leaves, spines, LEAF))
+    pairs = fragments * partial_sums(plan, leaves)
+    up = np.array(run.inside.sums_up).reshape(leaves, spines)
+    assert np.array_equal(up.sum(axis=1), pairs.sum(axis=0))
+    assert sum(run.inside.features_up) == 0
+    # DONE of each leaf goes to the first spine, once per block and fragment.
+    barriers = fragments * len(plan.manifest.direction(FORWARD).block_numbers)
+    assert run.barriers == barriers
+    control = np.zeros((leaves, spines), dtype=np.int64)
+    control[:, 0] = barriers
+    assert np.array_equal(np.reshape(run.inside.frames_up, up.shape), up + control)
+    assert np.array_equal(np.reshape(run.inside.bytes_up, up.shape), 188 * up + 88 * control)
+    down = np.reshape(run.inside.frames_down, up.shape) - control
+    home = leaf_of(np.arange(WORKERS), leaves)
+    assert np.array_equal(
+        down.sum(axis=1), np.bincount(home, weights=pairs.sum(axis=1), minlength=leaves)
+    )
+    # A spine sends on what it gets.
+    assert np.array_equal(down.sum(axis=0), up.sum(axis=0))
+    star = run_simulation(plan_setup(plan, fragments), QUIET)
+    assert on_host_links(run) == on_host_links(star)
+    assert run.contributions == star.contributions + pairs.sum()
+    assert run.max_slots <= plan.manifest.slots
+    if leaves == 1:
+        assert (run.max_slots, run.passes) == (star.max_slots, star.passes)
 
 
 def test_both_directions_are_as_predicted():
@@ -169,40 +252,60 @@ def test_a_plan_may_be_shared_out_some_blocks_at_a_time(graph, entries, monkeypa
     assert all(np.array_equal(at_once[name], in_groups[name]) for name in at_once)
 
 
+@both_completions
 @pytest.mark.parametrize("kind", [*KINDS.values(), STRAWMAN])
-def test_whole_features_need_the_slots_of_a_fragment(graph, kind):
+def test_whole_features_need_the_slots_of_a_fragment(graph, kind, completion):
     """All fragments together: as many frames, a slot for all of them, and one barrier."""
     plan, fragments = planned(graph, **kind), 3
-    network = LeafSpineOptions(3, 2)
+    network = LeafSpineOptions(3, 2, completion)
     apart = on_network(plan, fragments, network)
     run = on_network(plan, fragments, network, whole_features=True)
     assert run.features_up == apart.features_up
     assert run.max_slots <= plan.manifest.slots
     if kind is STRAWMAN:
         return
-    assert run.inside.sums_up == apart.inside.sums_up
+    if completion == SPINE:
+        assert run.inside.sums_up == apart.inside.sums_up
+    assert sum(run.inside.sums_up) == sum(apart.inside.sums_up)
     assert (run.sums_down, run.contributions) == (apart.sums_down, apart.contributions)
     barriers = len(plan.manifest.direction(FORWARD).block_numbers)
     assert sum(run.inside.frames_up) - sum(run.inside.sums_up) == 3 * barriers
 
 
-def test_a_destination_goes_to_the_spine_of_its_number(graph):
-    """All of its parts and sums, in every fragment."""
-    leaves, spines = 3, 4
-    plan = planned(graph, slots=4_000)
-    run = on_network(plan, 2, LeafSpineOptions(leaves, spines), trace=True)
+def spines_of_sums(plan, network):
+    """(spine, row) of the sums between switches, in two fragments."""
+    run = on_network(plan, 2, network, trace=True)
     sums = {
-        ((each.worker - WORKERS) % (leaves * spines) % spines, each.id)
+        ((each.worker - WORKERS) % (network.leaves * network.spines) % network.spines, each.id)
         for each in run.trace
         if each.worker >= WORKERS and each.kind == Kind.SUM
     }
-    vertex = plan.switch.result_vertex
     assert len(sums) > 200
+    return sums
+
+
+def test_a_destination_goes_to_the_spine_of_its_number(graph):
+    """All of its parts and sums, in every fragment."""
+    plan, spines = planned(graph, slots=4_000), 4
+    vertex = plan.switch.result_vertex
+    sums = spines_of_sums(plan, LeafSpineOptions(3, spines))
     assert all(spine == vertex[row] % spines for spine, row in sums)
 
 
-def test_every_sum_comes_once_a_fragment_and_is_complete(plan):
-    run = on_network(plan, 2, LeafSpineOptions(3, 2), NetworkOptions(), trace=True)
+def test_a_row_goes_over_the_spine_that_its_number_leads_to(graph):
+    """All of its partial sums, in every fragment; and a spine has its share of the rows."""
+    leaves, spines = 3, 4
+    sums = spines_of_sums(planned(graph, slots=4_000), LeafSpineOptions(leaves, spines, LEAF))
+    assert all(spine == mixed(row) % spines for spine, row in sums)
+    share = np.bincount([spine for spine, _ in sums]) / len(sums)
+    assert share == pytest.approx(np.full(spines, 1 / spines), abs=0.08)
+
+
+@pytest.mark.parametrize(
+    "network", [None, LeafSpineOptions(3, 2, SPINE), LeafSpineOptions(3, 2, LEAF)]
+)
+def test_every_sum_comes_once_a_fragment_and_is_complete(plan, network):
+    run = on_network(plan, 2, network, NetworkOptions(), trace=True)
     came = [each for each in run.trace if each.kind == Kind.SUM and not each.at_switch]
     expected = plan.switch.result_expected
     assert sorted(each.id for each in came) == sorted([*range(len(expected))] * 2)
@@ -233,10 +336,11 @@ def test_hosts_alone_send_between_leaves_what_other_leaves_need(graph, leaves):
     assert on_host_links(run) == on_host_links(run_simulation(setup, options))
 
 
+@both_completions
 @pytest.mark.parametrize("slots", [8, 40, 400])
-def test_the_strawmans_contributions_all_arrive(graph, slots):
+def test_the_strawmans_contributions_all_arrive(graph, slots, completion):
     plan = planned(graph, **STRAWMAN, slots=slots)
-    run = on_network(plan, 2, LeafSpineOptions(3, 2), NetworkOptions(), trace=True)
+    run = on_network(plan, 2, LeafSpineOptions(3, 2, completion), NetworkOptions(), trace=True)
     got = np.zeros(len(plan.switch.result_expected), dtype=np.int64)
     for each in run.trace:
         if not each.at_switch and each.kind in (Kind.SUM, Kind.FEATURE):
@@ -246,7 +350,7 @@ def test_the_strawmans_contributions_all_arrive(graph, slots):
     assert run.max_slots <= slots
     star = run_simulation(plan_setup(plan, 2), NetworkOptions())
     assert run.features_up == star.features_up
-    # What is added at the spine is a contribution there.
+    # What is added at a second switch is a contribution there.
     across = sum(run.inside.sums_up) + sum(run.inside.features_up)
     assert run.contributions == star.contributions + across
     assert (run.overflowed > 0) == (slots < 400)
@@ -261,20 +365,24 @@ def test_the_strawmans_contributions_all_arrive(graph, slots):
     st.integers(2, 9),
     st.integers(1, 9),
     st.integers(1, 5),
+    st.sampled_from([SPINE, LEAF]),
     st.sampled_from([*KINDS.values(), STRAWMAN]),
     st.integers(0, 10**6),
 )
-def test_no_network_changes_what_is_sent(options, workers, leaves, spines, kind, seed):
+def test_no_network_changes_what_is_sent(options, workers, leaves, spines, completion, kind, seed):
     """Whatever rates, windows and marks, nobody waits for ever and the counts are the same."""
     rng = np.random.default_rng(seed)
     graph = load_graph(f"random:{rng.integers(35, 150)}:{rng.integers(50, 500)}:{seed}")
     plan = planned(graph, workers, **kind)
-    network = LeafSpineOptions(min(leaves, workers), spines)
+    network = LeafSpineOptions(min(leaves, workers), spines, completion)
     run = on_network(plan, 1, network, options)
     assert run.features_up == plan.manifest.directions["forward"].prediction.packets_up
     if kind is not STRAWMAN:
         assert run.sums_down == plan.manifest.directions["forward"].prediction.packets_down
-        assert run.inside.sums_up == tuple(np.ravel(predicted(plan, network)[0]))
+        if completion == SPINE:
+            assert run.inside.sums_up == tuple(np.ravel(predicted(plan, network)[0]))
+        else:
+            assert sum(run.inside.sums_up) == partial_sums(plan, network.leaves).sum()
     assert run.max_slots <= plan.manifest.slots
     copies = copies_of_plan(plan)
     run = run_simulation(
@@ -330,36 +438,31 @@ def test_queues_are_those_of_all_switches():
     assert run.max_queue_bytes == pytest.approx(run.max_port_queue_bytes + 2 * 188)
 
 
-def over(graph, leaves, spines, slots=8):
-    blocks = f"destination-cover:{leaves}:{spines}"
-    return planned(graph, blocks=blocks, send="cover", slots=slots)
+@cache
+def over(switches):
+    graph = load_graph("random:300:1500:1")
+    return planned(graph, blocks=f"destination-cover{switches}", send="cover", slots=8)
 
 
-@pytest.mark.parametrize("completion", ["spine", "leaf"])
-def test_blocks_over_leaves_and_spines_stay_within_the_slots_of_each(graph, completion):
-    leaves, spines = 4, 3
-    network = LeafSpineOptions(leaves, spines, completion)
-    for_one = planned(graph, blocks="destination-cover", send="cover", slots=8)
-    plan = over(graph, leaves, spines if completion == "spine" else 0)
+@both_completions
+def test_blocks_over_leaves_and_spines_stay_within_the_slots_of_each(completion):
+    network = LeafSpineOptions(4, 3, completion)
+    for_one, plan = over(""), over(":4:3" if completion == SPINE else ":4:0")
     assert np.bincount(plan.switch.result_block).max() > 8
     run, before = (on_network(each, 2, network) for each in (plan, for_one))
     assert run.max_slots <= 8
     assert run.sums == before.sums
     assert plan.manifest.blocks < for_one.manifest.blocks
     assert run.seconds < before.seconds
-    if completion == "spine":
+    if completion == SPINE:
         up, _ = predicted(plan, network)
         assert np.array_equal(np.reshape(run.inside.sums_up, up.shape), 2 * up)
 
 
 @pytest.mark.parametrize(
     ("network", "where"),
-    [
-        (None, "one switch"),
-        (LeafSpineOptions(1, 1), "leaf 0"),
-        (LeafSpineOptions(1, 1, "leaf"), "leaf 0"),
-    ],
+    [(None, "one switch"), *((LeafSpineOptions(1, 1, each), "leaf 0") for each in (SPINE, LEAF))],
 )
-def test_blocks_too_large_for_other_switches_are_refused(graph, network, where):
+def test_blocks_too_large_for_other_switches_are_refused(network, where):
     with pytest.raises(PlannerError, match=f"sums in {where}, for 8 slots"):
-        plan_setup(over(graph, 4, 3), 2, leaf_spine=network)
+        plan_setup(over(":4:3"), 2, leaf_spine=network)

@@ -13,22 +13,16 @@ from switchgnn.planner import build_plan, load_graph
 from tests.support.markers import some_of
 
 from . import (
+    test_against_others,
     test_background,
     test_by_hand,
     test_closed_forms,
-    test_figure19,
-    test_lanes,
-    test_leaf_completion_by_hand,
-    test_leaf_completion_plan,
+    test_frames_and_slots,
     test_leaf_spine_by_hand,
     test_leaf_spine_plan,
-    test_losses,
     test_mixed,
-    test_pace,
     test_packing,
     test_plan,
-    test_strawman,
-    test_whole_features,
 )
 
 MODELS = compiling.MODELS
@@ -41,8 +35,6 @@ def call(module, name, *arguments):
 
 by_hand = partial(call, test_by_hand)
 across = partial(call, test_leaf_spine_by_hand)
-variant = partial(call, test_leaf_completion_by_hand)
-losses = partial(call, test_losses)
 packing = partial(call, test_packing)
 mixed = partial(call, test_mixed)
 
@@ -53,7 +45,7 @@ def between_leaves(patch):
 
 
 def by_spine(patch):
-    module = test_leaf_completion_plan
+    module = test_leaf_spine_plan
     module.test_a_row_goes_over_the_spine_that_its_number_leads_to(small())
 
 
@@ -67,7 +59,7 @@ def small():
 
 
 def by_hand_whole(patch):
-    test_whole_features.test_fragments_follow_each_other_without_a_barrier()
+    test_frames_and_slots.test_fragments_follow_each_other_without_a_barrier()
 
 
 def background(name, *arguments):
@@ -79,7 +71,7 @@ def background(name, *arguments):
 
 
 def goals(name, *arguments):
-    return lambda patch: getattr(test_figure19, name)(test_figure19.made(), *arguments)
+    return lambda patch: getattr(test_background, name)(test_background.made_large(), *arguments)
 
 
 def sizes(patch):
@@ -95,7 +87,9 @@ def game(patch):
     plan = build_plan(
         graph, workers=6, slots=100, program="0" * 64, blocks="strawman", order="random"
     )
-    test_strawman.test_overflows_are_those_of_the_planners_game(plan_setup(plan, 1), 100, 512)
+    test_frames_and_slots.test_overflows_are_those_of_the_planners_game(
+        plan_setup(plan, 1), 100, 512
+    )
 
 
 def prediction(patch):
@@ -104,7 +98,7 @@ def prediction(patch):
 
 
 def pace(patch):
-    test_pace.test_features_leave_when_those_of_the_host_would(440, patch)
+    test_against_others.test_features_leave_when_those_of_the_host_would(440, patch)
 
 
 MISTAKES = {
@@ -122,7 +116,7 @@ MISTAKES = {
     ),
     "a sum is as wide as any": (
         ("switches/slots.h", "leaving.bytes = packet.bytes;", ""),
-        lambda patch: test_lanes.test_the_last_fragment_is_as_narrow_as_it_can_be(),
+        lambda patch: test_frames_and_slots.test_the_last_fragment_is_as_narrow_as_it_can_be(),
     ),
     "the loop's first pass takes no time": (
         (
@@ -251,7 +245,7 @@ MISTAKES = {
             "            if (tier_.LeafOf(worker[row]) == leaf) {\n",
             "            {\n",
         ),
-        variant("test_two_levels_add_up"),
+        across("test_two_levels_add_up"),
     ),
     "a partial sum counts as one contribution where leaves complete": (
         (
@@ -259,11 +253,11 @@ MISTAKES = {
             "Add(packet.id, packet, now)",
             "Add(packet.id, {.kind = packet.kind}, now)",
         ),
-        variant("test_two_levels_add_up"),
+        across("test_two_levels_add_up"),
     ),
     "a slot forgets the mark of what was added": (
         ("switches/tiers.cc", "        marked_.insert(packet.id);\n", ""),
-        variant("test_a_mark_between_switches_reaches_the_worker_and_all_are_told"),
+        across("test_a_mark_between_switches_reaches_the_worker_and_all_are_told"),
     ),
     "all rows go over one spine where leaves complete": (
         (
@@ -279,11 +273,11 @@ MISTAKES = {
             "kind == Kind::SUM || kind",
             "kind == Kind::ACK || kind == Kind::SUM || kind",
         ),
-        losses("test_control_packets_are_not_lost"),
+        by_hand("test_control_packets_are_not_lost"),
     ),
     "sums of the block before are taken for those of this one": (
         ("switches/switch.cc", "        left_sums_->Clear();\n", ""),
-        losses("test_slots_forget_the_fragment_before"),
+        by_hand("test_slots_forget_the_fragment_before"),
     ),
     "a time-out is not put off by what comes": (
         (
@@ -291,7 +285,7 @@ MISTAKES = {
             "    AskNext(now);\n    timer_->SetTo(Due(now));\n}\n\nvoid Recaller::N",
             "    AskNext(now);\n}\n\nvoid Recaller::N",
         ),
-        losses("test_a_lost_sum_is_recalled"),
+        by_hand("test_a_lost_sum_is_recalled"),
     ),
     "an acknowledgement is for all frames of its run": (
         (
@@ -299,7 +293,7 @@ MISTAKES = {
             "std::popcount(static_cast<uint8_t>(run.missing & ~ack.missing))",
             "run.length",
         ),
-        losses("test_a_lost_copy_is_sent_again"),
+        by_hand("test_a_lost_copy_is_sent_again"),
     ),
     "all frames of data take the time of those of the switch": (
         ("network/link.cc", "bytes == FrameBytes(packet.kind)", "packet.bytes != 0"),

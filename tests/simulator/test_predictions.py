@@ -28,6 +28,7 @@ from switchgnn.planner.lanes import fragment_lanes, lanes_for
 from switchgnn.planner.partition.workers import partition_workers
 from switchgnn.planner.presets import Situation, slots_of_memory
 from switchgnn.planner.sending.between_hosts import fewest_rows, rows_between
+from tests.support.markers import covering
 
 DIGITS, SOCIAL, RANDOM = "digits", "yelp-like:0.002:0", "random:2000:20000:1"
 MANY_BLOCKS, ONE_BLOCK = 64, 100_000
@@ -51,16 +52,17 @@ def check_plan(graph, preset, workers, memory, lanes, width, loop):
     assert predicted == pytest.approx(run.seconds, rel=SHARE)
 
 
-@pytest.mark.parametrize("loop", [None, 1e9, 2.5e8, 2e7])
-@pytest.mark.parametrize(("lanes", "width"), [(32, 16), (32, 64), (None, 128)])
-@pytest.mark.parametrize("memory", [20_000, 10_000_000])
-def test_plans(memory, lanes, width, loop):
-    check_plan(DIGITS, "best", 8, memory, lanes, width, loop)
+@pytest.mark.parametrize(
+    ("memory", "frames", "loop"),
+    covering([20_000, 10_000_000], [(32, 16), (32, 64), (None, 128)], [None, 1e9, 2.5e8, 2e7]),
+)
+def test_plans(memory, frames, loop):
+    check_plan(DIGITS, "best", 8, memory, *frames, loop)
 
 
-@pytest.mark.parametrize("preset", ["best", "paper"])
-@pytest.mark.parametrize("loop", [None, 2.5e8])
-@pytest.mark.parametrize("workers", [8, 32])
+@pytest.mark.parametrize(
+    ("workers", "loop", "preset"), covering([8, 32], [None, 2.5e8], ["best", "paper"])
+)
 def test_plans_of_other_shapes(workers, loop, preset):
     check_plan(SOCIAL, preset, workers, 100_000, 32, 602, loop)
 
@@ -73,10 +75,10 @@ def test_passes_that_sums_end_count(monkeypatch):
         check_plan(DIGITS, "paper", 32, 1_000_000, 32, 64, 2.5e7)
 
 
-@pytest.mark.parametrize("partial", [False, True], ids=["copies", "fewest rows"])
-@pytest.mark.parametrize("mtu", [1_500, 9_000])
-@pytest.mark.parametrize("width", [16, 64, 602])
-@pytest.mark.parametrize(("graph", "workers"), [(DIGITS, 8), (SOCIAL, 8), (SOCIAL, 32)])
+@pytest.mark.parametrize(
+    ("graph", "workers", "width", "mtu", "partial"),
+    covering([DIGITS, SOCIAL], [8, 32], [16, 64, 602], [1_500, 9_000], [False, True]),
+)
 def test_hosts(graph, workers, width, mtu, partial):
     loaded = load_graph(graph)
     boundary = boundary_edges(loaded, partition_workers(loaded, workers, 0))
@@ -130,29 +132,30 @@ def check_mixed(
     assert predicted == pytest.approx(run.seconds, rel=SHARE)
 
 
-@pytest.mark.parametrize("loop", [None, 2.5e8])
-@pytest.mark.parametrize("width", [32, 128])
-@pytest.mark.parametrize("slots", [MANY_BLOCKS, ONE_BLOCK])
-@pytest.mark.parametrize("share", [0.25, 0.5, 0.75, 0.95])
-@pytest.mark.parametrize("workers", [8, 32])
+@pytest.mark.parametrize(
+    ("workers", "share", "slots", "width", "loop"),
+    covering([8, 32], [0.25, 0.5, 0.75, 0.95], [MANY_BLOCKS, ONE_BLOCK], [32, 128], [None, 2.5e8]),
+)
 def test_mixed_plans(workers, share, slots, width, loop):
     check_mixed(DIGITS, workers, share, slots, width, loop=loop)
 
 
-@pytest.mark.parametrize("slots", [MANY_BLOCKS, ONE_BLOCK])
-@pytest.mark.parametrize("share", [0.25, 0.75, 0.95])
+LINKS_FILLED = [
+    (DIGITS, 8, 256, 10_000),
+    (SOCIAL, 8, 64, 100_000),
+    (SOCIAL, 8, 256, 10_000),
+    (SOCIAL, 32, 64, 1_000),
+    (RANDOM, 16, 602, 100_000),
+    (RANDOM, 16, 64, 10_000),
+]
+
+
 @pytest.mark.parametrize(
-    ("name", "workers", "width", "bandwidth"),
-    [
-        (DIGITS, 8, 256, 10_000),
-        (SOCIAL, 8, 64, 100_000),
-        (SOCIAL, 8, 256, 10_000),
-        (SOCIAL, 32, 64, 1_000),
-        (RANDOM, 16, 602, 100_000),
-        (RANDOM, 16, 64, 10_000),
-    ],
+    ("case", "share", "slots"),
+    covering(LINKS_FILLED, [0.25, 0.75, 0.95], [MANY_BLOCKS, ONE_BLOCK]),
 )
-def test_mixed_plans_whose_parts_fill_links(name, workers, width, bandwidth, share, slots):
+def test_mixed_plans_whose_parts_fill_links(case, share, slots):
+    name, workers, width, bandwidth = case
     check_mixed(name, workers, share, slots, width, bandwidth=bandwidth)
 
 

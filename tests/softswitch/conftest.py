@@ -12,7 +12,7 @@ CPU = 510
 
 # Modules whose tests run on both back ends.
 _BOTH = {
-    *("test_clients", "test_fates", "test_headers", "test_p4runtime", "test_ports", "test_tables"),
+    *("test_clients", "test_headers", "test_p4runtime", "test_ports", "test_programs"),
 }
 
 

@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Access to P4Runtime, and limits on idle clients."""
+"""Access to P4Runtime, limits on idle clients, and requests with arbitrary values."""
 
 import os
 import queue
+import random
 import socket
 import stat
 from contextlib import ExitStack, contextmanager
@@ -11,6 +12,7 @@ from contextlib import ExitStack, contextmanager
 import grpc
 import pytest
 from finsy.proto import p4r
+from google.protobuf.descriptor import FieldDescriptor
 
 from switchgnn.softswitch import GrpcAddressError, SoftSwitch
 from switchgnn.softswitch.errors import RequestError
@@ -21,7 +23,6 @@ from switchgnn.softswitch.p4runtime.arbitration import (
     ReadLimit,
     StreamClient,
     StreamLimits,
-    client_of,
 )
 from tests.softswitch.harness import DEADLINE, Controller, exact, insert
 from tests.support.listeners import refused_to_nobody
@@ -30,6 +31,8 @@ from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
 
 IDLE = 45
+
+
 OK = 0
 
 
@@ -84,32 +87,32 @@ def test_streams_in_use_are_not_ended_for_others(switch):
                 again.send_arbitration()
                 return not isinstance(again.receive(), grpc.RpcError)
 
-        wait_until(has_room, "the place of the stream that ended")
+        wait_until(has_room, "room after the stream that ended")
     finally:
         for each in controllers:
             each.close()
 
 
-def test_no_client_takes_the_places_of_another():
+def test_no_client_takes_the_streams_of_another():
     limits, greedy = StreamLimits(), [StreamClient() for _ in range(STREAMS_PER_CLIENT + 1)]
     other = StreamClient()
     with ExitStack() as stack:
         stack.enter_context(limits.place_for(other, "ipv4:10.0.0.1:5"))
-        for stream in greedy:
-            stack.enter_context(limits.place_for(stream, "ipv4:10.0.0.2:6"))
+        for number, stream in enumerate(greedy):
+            stack.enter_context(limits.place_for(stream, f"ipv4:10.0.0.2:{number}"))
     assert other.outbox.empty()
     assert isinstance(greedy[0].outbox.get_nowait(), RequestError)
 
 
 def test_many_clients_have_no_more_streams_together():
-    limits, streams = StreamLimits(), [StreamClient() for _ in range(STREAMS)]
+    limits = StreamLimits()
     with ExitStack() as stack:
-        for number, stream in enumerate(streams):
+        for number in range(STREAMS):
+            stream = StreamClient()
             stream.has_asked = True
-            stack.enter_context(limits.place_for(stream, f"ipv4:10.0.0.{number}:5"))
-        one_more = limits.place_for(StreamClient(), "ipv4:10.0.1.1:5")
+            stack.enter_context(limits.place_for(stream, f"ipv6:%5B::{number}%5D:5"))
         with pytest.raises(RequestError, match=f"All {STREAMS}"):
-            stack.enter_context(one_more)
+            stack.enter_context(limits.place_for(StreamClient(), "unix:/run/a:b"))
 
 
 def test_reads_are_limited():
@@ -121,19 +124,6 @@ def test_reads_are_limited():
             stack.enter_context(limit.place())
     with limit.place():
         pass
-
-
-@pytest.mark.parametrize(
-    ("peer", "client"),
-    [
-        ("ipv4:127.0.0.1:40000", "ipv4:127.0.0.1"),
-        ("ipv6:%5B::1%5D:40000", "ipv6:%5B::1%5D"),
-        ("unix:", "unix:"),
-        ("unix:/run/a:b", "unix:/run/a:b"),
-    ],
-)
-def test_a_client_is_its_host(peer, client):
-    assert client_of(peer) == client
 
 
 def test_a_socket_is_for_its_owner(tmp_path):
@@ -184,3 +174,95 @@ def test_what_a_killed_switch_left_is_replaced(tmp_path):
 def test_a_path_that_no_socket_can_have_is_refused(path):
     with pytest.raises(GrpcAddressError, match="107 bytes"):
         SoftSwitch(grpc=f"unix:{path}").start()
+
+
+TRIES = 500
+
+
+MOST_DEPTH = 8
+
+
+FIELDS_LEFT_OUT = 0.6
+
+
+NUMBERS = (0, 1, 2, 7, 2**31 - 1, 2**32 - 1, 2**63 - 1, 2**64 - 1, -1, -(2**31), -(2**63))
+
+
+VALUES = {
+    FieldDescriptor.TYPE_BYTES: (b"", b"\0", b"\1", b"\xff" * 4, b"\xff" * 17, bytes(200)),
+    FieldDescriptor.TYPE_STRING: ("", "x", "\0", "\u00e9" * 50),
+    FieldDescriptor.TYPE_BOOL: (False, True),
+    FieldDescriptor.TYPE_DOUBLE: (float("nan"),),
+    FieldDescriptor.TYPE_ENUM: (0, 1, 2, 3, 4, 5, 77),
+}
+
+
+def fill(message, chosen, ids, depth=0):
+    """Fill a message with random values; ``ids`` are those of the program."""
+    for field in message.DESCRIPTOR.fields:
+        if chosen.random() < FIELDS_LEFT_OUT or depth > MOST_DEPTH:
+            continue
+        many = hasattr(getattr(message, field.name), "append")
+        for _ in range(chosen.choice((1, 2, 5)) if many else 1):
+            if field.message_type is None:
+                number = field.type == FieldDescriptor.TYPE_UINT32
+                values = VALUES.get(field.type, (*NUMBERS, *ids * number * 3))
+                try:
+                    value = chosen.choice(values)
+                    getattr(message, field.name).append(value) if many else setattr(
+                        message, field.name, value
+                    )
+                except ValueError:
+                    continue  # It does not fit the field: nobody could send it.
+            elif not field.message_type.GetOptions().map_entry:
+                place = getattr(message, field.name)
+                inner = place.add() if many else place
+                inner.SetInParent()
+                fill(inner, chosen, ids, depth + 1)
+
+
+def ids_of(client):
+    request = p4r.GetForwardingPipelineConfigRequest()
+    info = client.stub.GetForwardingPipelineConfig(
+        request, timeout=seconds_here(DEADLINE)
+    ).config.p4info
+    kinds = (info.tables, info.actions, info.counters, info.direct_counters, info.registers)
+    return tuple(each.preamble.id for kind in kinds for each in kind)
+
+
+def test_every_request_is_answered(tables):
+    chosen, ids, refused = random.Random(1), ids_of(tables), 0
+    for _ in range(TRIES):
+        entities = [p4r.Entity() for _ in range(chosen.randint(1, 4))]
+        for each in entities:
+            fill(each, chosen, ids)
+        try:
+            if chosen.random() < 0.5:
+                types = chosen.choices((0, 1, 2, 3), k=len(entities))
+                tables.write(
+                    *(p4r.Update(type=t, entity=e) for t, e in zip(types, entities, strict=True))
+                )
+            else:
+                request = p4r.ReadRequest(entities=entities)
+                list(tables.stub.Read(request, timeout=seconds_here(DEADLINE)))
+        except grpc.RpcError as error:
+            refused += 1
+            assert error.code() not in {
+                grpc.StatusCode.INTERNAL,
+                grpc.StatusCode.DEADLINE_EXCEEDED,
+                grpc.StatusCode.UNAVAILABLE,
+            }, entities
+            assert "Exception" not in str(error.details()), entities
+    assert TRIES / 2 < refused < TRIES
+    tables.set_config()
+    tables.write(insert(tables.table_entry("hit_table", [exact(7)], "answer", [b"\1"])))
+    assert tables.read(table_entry=p4r.TableEntry())
+
+
+def test_connections_that_say_nothing_hold_up_no_call(switch, tables):
+    with ExitStack() as stack:
+        host, _, port = switch.grpc_address.rpartition(":")
+        for number in range(200):
+            idle = stack.enter_context(socket.create_connection((host, int(port))))
+            idle.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[: number % 25])
+        assert tables.stub.Capabilities(p4r.CapabilitiesRequest(), timeout=seconds_here(DEADLINE))

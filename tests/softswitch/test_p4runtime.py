@@ -5,7 +5,6 @@
 import queue
 import shutil
 import subprocess
-import time
 
 import grpc
 import pytest
@@ -31,6 +30,8 @@ from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
 
 OK, INVALID, NOT_FOUND, EXISTS = 0, rpc_code.INVALID_ARGUMENT, rpc_code.NOT_FOUND, 6
+
+
 DENIED, EXHAUSTED, UNIMPLEMENTED = 7, 8, 12
 
 
@@ -43,15 +44,6 @@ def code_of(call, *arguments, **named):
 
 def hit_entry(controller, key, value=1):
     return controller.table_entry("hit_table", [exact(key)], "answer", [bytes([value])])
-
-
-def test_capabilities(switch):
-    with Controller(switch.grpc_address) as controller:
-        answer = controller.stub.Capabilities(p4r.CapabilitiesRequest())
-    assert answer.p4runtime_api_version.startswith("1.")
-
-
-# Table entries
 
 
 def test_mixed_batch_reports_every_update(tables):
@@ -129,14 +121,12 @@ def test_entries_read_back_as_written_with_canonical_values(tables):
     assert [e.table_entry for e in one] == [entries[3]]
 
 
-def test_constant_tables_cannot_be_changed(tables):
+def test_default_entries(tables):
     match = ternary(b"\x01", b"\x01")
     entry = tables.table_entry("const_table", [match], "answer", [b"\x01"], priority=1)
     default = tables.table_entry("const_table", [], "answer", [b"\x01"], is_default_action=True)
     assert tables.failed_write(insert(entry), modify(default)) == [DENIED, DENIED]
 
-
-def test_default_entries(tables):
     def read():
         entry = p4r.TableEntry(
             table_id=tables.ident("tables", "plain_default"), is_default_action=True
@@ -153,20 +143,6 @@ def test_default_entries(tables):
     assert read() == b"\x07"
     everything = tables.read(table_entry=p4r.TableEntry(is_default_action=True))
     assert len(everything) == len(tables.p4info.tables)
-
-
-@pytest.mark.whole
-def test_twenty_thousand_entries(tables):
-    updates = [insert(hit_entry(tables, key, 1)) for key in range(20_000)]
-    begin = time.perf_counter()
-    tables.write(*updates)
-    elapsed = time.perf_counter() - begin
-    assert elapsed < seconds_here(5)  # about half a second
-    wanted = p4r.TableEntry(table_id=tables.ident("tables", "hit_table"))
-    assert len(tables.read(table_entry=wanted)) == 20_000
-
-
-# Arrays
 
 
 def test_registers(switch, tables):
@@ -194,22 +170,6 @@ def test_registers(switch, tables):
     ) == [INVALID, INVALID, NOT_FOUND, INVALID]
 
 
-def test_counters(switch, tables):
-    ident = tables.ident("counters", "probes")
-    for _ in range(3):
-        switch.inject(1, bytes([3, 0, 0, 0, 0, 0, 0]))
-
-    def read():
-        rows = tables.read(counter_entry=p4r.CounterEntry(counter_id=ident))
-        return {r.counter_entry.index.index: r.counter_entry.data for r in rows}
-
-    assert (read()[3].packet_count, read()[3].byte_count) == (3, 21)
-    assert len(read()) == 16
-    reset = p4r.CounterEntry(counter_id=ident, data=p4r.CounterData())
-    tables.write(update("MODIFY", counter_entry=reset))
-    assert read()[3].packet_count == 0
-
-
 def test_direct_counters(switch, tables):
     entry = tables.table_entry("exact_table", [exact(1), exact(2)], "counted", [b"\x05"])
     tables.write(insert(entry))
@@ -227,42 +187,18 @@ def test_direct_counters(switch, tables):
     assert tables.read(table_entry=wanted)[0].table_entry.counter_data.byte_count == 28
     tables.write(modify(entry))
     assert read() == 4
+    below_zero = p4r.CounterData(packet_count=-1)
+    direct = p4r.DirectCounterEntry(table_entry=entry, data=below_zero)
+    entry.counter_data.CopyFrom(below_zero)
+    refused = update("MODIFY", direct_counter_entry=direct), modify(entry)
+    assert tables.failed_write(*refused) == [INVALID] * 2
+    assert read() == 4
     entry.counter_data.packet_count = 100
     tables.write(modify(entry))
     assert read() == 100
     reset = p4r.DirectCounterEntry(table_entry=entry)
     tables.write(update("MODIFY", direct_counter_entry=reset))
     assert read() == 0
-
-
-def test_counts_below_zero_are_refused(switch, tables):
-    counter = tables.ident("counters", "probes")
-    entry = tables.table_entry("exact_table", [exact(1), exact(2)], "counted", [b"\x05"])
-    tables.write(insert(entry))
-    wrong = [p4r.CounterData(packet_count=-1), p4r.CounterData(byte_count=-(2**63))]
-    updates = []
-    for data in wrong:
-        direct = p4r.DirectCounterEntry(table_entry=entry, data=data)
-        updates += [
-            p4r.Entity(counter_entry=p4r.CounterEntry(counter_id=counter, data=data)),
-            p4r.Entity(direct_counter_entry=direct),
-        ]
-    with_counts = tables.table_entry("exact_table", [exact(3), exact(4)], "counted", [b"\x05"])
-    with_counts.counter_data.packet_count = -1
-    same = tables.table_entry("exact_table", [exact(1), exact(2)], "counted", [b"\x06"])
-    same.counter_data.byte_count = -1
-    codes = tables.failed_write(
-        *(p4r.Update(type=p4r.Update.MODIFY, entity=entity) for entity in updates),
-        insert(with_counts),
-        modify(same),
-    )
-    assert codes == [INVALID] * 6
-    rows = tables.read(counter_entry=p4r.CounterEntry())
-    assert all(row.counter_entry.data == p4r.CounterData() for row in rows)
-    wanted = p4r.TableEntry(table_id=entry.table_id, counter_data=p4r.CounterData())
-    (found,) = tables.read(table_entry=wanted)
-    assert found.table_entry.action == entry.action
-    assert found.table_entry.counter_data == p4r.CounterData()
 
 
 def test_counts_that_overflow_can_be_read(switch, tables):
@@ -285,7 +221,31 @@ def test_counts_that_overflow_can_be_read(switch, tables):
     assert found.table_entry.counter_data == p4r.CounterData(packet_count=0, byte_count=6)
 
 
-# Replication
+def test_counters(switch, tables):
+    ident = tables.ident("counters", "probes")
+    for _ in range(3):
+        switch.inject(1, bytes([3, 0, 0, 0, 0, 0, 0]))
+
+    def read():
+        rows = tables.read(counter_entry=p4r.CounterEntry(counter_id=ident))
+        return {r.counter_entry.index.index: r.counter_entry.data for r in rows}
+
+    assert (read()[3].packet_count, read()[3].byte_count) == (3, 21)
+    assert len(read()) == 16
+    below_zero = p4r.CounterData(packet_count=-1)
+    with_counts = tables.table_entry("exact_table", [exact(3), exact(4)], "counted", [b"\x05"])
+    with_counts.counter_data.byte_count = -(2**63)
+    assert (
+        tables.failed_write(
+            update("MODIFY", counter_entry=p4r.CounterEntry(counter_id=ident, data=below_zero)),
+            insert(with_counts),
+        )
+        == [INVALID] * 2
+    )
+    assert read()[3].packet_count == 3
+    reset = p4r.CounterEntry(counter_id=ident, data=p4r.CounterData())
+    tables.write(update("MODIFY", counter_entry=reset))
+    assert read()[3].packet_count == 0
 
 
 def test_groups_and_sessions(switch, tables):
@@ -319,14 +279,31 @@ def test_groups_and_sessions(switch, tables):
     assert switch.replication.sessions == {}
 
 
-# Pipelines
-
-
 def get_config(controller, kind="ALL"):
     request = p4r.GetForwardingPipelineConfigRequest(
         response_type=p4r.GetForwardingPipelineConfigRequest.ResponseType.Value(kind)
     )
     return controller.stub.GetForwardingPipelineConfig(request).config
+
+
+def test_nothing_is_installed_at_first_nor_by_refused_programs(switch):
+    with Controller(switch.grpc_address, "tables") as controller:
+        assert controller.arbitrate() == OK
+        failed, invalid = grpc.StatusCode.FAILED_PRECONDITION, grpc.StatusCode.INVALID_ARGUMENT
+        assert code_of(get_config, controller) == failed
+        assert code_of(controller.write) == failed
+        assert code_of(controller.read, table_entry=p4r.TableEntry()) == failed
+        assert code_of(controller.set_config, "COMMIT", with_config=False) == failed
+        for wrong in (b"{}", config_bytes("fates")):
+            assert code_of(controller.set_config, config=wrong) == invalid
+        meter = b'"meter_arrays":[{"name":"m"}]'
+        meters = config_bytes("tables").replace(b'"meter_arrays":[]', meter)
+        unimplemented = grpc.StatusCode.UNIMPLEMENTED
+        assert code_of(controller.set_config, config=meters) == unimplemented
+        for table in controller.p4info.tables:
+            table.preamble.name += "_of_another"
+        assert code_of(controller.set_config) == invalid
+        assert code_of(get_config, controller) == failed
 
 
 def test_every_response_type(tables):
@@ -338,18 +315,10 @@ def test_every_response_type(tables):
     assert (cookie.cookie.cookie, cookie.HasField("p4info"), cookie.p4_device_config) == (
         42, False, b"",
     )  # fmt: skip
+    assert code_of(tables.set_config, config=b"{}") == grpc.StatusCode.INVALID_ARGUMENT
+    assert get_config(tables) == full
     assert not get_config(tables, "P4INFO_AND_COOKIE").p4_device_config
     assert not get_config(tables, "DEVICE_CONFIG_AND_COOKIE").HasField("p4info")
-
-
-def test_nothing_is_installed_at_first(switch):
-    with Controller(switch.grpc_address, "tables") as controller:
-        assert controller.arbitrate() == OK
-        failed = grpc.StatusCode.FAILED_PRECONDITION
-        assert code_of(get_config, controller) == failed
-        assert code_of(controller.write) == failed
-        assert code_of(controller.read, table_entry=p4r.TableEntry()) == failed
-        assert code_of(controller.set_config, "COMMIT", with_config=False) == failed
 
 
 def test_commit_resets_everything(switch, tables):
@@ -373,19 +342,6 @@ def test_commit_resets_everything(switch, tables):
     cells = tables.read(register_entry=p4r.RegisterEntry())
     assert {c.register_entry.data.bitstring for c in cells} == {b"\x00"}
     assert switch.replication.groups == {}
-
-
-def test_refused_programs_leave_the_old_one(tables):
-    before = get_config(tables)
-    assert code_of(tables.set_config, config=b"{}") == grpc.StatusCode.INVALID_ARGUMENT
-    mismatch = config_bytes("fates")
-    assert code_of(tables.set_config, config=mismatch) == grpc.StatusCode.INVALID_ARGUMENT
-    meters = config_bytes("tables").replace(b'"meter_arrays":[]', b'"meter_arrays":[{"name":"m"}]')
-    assert code_of(tables.set_config, config=meters) == grpc.StatusCode.UNIMPLEMENTED
-    assert get_config(tables) == before
-
-
-# Arbitration
 
 
 def test_the_highest_election_id_is_primary(switch):
@@ -416,32 +372,23 @@ def test_the_highest_election_id_is_primary(switch):
         assert len(five.read(table_entry=p4r.TableEntry())) == 4
 
 
-def test_arbitration_mistakes_end_the_stream(switch):
+def test_arbitration_mistakes(switch):
     address = switch.grpc_address
     with Controller(address, election_id=5) as first, Controller(address, election_id=5) as same:
         assert first.arbitrate() == OK
         same.open_stream()
         same.send_arbitration()
         assert same.receive().code() == grpc.StatusCode.INVALID_ARGUMENT
+        atomic = p4r.WriteRequest.ROLLBACK_ON_ERROR
+        assert code_of(first.write, atomicity=atomic) == grpc.StatusCode.UNIMPLEMENTED
     with Controller(address, device_id=3) as other:
         other.open_stream()
         other.send_arbitration()
         assert other.receive().code() == grpc.StatusCode.NOT_FOUND
         assert code_of(other.write) == grpc.StatusCode.NOT_FOUND
-
-
-def test_election_id_zero_is_never_primary(switch):
-    with Controller(switch.grpc_address, election_id=0) as controller:
-        assert controller.arbitrate() == rpc_code.NOT_FOUND
-        assert code_of(controller.write) == grpc.StatusCode.PERMISSION_DENIED
-
-
-def test_only_continue_on_error(tables):
-    atomic = p4r.WriteRequest.ROLLBACK_ON_ERROR
-    assert code_of(tables.write, atomicity=atomic) == grpc.StatusCode.UNIMPLEMENTED
-
-
-# Packets
+    with Controller(address, election_id=0) as zero:
+        assert zero.arbitrate() == rpc_code.NOT_FOUND
+        assert code_of(zero.write) == grpc.StatusCode.PERMISSION_DENIED
 
 
 def test_packets_to_and_from_the_controller(switch):
@@ -473,70 +420,26 @@ def test_packets_to_and_from_the_controller(switch):
             backup.responses.get_nowait()
 
 
-# Transport
-
-
-def test_taken_address_is_refused(switch):
-    with pytest.raises(GrpcAddressError, match="cannot be used"):
-        SoftSwitch(grpc=switch.grpc_address).start()
-
-
-def openssl(directory, *arguments):
-    subprocess.run(["openssl", *arguments], cwd=directory, check=True, capture_output=True)
-
-
-@pytest.fixture(scope="module")
-def certificates(tmp_path_factory):
+def test_a_certificate_without_an_authority_for_clients(tmp_path):
+    """Authorities for both sides are in tests/end_to_end/test_tls.py."""
     if shutil.which("openssl") is None:
         pytest.skip("needs openssl to make certificates")
-    folder = tmp_path_factory.mktemp("tls")
-    curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
-    openssl(
-        folder, "req", "-x509", *curve, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=ca"
+    key, pem = tmp_path / "key", tmp_path / "pem"
+    subject = ("-subj", "/CN=switch", "-addext", "subjectAltName=IP:127.0.0.1")
+    subprocess.run(
+        ["openssl", "req", "-x509", "-nodes", *subject, "-keyout", key, "-out", pem],
+        check=True,
+        capture_output=True,
     )
-    (folder / "names").write_text("subjectAltName=IP:127.0.0.1,DNS:localhost")
-    for name in ("server", "client"):
-        openssl(
-            folder, "req", *curve, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj",
-            f"/CN={name}",
-        )  # fmt: skip
-        openssl(
-            folder, "x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key",
-            "-CAcreateserial", "-out", f"{name}.pem", "-extfile", "names",
-        )  # fmt: skip
-    return folder
-
-
-def credentials(folder, with_client):
-    pair = [(folder / f"client.{kind}").read_bytes() for kind in ("key", "pem")]
-    return grpc.ssl_channel_credentials((folder / "ca.pem").read_bytes(), *(pair * with_client))
-
-
-@pytest.mark.parametrize("mutual", [False, True])
-def test_tls(certificates, mutual):
-    files = TlsFiles(
-        certificates / "server.pem",
-        certificates / "server.key",
-        certificates / "ca.pem" if mutual else None,
-    )
-    with SoftSwitch(tls=files) as switch:
-        address = switch.grpc_address
-        good = credentials(certificates, with_client=mutual)
-        with Controller(address, "tables", credentials=good) as controller:
+    with SoftSwitch(tls=TlsFiles(pem, key)) as switch:
+        good = grpc.ssl_channel_credentials(pem.read_bytes())
+        with Controller(switch.grpc_address, "tables", credentials=good) as controller:
             assert controller.arbitrate() == OK
-            controller.set_config()
-        bad = [None, credentials(certificates, with_client=False)] if mutual else [None]
-        for refused in bad:
-            with Controller(address, credentials=refused) as controller:
-                call = controller.stub.Capabilities
-                code = code_of(call, p4r.CapabilitiesRequest(), timeout=seconds_here(5))
-                assert code == grpc.StatusCode.UNAVAILABLE
-
-
-def test_missing_tls_file_is_one_sentence(tmp_path):
-    switch = SoftSwitch(tls=TlsFiles(tmp_path / "none.pem", tmp_path / "none.key"))
-    with pytest.raises(GrpcAddressError, match=r"none\.key"):
-        switch.start()
+        with Controller(switch.grpc_address) as controller:
+            call, request = controller.stub.Capabilities, p4r.CapabilitiesRequest()
+            assert code_of(call, request, timeout=seconds_here(5)) == grpc.StatusCode.UNAVAILABLE
+    with pytest.raises(GrpcAddressError, match="none"):
+        SoftSwitch(tls=TlsFiles(tmp_path / "none", key)).start()
 
 
 def test_a_p4info_may_name_what_the_compiler_has_removed(switch):
@@ -561,11 +464,3 @@ def test_a_p4info_may_name_what_the_compiler_has_removed(switch):
         assert controller.failed_write(insert(entry), cell) == [NOT_FOUND, NOT_FOUND]
         wanted = p4r.CounterEntry(counter_id=0x7002)
         assert code_of(controller.read, counter_entry=wanted) == grpc.StatusCode.NOT_FOUND
-
-
-def test_a_p4info_of_another_program_is_refused(switch):
-    with Controller(switch.grpc_address, "tables") as controller:
-        for table in controller.p4info.tables:
-            table.preamble.name += "_of_another"
-        assert controller.arbitrate() == OK
-        assert code_of(controller.set_config) == grpc.StatusCode.INVALID_ARGUMENT

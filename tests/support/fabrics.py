@@ -16,8 +16,8 @@ import numpy as np
 from switchgnn.base.network import star_network
 from switchgnn.controller import install
 from switchgnn.host.innetwork.exchange import InNetworkExchange
-from switchgnn.host.innetwork.strawman import StrawmanExchange
 from switchgnn.host.pace import Pace
+from switchgnn.host.strawman import StrawmanExchange
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.faults import Faults, FaultyLink
 from switchgnn.host.wire.link import open_link
@@ -44,39 +44,25 @@ class Bed:
     """A running switch with ports for workers. Made by :func:`bed`."""
 
     def __init__(
-        self,
-        target,
-        workers,
-        folder,
-        *,
-        graph="karate",
-        slots=16,
-        directions="forward",
-        strawman=False,
-        send="multicast",
-        backend=None,
-        mtu=1500,
-        lanes=32,
-        left=None,
+        self, target, workers, folder, *, graph="karate", slots=16, strawman=False, **rest
     ):
-        self.target = target
-        self.lanes = lanes
-        self.backend = backend
+        self.target, self.workers, self.folder = target, workers, Path(folder)
         self.network = star_network(workers)
-        self.workers = workers
-        self.folder = Path(folder)
         self.address = socket_address(self.folder)
         self.strawman = strawman
         self.program = load_strawman() if strawman else load_program()
         self.graph = load_graph(graph)
-        self.directions = directions
-        self.send = send
-        self.left = left
+        self.directions = rest.pop("directions", "forward")
+        self.send = rest.pop("send", "multicast")
+        self.lanes = rest.pop("lanes", 32)
+        self.left = rest.pop("left", None)
+        self.backend = rest.pop("backend", None)
+        self.mtu = rest.pop("mtu", 1500)
+        assert not rest, rest
         self.plan = self.plan_for(slots)
         self._udp = free_udp_addresses(2 * workers)
         self._tag = f"b{os.getpid() % 0xFFFF:x}"
         self._network = None
-        self.mtu = mtu
         self.switch = None
         self.session = 0
 
@@ -150,7 +136,11 @@ class Bed:
 
 @contextmanager
 def bed(target, workers, folder, **options):
-    """A bed whose switch runs without a plan."""
+    """Start the switch of a bed, without a plan.
+
+    Options: `graph`, `slots`, `strawman`, `directions`, `send`, `lanes`, `left` (which destinations
+    are left to hosts), `backend` of the embedded switch, and `mtu`.
+    """
     made = Bed(target, workers, folder, **options)
     with ExitStack() as stack:
         made.add_cables(stack)

@@ -7,7 +7,7 @@ thread opens its link in the namespace of its worker.
 """
 
 import os
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from switchgnn.controller import Share, install_each, leaf_spine_networks, leaf_spine_switch_plan
@@ -30,18 +30,15 @@ class LeafSpineBed:
 
     strawman = False
 
-    def __init__(self, target, folder, *, workers, leaves, spines, slots, send, graph, lanes):
-        self.target = target
-        self.workers = workers
+    def __init__(self, target, folder, *, workers=4, leaves=2, spines=1, graph="karate", **options):
+        self.target, self.workers = target, workers
         self.program = load_program()
         self.graph = load_graph(graph)
         self.plan = build_plan(
             self.graph,
             workers=workers,
-            slots=slots,
             program=self.program.digest,
-            send=send,
-            lanes=lanes,
+            **{"slots": 16, "send": "multicast", "lanes": 32, **options},
         )
         self.leaf_spine = even_leaf_spine(workers, leaves, spines)
         self.parts = split_for_leaf_spine(self.plan, self.leaf_spine)
@@ -91,30 +88,9 @@ class LeafSpineBed:
 
 
 @contextmanager
-def leaf_spine_bed(
-    folder,
-    target=Target.EMBEDDED,
-    *,
-    workers=4,
-    leaves=2,
-    spines=1,
-    slots=16,
-    send="multicast",
-    graph="karate",
-    lanes=32,
-):
-    made = LeafSpineBed(
-        target,
-        folder,
-        workers=workers,
-        leaves=leaves,
-        spines=spines,
-        slots=slots,
-        send=send,
-        graph=graph,
-        lanes=lanes,
-    )
-    with ExitStack() as stack:
-        stack.enter_context(made.fabric)
+def leaf_spine_bed(folder, target=Target.EMBEDDED, **options):
+    """Start the switches of a leaf-spine, with a plan; options as of `LeafSpineBed`."""
+    made = LeafSpineBed(target, folder, **options)
+    with made.fabric:
         made.install()
         yield made

@@ -1,24 +1,30 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""After every test: what it has left on the machine ends, and the test fails and says what it was.
+"""After every test: processes and files that it left end, and the test fails and names them.
 
 What a fixture of a module or of the whole session makes is looked for when the fixture ends. What
 lasts as long as the tests is made within :func:`lasting`.
+
+Other people's runs and other processes of tests share the machine, so only the descendants of this
+process count (it is their subreaper, so that they stay so when their parent dies), and the files in
+a folder that no other process of tests has. Interfaces and networks end with their last process.
 """
 
+import ctypes
 import functools
 import os
 import shutil
 import signal
 import tempfile
 import time
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
+from tests.support.processes import Family, command_of
 from tests.support.speed import Deadline
-from tests.support.traces import Commands, Files, Interfaces, Networks, Processes
 
 # Terminated processes may take a moment.
 _MOMENT = 0.5
@@ -27,6 +33,73 @@ _MOST_TRIES = 5
 _TEMPORARY = "TMPDIR"
 # Where pytest makes its own folders: https://docs.pytest.org/en/stable/how-to/tmp_path.html
 _OF_PYTEST = "PYTEST_DEBUG_TEMPROOT"
+_PR_SET_CHILD_SUBREAPER = 36
+# PyTorch's cache, shared by all programs of a user.
+_CACHES = ("torchinductor_",)
+
+
+class Processes:
+    """The descendants of this process."""
+
+    class Trace(NamedTuple):
+        pid: int
+        started: int
+
+    def __init__(self):
+        # Otherwise the kernel would reparent orphans to init.
+        # https://man7.org/linux/man-pages/man2/PR_SET_CHILD_SUBREAPER.2const.html
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        self._family = Family(os.getpid())
+        self._ended = []
+
+    def now(self):
+        members = self._family.members()
+        self._ended = [each for each in members if each.ended]
+        return {self.Trace(each.pid, each.started) for each in members if not each.ended}
+
+    def reap(self, kept):
+        """Reap zombies, except processes that may still be waited for."""
+        for each in self._ended:
+            if each.parent == os.getpid() and self.Trace(each.pid, each.started) not in kept:
+                with suppress(ChildProcessError):
+                    os.waitpid(each.pid, os.WNOHANG)
+
+    def likeness(self, trace):
+        """Return what a restarted process has in common with its predecessor."""
+        return command_of(trace.pid)
+
+    def describe(self, trace):
+        return f"the process {trace.pid} ({command_of(trace.pid)})"
+
+    def remove(self, trace):
+        with suppress(ProcessLookupError):
+            opened = os.pidfd_open(trace.pid)
+            try:
+                # The number may have been reused just before it was opened.
+                if trace in self.now():
+                    signal.pidfd_send_signal(opened, signal.SIGKILL)
+            finally:
+                os.close(opened)
+
+
+class Files:
+    def __init__(self, folder):
+        self._folder = folder
+
+    def now(self):
+        names = os.listdir(self._folder)  # noqa: PTH208  after every test
+        return {name for name in names if not name.startswith(_CACHES)}
+
+    def describe(self, name):
+        path = self._folder / name
+        return f"the {'folder' if path.is_dir() else 'file'} {path}"
+
+    def remove(self, name):
+        path = self._folder / name
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
 
 
 class Watch:
@@ -35,10 +108,8 @@ class Watch:
     def __init__(self, folder):
         self._processes = Processes()
         self._files = Files(folder)
-        self._commands = Commands()
-        self._named = (Interfaces(), Networks())
         # A process that is killed may yet leave a file, so files come last.
-        self._kinds = (self._processes, *self._named, self._files)
+        self._kinds = (self._processes, self._files)
         self._before = self._now()
         self._lasting = set()
         self._fixtures = {}
@@ -68,11 +139,7 @@ class Watch:
             self._fixtures[fixture] = {trace: self._likeness(*trace) for trace in made}
 
     def ended(self, fixture):
-        """Nothing of this fixture may be there any more.
-
-        The kernel takes interfaces down a moment after their namespace has ended, and the next
-        fixture may make others of the same names.
-        """
+        """Wait until nothing of this fixture is there any more."""
         gone = self._fixtures.pop(fixture, {}).keys()
         deadline = Deadline(_MOMENT)
         while gone & self._now() and not deadline.is_over():
@@ -106,9 +173,6 @@ class Watch:
         return self.take_away()
 
     def _now(self):
-        words = self._commands.take()
-        for kind in self._named:
-            kind.look(words)
         return {(kind, trace) for kind in self._kinds for trace in kind.now()}
 
     def _allowed(self):
@@ -150,15 +214,15 @@ class Watch:
 
 
 @functools.cache
-def _place(_pid):
+def _watches(_pid):
     return []
 
 
 @contextmanager
 def lasting():
     """Keep everything made in the block as long as the tests."""
-    place = _place(os.getpid())
-    with place[0].lasting() if place else nullcontext():
+    watches = _watches(os.getpid())
+    with watches[0].lasting() if watches else nullcontext():
         yield
 
 
@@ -187,7 +251,7 @@ class Plugin:
             os.environ.setdefault(_OF_PYTEST, usual)
         self._use(str(self._folder))
         self.watch = Watch(self._folder)
-        _place(os.getpid()).append(self.watch)
+        _watches(os.getpid()).append(self.watch)
 
     def pytest_collection_finish(self):
         self.watch.begin()
@@ -224,7 +288,7 @@ class Plugin:
             self.watch.take_all_away()
 
     def pytest_unconfigure(self):
-        _place(os.getpid()).clear()
+        _watches(os.getpid()).clear()
         shutil.rmtree(self._folder, ignore_errors=True)
         for name, value in self._before.items():
             if value is None:

@@ -29,12 +29,15 @@ SHARED = (
     "tests/end_to_end/test_mininet.py",
     "tests/end_to_end/test_planted_mistakes.py",
     "tests/end_to_end/test_strategies.py",
-    "tests/fuzz/test_forgeries.py",
+    "tests/fuzz/test_star.py",
     "tests/controller/test_targets.py",
     "tests/test_docs.py",
 )
 SHARED_BY = ("embedded", "udp", "veth", "python", "bmv2", "multicast", "cover")
-LONGEST = ("ptf", "promela", "test_docs.py", "end_to_end", "recovery")
+LONGEST = (
+    *("examples", "docs", "ptf", "promela", "test_docs.py", "experiments"),
+    *("end_to_end", "recovery"),
+)
 # Where tests run whole programs, or wait for real time; elsewhere only those with the mark do.
 WHOLE = (
     *("end_to_end", "examples", "fuzz", "planted", "promela", "ptf", "recovery", "simulator"),
@@ -46,18 +49,14 @@ WHOLE = (
     "experiments/test_leaf_spine.py",
     "experiments/test_outputs.py",
     "host/direct/test_faults.py",
-    "host/direct/test_on_switches.py",
     "host/direct/test_streams.py",
     "host/innetwork/test_exchange.py",
     "host/innetwork/test_partial_sums.py",
-    "host/innetwork/test_strawman.py",
     "planner/graphs/test_shaped.py",
     "planner/partition/test_ptscotch.py",
-    "softswitch/test_command.py",
     "topologies/processes/test_nursery.py",
     "topologies/test_relay.py",
-    "train/test_restart.py",
-    "training/bins/test_models.py",
+    "torch/test_restart.py",
     "training/test_oracle.py",
     "virtual/matrix",
 )
@@ -135,6 +134,8 @@ class Kept:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config, log):
+        # In our order, and not the largest groups first.
+        config.option.loadscopereorder = False
         return Grouped(config, log)
 
     @pytest.hookimpl(optionalhook=True)

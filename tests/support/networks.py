@@ -7,12 +7,15 @@ BMv2's Thrift server listens on all interfaces without a password: see docs/secu
 
 import ctypes
 import os
+import socket
 import subprocess
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+
+from tests.support.waiting import wait_until
 
 _CLONE_NEWNET = 0x40000000
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -30,9 +33,10 @@ def in_network(path):
 
 
 class OwnNetwork(NamedTuple):
-    """A namespace, held by a process."""
+    """A namespace, held by a process, and the names of interfaces outside that end with it."""
 
     pid: int
+    cables: set[str]
 
     @property
     def path(self):
@@ -40,6 +44,7 @@ class OwnNetwork(NamedTuple):
 
     def add_cable(self, here, there, mtu=1500):
         """Connect an interface in this thread's namespace to one in another."""
+        self.cables.add(here)
         ends = ["type", "veth", "peer", "name", there, "mtu", str(mtu)]
         pair = ["ip", "link", "add", here, "mtu", str(mtu), *ends]
         subprocess.run([*pair, "netns", str(self.pid)], check=True, capture_output=True)
@@ -67,12 +72,14 @@ def own_network():
         try:
             if holder.stdout.readline() != "made\n":
                 pytest.skip("needs the right to make network namespaces")
-            made = OwnNetwork(holder.pid)
+            made = OwnNetwork(holder.pid, set())
             with in_network(made.path):
                 subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
             yield made
         finally:
             holder.kill()
+    # The kernel takes them down a moment later, and the next ones may have the same names.
+    wait_until(lambda: made.cables.isdisjoint(name for _, name in socket.if_nameindex()))
 
 
 def _bring_up(interface):

@@ -22,9 +22,8 @@ from switchgnn.topologies import (
 )
 from switchgnn.topologies.free_ports import free_tcp_port, free_udp_addresses
 from switchgnn.topologies.loopback_fabric import LoopbackFabric
-from switchgnn.topologies.rpc_address import answers, require_free
+from switchgnn.topologies.rpc_address import TcpDoor, answers, require_free
 from switchgnn.topologies.targets import switch_command
-from switchgnn.topologies.tcp_door import TcpDoor
 from tests.support.speed import seconds_here
 
 

@@ -45,16 +45,14 @@ def udp(here, there):
     return f"udp:{here}:{there}"
 
 
-def pair(end):
-    host, _, port = end.partition(":")
-    return host, int(port)
-
-
 def end(here, there):
     made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
-    made.bind(pair(here))
-    made.connect(pair(there))
+    for attach, (host, _, port) in (
+        (made.bind, here.partition(":")),
+        (made.connect, there.partition(":")),
+    ):
+        attach((host, int(port)))
     made.settimeout(seconds_here(SECONDS))
     return made
 
@@ -143,9 +141,7 @@ def test_bits_are_flipped_behind_the_addresses(wire):
     assert {frame[:14] for frame in arrived} == {packets(1)[0][:14]}
 
 
-@pytest.mark.parametrize(
-    ("protocol", "spared"), [(253, False), (254, False), (6, True), (17, True)]
-)
+@pytest.mark.parametrize(("protocol", "spared"), [(254, False), (6, True), (17, True)])
 def test_faults_are_for_what_workers_exchange(wire, protocol, spared):
     sent = packets(protocol=protocol)
     arrived = wire("loss=0.5,duplicate=0.2,reorder=0.2,corrupt=0.2,seed=4").pass_up(sent)

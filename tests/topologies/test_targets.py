@@ -12,7 +12,7 @@ from switchgnn.topologies import (
     Backend,
     FabricError,
     FabricKind,
-    Limits,
+    FlowLimits,
     Target,
     choice,
     choose,
@@ -71,17 +71,13 @@ def test_code_is_asked_of_the_embedded_switch(machine, backend):
         choose("bmv2", "mininet", backend)
 
 
-def test_auto_is_for_every_switch(machine):
-    assert choose("auto", "auto", Backend.AUTO) == choose("auto", "auto")
-
-
 @pytest.mark.parametrize(
     ("target", "fabric", "shaped", "limits"),
     [
-        (Target.EMBEDDED, FabricKind.LOOPBACK, False, Limits(128, 128)),
+        (Target.EMBEDDED, FabricKind.LOOPBACK, False, FlowLimits(128, 128)),
         # The ring that BMv2 reads a port through, and its queues, are short.
-        (Target.BMV2, FabricKind.MININET, False, Limits(16, 32)),
-        (Target.BMV2, FabricKind.MININET, True, Limits(16, 32)),
+        (Target.BMV2, FabricKind.MININET, False, FlowLimits(16, 32)),
+        (Target.BMV2, FabricKind.MININET, True, FlowLimits(16, 32)),
     ],
 )
 def test_the_usual_limits(target, fabric, shaped, limits):

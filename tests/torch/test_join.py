@@ -7,6 +7,7 @@ import re
 import sys
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ import switchgnn.torch as sg
 from switchgnn.base.described import SwitchTarget, network_text
 from switchgnn.base.network import NetworkError
 from switchgnn.controller.errors import PlanRefusedError, SwitchUnreachableError
+from switchgnn.controller.target import client_of
 from switchgnn.planner.direction import Direction
 from switchgnn.training import load_dataset
 from switchgnn.training.join import open_session
@@ -75,6 +77,7 @@ def test_a_switch_that_is_not_there(folder, karate, monkeypatch):
     link = replace(network.workers[0], interface="", link="udp:127.0.0.1:1:127.0.0.1:2")
     write(folder, replace(network, workers=(link,)))
     monkeypatch.setenv("WORLD_SIZE", "1")
+    monkeypatch.setattr("switchgnn.training.join.client_of", partial(client_of, deadline=0.5))
     assert "nobody" in refused(folder, SwitchUnreachableError)
 
 
@@ -88,13 +91,29 @@ def test_a_plan_for_others_is_not_installed(folder):
 SCRIPT = r"""
 import sys
 import torch
+import torch.nn.functional as F
 import switchgnn.torch as sg
 from switchgnn.base.errors import SwitchGNNError
 from torch_geometric.nn import GCN
 
+for job in sys.argv[1:]:
+    torch.manual_seed(0)
+    with sg.join(job, network="network.toml") as worker:
+        data, losses = worker.data, []
+        model = worker.wrap(GCN(data.num_features, 8, 2, worker.classes))
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
+        for _ in range(4):
+            optimizer.zero_grad()
+            out, train = model(data.x, data.edge_index), data.train_mask
+            loss = worker.mean(F.cross_entropy(out[train], data.y[train], reduction="sum"))
+            loss.backward()
+            losses.append(float(worker.reduce(model, loss)))
+            optimizer.step()
+        sys.stdout.write(f"losses {job} {losses}\n")
+
 for network in ("network.toml", "network.toml", "far.toml"):
     try:
-        with sg.join("job", network=network) as worker:
+        with sg.join("nothing", network=network) as worker:
             total = worker.sum(torch.tensor([1.0 + worker.number, 2.0]))
             model = worker.wrap(GCN(worker.data.num_features, 4, 2, worker.classes))
             loss = worker.mean(model(worker.data.x, worker.data.edge_index).sum(), count=10)
@@ -106,17 +125,56 @@ for network in ("network.toml", "network.toml", "far.toml"):
             sys.stdout.write(f"told {worker.session} {sums} {told}\n")
     except SwitchGNNError as error:
         sys.stdout.write(f"refused: {error}\n")
+
+try:
+    with sg.join("nothing", network="network.toml") as worker:
+        number = worker.number
+        worker.sum(torch.ones(1))
+        if number == 1:
+            raise SwitchGNNError("Out of paper.")
+        worker.gather(worker.data.n_id)
+except SwitchGNNError as error:
+    sys.stdout.write(f"ended: {number} {error}\n")
 """
+KINDS = ("nothing", "some", "forward", "backward", "everything")
+
+
+@pytest.fixture(scope="module")
+def output(tmp_path_factory, karate):
+    """The output of the script, whose jobs leave some destinations to the hosts."""
+    folder = tmp_path_factory.mktemp("join")
+    everything = np.ones(karate.vertices, dtype=bool)
+    left = (
+        None,
+        {
+            Direction.FORWARD: np.diff(karate.graph.indptr) <= 3,
+            Direction.BACKWARD: np.arange(karate.vertices) % 3 == 0,
+        },
+        {Direction.FORWARD: everything},
+        {Direction.BACKWARD: everything},
+        everything,
+    )
+    for name, chosen in zip(KINDS, left, strict=True):
+        sg.write_job(karate, 2, folder / name, slots=16, left=chosen)
+    (folder / "script.py").write_text(SCRIPT)
+    with one_machine(2, folder) as machine:
+        text = (folder / "network.toml").read_text()
+        (folder / "far.toml").write_text(text.replace('"unix:', '"unix:/far'))
+        return machine.torchrun("script.py", *KINDS)
 
 
 @pytest.mark.whole
-def test_each_join_has_a_session_of_its_own_in_which_workers_agree(tmp_path, karate):
-    sg.write_job(karate, 2, tmp_path / "job", slots=16)
-    (tmp_path / "script.py").write_text(SCRIPT)
-    with one_machine(2, tmp_path) as machine:
-        text = (tmp_path / "network.toml").read_text()
-        (tmp_path / "far.toml").write_text(text.replace('"unix:', '"unix:/far'))
-        output = machine.torchrun("script.py")
+def test_what_a_plan_leaves_to_hosts_changes_no_loss(output):
+    found = re.findall(r"losses (\w+) (\[.+\])\n", output)
+    assert sorted(name for name, _ in found) == sorted(2 * KINDS)
+    expected = next(json.loads(losses) for name, losses in found if name == "nothing")
+    assert len(expected) == 4
+    for name, losses in found:
+        assert json.loads(losses) == pytest.approx(expected, abs=1e-4), name
+
+
+@pytest.mark.whole
+def test_each_join_has_a_session_of_its_own_in_which_workers_agree(output):
     by_session = {}
     # Gloo also prints to standard output.
     for session, sums, whole in re.findall(r"told (\d+) (.+) (True|None)\n", output):
@@ -132,6 +190,14 @@ def test_each_join_has_a_session_of_its_own_in_which_workers_agree(tmp_path, kar
     assert len(refusals) == 2
     assert "Worker 0 could not open a session on the switches; see its own error." in refusals
     assert any("/far" in line for line in refusals)
+
+
+@pytest.mark.whole
+def test_a_worker_that_fails_is_named_by_the_others(output):
+    assert sorted(re.findall(r"ended: (.*)\n", output)) == [
+        "0 Worker 1 has failed: Out of paper.",
+        "1 Out of paper.",
+    ]
 
 
 # Of three workers, the last one has cores of its own.
@@ -153,6 +219,7 @@ dist.destroy_process_group()
 """
 
 
+@pytest.mark.full
 @pytest.mark.whole
 def test_workers_of_one_machine_share_its_cores(tmp_path, karate):
     sg.write_job(karate, 3, tmp_path / "job", slots=16)
@@ -171,82 +238,3 @@ def test_workers_of_one_machine_share_its_cores(tmp_path, karate):
             told += re.findall(r"\d: \d+ threads", child.stdout.read())
             assert child.wait(seconds_here(100)) == 0, child.log.read_text()[-4000:]
     assert told == ["0: 6 threads", "1: 6 threads", "2: 2 threads"]
-
-
-FAILING = r"""
-import sys
-import torch
-import switchgnn.torch as sg
-from switchgnn.base.errors import SwitchGNNError
-
-try:
-    with sg.join("job", network="network.toml") as worker:
-        number = worker.number
-        worker.sum(torch.ones(1))
-        if number == 1:
-            raise SwitchGNNError("Out of paper.")
-        worker.gather(worker.data.n_id)
-except SwitchGNNError as error:
-    sys.stdout.write(f"ended: {number} {error}\n")
-"""
-
-
-@pytest.mark.whole
-def test_a_worker_that_fails_is_named_by_the_others(tmp_path, karate):
-    sg.write_job(karate, 2, tmp_path / "job", slots=16)
-    (tmp_path / "script.py").write_text(FAILING)
-    with one_machine(2, tmp_path) as machine:
-        output = machine.torchrun("script.py")
-    assert sorted(re.findall(r"ended: (.*)\n", output)) == [
-        "0 Worker 1 has failed: Out of paper.",
-        "1 Out of paper.",
-    ]
-
-
-LOSSES = r"""
-import sys
-import torch
-import torch.nn.functional as F
-import switchgnn.torch as sg
-from torch_geometric.nn import GCN
-
-for job in sys.argv[1:]:
-    torch.manual_seed(0)
-    with sg.join(job, network="network.toml") as worker:
-        data, losses = worker.data, []
-        model = worker.wrap(GCN(data.num_features, 8, 2, worker.classes))
-        optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
-        for _ in range(4):
-            optimizer.zero_grad()
-            out, train = model(data.x, data.edge_index), data.train_mask
-            loss = worker.mean(F.cross_entropy(out[train], data.y[train], reduction="sum"))
-            loss.backward()
-            losses.append(float(worker.reduce(model, loss)))
-            optimizer.step()
-        sys.stdout.write(f"losses {job} {losses}\n")
-"""
-
-
-@pytest.mark.whole
-def test_what_a_plan_leaves_to_hosts_changes_no_loss(tmp_path, karate):
-    few = np.diff(karate.graph.indptr) <= 3
-    third = np.arange(karate.vertices) % 3 == 0
-    everything = np.ones(karate.vertices, dtype=bool)
-    left = {
-        "nothing": None,
-        "some": {Direction.FORWARD: few, Direction.BACKWARD: third},
-        "forward": {Direction.FORWARD: everything},
-        "backward": {Direction.BACKWARD: everything},
-        "everything": everything,
-    }
-    for name, chosen in left.items():
-        sg.write_job(karate, 3, tmp_path / name, slots=16, left=chosen)
-    (tmp_path / "script.py").write_text(LOSSES)
-    with one_machine(3, tmp_path) as machine:
-        output = machine.torchrun("script.py", *left)
-    found = re.findall(r"losses (\w+) (\[.+\])\n", output)
-    assert sorted(name for name, _ in found) == sorted(3 * list(left))
-    expected = next(json.loads(losses) for name, losses in found if name == "nothing")
-    assert len(expected) == 4
-    for name, losses in found:
-        assert json.loads(losses) == pytest.approx(expected, abs=1e-4), name

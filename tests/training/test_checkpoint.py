@@ -13,14 +13,14 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
 
-from switchgnn.training.checkpoint import Checkpoint, Progress, Trained  # noqa: E402
+from switchgnn.training.checkpoint import Checkpoint, Trained, TrainingProgress  # noqa: E402
 from switchgnn.training.data.load import load_dataset  # noqa: E402
 from switchgnn.training.errors import TrainingError  # noqa: E402
-from switchgnn.training.gradients import Sums  # noqa: E402
+from switchgnn.training.gradients import GradientSums  # noqa: E402
 from tests.training.threads import train_in_threads  # noqa: E402
 
 TRAINED = Trained("karate", 34, 3, 2, train=20, validation=7, test=7, seed=0)
-DONE = Progress(7, 0.5, 2)
+DONE = TrainingProgress(7, 0.5, 2)
 
 
 def make(width=3):
@@ -41,7 +41,7 @@ def stepped(width=3):
 
 
 def checkpoint(path, both=None, *, trained=TRAINED, sums=None):
-    return Checkpoint(path, *(both or make()), trained, sums or Sums(), own=True)
+    return Checkpoint(path, *(both or make()), trained, sums or GradientSums(), own=True)
 
 
 @pytest.fixture
@@ -77,11 +77,6 @@ def test_what_was_saved_comes_back(tmp_path):
         step(other, other_optimizer)
     assert torch.equal(model.weight, other.weight)
     assert [entry.name for entry in tmp_path.iterdir()] == ["saved"]
-
-
-def test_numpy_reads_the_weights(saved):
-    with np.load(saved) as archive:
-        assert archive["model/weight"].shape == (2, 3)
 
 
 def test_a_parameter_that_was_never_used_has_no_state(tmp_path):
@@ -121,7 +116,7 @@ def test_killed_between_two_names(saved):
 
 
 def test_no_file_is_a_new_training(tmp_path):
-    assert checkpoint(tmp_path / "none").restore() == Progress()
+    assert checkpoint(tmp_path / "none").restore() == TrainingProgress()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -144,7 +139,7 @@ def test_what_cannot_be_written_leaves_the_one_before(saved, monkeypatch):
     assert [entry.name for entry in saved.parent.iterdir()] == ["saved"]
 
 
-class Second(Sums):
+class Second(GradientSums):
     """Worker 1, which receives what worker 0 broadcasts."""
 
     def __init__(self, heard):

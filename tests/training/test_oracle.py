@@ -2,14 +2,57 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training on many workers is training on one: losses of every epoch, and the weights."""
 
+import threading
+from contextlib import contextmanager
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
 
-from switchgnn.training.data.load import load_dataset  # noqa: E402
-from tests.training.threads import TOLERANCE, distance, train_in_threads  # noqa: E402
+import torch
+import torch_geometric.nn as pyg
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from switchgnn.host.direct import (
+    Stream,
+    binned_schedules,
+    copy_schedules,
+    rows_per_pair,
+    visit_order,
+)
+from switchgnn.host.pace import Pace
+from switchgnn.host.wire.header import KIND_AT, Kind
+from switchgnn.training import bins as bin_rounds
+from switchgnn.training.bins import (
+    PIPELINES,
+    BinnedSum,
+    BinOptions,
+    distribute_in_bins,
+    local_order,
+    pack_bins,
+    vertices_per_bin,
+)
+from switchgnn.training.data.load import load_dataset
+from switchgnn.training.errors import TrainingError, UnsupportedLayerError
+from switchgnn.training.layers.models import (
+    ModelOptions,
+    build_model,
+    distribute,
+)
+from switchgnn.training.partition import partition_dataset
+from switchgnn.training.sums import RemoteSum
+from switchgnn.training.trainer import TrainOptions
+from tests.host.direct.crew import Hub, binned_on_hub, on_hub, together
+from tests.training.layers.test_layers import (
+    LAYERS,
+    make_data,
+    on_one,
+)
+from tests.training.threads import EPOCHS, TOLERANCE, distance, train_in_threads, train_parts
 
 
 def off_by(data, workers, *, model, hidden=8, **options):
@@ -69,3 +112,341 @@ def test_dropout_drops_the_same_however_many_workers(karate):
 def test_another_seed_drops_others(karate):
     first, second = (losses_with_dropout(karate, 1, seed=seed) for seed in (0, 1))
     assert max(abs(a - b) for a, b in zip(first, second, strict=True)) > 5 * TOLERANCE
+
+
+# All vertices of karate in two bins, in several, each in one of its own.
+MEMORIES = {"two bins": 10**6, "several": 2000, "one vertex each": 1}
+
+
+SEVERAL = BinOptions(MEMORIES["several"])
+
+
+def shared_out(vertices, workers):
+    owners = np.random.default_rng(5).permutation(np.arange(vertices) % workers)
+    return owners.astype(np.int32)
+
+
+def train_in_bins(data, workers, model, bins, *, dropout=0.0, epochs=EPOCHS):
+    """Train in bins, or over the transport `host` if there are no options of bins."""
+    assignment = shared_out(data.vertices, workers)
+    hub = Hub(workers)
+    if bins is None:
+        transports = on_hub(copy_schedules(data.graph, assignment, workers), hub=hub)
+    else:
+        transports = binned_on_hub(binned_schedules(data.graph, assignment, workers), hub=hub)
+    shape = ModelOptions(model=model, layers=3, hidden=8, dropout=dropout)
+    options = TrainOptions(epochs=epochs, weight_decay=5e-4, evaluate_every=epochs)
+
+    @contextmanager
+    def distributed(net, part, transport):
+        with RemoteSum(transport) if bins is None else BinnedSum(transport, bins) as remote:
+            (distribute if bins is None else distribute_in_bins)(net, part, remote)
+            yield remote
+
+    return train_parts(data, assignment, transports, shape, options, distributed), hub
+
+
+def off_by_models(data, workers, model, bins):
+    return distance(data, train_in_bins(data, workers, model, bins)[0], model=model)[0]
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+@pytest.mark.parametrize("model", ["gcn", "sage", "gin"])
+def test_many_workers_in_bins_train_like_one(karate, model, workers):
+    results, _ = train_in_bins(karate, workers, model, SEVERAL)
+    off, expected = distance(karate, results, model=model)
+    reports = results[0][0]
+    assert off < TOLERANCE
+    for name, share in expected.items():
+        assert getattr(reports[-1].accuracy, name) == pytest.approx(share)
+    for report in reports:
+        assert report.exchange > 0
+        assert 0 <= report.waiting <= report.seconds
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES)
+@pytest.mark.parametrize("memory", MEMORIES.values(), ids=MEMORIES)
+def test_bins_of_any_size_and_any_overlap_train_like_one(karate, memory, pipeline):
+    assert off_by_models(karate, 3, "gcn", BinOptions(memory, *PIPELINES[pipeline])) < TOLERANCE
+
+
+@pytest.mark.parametrize("model", ["gcn", "sage", "gin"])
+def test_what_is_sent_is_what_host_sends(karate, model):
+    frames = []
+    for bins in (None, SEVERAL):
+        _, hub = train_in_bins(karate, 3, model, bins, epochs=2)
+        kinds = hub.kinds().items()
+        frames.append({size: number for (kind, size), number in kinds if kind == Kind.FEATURE})
+    assert frames[0] == frames[1]
+    assert sum(frames[0].values()) > 0
+
+
+def losses_of_worker_0(*arguments, seed, **options):
+    """Threads share the random numbers that processes would have for themselves."""
+    torch.manual_seed(seed)
+    results, _ = train_in_bins(*arguments, **options)
+    return [report.loss for report in results[0][0]]
+
+
+def test_dropout_drops_the_same_for_bins_of_any_size(karate):
+    arguments = (karate, 1, "gcn")
+    found = [
+        losses_of_worker_0(*arguments, BinOptions(memory), dropout=0.5, seed=3)
+        for memory in MEMORIES.values()
+    ]
+    whole = losses_of_worker_0(*arguments, None, dropout=0.5, seed=3)
+    without = losses_of_worker_0(*arguments, None, seed=3)
+    for losses in found:
+        assert losses == pytest.approx(whole, abs=TOLERANCE)
+    assert whole != pytest.approx(without, abs=10 * TOLERANCE)
+
+
+@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+@pytest.mark.parametrize("name", ["gcn model", "sage model", "sage model, projected", "gin model"])
+def test_gradients_of_inputs_on_directed_graphs_too(name, directed):
+    torch.manual_seed(1)
+    data = make_data(3, directed=directed)
+    model = LAYERS[name]()
+    state = {key: value.clone() for key, value in model.state_dict().items()}
+    weights = torch.randn(data.vertices, 5)
+    outputs, inputs, gradients = on_one(model, data, weights)
+    assignment = shared_out(data.vertices, 3)
+    transports = binned_on_hub(binned_schedules(data.graph, assignment, 3))
+    parts = list(partition_dataset(data, assignment))
+
+    def work(worker):
+        net, part = LAYERS[name](), parts[worker]
+        net.load_state_dict(state)
+        with BinnedSum(transports[worker], BinOptions(1000)) as remote:
+            distribute_in_bins(net, part, remote)
+            features = torch.from_numpy(part.features).requires_grad_()
+            found = net(features, torch.from_numpy(part.edges))
+            (found * weights[part.vertices]).sum().backward()
+        transports[worker].close()
+        assert torch.allclose(found, outputs[part.vertices], atol=1e-5)
+        assert torch.allclose(features.grad, inputs[part.vertices], atol=1e-4)
+        return [each.grad for each in net.parameters()]
+
+    for expected, *found in zip(gradients, *together(work, 3), strict=True):
+        assert torch.allclose(sum(found), expected, atol=1e-4, rtol=1e-4)
+
+
+def test_a_bin_is_sent_before_what_comes_late():
+    """Worker 0 gets no data frames, and sends its second layer's rows anyway.
+
+    Some of its bins have no remote neighbour, so that they do not wait for the first layer.
+    """
+    data = load_dataset("digits")
+    assignment = (np.arange(data.vertices) >= 900).astype(np.int32)
+    schedules = binned_schedules(data.graph, assignment, 2)
+    rows = int(rows_per_pair(tuple(each.forward for each in schedules))[0].sum())
+    fed, more = [], threading.Event()
+
+    class Holding(Hub):
+        """Holds back frames for worker 0 until its second round has begun."""
+
+        def __init__(self):
+            super().__init__(2)
+            self.held = []
+
+        def take(self, frame):
+            theirs = frame[:6] == bytes.fromhex(self.stations[0].mac.replace(":", ""))
+            if theirs and frame[KIND_AT] & 0xF == Kind.FEATURE and not more.is_set():
+                self.held.append(frame)
+                return
+            held, self.held = (self.held, []) if more.is_set() else ([], self.held)
+            for each in held:
+                super().take(each)
+            super().take(frame)
+
+    hub = Holding()
+    transports = binned_on_hub(schedules, hub=hub, pace=Pace(patience=20.0))
+    parts = list(partition_dataset(data, assignment))
+    feed = Stream.feed
+
+    def watched(stream, places, given):
+        feed(stream, places, given)
+        if stream._side.worker == 0:
+            fed.append((stream._round.number, len(places), hub.held != [] or more.is_set()))
+            if stream._round.number == 2:
+                early.append(not first[0]._round.incoming.done)
+                more.set()
+            else:
+                first.append(stream)
+
+    early, first = [], []
+    net = build_model(ModelOptions(), 64, 10)
+    state = net.state_dict()
+
+    def work(worker):
+        own = build_model(ModelOptions(), 64, 10)
+        own.load_state_dict(state)
+        with (
+            torch.no_grad(),
+            BinnedSum(transports[worker], BinOptions(20_000)) as remote,
+        ):
+            distribute_in_bins(own, parts[worker], remote)
+            return own(torch.from_numpy(parts[worker].features), None)
+
+    Stream.feed = watched
+    try:
+        together(work, 2)
+    finally:
+        Stream.feed = feed
+    assert rows > 0
+    assert early[0], "the second layer began only when the whole first one was there"
+
+
+def spoilt(monkeypatch, mistake):
+    feed, sums = Stream.feed, Stream.sums
+    if mistake == "a row of a bin is not sent":
+
+        def unfed(stream, places, rows):
+            rows = rows.copy()
+            rows[-1] = 0
+            feed(stream, places, rows)
+
+        monkeypatch.setattr(Stream, "feed", unfed)
+    elif mistake == "a bin is finished before its rows are there":
+
+        def hasty(stream, places):
+            wait, stream._wait_until = stream._wait_until, lambda _ready: None
+            try:
+                return sums(stream, places)
+            finally:
+                stream._wait_until = wait
+
+        monkeypatch.setattr(Stream, "sums", hasty)
+        monkeypatch.setattr(bin_rounds._OneWay, "first", lambda _self, _spans: 0)
+
+
+@pytest.mark.parametrize(
+    "mistake", ["a row of a bin is not sent", "a bin is finished before its rows are there"]
+)
+def test_a_planted_mistake_is_found(karate, monkeypatch, mistake):
+    assert off_by_models(karate, 2, "gcn", SEVERAL) < TOLERANCE
+    spoilt(monkeypatch, mistake)
+    assert off_by_models(karate, 2, "gcn", SEVERAL) > 5 * TOLERANCE
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: pyg.models.GAT(12, 4, 2, 5), "attention"),
+        (lambda: pyg.models.GCN(12, 4, 2, 5, norm="layer_norm"), "normalisation"),
+        (lambda: pyg.models.GCN(12, 4, 2, 5, jk="cat"), "jumping"),
+        (lambda: pyg.GCNConv(12, 4), "bins"),
+    ],
+)
+def test_what_cannot_be_done_in_bins_is_refused(make, words):
+    data = make_data(0, directed=False)
+    part = next(partition_dataset(data, np.arange(data.vertices) % 2))
+    with pytest.raises(UnsupportedLayerError, match=words):
+        distribute_in_bins(make(), part, BinnedSum.__new__(BinnedSum))
+
+
+STEADY = settings(deadline=None, derandomize=True, max_examples=80)
+
+
+@st.composite
+def parts(draw):
+    """The edges within a worker, and which of its rows have remote neighbours."""
+    rows = draw(st.integers(1, 25))
+    ends = st.tuples(st.integers(0, rows - 1), st.integers(0, rows - 1))
+    edges = np.array(draw(st.lists(ends, max_size=40)), dtype=np.int64).reshape(-1, 2).T
+    remote = draw(st.lists(st.booleans(), min_size=rows, max_size=rows))
+    return edges, np.array(remote)
+
+
+def components_and_depths(edges, rows):
+    """The component of each row, and its distance from the component's first row."""
+    near = [set() for _ in range(rows)]
+    for u, v in edges.T.tolist():
+        near[u].add(v)
+        near[v].add(u)
+    component, depth = [-1] * rows, [0] * rows
+    for root in range(rows):
+        if component[root] >= 0:
+            continue
+        component[root], frontier = root, [root]
+        while frontier:
+            following = []
+            for u in frontier:
+                for v in near[u]:
+                    if component[v] < 0:
+                        component[v], depth[v] = root, depth[u] + 1
+                        following.append(v)
+            frontier = following
+    return component, depth
+
+
+@STEADY
+@given(parts())
+def test_the_order_is_remote_first_and_breadth_first_within(part):
+    edges, remote = part
+    order = visit_order(edges, remote)
+    assert sorted(order.tolist()) == list(range(len(remote)))
+    assert sorted(remote[order], reverse=True) == remote[order].tolist()
+    component, depth = components_and_depths(edges, len(remote))
+    for wanted in (True, False):
+        visits = [(component[row], depth[row]) for row in order if remote[row] == wanted]
+        assert visits == sorted(visits)
+
+
+@STEADY
+@given(parts())
+def test_without_classes_a_vertex_follows_an_earlier_neighbour_of_its_own(part):
+    """In a breadth-first search, children come in the order of their parents."""
+    edges, remote = part
+    order = visit_order(edges, np.zeros_like(remote)).tolist()
+    place = {row: number for number, row in enumerate(order)}
+    _, depth = components_and_depths(edges, len(order))
+    near = {row: set() for row in order}
+    for u, v in edges.T.tolist():
+        near[u].add(v)
+        near[v].add(u)
+    parents = [
+        min(place[v] for v in near[row] if depth[v] == depth[row] - 1)
+        for row in order
+        if depth[row]
+    ]
+    assert parents == sorted(parents)
+
+
+@STEADY
+@given(st.integers(1, 100), st.integers(1, 120))
+def test_bins_are_all_vertices_once_and_not_too_large(vertices, at_most):
+    bins = pack_bins(vertices, at_most)
+    assert [each for span in bins for each in range(span.start, span.stop)] == list(range(vertices))
+    sizes = [span.stop - span.start for span in bins]
+    assert max(sizes) <= at_most
+    assert min(sizes) >= 1
+    assert len(set(sizes[:-1])) <= 1
+    assert len(bins) >= min(2, vertices)
+
+
+def test_a_bin_takes_half_of_the_memory():
+    options = BinOptions(memory=8000)
+    assert vertices_per_bin(options, 60, 40) == 10
+    assert vertices_per_bin(options, 16, 4) == 50
+    assert vertices_per_bin(BinOptions(memory=1), 60, 40) == 1
+    assert 1000 <= vertices_per_bin(BinOptions(), 100, 16) < 1100
+    with pytest.raises(TrainingError, match="memory"):
+        BinOptions(memory=0)
+
+
+def test_a_worker_computes_in_the_order_in_which_its_schedule_sends():
+    data = load_dataset("digits")
+    assignment = np.random.default_rng(3).integers(0, 3, data.vertices).astype(np.int32)
+    assignment[:900] = 0
+    schedules = binned_schedules(data.graph, assignment, 3)
+    for part, schedule in zip(partition_dataset(data, assignment), schedules, strict=True):
+        place = np.argsort(local_order(part).numpy())
+        sent = place[schedule.forward.send.column]
+        for start, end in pairwise(schedule.forward.out_indptr):
+            assert np.all(np.diff(sent[start:end]) > 0)
+        # Backward a sum is there when its last row is; the last one is computed first.
+        back = schedule.backward
+        last = np.minimum.reduceat(place[back.send.column], back.send.indptr[:-1])
+        for start, end in pairwise(back.out_indptr):
+            assert np.all(np.diff(last[start:end]) <= 0)

@@ -225,9 +225,3 @@ def test_values_that_cannot_be_are_refused(folder, name, change, part):
     arrays = load_file(path)
     save_file(arrays | {name: change(arrays[name]).copy()}, path)
     assert part in refused(folder)
-
-
-def test_the_description_is_plain_json(folder):
-    shared = json.loads((folder / "partitions.json").read_text())
-    assert shared["total_train"] == 22
-    assert shared["name"] == "karate"

@@ -19,7 +19,7 @@ from torch_geometric.nn import models  # noqa: E402
 from switchgnn.host.transport import NO_TRAFFIC  # noqa: E402
 from switchgnn.planner.direction import Direction  # noqa: E402
 from switchgnn.training.data.load import load_dataset  # noqa: E402
-from switchgnn.training.gradients import Sums  # noqa: E402
+from switchgnn.training.gradients import GradientSums  # noqa: E402
 from switchgnn.training.layers.models import distribute  # noqa: E402
 from switchgnn.training.partition import partition_dataset  # noqa: E402
 from switchgnn.training.sums import LocalSum, RemoteSum, Staging  # noqa: E402
@@ -228,7 +228,7 @@ def test_all_of_a_model_is_where_its_weights_are(kind, first, monkeypatch):
     assert all(each.grad.device == META for each in model.parameters())
 
 
-class OnCpu(Sums):
+class OnCpu(GradientSums):
     """One of two workers; records the device of the values to add."""
 
     def __init__(self):

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 
-from switchgnn.training.gradients import Sums
+from switchgnn.training.gradients import GradientSums
 from switchgnn.training.layers.models import ModelOptions, build_model, distribute
 from switchgnn.training.partition import partition_dataset
 from switchgnn.training.sums import RemoteSum
@@ -21,7 +21,7 @@ EPOCHS = 8
 TOLERANCE = 2e-4
 
 
-class ThreadSums(Sums):
+class ThreadSums(GradientSums):
     """Sums over threads; `factor` multiplies this worker's values, and worker 0 is `own`."""
 
     def __init__(self, shared, *, factor=1.0, own=False):

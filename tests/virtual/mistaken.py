@@ -20,20 +20,6 @@ from switchgnn.lab.virtual.soak import Soak
 
 
 @contextmanager
-def sums_that_are_made_are_wrong():
-    """Let a worker that adds up a sum itself add one too much."""
-    add_up = SumReceiver._add_up
-
-    def mistaken(receiver, place, now):
-        last = receiver._schedule.neighbours_of(place)[-1]
-        receiver._features[last] = receiver._features[last] + 1
-        add_up(receiver, place, now)
-
-    with mock.patch.object(SumReceiver, "_add_up", mistaken):
-        yield
-
-
-@contextmanager
 def sums_that_are_recalled_are_wrong():
     """Let a worker take a sum that it had to ask for as if it were another one."""
     take_sum = SumReceiver.take_sum

@@ -60,12 +60,12 @@ def _figures(made: MadePlan, tell: Callable[[str], None]) -> list[tuple[str, str
     counts = neighbour_counts(boundary_edges(graph, owner))
     presets = {name: preset for name, preset in PRESETS.items() if name != AUTO}
     memory = study_memory(graph, owner, presets, seed, tell)
-    place = f"{workers} workers"
+    where = f"{workers} workers"
     titles = {
         "boundary-and-traffic": "Boundary and traffic (figure 1)",
-        "neighbour-counts": f"Remote neighbours, {place} (figure 7)",
+        "neighbour-counts": f"Remote neighbours, {where} (figure 7)",
         "connected-boundary": "Connected boundary (figure 9)",
-        "traffic-and-memory": f"Traffic, {place} (figure 18)",
+        "traffic-and-memory": f"Traffic, {where} (figure 18)",
     }
     drawings: tuple[Draw, ...] = (
         lambda f: _boundary(f.subplots(), points),
@@ -77,7 +77,7 @@ def _figures(made: MadePlan, tell: Callable[[str], None]) -> list[tuple[str, str
     tell("follow the packets through the switch")
     flows = _flows(made)
     if flows:
-        title = f"Slots and queue, {place}, forward sums"
+        title = f"Slots and queue, {where}, forward sums"
         slots = made.plan.manifest.slots
         figures.append(("slots-and-queue", title, lambda f: _over_time(f, flows, slots)))
     return figures
@@ -144,11 +144,11 @@ def _skew(axes: "Axes", counts: NDArray[np.int64]) -> None:
 
 def _memory(axes: "Axes", points: list[MemoryPoint]) -> None:
     names = list(dict.fromkeys(name for point in points for name in point.fractions))
-    for place, name in enumerate(names):
+    for index, name in enumerate(names):
         with_it = [point for point in points if name in point.fractions]
         megabytes = [point.slots * _SLOT_BYTES / 1e6 for point in with_it]
         # Smaller markers leave those of an identical earlier line visible.
-        size = 3 * (len(names) - place)
+        size = 3 * (len(names) - index)
         fractions = [point.fractions[name] for point in with_it]
         axes.plot(megabytes, fractions, marker="o", markersize=size, label=name)
     axes.axhline(1, color="grey", linewidth=0.8, linestyle="--", label="host-based")
@@ -163,9 +163,9 @@ def _memory(axes: "Axes", points: list[MemoryPoint]) -> None:
 
 def _over_time(figure: "Figure", flows: dict[str, Flow], slots: int) -> None:
     above, below = figure.subplots(2, sharex=True)
-    for place, (name, flow) in enumerate(flows.items()):
+    for index, (name, flow) in enumerate(flows.items()):
         # The plan itself is in front of the others.
-        style = {"label": name, "linewidth": 1.0, "color": f"C{place}", "zorder": 3 - place}
+        style = {"label": name, "linewidth": 1.0, "color": f"C{index}", "zorder": 3 - index}
         above.plot(*_thinned(flow.occupancy), **style)
         below.plot(*_thinned(flow.queue), **style)
     blocks = next(iter(flows.values())).block_indptr[1:-1]

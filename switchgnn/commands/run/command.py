@@ -287,7 +287,7 @@ def run(asked: AskedRun, config: ConfigOption = None) -> None:
         progress_bars(console) as progress,
         told_aloud(verbose=output.logs.verbose),
     ):
-        steps = _Steps(progress)
+        steps = _StepBars(progress)
 
         def hold(running: Fabric, report: RunReport) -> None:
             steps.finish()
@@ -317,7 +317,7 @@ def _show(report: RunReport, *, as_json: bool) -> None:
         print_report(plain_console(), report)
 
 
-class _Steps:
+class _StepBars:
     """Shows one progress bar per step."""
 
     def __init__(self, progress: Progress) -> None:

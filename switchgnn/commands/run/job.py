@@ -17,7 +17,7 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.full_disk import writing
 from switchgnn.base.machine import require_memory
 from switchgnn.commands.run.reference import SUM_BYTES, Comparison
-from switchgnn.commands.run.report import Prepared, RunOptions, RunReport, make_report
+from switchgnn.commands.run.report import PreparedRun, RunOptions, RunReport, make_report
 from switchgnn.commands.shared.onlooker import NOBODY, Onlooker
 from switchgnn.commands.shared.outputs import Recordings, recordings_in
 from switchgnn.commands.shared.runner import (
@@ -120,7 +120,7 @@ def _tls_folder(options: RunOptions) -> TlsFolder | None:
     return folder
 
 
-def _prepare(options: RunOptions, folder: Path, step: StepListener) -> Prepared:
+def _prepare(options: RunOptions, folder: Path, step: StepListener) -> PreparedRun:
     started = time.perf_counter()
     step("planning: load the graph", 0, 0)
     program = load_program()
@@ -148,7 +148,7 @@ def _prepare(options: RunOptions, folder: Path, step: StepListener) -> Prepared:
         write_left_schedules(graph, plan, paths)
     parts = split_for_leaf_spine(plan, options.leaf_spine) if options.leaf_spine else None
     seconds = time.perf_counter() - started
-    return Prepared(
+    return PreparedRun(
         program,
         graph,
         features,
@@ -183,7 +183,7 @@ def _features(graph: Graph, options: RunOptions) -> NDArray[np.float32]:
 
 def _workers(
     options: RunOptions,
-    prepared: Prepared,
+    prepared: PreparedRun,
     comparison: Comparison,
     work: Workplace,
     recordings: Recordings,

@@ -90,20 +90,20 @@ class Comparison:
         paths = [result_file(self.output(worker), self._compared) for worker in self._workers]
         results = [read_arrays(path, WORKER_RESULT, remedy="run again") for path in paths]
         first = self._compared * self.rounds_per_file
-        for place in range(min(self.rounds_per_file, self._rounds - first)):
-            features = features_of_round(self._features, first + place)
+        for offset in range(min(self.rounds_per_file, self._rounds - first)):
+            features = features_of_round(self._features, first + offset)
             fixed = np.zeros(features.shape, dtype=np.int32)
             sums = np.zeros(features.shape, dtype=np.float32)
-            scales = {float(result["scale"][place]) for result in results}
+            scales = {float(result["scale"][offset]) for result in results}
             for worker, result in enumerate(results):
-                fixed[self._assignment == worker] = result["fixed"][place]
-                sums[self._assignment == worker] = result["sums"][place]
+                fixed[self._assignment == worker] = result["fixed"][offset]
+                sums[self._assignment == worker] = result["sums"][offset]
             if len(scales) != 1:
                 raise SwitchGNNError(
-                    f"Round {first + place + 1}: the workers used different scales: {scales}."
+                    f"Round {first + offset + 1}: the workers used different scales: {scales}."
                 )
             whole = RoundResult(fixed, sums, scales.pop())
-            before = self._magnitudes_before(first + place)
+            before = self._magnitudes_before(first + offset)
             verdict = judge(self._graph, self._assignment, features, whole, before, self._left)
             self._verdict = _both(self._verdict, verdict)
         for path in paths:

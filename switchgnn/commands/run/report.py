@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from switchgnn.commands.run.reference import Verdict
 from switchgnn.commands.shared.console import ran_ahead, releases_between
 from switchgnn.commands.shared.leaf_spine import LeafSpineReport, report_leaf_spine
-from switchgnn.commands.shared.runner import Finished, NetworkJob
+from switchgnn.commands.shared.runner import FinishedWorkers, NetworkJob
 from switchgnn.commands.shared.workers import WorkerOutcome
 from switchgnn.host.alone import Exchanges, HostTraffic, host_traffic
 from switchgnn.host.direct.framing import Framing
@@ -29,7 +29,7 @@ from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts
 from switchgnn.planner.plan.manifest import Manifest
 from switchgnn.planner.presets import Choice as Strategies
-from switchgnn.topologies import Choice, WireBytes
+from switchgnn.topologies import FabricChoice, WireBytes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,7 +181,7 @@ class RunReport:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedRun:
     """Everything that is known before a packet is sent.
 
     Attributes:
@@ -203,7 +203,7 @@ class Prepared:
     seconds: float
 
 
-Measured = Finished[list[WorkerOutcome]]
+Measured = FinishedWorkers[list[WorkerOutcome]]
 
 
 def _wire(measured: Measured) -> list[WireBytes]:
@@ -231,8 +231,8 @@ def _port_queue(measured: Measured) -> tuple[int, ...]:
 
 def make_report(
     options: RunOptions,
-    choice: Choice,
-    prepared: Prepared,
+    choice: FabricChoice,
+    prepared: PreparedRun,
     measured: Measured,
     verdict: Verdict,
 ) -> RunReport:

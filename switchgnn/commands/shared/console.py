@@ -40,7 +40,7 @@ def progress_bars(console: Console) -> Progress:
     )
 
 
-class _Planned(Protocol):
+class _StrategiesReport(Protocol):
     """A report with the strategies of a plan; None where nothing was planned."""
 
     @property
@@ -85,7 +85,7 @@ def ran_as(report: _Ran, hosts: str | None = None) -> str:
     return words if hosts is None else f"{words}; hosts run {hosts} code"
 
 
-def strategies_line(report: _Planned) -> str:
+def strategies_line(report: _StrategiesReport) -> str:
     """Return the strategies of a plan; empty without a plan."""
     names = {
         "partition": report.partition,

@@ -55,7 +55,7 @@ class LeafSpineReport:
     faults_injected: dict[str, int]
 
 
-class _Counts(Protocol):
+class _CableCounts(Protocol):
     @property
     def partial_sums(self) -> int: ...
     @property
@@ -69,10 +69,10 @@ def report_leaf_spine(
     manifest: Manifest,
     exchanges: Iterable[Exchanges],
     alone: Mapping[str, HostTraffic],
-    counts: _Counts,
+    counts: _CableCounts,
 ) -> LeafSpineReport:
     """Compare the counts of all exchanges with the plan."""
-    planned = sum((_planned(parts, manifest, each) for each in exchanges), start=_Planned())
+    planned = sum((_planned(parts, manifest, each) for each in exchanges), start=_PlannedReport())
     # Crossing frames go up one link and down another one.
     crossing = {name: each.between(parts.leaf_spine.leaf_of_worker) for name, each in alone.items()}
     return LeafSpineReport(
@@ -96,7 +96,7 @@ def report_leaf_spine(
 
 
 @dataclass(frozen=True)
-class _Planned:
+class _PlannedReport:
     """Bytes, and the number of partial sums."""
 
     partial_sums: int = 0
@@ -106,18 +106,18 @@ class _Planned:
     single_up: int = 0
     single_down: int = 0
 
-    def __add__(self, other: "_Planned") -> "_Planned":
-        return _Planned(*map(sum, zip(astuple(self), astuple(other), strict=True)))
+    def __add__(self, other: "_PlannedReport") -> "_PlannedReport":
+        return _PlannedReport(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
 
-def _planned(parts: LeafSpineParts, manifest: Manifest, exchanges: Exchanges) -> _Planned:
+def _planned(parts: LeafSpineParts, manifest: Manifest, exchanges: Exchanges) -> _PlannedReport:
     record = manifest.direction(exchanges.direction)
     said = predict_leaf_spine(parts, record)
     widths = fragment_lanes(exchanges.width, manifest.lanes)
     fragments = len(widths)
     weight = exchanges.times * sum(map(feature_frame_bytes, widths))
     meetings = exchanges.times * (1 + len(record.block_numbers) * fragments)
-    return _Planned(
+    return _PlannedReport(
         partial_sums=sum(map(sum, said.partial_sums)) * exchanges.times * fragments,
         partial_sum_bytes=sum(map(sum, said.partial_sums)) * weight,
         sum_bytes=sum(map(sum, said.sums)) * weight,

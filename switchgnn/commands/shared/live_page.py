@@ -9,18 +9,18 @@ from typing import Any
 import typer
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.commands.shared.onlooker import Onlooker, Running
+from switchgnn.commands.shared.onlooker import Onlooker, RunningNetwork
 from switchgnn.controller import P4RuntimeClient
 from switchgnn.controller.watch import WATCH_DEADLINE
 from switchgnn.host.metrics import METRICS_EVENT
 from switchgnn.live.gather import EVERY, LinkSeen
-from switchgnn.live.machines import Switches
+from switchgnn.live.machines import PolledSwitches
 from switchgnn.live.server import Show, showing
 from switchgnn.live.snapshot import (
     CablePlace,
     Ending,
     Epoch,
-    Outcome,
+    JobOutcome,
     Picture,
     SwitchPlace,
     WorkerPlace,
@@ -40,17 +40,17 @@ def served(title: str, *, port: int, epochs: int) -> Iterator[tuple[Onlooker, st
         except (KeyboardInterrupt, typer.Exit) as leaving:
             if isinstance(leaving, typer.Exit) and leaving.exit_code != _INTERRUPTED:
                 raise
-            show.gathering.end(Ending(Outcome.INTERRUPTED, "Interrupted."))
+            show.gathering.end(Ending(JobOutcome.INTERRUPTED, "Interrupted."))
             raise
         except SwitchGNNError as error:
-            show.gathering.end(Ending(Outcome.FAILED, str(error)))
+            show.gathering.end(Ending(JobOutcome.FAILED, str(error)))
             raise
         except Exception as error:
-            show.gathering.end(Ending(Outcome.FAILED, f"{type(error).__name__}: {error}"))
+            show.gathering.end(Ending(JobOutcome.FAILED, f"{type(error).__name__}: {error}"))
             raise
         finally:
             # All other ways to leave the block, as an exit code, are regular ends.
-            show.gathering.end(Ending(Outcome.DONE, "Done."))
+            show.gathering.end(Ending(JobOutcome.DONE, "Done."))
 
 
 class _PageOnlooker(Onlooker):
@@ -67,7 +67,7 @@ class _PageOnlooker(Onlooker):
             self._show.publish()
 
     @contextmanager
-    def over(self, running: Running) -> Iterator[None]:
+    def over(self, running: RunningNetwork) -> Iterator[None]:
         """Show a network during the block."""
         gathering = self._show.gathering
         gathering.begin(_picture(running))
@@ -97,10 +97,10 @@ class _PageOnlooker(Onlooker):
 
     def done(self, words: str, *, right: bool = True) -> None:
         """Show the end of the run."""
-        self._show.gathering.end(Ending(Outcome.DONE if right else Outcome.WRONG, words))
+        self._show.gathering.end(Ending(JobOutcome.DONE if right else JobOutcome.WRONG, words))
 
 
-def _picture(running: Running) -> Picture:
+def _picture(running: RunningNetwork) -> Picture:
     site = running.fabric.site
     upper = {cable.upper.switch for cable in site.cables}
     target = "BMv2" if site.target is Target.BMV2 else "the embedded switch"
@@ -112,8 +112,8 @@ def _picture(running: Running) -> Picture:
             WorkerPlace(switch, site.port(worker)) for worker, (switch, _) in enumerate(site.places)
         ),
         switches=tuple(
-            SwitchPlace(switch.name, int(place in upper))
-            for place, switch in enumerate(site.switches)
+            SwitchPlace(switch.name, int(number in upper))
+            for number, switch in enumerate(site.switches)
         ),
         cables=tuple(
             CablePlace(cable.name, cable.lower.switch, cable.upper.switch) for cable in site.cables
@@ -126,7 +126,7 @@ def _picture(running: Running) -> Picture:
 class _Look:
     """Reads the state of switches and of the links between them."""
 
-    def __init__(self, show: Show, running: Running) -> None:
+    def __init__(self, show: Show, running: RunningNetwork) -> None:
         self._show = show
         self._fabric = running.fabric
         told = running.fabric.site.target is not Target.BMV2
@@ -137,7 +137,7 @@ class _Look:
             for switch in running.fabric.site.switches
         ]
         # BMv2 does not report slots.
-        self._switches = Switches(clients, running.bank_slots if told else ())
+        self._switches = PolledSwitches(clients, running.bank_slots if told else ())
 
     def __call__(self) -> None:
         self._show.gathering.switches(*self._switches.read())

@@ -12,7 +12,7 @@ from switchgnn.topologies import Fabric
 
 
 @dataclass(frozen=True)
-class Running:
+class RunningNetwork:
     """A running network, its switches with their plan.
 
     Attributes:
@@ -38,7 +38,7 @@ class Onlooker:
         """Observe the start of a step."""
 
     @contextmanager
-    def over(self, running: Running) -> Iterator[None]:
+    def over(self, running: RunningNetwork) -> Iterator[None]:
         """Observe a network during the block."""
         yield
 

@@ -30,7 +30,7 @@ from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
 from switchgnn.planner.partition.metis_leaf_spine import partition_for_leaf_spine
 from switchgnn.planner.presets import PRESETS
 from switchgnn.profiles import SwitchProfile, find_profile, known_profiles
-from switchgnn.topologies import Backend, Limits, choose, usual_limits
+from switchgnn.topologies import Backend, FlowLimits, choose, usual_limits
 
 _LAST_PORT = 65_535
 _LEAVES, _SPINES = 2, 1
@@ -336,7 +336,7 @@ class LimitOptions:
         shown="128 on the embedded switch with unlimited links, else 16",
     )
 
-    def usual(self, site: SiteOptions, *, busy: bool = False) -> Limits:
+    def usual(self, site: SiteOptions, *, busy: bool = False) -> FlowLimits:
         """Return the default window and mark threshold."""
         here = choose(site.target.value, site.fabric.value, site.backend)
         return usual_limits(here.target, here.fabric, shaped=busy or self.bandwidth is not None)

@@ -71,15 +71,15 @@ def _try_parent(name: str, path: Path) -> None:
     _try(name, path, parent)
 
 
-def _try(name: str, path: Path, place: Path) -> None:
+def _try(name: str, path: Path, parent: Path) -> None:
     """Create a folder for a moment, because permissions alone are no proof."""
     try:
-        with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=place):
+        with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=parent):
             pass
     except OSError as error:
-        # In a place like /proc the error is that the new folder does not exist.
+        # In a folder like /proc the error is that the new folder does not exist.
         why = (
-            f"{place} takes no new files"
+            f"{parent} takes no new files"
             if isinstance(error, FileNotFoundError)
             else why_not_written(error, path)
         )
@@ -288,16 +288,16 @@ def recordings_in(
         yield Recordings()
         return
     folder = folder.absolute()
-    places = [folder, folder / inside] if inside else [folder]
-    new = [place for place in places if not place.exists()]
-    folder = places[-1]
+    nested = [folder, folder / inside] if inside else [folder]
+    new = [each for each in nested if not each.exists()]
+    folder = nested[-1]
     names = [worker_link(worker) for worker in range(workers)]
     cables = product(range(leaf_spine.leaves), range(leaf_spine.spines)) if leaf_spine else ()
     made: list[Path] = []
     try:
         with _refused(folder):
-            for place in new:
-                place.mkdir()
+            for each in new:
+                each.mkdir()
             _refuse_others(folder)
             recordings = Recordings(
                 tuple(_begin(folder, name, made) for name in names),
@@ -306,9 +306,9 @@ def recordings_in(
         yield recordings
     finally:
         _remove_empty(made)
-        for place in reversed(new):
+        for each in reversed(new):
             with suppress(OSError):
-                place.rmdir()
+                each.rmdir()
 
 
 def _begin(folder: Path, name: str, made: list[Path]) -> Path:

@@ -15,7 +15,7 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.files import private_folder
 from switchgnn.commands.shared.console import naming_who_releases
 from switchgnn.commands.shared.leaf_spine import all_cables, partial_sums_taken
-from switchgnn.commands.shared.onlooker import NOBODY, Onlooker, Running
+from switchgnn.commands.shared.onlooker import NOBODY, Onlooker, RunningNetwork
 from switchgnn.commands.shared.outputs import (
     Recordings,
     RunLogs,
@@ -51,8 +51,8 @@ from switchgnn.topologies import (
     Ahead,
     Backend,
     BackgroundTraffic,
-    Choice,
     Fabric,
+    FabricChoice,
     LeafSpineSite,
     Site,
     Star,
@@ -108,7 +108,7 @@ class NetworkJob:
     metrics: tuple[str, int] | None = None
     faults: str = ""
 
-    def choose_site(self) -> Choice:
+    def choose_site(self) -> FabricChoice:
         """Check the faults; choose the switch and the network."""
         cables_with_faults(self)
         return choose(self.target, self.fabric, self.backend)
@@ -185,7 +185,7 @@ class Workers(Generic[Task, Result]):
 
 
 @dataclass(frozen=True)
-class Finished(Generic[Result]):
+class FinishedWorkers(Generic[Result]):
     """The results of the workers, while the network still runs.
 
     Attributes:
@@ -197,15 +197,15 @@ class Finished(Generic[Result]):
     fabric: Fabric
     ahead: Ahead | None
     result: Result
-    counts: "Counts"
+    counts: "ExchangeCounts"
     entries: int
     install_seconds: float
 
 
 @contextmanager
 def finished(
-    job: NetworkJob, choice: Choice, workers: Workers[Task, Result], work: Workplace
-) -> Iterator[Finished[Result]]:
+    job: NetworkJob, choice: FabricChoice, workers: Workers[Task, Result], work: Workplace
+) -> Iterator[FinishedWorkers[Result]]:
     """Run a job; keep its network until the end of the block."""
     with ExitStack() as stack:
         sockets = workers.links.sockets or stack.enter_context(folder_for_sockets(work.folder))
@@ -229,7 +229,7 @@ def finished(
         with _installed(job, fabric, workers, work.step) as on:
             result, counts = _exchanged(job, on, workers, work.onlooker)
         entries = sum(sum(switch.entries.values()) for switch in on.report.switches)
-        yield Finished(fabric, ahead, result, counts, entries, on.seconds)
+        yield FinishedWorkers(fabric, ahead, result, counts, entries, on.seconds)
 
 
 def _site(job: NetworkJob, target: Target, sockets: Path, links: LinkSettings) -> Site:
@@ -254,7 +254,7 @@ def address_in(folder: Path, number: int) -> str:
 
 
 @dataclass(frozen=True)
-class _Installed:
+class _InstalledPlan:
     """A fabric whose switches have their tables.
 
     Attributes:
@@ -282,7 +282,7 @@ class _Installed:
 @contextmanager
 def _installed(
     job: NetworkJob, fabric: Fabric, workers: Workers[Task, Result], step: StepListener
-) -> Iterator[_Installed]:
+) -> Iterator[_InstalledPlan]:
     """Install a plan and stay connected to the switches during the block."""
     tls = fabric.site.tls
     credentials = TlsOptions(tls["ca"], tls["controller"], tls["controller-key"]) if tls else None
@@ -302,7 +302,7 @@ def _installed(
         )
         log_install(report)
         seconds = time.perf_counter() - started
-        yield _Installed(fabric, clients, shares, credentials, report, seconds)
+        yield _InstalledPlan(fabric, clients, shares, credentials, report, seconds)
 
 
 def shares_of(
@@ -324,7 +324,7 @@ def shares_of(
 
 
 @dataclass(frozen=True)
-class Counts:
+class ExchangeCounts:
     """The counts of switches and interfaces during the exchanges.
 
     Attributes:
@@ -346,8 +346,8 @@ class Counts:
 
 
 def _exchanged(
-    job: NetworkJob, on: _Installed, workers: Workers[Task, Result], onlooker: Onlooker
-) -> tuple[Result, Counts]:
+    job: NetworkJob, on: _InstalledPlan, workers: Workers[Task, Result], onlooker: Onlooker
+) -> tuple[Result, ExchangeCounts]:
     """Run the workers beside the background flows; return the result and the counts."""
     fabric = on.fabric
     tasks = [
@@ -355,7 +355,7 @@ def _exchanged(
         for worker in range(job.workers)
     ]
     slots = on.bank_slots if workers.shows_slots else ()
-    running = Running(workers.transport, fabric, on.credentials, slots, workers.steps)
+    running = RunningNetwork(workers.transport, fabric, on.credentials, slots, workers.steps)
     with BackgroundTraffic(fabric, job.background) as background:
         before = on.counters()
         wires, cables = fabric.wire_bytes(), fabric.cable_bytes()
@@ -369,7 +369,7 @@ def _exchanged(
     if job.background:
         # The interfaces would count the background flows as well.
         wires = cables = None
-    return result, Counts(
+    return result, ExchangeCounts(
         before,
         after,
         wires=carried(wires, wires_after),
@@ -382,7 +382,7 @@ def _exchanged(
 
 def _common_fields(
     job: NetworkJob,
-    on: _Installed,
+    on: _InstalledPlan,
     workers: Workers[Task, Result],
     worker: int,
     tell_every: float,

@@ -37,7 +37,7 @@ ProgressListener = Callable[[float, int], None]
 EventListener = Callable[[int, dict[str, Any]], None]
 
 
-class _Task(Protocol):
+class _JsonTask(Protocol):
     """The task of a worker process."""
 
     @property
@@ -98,7 +98,7 @@ def run_workers(
 
 
 def follow_workers(
-    children: Sequence[Child], tasks: Sequence[_Task], listen: EventListener
+    children: Sequence[Child], tasks: Sequence[_JsonTask], listen: EventListener
 ) -> list[dict[str, Any]]:
     """Start the workers, give each its task, and return the last event of each."""
     with ExitStack() as stack:
@@ -120,7 +120,7 @@ def _follow(
     silence = _Silence(len(children), patience)
     with selectors.DefaultSelector() as selector:
         for worker, child in enumerate(children):
-            selector.register(child.stdout, selectors.EVENT_READ, (worker, _Lines(child)))
+            selector.register(child.stdout, selectors.EVENT_READ, (worker, _ChildLines(child)))
         _LOG.info("%d workers begin", len(children))
         while len(finished) < len(children):
             for key, _ in selector.select(timeout=_LOOK_SECONDS):
@@ -142,7 +142,7 @@ def _follow(
     return [finished[worker] for worker in range(len(children))]
 
 
-class _Lines:
+class _ChildLines:
     """The lines of a child's standard output."""
 
     def __init__(self, child: Child) -> None:

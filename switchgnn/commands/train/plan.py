@@ -39,7 +39,7 @@ from switchgnn.training.partition import write_partitions
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedTraining:
     """The files that were written for a training.
 
     Attributes:
@@ -57,14 +57,14 @@ class Prepared:
 
 def prepare_training(
     job: TrainJob, data: Dataset, folder: Path, progress: Callable[[str], None]
-) -> Prepared:
+) -> PreparedTraining:
     """Write the plan, the partitions and the schedules; split the plan for a leaf-spine."""
     strategies, plan = plan_of(job, data, progress)
     write_plan(plan, folder / "plan")
     write_partitions(data, plan.assignment, folder / "partitions")
     scheduled = _write_schedules(job, data, plan, folder)
     parts = split_for_leaf_spine(plan, job.leaf_spine) if job.leaf_spine else None
-    return Prepared(strategies, plan.manifest, plan.assignment, scheduled, parts)
+    return PreparedTraining(strategies, plan.manifest, plan.assignment, scheduled, parts)
 
 
 def _write_schedules(job: TrainJob, data: Dataset, plan: Plan, folder: Path) -> bool:
@@ -145,7 +145,7 @@ _RUN_BY = {
 
 
 @dataclass(frozen=True, eq=False)
-class Prediction:
+class TransportPrediction:
     """The predicted time of an epoch's exchanges.
 
     Attributes:
@@ -161,14 +161,16 @@ class Prediction:
     planned: Planned | None = None
 
 
-def predict_transport(job: TrainJob, data: Dataset, progress: Callable[[str], None]) -> Prediction:
+def predict_transport(
+    job: TrainJob, data: Dataset, progress: Callable[[str], None]
+) -> TransportPrediction:
     """Predict the time of exchanges over each transport, and choose one.
 
     With the preset `auto` the plan may leave some destinations to the hosts. Over leaves and
     spines nothing is predicted, and the switches are chosen.
     """
     if job.leaf_spine is not None:
-        return Prediction(
+        return TransportPrediction(
             {}, SWITCH, "auto takes switch: only exchanges around one switch are predicted."
         )
     choice = choose(job.target, job.fabric, job.backend)
@@ -180,7 +182,7 @@ def predict_transport(job: TrainJob, data: Dataset, progress: Callable[[str], No
     made = build_auto(data.graph, strategies, situation, expected, **_asked(job, progress))
     chosen = _RUN_BY[made.chosen]
     planned = (strategies, made.plan) if chosen is SWITCH else None
-    return Prediction(made.seconds, chosen, _why(made), planned)
+    return TransportPrediction(made.seconds, chosen, _why(made), planned)
 
 
 def network_here(job: TrainJob, profile: SwitchProfile, target: Target) -> NetworkModel:

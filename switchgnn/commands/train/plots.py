@@ -64,9 +64,9 @@ def _loss_over_time(axes: "Axes", reports: Sequence[TrainReport]) -> None:
 def _bytes_per_worker(axes: "Axes", reports: Sequence[TrainReport]) -> None:
     networked = [report for report in reports if report.total_bytes]
     width = 0.8 / max(1, len(networked))
-    for place, report in enumerate(networked):
+    for index, report in enumerate(networked):
         colour = f"C{reports.index(report)}"
-        at = np.arange(report.workers) + (place - (len(networked) - 1) / 2) * width
+        at = np.arange(report.workers) + (index - (len(networked) - 1) / 2) * width
         up = np.array([link["up"] for link in report.bytes_per_link]) / 1e6
         down = np.array([link["down"] for link in report.bytes_per_link]) / 1e6
         axes.bar(at, up, width, color=colour, label=f"{_label(report)}, up")

@@ -17,7 +17,7 @@ from switchgnn.commands.shared.console import ran_ahead
 from switchgnn.commands.shared.leaf_spine import LeafSpineReport, report_leaf_spine
 from switchgnn.commands.shared.onlooker import NOBODY, Onlooker
 from switchgnn.commands.shared.runner import (
-    Counts,
+    ExchangeCounts,
     LinkSettings,
     StepListener,
     Workers,
@@ -28,7 +28,7 @@ from switchgnn.commands.shared.runner import (
 )
 from switchgnn.commands.shared.workers import EventListener, follow_workers, fork_nursery
 from switchgnn.commands.train.job import TrainJob
-from switchgnn.commands.train.plan import Prepared, prepare_training
+from switchgnn.commands.train.plan import PreparedTraining, prepare_training
 from switchgnn.commands.train.report import EpochListener, Recorder, TrainReport
 from switchgnn.host.alone import Exchanges, host_traffic
 from switchgnn.host.direct.framing import USUAL_MTU, Framing
@@ -102,7 +102,7 @@ def run_training(
 
 
 def _workers(
-    job: TrainJob, prepared: Prepared, recorder: Recorder, work: Workplace
+    job: TrainJob, prepared: PreparedTraining, recorder: Recorder, work: Workplace
 ) -> Workers[TrainTask, list[dict[str, Any]]]:
     def task(shared: dict[str, Any]) -> TrainTask:
         made = replace(
@@ -178,7 +178,11 @@ def _alone(
 
 
 def _leaf_spine_report(
-    job: TrainJob, data: Dataset, prepared: Prepared, ends: list[dict[str, Any]], counts: Counts
+    job: TrainJob,
+    data: Dataset,
+    prepared: PreparedTraining,
+    ends: list[dict[str, Any]],
+    counts: ExchangeCounts,
 ) -> LeafSpineReport | None:
     """Report the links between leaves and spines; plans do not predict copies of hosts."""
     if prepared.parts is None or job.transport.program is not SwitchProgram.SWITCHGNN:
@@ -210,7 +214,7 @@ def _what(job: TrainJob, data: Dataset, reason: str, ahead: Ahead | None = None)
     }
 
 
-def _planned(job: TrainJob, prepared: Prepared) -> dict[str, Any]:
+def _planned(job: TrainJob, prepared: PreparedTraining) -> dict[str, Any]:
     """Return the strategies for a report: None for those that did not apply."""
     names = strategy_names(prepared.manifest)
     if not job.transport.needs_plan:

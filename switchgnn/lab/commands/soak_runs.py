@@ -21,7 +21,7 @@ from switchgnn.host.wire.faults import DIRECTIONS, Faults
 from switchgnn.lab.virtual.scenario import Rates, Scenario, scenario_line
 from switchgnn.planner.chosen import Asked
 from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
-from switchgnn.topologies import Backend, Choice, cable_name, choose
+from switchgnn.topologies import Backend, FabricChoice, cable_name, choose
 from switchgnn.topologies.processes.nursery import Nursery
 
 _WORKERS = (2, 5)
@@ -39,7 +39,7 @@ _BAD_LINK_LOSS = 0.2
 def draw_run(
     seed: int,
     number: int,
-    choice: Choice,
+    choice: FabricChoice,
     leaves_and_spines: tuple[int, int] | None = None,
     backend: Backend | None = None,
 ) -> RunOptions:
@@ -356,7 +356,7 @@ def _run_once(
 
 
 def _report(
-    options: SoakOptions, choice: Choice, sums: _Sums, seconds: float, interrupted: bool
+    options: SoakOptions, choice: FabricChoice, sums: _Sums, seconds: float, interrupted: bool
 ) -> SoakReport:
     return SoakReport(
         target=choice.target.value,

@@ -123,10 +123,10 @@ def _from_table(path: Path, graph: Graph) -> NDArray[np.float32]:
     row = _rows_of_ids(graph, table.ids, path)
     _check_none_missing(graph, row, path)
     features = np.zeros((graph.vertices, len(table.cells[0])), dtype=np.float32)
-    for place, cells, line in zip(row, table.cells, table.lines, strict=True):
+    for index, cells, line in zip(row, table.cells, table.lines, strict=True):
         try:
             with np.errstate(over="ignore"):
-                features[place] = [float(cell) for cell in cells]
+                features[index] = [float(cell) for cell in cells]
         except ValueError as error:
             raise DatasetError(f"{path}, line {line}: {error}") from error
     return features
@@ -187,9 +187,9 @@ def read_labels(
     elif path.suffix.lower() == ".csv":
         table = _read_table(path)
         words = [""] * graph.vertices
-        place = _column(path, table, column)
+        index = _column(path, table, column)
         for row, cells in zip(_rows_of_ids(graph, table.ids, path), table.cells, strict=True):
-            words[row] = cells[place].strip()
+            words[row] = cells[index].strip()
         labels = _numbered(path, words)
     else:
         lines = _read_lines(path)
@@ -212,7 +212,7 @@ def _label_array(path: Path, graph: Graph) -> NDArray[np.int64] | NDArray[np.flo
     )
 
 
-def _column(path: Path, table: "_Table", column: str | None) -> int:
+def _column(path: Path, table: "_TextTable", column: str | None) -> int:
     if column is None:
         return -1
     if table.header is None or column not in table.header:
@@ -230,7 +230,7 @@ def _numbered(path: Path, words: list[str]) -> NDArray[np.int64]:
             f"{path} has numbers as labels, but also {name[:40]!r}; "
             "give whole numbers from 0 only, or names only"
         )
-    class_of = {word: int(word) if all(numbers) else place for place, word in enumerate(used)}
+    class_of = {word: int(word) if all(numbers) else index for index, word in enumerate(used)}
     labels = [class_of.get(word, UNLABELLED) for word in words]
     return np.array(labels, dtype=np.int64)
 
@@ -317,7 +317,7 @@ def _check_none_missing(graph: Graph, row: NDArray[np.int64], path: Path) -> Non
 
 
 @dataclass(frozen=True, eq=False)
-class _Table:
+class _TextTable:
     """A .csv file whose first column is the id of a vertex.
 
     Attributes:
@@ -345,7 +345,7 @@ def _read_lines(path: Path) -> list[str]:
     return [line.strip() for line in _read_text(path).rstrip().splitlines()]
 
 
-def _read_table(path: Path) -> _Table:
+def _read_table(path: Path) -> _TextTable:
     """Read a .csv file: the id first, then other columns; a header line is allowed."""
     reader = csv.reader(io.StringIO(_read_text(path), newline=""), skipinitialspace=True)
     rows: list[list[str]] = []
@@ -372,7 +372,7 @@ def _read_table(path: Path) -> _Table:
             )
         if not _INTEGER.fullmatch(row[0].strip()):
             raise DatasetError(f"{path}, line {line}: {row[0][:40]!r} is not the id of a vertex")
-    return _Table(
+    return _TextTable(
         header=None if header is None else header[1:],
         ids=np.array([int(row[0]) for row in rows], dtype=np.int64),
         cells=[row[1:] for row in rows],

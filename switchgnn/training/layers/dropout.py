@@ -143,8 +143,8 @@ def drop_by_vertex(model: nn.Module, vertices: Tensor, seed: int) -> None:
         for name, child in parent.named_children()
         if type(child) is nn.Dropout
     ]
-    for place, (parent, name, child) in enumerate(found):
-        own = VertexDropout(child.p, vertices, seed * 1000 + place)
+    for number, (parent, name, child) in enumerate(found):
+        own = VertexDropout(child.p, vertices, seed * 1000 + number)
         setattr(parent, name, own.train(child.training))
 
 

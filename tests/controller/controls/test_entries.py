@@ -1,15 +1,21 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What each control's class makes of a plan, and reads back."""
+"""What each control's class makes of a plan, and reads back; the limits of the strawman's pool."""
 
-import json
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from switchgnn.base.network import Station, mac_number
-from switchgnn.controller import Neighbour, Network, star_network
+from switchgnn.base.network import Station
+from switchgnn.controller import Network, install, read_counters, star_network
+from switchgnn.controller.controls.banks import (
+    OVERFLOWED_CELL,
+    POOL_ACTION,
+    Pool,
+    SlotEvent,
+)
 from switchgnn.controller.controls.claim import Destination, Partial, Source
 from switchgnn.controller.controls.congestion import Congestion
 from switchgnn.controller.controls.departure import Departure
@@ -17,24 +23,16 @@ from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.forward import Forward
 from switchgnn.controller.controls.loop import Loop, Result
 from switchgnn.controller.controls.session import Session, SessionEntry, Worker
+from switchgnn.controller.errors import PlanRefusedError
+from switchgnn.controller.p4runtime.layout import Layout
+from switchgnn.controller.p4runtime.rows import decode_default
+from switchgnn.controller.p4runtime.state import read_default
+from switchgnn.controller.plan import SwitchPlan
+from switchgnn.p4src import load_strawman
+from switchgnn.p4src.program import SOURCE_FOLDER
 from tests.controller.plans import make_plan
 
 PLAN = make_plan(workers=3)
-
-
-def test_stars_give_every_worker_addresses_of_its_own():
-    neighbours = star_network(300).neighbours
-    stations = [each.station for each in neighbours]
-    assert neighbours[0] == Neighbour(1, Station("02:00:00:00:00:01", "10.0.0.1"))
-    assert stations[249].ip == "10.0.0.250"
-    assert stations[250].ip == "10.0.1.1"
-    assert len({station.mac for station in stations}) == 300
-    assert len({station.ip for station in stations}) == 300
-
-
-def test_a_mac_of_five_bytes_is_refused():
-    with pytest.raises(ValueError, match="not an Ethernet address"):
-        mac_number("02:00:00:00:01")
 
 
 def test_worker_has_a_port_a_number_and_a_bit(layout, network):
@@ -190,10 +188,62 @@ def test_session_and_threshold_read_back(layout):
     assert congestion.decode(congestion.encode(32)) == 32
 
 
-def test_records_are_json(layout, network):
-    for control, rows in (
-        (Worker(layout), Worker(layout).rows(PLAN, network)),
-        (Fanout(layout), Fanout(layout).rows(PLAN)),
-        (Result(layout), Result(layout).rows(PLAN, network)),
-    ):
-        json.dumps(control.records(rows))
+STRAWMAN = load_strawman()
+LAYOUT = Layout.from_text(STRAWMAN.p4info)
+
+
+def strawman_plan(**changes):
+    plan = make_plan(program=STRAWMAN.digest)
+    return SwitchPlan(replace(plan.manifest, strawman=True, **changes), plan.switch)
+
+
+@pytest.mark.parametrize("slots", [8, 9, 15, 16, 81920])
+def test_slots_are_split_to_the_last_one(slots):
+    pool = Pool(LAYOUT)
+    default = pool.encode(slots)
+    limits = list(decode_default(pool.table, POOL_ACTION, default).values())
+    assert sum(limits) == pool.decode(default) == slots
+    assert max(limits) - min(limits) <= 1
+
+
+def test_an_install_sets_the_limits(client, network):
+    install(strawman_plan(slots=21), [client], network, program=STRAWMAN)
+    pool = Pool(client.get_layout())
+    assert pool.decode(read_default(client, pool.table)) == 21
+
+
+def test_a_program_of_the_other_kind_is_refused(client, network, program):
+    with pytest.raises(PlanRefusedError, match="This is the strawman's plan, but"):
+        install(strawman_plan(), [client], network, program=program)
+    with pytest.raises(PlanRefusedError, match="a slot for each destination, but"):
+        install(make_plan(), [client], network, program=STRAWMAN)
+
+
+def test_more_destinations_than_slots_are_installed_up_to_the_registers_size(client, network):
+    room = Pool(LAYOUT).destinations_per_bank
+    assert room > LAYOUT.registers["bank0.value"].size
+    plan = strawman_plan()
+    highest = np.array(plan.switch.result_slot)
+    highest[0] = room - 1
+    fits = SwitchPlan(plan.manifest, replace(plan.switch, result_slot=highest))
+    install(fits, [client], network, program=STRAWMAN)
+    highest = highest.copy()
+    highest[0] = room
+    beyond = SwitchPlan(plan.manifest, replace(plan.switch, result_slot=highest))
+    with pytest.raises(PlanRefusedError, match=f"{room + 1:,} destinations in one bank"):
+        install(beyond, [client], network, program=STRAWMAN)
+
+
+def test_overflows_are_counted_by_bank(fake, client, network):
+    install(strawman_plan(), [client], network, program=STRAWMAN)
+    fake.contents.counters = {("bank2.events", OVERFLOWED_CELL): 5}
+    counters = read_counters(client)
+    assert [bank.overflowed for bank in counters.banks] == [0, 0, 5, 0, 0, 0, 0, 0]
+    assert counters.named()["slot_overflowed"] == 5
+
+
+def test_the_numbers_are_those_of_the_sources():
+    text = (SOURCE_FOLDER / "strawman" / "banks.p4").read_text()
+    assert re.search(r"SLOT_OVERFLOWED = SLOT_EVENTS;", text)
+    assert len(SlotEvent) == OVERFLOWED_CELL
+    assert LAYOUT.counter("bank0.events").size == len(SlotEvent) + 1

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes made and taken apart in bulk are those of protobuf."""
+"""Rows and their bytes: made and taken apart in bulk as by protobuf, and compared."""
 
 import numpy as np
 import pytest
@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 
 from switchgnn.controller.errors import PlanRefusedError
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.p4runtime.messages import DELETE, INSERT, MODIFY, parse_rows, row_update
-from switchgnn.controller.p4runtime.rows import concatenate, make_rows
+from switchgnn.controller.p4runtime.messages import DELETE, INSERT, MODIFY, row_update
+from switchgnn.controller.p4runtime.rows import concatenate, difference, make_rows, require_unique
 from switchgnn.controller.p4runtime.wire import (
     count_entities,
     decode_rows,
-    encode_messages,
     encode_rows,
 )
 from switchgnn.p4src import load_program
@@ -70,12 +69,6 @@ def test_encoded_rows_parse_to_the_messages_of_the_plain_path(name, kind):
     assert sorted(map(by_bytes, parsed)) == sorted(map(by_bytes, messages))
 
 
-def test_encoded_rows_are_the_very_bytes_of_the_plain_path():
-    rows = random_rows("fanout", 2, 7)
-    messages = [row_update(INSERT, rows.table, row) for row in rows.data]
-    assert list(encode_rows(INSERT, rows, 3)) == list(encode_messages(messages, 3))
-
-
 @settings(max_examples=25, deadline=None)
 @given(st.sampled_from(KEYED), st.integers(0, 2**32), st.integers(0, 12))
 def test_decoding_gives_back_what_was_encoded(name, seed, count):
@@ -117,15 +110,47 @@ def test_entries_spelled_otherwise_are_understood_as_well(name, spell):
     assert sorted(map(bytes, decode_rows(rows.table, mixed).data)) == sorted(map(bytes, rows.data))
 
 
-def test_plain_and_bulk_decoding_agree():
-    rows = random_rows("fanout", 4, 20)
-    raw = response(rows)
-    entries = [entity.table_entry for entity in p4r.ReadResponse.FromString(raw).entities]
-    assert np.array_equal(parse_rows(rows.table, entries).data, decode_rows(rows.table, [raw]).data)
-
-
 def test_a_number_too_wide_for_its_field_is_refused():
     table = LAYOUT.table("worker")
     values = {"port": np.array([512]), "worker": 0, "worker_bit": 1}
     with pytest.raises(PlanRefusedError, match="port of table worker has 9 bits, too few for 512"):
         make_rows(table, "set_worker", values, 1)
+
+
+SOURCE = LAYOUT.table("source")
+entries = st.dictionaries(st.integers(0, 30), st.integers(0, 2))
+
+
+def rows_of(content):
+    values = {"src_id": list(content), "port": list(content.values()), "index": 0}
+    return make_rows(SOURCE, "set_source", values, len(content))
+
+
+def content_of(rows):
+    action = SOURCE.action("set_source")
+    keys, ports = rows.key_columns()["src_id"], rows.param_columns(action)["port"]
+    return dict(zip(map(int, keys), map(int, ports), strict=True))
+
+
+@given(entries, entries)
+def test_applying_a_difference_gives_the_other_set_with_least_writes(before, after):
+    found = difference(rows_of(before), rows_of(after))
+    result = dict(before)
+    for key in content_of(found.delete):
+        del result[key]
+    for key, value in content_of(found.modify).items():
+        assert result[key] != value
+        result[key] = value
+    for key, value in content_of(found.insert).items():
+        assert key not in result
+        result[key] = value
+    assert result == after
+    changed = [key for key in before.keys() | after.keys() if before.get(key) != after.get(key)]
+    assert len(found) == len(changed)
+
+
+def test_an_entry_named_twice_is_refused_by_its_key():
+    values = {"src_id": np.array([4, 7, 7]), "port": 0, "index": 0}
+    rows = make_rows(SOURCE, "set_source", values, 3)
+    with pytest.raises(PlanRefusedError, match="table source twice: src_id 7"):
+        require_unique(rows)

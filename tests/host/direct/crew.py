@@ -86,15 +86,16 @@ def stations(workers):
     return tuple(each.station for each in star_network(workers).neighbours)
 
 
-def on_hub(schedules, *, hub=None, faults="", pace=PATIENT, **options):
+def on_hub(schedules, *, hub=None, faults="", pace=PATIENT, backward=None, **options):
     """A transport for each schedule, on a hub of their own."""
     hub = hub or Hub(len(schedules))
-    parsed = Faults.parse(faults)
     made = []
-    for schedule in schedules:
-        link = hub.link(schedule.worker)
+    for worker, schedule in enumerate(schedules):
+        link = hub.link(worker)
         if faults:
-            link = FaultyLink(link, parsed, schedule.worker)
+            link = FaultyLink(link, Faults.parse(faults), worker)
+        if backward:
+            options["backward"] = backward[worker]
         made.append(DirectTransport(schedule, link, hub.stations, pace=pace_here(pace), **options))
     return made
 
@@ -199,3 +200,78 @@ def wrong(graph, assignment, features, sums, direction=Direction.FORWARD, *, sla
     """How many sums are off by more than float32, and the slack, explain."""
     expected, bound = exact_sums(graph, assignment, features, direction)
     return int((np.abs(sums - expected) > bound + slack).sum())
+
+
+def sizes_of_frames(rows, width, mtu):
+    """How long the frames of a pair are: the closed form of docs/transports.md."""
+    if mtu is None:
+        return [188] * rows * -(-width // 32)
+    payload = (mtu - 46) // 4 * 4
+    whole, rest = divmod(4 * width * rows, payload)
+    return [60 + payload] * whole + [60 + rest] * bool(rest)
+
+
+def binned_on_hub(schedules, **options):
+    """A transport for each BinnedSchedule, on a hub of their own."""
+    backward = [schedule.backward for schedule in schedules]
+    return on_hub([schedule.forward for schedule in schedules], backward=backward, **options)
+
+
+def stream_all(transports, parts, calls, cut, *, background=True):
+    """All calls of (features, direction), each fed as far as the one before it has come.
+
+    `cut(worker, turn)` gives the bins of a call, int64[...] each; the bins of a call are waited
+    for in the order in which they come, and then those of the next are fed.
+
+    Returns float32[calls, V, F] sums.
+    """
+
+    def work(worker):
+        sums = _in_bins(transports[worker], parts[worker], calls, lambda turn: cut(worker, turn))
+        transports[worker].finish()
+        return sums
+
+    def run(worker):
+        if not background:
+            sums = work(worker)
+        else:
+            with transports[worker].in_background():
+                sums = work(worker)
+        transports[worker].close()
+        return sums
+
+    per_worker = together(run, len(transports))
+    results = []
+    for turn, (features, _) in enumerate(calls):
+        whole = np.zeros_like(features)
+        for part, sums in zip(parts, per_worker, strict=True):
+            whole[part] = sums[turn]
+        results.append(whole)
+    return results
+
+
+def _in_bins(transport, part, calls, cut):
+    sums, before = [], None
+    for turn, (features, direction) in enumerate(calls):
+        rows, bins, stream = features[part], cut(turn), None
+        for _, places in in_order_of_arrival(before, bins, sums):
+            stream = stream or transport.begin(features.shape[1], direction)
+            stream.feed(places, rows[places])
+        before = stream or transport.begin(features.shape[1], direction)
+    for _ in in_order_of_arrival(before, [np.arange(len(part))], sums):
+        pass
+    return sums
+
+
+def in_order_of_arrival(stream, bins, sums):
+    """Yield the (number, bin)s whose sums are there, and put all of them into a new array."""
+    if stream is None:
+        yield from enumerate(bins)
+        return
+    whole = np.zeros_like(stream._rows)
+    sums.append(whole)
+    needs, left = [stream.needs(places) for places in bins], list(range(len(bins)))
+    while left:
+        number = left.pop(stream.wait_any([needs[each] for each in left]))
+        whole[bins[number]] = stream.sums(bins[number])
+        yield number, bins[number]

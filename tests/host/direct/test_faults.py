@@ -11,11 +11,11 @@ import pytest
 
 from switchgnn.host.direct import (
     Framing,
-    Sampling,
     SilentWorkerError,
     copy_schedules,
     partial_schedules,
 )
+from switchgnn.host.direct.framing import LARGEST_MTU
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import HEADER_AT, KIND_AT, Kind
 from switchgnn.planner import graph_from_edges
@@ -37,33 +37,32 @@ from tests.support.seeds import seed_of, seeds
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
 
-HASTY = Pace(patience=0.5)
+HASTY = Pace(patience=0.25)
 
 
-@pytest.mark.parametrize("number", seeds(2))
-@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+@pytest.mark.parametrize("number", seeds(1, 3))
 @pytest.mark.parametrize(
-    "faults",
+    ("faults", "mtu", "directed"),
     [
-        "loss=0.01,corrupt=0.001",
-        "loss=0.1,duplicate=0.05,reorder=0.05,corrupt=0.01",
-        "duplicate=0.3",
-        "reorder=0.3",
-        "corrupt=0.1",
-        "w1.up.loss=0.2,w1.down.loss=0.2",
+        ("loss=0.1,duplicate=0.05,reorder=0.05,corrupt=0.01", 150, True),
+        ("duplicate=0.3", 100, False),
+        ("reorder=0.3", 1500, True),
+        ("corrupt=0.1", 190, False),
+        ("w1.up.loss=0.2,w1.down.loss=0.2", LARGEST_MTU, False),
     ],
 )
-def test_every_sum_is_right(faults, directed, number):
+def test_every_sum_is_right(faults, mtu, directed, number):
+    """Also of many frames that have parts of rows."""
     seed = seed_of(faults, directed, number)
-    graph, assignment = random_case(100, 500, 4, seed, directed=directed)
+    graph, assignment = random_case(60, 300, 3, seed, directed=directed)
     transports = on_hub(
-        partial_schedules(graph, assignment, 4),
+        partial_schedules(graph, assignment, 3),
         faults=f"{faults},seed={seed % 10**6}",
-        # Many frames, with parts of rows.
-        framing=Framing(150),
+        framing=Framing(mtu),
     )
-    calls = [(features_for(graph, 40, turn), BOTH[turn % 2], False) for turn in range(4)]
-    sums = exchange(transports, parts_of(assignment, 4), calls)
+    widths = enumerate((40, 7, 1, 33))
+    calls = [(features_for(graph, width, turn), BOTH[turn % 2], False) for turn, width in widths]
+    sums = exchange(transports, parts_of(assignment, 3), calls)
     for (features, way, _), got in zip(calls, sums, strict=True):
         assert wrong(graph, assignment, features, got, way) == 0
 
@@ -161,24 +160,7 @@ def test_a_worker_that_leaves_early_is_named_at_once():
     assert time.monotonic() - started < seconds_here(10)
 
 
-def test_another_sample_is_not_taken_for_ours():
-    graph, assignment = random_case(60, 400, 2, 4, directed=False)
-    hub = Hub(2)
-    schedules = copy_schedules(graph, assignment, 2)
-    own, features = parts_of(assignment, 2), features_for(graph, 3)
-    transports = [
-        on_hub(schedules, hub=hub, pace=HASTY, sampling=Sampling(0.5, seed))[seed]
-        for seed in range(2)
-    ]
-
-    def work(worker):
-        with pytest.raises(SilentWorkerError, match="another schedule"):
-            transports[worker].aggregate(features[own[worker]], Direction.FORWARD)
-
-    together(work, 2)
-
-
-@pytest.mark.parametrize("number", seeds(3))
+@pytest.mark.parametrize("number", seeds(1, 3))
 def test_the_last_acknowledgement_may_be_lost(number):
     """Who has left leaves nobody waiting: 30 % of the control frames are lost."""
     graph, assignment = random_case(60, 300, 3, number, directed=True)
@@ -190,53 +172,38 @@ def test_the_last_acknowledgement_may_be_lost(number):
             control = frame[KIND_AT] & 0xF != Kind.FEATURE
             return None if control and generator.random() < 0.3 else frame
 
-    for turn in range(2):
-        transports = on_hub(copy_schedules(graph, assignment, 3), hub=Hub(3, touch))
-        features = features_for(graph, 3, turn)
-        check_round(transports, graph, assignment, features)
+    transports = on_hub(copy_schedules(graph, assignment, 3), hub=Hub(3, touch))
+    check_round(transports, graph, assignment, features_for(graph, 3))
 
 
 class NothingAcknowledged:
     """Two workers. Worker 1 acknowledges nothing before it is done with the round."""
 
     def __init__(self, pace):
-        graph, assignment = random_case(20, 40, 2, 1, directed=False)
-        self.done = threading.Event()
+        self.graph = graph, assignment = random_case(20, 40, 2, 1, directed=False)
+        self.done, self.dropped = threading.Event(), 0
         hub = Hub(2, self._touch)
         self._mute = mac_bytes(hub.stations[1])
         self.transports = on_hub(copy_schedules(graph, assignment, 2), hub=hub, pace=pace)
-        self._features, self._parts = features_for(graph, 3), parts_of(assignment, 2)
+        self.features, self._parts = features_for(graph, 3), parts_of(assignment, 2)
 
     def _touch(self, frame):
         acknowledges = frame[KIND_AT] & 0xF == Kind.ACK and frame[6:12] == self._mute
-        return None if acknowledges and not self.done.is_set() else frame
+        if not acknowledges or self.done.is_set():
+            return frame
+        self.dropped += 1
+        return None
 
     def exchange(self, worker):
-        self.transports[worker].aggregate(self._features[self._parts[worker]], BOTH[0])
+        self.transports[worker].aggregate(self.features[self._parts[worker]], BOTH[0])
         if worker == 1:
             self.done.set()
-
-
-def test_who_is_done_and_deaf_leaves_the_others_waiting():
-    """The case that the next tests are about."""
-    case, failed = NothingAcknowledged(HASTY), threading.Event()
-
-    def work(worker):
-        if worker == 0:
-            with pytest.raises(SilentWorkerError, match="worker 1"):
-                case.exchange(worker)
-            failed.set()
-            return
-        case.exchange(worker)
-        assert failed.wait(seconds_here())
-
-    together(work, 2)
 
 
 @pytest.mark.parametrize("in_background", [False, True])
 def test_who_attends_answers_for_the_rounds_behind_it(in_background):
     """Workers wait for each other after a round, as they do to add up gradients."""
-    case, over = NothingAcknowledged(Pace(patience=5.0)), []
+    case, over = NothingAcknowledged(Pace(patience=2.0)), []
 
     def all_over():
         return len(over) == 2
@@ -263,20 +230,9 @@ def test_a_farewell_acknowledges_all_that_came_before():
 
     The rows are few enough for the window: otherwise the other worker would wait with the rest.
     """
-    graph, assignment = random_case(20, 40, 2, 1, directed=False)
-    drops = []
-
-    def touch(frame):
-        lost = frame[KIND_AT] & 0xF == Kind.ACK and frame[6:12] == mute
-        drops.append(lost)
-        return None if lost else frame
-
-    hub = Hub(2, touch)
-    mute = mac_bytes(hub.stations[1])
-    transports = on_hub(copy_schedules(graph, assignment, 2), hub=hub, pace=Pace(patience=3.0))
-    features = features_for(graph, 3)
-    check_round(transports, graph, assignment, features)
-    assert any(drops)
+    case = NothingAcknowledged(Pace(patience=1.5))
+    check_round(case.transports, *case.graph, case.features)
+    assert case.dropped
 
 
 @pytest.mark.whole

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows are packed into frames up to an MTU, and come out of them as they were."""
 
-import hashlib
+import struct
+import zlib
 
 import numpy as np
 import pytest
@@ -12,31 +13,25 @@ from hypothesis import strategies as st
 from switchgnn.host.direct import (
     Framing,
     FramingError,
+    Sampling,
     SilentWorkerError,
-    binned_schedules,
     copy_schedules,
-    partial_schedules,
 )
 from switchgnn.host.direct.arrivals import Incoming
 from switchgnn.host.direct.frames import Envelopes, Outgoing, data_frames, send_order, unpack
-from switchgnn.host.direct.framing import LARGEST_MTU, LEAST_MTU, Runs
+from switchgnn.host.direct.framing import LEAST_MTU, Runs
 from switchgnn.host.pace import Pace
-from switchgnn.host.wire.header import KIND_AT, Header, Kind
+from switchgnn.host.wire.header import Header, Kind
 from switchgnn.planner.direction import Direction
 from tests.host.direct.crew import (
-    BOTH,
     Hub,
-    exchange,
-    mac_bytes,
     on_hub,
     parts_of,
     random_case,
+    sizes_of_frames,
     stations,
     together,
-    wrong,
 )
-from tests.host.direct.framings import check_frame, features_of, payloads_of, sizes_of_frames
-from tests.host.direct.streams import binned_on_hub
 
 mtus = st.one_of(
     st.none(), st.integers(LEAST_MTU, 60), st.integers(LEAST_MTU, 300), st.just(1500), st.just(9000)
@@ -132,103 +127,34 @@ def test_a_row_is_here_when_all_its_frames_are(mtu, width, pairs, seed):
     assert np.array_equal(incoming.rows(np.arange(indptr[-1])), np.concatenate(rows))
 
 
-@pytest.mark.parametrize("mtu", [50, 190, 1500, LARGEST_MTU])
 @pytest.mark.parametrize(
-    "faults", ["loss=0.1,duplicate=0.05,reorder=0.05,corrupt=0.01", "duplicate=0.3", "corrupt=0.1"]
+    ("name", "values"),
+    [
+        ("framing", (Framing(1500), Framing(9000))),
+        ("framing", (Framing(1500), Framing(1501))),
+        ("framing", (Framing(None), Framing(174))),
+        ("sampling", (Sampling(0.5, 0), Sampling(0.5, 1))),
+        ("width", (16, 32)),
+    ],
+    ids=["9000", "1501", "fragment", "sampling", "width"],
 )
-def test_every_sum_is_right(faults, mtu):
-    graph, assignment = random_case(100, 500, 4, mtu, directed=True)
-    transports = on_hub(
-        partial_schedules(graph, assignment, 4), faults=f"{faults},seed={mtu}", framing=Framing(mtu)
-    )
-    rng = np.random.default_rng(mtu)
-    calls = [
-        (rng.standard_normal((100, width), dtype=np.float32), BOTH[turn % 2], False)
-        for turn, width in enumerate((7, 40, 1))
-    ]
-    sums = exchange(transports, parts_of(assignment, 4), calls)
-    for (features, way, _), got in zip(calls, sums, strict=True):
-        assert wrong(graph, assignment, features, got, way) == 0
-
-
-# What the frames of `_all_frames` were before rows were packed, with version 3 in their headers.
-_AS_EVER = "0f5a133e3c6fc7674dd314895a085cd12fb4e2542b5d549723b8b7d48ab67558"
-
-
-def test_fragments_are_what_they_were_byte_for_byte():
-    assert _all_frames(Framing(None)) == _AS_EVER
-    assert _all_frames(Framing(174)) != _AS_EVER
-
-
-def _all_frames(framing):
-    """A digest over all data frames of some exchanges, in the order in which each worker sends."""
-    graph, assignment = random_case(200, 900, 4, 3, directed=True)
-    digest = hashlib.sha256()
-    for width in (31, 32, 100):
-        for make in (partial_schedules, binned_schedules):
-            hub = Hub(4)
-            on = binned_on_hub if make is binned_schedules else on_hub
-            transports = on(make(graph, assignment, 4), hub=hub, framing=framing)
-            features = np.random.default_rng(width).standard_normal((200, width), dtype=np.float32)
-            calls = [(features, way, False) for way in BOTH]
-            exchange(transports, parts_of(assignment, 4), calls)
-            for sender in stations(4):
-                mac = mac_bytes(sender)
-                own = [f for f in hub.sent if f[KIND_AT] & 15 == Kind.FEATURE and f[6:12] == mac]
-                # A busy machine may ask for some again.
-                for frame in dict.fromkeys(own):
-                    digest.update(frame)
-    return digest.hexdigest()
-
-
-@pytest.mark.parametrize("mtus", [(1500, 9000), (1500, 1501), (None, 174), (174, None)])
-def test_workers_with_other_mtus_do_not_add_up(mtus):
+def test_workers_that_differ_do_not_add_up(name, values):
     """Not even where the frames are of the same length: they end with a sentence."""
     graph, assignment = random_case(60, 400, 2, 4, directed=False)
-    hub, schedules = Hub(2), copy_schedules(graph, assignment, 2)
-    own, features = parts_of(assignment, 2), np.ones((60, 32), dtype=np.float32)
-    transports = [
-        on_hub(schedules, hub=hub, pace=Pace(patience=0.5), framing=Framing(mtu))[worker]
-        for worker, mtu in enumerate(mtus)
-    ]
+    hub, schedules, own = Hub(2), copy_schedules(graph, assignment, 2), parts_of(assignment, 2)
+    pace = Pace(patience=0.25)
 
     def work(worker):
-        with pytest.raises(SilentWorkerError, match="width of rows, and MTU"):
-            transports[worker].aggregate(features[own[worker]], Direction.FORWARD)
-        assert not transports[worker].tally.data_received
+        option, width = {name: values[worker]}, 32
+        if name == "width":
+            option, width = {}, values[worker]
+        transport = on_hub(schedules, hub=hub, pace=pace, **option)[worker]
+        rows = np.ones((len(own[worker]), width), dtype=np.float32)
+        with pytest.raises(SilentWorkerError, match=r"another schedule arrived: .*, and MTU"):
+            transport.aggregate(rows, Direction.FORWARD)
+        assert not transport.tally.data_received
 
     together(work, 2)
-
-
-def test_rows_of_another_width_are_not_taken_for_ours():
-    graph, assignment = random_case(60, 400, 2, 4, directed=False)
-    transports = on_hub(copy_schedules(graph, assignment, 2), pace=Pace(patience=0.5))
-    own = parts_of(assignment, 2)
-
-    def work(worker):
-        rows = np.ones((len(own[worker]), 16 * (worker + 1)), dtype=np.float32)
-        with pytest.raises(SilentWorkerError, match="width of rows, and MTU"):
-            transports[worker].aggregate(rows, Direction.FORWARD)
-
-    together(work, 2)
-
-
-def test_the_frames_of_an_exchange_are_packed():
-    """From the transport to the wire: the rows of a pair, in the order of the schedule."""
-    graph, assignment = random_case(60, 300, 3, 11, directed=True)
-    schedules, hub = copy_schedules(graph, assignment, 3), Hub(3)
-    features = np.random.default_rng(1).standard_normal((60, 5), dtype=np.float32)
-    parts = parts_of(assignment, 3)
-    framing = Framing(130)
-    exchange(
-        on_hub(schedules, hub=hub, framing=framing), parts, [(features, Direction.FORWARD, False)]
-    )
-    for sender, schedule in enumerate(schedules):
-        rows = schedule.send.apply(features[parts[sender]])
-        for receiver in range(3):
-            pair = slice(*schedule.out_indptr[receiver : receiver + 2])
-            bodies = [frame[60:] for frame in features_of(hub, sender, receiver)]
-            assert bodies == payloads_of(rows[pair], framing.mtu)
 
 
 def test_a_frame_that_ends_early_or_late_is_dropped():
@@ -274,3 +200,33 @@ def test_an_mtu(text, payload, told):
 )
 def test_a_window_has_no_more_bytes_than_with_the_usual_mtu(mtu, window, frames):
     assert Framing(mtu).paced(Pace(window=window)).window == frames
+
+
+def payloads_of(rows, mtu):
+    """The bodies of a pair's frames, in their order: the bytes of its rows, cut."""
+    if mtu is None:
+        padded = [np.append(row, np.zeros(-len(row) % 32)) for row in rows]
+        return [
+            struct.pack(">32f", *part) for row in padded for part in np.split(row, len(row) // 32)
+        ]
+    run = b"".join(struct.pack(f">{len(row)}f", *row) for row in rows)
+    payload = (mtu - 46) // 4 * 4
+    return [run[at : at + payload] for at in range(0, len(run), payload)]
+
+
+def check_frame(frame, number, sender, receiver, body, **fields):
+    """Read a frame as docs/transports.md draws it, and compare all of it but its mark."""
+    assert (frame[12:16], frame[18:22]) == (b"\x08\x00\x45\x02", bytes(4))
+    assert frame[16:18] == (46 + len(body)).to_bytes(2, "big")
+    assert frame[60:] == body
+    said = struct.unpack_from(">IIHHBBHHII", frame, 34)
+    names = ("number", "mark", "pair", "count", "kind", "extension", "fragment", "group", "round")
+    told = dict(zip(names, said[:-1], strict=True))
+    echo = told.pop("extension") - (3 << 4 | fields.pop("level") << 1)
+    assert echo in (0, 1)
+    del told["mark"]
+    assert told == {
+        **{"number": number, "pair": sender << 8 | receiver, "kind": 1, "group": number // 8},
+        **fields,
+    }
+    assert said[-1] == zlib.crc32(frame[34:56] + body)

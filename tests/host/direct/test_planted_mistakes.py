@@ -7,15 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import switchgnn.host.direct.transport as host_based
 from switchgnn.host.direct import Stream, binned_schedules, copy_schedules, partial_schedules
-from switchgnn.host.direct.sampling import Sample
 from switchgnn.host.direct.schedule import RowSums
 from switchgnn.planner.direction import Direction
-from tests.host.direct.crew import exchange, on_hub, parts_of, random_case, wrong
-from tests.host.direct.streams import binned_on_hub, stream_all
-from tests.host.direct.test_sampling import (
-    test_the_mean_over_epochs_is_the_exact_sum as mean_is_exact,
+from tests.host.direct.crew import (
+    binned_on_hub,
+    exchange,
+    on_hub,
+    parts_of,
+    random_case,
+    stream_all,
+    wrong,
 )
 
 
@@ -26,63 +28,50 @@ def case():
     return graph, assignment, features
 
 
-def wrong_with(case, change):
+def wrong_sums(case, transports):
     graph, assignment, features = case
-    schedules = [change(schedule) for schedule in partial_schedules(graph, assignment, 3)]
-    parts = parts_of(assignment, 3)
-    (sums,) = exchange(on_hub(schedules), parts, [(features, Direction.FORWARD, False)])
+    calls = [(features, Direction.FORWARD, False)]
+    (sums,) = exchange(transports, parts_of(assignment, 3), calls)
     return wrong(graph, assignment, features, sums)
 
 
-def without_entry(sums, place):
+def without_entry(sums):
     indptr = sums.indptr.copy()
-    indptr[np.searchsorted(indptr, place, side="right") :] -= 1
-    return RowSums(indptr, np.delete(sums.column, place), sums.width)
+    indptr[np.searchsorted(indptr, 3, side="right") :] -= 1
+    return RowSums(indptr, np.delete(sums.column, 3), sums.width)
 
 
-def with_entry_twice(sums, place):
+def with_entry_twice(sums):
     indptr = sums.indptr.copy()
-    indptr[np.searchsorted(indptr, place, side="right") :] += 1
-    return RowSums(indptr, np.insert(sums.column, place, sums.column[place]), sums.width)
+    indptr[np.searchsorted(indptr, 3, side="right") :] += 1
+    return RowSums(indptr, np.insert(sums.column, 3, sums.column[3]), sums.width)
 
 
-def test_the_right_schedule_is_right(case):
-    assert wrong_with(case, lambda schedule: schedule) == 0
+def rows_in_another_order(sums):
+    return replace(sums, column=(sums.column + 1) % sums.width)
 
 
-@pytest.mark.parametrize("side", ["send", "add"])
-@pytest.mark.parametrize("mistake", [without_entry, with_entry_twice])
-def test_a_source_dropped_or_counted_twice(case, side, mistake):
-    def change(schedule):
-        if schedule.worker != 1:
-            return schedule
-        return replace(schedule, **{side: mistake(getattr(schedule, side), 3)})
-
-    assert wrong_with(case, change) > 0
-
-
-def test_rows_in_another_order(case):
-    def change(schedule):
-        if schedule.worker != 1:
-            return schedule
-        add = schedule.add
-        return replace(schedule, add=replace(add, column=(add.column + 1) % add.width))
-
-    assert wrong_with(case, change) > 0
+@pytest.mark.parametrize(
+    ("side", "mistake"),
+    [
+        ("send", without_entry),
+        ("send", with_entry_twice),
+        ("add", without_entry),
+        ("add", with_entry_twice),
+        ("add", rows_in_another_order),
+    ],
+)
+def test_schedules_of_one_worker(case, side, mistake):
+    first, second, third = partial_schedules(*case[:2], 3)
+    second = replace(second, **{side: mistake(getattr(second, side))})
+    assert wrong_sums(case, on_hub([first, second, third])) > 0
 
 
-def test_a_missing_scale(monkeypatch):
-    right = host_based.sample_rows
-
-    def unscaled(*arguments, **options):
-        sample = right(*arguments, **options)
-        return Sample(sample.place, sample.indptr, np.ones_like(sample.scale))
-
-    monkeypatch.setattr(host_based, "sample_rows", unscaled)
-    graph, assignment = random_case(45, 200, 3, 11, directed=True)
-    features = np.random.default_rng(1).standard_normal((45, 4), dtype=np.float32)
-    with pytest.raises(AssertionError):
-        mean_is_exact((graph, assignment, features), Direction.FORWARD)
+def test_a_stream_of_a_worker_that_numbers_its_rows_as_host_does(case):
+    first, second, third = binned_schedules(*case[:2], 3)
+    plain = copy_schedules(*case[:2], 3)[1]
+    second = replace(second, forward=replace(second.forward, send=plain.send))
+    assert wrong_sums(case, binned_on_hub((first, second, third))) > 0
 
 
 def stream_errors(case):
@@ -97,10 +86,6 @@ def stream_errors(case):
         wrong(graph, assignment, features, got, way)
         for (_, way), got in zip(calls, sums, strict=True)
     ]
-
-
-def test_streams_of_the_right_code_are_right(case):
-    assert stream_errors(case) == [0, 0]
 
 
 def test_a_sum_that_forgets_the_bins_before(case, monkeypatch):
@@ -121,14 +106,3 @@ def test_sums_that_do_not_wait_for_all_their_rows(case, monkeypatch):
     needs = Stream.needs
     monkeypatch.setattr(Stream, "needs", lambda stream, places: needs(stream, places)[1:])
     assert min(stream_errors(case)) > 0
-
-
-def test_schedules_of_another_order(case, monkeypatch):
-    """One worker numbers its rows as `host` does."""
-    right = binned_schedules(*case[:2], 3)
-    plain = copy_schedules(*case[:2], 3)[1]
-    mixed = (right[0], replace(right[1], forward=replace(right[1].forward, send=plain.send)))
-    graph, assignment, features = case
-    transports = binned_on_hub((*mixed, right[2]))
-    (sums,) = exchange(transports, parts_of(assignment, 3), [(features, Direction.FORWARD, False)])
-    assert wrong(graph, assignment, features, sums) > 0

@@ -106,7 +106,7 @@ def test_who_computes_is_not_asked_for_features(graph):
     team, seen = made(graph)
     begin = time.monotonic()
     features = random_features(graph, WIDTH, 7)
-    total, results = slowly(team, features, 0, lambda: time.monotonic() > begin + 1.5)
+    total, results = slowly(team, features, 0, lambda: time.monotonic() > begin + 0.7)
     assert np.array_equal(total, expected(team.plan, graph, features, results[1]))
     assert seen.of(Kind.RECALL, Kind.FETCH) == 0
 
@@ -145,7 +145,7 @@ def test_a_worker_that_foresees_something_else_is_named(graph):
     assert any(isinstance(error, DisagreementError) for error in team.errors.values())
 
 
-@pytest.mark.parametrize("seed", seeds(2, 6))
+@pytest.mark.parametrize("seed", seeds(1, 6))
 def test_faults_cost_nothing_but_time(graph, seed):
     faults = Faults.parse(f"loss=0.1,reorder=0.2,corrupt=0.05,duplicate=0.05,seed={seed}")
     team, _ = made(graph, faults=faults, pace=STEADY)
@@ -154,22 +154,3 @@ def test_faults_cost_nothing_but_time(graph, seed):
         grown = np.float32(10.0 if rng.random() < 0.3 else 1.0)
         exact(team, graph, grown * random_features(graph, WIDTH, index))
     assert team.total()["early"] > 0
-
-
-@pytest.mark.parametrize("seed", seeds(2, 6))
-def test_a_switch_that_restarts_at_any_moment(graph, seed):
-    rng = np.random.default_rng(seed)
-    left = [int(rng.integers(20, 400))]
-
-    team, seen = made(graph)
-
-    def disturb(way, worker, frame):
-        left[0] -= 1
-        if left[0] == 0:
-            team.switch.forget()
-        return seen(way, worker, frame)
-
-    team.switch.disturb = disturb
-    for index in range(3):
-        exact(team, graph, random_features(graph, WIDTH, index))
-    assert left[0] < 0

@@ -25,20 +25,16 @@ from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import graph_from_edges, reference_sums
 from tests.host.addresses import ADDRESSES, SESSION
 from tests.host.model_switch import ModelSwitch, undisturbed
+from tests.support.markers import full
 from tests.support.seeds import seeds
 from tests.support.speed import pace_here, seconds_here
 
-QUICK = Pace(window=4, patience=0.5)
+QUICK = Pace(window=4, patience=0.25)
 STEADY = Pace(window=4, patience=20.0)
 every_send = pytest.mark.parametrize("send", ["multicast", "cover"])
+FORWARD, BACKWARD = Direction
 # Every change of direction, and no change.
-TURNS = [
-    Direction.FORWARD,
-    Direction.BACKWARD,
-    Direction.BACKWARD,
-    Direction.FORWARD,
-    Direction.FORWARD,
-]
+TURNS = [FORWARD, BACKWARD, BACKWARD, FORWARD, FORWARD]
 
 
 def plan_of(graph, workers, slots=8, **options):
@@ -72,28 +68,16 @@ class Team:
         self.plan = plan
         manifest = plan.manifest
         number = plan_id(manifest) if plan_number is None else plan_number
-        self.switch = self._switch(plan, number, disturb)
-        self.switch.session = session
+        self.switch = ModelSwitch(plan.switch, manifest.workers, number, disturb, session)
+        links = [self.switch.link(part.worker) for part in plan.workers]
+        if faults:
+            links = [FaultyLink(link, faults, link.worker) for link in links]
+        options |= {"session": session, "pace": pace_here(pace)}
         self.exchanges = [
-            self.exchange(
-                manifest,
-                part,
-                self._link(part.worker, faults),
-                ADDRESSES,
-                session=session,
-                pace=pace_here(pace),
-                **options,
-            )
-            for part in plan.workers
+            self.exchange(manifest, part, link, ADDRESSES, **options)
+            for part, link in zip(plan.workers, links, strict=True)
         ]
         self.errors: dict[int, Exception] = {}
-
-    def _switch(self, plan, number, disturb):
-        return ModelSwitch(plan.switch, plan.manifest.workers, number, disturb)
-
-    def _link(self, worker, faults):
-        link = self.switch.link(worker)
-        return FaultyLink(link, faults, worker) if faults else link
 
     def total(self):
         """The workers' tallies, added up."""
@@ -154,16 +138,18 @@ def check_rounds(team, graph, width, rounds=2):
         assert np.array_equal(total, expected(team.plan, graph, features, results[0]))
 
 
-@every_send
-@pytest.mark.parametrize("workers", [1, 2, 3, 4, 8])
+@pytest.mark.parametrize(
+    ("workers", "send"),
+    [(1, "multicast"), (2, "cover"), (3, "multicast"), (8, "multicast"), (8, "cover")],
+)
 def test_sums_are_exact(graph, workers, send):
     check_rounds(Team(plan_of(graph, workers, send=send)), graph, 5)
 
 
-@pytest.mark.parametrize("lanes", [8, 16, 32, 64, 128, 256])
+@pytest.mark.parametrize("lanes", [8, pytest.param(16, marks=full), 32, 256])
 def test_frames_of_every_width_carry_rows_of_every_width(graph, lanes):
     team = Team(plan_of(graph, 3, lanes=lanes, slots=64))
-    for width in (1, 8, 9, 33, 64, 100, 300):
+    for width in (1, 31, 32, 33, 100, 300):
         check_rounds(team, graph, width, rounds=1)
 
 
@@ -176,13 +162,13 @@ def test_a_row_of_more_fragments_than_a_header_counts_is_refused(graph):
 
 @every_send
 @pytest.mark.parametrize("seed", seeds(1, 3))
-@pytest.mark.parametrize("faults", [None, "loss=0.05,reorder=0.2,corrupt=0.05"])
+@pytest.mark.parametrize("faults", [None, "loss=0.05,duplicate=0.1,reorder=0.2,corrupt=0.02"])
 def test_rounds_in_both_directions_are_exact(faults, seed, send):
     graph = one_way_graph()
     plan = plan_of(graph, 4, directions="both", send=send)
     assert plan.manifest.direction(Direction.BACKWARD).first_block > 2
     team = Team(plan, faults=Faults.parse(f"{faults},seed={seed}") if faults else None)
-    for index, direction in enumerate(TURNS):
+    for index, direction in enumerate(TURNS[1:] if faults else TURNS):
         features = random_features(graph, 33, index)
         total, results = team.aggregate(features, directions=[direction] * 4)
         assert not team.errors, team.errors
@@ -198,12 +184,6 @@ def test_a_direction_that_was_not_planned_is_refused(graph):
     assert len(team.errors) == 2
     team.errors.clear()
     check_rounds(team, graph, 4)
-
-
-@every_send
-@pytest.mark.parametrize("width", [1, 31, 32, 33, 128])
-def test_every_width_is_exact(graph, width, send):
-    check_rounds(Team(plan_of(graph, 3, send=send)), graph, width)
 
 
 def test_aggregate_decodes_within_the_bound(graph):
@@ -229,12 +209,6 @@ def test_sums_of_earlier_rounds_are_not_taken(graph):
     assert team.total()["late"] > 0
 
 
-def test_repeated_frames_change_nothing(graph):
-    team = Team(plan_of(graph, 4), disturb=lambda direction, worker, frame: [frame, frame])
-    check_rounds(team, graph, 33)
-    assert sum(exchange.tally.repeated + exchange.tally.late for exchange in team.exchanges) > 0
-
-
 def drop_first(kind, direction, how_many=1, workers=range(9), dropped=None):
     dropped = [] if dropped is None else dropped
 
@@ -252,9 +226,8 @@ def drop_first(kind, direction, how_many=1, workers=range(9), dropped=None):
 @pytest.mark.parametrize(
     ("kind", "direction"), [(Kind.DONE, "up"), (Kind.ADVANCE, "down"), (Kind.ACK, "down")]
 )
-@pytest.mark.parametrize("how_many", [1, 5])
-def test_lost_control_packets_are_repeated(graph, kind, direction, how_many):
-    team = Team(plan_of(graph, 4), disturb=drop_first(kind, direction, how_many))
+def test_lost_control_packets_are_repeated(graph, kind, direction):
+    team = Team(plan_of(graph, 4), disturb=drop_first(kind, direction, 5))
     check_rounds(team, graph, 33)
 
 
@@ -267,7 +240,7 @@ def test_sums_that_overtake_the_advance_are_kept(graph):
 
 
 @pytest.mark.parametrize("kind", [Kind.FEATURE, Kind.SUM])
-@pytest.mark.parametrize("how_many", [1, 7])
+@pytest.mark.parametrize("how_many", [pytest.param(1, marks=full), 7])
 @every_send
 def test_lost_features_and_sums_are_repaired(graph, kind, how_many, send):
     direction = "up" if kind is Kind.FEATURE else "down"
@@ -292,7 +265,7 @@ def dawdling(seconds):
     return on_block
 
 
-@pytest.mark.parametrize("dawdle", [0.0, 0.6])
+@pytest.mark.parametrize("dawdle", [0.0, pytest.param(0.6, marks=full)])
 def test_a_contribution_lost_in_the_switch_is_fetched(graph, dawdle):
     """On a busy machine, or with a slow worker, sums that nothing was lost of may be, too."""
     plan = plan_of(graph, 3, slots=64)
@@ -342,18 +315,7 @@ def test_a_fetched_feature_serves_every_sum_that_needs_it(graph, send):
     assert team.total()["features_fetched"] == copies
 
 
-def test_fetches_that_are_lost_are_repeated(graph):
-    plan = plan_of(graph, 3, slots=64)
-    team = Team(plan, disturb=drop_first(Kind.FETCH, "up", 3))
-    (_, source), targets = next(
-        (key, targets) for key, targets in team.switch.fanout.items() if len(targets) > 1
-    )
-    team.switch.lose_inside = {(source, vertex) for vertex, _, _ in targets}
-    check_rounds(team, graph, 4)
-
-
-@every_send
-@pytest.mark.parametrize("when", [3, 20, 60, 150])
+@pytest.mark.parametrize(("when", "send"), [(3, "multicast"), (60, "cover"), (150, "multicast")])
 def test_a_switch_that_forgets_everything(graph, when, send):
     """Kill and restart the switch after so many frames: the sums are exact."""
     seen = []
@@ -397,24 +359,6 @@ def test_who_was_told_to_go_on_says_done_again(graph):
     assert team.exchanges[0].tally.barriers_repeated >= 1
 
 
-@every_send
-@pytest.mark.parametrize("seed", seeds(1, 6))
-@pytest.mark.parametrize(
-    "faults",
-    [
-        "loss=0.1",
-        "duplicate=0.2",
-        "reorder=0.3",
-        "corrupt=0.1",
-        "loss=0.05,reorder=0.2,corrupt=0.05",
-    ],
-)
-def test_faulty_links_cost_nothing_but_time(graph, faults, seed, send):
-    plan = plan_of(graph, 4, send=send)
-    team = Team(plan, faults=Faults.parse(f"{faults},seed={seed}"))
-    check_rounds(team, graph, 33)
-
-
 def test_an_owner_that_does_not_answer_is_named(graph):
     plan = plan_of(graph, 2, slots=64)
 
@@ -423,7 +367,7 @@ def test_an_owner_that_does_not_answer_is_named(graph):
         return [] if way == "down" and header.kind is Kind.FETCH else [frame]
 
     # Long enough for the standstill after which features are fetched.
-    team = Team(plan, disturb=deaf, pace=replace(QUICK, patience=3.0))
+    team = Team(plan, disturb=deaf, pace=replace(QUICK, patience=0.7))
     (_, source), targets = next(iter(team.switch.fanout.items()))
     team.switch.lose_inside = {(source, vertex) for vertex, _, _ in targets}
     owner = team.switch.owner[source]
@@ -478,19 +422,18 @@ def islands():
     return graph_from_edges(*ends, name="islands", vertices=8, directed=False)
 
 
-@pytest.mark.parametrize("lost", [1, 3])
 @pytest.mark.parametrize("kind", [Kind.ADVANCE, Kind.DONE])
-def test_a_lost_barrier_packet_of_a_plan_without_blocks(kind, lost):
+def test_a_lost_barrier_packet_of_a_plan_without_blocks(kind):
     """Who has been told to go on must not take the others' round away from them."""
     graph = islands()
     plan = plan_of(graph, 2)
     assert not plan.manifest.direction(Direction.FORWARD).block_numbers
     way = "down" if kind is Kind.ADVANCE else "up"
-    team = Team(plan, disturb=drop_first(kind, way, lost))
+    team = Team(plan, disturb=drop_first(kind, way, 3))
     check_free_rounds(team, graph, 6)
 
 
-@pytest.mark.parametrize("seed", seeds(2, 5))
+@pytest.mark.parametrize("seed", seeds(1, 5))
 def test_a_plan_without_blocks_on_bad_links(seed):
     graph = islands()
     team = Team(plan_of(graph, 2), faults=Faults.parse(f"loss=0.05,duplicate=0.05,seed={seed}"))
@@ -531,29 +474,22 @@ def test_a_round_that_is_over_is_refused(graph):
             np.broadcast_to(np.float32(0), (34, WIDEST + 1)),
             "fit into the frames that a header can count",
         ),
-        (np.full((34, 2), 3e38, dtype=np.float32), None),
     ],
 )
 def test_bad_features_are_refused(graph, features, words):
     team = Team(plan_of(graph, 1), pace=QUICK)
-    if words is None:  # one worker has no sums, so nothing overflows
-        team.exchanges[0].aggregate(features)
-        return
     with pytest.raises(FeatureError, match=words):
         team.exchanges[0].aggregate(features)
 
 
-@pytest.mark.parametrize("mistake", ["drop", "twice", "swap"])
+@pytest.mark.parametrize("mistake", ["drop", "twice"])
 def test_the_oracle_notices_planted_mistakes(graph, mistake):
-    """Drop a contribution, add one twice, swap two destinations: the check must fail."""
+    """Drop a contribution, or add one twice: the check must fail."""
     plan = plan_of(graph, 3, slots=64)
     team = Team(plan)
     features = random_features(graph, 4)
-    if mistake == "swap":
-        _swap_two_destinations(team.switch.fanout)
-    else:
-        key = next(key for key, targets in team.switch.fanout.items() if len(targets) > 1)
-        team.switch._take_feature = _tampering(team.switch, key, mistake)
+    key = next(key for key, targets in team.switch.fanout.items() if len(targets) > 1)
+    team.switch._take_feature = _tampering(team.switch, key, mistake)
     total, results = team.aggregate(features)
     assert not team.errors, team.errors
     assert not np.array_equal(total, expected(plan, graph, features, results[0]))
@@ -571,15 +507,3 @@ def _tampering(switch, key, mistake):
         original(switch, worker, header, place, frame)
 
     return take_feature
-
-
-def _swap_two_destinations(fanout):
-    """Exchange two destinations of one worker that await equally many contributions."""
-    kinds = {}
-    for (block, _), targets in fanout.items():
-        for vertex, worker, count in targets:
-            kinds.setdefault((block, worker, count), set()).add(vertex)
-    one, other = sorted(next(group for group in kinds.values() if len(group) > 1))[:2]
-    swapped = {one: other, other: one}
-    for key, targets in fanout.items():
-        fanout[key] = [(swapped.get(v, v), worker, count) for v, worker, count in targets]

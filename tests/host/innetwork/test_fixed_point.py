@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Fixed point: no sum wraps, and no sum is further off than the bound says."""
+"""Fixed point: no sum wraps nor exceeds its error bound; and the prediction of the next scale."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from switchgnn.host.errors import FeatureError
-from switchgnn.host.innetwork.fixed_point import FixedPoint, largest_magnitude, magnitude_from_bits
+from switchgnn.host.innetwork.fixed_point import (
+    HEADROOM,
+    ExchangeKind,
+    FixedPoint,
+    Foresight,
+    largest_magnitude,
+    magnitude_from_bits,
+)
+from switchgnn.planner.direction import Direction
 
 finite = st.floats(-(2.0**100), 2.0**100, width=32)
 
@@ -62,3 +70,105 @@ def test_features_that_are_not_finite_are_refused_by_name(bad):
 def test_an_overflowing_magnitude_is_refused():
     with pytest.raises(FeatureError, match="overflows float32"):
         FixedPoint.for_exchange(3, 3e38)
+
+
+FAN_IN = 7
+UP, DOWN = Direction.FORWARD, Direction.BACKWARD
+
+
+def bits(value):
+    return largest_magnitude(np.array([value], dtype=np.float32))
+
+
+def foresight(*exchanges):
+    """One that has seen exchanges, each a direction, a width and a magnitude."""
+    made = Foresight(FAN_IN)
+    for direction, width, magnitude in exchanges:
+        made.note(ExchangeKind(direction, width), bits(magnitude))
+    return made
+
+
+def foreseen(*exchanges):
+    found = foresight(*exchanges).next()
+    return found and (found.kind.direction, found.kind.width, found.fixed_point.magnitude)
+
+
+# An epoch of a model of four layers of the same width, and one of another.
+EPOCH = [
+    *[(UP, 64, layer) for layer in (1.0, 2.0, 3.0)],
+    (UP, 10, 4.0),
+    (DOWN, 10, 0.5),
+    *[(DOWN, 64, layer) for layer in (0.3, 0.2, 0.1)],
+]
+
+
+def test_nothing_is_foreseen_where_nothing_like_it_was_seen():
+    assert foreseen() is None
+    assert foreseen(EPOCH[0]) is None
+    assert foreseen(*EPOCH[2:5]) is None
+
+
+@pytest.mark.parametrize("at", range(len(EPOCH)))
+def test_from_the_third_epoch_on_each_exchange_is_foreseen_with_its_own_scale(at):
+    direction, width, magnitude = EPOCH[at]
+    expected = (direction, width, HEADROOM * float(np.float32(magnitude)))
+    assert foreseen(*EPOCH, *EPOCH, *EPOCH[:at]) == expected
+
+
+def test_the_larger_of_the_last_two_rounds_counts():
+    first, second = (UP, 8, 1.0), (DOWN, 8, 3.0)
+    smaller = (DOWN, 8, 2.0)
+    assert foreseen(first, second, first, smaller, first) == (DOWN, 8, HEADROOM * 3.0)
+    assert foreseen(first, second, first, smaller, first, smaller, first) == (
+        DOWN,
+        8,
+        HEADROOM * 2.0,
+    )
+
+
+def test_an_evaluation_in_between_does_not_confuse():
+    evaluation = [(UP, 64, 9.0), (UP, 64, 9.0), (UP, 64, 9.0), (UP, 10, 9.0)]
+    twice = [*EPOCH, *evaluation, *EPOCH, *evaluation]
+    assert foreseen(*twice) == (UP, 64, HEADROOM * 1.0)
+    assert foreseen(*twice, EPOCH[0]) == (UP, 64, HEADROOM * 2.0)
+
+
+@pytest.mark.parametrize("magnitude", [0.0, 3e38, 1e38])
+def test_no_scale_is_foreseen_where_there_is_none(magnitude):
+    assert foreseen((UP, 8, magnitude), (UP, 8, magnitude)) is None
+
+
+def test_the_error_bound_holds_with_headroom():
+    """A scale for features four times as large costs two bits: so wide is the bound, and holds."""
+    rng = np.random.default_rng(5)
+    features = rng.uniform(-1, 1, (FAN_IN, 4_000)).astype(np.float32)
+    largest = float(np.abs(features).max())
+    exact = features.astype(np.float64).sum(axis=0)
+    bounds, errors = [], []
+    for headroom in (1.0, HEADROOM):
+        scale = FixedPoint.for_exchange(FAN_IN, headroom * largest)
+        sums = scale.encode(features).sum(axis=0, dtype=np.int64)
+        assert np.abs(sums).max() < 2**31
+        # In float64: what float32 rounds is the same for both.
+        errors.append(np.abs(sums / scale.scale - exact).max())
+        bounds.append(FAN_IN / (2 * scale.scale))
+        assert errors[-1] <= bounds[-1]
+    assert bounds[1] == pytest.approx(HEADROOM * bounds[0])
+    # The bound is no idle one: that of the finer scale does not hold for the coarser one.
+    assert errors[1] > bounds[0]
+
+
+def test_what_fits_the_headroom_cannot_wrap():
+    scale = foresight((UP, 8, 1.0), (UP, 8, 1.0)).next().fixed_point
+    features = np.full((FAN_IN, 1), scale.magnitude, dtype=np.float32)
+    assert scale.encode(features).sum(dtype=np.int64) < 2**31
+    beyond = np.full((FAN_IN, 1), 1.01 * scale.magnitude, dtype=np.float64) * scale.scale
+    assert np.rint(beyond).sum() > 2**31
+
+
+def test_it_forgets_what_was_long_ago():
+    """A training may last for days."""
+    seen = foresight(*EPOCH)
+    for number in range(2_000):
+        seen.note(ExchangeKind(*EPOCH[number % len(EPOCH)][:2]), number)
+    assert len(seen._past) <= 256

@@ -3,9 +3,11 @@
 """Workers of a plan that leaves destinations to the hosts, as threads on one switch."""
 
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pytest
 from scipy.sparse import csr_matrix
 
 from switchgnn.host.direct import PROTOCOL as DIRECT_PROTOCOL
@@ -14,6 +16,7 @@ from switchgnn.host.mixed import left_schedules, mixed_transport
 from switchgnn.host.transport import WorkerEnd
 from switchgnn.host.wire.faults import Faults, FaultyLink
 from switchgnn.host.wire.header import PROTOCOL
+from switchgnn.planner.chosen import build_chosen
 from switchgnn.planner.direction import Direction
 from tests.host.direct.crew import stations, together
 from tests.support.fabrics import PATIENT
@@ -117,3 +120,11 @@ def wrong(bed, calls, found, left=None):
         right = expected(bed, features, way, chosen, scale)
         differ += int((fixed != right[0]).sum() + (sums != right[1]).sum())
     return differ
+
+
+@contextmanager
+def leaving(module, left):
+    """Every plan that the module makes leaves these destinations to the hosts."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "build_chosen", partial(build_chosen, left=left))
+        yield

@@ -11,7 +11,7 @@ from switchgnn.topologies import Target
 from tests.host.direct.crew import together
 from tests.host.mixed.crew import BOTH, crew, expected, run, whole_numbers, wrong
 from tests.support.fabrics import bed
-from tests.support.markers import TARGETS
+from tests.support.markers import full
 
 WORKERS = 3
 LOSSES = "loss=0.03,duplicate=0.02,reorder=0.03,corrupt=0.01,seed=4"
@@ -20,12 +20,6 @@ FORWARD, BACKWARD = BOTH
 
 def some(graph):
     return np.diff(graph.indptr) <= 3
-
-
-def of_vertices(graph):
-    """Other destinations forward than backward."""
-    ids = np.arange(graph.vertices)
-    return {FORWARD: ids % 2 == 0, BACKWARD: ids % 3 == 0}
 
 
 def all_of_one_worker(graph):
@@ -41,7 +35,7 @@ def everything(graph):
     return np.ones(graph.vertices, dtype=bool)
 
 
-LEFT = [some, of_vertices, all_of_one_worker, forward_only, everything]
+LEFT = [some, all_of_one_worker, forward_only, everything]
 
 
 @pytest.fixture(scope="module", params=LEFT, ids=lambda left: left.__name__)
@@ -59,7 +53,7 @@ def calls_of(bed, widths, seed=0):
 
 def test_sums_and_traffic(made):
     made.install()
-    calls = calls_of(made, (1, 33, 64, 200))
+    calls = calls_of(made, (1, 33, 64))
     with crew(made) as transports:
         before = [each.traffic for each in transports]
         assert wrong(made, calls, run(made, transports, calls)) == 0
@@ -79,36 +73,32 @@ def test_sums_and_traffic(made):
                 assert extra % 60 == 0
 
 
-@pytest.mark.parametrize("mtu", ["fragment", "200"])
-def test_sums_under_losses(made, mtu):
-    made.install()
-    calls = calls_of(made, (5, 40)) * 2
-    with crew(made, faults=LOSSES, mtu=mtu) as transports:
-        assert wrong(made, calls, run(made, transports, calls)) == 0
+def test_sums_under_losses(karate):
+    karate.install()
+    calls = calls_of(karate, (5, 40)) * 2
+    with crew(karate, faults=LOSSES, mtu="200") as transports:
+        assert wrong(karate, calls, run(karate, transports, calls)) == 0
         resent = sum(each.hosts_tally.data_resent for each in transports)
         injected = [counts for each in transports for counts in each.injected().values()]
         assert sum(each.lost for each in injected) > 0
         assert resent > 0
 
 
-def test_both_parts_are_the_whole(made):
-    made.install()
-    calls = calls_of(made, (17,))
-    nothing = np.zeros(made.graph.vertices, dtype=bool)
-    with crew(made) as transports:
+def test_both_parts_are_the_whole(karate):
+    karate.install()
+    features = whole_numbers(karate, 17)
+    with crew(karate) as transports:
 
         def work(worker):
-            rows = made.plan.workers[worker].vertices
-            return [transports[worker].aggregate(x[rows], way) for x, way in calls]
+            rows = karate.plan.workers[worker].vertices
+            return transports[worker].aggregate(features[rows], FORWARD)
 
-        for index, sums in enumerate(zip(*together(work, WORKERS), strict=True)):
-            features, way = calls[index]
-            _, left = expected(made, features, way, ~nothing, 1.0)
-            whole = np.zeros_like(features)
-            for part, own in zip(made.plan.workers, sums, strict=True):
-                whole[part.vertices] = own
-            fan_in = made.plan.manifest.max_fan_in
-            assert np.abs(whole - left).max() <= fan_in**2 * 1000 / 2**31 + fan_in * 1000 / 2**24
+        whole = np.zeros_like(features)
+        for part, own in zip(karate.plan.workers, together(work, WORKERS), strict=True):
+            whole[part.vertices] = own
+    fan_in, everywhere = karate.plan.manifest.max_fan_in, np.ones(karate.graph.vertices, dtype=bool)
+    _, right = expected(karate, features, FORWARD, everywhere, 1.0)
+    assert np.abs(whole - right).max() <= fan_in**2 * 1000 / 2**31 + fan_in * 1000 / 2**24
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +109,7 @@ def karate(tmp_path_factory):
         yield each
 
 
-@pytest.mark.parametrize("planted", ["both", "neither"])
+@pytest.mark.parametrize("planted", ["both", pytest.param("neither", marks=full)])
 def test_a_destination_of_both_or_neither_gives_wrong_sums(karate, planted):
     """The schedules serve one destination more, or one less, than the plan leaves."""
     karate.install()
@@ -143,7 +133,7 @@ def test_a_silent_worker_is_named_once(karate):
     """Every other worker ends with one sentence about it, whichever part notices first."""
     karate.install()
     features = whole_numbers(karate, 8)
-    with crew(karate, pace=Pace(patience=1.5)) as transports:
+    with crew(karate, pace=Pace(patience=0.5)) as transports:
 
         def work(worker):
             rows = karate.plan.workers[worker].vertices
@@ -158,13 +148,3 @@ def test_a_silent_worker_is_named_once(karate):
     for sentence in said[:2]:
         assert "worker 2" in sentence
         assert sentence.count("worker 2") <= 2
-
-
-@pytest.mark.parametrize("target", TARGETS)
-def test_on_every_switch(target, tmp_path):
-    options = {"graph": "karate", "slots": 8, "directions": "both", "left": some}
-    with bed(target, WORKERS, tmp_path, **options) as each:
-        each.install()
-        calls = calls_of(each, (33,))
-        with crew(each) as transports:
-            assert wrong(each, calls, run(each, transports, calls)) == 0

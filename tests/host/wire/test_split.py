@@ -11,7 +11,7 @@ import pytest
 
 from switchgnn.host.mixed import SplitLink
 from switchgnn.host.wire.batches import FrameRows
-from switchgnn.host.wire.faults import Faults, FaultyLink, open_worker_link
+from switchgnn.host.wire.faults import FaultyLink, open_worker_link
 from switchgnn.host.wire.header import ETHERNET_BYTES, ETHERTYPE_IPV4, PROTOCOL
 from switchgnn.host.wire.link import InterfaceLink, open_link
 from switchgnn.host.wire.recording import begin_recording
@@ -68,15 +68,16 @@ def sent_by(far, count, seed=0):
     return own[PROTOCOL], own[OTHER]
 
 
-@pytest.mark.parametrize("how", ["batches", "one by one", "chance"])
-@pytest.mark.parametrize("first", ["first", "second"])
-def test_each_part_gets_its_own(ends, how, first):
+@pytest.mark.parametrize(("how", "order"), [("batches", 1), ("one by one", -1), ("chance", -1)])
+def test_each_part_gets_its_own(ends, how, order):
     split, link, far = ends
-    ours, theirs = sent_by(far, 700)
-    parts = [(split.first, ours), (split.second, theirs)]
-    for part, expected in parts if first == "first" else parts[::-1]:
+    ours, theirs = sent_by(far, 300)
+    for part, expected in [(split.first, ours), (split.second, theirs)][::order]:
         assert all_of(part, how) == expected
-    assert link.traffic.frames_down == 700
+    rows = np.frombuffer(frame(OTHER, 2) * 3, dtype=np.uint8).reshape(3, 60).copy()
+    split.second.send_rows(FrameRows(rows), 0, 3)
+    assert [bytes(far.receive(5.0)) for _ in range(3)] == [frame(OTHER, 2)] * 3
+    assert link.traffic[::2] == (3, 300)
     assert split.first.traffic == split.second.traffic == link.traffic
 
 
@@ -85,7 +86,7 @@ def test_turns_change_at_any_frame(ends):
     split, _, far = ends
     drawn, got = random.Random(1), ([], [])
     sent = ([], [])
-    for turn in range(300):
+    for turn in range(100):
         for own, new in zip(sent, sent_by(far, drawn.randrange(8), turn), strict=True):
             own.extend(new)
         which = drawn.randrange(2)
@@ -106,20 +107,6 @@ def test_short_and_strange_frames_are_the_first_part_s(ends):
         far.send(each)
     assert all_of(split.second, "batches") == [strange[-1]]
     assert all_of(split.first, "batches") == strange[:-1]
-
-
-def test_both_send(ends):
-    split, link, far = ends
-    split.first.send(frame(PROTOCOL, 1))
-    rows = np.frombuffer(frame(OTHER, 2) * 3, dtype=np.uint8).reshape(3, 60).copy()
-    split.second.send_rows(FrameRows(rows), 0, 3)
-    assert [bytes(far.receive(5.0)) for _ in range(4)] == [
-        frame(PROTOCOL, 1),
-        *[frame(OTHER, 2)] * 3,
-    ]
-    assert link.traffic.frames_up == 4
-    split.first.close()
-    split.second.send(frame(OTHER, 4))
 
 
 def test_the_other_exchange_goes_on_while_nothing_comes(ends):
@@ -153,11 +140,11 @@ def test_a_busy_link_leaves_the_other_exchange_its_turns(ends):
         return float("inf")
 
     split.first.meanwhile = meanwhile
-    for number in range(3000):
+    for number in range(1000):
         far.send(frame(PROTOCOL, number))
         came = split.first.receive(seconds_here(5))
         assert int.from_bytes(bytes(came[-4:]), "big") == number
-    assert 0 < len(calls) < 3000
+    assert 0 < len(calls) < 1000
 
 
 def test_faults_and_recordings_see_each_frame_once(tmp_path):
@@ -195,7 +182,7 @@ def test_a_flood_is_lost_as_in_a_full_socket(ends, monkeypatch):
 
 
 @needs_root
-@pytest.mark.parametrize("protocols", [(), (PROTOCOL,), (OTHER,), (PROTOCOL, OTHER)])
+@pytest.mark.parametrize("protocols", [(), (OTHER,), (PROTOCOL, OTHER)])
 def test_an_interface_has_the_protocols_that_it_is_opened_for(protocols):
     with ExitStack() as stack:
         network = stack.enter_context(own_network())
@@ -206,17 +193,6 @@ def test_an_interface_has_the_protocols_that_it_is_opened_for(protocols):
         for number, protocol in enumerate((6, PROTOCOL, OTHER, 252)):
             far.send(frame(protocol, number))
         got = []
-        while (one := link.receive(seconds_here(0.3))) is not None:
+        while (one := link.receive(seconds_here(0.1))) is not None:
             got.append(one[23])
         assert got == list(protocols or (PROTOCOL,))
-
-
-def test_faults_are_drawn_for_the_link(ends):
-    """Losses of both parts come from one seed, as on a link of one exchange."""
-    _, link, far = ends
-    faulty = FaultyLink(link, Faults.parse("down.loss=0.3,seed=2"), 0)
-    split = SplitLink(faulty, OTHER)
-    ours, theirs = sent_by(far, 300)
-    got = all_of(split.first, "batches") + all_of(split.second, "batches")
-    assert faulty.counts["down"].lost + len(got) == 300
-    assert set(got) < set(ours + theirs)

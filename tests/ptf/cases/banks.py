@@ -7,7 +7,6 @@ import itertools
 import numpy as np
 
 from switchgnn.controller import Outcome
-from switchgnn.controller.controls.banks import Banks
 from switchgnn.host.wire.header import LANES
 from tests.ptf.switchgnn_ptf.entries import BANKS
 from tests.ptf.switchgnn_ptf.packets import PARTIAL, feature, sum_of, sum_to
@@ -32,30 +31,6 @@ class EveryBankSums(SwitchTest):
                 self.check_sum(900 + bank, SOURCES, block=1 + bank)
 
 
-class UpToEightContributionsPerPass(SwitchTest):
-    """One pass contributes to all banks of the entry, as the histogram shows."""
-
-    def runTest(self) -> None:
-        uses = {1: [3], 2: [0, 7], 3: [1, 4, 6], 8: list(range(BANKS))}
-        self.add_source(101, worker=0)
-        for number, banks in uses.items():
-            slots = {bank: (10 + bank, 2) for bank in banks}
-            self.entries.add_fanout(block=number, source=101, slots=slots)
-        for number in uses:
-            with self.counted(Outcome.AGGREGATED, passes={number: 1}, completed={}):
-                self.send_feature(101, worker=0, block=number)
-
-
-class NoBankAtAll(SwitchTest):
-    """An entry without slots is a pass without contributions, and is acknowledged."""
-
-    def runTest(self) -> None:
-        self.add_source(101, worker=0)
-        self.entries.add_fanout(block=1, source=101, slots={})
-        with self.counted(Outcome.AGGREGATED, passes={0: 1}, completed={}):
-            self.send_feature(101, worker=0)
-
-
 class CompletionInTheMiddle(SwitchTest):
     """A sum leaves from a middle bank, and the loop resumes after it."""
 
@@ -77,19 +52,6 @@ class CompletionInTheMiddle(SwitchTest):
             sent.append(self.send_feature(103, worker=2))
             self.expect_sum(900, sent, worker=2)
             self.expect_sum(902, sent, worker=1)
-
-
-class CompletionInTheLastBank(SwitchTest):
-    """After the last bank of the entry, one pass is enough."""
-
-    def runTest(self) -> None:
-        for source, worker in SOURCES.items():
-            self.add_source(source, worker=worker)
-            slots = {2: (5, 3), 6: (5, 2)}
-            self.entries.add_fanout(block=1, source=source, slots=slots)
-        self.add_destination(900, worker=2, slot=5, bank=6)
-        with self.counted(Outcome.AGGREGATED, 2, passes={2: 2}, completed={6: 1}):
-            self.check_sum(900, SOURCES)
 
 
 class EveryBankCompletes(SwitchTest):
@@ -129,24 +91,6 @@ class StaleBankDoesNotStopTheWay(SwitchTest):
             self.expect_sum(912, sent, worker=2)
 
 
-class SumOfTwo(SwitchTest):
-    """Two features of random int32 lanes leave as one sum."""
-
-    def runTest(self) -> None:
-        self.add_sum(900, SOURCES)
-        with self.counted(Outcome.AGGREGATED, 2, passes={1: 2}, completed={0: 1}):
-            self.check_sum(900, SOURCES)
-
-
-class SumOfOne(SwitchTest):
-    """A destination with one neighbour gets the feature itself, as a sum of one."""
-
-    def runTest(self) -> None:
-        self.add_sum(900, {101: 0})
-        with self.counted(Outcome.AGGREGATED, 1, passes={1: 1}, completed={0: 1}):
-            self.check_sum(900, {101: 0})
-
-
 class EveryLaneWraps(SwitchTest):
     """Every pair of corner values in every lane, beside every other: NumPy's int32 sum."""
 
@@ -166,40 +110,6 @@ class EveryLaneWraps(SwitchTest):
         self.send(2, last)
         total = sum_of([first, second])
         self.expect(3, sum_to(3, 900, total, count=2, completed_by=last))
-
-
-class ManyContributionsWrap(SwitchTest):
-    """Forty random contributions to one slot, in a shuffled order."""
-
-    def runTest(self) -> None:
-        sources = {vertex: vertex % 3 for vertex in range(200, 240)}
-        order = np.random.default_rng(5).permutation(list(sources)).tolist()
-        self.add_sum(900, sources)
-        with self.counted(Outcome.AGGREGATED, 40, passes={1: 40}, completed={0: 1}):
-            self.check_sum(900, {source: sources[source] for source in order})
-
-
-class AnyOrderGivesTheSameSum(SwitchTest):
-    """The network may reorder the sources as it likes."""
-
-    def runTest(self) -> None:
-        sources = {101: 0, 102: 1, 103: 2}
-        self.add_sum(900, sources)
-        for number, order in enumerate(itertools.permutations(sources)):
-            with self.counted(Outcome.AGGREGATED, 3, completed={0: 1}):
-                self.check_sum(900, {s: sources[s] for s in order}, fragment=number)
-
-
-class FirstAndLastSlot(SwitchTest):
-    """The whole bank can be used."""
-
-    def runTest(self) -> None:
-        last = Banks(self.client.get_layout()).slots_per_bank - 1
-        self.add_sum(900, SOURCES, slot=0, block=1)
-        self.add_sum(901, SOURCES, slot=last, block=2, known=True)
-        with self.counted(Outcome.AGGREGATED, 4, completed={0: 2}):
-            self.check_sum(900, SOURCES, block=1)
-            self.check_sum(901, SOURCES, block=2)
 
 
 class SlotIsReusedWithoutClearing(SwitchTest):
@@ -238,19 +148,6 @@ class StaleContributionChangesNothing(SwitchTest):
                 self.send_feature(source, worker=2, **{**newest, **change})
         with self.counted(Outcome.AGGREGATED, passes={1: 1}, completed={0: 1}):
             self.expect_sum(902, [first, self.send_feature(102, worker=1, **newest)])
-
-
-class StaleAfterCompletion(SwitchTest):
-    """A slot that has completed still knows its tag."""
-
-    def runTest(self) -> None:
-        self.add_sum(900, SOURCES)
-        self.add_source(103, worker=2)
-        self.entries.add_fanout(block=1, source=103, slots={0: (7, 1)})
-        with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
-            self.check_sum(900, SOURCES, round_=2)
-        with self.counted(Outcome.AGGREGATED, passes={1: 1}, completed={}, stale={0: 1}):
-            self.send_feature(103, worker=2, round_=1)
 
 
 class TooManyContributionsAreCounted(SwitchTest):

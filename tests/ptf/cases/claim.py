@@ -4,7 +4,7 @@
 
 from switchgnn.controller import Outcome
 from switchgnn.host.wire.header import Kind
-from tests.ptf.switchgnn_ptf.leaf_spine_test import ABOVE, LeafTest, from_above, sum_from_above
+from tests.ptf.switchgnn_ptf.bases import ABOVE, LeafTest, RecoveryTest, from_above, sum_from_above
 from tests.ptf.switchgnn_ptf.packets import (
     PARTIAL,
     PORTS,
@@ -14,15 +14,12 @@ from tests.ptf.switchgnn_ptf.packets import (
     done,
     feature,
     fetch,
-    port_of,
     random_lanes,
     recall,
     relayed,
     relayed_fetch,
-    sum_of,
     sum_to,
 )
-from tests.ptf.switchgnn_ptf.recovery_test import SOURCES, RecoveryTest, SumTest
 from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
 PAIR = {101: 0, 102: 1}
@@ -31,67 +28,36 @@ OTHERS = [port for port in PORTS if port != OWNER]
 QUIET = {"passes": {}, "completed": {}}
 
 
-class OrdinaryFeatureNeedsNoDestination(SumTest):
-    """Without Resend, Dst_id is ignored, known, foreign or not."""
-
-    def runTest(self) -> None:
-        for number, vertex in enumerate((0, 900, 12345)):
-            with self.counted(Outcome.AGGREGATED, 3, completed={0: 1}):
-                self.check_sum(900, SOURCES, fragment=number, Dst_id=vertex)
-
-
-class RecallNeedsNoSource(SumTest):
-    """Src_id is ignored: the source table is not used."""
-
-    def runTest(self) -> None:
-        sent = self.contribute(101)
-        for source in (0, 101, 999):
-            self.check_missing(900, count=1, Src_id=source)
-        self.complete(102, 103, before=sent)
-
-
-class UnknownSourceIsNotFetched(SumTest):
-    """No owner gets the fetch, and the slot is not released."""
-
-    def runTest(self) -> None:
-        with self.counted(Outcome.UNKNOWN_VERTEX, 2, completed={}):
-            self.send(3, fetch(109, 900, port=3), fetch(900, 900, port=3))
-        self.complete(*SOURCES)
-        self.check_fetch(101, 900, owner=0)
-
-
-class UnknownSourceIsNotResent(SumTest):
-    """A source outside the plan reaches no worker."""
-
-    def runTest(self) -> None:
-        with self.counted(Outcome.UNKNOWN_VERTEX):
-            self.send(1, feature(109, random_lanes(1), port=1, Resend=1, Dst_id=900))
-        self.check_resent(101, 900, worker=0, owner=2)
-
-
-class UnknownDestinationIsRefused(RecoveryTest):
-    """A vertex without an entry cannot be recalled, fetched for, or sent to; 900 can."""
+class UnknownVerticesAreDropped(RecoveryTest):
+    """As sources or destinations of any kind of packet; a vertex is known in its block alone."""
 
     def runTest(self) -> None:
         self.add_sum(900, PAIR)
-        with self.counted(Outcome.UNKNOWN_VERTEX, 3):
-            self.send(3, recall(901, port=3), fetch(101, 901, port=3))
-            self.send_feature(101, worker=0, Resend=1, Dst_id=901, Echo=1)
-        self.check_missing(900, count=0)
-        self.check_resent(101, 900, worker=0, owner=2)
-        self.check_fetch(101, 900, owner=0)
-
-
-class DestinationOfAnotherBlock(RecoveryTest):
-    """A destination is one of its block: in another it is unknown."""
-
-    def runTest(self) -> None:
-        self.add_sum(900, PAIR)
-        with self.counted(Outcome.UNKNOWN_VERTEX, 3):
-            self.send(3, recall(900, port=3, block=2), fetch(101, 900, port=3, block=2))
-            self.send_feature(101, worker=0, block=2, Resend=1, Dst_id=900)
+        self.add_destination(910, worker=2, slot=8, expected=2, senders=[0])
+        self.add_source(PARTIAL, worker=0)
+        self.entries.add_fanout(block=1, source=103, slots={0: (7, 2)})
+        recovering = [recall(901, port=3), recall(900, port=3, block=2), fetch(109, 900, port=3)]
+        recovering += [fetch(900, 900, port=3), fetch(101, 901, port=3)]
+        recovering += [fetch(101, 900, port=3, block=2)]
+        features: list[dict[str, int]] = [
+            *({"source": 103}, {"source": 103, "round_": 2}),
+            *(
+                {"source": 109, "Dst_id": 900, "Resend": 1},
+                {"source": 101, "Dst_id": 901, "Resend": 1},
+            ),
+            {"source": 101, "Dst_id": 900, "Resend": 1, "block": 2},
+            {"source": PARTIAL + 1, "Dst_id": 910},
+            *({"source": PARTIAL, "Dst_id": 911}, {"source": PARTIAL, "Dst_id": 910, "block": 2}),
+        ]
+        number = len(recovering) + len(features)
+        with self.counted(Outcome.UNKNOWN_VERTEX, number, passes={}, completed={}):
+            self.send(3, *recovering)
+            for fields in features:
+                self.send_feature(worker=0, Echo=1, **fields)
         with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
             self.check_sum(900, PAIR)
+        self.check_resent(101, 900, worker=0, owner=2)
+        self.check_fetch(101, 900, owner=0)
 
 
 class PlaceDependsOnBlockAndVertex(RecoveryTest):
@@ -111,19 +77,6 @@ class PlaceDependsOnBlockAndVertex(RecoveryTest):
         self.check_recalled(900, first)
         self.check_missing(901, count=1, worker=0)
         self.check_missing(900, count=1, block=2)
-
-
-class UnknownVertexIsDropped(SwitchTest):
-    """A vertex without an entry changes nothing, and is not acknowledged."""
-
-    def runTest(self) -> None:
-        self.add_sum(900, PAIR)
-        self.entries.add_fanout(block=1, source=103, slots={0: (7, 2)})
-        with self.counted(Outcome.UNKNOWN_VERTEX, 2, passes={}):
-            self.send_feature(103, worker=0)
-            self.send_feature(103, worker=0, round_=2, Echo=1)
-        with self.counted(Outcome.AGGREGATED, 2):
-            self.check_sum(900, PAIR)
 
 
 class SourcesBehindOnePort(SwitchTest):
@@ -155,14 +108,15 @@ class AddressesAreNotBelieved(SwitchTest):
 
     def runTest(self) -> None:
         self.add_sum(900, PAIR)
-        with self.counted(Outcome.WRONG_PORT, passes={}):
+        with self.counted(Outcome.WRONG_PORT, 3, passes={}):
             self.send(2, feature(101, random_lanes(1), port=1))
+            self.send(1, recall(900, port=OWNER), fetch(101, 900, port=OWNER))
         with self.counted(Outcome.AGGREGATED, 2):
             self.check_sum(900, PAIR)
 
 
 class ForeignSumIsNotRecalled(RecoveryTest):
-    """Neither a source's worker nor a stranger gets another worker's sum."""
+    """No other port gets a worker's sum, or takes its slot over for a newer tag."""
 
     def runTest(self) -> None:
         self.add_sum(900, PAIR)
@@ -177,24 +131,9 @@ class ForeignSumIsNotRecalled(RecoveryTest):
         self.check_recalled(900, sent)
 
     def _try(self) -> None:
-        with self.counted(Outcome.WRONG_PORT, len(OTHERS), completed={}):
+        with self.counted(Outcome.WRONG_PORT, 2 * len(OTHERS), completed={}):
             for port in OTHERS:
-                self.send(port, recall(900, port=port))
-
-
-class ForeignRecallOfANewTag(RecoveryTest):
-    """Another worker's recall does not take a slot over for a newer tag, either."""
-
-    def runTest(self) -> None:
-        self.add_sum(900, PAIR)
-        with self.counted(Outcome.AGGREGATED):
-            sent = [self.send_feature(101, worker=0)]
-        with self.counted(Outcome.WRONG_PORT, len(OTHERS)):
-            for port in OTHERS:
-                self.send(port, recall(900, port=port, round_=2))
-        with self.counted(Outcome.AGGREGATED, completed={0: 1}):
-            sent.append(self.send_feature(102, worker=1))
-            self.expect_sum(900, sent)
+                self.send(port, recall(900, port=port), recall(900, port=port, round_=2))
 
 
 class ForeignSumIsNotFetched(RecoveryTest):
@@ -226,46 +165,6 @@ class ForeignFeatureIsNotResent(RecoveryTest):
         self.check_resent(101, 900, worker=0, owner=2)
         with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
             self.check_sum(900, PAIR)
-
-
-class RecoveryDoesNotBelieveAddresses(RecoveryTest):
-    """A recall or fetch under the owner's addresses, from another port, is refused."""
-
-    def runTest(self) -> None:
-        self.add_sum(900, PAIR)
-        with self.counted(Outcome.WRONG_PORT, 2):
-            self.send(1, recall(900, port=OWNER), fetch(101, 900, port=OWNER))
-        self.check_missing(900, count=0)
-        with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
-            self.check_sum(900, PAIR)
-
-
-class PartialSumsCountAsMany(SwitchTest):
-    """A partial sum of three and a raw feature complete a slot that expects four."""
-
-    def runTest(self) -> None:
-        self.add_source(PARTIAL, worker=0)
-        self.add_source(102, worker=1)
-        self.entries.add_fanout(block=1, source=102, slots={0: (7, 4)})
-        self.add_destination(900, worker=2, slot=7, expected=4, senders=[0])
-        lanes = [random_lanes(1), random_lanes(2)]
-        last = feature(102, lanes[1], port=port_of(1))
-        with self.counted(Outcome.AGGREGATED, 2, passes={1: 2}, completed={0: 1}):
-            self.send(1, feature(PARTIAL, lanes[0], port=1, count=3, Dst_id=900))
-            self.send(2, last)
-            self.expect(3, sum_to(3, 900, sum_of(lanes), count=4, completed_by=last))
-
-
-class LargestPartialSum(SwitchTest):
-    """One partial sum of 65,534 contributions completes a slot by itself."""
-
-    def runTest(self) -> None:
-        largest = RELEASED - 1
-        self.add_source(PARTIAL, worker=0)
-        self.add_destination(900, worker=2, slot=7, expected=largest, senders=[0])
-        with self.counted(Outcome.AGGREGATED, completed={0: 1}):
-            packet, lanes = self.send_feature(PARTIAL, worker=0, count=largest, Dst_id=900)
-            self.expect(3, sum_to(3, 900, lanes, count=largest, completed_by=packet))
 
 
 class ImpossibleCountIsDropped(RecoveryTest):
@@ -302,18 +201,6 @@ class OnlyWhoIsAwaitedSends(RecoveryTest):
             self.check_sum(900, PAIR)
             packet, lanes = self.send_feature(PARTIAL + 1, worker=1, count=2, Dst_id=901)
             self.expect(3, sum_to(3, 901, lanes, count=2, completed_by=packet))
-
-
-class PartialSumOfNobody(SwitchTest):
-    """Neither an unknown id nor an unknown destination, nor one of another block, adds anything."""
-
-    def runTest(self) -> None:
-        self.add_source(PARTIAL, worker=0)
-        self.add_destination(900, worker=2, slot=7, expected=2, senders=[0])
-        with self.counted(Outcome.UNKNOWN_VERTEX, 3, passes={}):
-            self.send_feature(PARTIAL + 1, worker=0, Dst_id=900)
-            self.send_feature(PARTIAL, worker=0, Dst_id=901)
-            self.send_feature(PARTIAL, worker=0, Dst_id=900, block=2)
 
 
 class DestinationIsTheBlocks(SwitchTest):

@@ -70,13 +70,13 @@ class FloodTest(CongestionTest):
         self.assertEqual([bytes(frame)] * COPIES, copies)
         self.assertEqual(before, self.counters().marked)
 
-    def check_marked(self, frame: Packet, marked: Packet, *, most: int = COPIES - 1) -> None:
-        """Broadcast a frame until some copy is marked; never may more than ``most`` be."""
+    def check_marked(self, frame: Packet, marked: Packet) -> None:
+        """Broadcast a frame until some copy is marked; the first one never is."""
         for _ in range(TRIES):
             before = self.counters().marked
             copies = self.copies(1, frame, Outcome.FLOODED)
             number = self.check_copies(copies, frame, marked, before)
-            self.assertLessEqual(number, most)
+            self.assertLess(number, COPIES)
             if number:
                 return
         self.fail(f"No queue was long in {TRIES} tries.")
@@ -100,23 +100,6 @@ class NotCapableIsNotMarked(FloodTest):
         self.check_never_marked(_broadcast(tos=0xB8))
         self.check_never_marked(_broadcast(tos=0xB8 | 2, options=[IPOption_Router_Alert()]))
         self.check_never_marked(Ether(dst=BROADCAST, type=0x1234) / Raw(bytes(64)))
-
-
-class ThresholdIsInPackets(FloodTest):
-    """A copy is marked if more than the threshold were queued before it."""
-
-    def runTest(self) -> None:
-        self.crowd(threshold=5)
-        frame, marked = _broadcast(tos=2), _broadcast(tos=3)
-        self.check_marked(frame, marked, most=COPIES - 6)
-
-
-class HighThresholdMarksNothing(FloodTest):
-    """No queue grows longer than the copies that there are."""
-
-    def runTest(self) -> None:
-        self.crowd(threshold=COPIES)
-        self.check_never_marked(_broadcast(tos=2))
 
 
 class QueuesAreCountedByLength(FloodTest):
@@ -263,13 +246,3 @@ class NoticeInAnothersName(SwitchTest):
             self.send(2, notice(0))
             self.send(1, resigned(notice(0), Src_id=0x10000))
             self.send(STRANGER_PORT, resigned(notice(3), Src_id=0))
-
-
-class BrokenNotice(SwitchTest):
-    """A notice with a wrong checksum is dropped."""
-
-    def runTest(self) -> None:
-        broken = resigned(notice(0))
-        broken["SwitchGNN"].Checksum = 1
-        with self.counted(Outcome.MALFORMED):
-            self.send(1, broken)

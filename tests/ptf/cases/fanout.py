@@ -3,9 +3,9 @@
 """fanout.p4: the slots that a packet adds to."""
 
 from switchgnn.controller import Outcome
+from tests.ptf.switchgnn_ptf.bases import RecoveryTest
 from tests.ptf.switchgnn_ptf.entries import BANKS
 from tests.ptf.switchgnn_ptf.packets import PARTIAL, ack_of, sum_to
-from tests.ptf.switchgnn_ptf.recovery_test import RecoveryTest
 from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
 SOURCES = {101: 0, 102: 1}
@@ -33,17 +33,6 @@ class WrongCountIsDropped(SwitchTest):
                 self.send_feature(101, worker=0, count=count, Echo=1)
         with self.counted(Outcome.AGGREGATED, 2):
             self.check_sum(900, SOURCES)
-
-
-class FanoutDependsOnBlock(SwitchTest):
-    """The same source goes to other slots in another block."""
-
-    def runTest(self) -> None:
-        self.add_sum(900, SOURCES, slot=7, block=1)
-        self.add_sum(901, SOURCES, slot=8, block=2, worker=0, known=True)
-        with self.counted(Outcome.AGGREGATED, 4, passes={1: 4}, completed={0: 2}):
-            self.check_sum(900, SOURCES, block=1)
-            self.check_sum(901, SOURCES, block=2, worker=0)
 
 
 class MissingHopEndsTheWay(SwitchTest):

@@ -5,7 +5,7 @@
 from scapy.layers.inet import UDP, IPOption_Router_Alert
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import ARP, Ether
-from scapy.packet import Packet, Raw
+from scapy.packet import Raw
 
 from switchgnn.controller import Outcome
 from switchgnn.controller.controls.forward import BROADCAST
@@ -24,63 +24,32 @@ UNKNOWN = "02:00:00:00:99:99"
 TEXT = Raw(bytes(range(64)))
 
 
-class ForwardTest(SwitchTest):
-    """Cases that send ordinary frames."""
-
-    def check_forwarded(self, *packets: Packet) -> None:
-        """Send frames from port 1 to the host at port 2; they must arrive as they were."""
-        with self.counted(Outcome.FORWARDED, len(packets), passes={}):
-            for packet in packets:
-                self.send(1, packet)
-                self.expect(2, packet)
-
-
-class UnicastIsNotTouched(ForwardTest):
-    """IPv4 of any kind and size arrives as it was, even with a wrong checksum."""
+class OtherTrafficIsNotTouched(SwitchTest):
+    """IPv4 of any size with wrong checksums, options or fragments, and other protocols."""
 
     def runTest(self) -> None:
-        self.check_forwarded(
+        options = [IPOption_Router_Alert()]
+        body = Raw(bytes(feature(101, random_lanes(1), port=1))[34:])
+        ethernet = Ether(src=station(1).mac, dst=TO_PORT_2)
+        packets = (
             ordinary(1, TO_PORT_2, UDP(dport=99), TEXT),
             ordinary(1, TO_PORT_2, UDP(dport=99), Raw(bytes(1400))),
             ordinary(1, TO_PORT_2, TEXT, proto=6, tos=1),
             ordinary(1, TO_PORT_2, TEXT, ttl=1, chksum=0xBAD, len=9),
             ordinary(1, TO_PORT_2, TEXT, version=5),
-        )
-
-
-class OtherProtocolsAreForwarded(ForwardTest):
-    """Frames that are not IPv4 are only looked at as Ethernet."""
-
-    def runTest(self) -> None:
-        ethernet = Ether(src=station(1).mac, dst=TO_PORT_2)
-        self.check_forwarded(
+            ordinary(1, TO_PORT_2, UDP(), TEXT, options=options),
+            ordinary(1, TO_PORT_2, TEXT, options=options * 10, proto=6),
+            ordinary(1, TO_PORT_2, body, flags="MF"),
+            ordinary(1, TO_PORT_2, body, flags="MF", frag=0x100),
+            ordinary(1, TO_PORT_2, body, frag=0x1FFF),
             ethernet / IPv6(src="fd00::1", dst="fd00::2") / UDP() / TEXT,
             ethernet / ARP(op="is-at", psrc="10.0.0.1", pdst="10.0.0.2"),
             Ether(src=station(1).mac, dst=TO_PORT_2, type=0x1234) / TEXT,
         )
-
-
-class OptionsAreForwarded(ForwardTest):
-    """IPv4 with options, of any protocol but ours (admission.p4)."""
-
-    def runTest(self) -> None:
-        options = [IPOption_Router_Alert()]
-        self.check_forwarded(
-            ordinary(1, TO_PORT_2, UDP(), TEXT, options=options),
-            ordinary(1, TO_PORT_2, TEXT, options=options * 10, proto=6),
-        )
-
-
-class FragmentsAreForwarded(ForwardTest):
-    """First, middle and last fragments of any protocol but ours (admission.p4)."""
-
-    def runTest(self) -> None:
-        body = Raw(bytes(feature(101, random_lanes(1), port=1))[34:])
-        self.check_forwarded(
-            ordinary(1, TO_PORT_2, body, flags="MF"),
-            ordinary(1, TO_PORT_2, body, flags="MF", frag=0x100),
-            ordinary(1, TO_PORT_2, body, frag=0x1FFF),
-        )
+        with self.counted(Outcome.FORWARDED, len(packets), passes={}):
+            for packet in packets:
+                self.send(1, packet)
+                self.expect(2, packet)
 
 
 class EveryPortIsReached(SwitchTest):

@@ -5,8 +5,17 @@
 from switchgnn.controller import Outcome
 from switchgnn.controller.controls.loop import LOOP_LANES
 from switchgnn.host.wire.header import Kind
+from tests.ptf.switchgnn_ptf.bases import (
+    ABOVE,
+    GIVEN_BACK,
+    SOURCES,
+    LeafTest,
+    RecoveryTest,
+    SpineTest,
+    SumTest,
+    from_above,
+)
 from tests.ptf.switchgnn_ptf.entries import BANKS
-from tests.ptf.switchgnn_ptf.leaf_spine_test import ABOVE, LeafTest, SpineTest, from_above
 from tests.ptf.switchgnn_ptf.packets import (
     PARTIAL,
     RELEASED,
@@ -21,23 +30,10 @@ from tests.ptf.switchgnn_ptf.packets import (
     sum_of,
     sum_to,
 )
-from tests.ptf.switchgnn_ptf.recovery_test import GIVEN_BACK, SOURCES, RecoveryTest, SumTest
 from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
 PAIR = {101: 0, 102: 1}
 QUIET = {"passes": {}, "completed": {}}
-
-
-class SumGoesToItsWorker(SwitchTest):
-    """Each worker gets its own destinations, also the one that sent the last feature."""
-
-    def runTest(self) -> None:
-        for worker in (0, 1, 2):
-            block, known = 1 + worker, worker != 0
-            self.add_sum(900 + worker, PAIR, worker=worker, block=block, known=known)
-        for worker in (0, 1, 2):
-            with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
-                self.check_sum(900 + worker, PAIR, worker=worker, block=1 + worker)
 
 
 class KeyIsBlockBankAndSlot(SwitchTest):
@@ -71,30 +67,6 @@ class UnroutedSumIsCounted(SwitchTest):
             sent = self.send_feature(101, worker=0, Echo=1)
             self.expect_sum(900, [sent])
             self.expect(1, ack_of(sent[0], accepted=1))
-
-
-class SeveralHops(SwitchTest):
-    """Hops that complete nothing follow one another, and then some do."""
-
-    def runTest(self) -> None:
-        for source, worker in PAIR.items():
-            self.add_source(source, worker=worker)
-            for hop in range(5):
-                self.entries.add_fanout(
-                    block=1,
-                    source=source,
-                    hop=hop,
-                    slots={0: (hop, 3), 3: (hop, 2)} if hop % 2 else {5: (hop, 3)},
-                    last_hop=hop == 4,
-                )
-        for hop in (1, 3):
-            self.add_destination(900 + hop, worker=2, slot=hop, bank=3)
-        with self.counted(Outcome.AGGREGATED, passes={1: 3, 2: 2}, completed={}):
-            sent = [self.send_feature(101, worker=0)]
-        with self.counted(Outcome.AGGREGATED, passes={1: 3, 2: 2}, completed={3: 2}):
-            sent.append(self.send_feature(102, worker=1))
-            self.expect_sum(901, sent)
-            self.expect_sum(903, sent)
 
 
 class HundredDestinations(SwitchTest):
@@ -165,65 +137,6 @@ class EchoAfterTheLastHop(SwitchTest):
             self.expect(1, ack_of(packet, accepted=1))
         with self.counted(Outcome.AGGREGATED, passes={1: 3}, completed={}):
             self.send_feature(101, worker=0, round_=2)
-
-
-class EchoAfterALastSum(SwitchTest):
-    """When the last pass completes a sum the ACK comes one round of the loop later, once."""
-
-    def runTest(self) -> None:
-        self.add_source(101, worker=0)
-        for hop in range(2):
-            slots = {0: (hop, 1), 5: (hop, 1)}
-            self.entries.add_fanout(block=1, source=101, hop=hop, slots=slots, last_hop=hop == 1)
-            for bank in slots:
-                # To the sender itself, so that the order of sums and ACK shows.
-                self.add_destination(900 + 10 * hop + bank, worker=0, slot=hop, bank=bank)
-        with self.counted(Outcome.AGGREGATED, passes={1: 4}, completed={0: 2, 5: 2}):
-            sent = self.send_feature(101, worker=0, Echo=1)
-            for vertex in (900, 905, 910, 915):
-                self.expect_sum(vertex, [sent], worker=0)
-            self.expect(1, ack_of(sent[0], accepted=1))
-
-
-class EchoOfEverySource(SwitchTest):
-    """Every sender gets its own ACK, also the one whose feature completes the sum."""
-
-    def runTest(self) -> None:
-        self.add_sum(900, PAIR)
-        with self.counted(Outcome.AGGREGATED, 2, passes={1: 2}, completed={0: 1}):
-            sent = [self.send_feature(s, worker=own, Echo=1) for s, own in PAIR.items()]
-            self.expect(1, ack_of(sent[0][0], accepted=1))
-            self.expect(2, ack_of(sent[1][0], accepted=1))
-            self.expect_sum(900, sent)
-
-
-class DuplicateWithEchoIsAcknowledged(SumTest):
-    """An ACK that was lost can be asked for again; the sum does not change."""
-
-    def runTest(self) -> None:
-        with self.counted({Outcome.AGGREGATED: 1, Outcome.DUPLICATE: 3}, passes={1: 1}):
-            first = self.send_feature(101, worker=0, Echo=1)
-            self.send(1, first[0], first[0])
-            self.expect(1, *[ack_of(first[0], accepted=1)] * 3)
-            self.send_feature(101, worker=0)
-        with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
-            rest = [self.send_feature(s, worker=SOURCES[s]) for s in (102, 103)]
-            self.expect_sum(900, [first, *rest])
-
-
-class CompleteSumIsSentAgain(SumTest):
-    """A sum that was lost can be recalled as often as need be: the same bytes."""
-
-    def runTest(self) -> None:
-        with self.counted(Outcome.AGGREGATED, 3, completed={0: 1}):
-            sent = [self.send_feature(s, worker=own, Is_Fetch=1) for s, own in SOURCES.items()]
-            first = self.receive(3)
-        packet = recall(900, port=3)
-        for _ in range(3):
-            with self.counted(Outcome.RECALLED, passes={}, completed={0: 1}):
-                self.send(3, packet)
-                self.assertEqual(first.hex(), self.receive(3).hex())
-        self.check_recalled(900, sent)
 
 
 class SumAgainLooksLikeTheRecall(SumTest):

@@ -2,19 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """recovery.p4: recalls, fetches and resent features (invariant 2)."""
 
-import itertools
-
 from switchgnn.controller import Outcome
+from tests.ptf.switchgnn_ptf.bases import GIVEN_BACK, SOURCES, RecoveryTest, SumTest
 from tests.ptf.switchgnn_ptf.packets import (
     RELEASED,
     ack_of,
-    feature,
-    fetch,
-    port_of,
-    random_lanes,
-    relayed,
 )
-from tests.ptf.switchgnn_ptf.recovery_test import GIVEN_BACK, SOURCES, RecoveryTest, SumTest
 
 STALE = {"stale": {0: 1}}
 
@@ -54,20 +47,6 @@ class RecallOfANewerTag(SumTest):
         self.complete(*SOURCES, round_=4)
 
 
-class RecallLeavesOtherSlotsAlone(RecoveryTest):
-    """Two sums of the same sources in two banks: one is recalled, the other goes on."""
-
-    def runTest(self) -> None:
-        _add_two_sums(self)
-        with self.counted(Outcome.AGGREGATED, passes={2: 1}):
-            sent = [self.send_feature(101, worker=0)]
-        self.check_missing(900, count=1)
-        self.check_missing(901, count=0, round_=2)
-        with self.counted(Outcome.AGGREGATED, completed={0: 1}, stale={3: 1}):
-            sent.append(self.send_feature(102, worker=1))
-            self.expect_sum(900, sent)
-
-
 # Fetches
 
 
@@ -77,16 +56,6 @@ class FetchIsRelayedToTheOwner(SumTest):
     def runTest(self) -> None:
         for source, owner in SOURCES.items():
             self.check_fetch(source, 900, owner=owner, Level=5, Feature_group=9, Echo=1)
-
-
-class FetchKeepsItsCount(SumTest):
-    """Relayed unchanged but for addresses, time to live and checksums."""
-
-    def runTest(self) -> None:
-        packet = fetch(101, 900, port=3)
-        with self.counted(Outcome.FETCHED, passes={}, completed={}, released={0: 1}):
-            self.send(3, packet)
-            self.expect(1, relayed(packet, to=1))
 
 
 class ReleasedSlotNeverCompletes(SumTest):
@@ -133,25 +102,6 @@ class SecondFetch(SumTest):
         self.contribute(102, 103, released=2)
 
 
-class ReleaseEndsWithItsTag(RecoveryTest):
-    """Next fragment, block and round use the slot again, and their sums are exact."""
-
-    def runTest(self) -> None:
-        for block in (1, 2):
-            self.add_sum(900 + block, SOURCES, block=block, known=block == 2)
-        for round_, block, fragment in itertools.product((1, 2), (1, 2), (0, 2)):
-            tag = {"round_": round_, "block": block}
-            with self.counted(Outcome.AGGREGATED, 3, completed={0: 1}):
-                self.check_sum(900 + block, SOURCES, fragment=fragment, **tag)
-            with self.counted(Outcome.AGGREGATED, completed={}):
-                self.send_feature(101, worker=0, fragment=fragment + 1, **tag)
-            self.check_fetch(102, 900 + block, owner=1, fragment=fragment + 1, **tag)
-            with self.counted(Outcome.AGGREGATED, 2, completed={}, released={0: 2}):
-                for source in (102, 103):
-                    late = {"fragment": fragment + 1, **tag}
-                    self.send_feature(source, worker=SOURCES[source], **late)
-
-
 class FetchOfAnOlderTag(SumTest):
     """It is relayed, as its owner may still have the feature; the newer sum is not released."""
 
@@ -191,7 +141,7 @@ class ResentGoesToItsDestination(SumTest):
 
 
 class ResentIsNotRemembered(SumTest):
-    """Neither Seen nor the groups know of it: before or after the source's ordinary feature."""
+    """Nor acknowledged: before or after the source's ordinary feature, it is only passed on."""
 
     def runTest(self) -> None:
         self.check_resent(101, 900, worker=0, owner=2, round_=5)
@@ -200,31 +150,8 @@ class ResentIsNotRemembered(SumTest):
         with self.counted(Outcome.DUPLICATE):
             packet, _ = self.send_feature(101, worker=0, Echo=1)
             self.expect(1, ack_of(packet, accepted=1))
-        self.check_resent(101, 900, worker=0, owner=2, fragment=0, round_=0)
+        self.check_resent(101, 900, worker=0, owner=2, fragment=0, round_=0, Echo=1)
         self.complete(102, 103, before=sent)
-
-
-class ResentIsNotAcknowledged(SumTest):
-    """Echo does nothing for it, and stays as it is."""
-
-    def runTest(self) -> None:
-        self.check_resent(101, 900, worker=0, owner=2, Echo=1)
-        self.check_resent(101, 900, worker=0, owner=2, Echo=1)
-
-
-class FetchedSumIsExact(SumTest):
-    """The whole way: half a sum, a fetch of every source, their answers, a sum by the worker."""
-
-    def runTest(self) -> None:
-        self.contribute(101)
-        lanes = {source: random_lanes(source) for source in SOURCES}
-        for source, owner in SOURCES.items():
-            self.check_fetch(source, 900, owner=owner)
-            answer = feature(source, lanes[source], port=port_of(owner), Resend=1, Dst_id=900)
-            with self.counted(Outcome.RESENT):
-                self.send(port_of(owner), answer)
-                self.expect(3, relayed(answer, to=3))
-        self.contribute(102, 103, released=2)
 
 
 def _add_two_sums(test: RecoveryTest) -> None:

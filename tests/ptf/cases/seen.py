@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """seen.p4: duplicates (invariants 1 and 3), and the accepted features of a group."""
 
-import itertools
 from typing import Any
 
 from scapy.packet import Packet
@@ -40,19 +39,6 @@ class RepeatedAtOnce(SwitchTest):
             self.expect_sum(900, sent)
 
 
-class RepeatedAfterOthers(SwitchTest):
-    """A feature that comes again after those of other sources is summed once."""
-
-    def runTest(self) -> None:
-        self.add_sum(900, SOURCES)
-        with self.counted({Outcome.AGGREGATED: 3, Outcome.DUPLICATE: 2}, passes={1: 3}):
-            sent = [self.send_feature(source, worker=source - 101) for source in (101, 102)]
-            self.send(1, sent[0][0])
-            self.send(2, sent[1][0])
-            sent.append(self.send_feature(103, worker=2))
-            self.expect_sum(900, sent)
-
-
 class RepeatedAfterCompletion(SwitchTest):
     """After the sum has left, a repeated feature starts no other."""
 
@@ -63,18 +49,6 @@ class RepeatedAfterCompletion(SwitchTest):
         with self.counted(Outcome.DUPLICATE, 6, passes={}):
             for source, worker in [*SOURCES.items()] * 2:
                 self.send_feature(source, worker=worker)
-
-
-class RepeatedWithOtherLanes(SwitchTest):
-    """Only the tag counts: the first lanes are summed, later ones ignored."""
-
-    def runTest(self) -> None:
-        self.add_sum(900, SOURCES)
-        with self.counted({Outcome.AGGREGATED: 3, Outcome.DUPLICATE: 1}):
-            sent = [self.send_feature(101, worker=0)]
-            self.send_feature(101, worker=0, Level=1)
-            sent += [self.send_feature(source, worker=source - 101) for source in (102, 103)]
-            self.expect_sum(900, sent)
 
 
 class OlderTagsOfASourceAreStale(SwitchTest):
@@ -180,29 +154,6 @@ class AcceptedTest(SwitchTest):
         self.check_ack(source, accepted, outcome=Outcome.DUPLICATE, **fields)
 
 
-class WholeGroup(AcceptedTest):
-    """The ACK of the last feature has the size of the group, each earlier one its place."""
-
-    def runTest(self) -> None:
-        self.add_sources(*range(101, 111))
-        self.pass_on(*range(101, 110))
-        self.check_ack(110, 10)
-        for number, source in enumerate(range(101, 111), 1):
-            self.check_ack(source, number, group=1, fragment=1)
-
-
-class OneIsMissing(AcceptedTest):
-    """The network lost one: the count is one less, until it comes."""
-
-    def runTest(self) -> None:
-        self.add_sources(*range(101, 106))
-        self.pass_on(101, 102, 104)
-        self.check_ack(105, 4)
-        self.check_repeated(105, 4)
-        self.check_ack(103, 5)
-        self.check_repeated(105, 5)
-
-
 class DuplicatesDoNotCount(AcceptedTest):
     """Repeated with or without Echo, each source counts once."""
 
@@ -217,28 +168,17 @@ class DuplicatesDoNotCount(AcceptedTest):
         self.check_ack(103, 3)
 
 
-class OrderWithinAGroup(AcceptedTest):
-    """In a reordered group, the last one to arrive gets the full count."""
-
-    def runTest(self) -> None:
-        self.add_sources(101, 102, 103)
-        for number, order in enumerate(itertools.permutations((101, 102, 103))):
-            *first, last = order
-            self.pass_on(*first, fragment=number)
-            self.check_ack(last, 3, fragment=number)
-
-
 class ManyGroupsAreApart(AcceptedTest):
     """As many groups as may be under way at once, their features mixed."""
 
     def runTest(self) -> None:
         groups = range(4, 4 + GROUPS_APART)
-        self.add_sources(*range(100, 100 + 3 * GROUPS_APART))
-        for number in range(3):
+        self.add_sources(*range(100, 100 + 2 * GROUPS_APART))
+        for number in range(2):
             for at, group in enumerate(groups):
                 self.check_ack(100 + GROUPS_APART * number + at, number + 1, group=group)
         for at, group in enumerate(groups):
-            self.check_repeated(100 + at, 3, group=group)
+            self.check_repeated(100 + at, 2, group=group)
 
 
 class NextGroupStartsAnew(AcceptedTest):
@@ -375,12 +315,13 @@ class CountIsThatOfTheFirstPass(AcceptedTest):
             slots = {0: (hop, 1), 5: (hop, 1)}
             self.entries.add_fanout(block=1, source=103, hop=hop, slots=slots, last_hop=hop == 2)
             for bank in slots:
-                self.add_destination(900 + 10 * hop + bank, worker=2, slot=hop, bank=bank)
+                # To the sender itself, so that the order of sums and ACK shows.
+                self.add_destination(900 + 10 * hop + bank, worker=0, slot=hop, bank=bank)
         self.pass_on(101, 102, group=3)
         with self.counted(Outcome.AGGREGATED, passes={1: 6}, completed={0: 3, 5: 3}):
             sent = self.send_feature(103, worker=0, Feature_group=3, Echo=1)
             for vertex in (900, 905, 910, 915, 920, 925):
-                self.expect_sum(vertex, [sent])
+                self.expect_sum(vertex, [sent], worker=0)
             self.expect(1, ack_of(sent[0], accepted=3))
 
 

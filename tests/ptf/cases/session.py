@@ -7,7 +7,7 @@ from scapy.packet import Packet
 from switchgnn.controller import Outcome
 from switchgnn.controller.controls.loop import ALL_STATIONS_GROUP
 from switchgnn.host.wire.header import SESSION_MASK, Kind
-from tests.ptf.switchgnn_ptf.leaf_spine_test import ABOVE, ELSEWHERE, LEAF, LeafTest
+from tests.ptf.switchgnn_ptf.bases import ABOVE, ELSEWHERE, LEAF, LeafTest
 from tests.ptf.switchgnn_ptf.packets import (
     NETWORK,
     STRANGER_PORT,
@@ -264,7 +264,7 @@ class BroadcastReachesAllStations(LeafTest):
 
     def runTest(self) -> None:
         other = "33:33:00:00:00:01"
-        self.entries.add_flood_stations(mac=other)
+        self.entries.add_flood(mac=other, action="flood_stations")
         self.entries.add_group(ALL_STATIONS_GROUP, [1, 2, 3, ABOVE])
         for port in (1, ABOVE):
             frame = ordinary(port, other)
@@ -285,16 +285,3 @@ class StrangerSendsNoFeature(SwitchTest):
                 self.send(STRANGER_PORT, packet)
         with self.counted(Outcome.AGGREGATED, 2):
             self.check_sum(900, SOURCES)
-
-
-class StrangerIsNotDone(SwitchTest):
-    """A port without a worker entry sets no bit of the barrier, and gets no answer."""
-
-    def runTest(self) -> None:
-        with self.counted({Outcome.WRONG_PORT: 3, Outcome.DONE_COLLECTED: 1}):
-            self.send(1, done(0, block=0))
-            self.send(STRANGER_PORT, *(done(w, block=0, port=STRANGER_PORT) for w in (0, 1, 2)))
-        asked = done(0, block=0)
-        with self.counted(Outcome.DONE_REPEATED):
-            self.send(1, asked)
-            self.expect(1, barrier_answer(Kind.WAITING, asked, to=1, workers=0b001))

@@ -10,8 +10,7 @@ from scapy.packet import Packet
 from switchgnn.controller import Outcome
 from switchgnn.host.wire.header import NOBODY, Kind, Refusal
 from tests.ptf.cases.session import answer_from_above, report
-from tests.ptf.switchgnn_ptf.barrier_test import BarrierTest
-from tests.ptf.switchgnn_ptf.leaf_spine_test import ABOVE, LeafTest
+from tests.ptf.switchgnn_ptf.bases import ABOVE, BarrierTest, LeafTest
 from tests.ptf.switchgnn_ptf.packets import (
     NEXT_ROUND,
     done,

@@ -102,57 +102,35 @@ class Entries:
         self._pending.append(default_update(table, encode_default(table, "set_tier", values)))
         self._undo.append(default_update(table, table.default or b""))
 
-    def add_distant(
-        self,
-        *,
-        block: int,
-        vertex: int,
-        port: int,
-        above: int,
-        bank: int = 0,
-        slot: int = 0,
-        expected: int = 0,
-    ) -> None:
-        key = {"block_id": block, "dst_id": vertex}
-        place = {"bank": bank, "slot": slot, "expected": expected}
-        self._add("destination", "set_distant", **key, port=port, **place, above=above)
+    def add_station(self, *, mac: str, port: int) -> None:
+        self._add("station", "forward", dst_addr=mac_number(mac), port=port)
+
+    def add_flood(self, *, mac: str, action: str = "flood") -> None:
+        self._add("station", action, dst_addr=mac_number(mac))
+
+    def add_source(self, *, vertex: int, port: int, index: int) -> None:
+        self._add("source", "set_source", src_id=vertex, port=port, index=index)
+
+    def add_destination(self, *, block: int, vertex: int, **place: int) -> None:
+        """Place: ``port``, ``bank``, ``slot`` and ``expected``."""
+        self._add("destination", "set_destination", block_id=block, dst_id=vertex, **place)
+
+    def add_distant(self, *, block: int, vertex: int, port: int, above: int, **place: int) -> None:
+        """Place, where a part is added here: ``bank``, ``slot`` and ``expected``."""
+        place = {"bank": 0, "slot": 0, "expected": 0, **place, "port": port, "above": above}
+        self._add("destination", "set_distant", block_id=block, dst_id=vertex, **place)
 
     def add_senders(self, *, block: int, vertex: int, senders: int) -> None:
         """Let workers, a bit each, send partial sums for a destination."""
         self._add("partial", "set_senders", block_id=block, dst_id=vertex, senders=senders)
 
-    def add_partial(
-        self,
-        *,
-        block: int,
-        bank: int,
-        slot: int,
-        vertex: int,
-        source: int,
-        port: int,
-        group: int,
-    ) -> None:
-        values = {"block_id": block, "bank": bank, "slot": slot, "vertex": vertex, "source": source}
-        self._add("result", "set_partial", **values, port=port, group=group)
+    def add_result(self, *, block: int, **place: int) -> None:
+        """Place: ``bank``, ``slot``, ``vertex``, ``port`` and ``group``."""
+        self._add("result", "set_result", block_id=block, **place)
 
-    def add_station(self, *, mac: str, port: int) -> None:
-        self._add("station", "forward", dst_addr=mac_number(mac), port=port)
-
-    def add_flood(self, *, mac: str) -> None:
-        self._add("station", "flood", dst_addr=mac_number(mac))
-
-    def add_flood_stations(self, *, mac: str) -> None:
-        self._add("station", "flood_stations", dst_addr=mac_number(mac))
-
-    def add_source(self, *, vertex: int, port: int, index: int) -> None:
-        self._add("source", "set_source", src_id=vertex, port=port, index=index)
-
-    def add_destination(
-        self, *, block: int, vertex: int, port: int, bank: int, slot: int, expected: int
-    ) -> None:
-        key = {"block_id": block, "dst_id": vertex}
-        place = {"bank": bank, "slot": slot, "expected": expected}
-        self._add("destination", "set_destination", **key, port=port, **place)
+    def add_partial(self, *, block: int, **place: int) -> None:
+        """Place: that of ``add_result``, and ``source``, the id of the partial sum."""
+        self._add("result", "set_partial", block_id=block, **place)
 
     def add_fanout(
         self,
@@ -177,12 +155,6 @@ class Entries:
             **places,
             **expected,
         )
-
-    def add_result(
-        self, *, block: int, bank: int, slot: int, vertex: int, port: int, group: int
-    ) -> None:
-        key = {"block_id": block, "bank": bank, "slot": slot}
-        self._add("result", "set_result", **key, vertex=vertex, port=port, group=group)
 
     def add_departure(self, *, port: int, network: Network) -> None:
         station = next(each.station for each in network.neighbours if each.port == port)

@@ -21,10 +21,23 @@ from tests.planted.planting import (
 )
 
 Json = Any
+MISTAKES: dict[str, Callable[[Json], None]] = {}
+NOTICED_BY: dict[str, str] = {}
 _LANES = 32
 _ZERO = {"type": "hexstr", "value": "0x0"}
 
 
+def noticed_by(case: str) -> Callable[[Callable[[Json], None]], Callable[[Json], None]]:
+    """Register a mistake and the case that must notice it."""
+
+    def register(mistake: Callable[[Json], None]) -> Callable[[Json], None]:
+        MISTAKES[mistake.__name__], NOTICED_BY[mistake.__name__] = mistake, case
+        return mistake
+
+    return register
+
+
+@noticed_by("banks.EveryLaneWraps")
 def carry_between_lanes(compiled: Json) -> None:
     """Add the 1,024 bits as one number, without the masks of PACKED_ADD."""
     rests, tops = "0x" + "7fffffff" * _LANES, "0x" + "80000000" * _LANES
@@ -35,6 +48,7 @@ def carry_between_lanes(compiled: Json) -> None:
             value["value"] = "0x" + "00000000" * _LANES
 
 
+@noticed_by("seen.RepeatedAtOnce")
 def forget_sources(compiled: Json) -> None:
     """Let Seen write back the tag it read, so that nothing is ever a duplicate."""
     action = _action(compiled, "SwitchIngress.seen.look_and_remember")
@@ -42,6 +56,7 @@ def forget_sources(compiled: Json) -> None:
     write["parameters"][2] = {"type": "field", "value": ["scalars", "seen_last"]}
 
 
+@noticed_by("banks.StaleContributionChangesNothing")
 def overwrite_by_stale(compiled: Json) -> None:
     """Let a contribution under an older tag overwrite a slot."""
     for comparison in operations(ingress(compiled)["conditionals"], ">"):
@@ -50,17 +65,20 @@ def overwrite_by_stale(compiled: Json) -> None:
             comparison["left"] = _ZERO
 
 
+@noticed_by("checksum.EveryByteOfAFeatureIsChecked")
 def believe_checksums(compiled: Json) -> None:
     """Verify no checksum."""
     compiled["checksums"] = [check for check in compiled["checksums"] if not check["verify"]]
 
 
+@noticed_by("barrier.RepeatedDoneIsCountedOnce")
 def count_repeated_done(compiled: Json) -> None:
     """Add worker bits instead of or-ing them, so that a repeated DONE counts as another."""
     for operation in operations(_action(compiled, "SwitchIngress.barrier.collect"), "|"):
         operation["op"] = "+"
 
 
+@noticed_by("recovery.ReleasedSlotNeverCompletes")
 def release_nothing(compiled: Json) -> None:
     """Let a fetch touch its slot with a count of 0, as a recall does."""
     for action in compiled["actions"]:
@@ -70,12 +88,14 @@ def release_nothing(compiled: Json) -> None:
                     value["value"] = "0x0000"
 
 
+@noticed_by("seen.OlderGroupChangesNothing")
 def forget_newer_groups(compiled: Json) -> None:
     """Let a delayed packet of an older group take the place of a newer one's count."""
     for comparison in operations(_action(compiled, "SwitchIngress.accepted.count_group"), ">"):
         comparison["left"] = _ZERO
 
 
+@noticed_by("pool.SlotIsGivenBackWithTheSum")
 def give_nothing_back(compiled: Json) -> None:
     """Let the strawman's banks keep the slots of complete sums."""
     for action in actions(compiled, ".give_back"):
@@ -84,6 +104,7 @@ def give_nothing_back(compiled: Json) -> None:
                 value["value"] = "0x000000"
 
 
+@noticed_by("pool.NewerTagBeginsAnew")
 def keep_older_pools(compiled: Json) -> None:
     """Let the slots that were handed out under an older tag stay so under a newer one."""
     for action in actions(compiled, ".unpack"):
@@ -92,6 +113,7 @@ def keep_older_pools(compiled: Json) -> None:
                 comparison["left"] = comparison["right"]
 
 
+@noticed_by("pool.FetchGivesTheSlotBack")
 def abandon_nothing(compiled: Json) -> None:
     """Let a fetch empty its slot, but not end the sum."""
     for action in actions(compiled, ".abandon"):
@@ -100,6 +122,7 @@ def abandon_nothing(compiled: Json) -> None:
                 value["value"] = "0x0000"
 
 
+@noticed_by("pool.FirstComeFirstServed")
 def add_what_overflows(compiled: Json) -> None:
     """Let an overflowed feature leave as a sum."""
     for action in actions(compiled, ".overflow"):
@@ -110,6 +133,7 @@ def add_what_overflows(compiled: Json) -> None:
         ]
 
 
+@noticed_by("claim.PartOfASumGoesUp")
 def forget_the_level(compiled: Json) -> None:
     """Let a partial sum go up with the level of its last feature."""
     action = _action(compiled, "SwitchEgress.departure.make_partial")
@@ -120,16 +144,19 @@ def forget_the_level(compiled: Json) -> None:
     ]
 
 
+@noticed_by("loop.RecallOfTheIncomplete")
 def ask_no_leaf(compiled: Json) -> None:
     """Let a spine answer the asker, but ask no leaf."""
     _action(compiled, "SwitchIngress.answer.recall_parts")["primitives"] = []
 
 
+@noticed_by("loop.MissingBringsThePartAgain")
 def keep_the_part(compiled: Json) -> None:
     """Let a MISSING from above not bring the part again."""
     _action(compiled, "SwitchIngress.answer.send_part")["primitives"] = []
 
 
+@noticed_by("session.LeafReportsWhenItsWorkersAreDone")
 def report_as_a_worker(compiled: Json) -> None:
     """Let a leaf pass the last DONE up as it is, in the name of its worker."""
     for step in _action(compiled, "SwitchIngress.barrier.report")["primitives"]:
@@ -138,16 +165,19 @@ def report_as_a_worker(compiled: Json) -> None:
             step["parameters"][1] = to
 
 
+@noticed_by("turn.LaterPacketsAreRefused")
 def let_anything_have_its_turn(compiled: Json) -> None:
     """Let Turn and Barrier accept tags out of turn."""
     accept(compiled, "0x17")
 
 
+@noticed_by("turn.WorkersMustAgreeOnWhatIsNext")
 def agree_with_all(compiled: Json) -> None:
     """Let Barrier accept any next block in a DONE."""
     accept(compiled, "0x18")
 
 
+@noticed_by("barrier.OnlyItsOwn")
 def take_every_pulse(compiled: Json) -> None:
     """Take the pulses of all workers from any sender."""
     for node in nodes(_action(compiled, "SwitchIngress.barrier.pulse.keep")):
@@ -155,6 +185,7 @@ def take_every_pulse(compiled: Json) -> None:
             node.update(type="hexstr", value="0x" + "f" * 32)
 
 
+@noticed_by("width.SeveralHopsOfAWideFrame")
 def forget_the_width(compiled: Json) -> None:
     """Let slots be narrow in all passes of a packet but the first."""
     for fields in compiled["field_lists"]:
@@ -163,12 +194,14 @@ def forget_the_width(compiled: Json) -> None:
         ]
 
 
+@noticed_by("turn.FeaturesComeWhileTheirRoundIsOpened")
 def let_nothing_in_early(compiled: Json) -> None:
     """Let features wait for their barrier, even if the last `done`s announce them."""
     for writes in _tags_of_next_turn(compiled):
         writes["early_tag"]["parameters"][2] = writes["turn_tag"]["parameters"][2]
 
 
+@noticed_by("turn.EarlyFeaturesAreOfTheBlockThatIsNamed")
 def let_the_round_in_early(compiled: Json) -> None:
     """Let features of any block in as soon as those of its round's first one may come."""
     for comparison in operations(ingress(compiled)["conditionals"], ">"):
@@ -176,6 +209,7 @@ def let_the_round_in_early(compiled: Json) -> None:
             comparison["left"] = _masked(comparison["left"], 0xFFFF_FFFF_FFFF << 32)
 
 
+@noticed_by("turn.TheOpeningComesBeforeTheBlock")
 def begin_without_the_opening(compiled: Json) -> None:
     """Let the turn skip the opening of a round whose features come early."""
     for action in compiled["actions"]:
@@ -185,6 +219,7 @@ def begin_without_the_opening(compiled: Json) -> None:
             action["primitives"].append({**action["primitives"][-1], "parameters": turn})
 
 
+@noticed_by("turn.AnswersAnnounceNothing")
 def announce_in_answers(compiled: Json) -> None:
     """Let the Echo of a `done` stay in its answer."""
     for name in ("answer", "wait", "refuse"):
@@ -197,6 +232,7 @@ def announce_in_answers(compiled: Json) -> None:
                 ]
 
 
+@noticed_by("turn.WorkersMustAgreeOnWhatIsEarly")
 def agree_on_blocks_alone(compiled: Json) -> None:
     """Let Barrier ignore whether the next block is early."""
     for comparison in operations(ingress(compiled)["conditionals"], "!="):
@@ -205,6 +241,7 @@ def agree_on_blocks_alone(compiled: Json) -> None:
                 comparison[side] = _masked(comparison[side], 0xFFFF_FFFF)
 
 
+@noticed_by("turn.ALeafLetsInEarlyWhatTheSpineConfirms")
 def let_a_leaf_wait(compiled: Json) -> None:
     """Let a leaf forget its workers' announcement of early features."""
     for action in compiled["actions"]:
@@ -217,6 +254,7 @@ def let_a_leaf_wait(compiled: Json) -> None:
                 }
 
 
+@noticed_by("turn.ARestartForgetsWhatWasEarly")
 def restart_with_old_features(compiled: Json) -> None:
     """Let a restarted switch accept forgotten tags, except in features."""
     for action in compiled["actions"]:
@@ -225,39 +263,6 @@ def restart_with_old_features(compiled: Json) -> None:
             for step in action["primitives"]
             if step["op"] != "assign" or "_early" not in str(step["parameters"][0]["value"])
         ]
-
-
-MISTAKES: dict[str, Callable[[Json], None]] = {
-    mistake.__name__: mistake
-    for mistake in (
-        carry_between_lanes,
-        forget_sources,
-        overwrite_by_stale,
-        believe_checksums,
-        count_repeated_done,
-        release_nothing,
-        forget_newer_groups,
-        give_nothing_back,
-        keep_older_pools,
-        abandon_nothing,
-        add_what_overflows,
-        forget_the_level,
-        ask_no_leaf,
-        keep_the_part,
-        report_as_a_worker,
-        let_anything_have_its_turn,
-        agree_with_all,
-        take_every_pulse,
-        forget_the_width,
-        let_nothing_in_early,
-        let_the_round_in_early,
-        begin_without_the_opening,
-        announce_in_answers,
-        agree_on_blocks_alone,
-        let_a_leaf_wait,
-        restart_with_old_features,
-    )
-}
 
 
 def with_mistake(program: Program, name: str) -> Program:

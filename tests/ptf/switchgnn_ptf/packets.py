@@ -12,8 +12,10 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
 from switchgnn.base.network import Station, star_network
+from switchgnn.capture.layers import BarrierLayer as Barrier
+from switchgnn.capture.layers import Fragment, SwitchGNN
+from switchgnn.capture.layers import WaitingLayer as Waiting
 from switchgnn.host.wire.header import LANES, Kind, Refusal
-from switchgnn.host.wire.layers import Barrier, Fragment, SwitchGNN, Waiting
 
 Lanes = NDArray[np.int32]
 

@@ -1,26 +1,162 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Starts a switch and runs PTF on it."""
+"""Finds the cases, wires a switch to PTF and runs PTF on it."""
 
+import ast
 import contextlib
 import itertools
+import json
 import os
+import shutil
 import subprocess
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
+from switchgnn.topologies import Backend
+from switchgnn.topologies.free_ports import free_udp_addresses
 from switchgnn.topologies.rpc_address import socket_address
-from switchgnn.topologies.targets import switch_child, wait_until_serving
-from tests.ptf.switchgnn_ptf.cases import CASES, FOLDER, ROOT
-from tests.ptf.switchgnn_ptf.results import CaseResult, read_results
-from tests.ptf.switchgnn_ptf.targets import Setting, ptf_program
+from switchgnn.topologies.targets import (
+    BMV2_PROGRAM,
+    Target,
+    bmv2_installed,
+    switch_child,
+    wait_until_serving,
+)
 from tests.support.commands import nursery
+from tests.support.networks import own_network
 from tests.support.speed import seconds_here
 
 PORTS = (1, 2, 3, 4)
 _PTF_SECONDS = 200
 _DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL")
+FOLDER = Path(__file__).parents[1]
+ROOT = FOLDER.parents[1]
+CASES = FOLDER / "cases"
+
+
+def find_cases() -> list[str]:
+    """Return every class in ``cases/`` that defines ``runTest``, as ``module.Class``."""
+    return [
+        f"{path.stem}.{node.name}"
+        for path in sorted(CASES.glob("*.py"))
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.ClassDef) and _is_case(node)
+    ]
+
+
+def _is_case(node: ast.ClassDef) -> bool:
+    return any(isinstance(part, ast.FunctionDef) and part.name == "runTest" for part in node.body)
+
+
+@dataclass(frozen=True)
+class CaseResult:
+    """The result of one case.
+
+    Attributes:
+        case: ``module.Class``.
+        failure: the failed assertion, or None.
+        error: any other exception, or None.
+        known_defect: what the program is known to do wrong here, or None.
+        seconds: how long it took.
+    """
+
+    case: str
+    failure: str | None
+    error: str | None
+    known_defect: str | None
+    seconds: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing went wrong."""
+        return self.failure is None and self.error is None
+
+
+def read_results(path: Path) -> dict[str, CaseResult]:
+    """Return the results by case."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    results = [CaseResult(**json.loads(line)) for line in lines]
+    return {result.case: result for result in results}
+
+
+_numbers = itertools.count()
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """By port: the end of the switch, and that of PTF; and where the switch has to run."""
+
+    switch: dict[int, str]
+    tester: dict[int, str]
+    namespace: Path | None = None
+
+
+@contextlib.contextmanager
+def udp_wiring() -> Iterator[Wiring]:
+    """Give each port two UDP sockets on loopback; needs no root."""
+    free = free_udp_addresses(2 * len(PORTS))
+    pairs = {port: free[2 * at : 2 * at + 2] for at, port in enumerate(PORTS)}
+    yield Wiring(
+        {port: f"udp:{ours}:{theirs}" for port, (ours, theirs) in pairs.items()},
+        {port: f"{theirs}:{ours}" for port, (ours, theirs) in pairs.items()},
+    )
+
+
+@contextlib.contextmanager
+def veth_wiring() -> Iterator[Wiring]:
+    """Give each port a pair of virtual interfaces; needs root."""
+    with own_network() as network:
+        wiring = Wiring({}, {}, network.path)
+        for port in PORTS:
+            # 15 characters at most, and no other process has them.
+            stem = f"g{os.getpid()}x{next(_numbers)}"
+            network.add_cable(f"{stem}t", f"{stem}s")
+            wiring.switch[port], wiring.tester[port] = f"eth:{stem}s", f"{stem}t"
+        yield wiring
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A switch, the links that it is wired with, and the code it runs if it is not the usual."""
+
+    name: str
+    target: Target
+    wiring: Callable[[], contextlib.AbstractContextManager[Wiring]]
+    backend: Backend | None = None
+
+    def missing(self) -> str | None:
+        """Return why it cannot run here, or None."""
+        if self.target is Target.BMV2 and not bmv2_installed():
+            return f"{BMV2_PROGRAM} is not on the PATH"
+        if self.wiring is veth_wiring and (os.geteuid() != 0 or shutil.which("ip") is None):
+            return "virtual interfaces need root and iproute2"
+        return None
+
+    def ptf_options(self, platforms: Path) -> list[str]:
+        """Return how PTF reaches the links."""
+        if self.wiring is veth_wiring:
+            return ["--platform", "eth"]
+        return ["--platform", "udp", "--platform-dir", str(platforms), "--allow-user"]
+
+
+SETTINGS = {
+    setting.name: setting
+    for setting in (
+        Setting("bmv2", Target.BMV2, veth_wiring),
+        Setting("embedded-veth", Target.EMBEDDED, veth_wiring),
+        Setting("embedded-udp", Target.EMBEDDED, udp_wiring),
+        Setting("embedded-python", Target.EMBEDDED, udp_wiring, Backend.PYTHON),
+    )
+}
+ON_PYTHON = "embedded-python"
+
+
+def ptf_program() -> list[str]:
+    """Return the command of the PTF that is installed beside this Python."""
+    return [sys.executable, str(Path(sys.executable).with_name("ptf"))]
 
 
 class Runner:
@@ -40,7 +176,7 @@ class Runner:
 
     def __enter__(self) -> "Runner":
         with contextlib.ExitStack() as stack:
-            self._wiring = stack.enter_context(self._setting.wiring(PORTS))
+            self._wiring = stack.enter_context(self._setting.wiring())
             self._address = socket_address(self.folder)
             switch = switch_child(
                 self._setting.target,

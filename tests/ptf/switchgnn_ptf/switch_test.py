@@ -8,12 +8,16 @@ stay in order. Nothing waits for silence either: ``counted`` ends by sending a
 marker to every port, and a queue gives out what it held before the marker first.
 """
 
+import atexit
 import contextlib
+import functools
 import itertools
+import json
 import logging
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -24,7 +28,15 @@ from ptf.base_tests import BaseTest
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
-from switchgnn.controller import Counters, Outcome, read_counters
+from switchgnn.capture.layers import SwitchGNN
+from switchgnn.controller import (
+    Counters,
+    Outcome,
+    P4RuntimeClient,
+    clear,
+    program_cookie,
+    read_counters,
+)
 from switchgnn.controller.controls.forward import BROADCAST
 from switchgnn.controller.controls.loop import (
     ALL_WORKERS_GROUP,
@@ -32,10 +44,12 @@ from switchgnn.controller.controls.loop import (
     LOOP_LANES,
     result_group,
 )
+from switchgnn.controller.counters import Totals, read_totals
+from switchgnn.controller.p4runtime.state import read_groups
 from switchgnn.host.wire.header import LANES, SESSION_MASK
-from switchgnn.host.wire.layers import SwitchGNN
-from tests.ptf.switchgnn_ptf.connection import connection, push
+from switchgnn.p4src import Program, load_program, load_strawman
 from tests.ptf.switchgnn_ptf.entries import LARGEST_FLOAT, Entries
+from tests.ptf.switchgnn_ptf.mistakes import with_mistake
 from tests.ptf.switchgnn_ptf.packets import (
     NETWORK,
     PLAN,
@@ -50,8 +64,6 @@ from tests.ptf.switchgnn_ptf.packets import (
     sum_of,
     sum_to,
 )
-from tests.ptf.switchgnn_ptf.results import CaseResult, append_result
-from tests.ptf.switchgnn_ptf.tally import Tally
 from tests.support.speed import Deadline, seconds_here
 
 # To wait for an expected event; a passing case never waits this long.
@@ -59,6 +71,98 @@ PATIENCE_SECONDS = 5.0
 MEMBERS = sum(1 << worker for worker in WORKERS)
 
 _serials = itertools.count(1)
+
+
+@functools.cache
+def program(*, strawman: bool) -> Program:
+    """Return the program under test: a committed one, or one with a planted mistake."""
+    committed = load_strawman() if strawman else load_program()
+    mistake = testutils.test_param_get("mistake")
+    return with_mistake(committed, mistake) if mistake else committed
+
+
+def connection(*, strawman: bool = False) -> P4RuntimeClient:
+    """Return the connection, with the program loaded."""
+    client, wanted = _client(), program_cookie(program(strawman=strawman))
+    cookie = client.get_pipeline_cookie()
+    # Groups are left when an earlier run was killed. BMv2 would keep them while it
+    # loads a program, and send everything twice once they are added again.
+    if cookie != wanted or read_groups(client):
+        if cookie is not None:
+            clear(client)
+        push(client, strawman=strawman)
+    return client
+
+
+def push(client: P4RuntimeClient, *, strawman: bool = False) -> None:
+    """Load the program again, as after a restart: no entries, and registers of zeros."""
+    wanted = program(strawman=strawman)
+    client.set_pipeline(wanted, program_cookie(wanted))
+
+
+@functools.cache
+def _client() -> P4RuntimeClient:
+    client = P4RuntimeClient(testutils.test_param_get("grpc", "127.0.0.1:9559"))
+    client.open()
+    atexit.register(client.close)
+    return client
+
+
+PerBank = Mapping[int, int]
+EVENTS = ("completed", "stale", "overfull", "released", "overflowed")
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How much every counter must have grown.
+
+    Attributes:
+        outcomes: by outcome; those that are not named must not have grown.
+        passes: passes by their contributions; None does not look at them.
+        completed: completed slots by bank; None does not look at them.
+        stale, overfull, released, overflowed: contributions by bank; banks not named must not
+            have grown.
+        unrouted: sums without a result entry.
+        marked: packets marked for congestion; None does not look.
+    """
+
+    outcomes: Mapping[Outcome, int]
+    passes: Mapping[int, int] | None = None
+    completed: PerBank | None = None
+    stale: PerBank = field(default_factory=dict)
+    overfull: PerBank = field(default_factory=dict)
+    released: PerBank = field(default_factory=dict)
+    overflowed: PerBank = field(default_factory=dict)
+    unrouted: int = 0
+    marked: int | None = 0
+
+    def expected(self) -> dict[str, int]:
+        """Return the growth of each counter by name, without those that stayed."""
+        named = {outcome.name: number for outcome, number in self.outcomes.items()}
+        named |= {f"passes of {n}": number for n, number in (self.passes or {}).items()}
+        for kind in EVENTS:
+            banks = getattr(self, kind) or {}
+            named |= {f"{kind} in bank {bank}": number for bank, number in banks.items()}
+        named |= {"unrouted": self.unrouted, "marked": self.marked or 0}
+        return {name: number for name, number in named.items() if number}
+
+    def found(self, before: Totals, after: Totals) -> dict[str, int]:
+        """Return how the counters that this looks at have grown."""
+        old, new = _flat(before), _flat(after)
+        grown = {name: new[name] - old[name] for name in new if new[name] != old[name]}
+        kinds = ("passes", "completed", "marked")
+        ignored = tuple(kind for kind in kinds if getattr(self, kind) is None)
+        return {name: growth for name, growth in grown.items() if not name.startswith(ignored)}
+
+
+def _flat(counters: Totals) -> dict[str, int]:
+    flat = {outcome.name: number for outcome, number in counters.outcomes.items()}
+    for contributions, number in enumerate(counters.passes.by_contributions):
+        flat[f"passes of {contributions}"] = number
+    for bank, events in enumerate(counters.banks):
+        for kind in EVENTS:
+            flat[f"{kind} in bank {bank}"] = getattr(events, kind)
+    return flat | {"unrouted": counters.unrouted, "marked": counters.marked}
 
 
 class SwitchTest(BaseTest):
@@ -77,14 +181,15 @@ class SwitchTest(BaseTest):
         super().run(result)
         path = testutils.test_param_get("results")
         if path:
-            outcome = CaseResult(
-                case=str(self),
-                failure=result.failures[-1][1] if len(result.failures) > failures else None,
-                error=result.errors[-1][1] if len(result.errors) > errors else None,
-                known_defect=self.known_defects.get(testutils.test_param_get("setting")),
-                seconds=time.monotonic() - start,
-            )
-            append_result(Path(path), outcome)
+            outcome = {
+                "case": str(self),
+                "failure": result.failures[-1][1] if len(result.failures) > failures else None,
+                "error": result.errors[-1][1] if len(result.errors) > errors else None,
+                "known_defect": self.known_defects.get(testutils.test_param_get("setting")),
+                "seconds": time.monotonic() - start,
+            }
+            with Path(path).open("a") as file:
+                file.write(json.dumps(outcome) + "\n")
 
     def setUp(self) -> None:
         super().setUp()
@@ -186,11 +291,11 @@ class SwitchTest(BaseTest):
     def send(self, port: int, *packets: Packet | bytes) -> None:
         """Send frames one after the other, each when the one before it has been counted."""
         self.entries.flush()
-        before = _frames(self.counters())
+        before = self._frames()
         for number, packet in enumerate(packets, 1):
             self.stamp(packet)
             testutils.send_packet(self, port, bytes(packet))
-            if not self._until(lambda: _frames(self.counters()) >= before + number):  # noqa: B023
+            if not self._until(lambda: self._frames() >= before + number):  # noqa: B023
                 self.fail(f"Frame {number} of {len(packets)} sent to port {port} was not counted.")
 
     def stamp(self, packet: Packet | bytes) -> None:
@@ -259,17 +364,17 @@ class SwitchTest(BaseTest):
         Args:
             outcomes: one outcome, or how many frames had each; no frame had another.
             number: how many frames, when ``outcomes`` is one outcome.
-            other: see ``Tally``.
+            other: see ``Growth``.
         """
         named = {outcomes: number} if isinstance(outcomes, Outcome) else outcomes
-        tally = Tally(named, **other)
+        growth = Growth(named, **other)
         self.entries.flush()
-        before = self.counters()
+        before = read_totals(self.client)
         yield
-        self._settle(tally, before)
+        self._settle(growth, before)
         self.expect_nothing_else()
         markers = {Outcome.FORWARDED: named.get(Outcome.FORWARDED, 0) + len(PORTS)}
-        self._settle(Tally({**named, **markers}, **other), before)
+        self._settle(Growth({**named, **markers}, **other), before)
 
     def expect_nothing_else(self) -> None:
         """Check that no frame but those expected so far leaves any port."""
@@ -282,10 +387,19 @@ class SwitchTest(BaseTest):
                 text = Ether(found).show(dump=True)
                 self.fail(f"Port {port} gave out a frame that it must not:\n{text}")
 
-    def _settle(self, tally: Tally, before: Counters) -> None:
-        expected = tally.expected()
-        self._until(lambda: tally.found(before, self.counters()) == expected)
-        self.assertEqual(expected, tally.found(before, self.counters()), "Counters differ.")
+    def _settle(self, growth: Growth, before: Totals) -> None:
+        expected, found = growth.expected(), {}
+
+        def reached() -> bool:
+            nonlocal found
+            found = growth.found(before, read_totals(self.client))
+            return found == expected
+
+        self._until(reached)
+        self.assertEqual(expected, found, "Counters differ.")
+
+    def _frames(self) -> int:
+        return sum(read_totals(self.client).outcomes.values())
 
     def _until(self, condition: Callable[[], bool]) -> bool:
         deadline = Deadline(PATIENCE_SECONDS)
@@ -313,10 +427,6 @@ class SwitchTest(BaseTest):
             self.dataplane.start_pcap(str(Path(folder) / f"{self}.pcap"))
             self.addCleanup(self.dataplane.stop_pcap)
         logging.info("Case %s", self)
-
-
-def _frames(counters: Counters) -> int:
-    return sum(counters.outcomes.values())
 
 
 def _compare(expected: Packet, found: bytes) -> str:

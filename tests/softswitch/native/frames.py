@@ -3,10 +3,12 @@
 """Random frames, entries and replicas for any program, and their coverage of its Python."""
 
 import copy
+import shutil
 import sys
 from contextlib import contextmanager
 
 from switchgnn.softswitch.hashing import ALGORITHMS
+from switchgnn.softswitch.native import build
 from switchgnn.softswitch.program import key_widths
 from switchgnn.softswitch.replication import CloneSession, Replica
 from switchgnn.softswitch.state import action_target
@@ -398,3 +400,13 @@ def changed(frame, rng):
         else:
             del data[rng.randrange(len(data)) :]
     return bytes(data)
+
+
+def plant(monkeypatch, folder, file, right, wrong):
+    """Compile programs with a mistake in the runtime; return whether the text is there."""
+    copied = shutil.copytree(build.RUNTIME, folder / "mistaken")
+    text = (copied / file).read_text()
+    (copied / file).write_text(text.replace(right, wrong))
+    monkeypatch.setattr(build, "RUNTIME", copied)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
+    return right in text

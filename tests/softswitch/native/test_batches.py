@@ -3,7 +3,6 @@
 """Write and Read requests have the same answers on both back ends."""
 
 import random
-import shutil
 import struct
 import subprocess
 from pathlib import Path
@@ -25,6 +24,7 @@ from switchgnn.softswitch.p4runtime.schema import build_schema
 from switchgnn.softswitch.p4runtime.service import read_entities
 from switchgnn.softswitch.p4runtime.writing import apply_updates, read_request
 from tests.softswitch.harness import PROGRAMS
+from tests.softswitch.native.frames import plant
 from tests.softswitch.native.test_differential import ALL, P4
 from tests.support.native import needs_compiler
 
@@ -124,16 +124,12 @@ class Requests:
     def _spoil(self, entry, wrong):
         if self.chance(wrong):
             entry.priority = self._rng.choice([1, -1])
-        if self.chance(wrong):
-            entry.metadata = b"note"
-        if self.chance(wrong):
-            entry.counter_data.packet_count = 5
-        if self.chance(wrong):
-            entry.is_default_action = True
-        if self.chance(wrong):
-            entry.idle_timeout_ns = 1
-        if self.chance(wrong):
-            entry.is_const = True
+        for name, value in (
+            *(("metadata", b"note"), ("counter_data", p4r.CounterData(packet_count=5))),
+            *(("is_default_action", True), ("idle_timeout_ns", 1), ("is_const", True)),
+        ):
+            if self.chance(wrong):
+                entry.MergeFrom(p4r.TableEntry(**{name: value}))
         if self.chance(wrong) and entry.match:
             entry.match.append(entry.match[0])
 
@@ -315,12 +311,7 @@ def test_updates_without_contents_take_no_memory():
     ],
 )
 def test_a_mistake_of_the_reader_is_noticed(wrong, monkeypatch, tmp_path):
-    copied = shutil.copytree(build.RUNTIME, tmp_path / "runtime")
-    text = (copied / "batches.h").read_text()
-    assert wrong[0] in text
-    (copied / "batches.h").write_text(text.replace(*wrong))
-    monkeypatch.setattr(build, "RUNTIME", copied)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert plant(monkeypatch, tmp_path, "batches.h", *wrong)
     with pytest.raises(AssertionError):
         for seed in range(20):
             test_any_request_has_the_same_answer("tables", seed)

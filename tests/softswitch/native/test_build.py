@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compilation, its cache, and the memory of a native engine."""
 
-import errno
 import json
 import platform
 import re
@@ -62,54 +61,28 @@ def test_what_was_compiled_is_not_translated_again(cache, monkeypatch):
         compile_ahead(document + b" ", Backend.AUTO)
 
 
-def test_a_cache_that_cannot_be_written_is_named(cache, monkeypatch, caplog):
-
-    def full(*_):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(build, "compiled_once", full)
-    document = config_bytes("tables")
-    assert compile_ahead(document, Backend.AUTO).backend is Backend.PYTHON
-    assert "runs as Python: Cannot store the compiled program" in caplog.text
-    assert "No space left" in caplog.text
-    with pytest.raises(build.NoCompilerError, match="No space left"):
-        compile_ahead(document, Backend.NATIVE)
-
-
-@pytest.mark.parametrize("pattern", build.TRANSLATOR)
-def test_another_translator_translates_again(pattern, cache, monkeypatch):
-    document = config_bytes("tables")
-    first = engine.native_library(GivenProgram(document))
-    changed = next(iter(sorted(build.SOFTSWITCH.glob(pattern))))
-    read = Path.read_bytes
-
-    def read_changed(path):
-        return read(path) + (b"# another\n" if path == changed else b"")
-
-    monkeypatch.setattr(Path, "read_bytes", read_changed)
-    assert engine.native_library(GivenProgram(document)) != first
-    monkeypatch.undo()
-
-
-@pytest.mark.parametrize("what", ["compiler", "python"])
-def test_another_compiler_or_python_compiles_again(what, cache, monkeypatch):
+@pytest.mark.parametrize("what", ["compiler", "python", "translator"])
+def test_another_one_compiles_again(what, cache, monkeypatch):
     document = config_bytes("tables")
     first = engine.native_library(GivenProgram(document))
     if what == "python":
         monkeypatch.setattr(sys, "version", "another")
-    else:
+    elif what == "compiler":
         text = (cache / "compiler").read_text()
         (cache / "compiler").write_text(text.replace("echo 1", "echo 2"))
+    else:
+        changed, read = build.SOFTSWITCH / "program.py", Path.read_bytes
+        monkeypatch.setattr(
+            Path, "read_bytes", lambda path: read(path) + b"# another\n" * (path == changed)
+        )
     assert engine.native_library(GivenProgram(document)) != first
+    monkeypatch.undo()
 
 
 def test_the_translator_is_all_that_translating_imports():
     tree = read_tree(ROOT)
     known = set(build.translator_files())
-    wanted = [
-        f"{PACKAGE}.loader",
-        f"{PACKAGE}.native.translation.program_source",
-    ]
+    wanted = [f"{PACKAGE}.loader", f"{PACKAGE}.native.translation.program_source"]
     seen = set()
     while wanted:
         module = wanted.pop()
@@ -137,19 +110,16 @@ def test_messages_are_in_the_library(tmp_path):
     assert set(native.library.messages()) == set(messages)
 
 
-UNICAST = 2
-
-
 def test_more_frames_leave_than_are_moved_at_once():
-    rig = NativeRig(config_bytes("fates"))
+    rig, unicast = NativeRig(config_bytes("fates")), 2
     sizes = [60_000, 1, 65_000, *range(1_000, 60_000, 1_000)]
-    for place, size in enumerate(sizes):
-        frame = bytes([UNICAST, 0, 0, 0, 0, 1 + place % 9]) + bytes([place]) * size
+    for number, size in enumerate(sizes):
+        frame = bytes([unicast, 0, 0, 0, 0, 1 + number % 9]) + bytes([number]) * size
         rig.engine.receive(0, frame)
     left = rig.engine.captured()
-    assert [port for port, _ in left] == [1 + place % 9 for place in range(len(sizes))]
-    for place, (size, (_, frame)) in enumerate(zip(sizes, left, strict=True)):
-        assert frame[-size:] == bytes([place]) * size
+    assert [(port, frame[-size:]) for (port, frame), size in zip(left, sizes, strict=True)] == [
+        (1 + number % 9, bytes([number]) * size) for number, size in enumerate(sizes)
+    ]
     assert rig.engine.captured() == []
 
 

@@ -3,14 +3,13 @@
 """Both back ends give the same packets, counters and registers, for any entries and frames."""
 
 import random
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import switchgnn.p4src
-from switchgnn.softswitch.native import build, engine
+from switchgnn.softswitch.native import engine
 from switchgnn.softswitch.native.translation.program_source import program_source
 from tests.softswitch.harness import PROGRAMS, NativeRig, Rig
 from tests.softswitch.native.frames import (
@@ -18,6 +17,7 @@ from tests.softswitch.native.frames import (
     Watch,
     changed,
     entries_for,
+    plant,
     put,
     set_up,
     state_of,
@@ -101,12 +101,7 @@ MISTAKES = {
 )
 def test_a_mistake_is_noticed(name, monkeypatch, tmp_path):
     right, wrong = MISTAKES[name]
-    copied = shutil.copytree(build.RUNTIME, tmp_path / "runtime")
-    wide = (copied / "wide.h").read_text()
-    (copied / "wide.h").write_text(wide.replace(right, wrong))
-    monkeypatch.setattr(build, "RUNTIME", copied)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    found = [right in wide]
+    found = [plant(monkeypatch, tmp_path, "wide.h", right, wrong)]
 
     def mistaken(compiled):
         source = program_source(compiled)

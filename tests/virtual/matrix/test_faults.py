@@ -2,18 +2,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nothing lost, nothing counted twice: the whole matrix of faults, each cell with its own losses.
 
-`make test-all` tries 20 seeds of each.
+Also with early features, and forward and backward in turns on a directed graph. `make test-all`
+tries 20 seeds of each.
 """
 
 from dataclasses import replace
+from unittest import mock
 
+import numpy as np
 import pytest
+from scipy.sparse import csr_matrix, save_npz
 
+from switchgnn.host.innetwork import fixed_point as foresight
+from switchgnn.host.innetwork.fixed_point import Foresight
+from switchgnn.lab.virtual.checks import features as scales
+from switchgnn.lab.virtual.draw import Wish
 from switchgnn.lab.virtual.scenario import Incident, IncidentKind, Rates
+from switchgnn.lab.virtual.soak import Soak
+from switchgnn.planner import BoundaryEdges
+from switchgnn.planner.direction import Direction
 from tests.support.markers import covering
 from tests.support.seeds import seed_of, seeds
-from tests.virtual.matrix.scenes import LEAF_SPINE, STAR, faults_on, on_each_topology
-from tests.virtual.matrix.witness import watched
+from tests.virtual.matrix.scenes import LEAF_SPINE, STAR, faults_on, on_each_topology, watched
 
 NO_FAULTS = Rates()
 LOSS = (0, 0.001, 0.01, 0.05, 0.1)
@@ -162,3 +172,119 @@ def test_what_is_lost_in_switches_is_fetched(star, scene, rates):
 @pytest.mark.parametrize("send", ["multicast", "cover"])
 def test_without_faults_nothing_is_repaired(star, scene, send):
     check_calm(star, replace(scene, send=send))
+
+
+ROUNDS = 8
+# The first exchange has none before it, the second none that something has followed.
+FIRST = 2
+BAD = Rates(loss=0.05, duplicate=0.05, reorder=0.05)
+GONE = 0.1
+
+
+def repeated(scene, rates=NO_FAULTS, **changes):
+    """Return a scene of exchanges that repeat themselves."""
+    cables = rates if scene.leaves else NO_FAULTS
+    return replace(scene, rounds=ROUNDS, up=rates, down=rates, cables=cables, **changes)
+
+
+@on_each_topology
+def test_from_the_third_round_on_features_come_early(star, scene):
+    _, witness = check_all_sums(star, repeated(scene))
+    (tally,) = witness.tallies
+    assert tally["early"] == (ROUNDS - FIRST) * scene.workers
+    assert tally["void"] == tally["recalls"] == tally["features_resent"] == 0
+
+
+def check_void(soak, scene, rates=NO_FAULTS, seed=0):
+    """All sums are exact, and each round whose features have outgrown the scale is given up."""
+    scenario = repeated(scene, rates, surges=0.4, seed=seed)
+    _, witness = check_all_sums(soak, scenario)
+    (tally,) = witness.tallies
+    largest = [np.abs(features).max() for features, _ in witness.scene.job.rounds]
+    in_threes = zip(largest, largest[1:], largest[2:], strict=False)
+    void = sum(now > 4 * max(earlier) for *earlier, now in in_threes)
+    assert void or seed
+    # All workers know of each, whoever has outgrown the scale.
+    assert tally["void"] == void * scene.workers
+    assert tally["early"] == (ROUNDS - FIRST - void) * scene.workers
+
+
+@on_each_topology
+@pytest.mark.parametrize("rates", [NO_FAULTS, BAD], ids=["calm", "bad"])
+@pytest.mark.parametrize("seed", seeds(1))
+def test_what_does_not_fit_is_exchanged_in_the_next_round(star, scene, rates, seed):
+    check_void(star, scene, rates, seed)
+
+
+@on_each_topology
+@pytest.mark.parametrize("seed", seeds(1))
+def test_a_switch_restarts_again_and_again(star, scene, seed):
+    """Also while early features come, and in void rounds."""
+    restarts = tuple(
+        Incident(IncidentKind.RESTART, f"s{number % scene.switches}", 700 + 900 * number, GONE)
+        for number in range(4)
+    )
+    scenario = repeated(scene, BAD, surges=0.4, seed=seed, incidents=restarts)
+    outcome, _ = check_all_sums(star, scenario)
+    assert outcome.faults["restart"] > 1
+
+
+def test_sums_at_another_scale_are_noticed():
+    """The right scale is not what the workers say it is."""
+    with mock.patch.object(foresight, "HEADROOM", 2.0), pytest.raises(AssertionError):
+        check_all_sums(Soak(Wish()), repeated(STAR))
+
+
+VERTICES = 60
+
+
+@pytest.fixture
+def graph(tmp_path):
+    """Few edges go both ways."""
+    dense = np.random.default_rng(8).random((VERTICES, VERTICES)) < 0.08
+    np.fill_diagonal(dense, False)
+    path = tmp_path / "directed.npz"
+    save_npz(path, csr_matrix(dense.astype(np.int64)))
+    return str(path)
+
+
+def both_ways(scene, graph, **changes):
+    return replace(scene, graph=graph, directions="both", slots=12, rounds=4, **changes)
+
+
+@on_each_topology
+@pytest.mark.parametrize("send", ["multicast", "cover"])
+@pytest.mark.parametrize("rates", [NO_FAULTS, BAD], ids=["calm", "bad"])
+def test_both_directions_in_turns_are_exact(star, scene, graph, send, rates):
+    check_rates(star, both_ways(scene, graph, send=send), rates)
+
+
+@on_each_topology
+@pytest.mark.parametrize("rates", [NO_FAULTS, BAD], ids=["calm", "bad"])
+def test_a_direction_that_was_not_foreseen_is_exchanged_as_ever(
+    star, scene, graph, rates, monkeypatch
+):
+    """Switches let features of a block in, behind or before the one that then has its turn."""
+    right = Foresight.next
+
+    def wrong(foresight):
+        foreseen = right(foresight)
+        if foreseen is None:
+            return None
+        forward = foreseen.kind.direction is Direction.FORWARD
+        direction = Direction.BACKWARD if forward else Direction.FORWARD
+        announced.add(direction)
+        return replace(foreseen, kind=replace(foreseen.kind, direction=direction))
+
+    announced = set()
+    monkeypatch.setattr(Foresight, "next", wrong)
+    monkeypatch.setattr(scales, "foreseen", lambda past: [])
+    check_rates(star, replace(both_ways(scene, graph), rounds=6), rates)
+    assert announced == {*Direction}
+
+
+def test_backward_blocks_with_forward_edges_are_noticed(monkeypatch, graph):
+    """The planted mistake: whoever plans backward forgets to transpose."""
+    monkeypatch.setattr(BoundaryEdges, "transposed", lambda edges: edges)
+    with pytest.raises(AssertionError):
+        check_rates(Soak(Wish()), both_ways(STAR, graph), NO_FAULTS)

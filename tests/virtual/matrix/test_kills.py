@@ -1,20 +1,37 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A switch, the controller or a worker dies at some moment of a round."""
+"""Deaths, restarts, slow workers, and runs that share an install or outlive it."""
 
 import random
 from dataclasses import replace
+from functools import partial
+from unittest import mock
 
 import pytest
 
-from switchgnn.host.innetwork.errors import ExchangeTimeoutError, RoundMismatchError
+from switchgnn.host.innetwork.errors import (
+    ExchangeTimeoutError,
+    RoundMismatchError,
+    SessionMismatchError,
+)
+from switchgnn.host.pace import Pace
+from switchgnn.host.wire.header import KIND_AT, KIND_MASK, Kind
 from switchgnn.lab.virtual.checks.check import Check
+from switchgnn.lab.virtual.checks.outcomes import RightParty
+from switchgnn.lab.virtual.parts.controller import VirtualController
 from switchgnn.lab.virtual.scenario import Incident, IncidentKind, Rates
-from tests.support.markers import covering
+from switchgnn.lab.virtual.timing import SECOND
+from tests.support.markers import covering, full
 from tests.support.seeds import seeds
-from tests.virtual.matrix.scenes import LEAF_SPINE, SCENES, STAR, on_each_topology
+from tests.virtual.matrix.scenes import (
+    LEAF_SPINE,
+    SCENES,
+    STAR,
+    faults_on,
+    on_each_topology,
+    watched,
+)
 from tests.virtual.matrix.test_faults import NO_FAULTS, check_all_sums
-from tests.virtual.matrix.witness import watched
 
 FAULTS = Rates(loss=0.02, duplicate=0.02, reorder=0.02)
 PATIENCE = 1.0
@@ -173,3 +190,194 @@ def test_a_worker_dies_in_a_round(star, scene, victim, seed):
 @pytest.mark.parametrize("seed", seeds(1, 10))
 def test_a_worker_is_started_again(star, scene, victim, seed):
     check_another_process(star, scene, victim, seed)
+
+
+SLOW = 3
+# One block, with some fifty sums for each worker.
+ONE_BLOCK = {"graph": "random:200:600:1", "slots": 512, "rounds": 1, "width": 3}
+
+
+class SlowSums(Check):
+    """Lets so many sums per second come to a worker; all other frames pass at once.
+
+    The other workers have what they need of this one, and wait for it in the barrier.
+    """
+
+    def __init__(self, worker, per_second):
+        self._line = f"w{worker}.down"
+        self._apart = int(SECOND / per_second)
+        self._next = 0
+
+    def begin(self, scene):
+        super().begin(scene)
+        wire = scene.wires[self._line]
+        self._deliver, wire._deliver = wire._deliver, self._hold
+
+    def _hold(self, frames):
+        scheduler = self.scene.scheduler
+        for frame in frames:
+            if frame[KIND_AT] & KIND_MASK == Kind.SUM:
+                self._next = max(self._next + self._apart, scheduler.now)
+                scheduler.at(self._next, self._deliver, [frame])
+            else:
+                self._deliver([frame])
+
+
+def check_patience(soak, scene, *, patience, faults=()):
+    """All sums are exact, though the block takes twice the patience."""
+    scenario = replace(scene, **ONE_BLOCK, patience=patience, faults=faults)
+    outcome, witness = watched(soak, scenario, beside=[SlowSums(SLOW, 25 / patience)])
+    assert witness.errors == [{}]
+    assert outcome.exchanges == 1
+    assert min(witness.ended[0].values()) > 1.5 * patience
+
+
+def check_still(soak, scene, seed):
+    """A worker that stands still, though not for long, is not given up."""
+    scene = replace(scene, patience=2.0)
+    event = moment(soak, scene, seed, before_the_last=True)
+    scenario = with_incident(scene, IncidentKind.STOP, f"w{SLOW}", event, seconds=0.7)
+    outcome, _ = check_all_sums(soak, scenario, beside=[WatchedFirst()])
+    assert outcome.faults["stop"] == 1
+    assert outcome.seconds > 0.7
+
+
+@on_each_topology
+@pytest.mark.parametrize("seed", seeds(1, 10))
+def test_a_worker_stands_still(star, scene, seed):
+    check_still(star, scene, seed)
+
+
+@on_each_topology
+@pytest.mark.parametrize("patience", [1.0, pytest.param(Pace().patience, marks=full)])
+def test_a_slow_worker_is_waited_for(star, scene, patience):
+    check_patience(star, scene, patience=patience)
+
+
+@pytest.mark.parametrize(
+    "scene", [pytest.param(STAR, id="star"), pytest.param(LEAF_SPINE, id="leaf-spine", marks=full)]
+)
+def test_a_slow_worker_that_loses_a_third_is_waited_for(star, scene):
+    """Its questions back off to a second, so the patience is what users have."""
+    faults = faults_on((f"w{SLOW}.up", f"w{SLOW}.down"), {"loss": 0.3}, seed=1)
+    check_patience(star, scene, patience=Pace().patience, faults=faults)
+
+
+BRIEF = 5.0
+
+
+def one_install_for_two_runs():
+    """Let the second run begin on what was installed for the first."""
+    opened, opens = [], VirtualController.open_session
+
+    def open_session(controller, ready):
+        opened.append(ready)
+        if len(opened) == 2:
+            controller._scheduler.after(0, ready, controller.session)
+        else:
+            opens(controller, ready)
+
+    return mock.patch.object(VirtualController, "open_session", open_session)
+
+
+class InstalledAnew(Check):
+    """Somebody installs under a new session once a worker has done the first round."""
+
+    def begin(self, scene):
+        super().begin(scene)
+        self.done_once = False
+
+    def done(self, done):
+        if not self.done_once:
+            self.done_once = True
+            self.scene.controller.open_session(lambda _: None)
+            self.scene.controller.close_session()
+
+    def session_ends(self):
+        # Workers may end while it installs: it watches afterwards, and nobody has told it to stop.
+        if self.scene.controller.session == 1:
+            self.scene.scheduler.after(SECOND, self.scene.controller.close_session)
+
+
+class SaidAgain(Check):
+    """All words of the first session are said again when workers of the second begin."""
+
+    def begin(self, scene):
+        super().begin(scene)
+        self.sessions = 0
+        self.kept = {name: [] for name in scene.wires}
+        self._deliver = {}
+        for name, wire in scene.wires.items():
+            self._deliver[name], wire._deliver = wire._deliver, partial(self._keep, name)
+
+    def _keep(self, name, frames):
+        if self.sessions == 1:
+            self.kept[name] += frames
+        self._deliver[name](frames)
+
+    def session_begins(self):
+        self.sessions += 1
+        if self.sessions == 2:
+            for name, frames in self.kept.items():
+                self.scene.scheduler.after(0, self._deliver[name], frames)
+
+    def to_workers(self):
+        return sum(
+            len(frames)
+            for name, frames in self.kept.items()
+            if name.startswith("w") and name.endswith(".down")
+        )
+
+
+def check_second_run(soak, scene):
+    """Its features would be duplicates, acknowledged, and its sums those of the first run."""
+    scenario = replace(scene, sessions=3, patience=BRIEF)
+    with one_install_for_two_runs():
+        outcome, witness = watched(soak, scenario, leaves_out=RightParty)
+    first, second, third = witness.errors
+    assert first == third == {}
+    assert outcome.exchanges == 2 * scene.rounds
+    assert set(second) == set(range(scene.workers))
+    assert {type(error) for error in second.values()} == {RoundMismatchError}
+    assert all("--new-session" in str(error) for error in second.values())
+
+
+def check_new_install(soak, scene):
+    """A run ends when its switches are installed anew; the next one is exact."""
+    # So many that the install has come to its end before they have.
+    scenario = replace(scene, rounds=20, sessions=2, patience=BRIEF)
+    outcome, witness = watched(soak, scenario, beside=[InstalledAnew()], leaves_out=RightParty)
+    first, second = witness.errors
+    assert set(first) == set(range(scene.workers))
+    assert {type(error) for error in first.values()} == {SessionMismatchError}
+    assert second == {}
+    assert scenario.rounds < outcome.exchanges < 2 * scenario.rounds
+
+
+def check_earlier_words(soak, scene):
+    """Rounds begin again at 1, so only the session tells them from those of now."""
+    again = SaidAgain()
+    _, witness = watched(soak, replace(scene, sessions=2, rounds=2), beside=[again])
+    assert witness.errors == [{}, {}]
+    assert witness.tallies[1]["foreign"] == again.to_workers() > 0
+
+
+@on_each_topology
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_a_second_run_on_one_install_is_refused(star, scene, rounds):
+    check_second_run(star, replace(scene, rounds=rounds))
+
+
+@on_each_topology
+def test_a_run_ends_when_its_switch_is_installed_anew(star, scene):
+    check_new_install(star, scene)
+
+
+@on_each_topology
+def test_words_of_an_earlier_session_are_not_heeded(star, scene):
+    check_earlier_words(star, scene)
+
+
+@on_each_topology
+def test_each_session_is_exact(star, scene):
+    check_all_sums(star, replace(scene, sessions=3))

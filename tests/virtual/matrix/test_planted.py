@@ -10,26 +10,24 @@ import pytest
 from switchgnn.lab.virtual.parts.control_line import VirtualStream
 from switchgnn.lab.virtual.scenario import Rates
 from tests.virtual.matrix.scenes import LEAF_SPINE, STAR
-from tests.virtual.matrix.test_early import check_void
 from tests.virtual.matrix.test_faults import (
     CABLES_UP,
     check_calm,
     check_lines,
     check_rates,
     check_spills,
+    check_void,
 )
 from tests.virtual.matrix.test_kills import (
     check_death_in_a_round,
-    check_no_controller,
-    check_restart,
-    check_silence,
-)
-from tests.virtual.matrix.test_sessions import (
     check_earlier_words,
     check_new_install,
+    check_no_controller,
+    check_patience,
+    check_restart,
     check_second_run,
+    check_silence,
 )
-from tests.virtual.matrix.test_slow_workers import check_patience
 from tests.virtual.planted.mistakes import BARRIER, HOST, MISTAKES, in_text
 
 COVER = replace(STAR, send="cover")

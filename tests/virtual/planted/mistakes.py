@@ -346,7 +346,7 @@ MISTAKES = (
         "void_rounds_not_left",
         HOST,
         "features that came too early are waited for in a void round",
-        "host/innetwork/opening.py",
+        "host/innetwork/barrier.py",
         "magnitude_from_bits(self.largest.bits) > self._capacity",
         "magnitude_from_bits(self.largest.bits) < 0",
     ),

@@ -9,8 +9,7 @@ import pytest
 from switchgnn.host.innetwork import responder
 from tests.planted.planting import text_replaced
 from tests.virtual.planted.mistakes import MISTAKES, Planted
-from tests.virtual.planted.seeds import FOUND, NOT_FOUND
-from tests.virtual.planted.table import HEAD, table
+from tests.virtual.planted.table import FOUND, HEAD, NOT_FOUND, table
 
 ROOT = Path(__file__).parents[3]
 # One or two of each part, which few and short scenarios find.

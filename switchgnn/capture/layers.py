@@ -1,0 +1,152 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Scapy layers: what the packets mean, for people and for tests.
+
+Nothing that runs an exchange imports this module. Scapy is GPL-2.0; see the README.
+"""
+
+import zlib
+from typing import Any, cast
+
+from scapy.fields import (
+    BitEnumField,
+    BitField,
+    FieldListField,
+    IEEEFloatField,
+    ShortField,
+    SignedIntField,
+    XIntField,
+)
+from scapy.fields import IntField as ScapyIntField
+from scapy.layers.inet import IP
+from scapy.packet import Packet, bind_layers
+
+from switchgnn.host.wire.header import (
+    CHECKED_BYTES,
+    LANES,
+    PROTOCOL,
+    VERSION,
+    Kind,
+    fragment_words,
+    lanes_of,
+)
+
+_LANES = [lanes for code in range(8) if (lanes := lanes_of(code))]
+_WIDTHS = {code: f"{lanes} lanes" for code, lanes in enumerate(_LANES)}
+(_BANK_WIDTH,) = fragment_words(LANES, LANES)
+# Of an IP packet; without a limit of ours Scapy takes 100 numbers at most.
+_MOST_ROWS_BYTES = 1 << 16
+
+
+class SwitchGNN(Packet):
+    """The SwitchGNN header: the paper's fields, then the extension."""
+
+    name = "SwitchGNN"
+    fields_desc = [  # noqa: RUF012
+        ScapyIntField("Src_id", 0),
+        ScapyIntField("Dst_id", 0),
+        ShortField("Block_id", 0),
+        ShortField("Count", 0),
+        BitField("Is_ACK", 0, 1),
+        BitField("Is_Fetch", 0, 1),
+        BitField("ECN", 0, 1),
+        BitField("Resend", 0, 1),
+        BitEnumField("Kind", int(Kind.FEATURE), 4, {int(kind): kind.name for kind in Kind}),
+        BitField("Version", VERSION, 4),
+        BitField("Level", 0, 3),
+        BitField("Echo", 0, 1),
+        BitField("Fragment", 0, 13),
+        BitEnumField("Width", _BANK_WIDTH, 3, _WIDTHS),
+        ShortField("Feature_group", 0),
+        BitField("Session", 0, 8),
+        BitField("Round", 0, 24),
+        XIntField("Checksum", None),
+    ]
+
+    def post_build(self, pkt: bytes, pay: bytes) -> bytes:
+        """Fill in the checksum over header and body unless one was given."""
+        if self.Checksum is None:
+            checksum = zlib.crc32(pay, zlib.crc32(pkt[:CHECKED_BYTES]))
+            pkt = pkt[:CHECKED_BYTES] + checksum.to_bytes(4, "big")
+        return pkt + pay
+
+    def guess_payload_class(self, payload: bytes) -> Any:  # noqa: ANN401
+        """Return the body that the kind calls for."""
+        if self.Kind in (Kind.FEATURE, Kind.SUM):
+            return Fragment
+        if self.Kind in (Kind.DONE, Kind.ADVANCE, Kind.WAITING):
+            return BarrierLayer
+        return super().guess_payload_class(payload)
+
+
+class BetweenHosts(SwitchGNN):
+    """The same header between hosts, where the IPv4 length gives that of the rows."""
+
+    name = "SwitchGNN between hosts"
+    fields_desc = [  # noqa: RUF012
+        ShortField("Fragment", 0) if field.name == "Fragment" else field
+        for field in SwitchGNN.fields_desc
+        if field.name != "Width"
+    ]
+
+    def guess_payload_class(self, payload: bytes) -> Any:  # noqa: ANN401
+        """Return the body that the kind calls for."""
+        return RowsLayer if self.Kind == Kind.FEATURE else Packet.guess_payload_class(self, payload)
+
+
+class RowsLayer(Packet):
+    """Rows of features or sums, or parts of them, as far as the packet goes."""
+
+    name = "Rows"
+    fields_desc = [  # noqa: RUF012
+        FieldListField(
+            "lanes",
+            [],
+            IEEEFloatField("lane", 0),
+            count_from=lambda packet: len(packet.original) // 4,
+            max_count=_MOST_ROWS_BYTES // 4,
+        )
+    ]
+
+
+class Fragment(Packet):
+    """Lanes of a feature or of a sum; Width gives their number."""
+
+    name = "Fragment"
+    fields_desc = [  # noqa: RUF012
+        FieldListField(
+            "lanes",
+            [0] * LANES,  # type: ignore[list-item]
+            SignedIntField("lane", 0),
+            count_from=lambda packet: lanes_of(cast(Any, packet.underlayer).Width),
+            max_count=_LANES[-1],
+        )
+    ]
+
+
+class BarrierLayer(Packet):
+    """Body of DONE, ADVANCE and WAITING."""
+
+    name = "Barrier"
+    fields_desc = [  # noqa: RUF012
+        XIntField("magnitude", 0),
+        XIntField("plan", 0),
+        ScapyIntField("round", 0),
+        BitField("workers", 0, 128),
+    ]
+
+    def guess_payload_class(self, payload: bytes) -> Any:  # noqa: ANN401
+        """Return what a WAITING has besides."""
+        if self.underlayer is not None and self.underlayer.Kind == Kind.WAITING:
+            return WaitingLayer
+        return super().guess_payload_class(payload)
+
+
+class WaitingLayer(Packet):
+    """What follows the barrier's body in a WAITING."""
+
+    name = "Waiting"
+    fields_desc = [BitField("pulses", 0, 128)]  # noqa: RUF012
+
+
+bind_layers(IP, SwitchGNN, proto=PROTOCOL)

@@ -1,0 +1,149 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Schedules: no cover is smaller, a file gives back what was written, and all else is refused."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.numpy import load_file, save_file
+
+from switchgnn.host.direct import (
+    ScheduleError,
+    copy_schedules,
+    partial_schedules,
+    read_schedule,
+    rows_per_pair,
+    schedule_file,
+    write_schedule,
+)
+from switchgnn.planner import graph_from_edges
+from switchgnn.planner.graphs.boundary import boundary_edges
+from tests.host.direct.crew import random_case
+from tests.planner.helpers import STEADY, graphs
+
+
+def smallest_cover(edges):
+    """The size of a minimum vertex cover, by trying all sets of vertices."""
+    ends = sorted({("l", u) for u, _ in edges} | {("r", v) for _, v in edges})
+    for size in range(len(ends) + 1):
+        for chosen in combinations(ends, size):
+            if all(("l", u) in chosen or ("r", v) in chosen for u, v in edges):
+                return size
+    raise AssertionError
+
+
+@STEADY
+@given(graphs(), st.integers(1, 4), st.integers(0, 1000))
+def test_rows_of_each_pair(graph, workers, seed):
+    assignment = np.random.default_rng(seed).integers(0, workers, graph.vertices).astype(np.int32)
+    boundary = boundary_edges(graph, assignment)
+    partial = rows_per_pair(partial_schedules(graph, assignment, workers))
+    copied = rows_per_pair(copy_schedules(graph, assignment, workers))
+    for a in range(workers):
+        for b in range(workers):
+            here = (boundary.source_worker == a) & (boundary.destination_worker == b)
+            sources, destinations = boundary.source[here], boundary.destination[here]
+            assert copied[a, b] == len(np.unique(sources))
+            assert partial[a, b] <= min(copied[a, b], len(np.unique(destinations)))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rows_of_each_pair_are_the_fewest(seed):
+    graph, assignment = random_case(18, 40, 3, seed, directed=True)
+    boundary = boundary_edges(graph, assignment)
+    partial = rows_per_pair(partial_schedules(graph, assignment, 3))
+    for a in range(3):
+        for b in range(3):
+            here = (boundary.source_worker == a) & (boundary.destination_worker == b)
+            edges = np.stack([boundary.source[here], boundary.destination[here]], axis=1)
+            assert partial[a, b] == smallest_cover(set(map(tuple, edges.tolist())))
+
+
+def test_a_star_takes_one_row_either_way():
+    """A hub with many remote neighbours is copied once; its own sum is one partial sum."""
+    source = np.zeros(9, dtype=np.int64)
+    graph = graph_from_edges(source, np.arange(1, 10), name="star", vertices=10, directed=False)
+    assignment = np.array([0] + [1] * 9, dtype=np.int32)
+    assert rows_per_pair(copy_schedules(graph, assignment, 2)).tolist() == [[0, 1], [9, 0]]
+    assert rows_per_pair(partial_schedules(graph, assignment, 2)).tolist() == [[0, 1], [1, 0]]
+
+
+@pytest.mark.parametrize("workers", [0, 257])
+def test_impossible_numbers_of_workers_are_refused(workers):
+    graph, assignment = random_case(10, 20, 2, 0, directed=False)
+    with pytest.raises(ScheduleError, match="workers can exchange"):
+        copy_schedules(graph, assignment, workers)
+
+
+def test_an_assignment_must_fit():
+    graph, assignment = random_case(10, 20, 2, 0, directed=False)
+    with pytest.raises(ScheduleError, match="assignment"):
+        copy_schedules(graph, assignment + 1, 2)
+    with pytest.raises(ScheduleError, match="assignment"):
+        partial_schedules(graph, assignment[1:], 2)
+
+
+@pytest.fixture
+def schedule():
+    graph, assignment = random_case(50, 200, 3, 1, directed=True)
+    return partial_schedules(graph, assignment, 3)[1]
+
+
+def test_it_comes_back(schedule, tmp_path):
+    path = tmp_path / schedule_file(1)
+    write_schedule(schedule, path)
+    got = read_schedule(path)
+    assert got.worker == 1
+    for name in ("vertices", "out_indptr", "in_indptr", "digest"):
+        assert np.array_equal(getattr(got, name), getattr(schedule, name))
+    for name in ("send", "add"):
+        for part in ("indptr", "column", "width"):
+            assert np.array_equal(
+                getattr(getattr(got, name), part), getattr(getattr(schedule, name), part)
+            )
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("digest", "short"),
+        ("send_column", "large"),
+        ("add_column", "negative"),
+        ("in_indptr", "short"),
+        ("in_indptr", "huge"),
+        ("add_indptr", "empty"),
+    ],
+)
+def test_rows_that_are_not_there_are_refused(schedule, tmp_path, name, change):
+    """They would be added from other memory."""
+    path = tmp_path / schedule_file(1)
+    write_schedule(schedule, path)
+    arrays = load_file(path)
+    array = arrays[name]
+    if change == "huge":  # no room is made for rows that nobody adds
+        array[-1] = 1 << 40
+    elif change in ("large", "negative"):
+        array[len(array) // 2] = 10**9 if change == "large" else -1
+    else:
+        arrays[name] = array[: len(array) - 1 if change == "short" else 0]
+    save_file(arrays, path)
+    with pytest.raises(ScheduleError, match="do not fit each other"):
+        read_schedule(path)
+
+
+def test_other_files_are_refused(schedule, tmp_path):
+    with pytest.raises(ScheduleError, match="Cannot read"):
+        read_schedule(tmp_path / "none.safetensors")
+    text = tmp_path / "text.safetensors"
+    text.write_text("no archive")
+    with pytest.raises(ScheduleError, match="is refused"):
+        read_schedule(text)
+    other = tmp_path / "other.safetensors"
+    save_file({"a": np.zeros(3)}, other)
+    with pytest.raises(ScheduleError, match="has no array worker; write it again"):
+        read_schedule(other)
+    with pytest.raises(ScheduleError, match="Cannot write"):
+        write_schedule(schedule, tmp_path / "no-folder" / "x.safetensors")

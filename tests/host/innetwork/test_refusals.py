@@ -1,0 +1,195 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Plans, sessions, rounds, magnitudes and widths that do not fit end workers with a name."""
+
+import time
+
+import numpy as np
+import pytest
+
+from switchgnn.host.innetwork.errors import (
+    BarrierError,
+    DisagreementError,
+    ExchangeTimeoutError,
+    MagnitudeError,
+    RoundMismatchError,
+    SessionMismatchError,
+)
+from switchgnn.host.innetwork.exchange import plan_id
+from switchgnn.host.wire.header import LAST_ROUND, BarrierBody, Kind, unpack_header
+from switchgnn.planner.direction import Direction
+from tests.host.addresses import ADDRESSES, SESSION
+from tests.host.innetwork.test_exchange import (
+    QUICK,
+    STEADY,
+    Team,
+    check_rounds,
+    one_way_graph,
+    plan_of,
+    random_features,
+)
+from tests.support.markers import full
+from tests.support.speed import seconds_here
+
+
+def test_a_magnitude_beside_which_all_others_vanish_is_refused(graph):
+    """Its worker is named: sums would be zero without a word."""
+    plan = plan_of(graph, 3)
+    features = random_features(graph, 4)
+    features[plan.workers[2].vertices] = np.float32(3e36)
+    team = Team(plan, pace=QUICK)
+    team.aggregate(features)
+    assert set(map(type, team.errors.values())) >= {MagnitudeError}
+    for worker in (0, 1):
+        assert "worker 2 reports features of up to 3e+36" in str(team.errors[worker])
+
+
+@pytest.mark.parametrize(
+    ("all_times", "own_times"),
+    [((1, 1, 1), (1, 1e-7, 1e-14)), ((1, 0, 1), (1, 1, 1)), ((1,), (1e6,))],
+)
+def test_features_of_a_worker_may_be_or_become_small(graph, all_times, own_times):
+    """Gradients do, late in a training: that others are large then is nobody's fault."""
+    plan = plan_of(graph, 3)
+    team = Team(plan, pace=QUICK)
+    for every, own in zip(all_times, own_times, strict=True):
+        features = random_features(graph, 4) * np.float32(0.01 * every)
+        features[plan.workers[2].vertices] *= np.float32(own)
+        team.aggregate(features)
+        assert not team.errors
+
+
+def test_a_block_at_another_scale_is_noticed(graph):
+    """As a switch says that was restarted, and then believed a larger magnitude for the round."""
+    plan = plan_of(graph, 2)
+
+    def disturb(direction, worker, frame):
+        header = unpack_header(frame)
+        if direction == "down" and header.kind is Kind.ADVANCE and header.block_id and worker == 0:
+            raised = BarrierBody(magnitude=0x7E000000, plan=plan_id(plan.manifest), round=1)
+            return [ADDRESSES.frame(header.pack(raised.pack()))]
+        return [frame]
+
+    team = Team(plan, pace=QUICK, disturb=disturb)
+    team.aggregate(random_features(graph, 4))
+    assert isinstance(team.errors[0], BarrierError)
+    assert "different scales" in str(team.errors[0])
+
+
+def test_a_magnitude_whose_sums_overflow_has_its_worker_named(graph):
+    """No switch hands one out that works: it knows how many are added up at most."""
+    plan = plan_of(graph, 3)
+
+    def disturb(direction, worker, frame):
+        header = unpack_header(frame)
+        if direction == "down" and header.kind is Kind.ADVANCE and worker == 0:
+            told = BarrierBody(magnitude=0x7F7FFFFF, plan=plan_id(plan.manifest), round=1)
+            return [ADDRESSES.frame(header._replace(dst_id=2).pack(told.pack()))]
+        return [frame]
+
+    team = Team(plan, pace=QUICK, disturb=disturb)
+    team.aggregate(random_features(graph, 4))
+    assert isinstance(team.errors[0], MagnitudeError)
+    assert "worker 2 reports features of up to 3.40282e+38" in str(team.errors[0])
+    assert "overflows float32" in str(team.errors[0])
+
+
+def test_the_last_round_of_a_session(graph):
+    plan = plan_of(graph, 2)
+    team = Team(plan, pace=QUICK, first_round=LAST_ROUND)
+    check_rounds(team, graph, 4, rounds=1)
+    team.aggregate(random_features(graph, 4))
+    assert {type(error) for error in team.errors.values()} == {RoundMismatchError}
+    assert "All 16,777,215 rounds" in str(team.errors[0])
+
+
+@pytest.mark.parametrize(("before", "after"), [(255, 256), (300, 511)])
+def test_a_newer_session_ends_a_worker(graph, before, after):
+    """Packets carry 8 bits of it, which wrap."""
+    plan = plan_of(graph, 2)
+    team = Team(plan, pace=QUICK, session=before)
+    check_rounds(team, graph, 4)
+    team.switch.session = after
+    team.aggregate(random_features(graph, 4))
+    errors = set(map(type, team.errors.values()))
+    assert errors == (
+        {SessionMismatchError} if (after - before) & 0xFF < 128 else {ExchangeTimeoutError}
+    )
+
+
+def test_an_older_session_is_named_when_the_switch_does_not_answer(graph):
+    team = Team(plan_of(graph, 2), pace=QUICK, session=7)
+    team.switch.session = 5
+    team.aggregate(random_features(graph, 4))
+    assert "answers for session 5" in str(team.errors[0])
+    assert "worker is in session 7" in str(team.errors[0])
+
+
+def test_a_process_that_starts_anew_in_the_middle_of_a_round_is_refused(graph):
+    """The switch has its sources already; in a later round it may go on."""
+    plan = plan_of(graph, 2)
+    first = Team(plan, pace=QUICK)
+    first.aggregate(random_features(graph, 4), absent=[1])
+    again = Team(plan, pace=QUICK)
+    again.switch = first.switch
+    for worker, exchange in enumerate(again.exchanges):
+        exchange._barrier._link.switch = first.switch
+        assert exchange._barrier._worker == worker
+    again.aggregate(random_features(graph, 4))
+    assert isinstance(again.errors[0], RoundMismatchError)
+
+
+def test_a_newer_session_ends_a_worker_in_the_middle_of_a_block(graph):
+    """Its features are dropped; the last barrier's `done`, said again, is what gets an answer."""
+    plan = plan_of(graph, 2)
+    installed = []
+
+    def disturb(direction, worker, frame):
+        header = unpack_header(frame)
+        if direction == "up" and header.kind is Kind.FEATURE and not installed:
+            installed.append(header)
+            team.switch.session = SESSION + 1
+        return [frame]
+
+    team = Team(plan, pace=STEADY, disturb=disturb)
+    began = time.monotonic()
+    team.aggregate(random_features(graph, 4))
+    assert {type(error) for error in team.errors.values()} == {SessionMismatchError}
+    assert time.monotonic() - began < seconds_here(STEADY.patience) / 2
+
+
+def disagreement(errors):
+    """The one worker that is disagreement with whom it disagrees; the other waits for it."""
+    kinds = {type(error): (worker, str(error)) for worker, error in errors.items()}
+    assert set(kinds) == {DisagreementError, ExchangeTimeoutError}
+    return kinds[DisagreementError]
+
+
+def test_workers_in_different_directions_are_told():
+    plan = plan_of(one_way_graph(), 2, slots=64, directions="both")
+    team = Team(plan, pace=QUICK)
+    team.aggregate(random_features(one_way_graph(), 4), directions=list(Direction))
+    worker, sentence = disagreement(team.errors)
+    assert f"worker {1 - worker} goes on with another block or fragment" in sentence
+    assert team.total()["features_sent"] == 0
+
+
+@pytest.mark.parametrize("rounds", [0, pytest.param(1, marks=full)])
+def test_workers_with_features_of_different_widths_are_told(graph, rounds):
+    team = Team(plan_of(graph, 2), pace=QUICK)
+    check_rounds(team, graph, 4, rounds=rounds)
+    features = [random_features(graph, width) for width in (32, 33)]
+    parts = team.plan.workers
+    team.run(lambda w: team.exchanges[w].aggregate(features[w][parts[w].vertices]))
+    worker, sentence = disagreement(team.errors)
+    assert f"block 1, fragment 0, worker {1 - worker} goes on" in sentence
+
+
+def test_a_worker_that_leaves_rounds_out_is_refused(graph):
+    team = Team(plan_of(graph, 2), pace=QUICK)
+    check_rounds(team, graph, 4, rounds=1)
+    team.exchanges[1]._round = 9
+    team.aggregate(random_features(graph, 4))
+    assert isinstance(team.errors[1], RoundMismatchError)
+    assert "the switch, which is in round 2: workers that" in str(team.errors[1])
+    assert "--new-session" in str(team.errors[1])

@@ -1,0 +1,378 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""When questions are asked again, what answers to them show, and which workers are given up."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from switchgnn.host.innetwork.barrier import NEXT_ROUND, Barrier
+from switchgnn.host.innetwork.block import FeatureSender
+from switchgnn.host.innetwork.endpoint import new_endpoint
+from switchgnn.host.innetwork.errors import ExchangeTimeoutError
+from switchgnn.host.innetwork.receiver import SumReceiver
+from switchgnn.host.innetwork.refusals import Pulse, SignsOfLife
+from switchgnn.host.innetwork.responder import Inbox
+from switchgnn.host.innetwork.schedule import FeatureFrames, block_schedules
+from switchgnn.host.pace import Pace
+from switchgnn.host.round_trip import RoundTrip
+from switchgnn.host.wire.header import (
+    FRAGMENT_BYTES,
+    LANES,
+    BarrierBody,
+    Header,
+    Kind,
+    fragment_words,
+)
+from switchgnn.planner.build import build_plan
+from switchgnn.planner.graphs.load import load_graph
+from tests.host.addresses import ADDRESSES, SESSION, Recorder
+from tests.support.hand_clock import HandClock
+
+PLACE = (1, 1, 0)
+TIMEOUT = RoundTrip().timeout
+STEP = 0.001
+
+
+@pytest.fixture(scope="module")
+def schedule():
+    plan = build_plan(load_graph("karate"), workers=2, slots=64, program="ab" * 32)
+    return block_schedules(plan.workers[0], ADDRESSES, 4, SESSION)[0]
+
+
+@pytest.fixture
+def receiver(schedule):
+    return SumReceiver(
+        new_endpoint(0, SESSION, Recorder(), ADDRESSES, Pace()), schedule, place=PLACE, began=1.0
+    )
+
+
+def moments(receiver, seconds, *, start=1.0, answer=None):
+    """When it asks, within so many seconds; `answer` is called after each question."""
+    asked = []
+    for tick in range(int(seconds / STEP)):
+        now = start + tick * STEP
+        if receiver.ask_for_what_is_late(now):
+            asked.append(now)
+            if answer is not None:
+                answer(receiver, now)
+    return asked
+
+
+def missing(receiver, now, count=0, vertex=None):
+    """Answer that a sum, by default the first one, is incomplete."""
+    vertex = receiver.missing_vertices[0] if vertex is None else vertex
+    return receiver.take_missing(Header(kind=Kind.MISSING, dst_id=vertex, count=count), now)
+
+
+def fetches(receiver):
+    """The sources of all fetches."""
+    sent = receiver._endpoint.link.sent
+    return [header.src_id for header in sent if header.kind is Kind.FETCH]
+
+
+def fetch_everything(receiver, now):
+    """The slots stand still for so long that the features are fetched."""
+    for vertex in receiver.missing_vertices:
+        missing(receiver, now, 1, vertex)
+        missing(receiver, now + 10, 1, vertex)
+
+
+def take_feature(receiver, source, now):
+    header = Header(kind=Kind.FEATURE, src_id=source, resend=True)
+    return receiver.take_feature(header, memoryview(ADDRESSES.frame(header.pack(bytes(128)))), now)
+
+
+def test_without_answers_recalls_back_off(receiver):
+    gaps = np.diff(moments(receiver, 6))
+    assert gaps[0] == pytest.approx(2 * TIMEOUT, abs=2 * STEP)
+    assert gaps[-1] == pytest.approx(1.0, abs=2 * STEP)
+
+
+def test_with_answers_they_do_only_a_little(receiver):
+    asked = np.array(moments(receiver, 1.5, answer=missing))
+    assert np.diff(asked).max() <= 8 * TIMEOUT + 2 * STEP
+    assert len(asked) >= 5
+
+
+def test_a_slow_block_is_asked_about_in_shares_of_its_time(receiver):
+    """The longer it has taken, the longer the silence before a question: up to a second."""
+    asked = np.array(moments(receiver, 12, answer=missing))
+    gaps, ages = np.diff(asked), asked[1:] - 1.0
+    expected = np.clip(ages / 4, 0, 1.0)
+    late = ages > 4 * 8 * TIMEOUT
+    assert late.any()
+    # The age is that of the moment of asking, so a gap g after age a is (a + g) / 4.
+    assert gaps[late] == pytest.approx(expected[late], abs=3 * STEP)
+
+
+def test_a_slot_must_stand_still_for_half_the_time_of_its_block(receiver):
+    missing(receiver, 9.0, 1)
+    missing(receiver, 9.0 + 7.9, 1)
+    assert not fetches(receiver)
+    missing(receiver, 9.0 + 8.1, 1)
+    assert fetches(receiver)
+
+
+def test_a_fetched_feature_makes_the_others_due(receiver):
+    moments(receiver, 6)
+    fetch_everything(receiver, 7.0)
+    receiver._began = 17.0  # only the backing off is looked at
+    assert take_feature(receiver, fetches(receiver)[0], 17.0)
+    assert receiver.next_timer(17.0) <= TIMEOUT + STEP
+
+
+def test_recalls_that_get_lost_are_sent_more_often(receiver):
+    """Where one in eight comes back, a second holds eight, after a first that waits for others."""
+    asked = []
+
+    def now_and_then(receiver, now):
+        asked.append(now)
+        if len(asked) % 8 == 0:
+            missing(receiver, now, len(asked))
+
+    moments(receiver, 60, answer=now_and_then)
+    gaps = np.diff(asked[-41:])
+    assert (np.abs(gaps - 1 / 8) < 0.01).sum() == 35
+    assert (np.abs(gaps - 1.0) < 0.01).sum() == 5
+
+
+def test_fetches_are_sent_more_often_still(receiver):
+    """A fetch and its answer take two ways each as long as that of a recall."""
+    round_trip = receiver._endpoint.round_trip
+    fetch_everything(receiver, 7.0)
+    for _ in range(40):
+        round_trip.measured(0.0001)
+        round_trip.took(5)
+    gaps = np.diff(moments(receiver, 3, start=18.0))
+    assert gaps[-1] == pytest.approx(1 / 25, abs=2 * STEP)
+
+
+def test_who_is_slow_is_not_taken_for_lossy(receiver):
+    """The answers to all questions come, each after the last of them: none was lost."""
+    moments(receiver, 10)
+    for _ in range(10):
+        for vertex in receiver.missing_vertices:
+            missing(receiver, 11.0, 0, vertex)
+    assert receiver._endpoint.round_trip.longest() == pytest.approx(1.0, abs=0.01)
+
+
+def test_a_repeated_feature_is_a_sign_of_its_owner(receiver):
+    """It shows that the worker which still owes others is alive."""
+    fetch_everything(receiver, 7.0)
+    owed = sorted(receiver._wanted)
+    assert take_feature(receiver, owed[0], 17.0)
+    assert take_feature(receiver, owed[0], 30.0)
+    for source in owed[1:]:
+        take_feature(receiver, source, 31.0)
+    assert not take_feature(receiver, owed[0], 32.0)
+
+
+def test_who_has_waited_for_half_its_patience_fetches(receiver):
+    """However long the block has taken: after the whole of it the worker gives up."""
+    patience = receiver._endpoint.pace.patience
+    began = 1.0 + 10 * patience
+    missing(receiver, began, 1)
+    missing(receiver, began + 0.45 * patience, 1)
+    assert not fetches(receiver)
+    missing(receiver, began + 0.55 * patience, 1)
+    assert fetches(receiver)
+
+
+def test_while_sums_grow_nothing_is_fetched(receiver):
+    """One slot stands still, because its worker is slow: others show that it goes on."""
+    still, grows, comes = receiver.missing_vertices[:3]
+    missing(receiver, 9.0, 1, still)
+    missing(receiver, 9.0, 1, grows)
+    assert missing(receiver, 18.0, 2, grows)
+    missing(receiver, 20.0, 1, still)
+    assert not fetches(receiver)
+    place = receiver._schedule.receive_place[comes]
+    count = receiver._schedule.receive_count[place]
+    body = bytes(FRAGMENT_BYTES)
+    header = Header(kind=Kind.SUM, dst_id=comes, count=count)
+    receiver.take_sum(header, memoryview(ADDRESSES.frame(header.pack(body))), 27.0)
+    missing(receiver, 30.0, 1, still)
+    assert not fetches(receiver)
+    missing(receiver, 45.0, 1, still)
+    assert fetches(receiver)
+
+
+GROUP = 4
+
+
+class Talk:
+    """A sender that has asked about its first groups and, nobody answering, asked again."""
+
+    def __init__(self, groups=1, *, asked_again=True):
+        size = groups * GROUP
+        frames = FeatureFrames(ADDRESSES, 1, np.arange(size, dtype=np.uint32), GROUP, session=1)
+        rows = frames.fill(
+            1, *fragment_words(LANES, LANES), np.zeros((size, LANES), dtype=np.int32)
+        )
+        endpoint = new_endpoint(0, 1, Recorder(), ADDRESSES, Pace(window=2 * GROUP))
+        self.round_trip, self.tally = endpoint.round_trip, endpoint.tally
+        self.round_trip.measured(0.005)
+        self.sender = FeatureSender(endpoint, rows)
+        self.asked = 1.0
+        self.sender.send_some(self.asked)
+        if asked_again:
+            self.ask_again()
+
+    def ask_again(self):
+        self.sender.repeat_what_is_late(self.asked + 2 * self.round_trip.timeout)
+        assert self.tally.probes == 1
+
+
+@pytest.fixture
+def talk():
+    return Talk()
+
+
+def test_two_answers_tell_how_long_the_first_one_took(talk):
+    before = talk.round_trip.timeout
+    assert talk.sender.take_ack(0, GROUP, talk.asked + 0.06)
+    assert talk.round_trip.timeout == before  # it may be the answer to the repetition
+    assert talk.sender.done
+    assert not talk.sender.take_ack(0, GROUP, talk.asked + 0.08)
+    assert talk.round_trip.timeout > 0.06
+
+
+def test_a_question_that_a_later_one_overtook_was_lost():
+    """A network that loses packets may double some: the two answers are one."""
+    talk = Talk(groups=2, asked_again=False)
+    assert talk.sender.take_ack(1, GROUP, talk.asked + 0.005)
+    talk.ask_again()
+    before = talk.round_trip.timeout
+    assert talk.sender.take_ack(0, GROUP, talk.asked + 0.06)
+    assert not talk.sender.take_ack(0, GROUP, talk.asked + 0.06)
+    assert talk.round_trip.timeout == before
+
+
+def test_an_answer_that_features_are_missing_tells_how_long_it_took():
+    """On a link that loses many, most answers say so."""
+    talk = Talk(asked_again=False)
+    before = talk.round_trip.timeout
+    assert talk.sender.take_ack(0, GROUP - 1, talk.asked + 0.06)
+    assert talk.round_trip.timeout > before + 0.01
+
+
+def test_an_answer_without_a_question_tells_nothing():
+    talk = Talk(groups=3, asked_again=False)
+    before = talk.round_trip.timeout
+    talk.sender.take_ack(2, GROUP - 1, talk.asked + 0.06)
+    assert talk.round_trip.timeout == before
+
+
+PACE = Pace(patience=20.0)
+
+
+class TestSigns:
+    """Of three workers 0 asks."""
+
+    def test_a_pulse_that_changes_is_a_sign(self):
+        signs = SignsOfLife(3)
+        for now, pulses in ((0, 0b100), (9, 0b000), (18, 0b100), (27, 0b100)):
+            signs.take(0b001, pulses, float(now))
+        assert signs.silent(20.0, 27.0) == [1]
+        assert signs.silent(20.0, 38.5) == [1, 2]
+
+    def test_silence_begins_with_the_first_answer(self):
+        signs = SignsOfLife(3)
+        assert not signs.awaited
+        signs.take(0b001, 0, 100.0)
+        assert signs.awaited
+        assert signs.silent(20.0, 119.0) == []
+        assert signs.silent(20.0, 121.0) == [1, 2]
+
+    def test_who_is_done_is_not_awaited(self):
+        signs = SignsOfLife(3)
+        signs.take(0b001, 0, 0.0)
+        signs.take(0b101, 0, 30.0)
+        assert signs.silent(20.0, 30.0) == [1]
+        # A switch that was restarted has forgotten who was done.
+        signs.take(0b001, 0, 31.0)
+        assert signs.silent(20.0, 31.0) == [1]
+        signs.take(0b111, 0, 32.0)
+        assert not signs.awaited
+
+
+@pytest.mark.parametrize("speaks", [0.001, 0.5, 1.0, 2.0, 4.0])
+@pytest.mark.parametrize("asks", [0.03, 0.5, 1.0])
+def test_who_asks_once_per_beat_sees_each_change(speaks, asks):
+    """In beats; in whatever step the two are, a change is seen every few of them."""
+    for phase in (0.0, 0.37, 0.999):
+        pulse, signs, said = Pulse(1.0), SignsOfLife(2), 0.0
+        latest = pulse.bit(said)
+        for question in range(1, int(100 / asks)):
+            now = question * asks + phase
+            while said + speaks <= now:
+                said += speaks
+                latest = pulse.bit(said)
+            signs.take(0b01, latest << 1, now)
+            assert not signs.silent(6.0, now), (phase, now)
+
+
+def wait_in_barrier(pulses, *, block, seconds, pace=PACE):
+    """Wait in a barrier where worker 1 is not done for so long.
+
+    `pulses`: what the switch says at a time; None: nothing. Returns the time that passed, by a
+    clock that moves on only while the worker waits, and how often the worker repeated `done`.
+    """
+    clock = HandClock(1000.0)
+    link, asked = SimpleNamespace(name="model:0"), []
+    link.send = lambda frame: asked.append(bytes(frame))
+
+    def receive(longest):
+        passed = clock.seconds - 1000.0
+        over = passed > seconds
+        if not asked or (pulses is None and not over):
+            clock.seconds += longest + 1e-9
+            return None
+        asked.clear()
+        clock.seconds += STEP
+        body = BarrierBody(
+            plan=5, round=1, workers=0b11 if over else 0b01, pulses=None if over else pulses(passed)
+        )
+        kind = Kind.ADVANCE if over else Kind.WAITING
+        header = Header(kind=kind, session=SESSION, round=1, block_id=block, fragment=0)
+        return memoryview(ADDRESSES.frame(header.pack(body.pack())))
+
+    link.receive = receive
+    endpoint = new_endpoint(0, SESSION, link, ADDRESSES, pace, clock=clock)
+    barrier = Barrier(endpoint, Inbox(endpoint, None, None), workers=2, plan_id=5)
+    if block:
+        barrier.close_block((1, block, 0), NEXT_ROUND)
+    else:
+        barrier.open_round(1, 0, NEXT_ROUND)
+    return clock.seconds - 1000.0, endpoint.tally.barriers_repeated
+
+
+def test_a_done_without_answer_backs_off_and_one_that_is_answered_does_not():
+    _, unanswered = wait_in_barrier(None, block=1, seconds=10.0)
+    assert 1 < unanswered <= 8 + 10 / PACE.beat
+    _, answered = wait_in_barrier(lambda _: 0, block=1, seconds=10.0)
+    assert answered >= 10 / (8 * TIMEOUT)
+
+
+@pytest.mark.parametrize("block", [0, 1])
+def test_who_is_alive_is_waited_for(block):
+    """Ten times the patience, with a sign of life that comes once in its half."""
+    passed, _ = wait_in_barrier(lambda now: int(now / 10) % 2 << 1, block=block, seconds=200.0)
+    assert 200.0 < passed < 202.0
+
+
+@pytest.mark.parametrize(("block", "skew", "longest"), [(0, 0, 20), (0, 50, 70), (1, 50, 20)])
+def test_who_is_silent_is_given_up(block, skew, longest):
+    """From the last sign on; who may be computing has longer."""
+    began = []
+
+    def pulses(now):
+        began.append(now)
+        return (now > 5.0) << 1
+
+    with pytest.raises(ExchangeTimeoutError, match=f"waited {longest} s, .* for worker 1[.]"):
+        wait_in_barrier(pulses, block=block, seconds=900.0, pace=replace(PACE, skew=float(skew)))
+    assert longest + 4.0 < began[-1] < longest + 7.0

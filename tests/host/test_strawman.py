@@ -1,0 +1,150 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The parts and overflowed features of the strawman make a sum, and never a mixture."""
+
+import numpy as np
+import pytest
+
+from switchgnn.host.innetwork.endpoint import new_endpoint
+from switchgnn.host.innetwork.errors import PlanMismatchError
+from switchgnn.host.innetwork.schedule import block_schedules
+from switchgnn.host.strawman import PartReceiver, StrawmanExchange
+from switchgnn.host.wire.header import BODY_AT, Header, Kind
+from switchgnn.planner.build import build_plan
+from tests.host.addresses import ADDRESSES, SESSION, Recorder
+from tests.host.innetwork.test_exchange import (
+    STEADY,
+    Team,
+    plan_of,
+)
+from tests.support.speed import pace_here
+
+
+def strawman_plan(graph, workers=3, slots=8, directions="forward"):
+    return build_plan(
+        graph,
+        workers=workers,
+        slots=slots,
+        program="ab" * 32,
+        directions=directions,
+        blocks="strawman",
+        order="random",
+    )
+
+
+class StrawmanTeam(Team):
+    exchange = StrawmanExchange
+
+
+class Alone:
+    """A receiver without an exchange, for the vertex with the most neighbours of worker 0."""
+
+    def __init__(self, graph):
+        (self.schedule,) = block_schedules(strawman_plan(graph).workers[0], ADDRESSES, 4, SESSION)
+        self.wire = Recorder()
+        endpoint = new_endpoint(0, SESSION, self.wire, ADDRESSES, pace_here(STEADY))
+        self.tally = endpoint.tally
+        self.receiver = PartReceiver(endpoint, self.schedule, place=(1, 1, 0), began=0.0)
+        self.place = int(np.argmax(self.schedule.receive_count))
+        self.vertex = int(self.schedule.receive_vertex[self.place])
+        self.neighbours = self.schedule.neighbours_of(self.place)
+        assert len(self.neighbours) > 3
+
+    def take(self, kind, source, value, count=1, vertex=None):
+        """Let a packet come whose lanes all have one value; tell whether it is news."""
+        to = self.vertex if vertex is None else vertex
+        header = Header(kind=kind, src_id=source, dst_id=to, count=count, round=1, block_id=1)
+        frame = memoryview(bytes(BODY_AT) + np.full(32, value, ">i4").tobytes())
+        take = {Kind.SUM: self.receiver.take_sum, Kind.FEATURE: self.receiver.take_feature}[kind]
+        return take(header, frame, 1.0)
+
+    @property
+    def sum(self):
+        """The sum of the vertex, or None while it is missing."""
+        if self.vertex in self.receiver.missing_vertices:
+            return None
+        return int(self.receiver.sums()[self.place, 0])
+
+
+def test_a_part_and_what_overflowed_make_a_sum_in_any_order(graph):
+    for part_first in (True, False):
+        alone = Alone(graph)
+        first, second, *rest = alone.neighbours
+        if part_first:
+            assert alone.take(Kind.SUM, sum(rest), 100, len(rest))
+        assert alone.take(Kind.FEATURE, first, 1)
+        assert not alone.take(Kind.FEATURE, first, 1)
+        assert alone.sum is None
+        assert alone.take(Kind.FEATURE, second, 10)
+        if not part_first:
+            assert alone.sum is None
+            assert alone.take(Kind.SUM, sum(rest), 100, len(rest))
+        assert alone.sum == 111
+        assert not alone.take(Kind.SUM, sum(rest), 100, len(rest))
+        assert (alone.tally.repeated, alone.tally.overflows) == (2, 2)
+        assert not alone.wire.sent
+
+
+def test_a_mixture_with_the_right_count_is_refused(graph):
+    """A part holds a feature that is here already, in place of one that was lost."""
+    alone = Alone(graph)
+    first, _, *rest = alone.neighbours
+    alone.take(Kind.FEATURE, first, 1)
+    alone.take(Kind.SUM, first + sum(rest), 101, len(rest) + 1)
+    assert alone.sum is None
+    assert alone.tally.wrong == 1
+    # The one that is here is not fetched.
+    fetched = [header.src_id for header in alone.wire.sent if header.kind is Kind.FETCH]
+    assert fetched == alone.neighbours[1:]
+
+
+def test_too_many_contributions_are_refused(graph):
+    alone = Alone(graph)
+    for source in alone.neighbours[:2]:
+        alone.take(Kind.FEATURE, source, 1)
+    everything = len(alone.neighbours)
+    assert alone.take(Kind.SUM, sum(alone.neighbours), 100, everything)
+    assert alone.sum is None
+    assert alone.tally.wrong == 1
+    assert not alone.take(Kind.SUM, 0, 0, everything + 1)
+    assert not alone.take(Kind.SUM, 0, 0, 0)
+
+
+def test_an_overflow_of_a_stranger_or_for_nobody_here_is_refused(graph):
+    alone = Alone(graph)
+    assert not alone.take(Kind.FEATURE, max(alone.neighbours) + 1, 1)
+    assert not alone.take(Kind.FEATURE, alone.neighbours[0], 1, vertex=10**6)
+    assert not alone.take(Kind.SUM, 1, 1, vertex=10**6)
+    assert alone.tally.wrong == 3
+
+
+def test_an_overflow_for_two_vertices_is_one_copy(graph):
+    """As many as would do if each worker got one for all of its vertices."""
+    alone = Alone(graph)
+    rows = range(len(alone.schedule.receive_vertex))
+    source, places = next(
+        (source, places)
+        for source in alone.neighbours
+        if len(places := [row for row in rows if source in alone.schedule.neighbours_of(row)]) > 1
+    )
+    for place in places:
+        alone.take(Kind.FEATURE, source, 1, vertex=int(alone.schedule.receive_vertex[place]))
+    assert (alone.tally.overflows, alone.tally.overflow_copies) == (len(places), 1)
+
+
+def test_what_is_lost_is_fetched_once_the_switch_has_seen_all(graph):
+    """Its slot serves another vertex by then: no recall brings the sum back."""
+    alone = Alone(graph)
+    told = Header(kind=Kind.MISSING, dst_id=alone.vertex, count=len(alone.neighbours))
+    assert alone.receiver.take_missing(told, 1.0)
+    assert not alone.receiver.take_missing(told, 1.1)
+    assert [(each.kind, each.src_id) for each in alone.wire.sent] == [
+        (Kind.FETCH, source) for source in alone.neighbours
+    ]
+
+
+def test_plans_are_not_confused(graph):
+    with pytest.raises(PlanMismatchError, match="is the strawman's"):
+        Team(strawman_plan(graph))
+    with pytest.raises(PlanMismatchError, match="is not the strawman's"):
+        StrawmanTeam(plan_of(graph, 3))

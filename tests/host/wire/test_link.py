@@ -1,0 +1,405 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Links: batches, pauses, bandwidths and full sockets; what leaves arrives, in its order."""
+
+import errno
+import os
+import socket
+import subprocess
+import threading
+from contextlib import ExitStack
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from switchgnn.host.direct.outbox import Departures
+from switchgnn.host.errors import LinkError
+from switchgnn.host.wire import batches, link
+from switchgnn.host.wire.batches import FrameRows, Trickle
+from switchgnn.host.wire.faults import Faults, FaultyLink
+from switchgnn.host.wire.header import ETHERNET_BYTES, ETHERTYPE_IPV4, PROTOCOL
+from switchgnn.host.wire.link import (
+    InterfaceLink,
+    LimitedUdpLink,
+    SocketLink,
+    TokenBucket,
+    UdpLink,
+    open_link,
+)
+from switchgnn.topologies.free_ports import free_udp_addresses
+from tests.support.markers import needs, needs_root, whole
+from tests.support.networks import in_network, own_network
+from tests.support.speed import seconds_here
+
+SIZE = 188
+SECONDS = seconds_here(5.0)
+
+
+@pytest.fixture(params=["native", "plain"])
+def links(request, monkeypatch):
+    """Two links; plain ones take one frame out of each message, which the kernel has cut."""
+    if request.param == "plain":
+        monkeypatch.setattr(link, "native_frames", lambda: None)
+    here, there = free_udp_addresses(2)
+    with open_link(f"udp:{here}:{there}") as a, open_link(f"udp:{there}:{here}") as b:
+        yield a, b
+
+
+def some_rows(count, seed=0):
+    return np.random.default_rng(seed).integers(0, 256, (count, SIZE), dtype=np.uint8)
+
+
+def received(end, count, *, batches=True):
+    frames = []
+    while len(frames) < count:
+        if not batches:
+            frame = end.receive(SECONDS)
+            assert frame is not None
+            frames.append(bytes(frame))
+            continue
+        batch = end.receive_batch(SECONDS)
+        assert batch is not None
+        frames += [bytes(batch.frame(place)) for place in range(batch.first, batch.count)]
+    return frames
+
+
+@pytest.mark.parametrize("cut", [True, False])
+@pytest.mark.parametrize("batches", [True, False])
+def test_rows_arrive_as_they_left(links, cut, batches):
+    """More than one message, and more than one batch, holds."""
+    a, b = links
+    a._cuts = cut
+    frames = some_rows(200)
+    a.send_rows(FrameRows(frames), 3, 190)
+    assert received(b, 190, batches=batches) == [bytes(row) for row in frames[3:193]]
+    assert a.traffic[:2] == b.traffic[2:] == (190, 190 * SIZE)
+    assert b.receive_batch(0.0) is None
+
+
+def test_rows_that_are_filled_anew_leave_anew(links):
+    a, b = links
+    frames = some_rows(4)
+    rows = FrameRows(frames)
+    for number in range(3):
+        frames[:] = number
+        a.send_rows(rows, 0, 4)
+        assert received(b, 4) == [bytes([number]) * SIZE] * 4
+
+
+def test_who_waits_is_woken(links):
+    a, b = links
+    sender = threading.Thread(target=a.send, args=(bytes(60),))
+    assert b.receive_batch(0.001) is None
+    sender.start()
+    batch = b.receive_batch(SECONDS)
+    sender.join()
+    assert batch is not None and bytes(batch.frame(batch.first)) == bytes(60)
+
+
+def test_frames_of_different_sizes(links):
+    a, b = links
+    sizes = (60, 188, 0, 88, 1, 1500, 9000)
+    for size in sizes:
+        a.send(bytes([size % 256]) * size)
+    assert received(b, len(sizes)) == [bytes([size % 256]) * size for size in sizes]
+    assert a.traffic[:2] == b.traffic[2:] == (len(sizes), sum(sizes))
+
+
+@pytest.mark.parametrize("cut", [True, False])
+@pytest.mark.parametrize("longest", [60, 1512, 9216])
+def test_rows_of_which_some_are_shorter(links, monkeypatch, longest, cut):
+    """In their order, whole, and counted; whoever cuts, and however many fit a message."""
+    a, b = links
+    if not cut:
+        monkeypatch.setattr(UdpLink, "_send_rows", SocketLink._send_rows)
+    rng = np.random.default_rng(longest)
+    frames = rng.integers(0, 256, (150, longest), dtype=np.uint8)
+    sizes = np.full(150, longest, dtype=np.uint32)
+    shorter = [0, 7, 8, 60, 148, 149]
+    sizes[shorter] = rng.integers(1, longest, len(shorter))
+    whole = [bytes(frame[:size]) for frame, size in zip(frames, sizes, strict=True)]
+    rows = FrameRows(frames, sizes)
+    assert [bytes(rows.frame(place)) for place in range(150)] == whole
+    for first, count in ((0, 150), (7, 1), (8, 53), (100, 50)):
+        a.send_rows(rows, first, count)
+        expected = whole[first : first + count]
+        assert received(b, count) == expected
+        assert rows.bytes_of(first, count) == sum(map(len, expected))
+    assert a.traffic[:2] == b.traffic[2:]
+
+
+@pytest.mark.parametrize("number", [errno.EINVAL, errno.EIO])
+def test_a_kernel_that_does_not_cut(links, monkeypatch, number):
+    a, b = links
+
+    def refuse(*_):
+        raise OSError(number, "no")
+
+    monkeypatch.setattr(FrameRows, "send_cut", refuse)
+    frames = some_rows(20)
+    a.send_rows(FrameRows(frames), 0, 20)
+    assert received(b, 20) == [bytes(row) for row in frames]
+
+
+@pytest.mark.parametrize("cut", [True, False])
+def test_nobody_listens(cut):
+    """What is lost is asked for again later; nothing hangs, and nothing is raised."""
+    here, there = free_udp_addresses(2)
+    with open_link(f"udp:{here}:{there}") as alone:
+        alone._cuts = cut
+        for _ in range(3):
+            alone.send_rows(FrameRows(some_rows(100)), 0, 100)
+            assert alone.receive_batch(0.0) is None
+            assert alone.receive_batch(0.01) is None
+
+
+def test_departures_keep_the_order(links):
+    a, b = links
+    one, other = FrameRows(some_rows(10)), FrameRows(some_rows(10, seed=1))
+    order = [(one, 0), (one, 1), (other, 5), (other, 6), (one, 2), (one, 2), (one, 1)]
+    departures = Departures()
+    for rows, place in order:
+        departures.add(rows, place)
+    departures.leave(a)
+    departures.leave(a)
+    assert received(b, len(order)) == [bytes(rows.frame(place)) for rows, place in order]
+    assert b.receive_batch(0.0) is None
+
+
+def test_batches_of_a_link_with_faults(links):
+    a, b = links
+    faulty = FaultyLink(b, Faults.parse("down.duplicate=0.5,seed=1"), 0)
+    frames = some_rows(50)
+    a.send_rows(FrameRows(frames), 0, 50)
+    got = received(faulty, 1)
+    while (batch := faulty.receive_batch(0.0)) is not None:
+        got += [bytes(batch.frame(place)) for place in range(batch.first, batch.count)]
+    assert list(dict.fromkeys(got)) == [bytes(row) for row in frames]
+    assert len(got) == 50 + faulty.counts["down"].duplicated > 50
+
+
+SPACING = 50e-6
+# The pause gathers this many frames, but lasts for a millisecond at most.
+TOGETHER, LONGEST = 16, 1e-3
+SILENCE = 2e-3
+
+
+@pytest.mark.parametrize(
+    ("received", "spacing", "frames", "pause"),
+    [
+        (0, SPACING, 1, 0),
+        (1, SPACING, 1, 0),
+        (50, 10e-6, 1, TOGETHER * 10e-6),
+        (50, 10e-6, 5, TOGETHER * 10e-6),
+        (50, 100e-6, 1, LONGEST),
+        (50, 1e-3, 1, LONGEST),
+    ],
+)
+def test_a_pause_gathers_a_batch_once_frames_trickle_in(received, spacing, frames, pause):
+    trickle, now = Trickle(), 50.0
+    for _ in range(received):
+        now += spacing * frames
+        trickle.received(frames, now)
+    assert trickle.pause(now) == pytest.approx(pause, rel=0.01)
+    if received < 2:
+        return
+    assert trickle.pause(now + SILENCE / 2) > 0
+    assert trickle.pause(now + 2 * SILENCE) == 0
+    # A silence says nothing about the line, and after a large batch there is no pause.
+    trickle.received(1, now + 1.0)
+    assert trickle.pause(now + 1.0) == pytest.approx(pause, rel=0.01)
+    trickle.received(TOGETHER, now + 1.001)
+    assert trickle.pause(now + 1.001) == 0
+
+
+class Time:
+    """Stands for the module ``time``; it passes only in ``sleep`` and between frames."""
+
+    def __init__(self):
+        self.now, self.slept = 50.0, []
+
+    def monotonic(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.slept.append(seconds)
+        self.now += seconds
+
+
+@pytest.fixture
+def trickling(monkeypatch):
+    """A link on which frames have trickled in, the socket at its other end, and the time."""
+    time = Time()
+    monkeypatch.setattr(batches, "time", time)
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with SocketLink(ours, "test") as here, theirs:
+        for _ in range(3):
+            theirs.send(b"frame")
+            assert here.receive(1.0) is not None
+            time.now += SPACING
+        yield here, theirs, time
+
+
+def test_a_batch_is_gathered_where_frames_trickle_in(trickling):
+    here, theirs, time = trickling
+    assert not time.slept
+    theirs.send(b"frame")
+    assert here.receive_batch(1.0).count == 1
+    (pause,) = time.slept
+    assert SPACING < pause <= LONGEST
+
+
+def test_a_pause_is_no_longer_than_the_caller_waits(trickling):
+    here, _, time = trickling
+    assert here.receive_batch(1e-4) is None
+    assert time.slept == [1e-4]
+
+
+def test_neither_a_single_frame_nor_a_look_is_delayed(trickling):
+    here, theirs, time = trickling
+    theirs.send(b"frame")
+    assert here.receive(1.0) is not None
+    assert here.receive_batch(0.0) is None
+    assert not time.slept
+
+
+RATE, BURST = 1000.0, 300
+
+
+class SleepClock:
+    """Time passes only while somebody sleeps; each sleep is late."""
+
+    def __init__(self, late=0.0):
+        self.now, self.late = 50.0, late
+
+    def __call__(self):
+        return self.now
+
+    def sleep(self, seconds):
+        assert seconds > 0
+        self.now += seconds + self.late
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 900), st.floats(0, 2)), min_size=1, max_size=40),
+    st.floats(0, 0.01),
+)
+def test_no_interval_has_more_than_the_rate_and_a_burst(sends, late):
+    clock = SleepClock(late)
+    bucket, left = TokenBucket(RATE, BURST, clock, clock.sleep), []
+    for size, pause in sends:
+        clock.now += pause
+        bucket.take(size)
+        left.append((clock.now, size))
+    for i, (begin, _) in enumerate(left):
+        for j in range(i, len(left)):
+            # What is longer than a burst may leave as soon as the bucket is full.
+            most = max(BURST, left[j][1]) + (left[j][0] - begin) * RATE
+            assert sum(size for _, size in left[i : j + 1]) <= most + 1e-6
+
+
+@pytest.mark.parametrize("late", [0.0, 0.05])
+def test_a_busy_sender_gets_the_whole_rate_even_if_sleeps_are_late(late):
+    clock = SleepClock(late)
+    bucket = TokenBucket(RATE, BURST, clock, clock.sleep)
+    begin = clock.now
+    for _ in range(1000):
+        bucket.take(100)
+    assert clock.now - begin == pytest.approx((1000 * 100 - BURST) / RATE, abs=0.1 + 2 * late)
+
+
+@pytest.fixture
+def switch():
+    """Where the other end of a link receives."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
+        receiver.bind(("127.0.0.1", 0))
+        receiver.settimeout(seconds_here(5))
+        yield receiver
+
+
+def description(switch, *bandwidth):
+    fields = "udp", *free_udp_addresses(1), "127.0.0.1", switch.getsockname()[1], *bandwidth
+    return ":".join(map(str, fields))
+
+
+def test_rows_leave_at_the_rate_and_in_order(switch):
+    frames = np.arange(60, dtype=np.uint8).repeat(1000).reshape(60, 1000)
+    sizes = np.full(60, 1000, dtype=np.uint32)
+    sizes[::7] = 400
+    clock = SleepClock()
+    with open_link(description(switch, 0.8)) as link:  # 100 bytes in a millisecond
+        assert isinstance(link, LimitedUdpLink)
+        link._bucket = TokenBucket(100_000.0, 2000, clock, clock.sleep)
+        begin = clock.now
+        link.send_rows(FrameRows(frames, sizes), 0, 50)
+        link.send(bytes(frames[50]))
+        total = int(sizes[:50].sum()) + 1000
+        assert link.traffic[:2] == (51, total)
+    assert clock.now - begin == pytest.approx((total - 2000) / 100_000)
+    came = [switch.recv(2000) for _ in range(51)]
+    assert [frame[0] for frame in came] == list(range(51))
+    assert [len(frame) for frame in came[:50]] == sizes[:50].tolist()
+
+
+@pytest.mark.parametrize("bandwidth", ["0", "nan", "fast", "1:2"])
+def test_what_is_no_bandwidth_is_refused(switch, bandwidth):
+    with pytest.raises(LinkError, match=r"SWITCH_PORT\[:MBIT\]"):
+        open_link(description(switch, bandwidth))
+
+
+FRAMES, FRAME_BYTES = 300, 188
+HERE, THERE = f"f{os.getpid() % 0xFFFF:x}h", f"f{os.getpid() % 0xFFFF:x}t"
+# Two frames at a time, and then 8 Mbit/s: the frames need 50 ms.
+SHAPE = ("tbf", "rate", "8mbit", "burst", "400", "limit", "1mb")
+
+
+@pytest.fixture
+def shaped():
+    with ExitStack() as stack:
+        network = stack.enter_context(own_network())
+        network.add_cable(HERE, THERE)
+        shape = ["tc", "qdisc", "add", "dev", HERE, "root", *SHAPE]
+        subprocess.run(shape, check=True, capture_output=True)
+        link = stack.enter_context(InterfaceLink(HERE))
+        with in_network(network.path):
+            other = stack.enter_context(InterfaceLink(THERE))
+        yield link, other
+
+
+def frame(number):
+    data = bytearray(FRAME_BYTES)
+    data[:12] = b"\x02" * 12
+    data[12:14] = ETHERTYPE_IPV4.to_bytes(2, "big")
+    data[ETHERNET_BYTES] = 0x45
+    data[ETHERNET_BYTES + 9] = PROTOCOL
+    data[-4:] = number.to_bytes(4, "big")
+    return bytes(data)
+
+
+class Waits:
+    """Counts how often a link has waited until it could send."""
+
+    def __init__(self, poll):
+        self._poll, self.number = poll, 0
+
+    def poll(self, *arguments):
+        self.number += 1
+        return self._poll.poll(*arguments)
+
+
+@whole
+@needs_root
+@needs("tc", "iproute2")
+def test_all_frames_arrive_in_order(shaped):
+    link, other = shaped
+    link._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
+    link._writable = waits = Waits(link._writable)
+    for number in range(FRAMES):
+        link.send(frame(number))
+    assert waits.number > FRAMES // 20
+    for number in range(FRAMES):
+        came = other.receive(seconds_here(5))
+        assert came is not None, number
+        assert bytes(came) == frame(number)

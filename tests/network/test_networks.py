@@ -1,0 +1,221 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Network files: what is written is read, what cannot be is refused, and drafts from interfaces."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from switchgnn.base.described import (
+    Cable,
+    Interface,
+    SwitchTarget,
+    TlsFiles,
+    interface_named,
+    interfaces,
+    network_text,
+    networks_of,
+    read_network,
+)
+from switchgnn.base.network import NetworkError, leaf_spine_networks, star_network
+from switchgnn.commands.network import draft_star, place_worker
+from tests.network.usual import described_leaf_spine, described_star
+from tests.support.markers import needs_root
+from tests.support.networks import in_network, own_network
+
+ANY_TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\x7f"), min_size=1)
+
+
+def read(folder: Path, text: str):
+    file = folder / "network.toml"
+    file.write_text(text, encoding="utf-8")
+    return read_network(file)
+
+
+@pytest.mark.parametrize(
+    "network",
+    [
+        described_star(),
+        described_star(2, device_id=3, ports={"1": "eth:enp1s0", "2": "eth:enp2s0"}),
+        described_leaf_spine((0, 0, 1, 2), 2),
+    ],
+)
+def test_what_is_written_is_read(tmp_path, network):
+    assert read(tmp_path, network_text(network)) == network
+
+
+def test_where_metrics_are(tmp_path):
+    network = described_star(3)
+    places = ("192.0.2.11:9561", "[2001:db8::1]:9561", "")
+    pairs = zip(network.workers, places, strict=True)
+    network = replace(network, workers=tuple(replace(each, metrics=to) for each, to in pairs))
+    found = read(tmp_path, network_text(network))
+    assert found == network
+    assert [each.metrics_place for each in found.workers] == [
+        *(("192.0.2.11", 9561), ("2001:db8::1", 9561), None)
+    ]
+    same = tuple(replace(each, metrics="192.0.2.11:9561") for each in network.workers)
+    with pytest.raises(NetworkError, match=r"two workers serve metrics on 192\.0\.2\.11:9561"):
+        read(tmp_path, network_text(replace(network, workers=same)))
+
+
+@given(grpc=ANY_TEXT, interface=ANY_TEXT)
+def test_any_text_comes_back(tmp_path_factory, grpc, interface):
+    network = described_star(2, grpc=grpc)
+    worker = replace(network.workers[0], interface=interface)
+    network = replace(network, workers=(worker, *network.workers[1:]))
+    assert read(tmp_path_factory.mktemp("any"), network_text(network)) == network
+
+
+def test_certificates_are_beside_the_file(tmp_path):
+    tls = TlsFiles(Path("ca.pem"), Path("/etc/own.pem"), Path("own.key"))
+    network = read(tmp_path, network_text(described_star(1, tls=tls)))
+    (switch,) = network.switches
+    assert switch.tls == TlsFiles(tmp_path / "ca.pem", Path("/etc/own.pem"), tmp_path / "own.key")
+
+
+def star(**changes):
+    """The text of a star with a changed first worker."""
+    network = described_star(2)
+    first = replace(network.workers[0], **changes)
+    return network_text(replace(network, workers=(first, network.workers[1])))
+
+
+def leaf_spine(cables):
+    network = described_leaf_spine((0, 1), 1)
+    return network_text(replace(network, cables=cables(network.cables)))
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("workers = 4", "is not a network file: workers: expected array, got int"),
+        ("[[switch]]\nname = 's0'", "switches"),
+        ("[[switches]", "is not TOML"),
+        ("switches = []\nworkers = []", "it has no switch"),
+        (star(switch="s1"), "worker 0 is attached to 's1', which is not its switch"),
+        (star(port=2), "port 2 of switch s0 leads to two places"),
+        (star(port=511), "port 511 of switch s0 is not one of 1 to 510"),
+        (star(port=-1), "port -1 of switch s0"),
+        (star(mac="02:00:00:00:00:02"), "worker 0 and worker 1 have the same MAC"),
+        (star(mac="02:00:00:00:FF:FE"), "switch s0 and worker 0 have the same MAC"),
+        (star(mac="03:00:00:00:00:01"), "is not the Ethernet address of a station"),
+        (star(mac="zz:00:00:00:00:01"), "is not the Ethernet address of a station"),
+        (star(ip="10.0.0.2"), "worker 0 and worker 1 have the same IP, 10.0.0.2"),
+        (star(ip="10.0.0"), "the IP of worker 0, '10.0.0', is not the IPv4 address"),
+        (star(ip="224.0.0.1"), "the IP of worker 0"),
+        (star(metrics="9561"), "worker 0 serves metrics on '9561', which is not HOST:PORT"),
+        (star(metrics="192.0.2.1:99999"), "worker 0 serves metrics on"),
+        (star(metrics="a/b:1"), "worker 0 serves metrics on"),
+        (star(interface=""), "worker 0 needs either an interface or a link"),
+        (star(link="udp:a:1:b:2"), "worker 0 needs either an interface or a link"),
+        (star() + "speed = 3", "unknown field speed"),
+        (leaf_spine(lambda cables: ()), "it has 3 switches and no cable"),
+        (leaf_spine(lambda cables: cables[:1]), "0 cables join leaf leaf1 and spine spine0"),
+        (
+            leaf_spine(lambda cables: (*cables, Cable("spine0", 7, "leaf0", 7))),
+            "a cable has the leaf 'spine0', which is not a switch with workers",
+        ),
+    ],
+)
+def test_invalid_networks_are_refused(tmp_path, text, sentence):
+    with pytest.raises(NetworkError) as refused:
+        read(tmp_path, text)
+    assert sentence in str(refused.value)
+    assert str(tmp_path / "network.toml") in str(refused.value)
+
+
+def test_workers_of_a_leaf_are_consecutive(tmp_path):
+    network = described_leaf_spine((0, 0, 1), 1)
+    turned = replace(network, workers=tuple(network.workers[number] for number in (0, 2, 1)))
+    with pytest.raises(NetworkError, match="not consecutive"):
+        read(tmp_path, network_text(turned))
+
+
+def test_a_file_that_is_missing_or_none(tmp_path):
+    for path in (tmp_path / "none.toml", tmp_path, Path("/dev/zero")):
+        with pytest.raises(NetworkError, match="Cannot read the network"):
+            read_network(path)
+    large = tmp_path / "large.toml"
+    large.write_bytes(b"#" * ((1 << 20) + 1))
+    with pytest.raises(NetworkError, match="larger than 1,024 kB"):
+        read_network(large)
+
+
+PORTS = [
+    Interface(f"enp{number}s0", f"52:54:00:00:00:0{number}", "", 1500, True) for number in (1, 2)
+]
+HERE = Interface("eth1", "52:54:00:00:01:00", "192.0.2.7", 1500, True)
+
+
+def draft():
+    return draft_star(PORTS, grpc="192.0.2.1:9559", target=SwitchTarget.BMV2)
+
+
+def test_a_draft_is_a_network(tmp_path):
+    network = draft()
+    assert networks_of(network) == (star_network(2),)
+    assert network.switches[0].ports == {"1": "eth:enp1s0", "2": "eth:enp2s0"}
+    file = tmp_path / "network.toml"
+    file.write_text(network_text(network))
+    assert read_network(file) == network
+
+
+def test_a_worker_has_the_addresses_of_its_interface():
+    network = place_worker(draft(), 1, HERE, gloo="eth0")
+    placed = network.workers[1]
+    assert (placed.interface, placed.mac, placed.ip) == ("eth1", HERE.mac, HERE.ip)
+    assert (placed.switch, placed.port, placed.gloo) == ("s0", 2, "eth0")
+    assert network.workers[0] == draft().workers[0]
+    without = place_worker(draft(), 1, replace(HERE, ip=""))
+    assert without.workers[1].ip == draft().workers[1].ip
+
+
+def test_no_such_worker_or_interface():
+    with pytest.raises(NetworkError, match="no worker 2: the network has the workers 0 to 1"):
+        place_worker(draft(), 2, HERE)
+    with pytest.raises(NetworkError, match="no Ethernet interface that is up"):
+        draft_star([], grpc="x:1", target=SwitchTarget.BMV2)
+    with pytest.raises(NetworkError, match="no Ethernet interface 'nobody'"):
+        interface_named("nobody")
+
+
+def test_loopback_is_no_interface_to_a_worker():
+    assert "lo" not in {interface.name for interface in interfaces()}
+
+
+@needs_root
+def test_interfaces_are_those_of_the_namespace(tmp_path):
+    with own_network() as network:
+        network.add_cable("sgdraft0", "sgdraft1")
+        here = interface_named("sgdraft0")
+        with in_network(network.path):
+            there = interfaces()
+    assert [interface.name for interface in there] == ["sgdraft1"]
+    assert there[0].up
+    assert there[0].mtu == here.mtu == 1500
+    assert there[0].mac != here.mac
+
+
+@pytest.mark.parametrize("workers", [1, 4, 128])
+def test_a_star_with_the_usual_addresses_is_the_usual_star(workers):
+    assert networks_of(described_star(workers)) == (star_network(workers),)
+
+
+@pytest.mark.parametrize(
+    ("leaf_of_worker", "spines"), [((0, 0, 1), 1), ((0, 1, 1, 2), 2), ((0,) * 3 + (1,) * 3, 3)]
+)
+def test_a_leaf_spine_with_the_usual_addresses_is_the_usual_one(leaf_of_worker, spines):
+    network = described_leaf_spine(leaf_of_worker, spines)
+    assert network.leaf_of_worker == leaf_of_worker
+    assert networks_of(network) == leaf_spine_networks(leaf_of_worker, spines).switches
+
+
+def test_switches_may_come_in_any_order():
+    network = described_leaf_spine((0, 0, 1), 2)
+    turned = replace(network, switches=(*network.switches[2:], *network.switches[1::-1]))
+    usual = leaf_spine_networks((0, 0, 1), 2)
+    assert networks_of(turned) == usual.switches

@@ -1,0 +1,325 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The base classes of cases about barriers, recovery, leaves and spines, and the strawman."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from scapy.packet import Packet
+
+from switchgnn.controller import Outcome
+from switchgnn.controller.controls.loop import FIRST_LOOP_PORT, LOOP_LANES, result_group
+from switchgnn.host.wire.header import Kind, Refusal
+from tests.ptf.switchgnn_ptf.entries import BANKS
+from tests.ptf.switchgnn_ptf.packets import (
+    NETWORK,
+    PARTIAL,
+    WORKERS,
+    Lanes,
+    barrier_answer,
+    done,
+    fetch,
+    missing,
+    port_of,
+    random_lanes,
+    recall,
+    relayed,
+    relayed_fetch,
+    resigned,
+    station,
+    sum_of,
+    sum_to,
+)
+from tests.ptf.switchgnn_ptf.switch_test import MEMBERS, SwitchTest
+
+
+class BarrierTest(SwitchTest):
+    """Cases that report DONE."""
+
+    def report(self, worker: int, **fields: Any) -> Packet:
+        """Send a DONE from its worker and return it."""
+        packet = done(worker, **fields)
+        self.send(port_of(worker), packet)
+        return packet
+
+    def collect(self, *workers: int, **fields: Any) -> None:
+        """Report DONE for workers other than the last, and expect no answer."""
+        with self.counted(Outcome.DONE_COLLECTED, len(workers)):
+            for worker in workers:
+                self.report(worker, **fields)
+
+    def complete(
+        self,
+        worker: int,
+        *,
+        magnitude: int = 0,
+        round_: int = 1,
+        largest: int = 0,
+        **fields: Any,
+    ) -> None:
+        """Report DONE for the last worker; everybody must get ADVANCE, once."""
+        with self.counted(Outcome.DONE_COLLECTED):
+            packet = self.report(worker, magnitude=magnitude, round_=round_, **fields)
+            self.expect_advance(packet, round_=round_, magnitude=magnitude, largest=largest)
+
+    def expect_advance(self, last: Packet, **body: int) -> None:
+        """Expect ADVANCE on every worker's port."""
+        for worker in WORKERS:
+            to = port_of(worker)
+            answer = barrier_answer(Kind.ADVANCE, last, to=to, workers=MEMBERS, **body)
+            self.expect(to, answer)
+
+    def expect_refusal(
+        self,
+        packet: Packet,
+        refusal: Refusal,
+        *,
+        magnitude: int = 0,
+        largest: int,
+        round_: int | None = 1,
+    ) -> None:
+        """Expect WAITING at worker 1 alone; a round of None is not known yet."""
+        body = {"magnitude": magnitude, "round_": round_ or 0, "largest": largest}
+        answer = barrier_answer(Kind.WAITING, packet, to=2, workers=0, refusal=refusal, **body)
+        self.expect(2, answer)
+
+    def ask(
+        self, worker: int, kind: Kind, *, workers: int, answer: Any = None, **fields: Any
+    ) -> None:
+        """Repeat a DONE; its worker alone must get this answer."""
+        with self.counted(Outcome.DONE_REPEATED):
+            packet = self.report(worker, **fields)
+            body = {"round_": fields.get("round_", 1), **(answer or {})}
+            to = port_of(worker)
+            self.expect(to, barrier_answer(kind, packet, to=to, workers=workers, **body))
+
+    def open(self, **fields: Any) -> None:
+        """Let all workers open a round."""
+        self.collect(0, 1, block=0, **fields)
+        self.complete(2, block=0, **fields)
+
+
+SOURCES = {101: 0, 102: 1, 103: 2}
+"""The workers of the sources of ``SumTest``."""
+
+GIVEN_BACK = {"released": {0: 1}}
+"""The event of a contribution to a released slot of bank 0."""
+
+
+class RecoveryTest(SwitchTest):
+    """Cases that recover a sum; unless told otherwise it is in bank 0, for worker 2."""
+
+    def check_recalled(
+        self,
+        vertex: int,
+        sent: list[tuple[Packet, Lanes]],
+        *,
+        worker: int = 2,
+        bank: int = 0,
+        count: int | None = None,
+        **fields: int,
+    ) -> None:
+        """Recall a complete sum: it must come again, to the asker alone."""
+        port, total = port_of(worker), sum_of(lanes for _, lanes in sent)
+        packet = recall(vertex, port=port, **fields)
+        number = len(sent) if count is None else count
+        with self.counted(Outcome.RECALLED, passes={}, completed={bank: 1}):
+            self.send(port, packet)
+            self.expect(port, sum_to(port, vertex, total, count=number, completed_by=packet))
+
+    def check_missing(
+        self, vertex: int, *, count: int, worker: int = 2, events: Any = None, **fields: int
+    ) -> None:
+        """Recall an incomplete sum: the asker alone must get ``count``."""
+        port = port_of(worker)
+        packet = recall(vertex, port=port, **fields)
+        with self.counted(Outcome.RECALLED, passes={}, completed={}, **(events or {})):
+            self.send(port, packet)
+            self.expect(port, missing(packet, count=count))
+
+    def check_fetch(
+        self,
+        source: int,
+        vertex: int,
+        *,
+        owner: int,
+        worker: int = 2,
+        events: Any = None,
+        **fields: int,
+    ) -> None:
+        """Fetch a feature: its owner alone must get the request, and the slot is released."""
+        port, to = port_of(worker), port_of(owner)
+        packet = fetch(source, vertex, port=port, **fields)
+        happens = {"released": {0: 1}} if events is None else events
+        with self.counted(Outcome.FETCHED, passes={}, completed={}, **happens):
+            self.send(port, packet)
+            self.expect(to, relayed_fetch(packet, to=to))
+
+    def check_resent(
+        self, source: int, vertex: int, *, worker: int, owner: int, **fields: Any
+    ) -> None:
+        """Resend a feature: the destination's worker alone must get it; no slot changes."""
+        with self.counted(Outcome.RESENT, passes={}, completed={}):
+            packet, _ = self.send_feature(source, worker=worker, Resend=1, Dst_id=vertex, **fields)
+            self.expect(port_of(owner), relayed(packet, to=port_of(owner)))
+
+
+class SumTest(RecoveryTest):
+    """Cases with one sum of three sources, in slot 7 of bank 0, for worker 2."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.add_sum(900, SOURCES)
+
+    def contribute(self, *sources: int, released: int = 0, **fields: int) -> list:
+        """Send features that complete nothing, ``released`` of them to a released slot."""
+        happens = {0: released} if released else {}
+        with self.counted(Outcome.AGGREGATED, len(sources), completed={}, released=happens):
+            return [
+                self.send_feature(source, worker=SOURCES[source], **fields) for source in sources
+            ]
+
+    def complete(self, *sources: int, before: list | None = None, **fields: int) -> list:
+        """Send features of which the last completes the sum of these and ``before``."""
+        with self.counted(Outcome.AGGREGATED, len(sources), completed={0: 1}):
+            sent = list(before or [])
+            sent += [self.send_feature(s, worker=SOURCES[s], **fields) for s in sources]
+            self.expect_sum(900, sent)
+            return sent
+
+
+ABOVE = 4  # the port to the spine
+LEAF = 5  # what the spine calls this leaf
+ELSEWHERE = 0b11 << 40  # workers of other leaves
+
+
+class LeafTest(SwitchTest):
+    """Three workers below on ports 1 to 3, a spine above on port 4."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.entries.add_above(port=ABOVE)
+        self.entries.set_tier(above=ABOVE, number=LEAF, elsewhere=ELSEWHERE)
+        self.entries.add_departure(port=ABOVE, network=NETWORK)
+        for lane in range(LOOP_LANES):
+            self.entries.add_group(result_group(3) + lane, [ABOVE, FIRST_LOOP_PORT + lane])
+        self.entries.flush()
+
+    def add_part(
+        self,
+        vertex: int,
+        sources: dict[int, int],
+        *,
+        worker: int | None = 2,
+        slot: int = 7,
+        name: int = PARTIAL,
+    ) -> None:
+        """Let sources meet in a slot whose sum goes up; ``worker`` None: it is another leaf's."""
+        for source, owner in sources.items():
+            self.add_source(source, worker=owner)
+            self.entries.add_fanout(block=1, source=source, slots={0: (slot, len(sources))})
+        place = {"block": 1, "bank": 0, "slot": slot, "vertex": vertex}
+        self.entries.add_partial(**place, source=name, port=ABOVE, group=result_group(3))
+        port = ABOVE if worker is None else port_of(worker)
+        self.entries.add_distant(**place, port=port, above=ABOVE, expected=len(sources))
+
+    def part(
+        self,
+        sent: list[tuple[Packet, Lanes]],
+        by: Packet,
+        name: int = PARTIAL,
+        *,
+        vertex: int = 900,
+    ) -> Packet:
+        """Return what goes up when ``by`` completes, or recalls, these features' part."""
+        total = sum_of(lanes for _, lanes in sent)
+        packet = sum_to(ABOVE, vertex, total, count=len(sent), completed_by=by)
+        fields = {"Level": 1, "Feature_group": 0, "Resend": 0}
+        return resigned(packet, Kind=Kind.FEATURE, Src_id=name, **fields)
+
+
+class SpineTest(SwitchTest):
+    """Leaves 0 to 2 on ports 1 to 3, with the workers 2w and 2w + 1 below leaf w."""
+
+    def _lay_network(self) -> None:
+        super()._lay_network()
+        self.entries.set_tier(leaves=1)
+
+
+def from_above(kind: Kind, vertex: int, **fields: Any) -> Packet:
+    """Return a packet of a spine without a body."""
+    return recall(vertex, port=ABOVE, Kind=kind, **fields)
+
+
+def sum_from_above(vertex: int, **fields: int) -> Packet:
+    """Return the SUM of a spine."""
+    asked = recall(vertex, port=ABOVE, Is_Fetch=0)
+    packet = sum_to(ABOVE, vertex, random_lanes(vertex), count=9, completed_by=asked, **fields)
+    packet["Ether"].src, packet["Ether"].dst = station(ABOVE).mac, NETWORK.switch.mac
+    return packet
+
+
+# Destination vertex to the workers of its sources, in the order of the sources' ids.
+FAN_IN = {900: {101: 0, 102: 1}, 910: {111: 0, 112: 1, 113: 2}, 920: {121: 0, 122: 1}}
+
+
+class PoolTest(RecoveryTest):
+    """Three destinations in bank 0, all for worker 2, and one slot for each bank."""
+
+    strawman = True
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.limit(BANKS)
+        for number, (vertex, sources) in enumerate(FAN_IN.items()):
+            self.add_sum(vertex, sources, slot=number)
+
+    def limit(self, slots: int) -> None:
+        """Split ``slots`` over the banks."""
+        self.entries.set_limits(slots)
+
+    def fill(self, *sources: int, **fields: Any) -> list[tuple[Packet, Lanes]]:
+        """Send features that stay in the switch."""
+        with self.counted(Outcome.AGGREGATED, len(sources), completed={}):
+            return [self.feature(source, **fields) for source in sources]
+
+    def overflow(self, *sources: int, **fields: Any) -> None:
+        """Send features that find no slot: each must reach the worker as it came."""
+        for source in sources:
+            with self.counted(Outcome.AGGREGATED, completed={}, overflowed={0: 1}):
+                packet, _ = self.feature(source, **fields)
+                self.expect_overflow(packet, vertex_of(source))
+
+    def complete(
+        self, source: int, before: Iterable[tuple[Packet, Lanes]] = (), **fields: Any
+    ) -> None:
+        """Send the last feature for a destination: the part with those ``before`` must leave."""
+        with self.counted(Outcome.AGGREGATED, completed={0: 1}):
+            sent = [*before, self.feature(source, **fields)]
+            self.expect_part(vertex_of(source), sent)
+
+    def feature(self, source: int, **fields: Any) -> tuple[Packet, Lanes]:
+        """Send a feature of random lanes from its worker."""
+        return self.send_feature(source, worker=FAN_IN[vertex_of(source)][source], **fields)
+
+    def expect_part(
+        self, vertex: int, sent: list[tuple[Packet, Lanes]], *, worker: int = 2
+    ) -> None:
+        """Expect the sum of what was sent, with the ids of its sources."""
+        port, total = port_of(worker), sum_of(lanes for _, lanes in sent)
+        sources = sum(packet["SwitchGNN"].Src_id for packet, _ in sent)
+        last = sent[-1][0]
+        self.expect(
+            port,
+            sum_to(port, vertex, total, count=len(sent), completed_by=last, sources=sources),
+        )
+
+    def expect_overflow(self, packet: Packet, vertex: int, *, worker: int = 2) -> None:
+        """Expect a feature on its way to the worker that adds it."""
+        port = port_of(worker)
+        self.expect(port, relayed(resigned(packet, Dst_id=vertex, Echo=0), to=port))
+
+
+def vertex_of(source: int) -> int:
+    """Return the destination of a source."""
+    return next(vertex for vertex, sources in FAN_IN.items() if source in sources)

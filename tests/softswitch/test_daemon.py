@@ -1,0 +1,422 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The switch as a process: its state file and restarts from it, readiness, and signals."""
+
+import contextlib
+import hashlib
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+
+import pytest
+from finsy.proto import p4r
+from typer.testing import CliRunner
+
+from switchgnn.softswitch import Backend, SoftSwitch
+from switchgnn.softswitch.daemon import state_file
+from switchgnn.softswitch.daemon.command import _queues, app
+from switchgnn.softswitch.daemon.serving import (
+    STOP_SIGNALS,
+    StopSignals,
+    forget_ready,
+    notify,
+    ready,
+    restore,
+)
+from switchgnn.softswitch.daemon.state_file import (
+    HEAD,
+    MAGIC,
+    Keeper,
+    open_state,
+    write_state,
+)
+from switchgnn.softswitch.errors import SoftSwitchError, StateFileError
+from tests.softswitch.harness import (
+    DEADLINE,
+    Controller,
+    every_kind,
+    exact,
+    insert,
+    modify,
+    replication,
+)
+from tests.support.markers import needs_root, whole
+from tests.support.speed import seconds_here
+from tests.support.waiting import wait_until
+
+
+def read(path):
+    with open_state(path) as messages:
+        return None if messages is None else list(messages)
+
+
+def refused(path):
+    with pytest.raises(StateFileError) as caught:
+        read(path)
+    sentence = str(caught.value)
+    assert str(path) in sentence
+    assert "\n" not in sentence
+    return sentence
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "state"
+
+
+def test_what_is_written_is_read_by_its_owner(path):
+    assert read(path) is None
+    before = os.umask(0)
+    try:
+        write_state(path, b"config", [b"one", b"", b"three" * 1000])
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert read(path) == [b"config", b"one", b"", b"three" * 1000]
+    write_state(path, b"", ())
+    assert read(path) == [b""]
+    assert [each.name for each in path.parent.iterdir()] == ["state"]
+
+
+def test_every_changed_bit_and_every_cut_is_noticed(path):
+    write_state(path, b"config", [b"one"])
+    good = path.read_bytes()
+    cuts = [good[:length] for length in range(len(good))]
+    flips = [
+        good[: bit // 8] + bytes([good[bit // 8] ^ 1 << bit % 8]) + good[bit // 8 + 1 :]
+        for bit in range(8 * len(good))
+    ]
+    for changed in (*cuts, *flips, good + b"x"):
+        path.write_bytes(changed)
+        refused(path)
+
+
+# With a right digest.
+@pytest.mark.parametrize(
+    "body", [b"ab", *(struct.pack(">I", length) + b"abc" for length in (4, 5, 1 << 31))]
+)
+def test_lengths_beyond_the_end(path, body):
+    digest = hashlib.sha256(body).digest()
+    path.touch(mode=0o600)
+    for size in (len(body), 1 << 62):
+        path.write_bytes(HEAD.pack(MAGIC, size, digest) + body)
+        refused(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"x" * 10_000, MAGIC])
+def test_another_file(path, content):
+    path.touch(mode=0o600)
+    path.write_bytes(content)
+    assert "not a state file" in refused(path)
+
+
+def test_a_file_that_others_may_write(path):
+    write_state(path, b"config", ())
+    path.chmod(0o620)
+    assert "others may write" in refused(path)
+
+
+@needs_root
+def test_a_file_of_another_user(path):
+    write_state(path, b"config", ())
+    os.chown(path, 12345, 12345)
+    assert "12345" in refused(path)
+
+
+def test_a_pipe_is_not_waited_for(path):
+    os.mkfifo(path)
+    refused(path)
+
+
+def test_what_was_there_stays_if_writing_fails(path, monkeypatch):
+    write_state(path, b"old", ())
+    monkeypatch.setattr(state_file, "MOST_BYTES", 100)
+    with pytest.raises(StateFileError):
+        write_state(path, b"new", [bytes(200)])
+    monkeypatch.undo()
+    assert read(path) == [b"old"]
+
+
+def test_a_link_in_its_place_is_not_followed(path):
+    other = path.with_name("other")
+    other.write_text("mine")
+    path.with_name(".state.part").symlink_to(other)
+    write_state(path, b"config", ())
+    assert other.read_text() == "mine"
+    assert read(path) == [b"config"]
+
+
+BACKENDS = pytest.mark.parametrize("backend", list(Backend)[:2], indirect=True, ids=lambda b: b)
+
+
+@contextlib.contextmanager
+def running(path, interval=0.0, **options):
+    """A switch with a state file, and what it restored."""
+    switch, kept = SoftSwitch(**options), {}
+
+    def prepare(service):
+        kept["keeper"] = Keeper(path, switch, service.configs, service.changed, interval)
+        kept["restored"] = restore(path, switch, service.configs)
+
+    switch.start(prepare)
+    try:
+        kept["keeper"].start()
+        yield switch, kept["restored"]
+    finally:
+        switch.stop()
+        kept["keeper"].stop()
+
+
+def entities(controller):
+    entity = p4r.Entity()
+    entity.packet_replication_engine_entry.SetInParent()
+    everything = [p4r.Entity(table_entry=p4r.TableEntry()), entity]
+    info = controller.p4info
+    everything += [
+        p4r.Entity(table_entry=p4r.TableEntry(table_id=each.preamble.id, is_default_action=True))
+        for each in info.tables
+    ]
+    request = p4r.ReadRequest(device_id=0, entities=everything)
+    found = [each for response in controller.stub.Read(request) for each in response.entities]
+    return sorted(each.SerializeToString() for each in found)
+
+
+def group(ident, *ports):
+    replicas = [p4r.Replica(egress_port=port, instance=port + 1) for port in ports]
+    entry = p4r.MulticastGroupEntry(multicast_group_id=ident, replicas=replicas)
+    return replication("INSERT", multicast_group_entry=entry)
+
+
+def session(ident, port):
+    replica = p4r.Replica(egress_port=port, instance=1)
+    entry = p4r.CloneSessionEntry(session_id=ident, replicas=[replica])
+    return replication("INSERT", clone_session_entry=entry)
+
+
+def fill(controller):
+    """Entries of every kind of match, a default action, groups and a session."""
+    assert controller.arbitrate() == 0
+    controller.set_config(cookie=42)
+    noted = controller.table_entry("hit_table", [exact(77)], "answer", [b"\5"], metadata=b"a note")
+    default = p4r.TableEntry(table_id=noted.table_id, is_default_action=True)
+    default.action.CopyFrom(noted.action)
+    hits = (
+        insert(controller.table_entry("hit_table", [exact(key)], "answer", [bytes([key])]))
+        for key in range(1, 50)
+    )
+    others = map(insert, every_kind(controller))
+    copies = (group(7, 1, 2), group(9), session(3, 4))
+    controller.write(insert(noted), *hits, *others, modify(default), *copies)
+
+
+@BACKENDS
+def test_reads_are_the_same_after_a_restart(tmp_path, backend):
+    path = tmp_path / "state"
+    with running(path) as (switch, restored), Controller(switch.grpc_address, "tables") as control:
+        assert restored is None
+        fill(control)
+        before = entities(control)
+    with running(path) as (switch, restored), Controller(switch.grpc_address, "tables") as control:
+        assert (restored.entries, restored.groups) == (57, 3)
+        assert entities(control) == before
+        request = p4r.GetForwardingPipelineConfigRequest(device_id=0)
+        assert control.stub.GetForwardingPipelineConfig(request).config.cookie.cookie == 42
+    with running(path) as (switch, _), Controller(switch.grpc_address, "tables") as control:
+        assert entities(control) == before
+
+
+def config():
+    found = p4r.ForwardingPipelineConfig()
+    with SoftSwitch() as switch, Controller(switch.grpc_address, "tables") as control:
+        assert control.arbitrate() == 0
+        control.set_config()
+        request = p4r.GetForwardingPipelineConfigRequest(device_id=0)
+        found.CopyFrom(control.stub.GetForwardingPipelineConfig(request).config)
+    return found
+
+
+def response(*entries):
+    return p4r.ReadResponse(entities=entries).SerializeToString()
+
+
+NO_PROGRAM = p4r.ForwardingPipelineConfig(p4_device_config=b"import os").SerializeToString()
+
+
+@pytest.mark.parametrize(
+    ("messages", "words"),
+    [
+        ([b"\xff\xff"], "invalid P4Runtime messages"),
+        ([response(p4r.Entity(table_entry=p4r.TableEntry(table_id=77)))], "refuses an entry"),
+        ([response(p4r.Entity(register_entry=p4r.RegisterEntry()))], "controllers cannot set"),
+        ([response(p4r.Entity())], "controllers cannot set"),
+        (None, "refuses the program"),
+    ],
+)
+def test_what_no_controller_could_write_is_refused(tmp_path, messages, words):
+    path = tmp_path / "state"
+    if messages is None:
+        write_state(path, NO_PROGRAM, ())
+    else:
+        write_state(path, config().SerializeToString(), messages)
+    with pytest.raises(StateFileError, match=words), running(path):
+        pass
+    # With a file without a program the switch starts again.
+    write_state(path, b"", ())
+    with running(path) as (_, restored):
+        assert restored is None
+
+
+def test_a_full_disk_is_logged_and_the_switch_continues(tmp_path, caplog):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    path, moved = folder / "state", tmp_path / "moved"
+    with running(path) as (switch, _), Controller(switch.grpc_address, "tables") as control:
+        assert control.arbitrate() == 0
+        folder.rename(moved)
+        control.set_config()
+        wait_until(lambda: "cannot be written" in caplog.text, "a warning")
+        moved.rename(folder)
+        wait_until(path.exists, "the file, as soon as there is room")
+    assert caplog.text.count("cannot be written") == 1
+
+
+def test_a_controller_is_not_served_before(tmp_path):
+    switch, seen = SoftSwitch(), []
+
+    def prepare(service):
+        assert switch.grpc_address
+        seen.append(threading.current_thread())
+        assert service.configs.current is None
+
+    switch.start(prepare)
+    switch.stop()
+    assert seen == [threading.main_thread()]
+
+
+ADDRESS = "127.0.0.1:9559"
+
+
+@pytest.mark.parametrize("kind", ["file", "abstract"])
+def test_systemd_is_notified(kind, tmp_path, monkeypatch):
+    name = str(tmp_path / "notify")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(name if kind == "file" else f"\0{name}")
+        manager.settimeout(seconds_here(5))
+        monkeypatch.setenv("NOTIFY_SOCKET", name if kind == "file" else f"@{name}")
+        with ready(ADDRESS, None):
+            lines = manager.recv(1000).decode().splitlines()
+            assert lines == ["READY=1", f"STATUS=Serves P4Runtime on {ADDRESS}"]
+        assert manager.recv(1000) == b"STOPPING=1"
+
+
+@pytest.mark.parametrize("value", ["", "/nowhere/at/all"])
+def test_nobody_has_to_listen(value, monkeypatch):
+    monkeypatch.setenv("NOTIFY_SOCKET", value)
+    notify("READY=1")
+
+
+def test_the_ready_file(tmp_path):
+    path = tmp_path / "ready"
+    path.write_text("an earlier switch was killed")
+    forget_ready(path)
+    assert not path.exists()
+    with ready(ADDRESS, path):
+        assert path.read_text() == f"{ADDRESS}\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_cannot_be_written(tmp_path):
+    with pytest.raises(SoftSwitchError, match="--ready-file"), ready(ADDRESS, tmp_path / "a" / "b"):
+        pass
+    for wrong in (tmp_path, tmp_path / "a" / "b"):
+        with pytest.raises(SoftSwitchError, match="--ready-file"):
+            forget_ready(wrong)
+
+
+COMMAND = [sys.executable, "-m", "switchgnn.softswitch"]
+
+
+GRPC = "127.0.0.1:0"
+
+
+@pytest.fixture
+def signals():
+    """Restore the handlers of a switch in this process."""
+    before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def start(*arguments, grpc=GRPC):
+    return subprocess.Popen(
+        [*COMMAND, "--grpc", grpc, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@whole
+@pytest.mark.parametrize("number", STOP_SIGNALS)
+def test_signals_end_it_cleanly(number):
+    with start("--device-id", "7") as process:
+        address = re.search(r"127\.0\.0\.1:\d+", process.stdout.readline())[0]
+        with Controller(address, "fates", device_id=7) as controller:
+            assert controller.arbitrate() == 0
+            controller.set_config()
+        process.send_signal(number)
+        assert process.wait(seconds_here(DEADLINE)) == 0
+        # Nothing else is printed.
+        assert process.stderr.read().startswith(f"Warning: anybody who can connect to {address}")
+
+
+@whole
+def test_a_socket_needs_no_warning(tmp_path):
+    address = f"unix:{tmp_path}/a switch 100%.sock"
+    with start(grpc=address) as process:
+        assert process.stdout.readline().endswith(f"{address}\n")
+        with Controller(address.replace(" ", "%20").replace("100%", "100%25")) as controller:
+            assert controller.arbitrate() == 0
+        process.terminate()
+        assert process.wait(seconds_here(DEADLINE)) == 0
+        assert process.stderr.read() == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--port", "1=eth:no-such-if0"], "no-such-if0"),
+        (["--port", "nonsense"], "nonsense"),
+        (["--port", "1=udp:127.0.0.1:1:127.0.0.1:2"] * 2, "twice"),
+        (["--port", "3=udp:127.0.0.1:1:127.0.0.1:2", "--cpu-port", "3"], "--cpu-port"),
+        (["--tls-cert", "only-one.pem"], "--tls-key"),
+        (["--grpc", "{taken}"], "cannot be used"),
+    ],
+)
+def test_bad_arguments_are_one_sentence_and_code_two(arguments, words, signals):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        filled = [each.format(taken=address) for each in arguments]
+        done = CliRunner().invoke(app, ["--grpc", GRPC, *filled])
+    assert done.exit_code == 2
+    assert words in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_bandwidth_is_in_megabits_per_second():
+    assert _queues(64, None, 0.01).bandwidth == 10_000
+
+
+@pytest.mark.parametrize("number", STOP_SIGNALS)
+def test_a_signal_before_the_wait_ends_it(signals, number):
+    with StopSignals() as caught:
+        # More than fit do no harm.
+        for _ in range(2000):
+            signal.raise_signal(number)
+        assert caught.wait() == number

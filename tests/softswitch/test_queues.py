@@ -1,0 +1,415 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Egress queues, ports that refuse frames, and ports with a rate or a bandwidth."""
+
+import contextlib
+import errno
+import socket
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from switchgnn.softswitch import Backend, EthernetSpec, QueueSettings, SoftSwitch, UdpSpec
+from switchgnn.softswitch.ports import SocketPort
+from switchgnn.softswitch.replication import Replica
+from switchgnn.softswitch.traffic_manager import TrafficManager
+from tests.softswitch.harness import Rig, config_bytes, free_address, udp_socket
+from tests.support.native import needs_compiler
+from tests.support.waiting import wait_until
+
+UNICAST, MULTICAST = 2, 3
+
+
+SLOW, QUICK = 3, 4
+
+
+def order(first=UNICAST, port=SLOW, egress=0, payload=b""):
+    return bytes([first, 0, egress, 0]) + port.to_bytes(2, "big") + payload
+
+
+def sized(first=0, port=2, egress=0, payload=b"x" * 72):
+    return order(first, port, egress, payload)
+
+
+def queue_depth(frame):
+    return int.from_bytes(frame[24:28], "big")
+
+
+class Rein:
+    """A rig whose slow port accepts as many frames as it has room for."""
+
+    def __init__(self, queues=None, clock=time.monotonic):
+        self.rig = Rig(config_bytes("fates"), queues, clock=clock)
+        self.room = 0
+        self.plain = self.rig.forwarder._senders[SLOW]
+        self.rig.forwarder._senders[SLOW] = self.send
+
+    def send(self, frame):
+        if not self.room:
+            raise BlockingIOError
+        self.room -= 1
+        return self.plain(frame)
+
+    def writable(self, room):
+        """Payloads sent when there is room for more frames."""
+        self.room += room
+        self.rig.sent.clear()
+        self.rig.forwarder.writable(SLOW)
+        return [frame[28:] for _, frame in self.rig.sent]
+
+
+def test_frames_wait_for_their_port_in_order_and_others_go_on():
+    rein = Rein()
+    rein.rig.replication.groups[1] = tuple(Replica(port, 1) for port in (SLOW, SLOW, QUICK))
+    for number in range(3):
+        assert rein.rig.run(1, order(payload=bytes([number]))) == []
+        assert len(rein.rig.run(1, order(port=QUICK))) == 1
+    assert [port for port, _ in rein.rig.run(1, order(MULTICAST, payload=b"m"))] == [QUICK]
+    assert rein.writable(0) == []
+    assert rein.writable(2) == [b"\0", b"\1"]
+    assert rein.writable(9) == [b"\2", b"m", b"m"]
+    assert len(rein.rig.run(1, order())) == 1
+    assert rein.rig.counts.sent == {SLOW: 6, QUICK: 4}
+    assert rein.rig.counts.send_errors == {}
+
+
+def test_the_program_sees_the_queue_and_its_tail_is_dropped():
+    rein = Rein(QueueSettings(depth=3))
+    for _ in range(6):
+        rein.rig.run(1, order())
+    # One was refused by the port, three are queued.
+    assert rein.rig.queues.length(SLOW) == 3
+    assert rein.rig.queues.tail_drops == {SLOW: 2}
+    rein.writable(9)
+    assert [queue_depth(frame) for _, frame in rein.rig.sent] == [0, 0, 1, 2]
+    rein.rig.run(1, order())
+    assert rein.rig.queues.tail_drops == {SLOW: 2}
+
+
+def test_a_held_frame_takes_its_time_on_the_line_after_it_was_held():
+    clock = Clock()
+    rein = Rein(BYTE_A_SECOND, clock)
+    for _ in range(2):
+        rein.rig.run(1, order(payload=bytes(72)))
+    clock.now += 500
+    assert len(rein.writable(9)) == 1
+    assert rein.rig.queues.next_time() == clock.now + 100
+
+
+@given(st.lists(st.integers(-1, 3), max_size=80), st.booleans())
+def test_no_frame_is_lost_or_overtaken_however_often_a_port_blocks(steps, limited):
+    rein = Rein(QueueSettings(depth=100, rate=1e9 if limited else None))
+    left, number = [], 0
+    for step in steps:
+        if step < 0:
+            left += [frame[28:] for _, frame in rein.rig.run(1, order(payload=bytes([number])))]
+            number += 1
+        else:
+            left += rein.writable(step)
+    wait_until(lambda: left.extend(rein.writable(100)) or len(left) == number, "all frames")
+    assert left == [bytes([n]) for n in range(number)]
+    assert rein.rig.queues.length(SLOW) == 0
+
+
+def test_a_full_socket_is_not_an_error_and_an_error_is_not_a_full_socket():
+    def fail(number):
+        raise OSError(number, "")
+
+    with socket.socket() as sock:
+        port = SocketPort(sock, 100)
+        for number in (errno.ENOBUFS, errno.ENETDOWN, errno.ECONNREFUSED):
+            port._send = lambda _, number=number: fail(number)
+            assert port.send(b"") is False
+        port._send = lambda _: fail(errno.EAGAIN)
+        with pytest.raises(BlockingIOError):
+            port.send(b"")
+
+
+FROM = 1
+
+
+FRAME_BYTES = 2000
+
+
+FRAMES = 60
+
+
+@contextlib.contextmanager
+def blocked_switch(backend, monkeypatch, queues, *, may_refuse):
+    """A switch with a port whose far end accepts only a few frames."""
+    near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    comes, sends = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    for sock in (near, far, comes):
+        sock.setblocking(False)
+    sends.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+    near.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)  # the least there is
+    ports = {
+        FROM: SocketPort(comes, FRAME_BYTES),
+        SLOW: SocketPort(near, FRAME_BYTES, may_refuse=may_refuse),
+    }
+    monkeypatch.setattr("switchgnn.softswitch.switch.open_ports", lambda *_: dict(ports))
+    specs = {FROM: EthernetSpec("from"), SLOW: EthernetSpec("slow")}
+    with far, sends, SoftSwitch(specs, grpc=None, queues=queues, backend=backend) as switch:
+        switch.load(config_bytes("fates"))
+        yield switch, sends, far
+
+
+def watched(backend, monkeypatch, depth, *, may_refuse):
+    """The queue after a burst, and the frames that then leave."""
+    queues = QueueSettings(depth=depth)
+    with blocked_switch(backend, monkeypatch, queues, may_refuse=may_refuse) as (
+        switch,
+        sends,
+        far,
+    ):
+        for number in range(FRAMES):
+            sends.send(order(payload=bytes([number])))
+        wait_until(lambda: switch.call(lambda: switch.counts.received[FROM]) == FRAMES, "frames")
+        left = switch.call(lambda: (switch.queues.length(SLOW), dict(switch.queues.tail_drops)))
+        expected = FRAMES - left[1].get(SLOW, 0)
+        came = []
+
+        def read():
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    came.append(far.recv(FRAME_BYTES))
+            return len(came) == expected
+
+        wait_until(read, "frames")
+        end = switch.call(lambda: (switch.queues.length(SLOW), dict(switch.counts.sent)))
+    return left, [(frame[28:], queue_depth(frame)) for frame in came], end
+
+
+TRUNCATE = 9
+
+
+REPORT_BYTES = 22
+
+
+BYTE_A_SECOND = QueueSettings(bandwidth=8.0)
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
+def served(rig, clock, seconds):
+    """Ports and sizes of the frames that leave after some seconds."""
+    rig.sent.clear()
+    clock.now += seconds
+    rig.forwarder.drain()
+    return [(port, len(frame)) for port, frame in rig.sent]
+
+
+@needs_compiler
+@pytest.mark.parametrize(("depth", "may_refuse"), [(1, True), (20, True), (64, True), (64, False)])
+def test_both_back_ends_queue_alike(monkeypatch, depth, may_refuse):
+    one, other = (
+        watched(backend, monkeypatch, depth, may_refuse=may_refuse)
+        for backend in (Backend.PYTHON, Backend.NATIVE)
+    )
+    (waiting, drops), came, _ = one
+    assert waiting > 0
+    assert other[0] == one[0]
+    assert other[2] == one[2] == (0, {SLOW: len(came)})
+    assert [payload for payload, _ in other[1]] == [payload for payload, _ in came]
+    if may_refuse:  # else frames of a refused batch count as queued
+        taken = FRAMES - waiting - drops.get(SLOW, 0)
+        # The accepted frames and the first refused one met no queue.
+        depths = [0] * taken + list(range(waiting))
+        assert [depth for _, depth in came] == [depth for _, depth in other[1]] == depths
+
+
+@pytest.mark.parametrize(
+    "backend", [Backend.PYTHON, pytest.param(Backend.NATIVE, marks=needs_compiler)]
+)
+def test_a_new_program_starts_with_free_ports(monkeypatch, backend):
+    queues = QueueSettings()
+    with blocked_switch(backend, monkeypatch, queues, may_refuse=True) as (switch, sends, far):
+        for _ in range(FRAMES):
+            sends.send(order())
+        wait_until(lambda: switch.call(lambda: switch.queues.length(SLOW)), "a full port")
+        wait_until(lambda: switch.call(lambda: switch.counts.received[FROM]) == FRAMES, "frames")
+        switch.load(config_bytes("fates"))
+        assert switch.queues.length(SLOW) == 0
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                far.recv(FRAME_BYTES)
+        sends.send(order(payload=b"new"))
+        frame = wait_until(lambda: readable(far), "the frame")
+        assert frame.endswith(b"new")
+        assert readable(far) is None
+
+
+def readable(sock):
+    try:
+        return sock.recv(FRAME_BYTES)
+    except BlockingIOError:
+        return None
+
+
+def test_a_frame_is_charged_with_the_length_it_leaves_with():
+    clock = Clock()
+    rig = Rig(config_bytes("fates"), BYTE_A_SECOND, clock=clock)
+    assert len(rig.run(1, sized())) == 1  # an idle line sends at once
+    assert rig.run(1, sized()) == []
+    assert rig.queues.next_time() == 1000.0 + 78 + REPORT_BYTES
+    assert served(rig, clock, 99.9) == []
+    assert served(rig, clock, 0.1) == [(2, 100)]
+    rig.run(1, sized(TRUNCATE))
+    rig.run(1, sized())
+    assert served(rig, clock, 100) == [(2, 8)]
+    assert served(rig, clock, 7.9) == []
+    assert served(rig, clock, 0.1) == [(2, 100)]
+
+
+def test_a_packet_that_egress_drops_or_recirculates_costs_no_time():
+    clock = Clock()
+    rig = Rig(config_bytes("fates"), BYTE_A_SECOND, clock=clock)
+    rig.run(1, sized())
+    for egress in (1, 4, 0):
+        rig.run(1, sized(egress=egress))
+    assert served(rig, clock, 100) == [(2, 100)]
+    assert (rig.counts.egress_drops, rig.counts.recirculated) == (1, 1)
+
+
+def test_a_port_that_nothing_is_attached_to_is_not_limited():
+    clock = Clock()
+    rig = Rig(config_bytes("fates"), BYTE_A_SECOND, attached=[2], clock=clock)
+    for _ in range(5):
+        rig.run(1, sized())
+        rig.run(1, sized(UNICAST, port=300))
+        rig.run(1, sized(UNICAST, port=300, egress=4))
+    assert rig.counts.unattached == {300: 10}
+    assert rig.counts.recirculated == 10
+    assert rig.queues.length(2) == 4
+
+
+def test_ports_with_equal_lines_take_turns():
+    clock = Clock()
+    rig = Rig(config_bytes("fates"), BYTE_A_SECOND, clock=clock)
+    rig.replication.groups[1] = tuple(Replica(port, 1) for port in (4, 4, 4, 5, 6, 6, 5, 5, 6))
+    rig.run(1, sized(MULTICAST))
+    assert sorted(port for port, _ in rig.sent) == [4, 5, 6]
+    # Even with several frames due per port, ports take turns.
+    assert [port for port, _ in served(rig, clock, 200)] == [4, 5, 6, 4, 5, 6]
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 2000)), max_size=60))
+def test_each_line_sends_its_packets_in_order_and_never_too_early(packets):
+    queues = TrafficManager(QueueSettings(bandwidth=8.0), attached=range(3))
+    for number, (port, size) in enumerate(packets):
+        queues.push(port, (number, size), 0.0)
+    left, free = [], [0.0] * 4
+    while (due := queues.next_time()) is not None:
+        if (item := queues.pop(due)) is None:
+            continue  # the line was charged after its turn was given
+        port, (number, size), _ = item
+        assert due >= free[port]
+        assert port < 3 or due == 0.0  # nothing is attached to it
+        free[port] = max(due, free[port]) + (size if port < 3 else 0)
+        queues.charge(port, size)
+        left.append((port, number))
+    for port in range(4):
+        sent = [number for used, number in left if used == port]
+        assert sent == [number for number, (used, _) in enumerate(packets) if used == port]
+
+
+def test_with_two_limits_the_slower_one_counts():
+    queues = TrafficManager(QueueSettings(rate=0.1, bandwidth=8.0), attached=[1])
+    for size in (4, 40, 4):
+        queues.push(1, (size,), 0.0)
+    times = []
+    for now in range(60):
+        while (item := queues.pop(float(now))) is not None:
+            queues.charge(1, item[1][0])
+            times.append(now)
+    assert times == [0, 10, 50]
+
+
+def test_bandwidth_holds_in_a_running_switch_that_sleeps_meanwhile():
+    bandwidth, packets = 1e6, 50
+    with udp_socket() as receiver:
+        specs = {2: UdpSpec(free_address(), receiver.getsockname())}
+        queues = QueueSettings(bandwidth=bandwidth)
+        with SoftSwitch(specs, grpc=None, queues=queues) as switch:
+            switch.load(config_bytes("fates"))
+            begin, used = time.monotonic(), time.process_time()
+            for number in range(packets):
+                switch.inject(1, sized(payload=bytes([number]) * 966))
+                switch.inject(1, sized(UNICAST, port=300))
+            assert switch.counts.unattached[300] == packets  # at once
+            got = [receiver.recv(2000) for _ in range(packets)]
+            elapsed, used = time.monotonic() - begin, time.process_time() - used
+    assert [frame[-1] for frame in got] == list(range(packets))
+    assert elapsed >= (packets - 1) * len(got[0]) * 8 / bandwidth * 0.99
+    assert used < elapsed / 2
+
+
+def test_a_rate_holds_in_a_running_switch():
+    queues = QueueSettings(depth=64, port_rates={2: 200.0})
+    with SoftSwitch(grpc=None, queues=queues) as switch:
+        switch.load(config_bytes("fates"))
+        begin, used = time.monotonic(), time.process_time()
+        for _ in range(20):
+            switch.inject(1, sized())
+        wait_until(lambda: switch.counts.unattached[2] == 20, "all packets")
+        assert time.monotonic() - begin >= 19 / 200 * 0.9
+        assert time.process_time() - used < 0.3
+    assert switch.queues.tail_drops == {}
+
+
+def test_calls_during_the_computation_of_the_timeout_are_served():
+    with SoftSwitch({}, grpc=None, queues=QueueSettings(rate=2000.0)) as switch:
+        switch.load(config_bytes("fates"))
+        for sent in range(2, 302, 2):
+            switch.inject(1, sized())
+            switch.inject(1, sized())
+            wait_until(lambda sent=sent: switch.counts.unattached[2] == sent, "both packets")
+
+
+def test_queue_depth_limits_copies_to_one_port():
+    rig = Rig(config_bytes("fates"), QueueSettings(depth=3))
+    rig.replication.groups[1] = tuple(Replica(4 + i % 2, i) for i in range(12))
+    assert sorted(port for port, _ in rig.run(1, order(MULTICAST))) == [4, 4, 4, 5, 5, 5]
+    assert rig.queues.tail_drops == {4: 3, 5: 3}
+
+
+def pop_all(queues, now):
+    items = []
+    while (item := queues.pop(now)) is not None:
+        items.append((item[0], item[1]))
+    return items
+
+
+def test_rate_spaces_packets_and_leaves_other_ports_alone():
+    queues = TrafficManager(QueueSettings(port_rates={1: 10.0}))
+    for number in range(5):
+        queues.push(1, (number,), 100.0)
+    queues.push(2, ("free",), 100.0)
+    assert pop_all(queues, 100.0) == [(2, ("free",)), (1, (0,))]
+    assert queues.next_time() == pytest.approx(100.1)
+    assert pop_all(queues, 100.05) == []
+    assert pop_all(queues, 100.25) == [(1, (1,)), (1, (2,))]
+    assert pop_all(queues, 200.0) == [(1, (3,)), (1, (4,))]
+    assert queues.next_time() is None
+    # An idle port saves no burst.
+    for number in range(3):
+        queues.push(1, (number,), 300.0)
+    assert len(pop_all(queues, 300.0)) == 1
+
+
+def test_depth_holds_in_a_running_switch():
+    with SoftSwitch(grpc=None, queues=QueueSettings(depth=4, rate=0.01)) as switch:
+        switch.load(config_bytes("fates"))
+        for _ in range(20):
+            switch.inject(1, bytes(6))
+        # The first leaves at once, four wait.
+        assert switch.counts.unattached[2] == 1
+        assert switch.queues.length(2) == 4
+        assert switch.queues.tail_drops == {2: 15}

@@ -1,0 +1,207 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Data sets: their checks, and random splits."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.numpy import load_file, save_file
+
+from switchgnn.planner import graph_from_edges
+from switchgnn.training import DatasetError, dataset_from_graph, load_dataset, split_vertices
+from switchgnn.training.data.dataset import read_dataset, write_dataset
+from tests.training.helpers import STEADY, datasets, one_sentence, pairs, refusal
+
+
+def tiny(multilabel=False):
+    graph = graph_from_edges(
+        np.array([0, 1, 2, 2]), np.array([1, 2, 2, 3]), name="tiny", vertices=6, directed=False
+    )
+    labels = np.array([0, 1, 0, 1, 0, 1])
+    labels = np.eye(2, dtype=np.float32)[labels] if multilabel else labels
+    return dataset_from_graph(
+        graph,
+        features=np.ones((6, 2), dtype=np.float32),
+        labels=labels,
+        split=split_vertices(labels, 0),
+    )
+
+
+@pytest.mark.parametrize("multilabel", [False, True])
+def test_what_follows_from_the_graph(multilabel):
+    data = tiny(multilabel)
+    assert (data.name, data.vertices, data.classes) == ("tiny", 6, 2)
+    assert data.multilabel is multilabel
+    assert data.undirected
+    assert data.self_loops.tolist() == [2]
+
+
+@STEADY
+@given(datasets())
+def test_undirected_is_what_the_edges_say(data):
+    edges = pairs(data.graph)
+    assert data.undirected == (edges == {(v, u) for u, v in edges})
+
+
+def test_unlabelled_vertices_are_admitted_outside_the_split():
+    data = tiny()
+    labels = np.array([-1, 1, 0, 1, 0, 1])
+    train, no = np.arange(6) == 1, np.zeros(6, dtype=bool)
+    replace(data, labels=labels, train=train, validation=no, test=no)
+    with refusal("vertex 0 in its split, which has no label", DatasetError):
+        replace(data, labels=labels, train=train, validation=no, test=np.arange(6) == 0)
+
+
+MASK = np.ones(6, dtype=bool)
+
+
+NAN = np.ones((6, 2), dtype=np.float32)
+
+
+NAN[4, 1] = np.nan
+
+
+@pytest.mark.parametrize(
+    ("changes", "part"),
+    [
+        ({"features": np.ones((6, 2))}, "float32"),
+        ({"features": np.ones((6, 0), dtype=np.float32)}, "float32"),
+        ({"features": np.ones((5, 2), dtype=np.float32)}, "6 vertices but features for 5"),
+        ({"features": NAN}, "vertex 4"),
+        ({"labels": np.zeros(5, dtype=np.int64)}, "int64[5]"),
+        ({"labels": np.zeros(6, dtype=np.int32)}, "int32"),
+        ({"labels": np.array([0, 1, 2, 0, 0, 0])}, "outside 0..1"),
+        ({"labels": np.array([0, 1, -2, 0, 0, 0])}, "outside 0..1"),
+        ({"labels": np.zeros((6, 2), dtype=np.float32)}, "float32[6, 2]"),
+        ({"multilabel": True}, "float32[V, C]"),
+        ({"classes": 0}, "no classes"),
+        ({"train": MASK.astype(int)}, "train mask"),
+        ({"test": MASK[:3]}, "test mask"),
+        ({"validation": MASK}, "two parts"),
+        ({"train": ~MASK}, "train on"),
+        ({"self_loops": np.array([2], dtype=np.int32)}, "int64"),
+        ({"self_loops": np.array([2, 2])}, "each once"),
+        ({"self_loops": np.array([6])}, "are vertices"),
+    ],
+)
+def test_what_does_not_fit_is_refused(changes, part):
+    with refusal(part, DatasetError):
+        replace(tiny(), **changes)
+
+
+def test_multilabel_labels_are_zeros_and_ones():
+    data = tiny(multilabel=True)
+    replace(data, labels=data.labels.astype(bool))
+    with refusal("other than 0 and 1", DatasetError):
+        replace(data, labels=data.labels / 2)
+
+
+def test_a_directed_graph_is_not_called_undirected():
+    graph = graph_from_edges(
+        np.array([0]), np.array([1]), name="one-way", vertices=6, directed=True
+    )
+    with refusal("reverse", DatasetError):
+        replace(tiny(), graph=graph)
+
+
+LABELS = st.lists(st.integers(-1, 4), max_size=60).map(lambda x: np.array(x, dtype=np.int64))
+
+
+@STEADY
+@given(LABELS, st.integers(0, 5))
+def test_each_labelled_vertex_is_in_one_part(labels, seed):
+    split = split_vertices(labels, seed)
+    times = split.train.astype(int) + split.validation + split.test
+    assert np.array_equal(times, (labels >= 0).astype(int))
+
+
+@STEADY
+@given(LABELS, st.integers(0, 5))
+def test_each_class_trains_and_large_ones_are_everywhere(labels, seed):
+    split = split_vertices(labels, seed)
+    for label, count in zip(*np.unique(labels[labels >= 0], return_counts=True), strict=True):
+        members = labels == label
+        assert split.train[members].any()
+        assert split.validation[members].any() == split.test[members].any() == (count >= 3)
+
+
+@STEADY
+@given(st.integers(3, 30), st.floats(0, 0.49), st.floats(0, 0.49))
+def test_any_shares_leave_some_to_train(count, validation, test):
+    split = split_vertices(np.zeros(count, dtype=np.int64), 0, validation=validation, test=test)
+    assert split.train.any()
+    assert split.validation.any() == (validation > 0)
+    assert split.test.any() == (test > 0)
+
+
+def test_shares_and_chance():
+    labels = np.repeat([0, 1], 100)
+    split, other = split_vertices(labels, 0), split_vertices(labels, 1)
+    for label in (0, 1):
+        members = labels == label
+        parts = split.train, split.validation, split.test
+        assert [int(part[members].sum()) for part in parts] == [60, 20, 20]
+    assert not np.array_equal(split.train, other.train)
+
+
+@pytest.mark.parametrize(
+    ("seed", "shares", "part"),
+    [(-1, {}, "-1"), (0, {"test": 0.8}, "nothing to train"), (0, {"test": -0.1}, "nothing")],
+)
+def test_impossible_splits(seed, shares, part):
+    with refusal(part, DatasetError):
+        split_vertices(np.zeros(9, dtype=np.int64), seed, **shares)
+
+
+@STEADY
+@given(datasets())
+def test_what_is_read_is_what_was_written(tmp_path_factory, data):
+    path = tmp_path_factory.mktemp("data") / "d.safetensors"
+    write_dataset(data, path)
+    assert [each.name for each in path.parent.iterdir()] == ["d.safetensors"]
+    again = read_dataset(path)
+    assert again.graph.digest() == data.graph.digest()
+    for name in ("features", "labels", "train", "validation", "test", "self_loops"):
+        assert np.array_equal(getattr(again, name), getattr(data, name)), name
+        assert getattr(again, name).dtype == getattr(data, name).dtype, name
+    for name in ("name", "classes", "multilabel", "undirected"):
+        assert getattr(again, name) == getattr(data, name), name
+
+
+@pytest.fixture
+def path(tmp_path):
+    write_dataset(load_dataset("karate"), tmp_path / "d.safetensors")
+    return tmp_path / "d.safetensors"
+
+
+def refused(path):
+    with pytest.raises(DatasetError) as error:
+        read_dataset(path)
+    assert str(path) in one_sentence(error)
+    return str(error.value)
+
+
+def test_damaged_files_are_refused(path):
+    arrays = load_file(path)
+    for changes, part in (
+        ({"train": arrays["train"].astype(int)}, "not a 1-D array of booleans"),
+        ({"more": arrays["train"]}, "'more', which does not belong there"),
+        ({"train": arrays["train"][1:]}, "train mask"),
+        ({"indices": arrays["indices"] + 30}, "outside"),
+        ({"classes": np.zeros(2, dtype=int)}, "not a 0-D array of integers"),
+    ):
+        save_file(arrays | changes, path)
+        assert part in refused(path)
+    path.write_bytes(b"not safetensors")
+    assert "is refused" in refused(path)
+    path.unlink()
+    assert "cannot read" in refused(path)
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(DatasetError) as error:
+        write_dataset(load_dataset("karate"), tmp_path / "no" / "d.safetensors")
+    assert "cannot write" in one_sentence(error)

@@ -1,0 +1,285 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+import json
+
+import numpy as np
+import pytest
+
+from switchgnn.base.errors import SwitchGNNError
+from switchgnn.training import load_files
+from tests.training.helpers import one_sentence
+
+ROWS = [[0.5, 1, 0], [2, 0, 0], [0, 0, 0], [0, 4, 1]]
+TABLE = "id,a,b,c\n3,0,4,1\n0,0.5,1,0\n1,2,0,0\n2,0,0,0\n"
+NAMES = 'id,page,kind\n0,"A, B",tv\n2,x,shop\n1,"two\nlines",shop\n3,y,news\n'
+USUAL = ("f.npy", np.array(ROWS))
+TRAIN_ALL = "train\n" * 4
+
+
+@pytest.fixture
+def write(tmp_path):
+    def save(name, content):
+        path = tmp_path / name
+        if isinstance(content, np.ndarray):
+            np.save(path, content)
+        elif isinstance(content, dict):
+            path.write_text(json.dumps(content))
+        else:
+            path.write_text(content, encoding="utf-8")
+        return path
+
+    return save
+
+
+@pytest.fixture
+def load(write):
+    """Load from the contents of files, each with a default."""
+
+    def from_contents(
+        edges="0 1\n1 2\n2 2\n2 3\n",
+        features=USUAL,
+        labels=("l.txt", "0\n1\n1\n0\n"),
+        split=None,
+        **options,
+    ):
+        if split is not None:
+            options["split"] = write(*split)
+        return load_files(write("e.txt", edges), write(*features), write(*labels), **options)
+
+    return from_contents
+
+
+@pytest.fixture
+def refused(load):
+    def message(**contents):
+        with pytest.raises(SwitchGNNError) as error:
+            load(**contents)
+        return one_sentence(error)
+
+    return message
+
+
+@pytest.mark.parametrize(
+    "features",
+    [
+        ("f.npy", np.array(ROWS)),
+        ("f.npy", np.array(ROWS, dtype=np.float16)),
+        ("f.csv", TABLE),
+        ("f.csv", TABLE.partition("\n")[2]),
+        ("F.CSV", "\ufeff" + TABLE.replace(",", ", ").replace("\n", "\r\n")),
+    ],
+)
+def test_features(load, features):
+    data = load(features=features)
+    assert np.array_equal(data.features, ROWS)
+    assert data.features.dtype == np.float32
+    assert data.name == "e"
+    assert data.self_loops.tolist() == [2]
+    assert data.undirected
+
+
+def test_features_as_lists_of_numbers(load):
+    data = load(features=("f.json", {"3": [1, 4], "0": [0, 0], "1": [], "2": [2]}))
+    assert data.features.tolist() == [
+        [1, 0, 0, 0, 0], [0, 0, 0, 0, 0], [0, 0, 1, 0, 0], [0, 1, 0, 0, 1]
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        (("l.txt", "1\n0\n0\n2\n"), [1, 0, 0, 2]),
+        (("l.npy", np.array([1, 0, 0, 2], dtype=np.uint8)), [1, 0, 0, 2]),
+        (("l.csv", "2,0\n0,1\n1,0\n3,2\n"), [1, 0, 0, 2]),
+        (("l.csv", NAMES), [2, 1, 1, 0]),
+        (("l.labels", "b\n-1\n\na"), [1, -1, -1, 0]),
+        (("l.csv", "0,b\n3,a\n1,\n"), [1, -1, -1, 0]),
+        (("l.npy", np.array([1, -1, -1, 0])), [1, -1, -1, 0]),
+    ],
+)
+def test_labels(load, labels, expected):
+    data = load(labels=labels)
+    assert data.labels.tolist() == expected
+    assert data.labels.dtype == np.int64
+    assert data.classes == max(expected) + 1
+    in_split = data.train | data.validation | data.test
+    assert in_split.tolist() == [label >= 0 for label in expected]
+
+
+def test_a_column_of_labels_by_name(load):
+    data = load(labels=("l.csv", NAMES.replace("two\nlines", "x")), label_column="page")
+    assert data.labels.tolist() == [0, 1, 1, 2]
+
+
+@pytest.mark.parametrize("kind", [np.int64, bool, np.float64])
+def test_multilabel(load, kind):
+    table = np.array([[1, 0], [1, 1], [0, 0], [0, 1]], dtype=kind)
+    data = load(labels=("l.npy", table))
+    assert data.multilabel
+    assert np.array_equal(data.labels, table)
+    assert data.labels.dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    "split",
+    [
+        ("s.txt", "train\nnone\ntest\nvalidation\n"),
+        ("s.txt", "train\n\ntest\nvalidation"),
+        ("s.csv", "id,part\n3,validation\n0,train\n2,test\n"),
+    ],
+)
+def test_split(load, split):
+    data = load(split=split)
+    assert data.train.tolist() == [True, False, False, False]
+    assert data.validation.tolist() == [False, False, False, True]
+    assert data.test.tolist() == [False, False, True, False]
+
+
+def test_options(load):
+    data = load(directed=True, name="mine", normalize_features=True)
+    assert data.name == "mine"
+    assert not data.undirected
+    assert np.allclose(data.features.sum(axis=1), [1, 1, 0, 1])
+
+
+def test_ids_that_were_renumbered(load):
+    data = load(
+        edges="1000 7\n7 500\n500 90\n",
+        features=("f.csv", "7,1\n90,2\n500,3\n1000,4\n"),
+        labels=("l.csv", "1000,1\n7,0\n90,0\n500,0\n"),
+        split=("s.csv", "7,train\n1000,test\n"),
+    )
+    assert data.graph.original_ids.tolist() == [7, 90, 500, 1000]
+    assert data.features.ravel().tolist() == [1, 2, 3, 4]
+    assert data.labels.tolist() == [0, 0, 0, 1]
+    assert data.test.tolist() == [False, False, False, True]
+    by_row = load(edges="1000 7\n7 500\n500 90\n", features=("f.npy", np.arange(4.0)[:, None]))
+    assert by_row.features.ravel().tolist() == [0, 1, 2, 3]
+
+
+def test_a_gap_between_ids_needs_neither_features_nor_label(load):
+    data = load(
+        edges="1 2\n2 3\n",
+        features=("f.csv", "1,5\n2,6\n3,7\n"),
+        labels=("l.csv", "1,0\n2,1\n3,0\n"),
+    )
+    assert data.features.ravel().tolist() == [0, 5, 6, 7]
+    assert data.labels.tolist() == [-1, 0, 1, 0]
+
+
+NAN = np.array(ROWS)
+NAN[1, 1] = np.nan
+
+
+@pytest.mark.parametrize(
+    ("features", "part"),
+    [
+        (("f.npy", np.ones((5, 2))), "5 rows, but graph e has 4 vertices"),
+        (("f.npy", np.ones(4)), "not a 2-D array of floats"),
+        (("f.npy", np.array([["a"]] * 4)), "not a 2-D array of floats"),
+        (("f.npy", np.array([[open]] * 4, dtype=object)), "refused"),
+        (("f.npy", "junk"), "not an array of NumPy"),
+        (("f.npy", NAN), "vertex 1"),
+        (("f.npy", np.array(ROWS) * 1e300), "infinity"),
+        (("f.npy", np.ones((4, 0))), "F at least 1"),
+        (("f.csv", TABLE.replace("2,0,0,0\n", "")), "lacks vertex 2"),
+        (("f.csv", TABLE.replace("\n2,", "\n4,")), "names vertex 4, which is not"),
+        (("f.csv", TABLE.replace("\n2,", "\n-1,")), "names vertex -1, which is not"),
+        (("f.csv", TABLE.replace("\n2,", "\n1,")), "names vertex 1 twice"),
+        (("f.csv", TABLE.replace("\n2,0,0", "\n2,0")), "line 5: has 3 columns; expected 4"),
+        (("f.csv", TABLE.replace("0.5", "half")), "line 3: "),
+        (("f.csv", TABLE.replace("0.5", "nan")), "vertex 0"),
+        (("f.csv", TABLE.replace("\n0,", "\n0.5,")), "'0.5' is not the id"),
+        (("f.csv", "0\n1\n"), "line 1: has 1 columns; expected 2"),
+        (("f.csv", "id,a\n"), "no rows"),
+        (("f.csv", ""), "no rows"),
+        (("f.json", "{"), "not JSON"),
+        (("f.json", "[" * 100_000), "not JSON"),
+        (("f.json", "[]"), "must have the form"),
+        (("f.json", {"a": [1]}), "but has 'a'"),
+        (("f.json", {"0": 1}), "but has '0'"),
+        (("f.json", {"0": [0.5]}), "no whole number"),
+        (("f.json", {"0": [-1]}), "no whole number"),
+        (("f.json", {"0": [True]}), "no whole number"),
+        (("f.json", {"0": [], "1": []}), "no features"),
+        (("f.json", {"0": [1], "00": []}), "twice"),
+        (("f.json", {"9": [1]}), "names vertex 9"),
+        (("f.json", {"0": [1]}), "lacks vertex 1 and 2 others"),
+        (("f.xlsx", "x"), ".npy, .csv or .json"),
+    ],
+)
+def test_bad_features(refused, features, part):
+    assert part in refused(features=features)
+
+
+@pytest.mark.parametrize(
+    ("labels", "part"),
+    [
+        (("l.txt", "0\n1\n1\n"), "3 rows, but graph e has 4 vertices"),
+        (("l.txt", "\n\n\n"), "0 rows"),
+        (("l.txt", "\n-1\n-1\n-1\n"), "no labels"),
+        (("l.txt", "0\n1\nx\n1\n"), "also 'x'"),
+        (("l.txt", "0\n1\n-2\n1\n"), "also '-2'"),
+        (("l.txt", "0\n1\n100\n1\n"), "label 100, but only 4 vertices"),
+        (("l.csv", "0,1\n9,1\n"), "names vertex 9"),
+        (("l.csv", "0,1\n0,1\n"), "twice"),
+        (("l.csv", "0,\n1,\n"), "no labels"),
+        (("l.npy", np.array([0.0, np.nan, 1, 1])), "float64[4]"),
+        (("l.npy", np.array([0, -2, 1, 1])), "label -2"),
+        (("l.npy", np.array(1)), "not a 1-D or 2-D array"),
+        (("l.npy", np.full((4, 2), 0.5)), "zeros and ones"),
+        (("l.npy", np.full((4, 2), np.nan)), "zeros and ones"),
+        (("l.npy", np.ones((4, 0))), "zeros and ones"),
+        (("l.npy", np.array([open] * 4, dtype=object)), "refused"),
+    ],
+)
+def test_bad_labels(refused, labels, part):
+    assert part in refused(labels=labels)
+
+
+def test_no_such_column(refused):
+    assert "the columns page, kind" in refused(labels=("l.csv", NAMES), label_column="colour")
+    assert "no header" in refused(labels=("l.csv", "0,1\n"), label_column="colour")
+    assert "only a .csv" in refused(label_column="colour")
+
+
+@pytest.mark.parametrize(
+    ("split", "part"),
+    [
+        (("s.txt", "train\n"), "1 rows"),
+        (("s.txt", "train\ntest\nx\n\nnone\n"), "5 rows"),
+        (("s.txt", "train\ntest\nx\nnone\n"), "'x'"),
+        (("s.csv", "9,train\n"), "names vertex 9"),
+        (("s.csv", "0,test\n"), "no vertices to train on"),
+    ],
+)
+def test_bad_split(refused, split, part):
+    assert part in refused(split=split)
+
+
+def test_a_vertex_without_label_cannot_train(refused):
+    message = refused(labels=("l.txt", "0\n1\n-1\n0"), split=("s.txt", TRAIN_ALL))
+    assert "vertex 2 in its split, which has no label" in message
+
+
+def test_missing_and_unreadable_files(refused, tmp_path, write):
+    edges = write("e.txt", "0 1\n")
+    for features in (tmp_path / "no.npy", tmp_path / "no.csv", tmp_path / "no.json"):
+        with pytest.raises(SwitchGNNError) as error:
+            load_files(edges, features, tmp_path / "no.txt")
+        assert f"cannot read {features}" in one_sentence(error)
+    (tmp_path / "b.csv").write_bytes(b"\xff\xfe")
+    with pytest.raises(SwitchGNNError) as error:
+        load_files(edges, tmp_path / "b.csv", tmp_path / "no.txt")
+    assert "not a text file" in one_sentence(error)
+    np.savez(tmp_path / "z.npy.npz", a=np.ones(3))
+    (tmp_path / "z.npy.npz").rename(tmp_path / "z.npy")
+    with pytest.raises(SwitchGNNError) as error:
+        load_files(edges, tmp_path / "z.npy", tmp_path / "no.txt")
+    assert "not an array of NumPy" in one_sentence(error)
+
+
+def test_features_that_no_memory_holds(refused):
+    edges = "\n".join(f"{u} {u + 1}" for u in range(2_000))
+    lists = {str(u): [2**31 - 1] for u in range(2_001)}
+    assert "do not fit into memory" in refused(edges=edges, features=("f.json", lists))

@@ -1,0 +1,271 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Loaders of other packages, on tiny files in the formats of the originals; no network."""
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from switchgnn.base.machine import Installation
+from switchgnn.planner import load_graph
+from switchgnn.training import DatasetError, load_dataset
+from tests.training.helpers import one_sentence, pairs, refusal, write_planetoid
+
+EDGES = [(0, 1), (1, 0), (1, 2), (2, 1), (3, 3), (2, 3), (3, 2), (0, 1)]
+
+
+PROPER = {(u, v) for u, v in EDGES if u != v}
+
+
+FEATURES = np.arange(8, dtype=np.float32).reshape(4, 2)
+
+
+@pytest.fixture
+def datasets_of_pyg():
+    reason = "needs PyTorch Geometric: pip install -e '.[training]'"
+    pytest.importorskip("torch", reason=reason)
+    return pytest.importorskip("torch_geometric.datasets", reason=reason)
+
+
+def refused(name, root):
+    with pytest.raises(DatasetError) as error:
+        load_dataset(name, root)
+    return one_sentence(error)
+
+
+@pytest.mark.parametrize(("name", "gap"), [("cora", False), ("citeseer", True)])
+def test_planetoid_as_pyg_reads_it(tmp_path, datasets_of_pyg, name, gap):
+    transforms = pytest.importorskip("torch_geometric.transforms")
+    write_planetoid(tmp_path / name / "raw", name, gap)
+    plain = datasets_of_pyg.Planetoid(str(tmp_path), name)[0]
+    theirs = transforms.NormalizeFeatures()(plain.clone())
+    ours = load_dataset(name, tmp_path)
+    assert pairs(ours.graph) == set(map(tuple, theirs.edge_index.T.tolist()))
+    assert len(ours.graph.indices) == theirs.edge_index.shape[1]
+    assert np.allclose(ours.features, theirs.x.numpy(), rtol=1e-6)
+    unchanged = load_dataset(name, tmp_path, normalize_features=False)
+    assert np.array_equal(unchanged.features, plain.x.numpy())
+    assert np.array_equal(ours.labels, theirs.y.numpy())
+    assert np.array_equal(ours.train, theirs.train_mask.numpy())
+    assert np.array_equal(ours.validation, theirs.val_mask.numpy())
+    assert np.array_equal(ours.test, theirs.test_mask.numpy())
+
+
+def test_planetoid_is_downloaded_by_pyg(tmp_path, datasets_of_pyg, monkeypatch):
+    def download(self):
+        from pathlib import Path  # noqa: PLC0415
+
+        write_planetoid(Path(self.raw_dir))
+
+    monkeypatch.setattr(datasets_of_pyg.Planetoid, "download", download)
+    first = load_dataset("cora", tmp_path)
+    monkeypatch.undo()
+    again = load_dataset("cora", tmp_path)
+    assert first.graph.digest() == again.graph.digest()
+    assert first.self_loops.tolist() == again.self_loops.tolist() != []
+
+
+def write_reddit(folder):
+    folder.mkdir(parents=True)
+    u, v = np.array(EDGES).T
+    matrix = scipy.sparse.coo_matrix((np.ones(len(u)), (u, v)), shape=(4, 4))
+    scipy.sparse.save_npz(folder / "reddit_graph.npz", matrix)
+    np.savez(
+        folder / "reddit_data.npz",
+        feature=FEATURES,
+        label=np.array([0, 1, 2, 1]),
+        node_types=np.array([1, 2, 3, 1]),
+    )
+
+
+def write_yelp(folder):
+    folder.mkdir(parents=True)
+    u, v = np.array(EDGES).T
+    matrix = scipy.sparse.csr_matrix((np.ones(len(u)), (u, v)), shape=(4, 4))
+    arrays = {key: getattr(matrix, key) for key in ("data", "indices", "indptr", "shape")}
+    np.savez(folder / "adj_full.npz", **arrays)
+    np.save(folder / "feats.npy", FEATURES)
+    classes = {"0": [1, 0, 1], "1": [0, 0, 0], "2": [1, 1, 1], "3": [0, 0, 1]}
+    (folder / "class_map.json").write_text(json.dumps(classes))
+    (folder / "role.json").write_text(json.dumps({"tr": [0, 3], "va": [1], "te": [2]}))
+
+
+@pytest.mark.parametrize("place", ["raw", "Reddit/raw"])
+def test_reddit(tmp_path, datasets_of_pyg, place):
+    write_reddit(tmp_path / place)
+    for _ in range(2):  # the second time from what the first one kept
+        data = load_dataset("reddit", tmp_path)
+        check(data)
+        assert data.labels.tolist() == [0, 1, 2, 1]
+        assert not data.multilabel
+
+
+def test_yelp(tmp_path, datasets_of_pyg):
+    write_yelp(tmp_path / "yelp/raw")
+    for _ in range(2):
+        data = load_dataset("yelp", tmp_path)
+        check(data)
+        assert data.labels.tolist() == [[1, 0, 1], [0, 0, 0], [1, 1, 1], [0, 0, 1]]
+        assert data.multilabel
+
+
+def write_products(folder):
+    """OGB's files hold each edge once; its loader adds the other direction."""
+    tables = {
+        "raw/edge": [(0, 1), (1, 2), (3, 3), (2, 3)],
+        "raw/node-feat": FEATURES.tolist(),
+        "raw/node-label": [[0], [1], [2], [1]],
+        "raw/num-node-list": [[4]],
+        "raw/num-edge-list": [[4]],
+        "split/sales_ranking/train": [[0], [3]],
+        "split/sales_ranking/valid": [[1]],
+        "split/sales_ranking/test": [[2]],
+    }
+    for name, rows in tables.items():
+        path = folder / f"{name}.csv.gz"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with gzip.open(path, "wt") as file:
+            file.writelines(",".join(map(str, row)) + "\n" for row in rows)
+    (folder / "processed").mkdir()
+    (folder / "RELEASE_v1.txt").write_text("")
+
+
+@pytest.fixture
+def ogb():
+    reason = "needs OGB: pip install -e '.[ogb]'"
+    return pytest.importorskip("ogb.nodeproppred", reason=reason)
+
+
+def test_products(tmp_path, ogb, capsys, monkeypatch):
+    write_products(tmp_path / "ogbn_products")
+    for _ in range(2):
+        data = load_dataset("ogbn-products", tmp_path)
+        check(data)
+        assert data.labels.tolist() == [0, 1, 2, 1]
+        monkeypatch.setitem(sys.modules, "ogb", None)  # the second time needs no OGB
+        monkeypatch.setitem(sys.modules, "ogb.nodeproppred", None)
+    assert capsys.readouterr().out == ""
+
+
+def test_the_pickle_that_ogb_keeps_is_not_read(tmp_path):
+    write_products(tmp_path / "ogbn_products")
+    (tmp_path / "ogbn_products/processed/data_processed").write_bytes(b"")
+    assert "delete it" in refused("ogbn-products", tmp_path)
+
+
+def check(data):
+    assert pairs(data.graph) == PROPER
+    assert data.undirected
+    assert data.self_loops.tolist() == [3]
+    assert np.array_equal(data.features, FEATURES)
+    assert data.classes == 3
+    assert data.train.tolist() == [True, False, False, True]
+    assert data.validation.tolist() == [False, True, False, False]
+    assert data.test.tolist() == [False, False, True, False]
+
+
+@pytest.mark.parametrize("name", ["Planetoid", "Reddit"])
+def test_a_failed_download_is_one_sentence(tmp_path, datasets_of_pyg, monkeypatch, name):
+    def download(self):
+        raise OSError("no route to host\nat line 7")
+
+    monkeypatch.setattr(getattr(datasets_of_pyg, name), "download", download)
+    key = {"Planetoid": "pubmed"}.get(name, name.lower())
+    message = refused(key, tmp_path)
+    assert key in message
+    assert str(tmp_path / key) in message
+    assert "no route to host" in message
+
+
+@pytest.mark.parametrize(
+    ("name", "package", "extra"),
+    [
+        ("cora", "torch_geometric", "training"),
+        ("ogbn-products", "ogb", "ogb"),
+    ],
+)
+def test_a_missing_package_is_named(tmp_path, monkeypatch, name, package, extra):
+    for module in (package, f"{package}.datasets", f"{package}.nodeproppred"):
+        monkeypatch.setitem(sys.modules, module, None)
+    here = Installation(Path.cwd())
+    monkeypatch.setattr("switchgnn.base.machine.find_installation", lambda: here)
+    message = refused(name, tmp_path)
+    assert f"needs {package}" in message
+    assert f"pip install -e '.[{extra}]'" in message
+
+
+def masks(data):
+    return np.stack([data.train, data.validation, data.test])
+
+
+def test_digits():
+    data = load_dataset("digits")
+    assert data.graph.digest() == load_graph("digits").digest()
+    assert data.features.shape == (1797, 64)
+    assert (data.classes, data.multilabel, data.undirected) == (10, False, True)
+    assert np.array_equal(masks(data).sum(axis=0), np.ones(1797))
+    shares = masks(data).mean(axis=1)
+    assert np.allclose(shares, [0.6, 0.2, 0.2], atol=0.005)
+    for label in range(10):
+        assert masks(data)[:, data.labels == label].any(axis=1).all()
+
+
+def test_karate():
+    data = load_dataset("Karate")
+    assert np.array_equal(data.features, np.eye(34))
+    assert np.bincount(data.labels).tolist() == [17, 17]
+    assert (data.classes, len(data.self_loops)) == (2, 0)
+    assert masks(data).sum(axis=1).tolist() == [22, 6, 6]
+
+
+def test_the_seed_changes_only_the_split():
+    one, same, other = (load_dataset("karate", seed=seed) for seed in (0, 0, 1))
+    assert np.array_equal(masks(one), masks(same))
+    assert not np.array_equal(masks(one), masks(other))
+    assert one.graph.digest() == other.graph.digest()
+
+
+@pytest.mark.parametrize("place", [".", "Cora/raw"])
+def test_planetoid_from_raw_files(tmp_path, place):
+    write_planetoid(tmp_path / place)
+    data = load_dataset("cora", tmp_path, normalize_features=False)
+    graph = load_graph(str(tmp_path / place / "cora"))
+    assert pairs(data.graph) == pairs(graph)
+    assert np.array_equal(data.features, graph.features)
+    assert np.array_equal(data.labels, graph.labels)
+    assert masks(data).sum(axis=1).tolist() == [12, 500, 20]
+    assert 3 in data.self_loops
+
+
+def test_planetoid_features_are_normalised_if_nothing_else_is_said(tmp_path):
+    write_planetoid(tmp_path)
+    raw = load_dataset("cora", tmp_path, normalize_features=False).features
+    features = load_dataset("cora", tmp_path).features
+    sums = raw.sum(axis=1, keepdims=True)
+    assert np.allclose(features, raw / np.maximum(sums, 1))
+    assert not features[1].any()
+    assert features.dtype == np.float32
+
+
+def test_an_unknown_name_is_answered_with_the_known_ones():
+    with refusal("digits"):
+        load_dataset("corra")
+
+
+def test_options_and_bundled_data_sets_need_no_torch():
+    code = (
+        "import sys\n"
+        "import switchgnn.training.asked\n"
+        "from switchgnn.training import load_dataset\n"
+        "heavy = ('torch', 'torch_geometric', 'ogb', 'pandas')\n"
+        "load_dataset('digits'), load_dataset('karate')\n"
+        "print([m for m in heavy if m in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"

@@ -1,0 +1,337 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Workers that train: their tasks, their share of the cores, and how they report failures."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch", reason="PyTorch is not installed")
+pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
+
+import torch
+
+import switchgnn.torch as sg
+from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.network import Station
+from switchgnn.base.tasks import TaskError
+from switchgnn.host.pace import Pace
+from switchgnn.host.registry import G3
+from switchgnn.host.wire.addresses import Addresses
+from switchgnn.training import gradients as meeting
+from switchgnn.training import load_dataset
+from switchgnn.training.asked import AskedTraining
+from switchgnn.training.bins import BinOptions
+from switchgnn.training.command import main
+from switchgnn.training.device import DeviceName
+from switchgnn.training.errors import ModelError
+from switchgnn.training.layers.models import ModelOptions, build_model
+from switchgnn.training.layers.pyg_layers import own_code
+from switchgnn.training.trainer import TrainOptions
+from switchgnn.training.worker import Training, TrainTask
+from tests.support.gpu import cuda_missing
+from tests.support.speed import seconds_here
+from tests.torch.machines import one_machine
+
+
+@pytest.fixture
+def eight_cores(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr(meeting.os, "sched_getaffinity", lambda _: set(range(8)))
+    before = torch.get_num_threads()
+    torch.set_num_threads(8)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("eight_cores")
+@pytest.mark.parametrize(
+    ("before", "variable", "processes", "threads"),
+    [
+        *((8, None, 1, 8), (8, None, 3, 2), (8, None, 8, 1), (8, None, 20, 1)),
+        pytest.param(3, None, 2, 3, id="a smaller number is kept"),
+        pytest.param(8, "8", 4, 8, id="the user has the last word"),
+    ],
+)
+def test_each_process_takes_its_share_of_the_cores(
+    monkeypatch, before, variable, processes, threads
+):
+    torch.set_num_threads(before)
+    if variable is not None:
+        monkeypatch.setenv("OMP_NUM_THREADS", variable)
+    meeting.share_cores(processes)
+    assert torch.get_num_threads() == threads
+
+
+# The first argument selects how worker 1 ends while worker 0 waits for its values.
+SCRIPT = r"""
+import os, sys
+from pathlib import Path
+import torch
+from switchgnn.base.errors import SwitchGNNError
+from switchgnn.host.pace import Pace
+from switchgnn.training.gradients import GradientSums
+from switchgnn.training.gradients import together_in_file
+
+how, file, rank = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+try:
+    with together_in_file(file, rank, 2, Pace(patience=100)):
+        GradientSums().add(torch.ones(1))
+        if rank == 1 and how == "error":
+            raise SwitchGNNError("The link is\x1b[2J down.")
+        if rank == 1 and how == "killed":
+            os.kill(os.getpid(), 9)
+        GradientSums().add(torch.ones(1))
+except SwitchGNNError as error:
+    print(f"{type(error).__name__}: {error}")
+"""
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize(
+    ("how", "sentence"),
+    [
+        ("error", "Worker 1 has failed: The link is [2J down."),
+        ("killed", "Another worker has ended or cannot be reached, so this one stops: "),
+    ],
+)
+def test_a_worker_that_ends_is_named_to_the_others(how, sentence, tmp_path):
+    words = [sys.executable, "-c", SCRIPT, how, str(tmp_path / "meeting")]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    workers = [subprocess.Popen([*words, str(rank)], **pipes) for rank in range(2)]
+    try:
+        output, error = workers[0].communicate(timeout=seconds_here(60))
+        workers[1].communicate(timeout=seconds_here(60))
+    finally:
+        for worker in workers:
+            worker.kill()
+            worker.wait()
+    assert workers[0].returncode == 0, error[-3000:]
+    (line,) = [line for line in output.splitlines() if "Error: " in line]
+    assert line.startswith(f"LostWorkerError: {sentence}")
+
+
+WORKER = Station("02:00:00:00:00:01", "10.0.0.1")
+
+
+TASK = TrainTask(
+    worker=2,
+    partitions=Path("parts"),
+    transport=G3.name,
+    training=Training(
+        ModelOptions("gin", 3, 5, 0.25),
+        TrainOptions(checkpoint=Path("saved")),
+        BinOptions(4000, intra=True, inter=False),
+        DeviceName.CUDA,
+    ),
+    pace=Pace(window=5),
+    link="udp:127.0.0.1:1:127.0.0.1:2",
+    addresses=Addresses(WORKER, Station("02:00:00:00:ff:fe", "10.0.0.9")),
+    schedule=Path("schedule"),
+    stations=(WORKER,),
+)
+
+
+def test_a_task_in_json_is_the_task():
+    assert TrainTask.from_json(TASK.to_json()) == TASK
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"transport": 4}, "transport: expected str, got int"),
+        ({"stations": [{"mac": "a", "ip": "b", "port": 1}]}, r"stations\[0\]: unknown field port"),
+        ({"colour": "red"}, "unknown field colour; known: "),
+        ({"training": None}, "training: expected object, got null"),
+    ],
+)
+def test_what_is_wrong_in_a_task_is_named(change, words):
+    with pytest.raises(TaskError, match=words):
+        TrainTask.from_json(json.dumps(json.loads(TASK.to_json()) | change))
+
+
+@pytest.mark.parametrize(
+    ("options", "own", "share"),
+    [({}, False, 0.5), ({}, True, 0.0), ({"input_dropout": 0.25}, True, 0.25)],
+)
+def test_a_model_of_ones_own_gets_no_dropout_of_inputs_unless_it_is_asked_for(
+    tmp_path, options, own, share
+):
+    (tmp_path / "net.py").write_text("")
+    model = f"{tmp_path / 'net.py'}:Net" if own else "gcn"
+    asked = AskedTraining(model=model, **options)
+    assert asked.options(asked.shape(), 0).input_dropout == share
+
+
+MODEL = """
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self, features, classes):
+        super().__init__()
+
+    def forward(self, called):
+        return called()
+
+def deep(number, classes):
+    return deep(number + 1, classes)
+
+def broken(features, classes):
+    {}["absent"]
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "own.py"
+    path.write_text(MODEL)
+    return path
+
+
+def forward(file, called):
+    model = build_model(ModelOptions(f"{file}:Net"), 1, 1)
+    with own_code(f"{file}:Net"):
+        model(called)
+
+
+def fails():
+    raise ValueError("of a library.\nand more")
+
+
+def test_a_library_that_the_model_has_called(file):
+    with pytest.raises(ModelError) as raised:
+        forward(file, fails)
+    assert str(raised.value) == (
+        f"The model {file}:Net failed, in line 9 (forward): ValueError: of a library."
+    )
+    trace = raised.value.details
+    assert trace.startswith("Traceback (most recent call last):")
+    assert "in forward" in trace.splitlines()[1]
+    assert "in fails" in trace
+
+
+def test_errors_of_ours_and_of_others_stay_what_they_are(file):
+    def ours():
+        raise SwitchGNNError("the switch is gone")
+
+    with pytest.raises(SwitchGNNError, match=r"^the switch is gone$"):
+        forward(file, ours)
+    with pytest.raises(ValueError, match="of a library"), own_code(f"{file}:Net"):
+        fails()
+    with pytest.raises(ValueError, match="of a library"), own_code("gcn"):
+        fails()
+
+
+def build(file, name):
+    with pytest.raises(ModelError) as raised:
+        build_model(ModelOptions(f"{file}:{name}"), 3, 2)
+    return raised.value
+
+
+def test_a_model_that_cannot_be_made(file):
+    error = build(file, "broken")
+    assert str(error).endswith("failed, in line 15 (broken): KeyError: 'absent'.")
+    assert 'own.py", line 15, in broken' in error.details
+
+
+def test_a_file_that_is_no_python(file):
+    file.write_text("class Net(:\n")
+    error = build(file, "Net")
+    assert "SyntaxError" in str(error)
+    assert "own.py" in error.details
+    assert "line 1" in error.details
+
+
+def test_a_name_that_is_not_there(file):
+    error = build(file, "absent")
+    assert "AttributeError" in str(error)
+    assert error.details == ""
+
+
+def test_a_recursion_without_an_end_is_bounded(file):
+    error = build(file, "deep")
+    assert "RecursionError" in str(error)
+    assert len(error.details) < 21_000
+
+
+# A process of its own: PyG makes the file for a kind of layer once.
+BUILD = """
+import tempfile, sys
+from pathlib import Path
+from switchgnn.training.layers.models import MODELS, ModelOptions, build_model
+from switchgnn.training.layers.pyg_layers import templates_removed
+
+with templates_removed():
+    for name in MODELS:
+        build_model(ModelOptions(model=name), 3, 2)
+    made = list(Path(tempfile.gettempdir()).iterdir())
+print(len(made))
+"""
+
+
+@pytest.mark.whole
+def test_models_leave_no_files(tmp_path):
+    """PyG makes a file for each kind of layer; PyTorch may make folders."""
+    told = subprocess.run(
+        [sys.executable, "-c", BUILD],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert int(told.stdout) >= 3
+    assert not [file for file in tmp_path.iterdir() if file.suffix == ".py"]
+
+
+def refused(monkeypatch, capsys, *words):
+    monkeypatch.setattr(sys, "argv", ["train", *map(str, words)])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 2
+    return capsys.readouterr().err
+
+
+def test_what_cannot_be_done_is_a_sentence(monkeypatch, capsys, tmp_path):
+    said = refused(monkeypatch, capsys, tmp_path)
+    assert said.startswith(f"Error: {tmp_path} holds no job")
+    said = refused(monkeypatch, capsys, tmp_path, "--model", "own.py:Net")
+    assert "own.py does not exist" in said
+    said = refused(monkeypatch, capsys, tmp_path, "--metrics", "http")
+    assert said.startswith("Error: Metrics cannot be served on 'http'")
+
+
+@pytest.mark.skipif(cuda_missing() is None, reason="there is a GPU")
+def test_a_gpu_that_is_not_there(monkeypatch, capsys, tmp_path):
+    said = refused(monkeypatch, capsys, tmp_path, "--device", "cuda")
+    assert said.startswith("Error: There is no GPU here that PyTorch can use")
+
+
+FAILING = """
+from torch_geometric.nn import GCN
+
+class Net(GCN):
+    def __init__(self, inputs, classes):
+        super().__init__(inputs, 8, 2, classes)
+
+    def forward(self, x, edges):
+        raise RuntimeError("no such rows")
+"""
+
+
+@pytest.mark.whole
+def test_a_model_that_fails_shows_its_own_lines(monkeypatch, capsys, tmp_path):
+    sg.write_job(load_dataset("karate"), 1, tmp_path / "job", slots=16)
+    (tmp_path / "own.py").write_text(FAILING)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    with one_machine(1, tmp_path):
+        lines = refused(monkeypatch, capsys, "job", "--model", "own.py:Net").splitlines()
+    assert lines[-1].endswith("failed, in line 9 (forward): RuntimeError: no such rows.")
+    trace = "\n".join(lines[lines.index("Traceback (most recent call last):") : -1])
+    assert 'own.py", line 9, in forward' in trace
+    assert "switchgnn/" not in trace

@@ -1,0 +1,437 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""`switchgnn soak --simulated`: its report, and what it says, writes and draws of a failure."""
+
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from typer.testing import CliRunner
+
+from switchgnn.base.native import find_compiler
+from switchgnn.commands.application import app
+from switchgnn.host.innetwork.receiver import SumReceiver
+from switchgnn.lab.commands.soak_runs import draw_run, scenario_words
+from switchgnn.lab.commands.soak_simulated import SimulatedOptions, soak_simulated
+from switchgnn.lab.virtual.checks.barriers import BarrierWaits
+from switchgnn.lab.virtual.checks.outcomes import SumsExact
+from switchgnn.lab.virtual.diagram.drawing import arrow_ends, cut, draw, svg_of, text_of
+from switchgnn.lab.virtual.diagram.rows import Across, Arrow, Gap, Mark, read_trace, rows_of
+from switchgnn.lab.virtual.parts.controller import VirtualController
+from switchgnn.lab.virtual.scenario import (
+    Incident,
+    IncidentKind,
+    Rates,
+    Scenario,
+    ScenarioError,
+    read_scenario,
+    scenario_said,
+    scenario_text,
+)
+from switchgnn.lab.virtual.shrink import Budget, shrink
+from switchgnn.lab.virtual.soak import Soak
+from switchgnn.lab.virtual.subject import Subjects
+from switchgnn.lab.virtual.timing import Scheduler
+from switchgnn.topologies import choose
+from tests.support.commands import switchgnn
+from tests.support.speed import seconds_here
+from tests.virtual.mistaken import sums_that_are_recalled_are_wrong
+
+LOSSY = Rates(loss=0.15)
+FAILS = Scenario(seed=5, graph="random:8:12:1", rounds=1, up=LOSSY, down=LOSSY)
+
+
+@pytest.fixture
+def file(tmp_path):
+    file = tmp_path / "fails.json"
+    file.write_text(scenario_text(FAILS))
+    return file
+
+
+def soak_failing(file, out=None, *, as_json=True):
+    with sums_that_are_recalled_are_wrong():
+        options = SimulatedOptions(0, None, 1.0, None, None, str(file), only=True, out=out)
+        return soak_simulated(options, as_json=as_json)
+
+
+def test_a_failure_says_how_it_is_replayed_and_made_small(file, capsys):
+    assert soak_failing(file) == 1
+    (failure,) = json.loads(capsys.readouterr().out)["failures"]
+    assert failure["seed"] == FAILS.seed
+    assert failure["name"] == "sums exact"
+    assert "wrong sums" in failure["what"]
+    assert failure["command"] == f"switchgnn soak --simulated --scenario {file}"
+    assert failure["shrink"] == f"{failure['command']} --out FOLDER"
+    assert failure["files"] is None
+    assert soak_failing(file, as_json=False) == 1
+    said = capsys.readouterr().out
+    assert failure["command"] in said
+    assert failure["shrink"] in said
+
+
+@pytest.mark.whole
+def test_what_is_written_replays(file, tmp_path, capsys):
+    assert soak_failing(file, tmp_path / "a" / "b") == 1
+    (failure,) = json.loads(capsys.readouterr().out)["failures"]
+    files = failure["files"]
+    assert files["least"]
+    small = read_scenario(tmp_path / "a" / "b" / "seed-5.json")
+    assert (small.workers, small.up, len(small.faults)) == (2, Rates(), 1)
+    assert sorted(each.name for each in (tmp_path / "a" / "b").iterdir()) == [
+        "seed-5.json",
+        "seed-5.svg",
+        "seed-5.txt",
+    ]
+    assert soak_failing(Path(files["scenario"])) == 1
+    again = json.loads(capsys.readouterr().out)
+    assert again["failures"][0]["name"] == "sums exact"
+    assert again["faults"] == {small.faults[0].kind.value: 1}
+    assert again["failures"][0]["what"] in (tmp_path / "a" / "b" / "seed-5.txt").read_text()
+
+
+def test_ctrl_c_while_it_is_made_small_writes_what_there_is(file, tmp_path, capsys, monkeypatch):
+    runs = []
+
+    def run(soak, scenario, **options):
+        runs.append(scenario)
+        # The first run finds the failure.
+        if len(runs) == 6:
+            os.kill(os.getpid(), signal.SIGINT)
+        return whole(soak, scenario, **options)
+
+    whole = Soak.run
+    monkeypatch.setattr(Soak, "run", run)
+    assert soak_failing(file, tmp_path / "out") == 1
+    (failure,) = json.loads(capsys.readouterr().out)["failures"]
+    assert not failure["files"]["least"]
+    # One run for the trace comes behind.
+    assert failure["files"]["runs"] == 5 == len(runs) - 2
+    assert (tmp_path / "out" / "seed-5.svg").exists()
+
+
+@pytest.mark.whole
+def test_as_a_user_starts_it(tmp_path):
+    wrong = switchgnn("soak", "--simulated", "--scenario", tmp_path / "none.json")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert wrong.stderr.count("\n") <= 3
+    assert "holds no scenario" in " ".join(wrong.stderr.split())
+    lone = switchgnn("soak", "--out", tmp_path)
+    assert lone.returncode == 2
+    assert "need --simulated" in " ".join(lone.stderr.split())
+    words = shlex.split("soak --simulated --seed 3 --json --out found")
+    right = switchgnn(*words, folder=tmp_path)
+    assert right.returncode == 0, right.stderr
+    assert json.loads(right.stdout)["failures"] == []
+
+
+@pytest.mark.parametrize("name", ["endless", "large"])
+def test_a_scenario_has_an_end(name, tmp_path):
+    (tmp_path / "endless").symlink_to("/dev/zero")
+    with (tmp_path / "large").open("wb") as file:
+        file.truncate((64 << 20) + 1)
+    with pytest.raises(ScenarioError, match=r"not a regular file|larger than 65,536 kB"):
+        read_scenario(tmp_path / name)
+
+
+SMALL = Scenario(seed=5, graph="random:8:12:1", rounds=2, up=LOSSY, down=LOSSY)
+
+
+def crash(*_arguments, **_named):
+    return {}["nothing"]
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "who"),
+    [
+        (Scheduler, "after", "KeyError"),
+        (BarrierWaits, "gave", "KeyError"),
+        (SumsExact, "done", "ends with KeyError"),
+        (SumReceiver, "ask_for_what_is_late", "ends with KeyError"),
+        (VirtualController, "_watch", "the controller ends with KeyError"),
+        (Subjects, "of", "KeyError"),
+    ],
+)
+def test_wherever_it_crashes_it_is_a_failure(star, monkeypatch, owner, name, who):
+    monkeypatch.setattr(owner, name, crash)
+    one, other = (star.run(SMALL) for _ in range(2))
+    assert one.violations[0].name == "crash"
+    assert who in one.violations[0].what
+    assert "KeyError: 'nothing'" in one.violations[0].what
+    assert one == other
+
+
+def test_the_place_in_the_package_is_said_and_no_address(star, monkeypatch):
+    def fail(*_arguments):
+        raise TypeError(f"no such thing as {object()!r}")
+
+    monkeypatch.setattr(BarrierWaits, "gave", fail)
+    (violation,) = star.run(SMALL).violations[:1]
+    assert "<object object at 0x...>" in violation.what
+    assert "in switchgnn/lab/virtual/checks/check.py, line " in violation.what
+    assert violation.what.endswith(", _read")
+
+
+def test_who_crashes_beside_one_that_was_killed_is_not_excused(star, monkeypatch):
+    """A worker that gives up may do so behind a kill, but not in this way."""
+    monkeypatch.setattr(SumReceiver, "ask_for_what_is_late", crash)
+    kill = Incident(IncidentKind.KILL, "w1", 80)
+    outcome = star.run(replace(SMALL, incidents=(kill,)))
+    assert outcome.faults["kill"] == 1
+    assert outcome.violations[0].name == "crash"
+
+
+def test_the_soak_goes_on(star, monkeypatch):
+    whole = BarrierWaits.gave
+
+    def gave(check, switch, worker, packet):
+        if check.scene.scenario.seed == 5:
+            crash()
+        whole(check, switch, worker, packet)
+
+    monkeypatch.setattr(BarrierWaits, "gave", gave)
+    scenarios = [Scenario(seed=seed, graph="random:8:12:1", rounds=1) for seed in (4, 5, 6)]
+    sums = star.many(iter(scenarios), lambda scenario: f"--seed {scenario.seed}", lambda _: True)
+    assert sums.scenarios == 3
+    assert [(each.seed, each.name, each.command) for each in sums.failures] == [
+        (5, "crash", "--seed 5")
+    ]
+
+
+@pytest.mark.whole
+def test_it_becomes_small(star, monkeypatch):
+    monkeypatch.setattr(SumReceiver, "ask_for_what_is_late", crash)
+    shrunk = shrink(SMALL, "crash", star.run, Budget(150, lambda: True))
+    assert shrunk is not None
+    assert shrunk.scenario.rounds == 1
+    assert star.run(shrunk.scenario).violations[0].name == "crash"
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize(("owner", "name"), [(BarrierWaits, "gave"), (Subjects, "of")])
+def test_it_is_drawn(tmp_path, capsys, monkeypatch, owner, name):
+    monkeypatch.setattr(owner, name, crash)
+    monkeypatch.setattr("switchgnn.lab.commands.soak_simulated._MOST_RUNS", 20)
+    options = SimulatedOptions(5, 1, 1.0, None, None, None, only=True, out=tmp_path)
+    assert soak_simulated(options, as_json=True) == 2
+    (failure,) = json.loads(capsys.readouterr().out)["failures"]
+    assert failure["name"] == "crash"
+    assert failure["what"] in (tmp_path / "seed-5.txt").read_text()
+
+
+def soak(*words):
+    return CliRunner().invoke(app, ["soak", "--simulated", *map(str, words)])
+
+
+def told(*words):
+    return json.loads(soak(*words, "--json").stdout)
+
+
+def test_one_object_says_all():
+    said = told("--seed", 3, "--exchanges", 1)
+    assert {"seed", "exchanges", "failures", "faults", "virtual_seconds", "seconds"} <= set(said)
+    assert said["scenarios"] == 1
+    assert said["failures"] == []
+    assert len(said["trace_digest"]) == 64
+    again = told("--seed", 3)
+    assert {**said, "seconds": 0} == {**again, "seconds": 0}
+
+
+def test_words_for_people():
+    done = soak("--seed", 3)
+    assert done.exit_code == 0
+    assert "8 exchanges in 1 scenario from seed 3" in done.stdout
+    assert "Nothing was otherwise than it must be." in done.stdout
+
+
+def test_another_seed_is_another_soak():
+    assert told("--seed", 8)["trace_digest"] != told("--seed", 9)["trace_digest"]
+
+
+@pytest.mark.parametrize("suffix", [".json", ".toml"])
+def test_a_scenario_of_ones_own(tmp_path, suffix):
+    file = tmp_path / f"mine{suffix}"
+    file.write_text('{"seed": 4, "rounds": 3}' if suffix == ".json" else "seed = 4\nrounds = 3\n")
+    said = told("--scenario", file)
+    assert (said["scenarios"], said["exchanges"]) == (1, 3)
+    assert said["seed"] == 4
+    assert "3 exchanges in 1 scenario as told:" in soak("--scenario", file).stdout
+
+
+@pytest.mark.parametrize("option", ["--exchanges=1", "--scenario=x.json", "--out=x"])
+def test_what_is_for_simulated_alone(option):
+    done = CliRunner().invoke(app, ["soak", option])
+    assert done.exit_code != 0
+
+
+ROOT = Path(__file__).parent.parent.parent
+KNOWN = Path(__file__).parent / "diagrams" / "a_lost_sum.json"
+TIMES = 25
+
+
+@pytest.mark.whole
+def test_a_failure_replays_a_hundred_times(star):
+    """In two processes, whose strings have other hashes, on both back ends."""
+    backends = ["python", "native"] if find_compiler() else ["python"]
+    found = set()
+    for chance in ("1", "2"):
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.virtual.mistaken", str(KNOWN), str(TIMES), *backends],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONHASHSEED": chance},
+            capture_output=True,
+            text=True,
+            timeout=seconds_here(60),
+            check=True,
+        )
+        found |= {tuple(each) for each in json.loads(done.stdout)}
+    assert len(found) == 1
+    with sums_that_are_recalled_are_wrong():
+        here = star.run(read_scenario(KNOWN))
+    assert found == {(here.digest, here.violations[0].what)}
+
+
+FOLDER = Path(__file__).parent / "diagrams"
+NAME = "sums exact"
+BAD = Rates(loss=0.1, duplicate=0.1, late=0.05, reorder=0.1, corrupt=0.05)
+
+
+@pytest.fixture
+def known():
+    trace = (FOLDER / "a_lost_sum.trace").read_text().splitlines()
+    return draw(read_scenario(FOLDER / "a_lost_sum.json"), trace, NAME)
+
+
+@pytest.mark.parametrize(("suffix", "written"), [("txt", text_of), ("svg", svg_of)])
+def test_a_known_run_is_drawn_as_it_was(known, suffix, written):
+    """`python -m tests.virtual.diagrams` draws it anew; look at it before it stays."""
+    assert written(known) == (FOLDER / f"a_lost_sum.{suffix}").read_text()
+
+
+def test_a_picture_needs_nothing_else(known):
+    picture = svg_of(known)
+    assert ElementTree.fromstring(picture).tag == "{http://www.w3.org/2000/svg}svg"  # noqa: S314
+    assert "prefers-color-scheme: dark" in picture
+    assert "<script" not in picture
+    assert re.findall(r"href|url\(|@import|https?:[^\"]*", picture) == [
+        "http://www.w3.org/2000/svg"
+    ]
+
+
+def test_each_frame_of_a_run_is_shown(star):
+    scenario = Scenario(seed=3, up=BAD, down=BAD)
+    outcome = star.run(scenario, keeps_trace=True)
+    rows = rows_of(read_trace(outcome.trace))
+    # What comes later has an arrow where it sets out, too.
+    later = outcome.faults["late"] + outcome.faults["reorder"]
+    arrows = [row for row in rows if isinstance(row, Arrow)]
+    assert sum(arrow.frames for arrow in arrows) == outcome.frames + later
+    assert [row.time for row in rows] == sorted(row.time for row in rows)
+    words = "\n".join(row.words for row in rows)
+    for said in (": lost", "comes twice", "held back", "comes again", "changed on its way"):
+        assert said in words
+    gone = sum(arrow.frames for arrow in arrows if not arrow.comes)
+    assert gone == outcome.faults["loss"] + later
+
+
+def test_what_happens_once_goes_across_and_who_is_gone_has_no_line(star):
+    incidents = (
+        Incident(IncidentKind.SILENCE, "w1.up", 60, 0.01),
+        Incident(IncidentKind.KILL, "w1", 130),
+        Incident(IncidentKind.RESTART, "s0", 160, 0.5),
+    )
+    scenario = Scenario(seed=1, rounds=3, incidents=incidents)
+    drawing = draw(scenario, star.run(scenario, keeps_trace=True).trace, NAME)
+    across = [row.words for row, _ in drawing.rows if isinstance(row, Across)]
+    assert across == ["silence of w1.up, 0.01 s", "kill of w1", "restart of s0, 0.5 s"]
+    killed = next(n for n, (row, _) in enumerate(drawing.rows) if row.words == "w1 is killed")
+    assert all(gone >= {"w1"} for _, gone in drawing.rows[killed:])
+    away = [gone for row, gone in drawing.rows if row.words == "s0 ends"]
+    assert ["s0" in gone for gone in away] == [True]
+    assert "s0" not in next(
+        gone for row, gone in reversed(drawing.rows) if row.words == "s0 starts"
+    )
+
+
+def test_a_long_run_is_cut_to_its_last_exchange(star):
+    scenario = Scenario(seed=2, graph="random:60:150:1", rounds=4, up=BAD, down=BAD)
+    with sums_that_are_recalled_are_wrong():
+        outcome = star.run(scenario, keeps_trace=True)
+    rows = rows_of(read_trace(outcome.trace))
+    broken = next(n for n, row in enumerate(rows) if isinstance(row, Across) and row.broken == NAME)
+    shown = cut(rows, NAME)
+    assert shown[-1] == rows[broken]
+    assert len(shown) <= 160 < broken
+    gaps = [row for row in shown if isinstance(row, Gap)]
+    left_out = sum(
+        int(number) for gap in gaps for number in re.findall(r"(\d+) frames?", gap.words)
+    )
+    there = sum(row.frames for row in shown if isinstance(row, Arrow))
+    assert there + left_out == sum(r.frames for r in rows[:broken] if isinstance(r, Arrow))
+
+
+def test_a_run_that_lasts_for_minutes_is_cut_in_the_middle():
+    beat = "000000010000000000000000832000000000000100000100000000"
+    lines = [f"{1000 + n} w0.up passed {1500 + n} {beat}" for n in range(5000)]
+    shown = cut(rows_of(read_trace([*lines, "9000 check ends: w0 still runs"])), "ends")
+    assert len(shown) < 80
+    (gap,) = (row for row in shown if isinstance(row, Gap))
+    assert gap.words == f"{5000 - (len(shown) - 2):,} frames left out"
+
+
+@pytest.mark.parametrize(("leaves", "spines"), [(2, 1), (3, 2)])
+def test_leaves_and_spines_are_between_their_workers(soaks, leaves, spines):
+    scenario = Scenario(seed=1, workers=4, leaves=leaves, spines=spines, cables=BAD, rounds=1)
+    trace = soaks(leaves, spines).run(scenario, keeps_trace=True).trace
+    drawing = draw(scenario, trace, NAME)
+    assert len(set(drawing.parties)) == 4 + leaves + spines + 1
+    for row, _ in drawing.rows:
+        if isinstance(row, Arrow):
+            source, target = arrow_ends(drawing, row)
+            assert source != target
+        elif isinstance(row, Mark):
+            assert row.party in drawing.parties
+    assert drawing.ends["l1s0.up"] == ("s1", f"s{leaves}")
+    for line in text_of(drawing).splitlines()[5:]:
+        assert len(line[:13]) == 13
+
+
+LOOPBACK = choose("embedded", "loopback")
+
+
+def scenario_of(number, leaves_and_spines=None):
+    run = draw_run(3, number, LOOPBACK, leaves_and_spines)
+    *words, said = scenario_words(run)
+    assert words == ["switchgnn", "soak", "--simulated", "--scenario"]
+    return run, scenario_said(said)
+
+
+@pytest.mark.parametrize("place", [None, (2, 2)], ids=["star", "leaf-spine"])
+def test_it_has_what_was_drawn(place):
+    for number in range(20):
+        run, scenario = scenario_of(number, place)
+        assert (scenario.graph, scenario.workers, scenario.width, scenario.rounds) == (
+            *(run.graph, run.workers, run.features, run.rounds),
+        )
+        assert (scenario.slots, scenario.send) == (run.slots, run.asked.send)
+        assert (scenario.leaves, scenario.spines) == (place or (0, 0))
+        for direction, rates in (("up", scenario.up), ("down", scenario.down)):
+            words = [word for word in run.faults.split(",") if word.startswith(f"{direction}.")]
+            told = {
+                word.partition("=")[0].rpartition(".")[2]: word.partition("=")[2] for word in words
+            }
+            assert rates == Rates(**{kind: float(rate) for kind, rate in told.items()})
+
+
+def test_it_happens(star):
+    _, scenario = scenario_of(0)
+    outcome = star.run(replace(scenario, graph="random:20:30:1", rounds=1))
+    assert outcome.violations == ()
+    assert outcome.exchanges == 1
