@@ -9,7 +9,7 @@ from pathlib import Path
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.records import RecordError, make_record, read_toml
-from switchgnn.planner.costs.seconds import Network
+from switchgnn.planner.costs.seconds import NetworkModel
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.plan.banks import BANKS, BANKS_OF_SWITCHES
 from switchgnn.planner.presets import SLOT_BYTES
@@ -177,7 +177,7 @@ def _problems(profile: SwitchProfile) -> Iterator[str]:
             yield f"{key}: {seconds} is not from 0 to {_MOST_SECONDS:g}"
 
 
-_DEFAULT = Network()
+_DEFAULT = NetworkModel()
 
 
 def network_of(
@@ -189,7 +189,7 @@ def network_of(
     mtu: int = _DEFAULT.mtu,
     window: int = _DEFAULT.window,
     cores: int | None = None,
-) -> Network:
+) -> NetworkModel:
     """Return the links, switch and processors of a star.
 
     Args:
@@ -202,7 +202,7 @@ def network_of(
         cores: shared by all hosts and the switch; None if each has its own.
     """
     own = _DEFAULT.bits_per_second if profile.bandwidth is None else profile.bandwidth * _MEGA
-    return Network(
+    return NetworkModel(
         bits_per_second=own if bits_per_second is None else bits_per_second,
         delay=delay,
         passes_per_second=loop,

@@ -20,7 +20,7 @@ from switchgnn.planner.auto import AutoPlan, build_auto
 from switchgnn.planner.build import Left
 from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
 from switchgnn.planner.costs.forecast import StarForecast, share_served, verdict, way_of
-from switchgnn.planner.costs.seconds import Network
+from switchgnn.planner.costs.seconds import NetworkModel
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.graphs.graph import Graph
@@ -104,7 +104,7 @@ def write_job(
     spines: int = 1,
     seed: int = 0,
     left: Left | None = None,
-    network: Network | None = None,
+    network: NetworkModel | None = None,
     width: int = USUAL_WIDTH,
     progress: Callable[[str], None] | None = None,
     writing: Callable[[], AbstractContextManager[None]] = nullcontext,

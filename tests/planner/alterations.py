@@ -126,7 +126,8 @@ def _miscounted(content, chosen):
     switch = content["switch"]
     entry, bank = _any_contribution(content, chosen)
     block, slot = switch["entry_block"][entry], switch["entry_slot"][entry, bank]
-    raise_count(content, block, bank, slot)
+    by = chosen.choice((-1, 1)) if switch["entry_expected"][entry, bank] > 1 else 1
+    raise_count(content, block, bank, slot, by)
 
 
 def _number(where):

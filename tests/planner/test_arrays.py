@@ -27,7 +27,7 @@ from switchgnn.planner.arrays import (
 )
 from switchgnn.planner.costs.bounds import simulate_pool
 from switchgnn.planner.costs.forecast import exchange_seconds
-from switchgnn.planner.costs.seconds import Network
+from switchgnn.planner.costs.seconds import NetworkModel
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.partition.cdfgnn import stream_vertices
 from switchgnn.planner.partition.g3 import g3, g3_literal
@@ -176,7 +176,7 @@ def mixed():
     plan = plan_of(GRAPH, 5, 24, left=np.arange(60) % 2 == 0)
     rows = np.random.default_rng(5).integers(0, 40, (5, 5))
     np.fill_diagonal(rows, 0)
-    networks = Network(), Network(passes_per_second=1e7, switch_frame=1e-7)
+    networks = NetworkModel(), NetworkModel(passes_per_second=1e7, switch_frame=1e-7)
     return [exchange_seconds(plan, Direction.FORWARD, 64, each, rows) for each in networks]
 
 

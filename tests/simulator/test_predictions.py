@@ -22,7 +22,7 @@ from switchgnn.planner.costs import forecast as mixed_module
 from switchgnn.planner.costs import seconds as seconds_module
 from switchgnn.planner.costs.forecast import exchange_seconds, left_edges
 from switchgnn.planner.costs.host_seconds import host_seconds
-from switchgnn.planner.costs.seconds import Network, plan_seconds
+from switchgnn.planner.costs.seconds import NetworkModel, plan_seconds
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.lanes import fragment_lanes, lanes_for
 from switchgnn.planner.partition.workers import partition_workers
@@ -48,7 +48,7 @@ def check_plan(graph, preset, workers, memory, lanes, width, loop):
     carried = fragment_lanes(width, plan.manifest.lanes)
     options = NetworkOptions(recirculation_rate=loop)
     run = run_simulation(plan_setup(plan, len(carried), lanes=carried), options)
-    predicted = plan_seconds(plan, Direction.FORWARD, width, Network(passes_per_second=loop))
+    predicted = plan_seconds(plan, Direction.FORWARD, width, NetworkModel(passes_per_second=loop))
     assert predicted == pytest.approx(run.seconds, rel=SHARE)
 
 
@@ -85,7 +85,7 @@ def test_hosts(graph, workers, width, mtu, partial):
     rows = rows_between(boundary, workers, fewest_rows(boundary) if partial else None)
     options = NetworkOptions()
     run = run_simulation(host_setup(rows, width, options.pace, mtu), options)
-    predicted = host_seconds(rows, width, Network(mtu=mtu))
+    predicted = host_seconds(rows, width, NetworkModel(mtu=mtu))
     assert predicted == pytest.approx(run.seconds, rel=SHARE)
 
 
@@ -93,7 +93,7 @@ def test_links_of_other_rates():
     plan = made_plan(DIGITS, "best", 8, 20_000, 32)
     for bandwidth, delay in ((10_000, 5), (400_000, 0.2), (1_000, 50)):
         options = NetworkOptions(bandwidth=bandwidth, delay=delay)
-        network = Network(bits_per_second=bandwidth * 1e6, delay=delay * 1e-6)
+        network = NetworkModel(bits_per_second=bandwidth * 1e6, delay=delay * 1e-6)
         run = run_simulation(plan_setup(plan, 2), options)
         predicted = plan_seconds(plan, Direction.FORWARD, 64, network)
         assert predicted == pytest.approx(run.seconds, rel=SHARE)
@@ -127,7 +127,7 @@ def check_mixed(
     options = NetworkOptions(recirculation_rate=loop, bandwidth=bandwidth)
     switch = plan_setup(plan, len(lanes), lanes=lanes, whole_features=together)
     run = run_simulation(mixed_setup(switch, rows, width, options.pace, 1_500), options)
-    network = Network(passes_per_second=loop, bits_per_second=bandwidth * 1e6)
+    network = NetworkModel(passes_per_second=loop, bits_per_second=bandwidth * 1e6)
     predicted = exchange_seconds(plan, Direction.FORWARD, width, network, rows, together=together)
     assert predicted == pytest.approx(run.seconds, rel=SHARE)
 

@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 import switchgnn.torch as sg
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.planner.chosen import Asked
-from switchgnn.planner.costs.seconds import Network
+from switchgnn.planner.costs.seconds import NetworkModel
 from switchgnn.planner.plan.files import read_plan
 from switchgnn.training import load_dataset
 from switchgnn.training.job import check_part, job_schedule, read_part
@@ -226,7 +226,7 @@ def test_data_without_labels_is_refused(tmp_path, karate):
 )
 def test_auto_leaves_to_hosts_what_they_do_faster(tmp_path, bits, said):
     """On slow links bytes count, on fast ones barriers."""
-    network = Network(bits_per_second=bits, barrier=1e-3)
+    network = NetworkModel(bits_per_second=bits, barrier=1e-3)
     data = load_dataset("digits:80")
     made = sg.write_job(
         *(data, 8, tmp_path / "job"), asked=Asked("auto"), slots=10_000, network=network

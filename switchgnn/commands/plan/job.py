@@ -40,7 +40,7 @@ from switchgnn.planner.costs.report import (
     report_direction,
     report_leaf_spine_direction,
 )
-from switchgnn.planner.costs.seconds import Network
+from switchgnn.planner.costs.seconds import NetworkModel
 from switchgnn.planner.direction import Direction, find_directions
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
@@ -58,7 +58,7 @@ from switchgnn.planner.strategies import BLOCK_STRATEGIES
 from switchgnn.profiles import UNLIMITED, PlanMemory, SwitchProfile, plan_memory
 from switchgnn.profiles.profile import most_attached, network_of
 
-_DEFAULT = Network()
+_DEFAULT = NetworkModel()
 _MEGA, _GIGA, _MICRO, _MILLI = 1e6, 1e9, 1e-6, 1e-3
 
 
@@ -80,7 +80,7 @@ class LinkOptions:
         NETWORK, "The largest IP packet between hosts alone, into which they pack rows."
     )
 
-    def network(self, profile: SwitchProfile | None, loop: float | None) -> Network:
+    def network(self, profile: SwitchProfile | None, loop: float | None) -> NetworkModel:
         """Return the network to predict on; `loop`: passes per second of the switch, or None."""
         return network_of(
             UNLIMITED if profile is None else profile,
@@ -118,7 +118,7 @@ class Outlook:
     """
 
     plan: str
-    network: Network
+    network: NetworkModel
     loads: Mapping[str, WayLoad]
     seconds: Mapping[str, float]
     chosen: str | None

@@ -20,7 +20,7 @@ from switchgnn.planner.auto import AutoPlan, build_auto
 from switchgnn.planner.chosen import build_chosen, choose_asked
 from switchgnn.planner.costs import forecast
 from switchgnn.planner.costs.host_seconds import packed_frames
-from switchgnn.planner.costs.seconds import Network, plan_seconds
+from switchgnn.planner.costs.seconds import NetworkModel, plan_seconds
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.plan.banks import BANKS
 from switchgnn.planner.plan.files import write_plan
@@ -185,7 +185,7 @@ def predict_transport(
     return TransportPrediction(made.seconds, chosen, _why(made), planned)
 
 
-def network_here(job: TrainJob, profile: SwitchProfile, target: Target) -> Network:
+def network_here(job: TrainJob, profile: SwitchProfile, target: Target) -> NetworkModel:
     """Describe the links, the switch and the processors of this machine."""
     return network_of(
         profile,
@@ -206,7 +206,7 @@ class MachineForecast:
         widths: exchanges by the width of their rows, half of them in each direction.
     """
 
-    network: Network
+    network: NetworkModel
     profile: SwitchProfile
     workers: int
     widths: Mapping[int, int]

@@ -12,7 +12,7 @@ from switchgnn.lab.simulator.leaf_spine import LEAF
 from switchgnn.lab.simulator.request import SimulateOptions
 from switchgnn.lab.simulator.setup import ETHERNET_MTU
 from switchgnn.p4src import load_program, load_strawman
-from switchgnn.planner.costs.seconds import Network
+from switchgnn.planner.costs.seconds import NetworkModel
 from switchgnn.planner.lanes import BANK_LANES, banks_of_slot, frame_bytes
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.plan.plan import Plan
@@ -54,10 +54,10 @@ def planned_for(options: SimulateOptions, workers: int, slots: int) -> Situation
     )
 
 
-def predicted_on(options: SimulateOptions) -> Network:
+def predicted_on(options: SimulateOptions) -> NetworkModel:
     """Return what exchanges are predicted on: the star that is simulated, without what is lost."""
     network = options.network
-    return Network(
+    return NetworkModel(
         bits_per_second=network.bandwidth * _MEGA,
         delay=network.delay * _MICRO,
         passes_per_second=network.recirculation_rate,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.costs.host_seconds import host_seconds, shared_seconds
-from switchgnn.planner.costs.seconds import Network, plan_rounds, plan_seconds
+from switchgnn.planner.costs.seconds import NetworkModel, plan_rounds, plan_seconds
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
@@ -23,7 +23,7 @@ def exchange_seconds(
     plan: Plan,
     direction: Direction,
     width: int,
-    network: Network,
+    network: NetworkModel,
     rows: NDArray[np.int64],
     *,
     together: bool = False,
@@ -81,7 +81,7 @@ class Forecast(Protocol):
 class StarForecast:
     """The forecast for hosts and a switch that share only links."""
 
-    network: Network  # links and switch
+    network: NetworkModel  # links and switch
     # by direction, the number of exchanges of each width
     exchanges: Mapping[Direction, Mapping[int, float]]
     together: bool = False  # a slot holds all fragments of a feature, so only blocks have barriers

@@ -17,7 +17,7 @@ from switchgnn.planner.costs.seconds import (
     BARRIER_BYTES,
     GROUP,
     PICOSECONDS,
-    Network,
+    NetworkModel,
     Rounds,
     shared_work,
 )
@@ -44,7 +44,7 @@ _NO_ROUNDS = Rounds(
 )
 
 
-def host_seconds(rows: NDArray[np.int64], width: int, network: Network) -> float:
+def host_seconds(rows: NDArray[np.int64], width: int, network: NetworkModel) -> float:
     """Predict an exchange in which hosts send int64[W, W] rows to each other.
 
     The rows of a pair are a run of bytes, cut into frames of up to the MTU. A worker spreads the
@@ -56,7 +56,9 @@ def host_seconds(rows: NDArray[np.int64], width: int, network: Network) -> float
     return frames.picoseconds(network) / PICOSECONDS
 
 
-def shared_seconds(rows: NDArray[np.int64], width: int, network: Network, rounds: Rounds) -> float:
+def shared_seconds(
+    rows: NDArray[np.int64], width: int, network: NetworkModel, rounds: Rounds
+) -> float:
     """Predict an exchange whose sums come partly from the switch, on the same links."""
     return _Frames.of(rows, width, network).picoseconds(network, rounds) / PICOSECONDS
 
@@ -88,7 +90,7 @@ class _Frames:
     confirms: NDArray[np.int64]  # [N], the frames that it confirms
 
     @classmethod
-    def of(cls, rows: NDArray[np.int64], width: int, network: Network) -> "_Frames":
+    def of(cls, rows: NDArray[np.int64], width: int, network: NetworkModel) -> "_Frames":
         """Cut the rows into frames in the order of `send_order` of host/direct."""
         workers = len(rows)
         payload = packed_frame_bytes(network.mtu) - _HEADERS_BYTES
@@ -110,7 +112,7 @@ class _Frames:
             confirms=number % GROUP + 1,
         )
 
-    def picoseconds(self, network: Network, rounds: Rounds = _NO_ROUNDS) -> int:
+    def picoseconds(self, network: NetworkModel, rounds: Rounds = _NO_ROUNDS) -> int:
         """Return the picoseconds of the exchange, beside the rounds of the switch."""
         full = packed_frame_bytes(network.mtu)
         through = _exchange(
@@ -132,12 +134,12 @@ class _Frames:
         )
         return max(through, int(rounds.rest[0]), rounds.work + self._work(network))
 
-    def _on_link(self, network: Network) -> NDArray[np.int64]:
+    def _on_link(self, network: NetworkModel) -> NDArray[np.int64]:
         """Return int64[N], picoseconds of each frame on a link."""
         sizes, of = np.unique(self.size, return_inverse=True)
         return np.array([network.on_link(each) for each in sizes.tolist()])[of]
 
-    def _work(self, network: Network) -> int:
+    def _work(self, network: NetworkModel) -> int:
         sent = np.bincount(self.sender, minlength=self.workers)
         got = np.bincount(self.receiver, minlength=self.workers)
         hosts = (sent + got)[None] * network.host_work

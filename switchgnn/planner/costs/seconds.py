@@ -31,7 +31,7 @@ _MOST_WINDOWS = 16
 
 
 @dataclass(frozen=True)
-class Network:
+class NetworkModel:
     """A star of workers around one switch."""
 
     bits_per_second: float = 100e9  # of each link, in each direction
@@ -76,7 +76,7 @@ class Network:
 
 
 def plan_seconds(
-    plan: Plan, direction: Direction, width: int, network: Network, *, together: bool = False
+    plan: Plan, direction: Direction, width: int, network: NetworkModel, *, together: bool = False
 ) -> float:
     """Predict one exchange of a plan in steady state.
 
@@ -116,7 +116,7 @@ class Rounds(NamedTuple):
 
 
 def plan_rounds(
-    plan: Plan, direction: Direction, width: int, network: Network, *, together: bool = False
+    plan: Plan, direction: Direction, width: int, network: NetworkModel, *, together: bool = False
 ) -> Rounds:
     """Return the traffic of the switch from one barrier to the next."""
     return _Traffic(plan, direction).rounds(
@@ -174,14 +174,14 @@ class _Traffic:
         self._sum_worker = switch.result_worker[low:high].astype(np.int64)
         self._sum_bank = switch.result_bank[low:high]
 
-    def picoseconds(self, lanes: int, network: Network) -> int:
+    def picoseconds(self, lanes: int, network: NetworkModel) -> int:
         """Return the picoseconds of a fragment of all blocks."""
         if not self._blocks:
             return 0
         size = frame_bytes(lanes)
         return int(self._of_blocks(self._switch(size, network), size, network).sum())
 
-    def rounds(self, lanes: Sequence[int], network: Network, *, together: bool) -> Rounds:
+    def rounds(self, lanes: Sequence[int], network: NetworkModel, *, together: bool) -> Rounds:
         """Return `Rounds`, given the numbers in each fragment."""
         added = {each: self._switch(frame_bytes(each), network) for each in set(lanes)}
         alone = {
@@ -226,18 +226,18 @@ class _Traffic:
             "sums": self._by_link(self._sum_block, self._sum_worker).reshape(-1),
         }
 
-    def _of_blocks(self, added: _Added, size: int, network: Network) -> NDArray[np.int64]:
+    def _of_blocks(self, added: _Added, size: int, network: NetworkModel) -> NDArray[np.int64]:
         """Return int64[B], picoseconds of a fragment of each block with its barrier."""
         last = self._through(added.complete, added.through, size, network)
         work, barrier = self._work(network), _barrier(self._workers, network)
         taken: NDArray[np.int64] = np.maximum(last + network.way, work) + barrier
         return taken
 
-    def between_fragments(self, network: Network) -> int:
+    def between_fragments(self, network: NetworkModel) -> int:
         """Return the picoseconds of barriers and link delays in a fragment of all blocks."""
         return self._blocks * (_barrier(self._workers, network) + 2 * network.way)
 
-    def _switch(self, size: int, network: Network) -> _Added:
+    def _switch(self, size: int, network: NetworkModel) -> _Added:
         """Return the times in the switch for frames of `size` bytes."""
         arrival = (self._turn + 1) * network.of_host(size) + network.way
         if network.switch_work:
@@ -264,7 +264,7 @@ class _Traffic:
         return _Added(complete, through, last, self._passes(splits))
 
     def _window_opens(
-        self, through: NDArray[np.int64], size: int, network: Network
+        self, through: NDArray[np.int64], size: int, network: NetworkModel
     ) -> NDArray[np.int64]:
         """Return int64[S], when each packet reaches the switch, given its worker's window.
 
@@ -345,7 +345,11 @@ class _Traffic:
         return np.bincount(last[~ends | waits], minlength=len(self._hop))
 
     def _through(
-        self, complete: NDArray[np.int64], through: NDArray[np.int64], size: int, network: Network
+        self,
+        complete: NDArray[np.int64],
+        through: NDArray[np.int64],
+        size: int,
+        network: NetworkModel,
     ) -> NDArray[np.int64]:
         """Return int64[B], when each block's last sum or acknowledgement has left the switch."""
         asks = self._asks
@@ -363,7 +367,7 @@ class _Traffic:
         last: NDArray[np.int64] = ends.reshape(self._blocks, self._workers).max(axis=1)
         return last
 
-    def _work(self, network: Network) -> NDArray[np.int64]:
+    def _work(self, network: NetworkModel) -> NDArray[np.int64]:
         """Return int64[B], the least picoseconds of processors for the frames of a block."""
         if not (network.host_work or network.switch_work):
             return np.zeros(self._blocks, dtype=np.int64)
@@ -378,7 +382,7 @@ class _Traffic:
         return np.bincount(link, minlength=shape[0] * shape[1]).reshape(shape)
 
 
-def _barrier(workers: int, network: Network) -> int:
+def _barrier(workers: int, network: NetworkModel) -> int:
     """Return the picoseconds from the last sum to the next block: DONE and ADVANCE."""
     frames = 2 * network.of_host(BARRIER_BYTES)
     if network.cores is not None:

@@ -37,6 +37,7 @@ from tests.planner.helpers import (
     random_graph,
     reports,
     split_graphs,
+    tuples,
 )
 from tests.planner.switch_model import check_routes, replay_leaf_spine
 from tests.support.markers import some_of
@@ -102,22 +103,18 @@ def test_no_switch_needs_more_slots_and_sums_are_exact(case, slots, leaves, spin
 def test_leaves_that_complete_have_the_slots(case, slots, leaves):
     graph, workers, assignment = case
     leaves = min(leaves, workers)
-    plan = plan_of(graph, workers, slots, blocks=f"destination:{leaves}:0", assignment=assignment)
+    blocks = f"destination:{leaves}:0"
+    plan = plan_of(graph, workers, slots, blocks=blocks, assignment=assignment)
     check_leaves_that_complete(plan, even_leaf_spine(workers, leaves, 1))
-    block, vertex = plan.switch.result_block, plan.switch.result_vertex
-    for leaf in range(leaves):
-        u, v = graph.edges()
-        away = assignment[u] != assignment[v]
-        there = set(v[away & (assignment[u] * leaves // workers == leaf)].tolist())
-        home = assignment[vertex] * leaves // workers == leaf
-        crossing = set(
-            v[away & (assignment[u] * leaves // workers != assignment[v] * leaves // workers)]
-        )
-        takes = [
-            (int(x) in there) or (bool(h) and int(x) in crossing)
-            for x, h in zip(vertex, home, strict=True)
-        ]
-        assert np.bincount(block[np.array(takes, dtype=bool)]).max(initial=0) <= slots
+    takes = {}
+    block_of = dict(tuples(plan.switch.result_vertex, plan.switch.result_block))
+    leaf = assignment * leaves // workers
+    for u, v in tuples(*graph.edges()):
+        if assignment[u] != assignment[v]:
+            takes.setdefault((leaf[u], block_of[v]), set()).add(v)
+            if leaf[u] != leaf[v]:
+                takes.setdefault((leaf[v], block_of[v]), set()).add(v)
+    assert max(map(len, takes.values()), default=0) <= slots
 
 
 @pytest.mark.parametrize("kind", some_of(lambda kind: kind % 2 == 0, KINDS))

@@ -47,26 +47,19 @@ from tests.planner.helpers import (
 from tests.support.markers import covering
 
 
-def pairs_of(boundary):
-    return list(tuples(boundary.source, boundary.destination))
-
-
 @STEADY
 @given(split_graphs())
 def test_packets_are_those_counted_one_by_one(split):
     graph, workers, assignment = split
     boundary = boundary_of(graph, assignment)
-    up, down, copies_up, copies_down = np.zeros((4, workers), dtype=int)
-    for vertex in {u for u, _ in pairs_of(boundary)}:
-        up[assignment[vertex]] += 1
-    for vertex in {v for _, v in pairs_of(boundary)}:
-        down[assignment[vertex]] += 1
-    for u, to in {(u, assignment[v]) for u, v in pairs_of(boundary)}:
-        copies_up[assignment[u]] += 1
-        copies_down[to] += 1
+    pairs = list(tuples(boundary.source, boundary.destination))
+    copies = {(u, assignment[v]) for u, v in pairs}
     once, host = once_each(boundary, workers), host_based(boundary, workers)
-    assert (once.up.tolist(), once.down.tolist()) == (up.tolist(), down.tolist())
-    assert (host.up.tolist(), host.down.tolist()) == (copies_up.tolist(), copies_down.tolist())
+    for worker in range(workers):
+        assert once.up[worker] == sum(assignment[u] == worker for u in {u for u, _ in pairs})
+        assert once.down[worker] == sum(assignment[v] == worker for v in {v for _, v in pairs})
+        assert host.up[worker] == sum(assignment[u] == worker for u, _ in copies)
+        assert host.down[worker] == sum(to == worker for _, to in copies)
     one_block = np.ones(len(boundary), dtype=np.int32)
     assert multicast_packets(boundary, one_block, workers).total == once.total
     each_alone = np.arange(1, len(boundary) + 1, dtype=np.int32)
@@ -111,16 +104,6 @@ def test_what_is_too_large_is_left_out(monkeypatch):
     assert set(found.orders) == {"plan"}
 
 
-def arrivals(boundary, seed):
-    """The edges as they arrive: those of one source after those of another."""
-    sources = np.unique(boundary.source)
-    return [
-        edge
-        for source in sources[arrival_order(len(sources), seed)]
-        for edge in np.flatnonzero(boundary.source == source).tolist()
-    ]
-
-
 def plain_pool(boundary, slots, arrival):
     """(sums, overflow, sent to each destination) of the strawman, contribution by contribution."""
     left = np.bincount(boundary.destination)
@@ -146,16 +129,14 @@ def test_the_pool_is_that_of_the_plain_loop(split, slots, seed):
     graph, workers, assignment = split
     boundary = boundary_of(graph, assignment)
     pool = simulate_pool(boundary, slots, workers, seed)
-    sums, overflow = plain_pool(boundary, slots, arrivals(boundary, seed))
+    sources = np.unique(boundary.source)
+    order = sources[arrival_order(len(sources), seed)]
+    arrival = [edge for u in order for edge in np.flatnonzero(boundary.source == u).tolist()]
+    sums, overflow = plain_pool(boundary, slots, arrival)
+    assert len(boundary) < 20 or not np.array_equal(order, sources)
     assert (pool.sums, pool.overflowed) == (sums, overflow)
     assert int(pool.packets.down.sum()) == sums + overflow
     assert pool.packets.up.tolist() == once_each(boundary, workers).up.tolist()
-
-
-def test_the_pool_takes_sources_in_a_random_order():
-    first, second = (arrival_order(30, seed) for seed in (0, 1))
-    assert sorted(first.tolist()) == sorted(second.tolist()) == list(range(30))
-    assert not np.array_equal(first, second)
 
 
 def test_the_report_counts_the_plan():
@@ -343,25 +324,13 @@ def test_against_the_literal_simulation(graph, blocks, rate, seed):
     assert flow.steps == sum(z for z, *_ in expected)
 
 
-def star(n):
-    return boundary_of(graph_of(np.zeros(n - 1), np.arange(1, n), n), np.arange(n))
-
-
-@pytest.mark.parametrize(("first", "z"), [(True, 8), (False, 14)])
-def test_the_papers_star(first, z):
+def test_the_papers_star():
     """The centre first takes n steps, last 2n - 2; n is 8."""
-    boundary = star(8)
-    order = np.arange(8) if first else np.arange(8)[::-1]
-    sends = SendOrder(np.ones(8, dtype=np.int32), order.astype(np.int32))
-    flow = multicast_flow(boundary, np.ones(14, dtype=np.int32), sends)
-    assert flow.completion.tolist() == [z]
-
-
-def test_partial_sums_are_packets_too():
-    """Two packets for sum 0, one of them a partial sum that serves nothing else."""
-    flow = flow_of_packets(np.ones(3, dtype=np.int32), np.array([0, 0, 1, 2]), [0, 1, 0, 1])
-    assert flow.queue.tolist() == [0, 0, 0]
-    assert flow.occupancy.tolist() == [2, 1, 0]
+    boundary = boundary_of(graph_of(np.zeros(7), np.arange(1, 8), 8), np.arange(8))
+    for order, z in ((np.arange(8), 8), (np.arange(8)[::-1], 14)):
+        sends = SendOrder(np.ones(8, dtype=np.int32), order.astype(np.int32))
+        flow = multicast_flow(boundary, np.ones(14, dtype=np.int32), sends)
+        assert flow.completion.tolist() == [z]
 
 
 def test_peel_keeps_the_queue_shorter_than_the_papers_order():

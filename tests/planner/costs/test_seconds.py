@@ -18,12 +18,12 @@ from switchgnn.planner import Direction
 from switchgnn.planner.costs import host_seconds as host_module
 from switchgnn.planner.costs.forecast import exchange_seconds
 from switchgnn.planner.costs.host_seconds import host_seconds
-from switchgnn.planner.costs.seconds import Network, drained, plan_seconds, served
+from switchgnn.planner.costs.seconds import NetworkModel, drained, plan_seconds, served
 from tests.planner import helpers
 from tests.planner.helpers import STEADY, graph_of
 
 # A byte takes a nanosecond on a link, and a link a microsecond: times below are nanoseconds.
-SLOW = Network(bits_per_second=8e9, delay=1e-6)
+SLOW = NetworkModel(bits_per_second=8e9, delay=1e-6)
 FEATURE, ACK, DONE, WAY = 188, 60, 88, 1000
 BARRIER = 2 * (DONE + WAY)
 # A full frame between hosts: 363 numbers.

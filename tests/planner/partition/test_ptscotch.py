@@ -91,13 +91,6 @@ def test_the_oracle_notices_a_partition_by_chance():
 
 
 @needs_ptscotch
-def test_the_same_seed_gives_the_same():
-    first = ptscotch(GRAPH, 7, 5, ranks=2)
-    assert np.array_equal(first, ptscotch(GRAPH, 7, 5, ranks=2))
-    assert not np.array_equal(first, ptscotch(GRAPH, 7, 6, ranks=2))
-
-
-@needs_ptscotch
 @pytest.mark.parametrize(
     ("graph", "workers"),
     [
@@ -122,6 +115,7 @@ def test_a_plan_names_it_with_its_ranks():
     plan = plan_of(graph, slots=40, partition="ptscotch:2", seed=1)
     assert plan.manifest.partition.method == "ptscotch:2"
     assert np.array_equal(plan.assignment, ptscotch(graph, 4, 1, ranks=2))
+    assert not np.array_equal(plan.assignment, ptscotch(graph, 4, 2, ranks=2))
 
 
 @needs_ptscotch

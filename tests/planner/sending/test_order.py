@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchgnn.planner import ORDER_STRATEGIES, boundary_edges, load_graph
+from switchgnn.planner import ORDER_STRATEGIES, boundary_edges
 from switchgnn.planner.blocks.mlgp import mlgp
 from switchgnn.planner.partition.metis import symmetric_rows
 from switchgnn.planner.plan.banks import BANKS_OF_SWITCHES
@@ -313,15 +313,9 @@ def test_the_quickest_of_all_weights_is_taken(by_weight, rates):
     seconds = {weight: counted(plan, rates) for weight, plan in by_weight.items()}
     assert found.manifest.strategy.weight in WEIGHTS
     assert counted(found, rates) == pytest.approx(min(seconds.values()))
-
-
-def test_a_slow_loop_makes_partial_sums_and_a_quick_one_few_packets(by_weight):
     loop = [np.count_nonzero(plan.switch.entry_hop) for plan in by_weight.values()]
     assert loop == sorted(loop, reverse=True)
     assert loop[0] > loop[-1]
-    slow, quick = (planned(rates=Rates(1e6, rate, 1.0)) for rate in (1.0, 1e12))
-    assert np.count_nonzero(slow.switch.entry_hop) == loop[-1]
-    assert quick.manifest.strategy.weight == 0
 
 
 @pytest.mark.parametrize("rates", RATES)
@@ -333,15 +327,6 @@ def test_the_time_is_that_of_the_plan(by_weight, rates, weight):
     chosen = cover_edges(boundary, block, weight)
     packets = make_packets(boundary, block, chosen, vertices=GRAPH.vertices, workers=WORKERS)
     assert exchange_seconds(packets, rates, WORKERS) == pytest.approx(counted(plan, rates))
-
-
-def test_nothing_to_exchange_takes_no_time():
-    graph = load_graph("karate")
-    boundary = boundary_edges(graph, np.zeros(graph.vertices, dtype=np.int32))
-    block = mlgp(boundary, 8, 0)
-    everything = np.ones(len(boundary), dtype=np.bool_)
-    packets = make_packets(boundary, block, everything, vertices=graph.vertices, workers=2)
-    assert exchange_seconds(packets, RATES[0], 2) == 0.0
 
 
 @pytest.mark.parametrize("banks", BANKS_OF_SWITCHES)
@@ -365,7 +350,7 @@ def test_of_the_weights_whose_plans_fit_the_quickest_is_taken(by_weight):
     seconds = {weight: counted(plan, rates) for weight, plan in by_weight.items()}
     needed = sorted({entries(plan) for plan in by_weight.values()})
     assert entries(planned(rates=rates)) == needed[-1]
-    for room in needed:
+    for room in (needed[0], needed[len(needed) // 2]):
         found = planned(rates=rates, fits=lambda plan, room=room: entries(plan) <= room)
         fitting = [each for weight, each in seconds.items() if entries(by_weight[weight]) <= room]
         assert entries(found) <= room

@@ -1,15 +1,21 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Profiles are read, or refused with one sentence."""
+"""Profiles are read or refused; the bundled ones follow from their sources (docs/switches.md)."""
 
 import math
 import os
+import re
+from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from switchgnn.controller.controls.banks import Banks
+from switchgnn.controller.p4runtime.layout import Layout
+from switchgnn.p4src import load_program
 from switchgnn.planner.plan.banks import BANKS_OF_SWITCHES
+from switchgnn.planner.presets import SLOT_BYTES
 from switchgnn.profiles import (
     UNLIMITED,
     ProfileError,
@@ -46,6 +52,7 @@ def test_what_is_written_is_read(tmp_path_factory, told):
     assert found == SwitchProfile("mine", **told)
 
 
+@settings(max_examples=25)
 @given(text=st.text())
 def test_any_text_is_a_switch_or_a_sentence(tmp_path_factory, text):
     file = tmp_path_factory.mktemp("any") / "mine.toml"
@@ -88,7 +95,9 @@ def test_what_is_wrong_is_told_with_file_and_key(tmp_path, line, says):
     assert str(tmp_path / "mine.toml") in str(error.value)
 
 
-def test_files_that_are_none(tmp_path):
+def test_names_and_files_that_are_none(tmp_path):
+    with pytest.raises(ProfileError, match=r"No switch .tofino3.; known: .*tofino2, .*unlimited"):
+        find_profile("tofino3")
     with pytest.raises(ProfileError, match=r"Cannot read the switch .*No such file"):
         find_profile(str(tmp_path / "none.toml"))
     with pytest.raises(ProfileError, match="Cannot read"):
@@ -99,11 +108,6 @@ def test_files_that_are_none(tmp_path):
     os.mkfifo(tmp_path / "pipe.toml")
     with pytest.raises(ProfileError, match="Cannot read"):
         find_profile(str(tmp_path / "pipe.toml"))
-
-
-def test_a_name_that_nobody_knows():
-    with pytest.raises(ProfileError, match=r"No switch .tofino3.; known: .*tofino2, .*unlimited"):
-        find_profile("tofino3")
 
 
 def test_the_unlimited_one_is_what_simulations_assume():
@@ -117,3 +121,55 @@ def test_these_come_along():
     tofinos = ("tofino1", "tofino2", "tofino2-256", "tofino2-64")
     assert known_profiles() == ("bmv2", "embedded", *tofinos, "unlimited")
     assert [find_profile(name).name for name in known_profiles()] == list(known_profiles())
+
+
+ROOT = Path(__file__).parents[2]
+# Of both chips: pipelines, blocks of SRAM in a stage, 1,024 words of 128 bits in a block, and
+# stateful ALUs in a stage, each of one word of 32 bits.
+PIPELINES, BLOCKS, BLOCK_BYTES, ALUS = 4, 80, 1024 * 128 // 8, 4
+
+
+@pytest.mark.parametrize(
+    ("name", "stages", "recirculated", "ports", "lanes", "pipelines"),
+    [
+        ("tofino1", 12, 100e9, 64, 32, 1),
+        ("tofino2", 20, 400e9, 128, 32, 1),
+        ("tofino2-64", 20, 400e9, 128, 64, 1),
+        ("tofino2-256", 20, 400e9, 128, 256, 4),
+    ],
+)
+def test_a_tofino_is_what_its_sources_say(name, stages, recirculated, ports, lanes, pipelines):
+    """A frame is added to in each pipeline that it passes."""
+    switch = find_profile(name)
+    assert switch.banks == lanes // 32 <= pipelines * (stages * ALUS // 32)
+    sram = PIPELINES * stages * BLOCKS * BLOCK_BYTES
+    assert switch.table_bytes == sram - 2 * switch.slot_bytes
+    passes = PIPELINES * recirculated / ((60 + 4 * lanes) * 8)
+    assert switch.passes_per_second == pytest.approx(passes, rel=1e-9)
+    assert (switch.ports, switch.port_gbits) == (ports, 100)
+    assert not switch.program_sizes
+    assert switch.frames_per_second(188) == pytest.approx(100e9 / (188 * 8))
+
+
+@pytest.mark.parametrize("name", ["bmv2", "embedded"])
+def test_software_switches_have_what_the_program_compiles_to(name):
+    switch, program = find_profile(name), load_program()
+    layout = Layout.from_text(program.p4info)
+    assert switch.program_sizes
+    assert switch.slots == program.slots
+    assert switch.slot_bytes == program.slots * SLOT_BYTES
+    assert switch.banks == Banks(layout).banks
+    sizes = (ROOT / "p4src" / "sizes.p4").read_text()
+    assert f"MAX_PORTS = {switch.ports};" in sizes
+    assert (switch.table_bytes, switch.port_gbits) == (None, None)
+
+
+def test_their_loops_are_as_fast_as_was_measured():
+    """Contributions per second of the random graph, and its passes per contribution."""
+    rows = (ROOT / "docs" / "benchmarks.md").read_text().splitlines()
+    (measured,) = (row for row in rows if "embedded`, saturated, against BMv2" in row)
+    (share,) = (row for row in rows if row.startswith("| random: passes per contribution"))
+    for name, column in (("bmv2", 3), ("embedded", 2)):
+        contributions = int(re.sub(r"\D", "", measured.split("|")[column]))
+        passes = contributions * float(share.split("|")[2])
+        assert find_profile(name).passes_per_second == pytest.approx(passes, rel=0.005)
