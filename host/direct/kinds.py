@@ -14,9 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.outbox import visit_order
-from switchgnn.host.direct.sampling import Sampling
 from switchgnn.host.direct.schedule import (
     DirectSchedule,
     check_workers,
@@ -25,7 +23,7 @@ from switchgnn.host.direct.schedule import (
     read_schedule,
     write_schedule,
 )
-from switchgnn.host.direct.transport import DirectTransport, open_direct_link
+from switchgnn.host.direct.transport import DirectTransport, open_schedule
 from switchgnn.host.transport import WorkerEnd
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
@@ -42,13 +40,7 @@ def copy_schedules(
 ) -> tuple[DirectSchedule, ...]:
     """Make the schedules of `host`: one copy per vertex and remote worker that needs it.
 
-    Args:
-        graph: with V vertices.
-        assignment: int32[V], the worker of each vertex.
-        workers: their number.
-
-    Returns:
-        One schedule per worker.
+    `assignment`: int32[V], the worker of each vertex.
 
     Raises:
         ScheduleError: too many workers, or an assignment that does not fit.
@@ -59,19 +51,7 @@ def copy_schedules(
 def partial_schedules(
     graph: Graph, assignment: NDArray[np.int32], workers: int
 ) -> tuple[DirectSchedule, ...]:
-    """Make the schedules of `host-partial`: copies or partial sums, whichever are fewer.
-
-    Args:
-        graph: with V vertices.
-        assignment: int32[V], the worker of each vertex.
-        workers: their number.
-
-    Returns:
-        One schedule per worker.
-
-    Raises:
-        ScheduleError: too many workers, or an assignment that does not fit.
-    """
+    """Make the schedules of `host-partial`, of fewest rows; see ``copy_schedules``."""
     return direct_schedules(graph, assignment, workers, choose=fewest_rows)
 
 
@@ -92,19 +72,7 @@ class BinnedSchedule:
 def binned_schedules(
     graph: Graph, assignment: NDArray[np.int32], workers: int
 ) -> tuple[BinnedSchedule, ...]:
-    """Make the schedules of `g3`.
-
-    Args:
-        graph: with V vertices.
-        assignment: int32[V], the worker of each vertex.
-        workers: their number.
-
-    Returns:
-        Both directions of each worker.
-
-    Raises:
-        ScheduleError: too many workers, or an assignment that does not fit.
-    """
+    """Make the schedules of `g3`, in both directions; see ``copy_schedules``."""
     check_workers(graph, assignment, workers)
     boundary = boundary_edges(graph, assignment)
     turn = _turns(graph, assignment, workers, boundary)
@@ -152,21 +120,13 @@ def write_schedules(
 
 
 def write_binned_schedule(schedule: BinnedSchedule, path: Path) -> None:
-    """Write one worker's schedules, the backward one to ``backward_file(path)``.
-
-    Raises:
-        ScheduleError: they cannot be written.
-    """
+    """Write one worker's schedules, the backward one to ``backward_file(path)``."""
     write_schedule(schedule.forward, path)
     write_schedule(schedule.backward, backward_file(path))
 
 
 def read_binned_schedule(path: Path) -> BinnedSchedule:
-    """Read what ``write_binned_schedule`` wrote.
-
-    Raises:
-        ScheduleError: the files do not exist or are damaged.
-    """
+    """Read what ``write_binned_schedule`` wrote; see ``read_schedule``."""
     return BinnedSchedule(read_schedule(path), read_schedule(backward_file(path)))
 
 
@@ -180,17 +140,8 @@ class BinnedTransport(DirectTransport):
 
 
 @contextmanager
-def open_binned(end: WorkerEnd) -> Iterator[BinnedTransport]:
+def open_binned(end: WorkerEnd) -> Iterator[DirectTransport]:
     """Open the transport `g3`."""
-    schedule = read_binned_schedule(end.schedule_file())
-    sampling, framing = Sampling(end.sampling, end.seed), Framing.parse(end.mtu)
-    with open_direct_link(end, framing) as link:
-        yield BinnedTransport(
-            schedule.forward,
-            link,
-            end.stations,
-            pace=end.pace,
-            backward=schedule.backward,
-            sampling=sampling,
-            framing=framing,
-        )
+    both = read_binned_schedule(end.schedule_file())
+    with open_schedule(end, both.forward, backward=both.backward, kind=BinnedTransport) as made:
+        yield made

@@ -33,10 +33,10 @@ class Recorder:
 
 
 class QueueLink(Link):
-    """A link of one worker to a network in memory, which has an inbox for each worker."""
+    """A link of one worker to a network in memory, which takes frames and fills an inbox."""
 
-    def __init__(self, network, worker):
-        self.network, self.worker = network, worker
+    def __init__(self, worker, take, inbox):
+        self.worker, self.take, self.inbox = worker, take, inbox
         self.counts = [0, 0, 0, 0]
 
     @property
@@ -50,12 +50,11 @@ class QueueLink(Link):
     def send(self, frame):
         self.counts[0] += 1
         self.counts[1] += len(frame)
-        self.network.take(self.worker, bytes(frame))
+        self.take(bytes(frame))
 
     def receive(self, seconds):
         try:
-            inbox = self.network.inboxes[self.worker]
-            frame = inbox.get(block=seconds > 0, timeout=max(seconds, 0) or None)
+            frame = self.inbox.get(block=seconds > 0, timeout=max(seconds, 0) or None)
         except queue.Empty:
             return None
         self.counts[2] += 1

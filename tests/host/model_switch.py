@@ -10,6 +10,7 @@ what arrives instead.
 import queue
 import threading
 from collections.abc import Callable, Iterable
+from functools import partial
 
 import numpy as np
 
@@ -92,7 +93,7 @@ class ModelSwitch:
         }
 
     def link(self, worker: int) -> QueueLink:
-        return QueueLink(self, worker)
+        return QueueLink(worker, partial(self.take, worker), self.inboxes[worker])
 
     def take(self, worker: int, frame: bytes) -> None:
         with self.lock:

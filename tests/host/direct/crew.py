@@ -34,9 +34,9 @@ class Hub:
         self.sent = []
 
     def link(self, worker):
-        return QueueLink(self, worker)
+        return QueueLink(worker, self.take, self.inboxes[worker])
 
-    def take(self, _worker, frame):
+    def take(self, frame):
         self.sent.append(frame)
         frame = self.touch(frame)
         if frame is not None:

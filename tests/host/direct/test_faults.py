@@ -77,7 +77,7 @@ def test_only_what_is_missing_is_sent_again():
             self.lost = 0
             self.first = set()
 
-        def take(self, worker, frame):
+        def take(self, frame):
             key = frame[6:12], frame[HEADER_AT : HEADER_AT + 26]
             new = frame[KIND_AT] & 0xF == Kind.FEATURE and key not in self.first
             if new:
@@ -85,7 +85,7 @@ def test_only_what_is_missing_is_sent_again():
                 if len(self.first) % every == 0:
                     self.lost += 1
                     return
-            super().take(worker, frame)
+            super().take(frame)
 
     hub = Losing(3)
     transports = on_hub(copy_schedules(graph, assignment, 3), hub=hub)
