@@ -40,7 +40,13 @@ def copy_schedules(
 ) -> tuple[DirectSchedule, ...]:
     """Make the schedules of `host`: one copy per vertex and remote worker that needs it.
 
-    `assignment`: int32[V], the worker of each vertex.
+    Args:
+        graph: with V vertices.
+        assignment: int32[V], the worker of each vertex.
+        workers: their number.
+
+    Returns:
+        One schedule per worker.
 
     Raises:
         ScheduleError: too many workers, or an assignment that does not fit.
@@ -51,7 +57,19 @@ def copy_schedules(
 def partial_schedules(
     graph: Graph, assignment: NDArray[np.int32], workers: int
 ) -> tuple[DirectSchedule, ...]:
-    """Make the schedules of `host-partial`, of fewest rows; see ``copy_schedules``."""
+    """Make the schedules of `host-partial`: copies or partial sums, whichever are fewer.
+
+    Args:
+        graph: with V vertices.
+        assignment: int32[V], the worker of each vertex.
+        workers: their number.
+
+    Returns:
+        One schedule per worker.
+
+    Raises:
+        ScheduleError: too many workers, or an assignment that does not fit.
+    """
     return direct_schedules(graph, assignment, workers, choose=fewest_rows)
 
 
@@ -72,7 +90,19 @@ class BinnedSchedule:
 def binned_schedules(
     graph: Graph, assignment: NDArray[np.int32], workers: int
 ) -> tuple[BinnedSchedule, ...]:
-    """Make the schedules of `g3`, in both directions; see ``copy_schedules``."""
+    """Make the schedules of `g3`.
+
+    Args:
+        graph: with V vertices.
+        assignment: int32[V], the worker of each vertex.
+        workers: their number.
+
+    Returns:
+        Both directions of each worker.
+
+    Raises:
+        ScheduleError: too many workers, or an assignment that does not fit.
+    """
     check_workers(graph, assignment, workers)
     boundary = boundary_edges(graph, assignment)
     turn = _turns(graph, assignment, workers, boundary)
@@ -120,13 +150,21 @@ def write_schedules(
 
 
 def write_binned_schedule(schedule: BinnedSchedule, path: Path) -> None:
-    """Write one worker's schedules, the backward one to ``backward_file(path)``."""
+    """Write one worker's schedules, the backward one to ``backward_file(path)``.
+
+    Raises:
+        ScheduleError: they cannot be written.
+    """
     write_schedule(schedule.forward, path)
     write_schedule(schedule.backward, backward_file(path))
 
 
 def read_binned_schedule(path: Path) -> BinnedSchedule:
-    """Read what ``write_binned_schedule`` wrote; see ``read_schedule``."""
+    """Read what ``write_binned_schedule`` wrote.
+
+    Raises:
+        ScheduleError: the files do not exist or are damaged.
+    """
     return BinnedSchedule(read_schedule(path), read_schedule(backward_file(path)))
 
 
