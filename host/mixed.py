@@ -33,9 +33,15 @@ from switchgnn.host.innetwork.transport import (
     open_in_network,
 )
 from switchgnn.host.transport import NO_TRAFFIC, WorkerEnd, add_traffic, check_rows
-from switchgnn.host.wire.batches import FrameBatch, FrameRows
+from switchgnn.host.wire.batches import FrameBatch, FrameRows, new_batch
 from switchgnn.host.wire.header import ETHERNET_BYTES, PROTOCOL, feature_frame_bytes
-from switchgnn.host.wire.link import Link, Traffic, WrappedLink, check_packets_fit
+from switchgnn.host.wire.link import (
+    LARGEST_FRAME,
+    Link,
+    Traffic,
+    WrappedLink,
+    check_packets_fit,
+)
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
@@ -49,8 +55,8 @@ _PROTOCOL_AT = ETHERNET_BYTES + 9
 _KEPT_AT_MOST = 1 << 17
 # Seconds after which the second exchange has its turn, while frames of the first one never pause.
 _TURN = 0.001
-# For frames that were kept; it grows where that is not enough.
-_ROOM_BYTES, _ROOM_FRAMES = 1 << 20, 1 << 10
+# Frames of a batch.
+_AT_ONCE = 64
 
 Meanwhile = Callable[[], float]
 
@@ -67,144 +73,73 @@ class SplitLink:
         self._link = link
         self._protocol = protocol
 
-    def receive(self, part: "PartLink", seconds: float) -> None:
+    def receive(self, seconds: float) -> None:
         """Receive frames for both parts, waiting at most ``seconds``."""
-        self.first.keep_what_is_left()
-        self.second.keep_what_is_left()
         batch = self._link.receive_batch(seconds)
         if batch is None:
             return
-        of_second = self._of_second(batch)
-        for each, own in ((self.first, ~of_second), (self.second, of_second)):
-            places = batch.first + np.flatnonzero(own)
-            if len(places):
-                each.take(batch, places, now=each is part)
-
-    def _of_second(self, batch: FrameBatch) -> NDArray[np.bool_]:
-        """Return which frames of a batch belong to the second part."""
-        begins = batch.begins[batch.first : batch.count].astype(np.int64)
-        whole = batch.sizes[batch.first : batch.count] > _PROTOCOL_AT
-        protocol = batch.room[np.where(whole, begins + _PROTOCOL_AT, 0)]
-        own: NDArray[np.bool_] = whole & (protocol == self._protocol)
-        return own
+        for place in range(batch.first, batch.count):
+            frame = bytes(batch.frame(place))
+            of_second = len(frame) > _PROTOCOL_AT and frame[_PROTOCOL_AT] == self._protocol
+            kept = (self.second if of_second else self.first).kept
+            if len(kept) < _KEPT_AT_MOST:
+                kept.append(frame)
 
 
 class PartLink(WrappedLink):
     """One exchange's view of a shared link.
 
     Attributes:
+        kept: the frames that were received for it.
         meanwhile: called while waiting for a frame, to let the other exchange continue; returns the
             seconds without anything to do for it. None: nothing is called.
     """
 
     def __init__(self, split: SplitLink, link: Link, clock: Clock) -> None:
         super().__init__(link)
+        self.kept: deque[bytes] = deque()
         self.meanwhile: Meanwhile | None = None
         self._split = split
         self._clock = clock
         self._next_turn = float("-inf")
-        # Frames to be handed out next: in the room of the link below, or in our own.
-        self._batch: FrameBatch | None = None
-        self._view: FrameBatch | None = None
-        self._own: FrameBatch | None = None
-        self._kept: deque[tuple[bytes, NDArray[np.uint32]]] = deque()
-        self._kept_frames = 0
-
-    @property
-    def ready(self) -> bool:
-        """Whether a frame is here."""
-        return self._batch is not None or bool(self._kept)
+        self._batch = new_batch(_AT_ONCE, LARGEST_FRAME)
 
     def send_rows(self, rows: FrameRows, first: int, count: int) -> None:
         """Send some frames in their order; waits while the link is full."""
         self._link.send_rows(rows, first, count)
 
     def receive(self, seconds: float) -> memoryview | None:
-        """Return the next frame, valid until the next call, or None after ``seconds``."""
-        batch = self._next(seconds)
-        if batch is None:
-            return None
-        batch.first += 1
-        if batch.first == batch.count:
-            self._batch = None
-        return batch.frame(batch.first - 1)
+        """Return the next frame, or None after ``seconds``."""
+        self._wait(seconds)
+        return memoryview(self.kept.popleft()) if self.kept else None
 
     def receive_batch(self, seconds: float) -> FrameBatch | None:
         """Return the next frames, valid until the next call, or None after ``seconds``."""
-        batch, self._batch = self._next(seconds), None
-        return batch
+        self._wait(seconds)
+        batch = self._batch
+        batch.count = 0
+        while self.kept and batch.count < _AT_ONCE:
+            batch.put(self.kept.popleft())
+        return batch if batch.count else None
 
     def close(self) -> None:
         """Do nothing: the shared link is not closed with one part of it."""
 
-    def take(self, batch: FrameBatch, places: NDArray[np.int64], *, now: bool) -> None:
-        """Take some frames of a batch, now or for later."""
-        if not now or self.ready:
-            self._keep(batch, places)
-            return
-        if self._view is None or self._view.room is not batch.room:
-            self._view = _empty(batch.room, len(batch.sizes))
-        view = self._view
-        view.begins[: len(places)] = batch.begins[places]
-        view.sizes[: len(places)] = batch.sizes[places]
-        view.first, view.count = 0, len(places)
-        self._batch = view
-
-    def keep_what_is_left(self) -> None:
-        """Copy the frames that were not taken: their room is reused."""
-        if self._batch is None or self._batch is not self._view:
-            return
-        batch, self._batch = self._batch, None
-        self._keep(batch, np.arange(batch.first, batch.count))
-
-    def _keep(self, batch: FrameBatch, places: NDArray[np.int64]) -> None:
-        if self._kept_frames >= _KEPT_AT_MOST:
-            return
-        self._kept_frames += len(places)
-        frames = b"".join([batch.frame(place) for place in places.tolist()])
-        self._kept.append((frames, batch.sizes[places]))
-
-    def _next(self, seconds: float) -> FrameBatch | None:
-        """Return the next batch, after waiting for it."""
-        if not self.ready:
-            self._wait(seconds)
-        if self._batch is None and self._kept:
-            self._batch = self._unpacked(*self._kept.popleft())
-        return self._batch
-
     def _wait(self, seconds: float) -> None:
+        """Wait for a frame unless one is kept."""
         until = self._clock.now() + seconds
         # What is here already comes before the other exchange has its turn.
         pause = float("inf") if self.meanwhile is None else 0.0
-        while True:
+        while not self.kept:
             left = until - self._clock.now()
-            self._split.receive(self, max(0.0, min(left, pause)))
+            self._split.receive(max(0.0, min(left, pause)))
             now = self._clock.now()
-            idle = not self.ready and now < until
+            idle = not self.kept and now < until
             if self.meanwhile is not None and (idle or now >= self._next_turn):
                 pause = self.meanwhile()
                 self._next_turn = self._clock.now() + _TURN
-            if self.ready or now >= until:
+            if now >= until:
                 return
-
-    def _unpacked(self, frames: bytes, sizes: NDArray[np.uint32]) -> FrameBatch:
-        """Return kept frames as a batch."""
-        own = self._own
-        if own is None or len(own.room) < len(frames) or len(own.sizes) < len(sizes):
-            room = np.zeros(max(len(frames), _ROOM_BYTES), dtype=np.uint8)
-            own = self._own = _empty(room, max(len(sizes), _ROOM_FRAMES))
-        self._kept_frames -= len(sizes)
-        own.room[: len(frames)] = np.frombuffer(frames, dtype=np.uint8)
-        own.begins[: len(sizes)] = np.cumsum(sizes) - sizes
-        own.sizes[: len(sizes)] = sizes
-        own.first, own.count = 0, len(sizes)
-        return own
-
-
-def _empty(room: NDArray[np.uint8], frames: int) -> FrameBatch:
-    """Return an empty batch for some frames."""
-    begins, sizes = np.zeros((2, frames), dtype=np.uint32)
-    return FrameBatch(room, begins, sizes)
 
 
 class MixedTransport(InNetworkTransport):
@@ -283,8 +218,8 @@ class MixedTransport(InNetworkTransport):
 
     def _tend_hosts(self) -> float:
         """Let the exchange between hosts continue while the other one waits for a frame."""
-        pause = self._hosts.tend(arrived=self._arrivals.ready)
-        return 0.0 if self._arrivals.ready else pause
+        pause = self._hosts.tend(arrived=bool(self._arrivals.kept))
+        return 0.0 if self._arrivals.kept else pause
 
 
 @contextmanager

@@ -14,9 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.outbox import visit_order
-from switchgnn.host.direct.sampling import Sampling
 from switchgnn.host.direct.schedule import (
     DirectSchedule,
     check_workers,
@@ -25,7 +23,7 @@ from switchgnn.host.direct.schedule import (
     read_schedule,
     write_schedule,
 )
-from switchgnn.host.direct.transport import DirectTransport, open_direct_link
+from switchgnn.host.direct.transport import DirectTransport, open_schedule
 from switchgnn.host.transport import WorkerEnd
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
@@ -180,17 +178,8 @@ class BinnedTransport(DirectTransport):
 
 
 @contextmanager
-def open_binned(end: WorkerEnd) -> Iterator[BinnedTransport]:
+def open_binned(end: WorkerEnd) -> Iterator[DirectTransport]:
     """Open the transport `g3`."""
-    schedule = read_binned_schedule(end.schedule_file())
-    sampling, framing = Sampling(end.sampling, end.seed), Framing.parse(end.mtu)
-    with open_direct_link(end, framing) as link:
-        yield BinnedTransport(
-            schedule.forward,
-            link,
-            end.stations,
-            pace=end.pace,
-            backward=schedule.backward,
-            sampling=sampling,
-            framing=framing,
-        )
+    both = read_binned_schedule(end.schedule_file())
+    with open_schedule(end, both.forward, backward=both.backward, kind=BinnedTransport) as made:
+        yield made

@@ -229,24 +229,32 @@ class DirectTransport:
 @contextmanager
 def open_direct(end: WorkerEnd) -> Iterator[DirectTransport]:
     """Open a transport between hosts, as the worker's schedule says."""
-    schedule = read_schedule(end.schedule_file())
+    with open_schedule(end, read_schedule(end.schedule_file())) as made:
+        yield made
+
+
+@contextmanager
+def open_schedule(
+    end: WorkerEnd,
+    schedule: DirectSchedule,
+    *,
+    backward: DirectSchedule | None = None,
+    kind: type[DirectTransport] = DirectTransport,
+) -> Iterator[DirectTransport]:
+    """Open a worker's link for frames between hosts, and a transport on it."""
     sampling, framing = Sampling(end.sampling, end.seed), Framing.parse(end.mtu)
-    with open_direct_link(end, framing) as link:
-        yield DirectTransport(
+    check_packets_fit(end.link, framing.packet_bytes)
+    with end.open_link(PROTOCOL) as link:
+        yield kind(
             schedule,
             link,
             end.stations,
             pace=end.pace,
+            backward=backward,
             sampling=sampling,
             framing=framing,
             clock=end.clock,
         )
-
-
-def open_direct_link(end: WorkerEnd, framing: Framing) -> Link:
-    """Open a worker's link for frames between hosts."""
-    check_packets_fit(end.link, framing.packet_bytes)
-    return end.open_link(PROTOCOL)
 
 
 def _peers(schedules: Iterable[DirectSchedule]) -> tuple[frozenset[int], frozenset[int]]:

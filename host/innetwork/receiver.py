@@ -258,8 +258,8 @@ class SumReceiver:
         self._features[source] = lanes
         self._asked_at.pop(source, None)
         for place in self._wanted.pop(source, ()):
-            doubt = self._doubts.get(place)
-            if doubt is None or not self._awaited[place]:
+            # None: the sum has come meanwhile.
+            if (doubt := self._doubts.get(place)) is None:
                 continue
             doubt.awaited.discard(source)
             if not doubt.awaited:

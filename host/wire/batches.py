@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Many frames in one system call (recvmmsg, sendmmsg), and pauses to gather them.
+"""Many frames in one system call, and pauses to gather them.
 
-https://man7.org/linux/man-pages/man2/recvmmsg.2.html
+https://man7.org/linux/man-pages/man2/sendmmsg.2.html
 """
 
 import errno
@@ -18,7 +18,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-# struct mmsghdr of 64-bit Linux: struct msghdr, then what was sent or received.
+# struct mmsghdr of 64-bit Linux: struct msghdr, then what was sent.
 _MESSAGE = np.dtype(
     [
         *(("name", "u8"), ("name_bytes", "u4"), ("_name", "u4")),
@@ -29,7 +29,6 @@ _MESSAGE = np.dtype(
 )
 _VECTOR = np.dtype([("base", "u8"), ("size", "u8")])
 _LIBC = CDLL(None, use_errno=True)
-_LIBC.recvmmsg.argtypes = (c_int, c_void_p, c_uint, c_int, c_void_p)
 _LIBC.sendmmsg.argtypes = (c_int, c_void_p, c_uint, c_int)
 # Each message leaves as it is; what is longer than its room is cut.
 _NO_FLAGS = 0
@@ -90,35 +89,30 @@ class Arriving(Protocol):
 
 
 class PlainArriving:
-    """Receives frames with one system call, one in each message; `longest` in bytes."""
+    """Receives frames one by one, where there is no native code; `longest` in bytes."""
 
-    def __init__(self, descriptor: int, frames: int, longest: int) -> None:
+    def __init__(self, sock: socket.socket, frames: int, longest: int) -> None:
         self.batch = new_batch(frames, longest)
-        self._descriptor = descriptor
-        self._messages, self._vectors = _messages(self.batch.room.reshape(frames, longest))
-        self._address = self._messages.ctypes.data
-        self._most = frames
+        self._socket = sock
+        self._rooms = [room.data for room in self.batch.room.reshape(frames, longest)]
         self._poll = select.poll()
-        self._poll.register(descriptor, select.POLLIN)
+        self._poll.register(sock, select.POLLIN)
 
     def receive(self, seconds: float) -> int:
         """Receive what is there; see ``Arriving``."""
-        count = self._receive()
-        if not count and seconds > 0 and self._poll.poll(seconds * 1000):
-            count = self._receive()
-        sizes = self.batch.sizes[:count]
-        sizes[:] = self._messages["size"][:count]
-        self.batch.first, self.batch.count = 0, count
-        return int(sizes.sum()) if count else -1
-
-    def _receive(self) -> int:
-        count = _LIBC.recvmmsg(self._descriptor, self._address, self._most, _NO_FLAGS, None)
-        if count >= 0:
-            return int(count)
-        number = get_errno()
-        if number not in _NOTHING_YET:
-            raise OSError(number, os.strerror(number))
-        return 0
+        if seconds > 0:
+            self._poll.poll(seconds * 1000)
+        batch = self.batch
+        batch.first = batch.count = 0
+        for room in self._rooms:
+            try:
+                batch.sizes[batch.count] = self._socket.recv_into(room)
+            except OSError as error:
+                if not batch.count and error.errno not in _NOTHING_YET:
+                    raise
+                break
+            batch.count += 1
+        return int(batch.sizes[: batch.count].sum()) if batch.count else -1
 
 
 class FrameRows:

@@ -120,16 +120,7 @@ class Link(ABC):
         """Return the next frame, valid until the next call, or None after ``seconds``."""
 
     def send_rows(self, rows: FrameRows, first: int, count: int) -> None:
-        """Send some frames in their order; waits while the link is full.
-
-        Args:
-            rows: the frames.
-            first: the first of them that leaves.
-            count: how many leave.
-
-        Raises:
-            LinkError: the interface is gone or down.
-        """
+        """Send ``count`` frames from ``first`` on in their order; waits while the link is full."""
         for place in range(first, first + count):
             self.send(rows.frame(place))
 
@@ -391,10 +382,8 @@ def check_packets_fit(description: str, packet_bytes: int) -> None:
 def open_link(description: str, *protocols: int) -> Link:
     """Open ``eth:INTERFACE`` or ``udp:HOST:PORT:SWITCH_HOST:SWITCH_PORT[:MBIT]``.
 
-    Args:
-        description: one of the two; MBIT limits the sending bandwidth, in Mbit/s.
-        protocols: the IPv4 protocols to receive from an interface, by default that of the switch;
-            over UDP everything arrives.
+    MBIT limits the sending bandwidth, in Mbit/s. `protocols`: the IPv4 protocols to receive from an
+    interface, by default that of the switch; over UDP everything arrives.
 
     Raises:
         LinkError: the description is malformed, or the link cannot be opened.
@@ -428,7 +417,7 @@ def _arriving(sock: socket.socket) -> Arriving:
     """Return a receiver for messages of one frame each."""
     frames = native_frames()
     if frames is None:
-        return PlainArriving(sock.fileno(), _AT_ONCE, LARGEST_FRAME)
+        return PlainArriving(sock, _AT_ONCE, LARGEST_FRAME)
     return NativeArriving(frames, sock.fileno(), _AT_ONCE, LARGEST_FRAME, cut=False)
 
 

@@ -10,6 +10,7 @@ what arrives instead.
 import queue
 import threading
 from collections.abc import Callable, Iterable
+from functools import partial
 
 import numpy as np
 
@@ -26,10 +27,10 @@ from switchgnn.host.wire.header import (
     payload_bytes,
     unpack_header,
 )
-from switchgnn.host.wire.link import Link, Traffic
-from tests.host.addresses import SESSION, SWITCH, WORKER
+from tests.host.addresses import SESSION, SWITCH, WORKER, QueueLink
 
 SWITCH_SIDE = Addresses(SWITCH, WORKER)
+RESULT = ("block", "bank", "slot", "vertex", "worker")
 Disturb = Callable[[str, int, bytes], Iterable[bytes]]
 
 
@@ -57,27 +58,20 @@ class ModelSwitch:
             zip(switch_part.source_vertex.tolist(), switch_part.source_worker.tolist(), strict=True)
         )
         results = {
-            (int(block), int(bank), int(slot)): (int(vertex), int(worker))
+            (block, bank, slot): (vertex, worker)
             for block, bank, slot, vertex, worker in zip(
-                switch_part.result_block,
-                switch_part.result_bank,
-                switch_part.result_slot,
-                switch_part.result_vertex,
-                switch_part.result_worker,
-                strict=True,
+                *(getattr(switch_part, f"result_{name}").tolist() for name in RESULT), strict=True
             )
         }
-        keys = zip(switch_part.entry_block.tolist(), switch_part.entry_source.tolist(), strict=True)
+        sources = switch_part.entry_block.tolist(), switch_part.entry_source.tolist()
+        keys = list(zip(*sources, strict=True))
         self.count = dict(zip(keys, switch_part.entry_count.tolist(), strict=True))
         self.fanout: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
-        for row, key in enumerate(
-            zip(switch_part.entry_block.tolist(), switch_part.entry_source.tolist(), strict=True)
-        ):
-            for bank in np.flatnonzero(switch_part.entry_expected[row]):
-                slot = int(switch_part.entry_slot[row, bank])
-                vertex, worker = results[key[0], int(bank), slot]
+        for row, key in enumerate(keys):
+            for bank in np.flatnonzero(switch_part.entry_expected[row]).tolist():
+                target = results[key[0], bank, int(switch_part.entry_slot[row, bank])]
                 expected = int(switch_part.entry_expected[row, bank])
-                self.fanout.setdefault(key, []).append((vertex, worker, expected))
+                self.fanout.setdefault(key, []).append((*target, expected))
         self.seen: dict[int, tuple[int, int, int]] = {}
         self.sums: dict[tuple, tuple[int, np.ndarray]] = {}
         self.barrier_place = (0, 0, 0)
@@ -98,8 +92,8 @@ class ModelSwitch:
             for vertex, worker, expected in targets
         }
 
-    def link(self, worker: int) -> "ModelLink":
-        return ModelLink(self, worker)
+    def link(self, worker: int) -> QueueLink:
+        return QueueLink(worker, partial(self.take, worker), self.inboxes[worker])
 
     def take(self, worker: int, frame: bytes) -> None:
         with self.lock:
@@ -184,17 +178,9 @@ class ModelSwitch:
                 if (header.src_id, vertex) not in self.lose_inside:
                     self._add(place, header, vertex, owner, expected, lanes)
         if place >= last and header.echo:
-            ack = Header(
-                kind=Kind.ACK,
-                is_ack=True,
-                src_id=header.src_id,
-                block_id=place[1],
-                count=self.accepted.get(group, 0),
-                fragment=place[2],
-                feature_group=header.feature_group,
-                round=place[0],
-            )
-            self._send(worker, ack, b"")
+            told = {"src_id": header.src_id, "feature_group": header.feature_group}
+            ack = self._header(Kind.ACK, place, count=self.accepted.get(group, 0), **told)
+            self._send(worker, ack._replace(is_ack=True), b"")
 
     def _add(self, place, feature, vertex, owner, expected, lanes) -> None:
         key = (*place, vertex)
@@ -207,14 +193,7 @@ class ModelSwitch:
 
     def _send_sum(self, place, vertex, owner) -> None:
         count, total = self.sums[(*place, vertex)]
-        header = Header(
-            kind=Kind.SUM,
-            dst_id=vertex,
-            block_id=place[1],
-            fragment=place[2],
-            round=place[0],
-            count=count,
-        )
+        header = self._header(Kind.SUM, place, dst_id=vertex, count=count)
         self._send(owner, header, total.astype(">i4").tobytes())
 
     def _take_request(self, worker, header, place) -> None:
@@ -283,15 +262,12 @@ class ModelSwitch:
         elif not new:
             self._answer([worker], Kind.WAITING, place, self.barrier_done)
 
+    def _header(self, kind, place, **fields) -> Header:
+        number, block, fragment = place
+        return Header(kind=kind, round=number, block_id=block, fragment=fragment, **fields)
+
     def _answer(
-        self,
-        workers,
-        kind,
-        place,
-        done,
-        refusal=Refusal.NONE,
-        culprit: int | None = None,
-        stands: int | None = None,
+        self, workers, kind, place, done, refusal=Refusal.NONE, culprit=None, stands=None
     ) -> None:
         body = BarrierBody(
             magnitude=self.opened[1],
@@ -300,43 +276,7 @@ class ModelSwitch:
             workers=sum(1 << worker for worker in done),
             pulses=self.pulses if kind is Kind.WAITING else None,
         )
-        header = Header(
-            kind=kind,
-            dst_id=self.opened[2] if culprit is None else culprit,
-            block_id=place[1],
-            count=refusal,
-            fragment=place[2],
-            round=place[0],
-        )
+        told = {"dst_id": self.opened[2] if culprit is None else culprit, "count": refusal}
+        header = self._header(kind, place, **told)
         for worker in workers:
             self._send(worker, header, body.pack())
-
-
-class ModelLink(Link):
-    """A link to the model."""
-
-    traffic = Traffic(0, 0, 0, 0)
-
-    def __init__(self, switch: ModelSwitch, worker: int):
-        self.switch = switch
-        self.worker = worker
-
-    @property
-    def name(self) -> str:
-        return f"model:{self.worker}"
-
-    def send(self, frame) -> None:
-        self.switch.take(self.worker, bytes(frame))
-
-    def receive(self, seconds: float):
-        try:
-            return memoryview(
-                self.switch.inboxes[self.worker].get(
-                    timeout=max(seconds, 0) or None, block=seconds > 0
-                )
-            )
-        except queue.Empty:
-            return None
-
-    def close(self) -> None:
-        pass

@@ -14,9 +14,9 @@ from switchgnn.host.direct import DirectTransport
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.faults import Faults, FaultyLink
 from switchgnn.host.wire.header import KIND_AT
-from switchgnn.host.wire.link import Link, Traffic
 from switchgnn.planner import graph_from_edges
 from switchgnn.planner.direction import Direction
+from tests.host.addresses import QueueLink
 from tests.support.speed import pace_here, seconds_here
 
 JOIN_SECONDS = 60
@@ -34,7 +34,7 @@ class Hub:
         self.sent = []
 
     def link(self, worker):
-        return HubLink(self, worker)
+        return QueueLink(worker, self.take, self.inboxes[worker])
 
     def take(self, frame):
         self.sent.append(frame)
@@ -46,40 +46,6 @@ class Hub:
     def kinds(self):
         """How many frames of which (kind, size) were sent."""
         return Counter((frame[KIND_AT] & 0xF, len(frame)) for frame in self.sent)
-
-
-class HubLink(Link):
-    def __init__(self, hub, worker):
-        self.hub = hub
-        self.worker = worker
-        self.counts = [0, 0, 0, 0]
-
-    @property
-    def name(self):
-        return f"hub:{self.worker}"
-
-    @property
-    def traffic(self):
-        return Traffic(*self.counts)
-
-    def send(self, frame):
-        self.counts[0] += 1
-        self.counts[1] += len(frame)
-        self.hub.take(bytes(frame))
-
-    def receive(self, seconds):
-        try:
-            frame = self.hub.inboxes[self.worker].get(
-                block=seconds > 0, timeout=seconds if seconds > 0 else None
-            )
-        except queue.Empty:
-            return None
-        self.counts[2] += 1
-        self.counts[3] += len(frame)
-        return memoryview(frame)
-
-    def close(self):
-        pass
 
 
 def stations(workers):

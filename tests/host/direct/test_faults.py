@@ -18,7 +18,6 @@ from switchgnn.host.direct import (
 from switchgnn.host.direct.framing import LARGEST_MTU
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import HEADER_AT, KIND_AT, Kind
-from switchgnn.planner import graph_from_edges
 from switchgnn.planner.direction import Direction
 from tests.host.direct.crew import (
     BOTH,
@@ -94,38 +93,6 @@ def test_only_what_is_missing_is_sent_again():
     check_round(transports, graph, assignment, features)
     resent = sum(each.tally.data_resent for each in transports)
     assert hub.lost <= resent <= 1.1 * hub.lost
-
-
-def test_one_way_pairs_wait_for_each_other():
-    """A worker that only sends is at most one round ahead of those that it sends to."""
-    graph, assignment = random_case(40, 200, 2, 2, directed=True)
-    source, destination = graph.edges()
-    keep = assignment[source] <= assignment[destination]
-    graph = graph_from_edges(
-        source[keep], destination[keep], name="one way", vertices=40, directed=True
-    )
-    transports = on_hub(copy_schedules(graph, assignment, 2))
-    own = parts_of(assignment, 2)
-    features = features_for(graph, 3)
-    finished = []
-
-    def ahead():
-        for _ in range(4):
-            transports[0].aggregate(features[own[0]], Direction.FORWARD)
-            finished.append(time.monotonic())
-
-    thread = threading.Thread(target=ahead, daemon=True)
-    thread.start()
-    thread.join(0.3)
-    assert not finished
-    for _ in range(4):
-        sums = transports[1].aggregate(features[own[1]], Direction.FORWARD)
-        assert len(finished) <= 4
-    thread.join(seconds_here(10))
-    assert len(finished) == 4
-    whole = np.zeros_like(features)
-    whole[own[1]] = sums
-    assert wrong(graph, assignment, features, whole) == 0
 
 
 def test_a_silent_worker_is_named():
@@ -281,30 +248,3 @@ def test_marks_slow_the_sender_down():
         assert transport.tally.marked > 0
         assert transport.tally.slowed > 0
         assert transport._exchange._congestion.cuts > 0
-
-
-def test_a_busy_worker_holds_up_nobody_else():
-    """The others exchange their rows while it computes; it then finds its own waiting."""
-    graph, assignment = random_case(300, 3000, 3, 6, directed=False)
-    transports = on_hub(copy_schedules(graph, assignment, 3))
-    own, features = parts_of(assignment, 3), features_for(graph, 64)
-    received = []
-
-    def owing(transport):
-        return [each.incoming.waiting_for for each in list(transport._exchange._rounds.values())]
-
-    def work(worker):
-        if worker == 2:
-            while len(received) < 2:
-                received[:] = [each for each in transports[:2] if owing(each) == [{2}]]
-                idle.wait(0.01)
-        sums = transports[worker].aggregate(features[own[worker]], Direction.FORWARD)
-        transports[worker].close()
-        return sums
-
-    idle = threading.Event()
-    whole = np.zeros_like(features)
-    for part, sums in zip(own, together(work, 3), strict=True):
-        whole[part] = sums
-    assert wrong(graph, assignment, features, whole) == 0
-    assert sum(each.tally.data_resent for each in transports) == 0

@@ -138,34 +138,6 @@ def test_no_scale_is_foreseen_where_there_is_none(magnitude):
     assert foreseen((UP, 8, magnitude), (UP, 8, magnitude)) is None
 
 
-def test_the_error_bound_holds_with_headroom():
-    """A scale for features four times as large costs two bits: so wide is the bound, and holds."""
-    rng = np.random.default_rng(5)
-    features = rng.uniform(-1, 1, (FAN_IN, 4_000)).astype(np.float32)
-    largest = float(np.abs(features).max())
-    exact = features.astype(np.float64).sum(axis=0)
-    bounds, errors = [], []
-    for headroom in (1.0, HEADROOM):
-        scale = FixedPoint.for_exchange(FAN_IN, headroom * largest)
-        sums = scale.encode(features).sum(axis=0, dtype=np.int64)
-        assert np.abs(sums).max() < 2**31
-        # In float64: what float32 rounds is the same for both.
-        errors.append(np.abs(sums / scale.scale - exact).max())
-        bounds.append(FAN_IN / (2 * scale.scale))
-        assert errors[-1] <= bounds[-1]
-    assert bounds[1] == pytest.approx(HEADROOM * bounds[0])
-    # The bound is no idle one: that of the finer scale does not hold for the coarser one.
-    assert errors[1] > bounds[0]
-
-
-def test_what_fits_the_headroom_cannot_wrap():
-    scale = foresight((UP, 8, 1.0), (UP, 8, 1.0)).next().fixed_point
-    features = np.full((FAN_IN, 1), scale.magnitude, dtype=np.float32)
-    assert scale.encode(features).sum(dtype=np.int64) < 2**31
-    beyond = np.full((FAN_IN, 1), 1.01 * scale.magnitude, dtype=np.float64) * scale.scale
-    assert np.rint(beyond).sum() > 2**31
-
-
 def test_it_forgets_what_was_long_ago():
     """A training may last for days."""
     seen = foresight(*EPOCH)

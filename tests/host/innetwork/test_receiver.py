@@ -229,12 +229,3 @@ def test_other_fragments_and_rounds_are_other_features(small_blocks):
     assert np.array_equal(sums, expected(schedule, 1))
     asked, _ = fetch_all(schedule, fetched, round_number=2)
     assert set(asked) == sources_of(schedule)
-
-
-def test_what_a_round_has_fetched_goes_with_it():
-    fetched = FetchedFeatures()
-    fetched.of(1, 0)[3] = np.zeros(LANES, np.int32)
-    fetched.of(1, 1)[3] = np.ones(LANES, np.int32)
-    assert list(fetched.of(1, 0)) == [3]
-    assert not fetched.of(2, 0)
-    assert not fetched.of(2, 1)

@@ -133,8 +133,8 @@ def test_a_process_that_starts_anew_in_the_middle_of_a_round_is_refused(graph):
     again = Team(plan, pace=QUICK)
     again.switch = first.switch
     for worker, exchange in enumerate(again.exchanges):
-        exchange._barrier._link.switch = first.switch
-        assert exchange._barrier._worker == worker
+        link, other = exchange._barrier._link, first.switch.link(worker)
+        link.take, link.inbox = other.take, other.inbox
     again.aggregate(random_features(graph, 4))
     assert isinstance(again.errors[0], RoundMismatchError)
 

@@ -32,7 +32,7 @@ from tests.host.addresses import ADDRESSES, SESSION, Recorder
 from tests.support.hand_clock import HandClock
 
 PLACE = (1, 1, 0)
-TIMEOUT = RoundTrip().timeout
+TIMEOUT, PATIENCE = RoundTrip().timeout, Pace().patience
 STEP = 0.001
 
 
@@ -108,11 +108,13 @@ def test_a_slow_block_is_asked_about_in_shares_of_its_time(receiver):
     assert gaps[late] == pytest.approx(expected[late], abs=3 * STEP)
 
 
-def test_a_slot_must_stand_still_for_half_the_time_of_its_block(receiver):
-    missing(receiver, 9.0, 1)
-    missing(receiver, 9.0 + 7.9, 1)
+@pytest.mark.parametrize(("age", "still"), [(8.0, 8.0), (10 * PATIENCE, PATIENCE / 2)])
+def test_a_slot_must_stand_still_for_half_the_time_of_its_block(receiver, age, still):
+    """Or half the patience: after the whole of it the worker gives up."""
+    missing(receiver, 1.0 + age, 1)
+    missing(receiver, 1.0 + age + 0.95 * still, 1)
     assert not fetches(receiver)
-    missing(receiver, 9.0 + 8.1, 1)
+    missing(receiver, 1.0 + age + 1.05 * still, 1)
     assert fetches(receiver)
 
 
@@ -168,17 +170,6 @@ def test_a_repeated_feature_is_a_sign_of_its_owner(receiver):
     for source in owed[1:]:
         take_feature(receiver, source, 31.0)
     assert not take_feature(receiver, owed[0], 32.0)
-
-
-def test_who_has_waited_for_half_its_patience_fetches(receiver):
-    """However long the block has taken: after the whole of it the worker gives up."""
-    patience = receiver._endpoint.pace.patience
-    began = 1.0 + 10 * patience
-    missing(receiver, began, 1)
-    missing(receiver, began + 0.45 * patience, 1)
-    assert not fetches(receiver)
-    missing(receiver, began + 0.55 * patience, 1)
-    assert fetches(receiver)
 
 
 def test_while_sums_grow_nothing_is_fetched(receiver):

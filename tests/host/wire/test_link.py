@@ -18,7 +18,6 @@ from switchgnn.host.direct.outbox import Departures
 from switchgnn.host.errors import LinkError
 from switchgnn.host.wire import batches, link
 from switchgnn.host.wire.batches import FrameRows, Trickle
-from switchgnn.host.wire.faults import Faults, FaultyLink
 from switchgnn.host.wire.header import ETHERNET_BYTES, ETHERTYPE_IPV4, PROTOCOL
 from switchgnn.host.wire.link import (
     InterfaceLink,
@@ -76,16 +75,6 @@ def test_rows_arrive_as_they_left(links, cut, batches):
     assert received(b, 190, batches=batches) == [bytes(row) for row in frames[3:193]]
     assert a.traffic[:2] == b.traffic[2:] == (190, 190 * SIZE)
     assert b.receive_batch(0.0) is None
-
-
-def test_rows_that_are_filled_anew_leave_anew(links):
-    a, b = links
-    frames = some_rows(4)
-    rows = FrameRows(frames)
-    for number in range(3):
-        frames[:] = number
-        a.send_rows(rows, 0, 4)
-        assert received(b, 4) == [bytes([number]) * SIZE] * 4
 
 
 def test_who_waits_is_woken(links):
@@ -166,18 +155,6 @@ def test_departures_keep_the_order(links):
     departures.leave(a)
     assert received(b, len(order)) == [bytes(rows.frame(place)) for rows, place in order]
     assert b.receive_batch(0.0) is None
-
-
-def test_batches_of_a_link_with_faults(links):
-    a, b = links
-    faulty = FaultyLink(b, Faults.parse("down.duplicate=0.5,seed=1"), 0)
-    frames = some_rows(50)
-    a.send_rows(FrameRows(frames), 0, 50)
-    got = received(faulty, 1)
-    while (batch := faulty.receive_batch(0.0)) is not None:
-        got += [bytes(batch.frame(place)) for place in range(batch.first, batch.count)]
-    assert list(dict.fromkeys(got)) == [bytes(row) for row in frames]
-    assert len(got) == 50 + faulty.counts["down"].duplicated > 50
 
 
 SPACING = 50e-6
