@@ -21,7 +21,7 @@ from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.native.build import Backend, NoCompilerError
 from switchgnn.softswitch.native.engine import NativeEngine, load_native
 from switchgnn.softswitch.native.loop import NativeLoop
-from switchgnn.softswitch.p4runtime.server import P4RuntimeServer, TlsFiles
+from switchgnn.softswitch.p4runtime.server import P4RuntimeServer, ServerTls
 from switchgnn.softswitch.p4runtime.service import P4RuntimeService
 from switchgnn.softswitch.ports import Port, PortSpec, open_ports
 from switchgnn.softswitch.program import DROP_PORT
@@ -228,7 +228,7 @@ class SoftSwitch:
         grpc: str | None = "127.0.0.1:0",
         cpu_port: int | None = None,
         queues: QueueSettings | None = None,
-        tls: TlsFiles | None = None,
+        tls: ServerTls | None = None,
         backend: Backend = Backend.AUTO,
     ) -> None:
         if backend is Backend.NATIVE and find_compiler() is None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from switchgnn.softswitch import hashing
 from switchgnn.softswitch.codegen.compiler import compile_program
 from switchgnn.softswitch.codegen.expressions import ExpressionCompiler
-from switchgnn.softswitch.codegen.layout import Layout
+from switchgnn.softswitch.codegen.layout import FieldLayout
 from switchgnn.softswitch.errors import MalformedProgramError, UnsupportedProgramError
 from switchgnn.softswitch.loader import load_program
 from switchgnn.softswitch.state import action_target
@@ -398,7 +398,7 @@ def _layout():
     document["headers"].append(
         {"name": "operands", "id": 900, "header_type": "operands", "metadata": True}
     )
-    return Layout(load_program(json.dumps(document).encode()))
+    return FieldLayout(load_program(json.dumps(document).encode()))
 
 
 LAYOUT = _layout()

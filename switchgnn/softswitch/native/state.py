@@ -10,9 +10,9 @@ from switchgnn.softswitch.native.library import Switch, TableShape, cell_bytes, 
 from switchgnn.softswitch.native.tables import NativeRecords, NativeRows, NativeTable
 from switchgnn.softswitch.program import (
     CounterArray,
-    Program,
+    LoadedProgram,
     RegisterArray,
-    Table,
+    TableSpec,
     key_widths,
 )
 from switchgnn.softswitch.state import (
@@ -149,14 +149,16 @@ _CELLS = {1: c_uint8, 2: c_uint16, 4: c_uint32, 8: c_uint64}
 class NativeState(ProgramState):
     """The state of a program in a native switch."""
 
-    def __init__(self, program: Program, switch: Switch, shapes: Mapping[str, TableShape]) -> None:
+    def __init__(
+        self, program: LoadedProgram, switch: Switch, shapes: Mapping[str, TableShape]
+    ) -> None:
         self._switch = switch
         self._shapes = shapes
         self._registers = {name: number for number, name in enumerate(program.registers)}
         self._counters = {name: number for number, name in enumerate(program.counters)}
         super().__init__(program)
 
-    def _table(self, table: Table) -> NativeTable:
+    def _table(self, table: TableSpec) -> NativeTable:
         constants = constant_entries(table, key_widths(self.program, table))
         records = NativeRecords(self._switch, self._shapes[table.name])
         return NativeTable(records, default_target(table), constants)
