@@ -16,7 +16,7 @@ from switchgnn.softswitch.codegen import compiler
 from switchgnn.softswitch.codegen.compiler import compile_program
 from switchgnn.softswitch.errors import MalformedProgramError, UnsupportedProgramError
 from switchgnn.softswitch.loader import load_program
-from tests.softswitch.harness import PROGRAMS, Rig, config_bytes
+from tests.softswitch.harness import config_bytes
 
 TABLES = json.loads(config_bytes("tables"))
 
@@ -43,20 +43,29 @@ def expression(op, **operands):
     return [field, {"type": "expression", "value": {"type": "expression", "value": node}}]
 
 
+def header_type(document, **fields):
+    document["header_types"].append({"name": "t", "fields": [["f", "*"]], **fields})
+
+
+def parser_operation(document, op, *parameters):
+    operation = {"op": op, "parameters": list(parameters)}
+    document["parsers"][0]["parse_states"][0]["parser_ops"].append(operation)
+
+
+def fields_of(document, name):
+    return next(t["fields"] for t in document["header_types"] if t["name"] == name)
+
+
+HEX = {"type": "hexstr", "value": "0x08"}
+PROBE = {"type": "header", "value": "probe"}
+MISSING = {"type": "field", "value": ["probe", "missing"]}
 CHANGES = {
     "meters": lambda d: d["meter_arrays"].append({"name": "m"}),
     "digests": lambda d: d["learn_lists"].append({"name": "l"}),
     "extern instances": lambda d: d["extern_instances"].append({"name": "e"}),
     "value sets": lambda d: d["parse_vsets"].append({"name": "v"}),
-    "without a maximum": lambda d: d["header_types"].append({"name": "t", "fields": [["f", "*"]]}),
-    "length expression": lambda d: d["header_types"].append(
-        {
-            "name": "t",
-            "fields": [["f", "*"]],
-            "max_length": 4,
-            "length_exp": {"type": "hexstr", "value": "0x08"},
-        }
-    ),
+    "without a maximum": header_type,
+    "length expression": lambda d: header_type(d, max_length=4, length_exp=HEX),
     "action profiles": lambda d: d["pipelines"][0]["action_profiles"].append({"name": "p"}),
     "indirect": lambda d: table(d).update(type="indirect"),
     "direct meters": lambda d: table(d).update(direct_meters="m"),
@@ -66,37 +75,18 @@ CHANGES = {
     "generate_digest": lambda d: add_primitive(d, "generate_digest"),
     "assert": lambda d: add_primitive(d, "assert", {"type": "bool", "value": True}),
     "'**'": lambda d: add_primitive(d, "assign", *expression("**")),
-    "recirculate in ingress": lambda d: add_primitive(
-        d, "recirculate", {"type": "hexstr", "value": "0x1"}
-    ),
+    "recirculate in ingress": lambda d: add_primitive(d, "recirculate", HEX),
     "two_comp_mod": lambda d: add_primitive(d, "assign", *expression("two_comp_mod")),
-    "whole number of bytes": lambda d: next(t for t in d["header_types"] if t["name"] == "probe_t")[
-        "fields"
-    ].append(["odd", 3]),
-    "extracting a length": lambda d: d["parsers"][0]["parse_states"][0]["parser_ops"].append(
-        {
-            "op": "extract_VL",
-            "parameters": [
-                {"type": "regular", "value": "probe"},
-                {"type": "hexstr", "value": "0x08"},
-            ],
-        }
+    "whole number of bytes": lambda d: fields_of(d, "probe_t").append(["odd", 3]),
+    "extracting a length": lambda d: parser_operation(
+        d, "extract_VL", {"type": "regular", "value": "probe"}, HEX
     ),
-    "parser operation 'shift'": lambda d: d["parsers"][0]["parse_states"][0]["parser_ops"].append(
-        {"op": "shift", "parameters": []}
-    ),
-    "in place of a header union": lambda d: add_primitive(
-        d, "assign_union", *[{"type": "header", "value": "probe"}] * 2
-    ),
+    "parser operation 'shift'": lambda d: parser_operation(d, "shift"),
+    "in place of a header union": lambda d: add_primitive(d, "assign_union", PROBE, PROBE),
     "ports of 32 bits": lambda d: next(
-        field for kind in d["header_types"] for field in kind["fields"] if field[0] == "egress_spec"
+        f for f in fields_of(d, "standard_metadata") if f[0] == "egress_spec"
     ).__setitem__(1, 32),
-    "field probe.missing": lambda d: add_primitive(
-        d,
-        "assign",
-        {"type": "field", "value": ["probe", "missing"]},
-        {"type": "hexstr", "value": "0x1"},
-    ),
+    "field probe.missing": lambda d: add_primitive(d, "assign", MISSING, HEX),
 }
 
 
@@ -112,38 +102,25 @@ def test_refused_by_name(feature):
     assert error.where in str(error) and error.hint in str(error)
 
 
-def test_unknown_hash_algorithm_is_refused():
-    document = json.loads(config_bytes("headers"))
-    document["calculations"][0]["algo"] = "toeplitz"
-    with pytest.raises(UnsupportedProgramError, match="toeplitz"):
-        load(document)
-
-
 @pytest.mark.parametrize("config", [b"", b"not json", b"[]", b"{}", b"\xff\xfe"])
 def test_no_program_at_all_is_malformed(config):
     with pytest.raises(MalformedProgramError):
         load_program(config)
 
 
-def test_incomplete_program_is_malformed():
-    document = copy.deepcopy(TABLES)
-    del document["actions"][0]["primitives"]
-    with pytest.raises(MalformedProgramError, match="primitives"):
+@pytest.mark.parametrize(
+    ("program", "change", "words"),
+    [
+        ("tables", lambda d: d["actions"][0].pop("primitives"), "primitives"),
+        ("fates", lambda d: d["field_lists"].clear(), "Field list"),
+        ("headers", lambda d: d["calculations"][0].update(algo="toeplitz"), "toeplitz"),
+    ],
+)
+def test_incomplete_programs(program, change, words):
+    document = json.loads(config_bytes(program))
+    change(document)
+    with pytest.raises((MalformedProgramError, UnsupportedProgramError), match=words):
         load(document)
-
-
-def test_missing_field_list_is_malformed():
-    document = json.loads(config_bytes("fates"))
-    document["field_lists"] = []
-    with pytest.raises(MalformedProgramError, match="Field list"):
-        load(document)
-
-
-@pytest.mark.parametrize("program", sorted(path.stem for path in PROGRAMS.glob("*.json")))
-def test_test_programs_load_and_show_their_source(program):
-    compiled = compile_program(load_program(config_bytes(program)))
-    assert "def ingress(" in compiled.source
-    assert "def egress(" in compiled.source
 
 
 MARK = "planted_mark"
@@ -171,8 +148,8 @@ HOSTILE = (
     {"type": "lookahead", "value": [0, STATEMENT]},
 )
 NAMES = ("controller", "fates", "headers", "tables", "wide", "unions", "varbit", "loops")
-TRIES = 100_000 if os.environ.get("SWITCHGNN_LEVEL") == "all" else 3_000
-SHARES = 8
+ALL = os.environ.get("SWITCHGNN_LEVEL") == "all"
+TRIES, SHARES = (12_500, 8) if ALL else (1_000, 1)
 STRING = re.compile(r"log_message\('(?:[^'\\]|\\.)*'|log_message\(\"(?:[^\"\\]|\\.)*\"")
 
 
@@ -217,7 +194,7 @@ def test_no_code_but_generated_code(share, tmp_path, monkeypatch):
     documents = {name: json.loads(config_bytes(name)) for name in NAMES}
     everywhere = {name: list(places(document)) for name, document in documents.items()}
     accepted = 0
-    for _ in range(TRIES // SHARES):
+    for _ in range(TRIES):
         name = chosen.choice(NAMES)
         path, value = chosen.choice(everywhere[name]), chosen.choice(HOSTILE)
         place = documents[name]
@@ -232,20 +209,7 @@ def test_no_code_but_generated_code(share, tmp_path, monkeypatch):
             place[path[-1]] = before
         accepted += 1
         assert MARK not in STRING.sub("", compiled.source), (name, path, value)
-    assert accepted > TRIES // SHARES // 20
-    assert not Path(MARK).exists()
-
-
-def test_what_is_accepted_runs_without_the_mark(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    document = json.loads(config_bytes("fates"))
-    for path in places(document):
-        if isinstance(path[-1], str) and path[-1] == "name":
-            try:
-                rig = Rig(changed(document, path, STATEMENT))
-                rig.run(1, bytes([2, 0, 0, 0, 0, 3]) + b"x" * 60)
-            except (MalformedProgramError, UnsupportedProgramError):
-                continue
+    assert accepted > TRIES // 20
     assert not Path(MARK).exists()
 
 
@@ -255,10 +219,6 @@ def test_deep_nesting_is_refused():
     for _ in range(300):
         deep = {"type": "expression", "value": deep}
     path = ("pipelines", 0, "conditionals", 0, "expression")
-    if not document["pipelines"][0]["conditionals"]:
-        document["pipelines"][0]["conditionals"] = [
-            {"name": "c", "id": 0, "expression": None, "true_next": None, "false_next": None}
-        ]
     with pytest.raises(MalformedProgramError, match="nested"):
         load_program(changed(document, path, deep))
     with pytest.raises(MalformedProgramError, match="nested"):
@@ -268,18 +228,9 @@ def test_deep_nesting_is_refused():
 @pytest.mark.parametrize(
     "line",
     [
-        "import os",
-        "__import__('os')",
-        "data.__class__",
-        "(lambda: 0)()",
-        "[h0_0 for h0_0 in data]",
-        "exec('1')",
-        "h0_0 = open",
-        "max(0, key=len)",
-        "f'{data}'",
-        "del data",
-        "from_bytes.__globals__",
-        "out.to_bytes.__self__",
+        *("import os", "__import__('os')", "data.__class__", "(lambda: 0)()", "exec('1')"),
+        *("[h0_0 for h0_0 in data]", "h0_0 = open", "max(0, key=len)", "f'{data}'", "del data"),
+        *("from_bytes.__globals__", "out.to_bytes.__self__"),
     ],
 )
 def test_the_second_lock(line):

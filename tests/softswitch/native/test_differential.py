@@ -13,7 +13,7 @@ from switchgnn.softswitch.native import engine
 from switchgnn.softswitch.native.translation.program_source import program_source
 from tests.softswitch.harness import PROGRAMS, NativeRig, Rig
 from tests.softswitch.native.frames import (
-    Frames,
+    CORPUS,
     Watch,
     changed,
     entries_for,
@@ -31,9 +31,7 @@ ALL = {path.stem: path for path in sorted(PROGRAMS.glob("*.json"))} | {
     "switchgnn": P4 / "compiled" / "switchgnn.json",
     "strawman": P4 / "strawman" / "compiled" / "strawman.json",
 }
-# Minimum shares of reached lines and tables. The project's programs need consistent entries.
-LINES = {"controller": 0.6, "tables": 0.6, "switchgnn": 0.2, "strawman": 0.1}
-TABLES = {"tables": 0.6, "switchgnn": 0.25, "strawman": 0.25}
+LINES = {"controller": 0.6}  # minimum shares of reached lines
 ROUNDS, FRAMES = 20, 40
 AGAIN = 20
 
@@ -41,12 +39,12 @@ AGAIN = 20
 @pytest.mark.parametrize(
     "seed", [0, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(1, 20))]
 )
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", CORPUS)
 def test_both_back_ends_do_the_same(name, seed):
     watch, sent = compare(name, seed)
     assert sent or name == "controller"
-    assert watch.share_of_lines >= LINES.get(name, 0.75), watch.share_of_lines
-    assert watch.share_of_tables >= TABLES.get(name, 1.0), watch.share_of_tables
+    assert watch.share_of_lines >= LINES.get(name, 0.9), watch.share_of_lines
+    assert watch.share_of_tables == 1.0
 
 
 def compare(name, seed):
@@ -56,16 +54,16 @@ def compare(name, seed):
     rigs = python, native = Rig(config), NativeRig(config)
     program = python.compiled.program
     set_up(rigs, program, rng)
-    watch, frames = Watch(python), Frames(program, rng)
-    deep, sent = [], 0
+    watch, deep, sent = Watch(python), [], 0
     for turn in range(ROUNDS):
         if turn:
             put(rigs, list(entries_for(watch, program, rng)))
         for _ in range(FRAMES):
-            good = deep and rng.random() < 0.6
             # Prefer the frames that last reached a new line.
-            known = deep if rng.random() < 0.5 else deep[-6:]
-            frame = changed(rng.choice(known), rng) if good else frames.frame()
+            known = rng.choice([CORPUS[name], deep, deep[-6:]]) or CORPUS[name]
+            frame = rng.choice(known)
+            if known is not CORPUS[name] or rng.random() < 0.2:
+                frame = changed(frame, rng)
             port = rng.randrange(1, 8)
             with watch.frame() as new:
                 expected = python.step(port, frame, AGAIN)
@@ -90,14 +88,12 @@ MISTAKES = {
     "unions": ("std::swap(ok", "std::max(ok"),
     "varbit": ("load_some<1>(data + pos + 2,", "load_some<1>(data + pos + 1,"),
     "wide": ("r.w[i] = a.w[i] ^ b.w[i]", "r.w[i] = a.w[i] | b.w[i]"),
-    "switchgnn": ("_e->action", "_e->action + 1"),
-    "strawman": ("_e->action", "_e->action + 1"),
 }
 
 
 @pytest.mark.whole
 @pytest.mark.parametrize(
-    "name", [n if n == "wide" else pytest.param(n, marks=pytest.mark.full) for n in MISTAKES]
+    "name", [n if n == "tables" else pytest.param(n, marks=pytest.mark.full) for n in MISTAKES]
 )
 def test_a_mistake_is_noticed(name, monkeypatch, tmp_path):
     right, wrong = MISTAKES[name]
