@@ -143,11 +143,7 @@ def test_hash_functions_on_known_input():
 
 
 ALIKE = None  # leaves as it arrives
-
-
 FAILED, ANY, ONE, TWO, THREE, SAME, OTHER, LIST = (1 << bit for bit in reversed(range(8)))
-
-
 # Received frame; flags, counted length and rest of the sent frame.
 UNIONS = {
     "the first member": ("0100 a1", ANY | ONE, 5, ALIKE),
@@ -212,14 +208,8 @@ def test_validity_of_members_is_looked_up():
 
 
 TOO_SHORT, FULL, TOO_LONG, NO_LENGTH, WRONG_SUM = range(1, 6)
-
-
 EQUAL, DEEP = 2, 1
-
-
 CRC = binascii.crc32(bytes.fromhex("a11223"))
-
-
 # Received frame; error, counted length, flags and rest of the sent frame.
 VARBITS = {
     "of no bytes": ("0100 00000000 aaaa bb", 0, 12, 0, ALIKE),

@@ -30,8 +30,6 @@ from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
 
 OK, INVALID, NOT_FOUND, EXISTS = 0, rpc_code.INVALID_ARGUMENT, rpc_code.NOT_FOUND, 6
-
-
 DENIED, EXHAUSTED, UNIMPLEMENTED = 7, 8, 12
 
 

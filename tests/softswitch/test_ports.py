@@ -22,11 +22,7 @@ from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
 
 _CLONE_NEWNET = 0x40000000
-
-
 _SO_RCVBUFFORCE = 33
-
-
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -92,17 +88,11 @@ def _may(*tests):
 
 
 needs_wires = pytest.mark.skipif(not _may(), reason="needs the right to make network interfaces")
-
-
 needs_shaping = pytest.mark.skipif(
     not _may(lambda: shape("one", "1mbit")),
     reason="needs the right to make and shape network interfaces",
 )
-
-
 _UDP_SEGMENT = 103
-
-
 FRAME = bytes([2, 0, 0, 0, 0, 3]) + b"x" * 60  # orders: unicast to port 3
 
 
@@ -120,8 +110,6 @@ def udp_switch():
 
 
 REPORT_BYTES = 22  # added by the program
-
-
 LENGTHS = {
     "equal": [128] * 200,
     "shorter behind": ([128] * 5 + [60]) * 30,

@@ -20,8 +20,6 @@ from tests.support.native import needs_compiler
 from tests.support.waiting import wait_until
 
 UNICAST, MULTICAST = 2, 3
-
-
 SLOW, QUICK = 3, 4
 
 
@@ -128,11 +126,7 @@ def test_a_full_socket_is_not_an_error_and_an_error_is_not_a_full_socket():
 
 
 FROM = 1
-
-
 FRAME_BYTES = 2000
-
-
 FRAMES = 60
 
 
@@ -183,11 +177,7 @@ def watched(backend, monkeypatch, depth, *, may_refuse):
 
 
 TRUNCATE = 9
-
-
 REPORT_BYTES = 22
-
-
 BYTE_A_SECOND = QueueSettings(bandwidth=8.0)
 
 

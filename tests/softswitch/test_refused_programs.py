@@ -271,8 +271,6 @@ def _layout():
 
 
 LAYOUT = _layout()
-
-
 SLOTS = {name: LAYOUT.slot("operands", name, "test") for name in "abcs"}
 
 
@@ -289,8 +287,6 @@ def _operation(op, left, right, **extra):
 
 
 SMALL = st.integers(0, 70).map(_constant)
-
-
 LEAVES = st.one_of(
     st.sampled_from("abcs").map(_field),
     st.integers(-(1 << 12), 1 << 1030).map(_constant),

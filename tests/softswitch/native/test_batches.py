@@ -158,7 +158,6 @@ class Requests:
 
 
 pytestmark = needs_compiler
-
 INFOS = {
     "switchgnn": P4 / "compiled" / "switchgnn.p4info.txtpb",
     "strawman": P4 / "strawman" / "compiled" / "strawman.p4info.txtpb",

@@ -25,7 +25,6 @@ from tests.softswitch.native.frames import (
 from tests.support.native import needs_compiler
 
 pytestmark = needs_compiler
-
 P4 = Path(switchgnn.p4src.__file__).parent
 ALL = {path.stem: path for path in sorted(PROGRAMS.glob("*.json"))} | {
     "switchgnn": P4 / "compiled" / "switchgnn.json",

@@ -159,7 +159,6 @@ def _prepare(rig, recording):
 
 
 pytestmark = [pytest.mark.whole, needs_compiler]
-
 FAULTS = "loss=0.05,duplicate=0.05,reorder=0.1,corrupt=0.02,seed=7"
 ROUNDS = 2
 
