@@ -257,7 +257,6 @@ class SoftSwitch:
         self._swapping = threading.RLock()
         self._packet_in: Sender | None = None
         self._server: P4RuntimeServer | None = None
-        self._ready = threading.Event()
 
     @property
     def counts(self) -> ForwardingCounts:
@@ -313,7 +312,6 @@ class SoftSwitch:
             self._loop.start()
         if self._server is not None:
             self._server.start()
-        self._ready.set()
 
     def _new_loop(self) -> EventLoop | NativeLoop:
         if self._engine is not None:
@@ -338,18 +336,8 @@ class SoftSwitch:
         self._ports.clear()
         self._senders.clear()
 
-    def wait_until_ready(self, timeout: float = 10.0) -> None:
-        """Wait at most ``timeout`` seconds until the switch forwards and serves.
-
-        Raises:
-            SoftSwitchError: it was not started in time.
-        """
-        if not self._ready.wait(timeout):
-            raise SoftSwitchError(f"The switch was not ready after {timeout} s: call start().")
-
     def stop(self) -> None:
         """Stop serving and forwarding and detach the ports; may be repeated."""
-        self._ready.clear()
         if self._server is not None:
             self._server.stop()
             self._server = None
