@@ -10,7 +10,7 @@ from switchgnn.softswitch.errors import (
     UnsupportedProgramError,
 )
 from switchgnn.softswitch.native.build import Backend
-from switchgnn.softswitch.p4runtime.server import TlsFiles
+from switchgnn.softswitch.p4runtime.server import ServerTls
 from switchgnn.softswitch.ports import EthernetSpec, UdpSpec
 from switchgnn.softswitch.switch import SoftSwitch
 from switchgnn.softswitch.traffic_manager import QueueSettings
@@ -22,9 +22,9 @@ __all__ = [
     "MalformedProgramError",
     "PortError",
     "QueueSettings",
+    "ServerTls",
     "SoftSwitch",
     "SoftSwitchError",
-    "TlsFiles",
     "UdpSpec",
     "UnsupportedProgramError",
 ]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Load a BMv2 JSON document as a Program and refuse unsupported features."""
+"""Load a BMv2 JSON document as a LoadedProgram and refuse unsupported features."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -11,8 +11,8 @@ from switchgnn.softswitch.document import read_document
 from switchgnn.softswitch.errors import MalformedProgramError, UnsupportedProgramError
 from switchgnn.softswitch.program import (
     PORT_BITS,
-    Action,
     ActionCall,
+    ActionSpec,
     Calculation,
     Checksum,
     Conditional,
@@ -21,18 +21,18 @@ from switchgnn.softswitch.program import (
     DirectCall,
     FieldRef,
     FieldType,
-    Header,
+    HeaderSpec,
     HeaderStack,
     HeaderUnion,
     Json,
     KeyField,
+    LoadedProgram,
     Parser,
     ParserState,
     Pipeline,
     Primitive,
-    Program,
     RegisterArray,
-    Table,
+    TableSpec,
     Transition,
     UnionStack,
 )
@@ -60,7 +60,7 @@ def _refuse_unsupported_sections(document: dict[str, Json]) -> None:
             )
 
 
-def _refuse_wide_ports(headers: Mapping[str, Header]) -> None:
+def _refuse_wide_ports(headers: Mapping[str, HeaderSpec]) -> None:
     """Refuse wider ports than v1model's, as each port has a queue and counters of its own."""
     metadata = headers.get("standard_metadata")
     for field in metadata.fields if metadata else ():
@@ -107,7 +107,7 @@ def _refuse_unsupported_table(table: Json) -> None:
             )
 
 
-def load_program(config: bytes) -> Program:
+def load_program(config: bytes) -> LoadedProgram:
     """Read a program from a BMv2 JSON document."""
     document = read_document(config)
     _refuse_unsupported_sections(document)
@@ -119,12 +119,12 @@ def load_program(config: bytes) -> Program:
         ) from error
 
 
-def _program(document: dict[str, Json]) -> Program:
+def _program(document: dict[str, Json]) -> LoadedProgram:
     headers = _headers(document)
     _refuse_wide_ports({header.name: header for header in headers.values()})
     unions = _unions(document, headers)
     pipelines = {item["name"]: _pipeline(item) for item in document["pipelines"]}
-    return Program(
+    return LoadedProgram(
         headers={header.name: header for header in headers.values()},
         stacks=_stacks(document, headers),
         unions={union.name: union for union in unions.values()},
@@ -144,10 +144,10 @@ def _program(document: dict[str, Json]) -> Program:
     )
 
 
-def _headers(document: dict[str, Json]) -> dict[int, Header]:
+def _headers(document: dict[str, Json]) -> dict[int, HeaderSpec]:
     types = {item["name"]: item for item in document["header_types"]}
     return {
-        item["id"]: Header(
+        item["id"]: HeaderSpec(
             item["name"],
             bool(item.get("metadata")),
             _fields(types[item["header_type"]]),
@@ -169,7 +169,7 @@ def _field(field: list[Any], kind: Json, fixed: int) -> FieldType:
     return FieldType(field[0], field[1], signed)
 
 
-def _stacks(document: dict[str, Json], headers: dict[int, Header]) -> dict[str, HeaderStack]:
+def _stacks(document: dict[str, Json], headers: dict[int, HeaderSpec]) -> dict[str, HeaderStack]:
     return {
         item["name"]: HeaderStack(
             item["name"], tuple(headers[ident].name for ident in item["header_ids"])
@@ -178,7 +178,7 @@ def _stacks(document: dict[str, Json], headers: dict[int, Header]) -> dict[str, 
     }
 
 
-def _unions(document: dict[str, Json], headers: dict[int, Header]) -> dict[int, HeaderUnion]:
+def _unions(document: dict[str, Json], headers: dict[int, HeaderSpec]) -> dict[int, HeaderUnion]:
     types = {item["name"]: item for item in document.get("header_union_types", [])}
     unions = {}
     seen: set[int] = set()
@@ -241,8 +241,8 @@ def _transition(case: Json, state: str) -> Transition:
     )
 
 
-def _action(item: Json) -> Action:
-    return Action(
+def _action(item: Json) -> ActionSpec:
+    return ActionSpec(
         item["name"],
         item["id"],
         tuple(data["name"] for data in item["runtime_data"]),
@@ -267,10 +267,10 @@ def _pipeline(item: Json) -> Pipeline:
     )
 
 
-def _table(item: Json) -> Table:
+def _table(item: Json) -> TableSpec:
     _refuse_unsupported_table(item)
     default = item.get("default_entry")
-    return Table(
+    return TableSpec(
         name=item["name"],
         match_type=item["match_type"],
         key=tuple(_key_field(field) for field in item["key"]),
@@ -359,7 +359,7 @@ class GivenProgram:
         self.document = document
 
     @cached_property
-    def program(self) -> Program:
+    def program(self) -> LoadedProgram:
         """The parsed program."""
         return load_program(self.document)
 

@@ -249,7 +249,7 @@ def _enlarge_buffer(sock: socket.socket) -> None:
 
 
 @dataclass(frozen=True)
-class Interface:
+class NetworkInterface:
     """A network interface.
 
     Attributes:
@@ -270,7 +270,7 @@ class Interface:
         return self.qdisc != "noqueue"
 
 
-def find_interface(name: str) -> Interface:
+def find_interface(name: str) -> NetworkInterface:
     """Ask the kernel for an interface, or raise OSError.
 
     https://man7.org/linux/man-pages/man7/rtnetlink.7.html
@@ -286,7 +286,7 @@ def find_interface(name: str) -> Interface:
     if kind != _NEW_LINK:
         raise OSError(f"the kernel does not report '{name}'")
     found = _attributes(answer[_HEADER.size + _LINK.size : length])
-    return Interface(
+    return NetworkInterface(
         index=index,
         up=bool(flags & _UP),
         mtu=int.from_bytes(found.get(_MTU, b""), sys.byteorder),

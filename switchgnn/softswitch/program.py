@@ -30,7 +30,7 @@ class FieldType:
 
 
 @dataclass(frozen=True)
-class Header:
+class HeaderSpec:
     """A header instance with its fields in wire order."""
 
     name: str
@@ -83,7 +83,7 @@ class Primitive:
 
 
 @dataclass(frozen=True)
-class Action:
+class ActionSpec:
     """An action; ``parameter_widths`` are the bits of its runtime data."""
 
     name: str
@@ -148,7 +148,7 @@ class ConstEntry:
 
 
 @dataclass(frozen=True)
-class Table:
+class TableSpec:
     """A match-action table and where each action leads."""
 
     name: str
@@ -189,7 +189,7 @@ class Pipeline:
 
     name: str
     initial: str | None
-    tables: Mapping[str, Table]
+    tables: Mapping[str, TableSpec]
     conditionals: Mapping[str, Conditional]
     calls: Mapping[str, DirectCall]
 
@@ -234,17 +234,17 @@ class Checksum:
 
 
 @dataclass(frozen=True)
-class Program:
+class LoadedProgram:
     """A program, as the code generators read it."""
 
-    headers: Mapping[str, Header]
+    headers: Mapping[str, HeaderSpec]
     stacks: Mapping[str, HeaderStack]
     unions: Mapping[str, HeaderUnion]
     union_stacks: Mapping[str, UnionStack]
     errors: Mapping[str, int]
     parser: Parser
     deparse_order: tuple[str, ...]
-    actions: Mapping[int, Action]
+    actions: Mapping[int, ActionSpec]
     ingress: Pipeline
     egress: Pipeline
     registers: Mapping[str, RegisterArray]
@@ -255,7 +255,7 @@ class Program:
     aliases: Mapping[str, FieldRef]
 
     @property
-    def tables(self) -> dict[str, Table]:
+    def tables(self) -> dict[str, TableSpec]:
         """Tables of both pipelines by name."""
         return {**self.ingress.tables, **self.egress.tables}
 
@@ -274,12 +274,12 @@ class Program:
         return reference
 
 
-def key_widths(program: Program, table: Table) -> tuple[int, ...]:
+def key_widths(program: LoadedProgram, table: TableSpec) -> tuple[int, ...]:
     """Return the width of each field of a table's key in bits."""
     return tuple(key_width(program, field.target) for field in table.key)
 
 
-def key_width(program: Program, target: Json) -> int:
+def key_width(program: LoadedProgram, target: Json) -> int:
     """Return the width of a table key field in bits; a header stands for its validity."""
     if isinstance(target, str) or target[1] == "$valid$":
         return 1

@@ -13,9 +13,9 @@ from switchgnn.softswitch.program import (
     ConstEntry,
     CounterArray,
     Json,
-    Program,
+    LoadedProgram,
     RegisterArray,
-    Table,
+    TableSpec,
     key_widths,
 )
 from switchgnn.softswitch.tables import (
@@ -74,7 +74,7 @@ _LOG = logging.getLogger("softswitch.program")
 class ProgramState(ABC):
     """Tables, registers and counters of one program, by their names in the JSON."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: LoadedProgram) -> None:
         self.program = program
         self.tables: Mapping[str, EntryTable] = {
             name: self._table(table) for name, table in program.tables.items()
@@ -89,7 +89,7 @@ class ProgramState(ABC):
         }
 
     @abstractmethod
-    def _table(self, table: Table) -> EntryTable: ...
+    def _table(self, table: TableSpec) -> EntryTable: ...
 
     @abstractmethod
     def _register(self, array: RegisterArray) -> RegisterCells: ...
@@ -116,7 +116,7 @@ class PythonState(ProgramState):
 
     tables: Mapping[str, MatchTable]
 
-    def _table(self, table: Table) -> MatchTable:
+    def _table(self, table: TableSpec) -> MatchTable:
         widths = key_widths(self.program, table)
         return MatchTable(
             _matcher(table, widths), default_target(table), constant_entries(table, widths)
@@ -179,25 +179,25 @@ def log_message(template: str, values: tuple[int, ...]) -> None:
     _LOG.info("%s", text)
 
 
-def action_target(table: Table, action: int, data: tuple[int, ...]) -> Target:
+def action_target(table: TableSpec, action: int, data: tuple[int, ...]) -> Target:
     """Return the target for an action of a table, with fresh direct counters if it has any."""
     number = list(table.actions.values()).index(action)
     return number, data, [0, 0] if table.with_counters else None
 
 
-def default_target(table: Table) -> Target:
+def default_target(table: TableSpec) -> Target:
     """Return the target of the program's default entry; its action is -1 without one."""
     if table.default is not None and table.default.action in table.actions.values():
         return action_target(table, table.default.action, table.default.data)
     return -1, (), None
 
 
-def constant_entries(table: Table, widths: tuple[int, ...]) -> tuple[Entry, ...]:
+def constant_entries(table: TableSpec, widths: tuple[int, ...]) -> tuple[Entry, ...]:
     """Return the constant entries; ``widths`` are those of the key's fields in bits."""
     return tuple(_constant_entry(table, entry, widths) for entry in table.entries)
 
 
-def _matcher(table: Table, widths: tuple[int, ...]) -> Matcher:
+def _matcher(table: TableSpec, widths: tuple[int, ...]) -> Matcher:
     if table.match_type == "exact":
         return ExactMatcher()
     if table.match_type == "lpm":
@@ -207,7 +207,7 @@ def _matcher(table: Table, widths: tuple[int, ...]) -> Matcher:
     return PriorityMatcher()
 
 
-def _constant_entry(table: Table, entry: ConstEntry, widths: tuple[int, ...]) -> Entry:
+def _constant_entry(table: TableSpec, entry: ConstEntry, widths: tuple[int, ...]) -> Entry:
     matched = tuple(_constant_match(m, w) for m, w in zip(entry.match, widths, strict=True))
     target = action_target(table, entry.call.action, entry.call.data)
     prioritised = table.match_type in {"ternary", "range"}

@@ -21,7 +21,7 @@ from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.native.build import Backend, NoCompilerError
 from switchgnn.softswitch.native.engine import NativeEngine, load_native
 from switchgnn.softswitch.native.loop import NativeLoop
-from switchgnn.softswitch.p4runtime.server import P4RuntimeServer, TlsFiles
+from switchgnn.softswitch.p4runtime.server import P4RuntimeServer, ServerTls
 from switchgnn.softswitch.p4runtime.service import P4RuntimeService
 from switchgnn.softswitch.ports import Port, PortSpec, open_ports
 from switchgnn.softswitch.program import DROP_PORT
@@ -228,7 +228,7 @@ class SoftSwitch:
         grpc: str | None = "127.0.0.1:0",
         cpu_port: int | None = None,
         queues: QueueSettings | None = None,
-        tls: TlsFiles | None = None,
+        tls: ServerTls | None = None,
         backend: Backend = Backend.AUTO,
     ) -> None:
         if backend is Backend.NATIVE and find_compiler() is None:
@@ -257,7 +257,6 @@ class SoftSwitch:
         self._swapping = threading.RLock()
         self._packet_in: Sender | None = None
         self._server: P4RuntimeServer | None = None
-        self._ready = threading.Event()
 
     @property
     def counts(self) -> ForwardingCounts:
@@ -313,7 +312,6 @@ class SoftSwitch:
             self._loop.start()
         if self._server is not None:
             self._server.start()
-        self._ready.set()
 
     def _new_loop(self) -> EventLoop | NativeLoop:
         if self._engine is not None:
@@ -338,18 +336,8 @@ class SoftSwitch:
         self._ports.clear()
         self._senders.clear()
 
-    def wait_until_ready(self, timeout: float = 10.0) -> None:
-        """Wait at most ``timeout`` seconds until the switch forwards and serves.
-
-        Raises:
-            SoftSwitchError: it was not started in time.
-        """
-        if not self._ready.wait(timeout):
-            raise SoftSwitchError(f"The switch was not ready after {timeout} s: call start().")
-
     def stop(self) -> None:
         """Stop serving and forwarding and detach the ports; may be repeated."""
-        self._ready.clear()
         if self._server is not None:
             self._server.stop()
             self._server = None

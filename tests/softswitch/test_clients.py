@@ -31,8 +31,6 @@ from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
 
 IDLE = 45
-
-
 OK = 0
 
 
@@ -177,17 +175,9 @@ def test_a_path_that_no_socket_can_have_is_refused(path):
 
 
 TRIES = 500
-
-
 MOST_DEPTH = 8
-
-
 FIELDS_LEFT_OUT = 0.6
-
-
 NUMBERS = (0, 1, 2, 7, 2**31 - 1, 2**32 - 1, 2**63 - 1, 2**64 - 1, -1, -(2**31), -(2**63))
-
-
 VALUES = {
     FieldDescriptor.TYPE_BYTES: (b"", b"\0", b"\1", b"\xff" * 4, b"\xff" * 17, bytes(200)),
     FieldDescriptor.TYPE_STRING: ("", "x", "\0", "\u00e9" * 50),

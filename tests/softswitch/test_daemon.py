@@ -339,8 +339,6 @@ def test_a_file_that_cannot_be_written(tmp_path):
 
 
 COMMAND = [sys.executable, "-m", "switchgnn.softswitch"]
-
-
 GRPC = "127.0.0.1:0"
 
 

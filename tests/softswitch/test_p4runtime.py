@@ -10,7 +10,7 @@ import grpc
 import pytest
 from finsy.proto import U128, p4d, p4r, rpc_code
 
-from switchgnn.softswitch import GrpcAddressError, SoftSwitch, TlsFiles
+from switchgnn.softswitch import GrpcAddressError, ServerTls, SoftSwitch
 from tests.softswitch.harness import (
     Controller,
     between,
@@ -30,8 +30,6 @@ from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
 
 OK, INVALID, NOT_FOUND, EXISTS = 0, rpc_code.INVALID_ARGUMENT, rpc_code.NOT_FOUND, 6
-
-
 DENIED, EXHAUSTED, UNIMPLEMENTED = 7, 8, 12
 
 
@@ -431,7 +429,7 @@ def test_a_certificate_without_an_authority_for_clients(tmp_path):
         check=True,
         capture_output=True,
     )
-    with SoftSwitch(tls=TlsFiles(pem, key)) as switch:
+    with SoftSwitch(tls=ServerTls(pem, key)) as switch:
         good = grpc.ssl_channel_credentials(pem.read_bytes())
         with Controller(switch.grpc_address, "tables", credentials=good) as controller:
             assert controller.arbitrate() == OK
@@ -439,7 +437,7 @@ def test_a_certificate_without_an_authority_for_clients(tmp_path):
             call, request = controller.stub.Capabilities, p4r.CapabilitiesRequest()
             assert code_of(call, request, timeout=seconds_here(5)) == grpc.StatusCode.UNAVAILABLE
     with pytest.raises(GrpcAddressError, match="none"):
-        SoftSwitch(tls=TlsFiles(tmp_path / "none", key)).start()
+        SoftSwitch(tls=ServerTls(tmp_path / "none", key)).start()
 
 
 def test_a_p4info_may_name_what_the_compiler_has_removed(switch):

@@ -17,11 +17,7 @@ from switchgnn.softswitch.tables import Entry, Exact, Prefix, Range, Ternary, ma
 from tests.softswitch.harness import Rig, config_bytes
 
 NOTHING, DROP, UNICAST, MULTICAST, CLONE, RESUBMIT, NO_GROUP = range(7)
-
-
 CLONE_UNLISTED, DROP_PORT, TRUNCATE, EXIT, UNKNOWN_GROUP = 7, 8, 9, 10, 11
-
-
 REPORT = struct.Struct(">HHIHIHHI")
 
 
@@ -243,8 +239,6 @@ def test_a_loop_of_tables(limit, turns, after):
 
 
 CONFIG = config_bytes("tables")
-
-
 MISS = 0xEEEE
 TABLE_EXAMPLES = 100 if os.environ.get("SWITCHGNN_LEVEL") == "all" else 30
 
@@ -281,31 +275,15 @@ class Tables(Rig):
 
 # Few values, so that entries overlap and keys hit.
 A = st.integers(0, 15).map(lambda n: n << 12 | n << 4)
-
-
 B = st.integers(0, 3)
-
-
 PREFIX_A = st.builds(lambda a, n: Prefix(a >> (16 - n) << (16 - n), n, 16), A, st.integers(0, 16))
-
-
 TERNARY_A = st.builds(
     lambda a, m: Ternary(a & m, m), A, st.sampled_from([0, 0xF000, 0x00F0, 0xFFFF])
 )
-
-
 TERNARY_B = st.builds(lambda b, m: Ternary(b & m, m), B, st.sampled_from([0, 1, 2, 0xFFF]))
-
-
 OPTIONAL_A = st.one_of(st.just(Ternary(0, 0)), A.map(lambda a: Ternary(a, 0xFFFF)))
-
-
 OPTIONAL_B = st.one_of(st.just(Ternary(0, 0)), B.map(lambda b: Ternary(b, 0xFFF)))
-
-
 RANGE_A = st.builds(lambda x, y: Range(min(x, y), max(x, y)), A, A)
-
-
 KINDS = {
     0: ("exact_table", "counted", st.tuples(A.map(Exact), B.map(Exact)), False),
     1: ("lpm_table", "answer", st.tuples(B.map(Exact), PREFIX_A), False),

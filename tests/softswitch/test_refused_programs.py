@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Unsupported, malformed and hostile programs are refused."""
+"""Unsupported, malformed and hostile programs are refused; generated expressions are right."""
 
 import ast
 import copy
@@ -11,12 +11,16 @@ import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from switchgnn.softswitch.codegen import compiler
 from switchgnn.softswitch.codegen.compiler import compile_program
+from switchgnn.softswitch.codegen.expressions import ExpressionCompiler
+from switchgnn.softswitch.codegen.layout import FieldLayout
 from switchgnn.softswitch.errors import MalformedProgramError, UnsupportedProgramError
 from switchgnn.softswitch.loader import load_program
-from tests.softswitch.harness import PROGRAMS, Rig, config_bytes
+from tests.softswitch.harness import config_bytes
 
 TABLES = json.loads(config_bytes("tables"))
 
@@ -43,20 +47,29 @@ def expression(op, **operands):
     return [field, {"type": "expression", "value": {"type": "expression", "value": node}}]
 
 
+def header_type(document, **fields):
+    document["header_types"].append({"name": "t", "fields": [["f", "*"]], **fields})
+
+
+def parser_operation(document, op, *parameters):
+    operation = {"op": op, "parameters": list(parameters)}
+    document["parsers"][0]["parse_states"][0]["parser_ops"].append(operation)
+
+
+def fields_of(document, name):
+    return next(t["fields"] for t in document["header_types"] if t["name"] == name)
+
+
+HEX = {"type": "hexstr", "value": "0x08"}
+PROBE = {"type": "header", "value": "probe"}
+MISSING = {"type": "field", "value": ["probe", "missing"]}
 CHANGES = {
     "meters": lambda d: d["meter_arrays"].append({"name": "m"}),
     "digests": lambda d: d["learn_lists"].append({"name": "l"}),
     "extern instances": lambda d: d["extern_instances"].append({"name": "e"}),
     "value sets": lambda d: d["parse_vsets"].append({"name": "v"}),
-    "without a maximum": lambda d: d["header_types"].append({"name": "t", "fields": [["f", "*"]]}),
-    "length expression": lambda d: d["header_types"].append(
-        {
-            "name": "t",
-            "fields": [["f", "*"]],
-            "max_length": 4,
-            "length_exp": {"type": "hexstr", "value": "0x08"},
-        }
-    ),
+    "without a maximum": header_type,
+    "length expression": lambda d: header_type(d, max_length=4, length_exp=HEX),
     "action profiles": lambda d: d["pipelines"][0]["action_profiles"].append({"name": "p"}),
     "indirect": lambda d: table(d).update(type="indirect"),
     "direct meters": lambda d: table(d).update(direct_meters="m"),
@@ -66,37 +79,18 @@ CHANGES = {
     "generate_digest": lambda d: add_primitive(d, "generate_digest"),
     "assert": lambda d: add_primitive(d, "assert", {"type": "bool", "value": True}),
     "'**'": lambda d: add_primitive(d, "assign", *expression("**")),
-    "recirculate in ingress": lambda d: add_primitive(
-        d, "recirculate", {"type": "hexstr", "value": "0x1"}
-    ),
+    "recirculate in ingress": lambda d: add_primitive(d, "recirculate", HEX),
     "two_comp_mod": lambda d: add_primitive(d, "assign", *expression("two_comp_mod")),
-    "whole number of bytes": lambda d: next(t for t in d["header_types"] if t["name"] == "probe_t")[
-        "fields"
-    ].append(["odd", 3]),
-    "extracting a length": lambda d: d["parsers"][0]["parse_states"][0]["parser_ops"].append(
-        {
-            "op": "extract_VL",
-            "parameters": [
-                {"type": "regular", "value": "probe"},
-                {"type": "hexstr", "value": "0x08"},
-            ],
-        }
+    "whole number of bytes": lambda d: fields_of(d, "probe_t").append(["odd", 3]),
+    "extracting a length": lambda d: parser_operation(
+        d, "extract_VL", {"type": "regular", "value": "probe"}, HEX
     ),
-    "parser operation 'shift'": lambda d: d["parsers"][0]["parse_states"][0]["parser_ops"].append(
-        {"op": "shift", "parameters": []}
-    ),
-    "in place of a header union": lambda d: add_primitive(
-        d, "assign_union", *[{"type": "header", "value": "probe"}] * 2
-    ),
+    "parser operation 'shift'": lambda d: parser_operation(d, "shift"),
+    "in place of a header union": lambda d: add_primitive(d, "assign_union", PROBE, PROBE),
     "ports of 32 bits": lambda d: next(
-        field for kind in d["header_types"] for field in kind["fields"] if field[0] == "egress_spec"
+        f for f in fields_of(d, "standard_metadata") if f[0] == "egress_spec"
     ).__setitem__(1, 32),
-    "field probe.missing": lambda d: add_primitive(
-        d,
-        "assign",
-        {"type": "field", "value": ["probe", "missing"]},
-        {"type": "hexstr", "value": "0x1"},
-    ),
+    "field probe.missing": lambda d: add_primitive(d, "assign", MISSING, HEX),
 }
 
 
@@ -112,38 +106,25 @@ def test_refused_by_name(feature):
     assert error.where in str(error) and error.hint in str(error)
 
 
-def test_unknown_hash_algorithm_is_refused():
-    document = json.loads(config_bytes("headers"))
-    document["calculations"][0]["algo"] = "toeplitz"
-    with pytest.raises(UnsupportedProgramError, match="toeplitz"):
-        load(document)
-
-
 @pytest.mark.parametrize("config", [b"", b"not json", b"[]", b"{}", b"\xff\xfe"])
 def test_no_program_at_all_is_malformed(config):
     with pytest.raises(MalformedProgramError):
         load_program(config)
 
 
-def test_incomplete_program_is_malformed():
-    document = copy.deepcopy(TABLES)
-    del document["actions"][0]["primitives"]
-    with pytest.raises(MalformedProgramError, match="primitives"):
+@pytest.mark.parametrize(
+    ("program", "change", "words"),
+    [
+        ("tables", lambda d: d["actions"][0].pop("primitives"), "primitives"),
+        ("fates", lambda d: d["field_lists"].clear(), "Field list"),
+        ("headers", lambda d: d["calculations"][0].update(algo="toeplitz"), "toeplitz"),
+    ],
+)
+def test_incomplete_programs(program, change, words):
+    document = json.loads(config_bytes(program))
+    change(document)
+    with pytest.raises((MalformedProgramError, UnsupportedProgramError), match=words):
         load(document)
-
-
-def test_missing_field_list_is_malformed():
-    document = json.loads(config_bytes("fates"))
-    document["field_lists"] = []
-    with pytest.raises(MalformedProgramError, match="Field list"):
-        load(document)
-
-
-@pytest.mark.parametrize("program", sorted(path.stem for path in PROGRAMS.glob("*.json")))
-def test_test_programs_load_and_show_their_source(program):
-    compiled = compile_program(load_program(config_bytes(program)))
-    assert "def ingress(" in compiled.source
-    assert "def egress(" in compiled.source
 
 
 MARK = "planted_mark"
@@ -170,9 +151,10 @@ HOSTILE = (
     {"type": "runtime_data", "value": STATEMENT},
     {"type": "lookahead", "value": [0, STATEMENT]},
 )
-NAMES = ("controller", "fates", "headers", "tables", "wide", "unions", "varbit", "loops")
-TRIES = 100_000 if os.environ.get("SWITCHGNN_LEVEL") == "all" else 3_000
-SHARES = 8
+ALL = os.environ.get("SWITCHGNN_LEVEL") == "all"
+TRIES, SHARES = (12_500, 8) if ALL else (500, 1)
+# The program `wide` is large.
+NAMES = ("controller", "fates", "headers", "tables", "unions", "varbit", "loops", *("wide",) * ALL)
 STRING = re.compile(r"log_message\('(?:[^'\\]|\\.)*'|log_message\(\"(?:[^\"\\]|\\.)*\"")
 
 
@@ -217,7 +199,7 @@ def test_no_code_but_generated_code(share, tmp_path, monkeypatch):
     documents = {name: json.loads(config_bytes(name)) for name in NAMES}
     everywhere = {name: list(places(document)) for name, document in documents.items()}
     accepted = 0
-    for _ in range(TRIES // SHARES):
+    for _ in range(TRIES):
         name = chosen.choice(NAMES)
         path, value = chosen.choice(everywhere[name]), chosen.choice(HOSTILE)
         place = documents[name]
@@ -232,20 +214,7 @@ def test_no_code_but_generated_code(share, tmp_path, monkeypatch):
             place[path[-1]] = before
         accepted += 1
         assert MARK not in STRING.sub("", compiled.source), (name, path, value)
-    assert accepted > TRIES // SHARES // 20
-    assert not Path(MARK).exists()
-
-
-def test_what_is_accepted_runs_without_the_mark(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    document = json.loads(config_bytes("fates"))
-    for path in places(document):
-        if isinstance(path[-1], str) and path[-1] == "name":
-            try:
-                rig = Rig(changed(document, path, STATEMENT))
-                rig.run(1, bytes([2, 0, 0, 0, 0, 3]) + b"x" * 60)
-            except (MalformedProgramError, UnsupportedProgramError):
-                continue
+    assert accepted > TRIES // 20
     assert not Path(MARK).exists()
 
 
@@ -255,10 +224,6 @@ def test_deep_nesting_is_refused():
     for _ in range(300):
         deep = {"type": "expression", "value": deep}
     path = ("pipelines", 0, "conditionals", 0, "expression")
-    if not document["pipelines"][0]["conditionals"]:
-        document["pipelines"][0]["conditionals"] = [
-            {"name": "c", "id": 0, "expression": None, "true_next": None, "false_next": None}
-        ]
     with pytest.raises(MalformedProgramError, match="nested"):
         load_program(changed(document, path, deep))
     with pytest.raises(MalformedProgramError, match="nested"):
@@ -268,18 +233,9 @@ def test_deep_nesting_is_refused():
 @pytest.mark.parametrize(
     "line",
     [
-        "import os",
-        "__import__('os')",
-        "data.__class__",
-        "(lambda: 0)()",
-        "[h0_0 for h0_0 in data]",
-        "exec('1')",
-        "h0_0 = open",
-        "max(0, key=len)",
-        "f'{data}'",
-        "del data",
-        "from_bytes.__globals__",
-        "out.to_bytes.__self__",
+        *("import os", "__import__('os')", "data.__class__", "(lambda: 0)()", "exec('1')"),
+        *("[h0_0 for h0_0 in data]", "h0_0 = open", "max(0, key=len)", "f'{data}'", "del data"),
+        *("from_bytes.__globals__", "out.to_bytes.__self__"),
     ],
 )
 def test_the_second_lock(line):
@@ -297,3 +253,146 @@ def test_a_generator_that_copies_too_much_is_noticed(monkeypatch):
     )
     with pytest.raises(MalformedProgramError, match="nothing of it is run"):
         compile_program(load_program(config_bytes("fates")))
+
+
+def _layout():
+    document = json.loads(config_bytes("controller"))
+    document["header_types"].append(
+        {
+            "name": "operands",
+            "id": 900,
+            "fields": [["a", 8], ["b", 24], ["c", 1024], ["s", 16, True]],
+        }
+    )
+    document["headers"].append(
+        {"name": "operands", "id": 900, "header_type": "operands", "metadata": True}
+    )
+    return FieldLayout(load_program(json.dumps(document).encode()))
+
+
+LAYOUT = _layout()
+SLOTS = {name: LAYOUT.slot("operands", name, "test") for name in "abcs"}
+
+
+def _field(name):
+    return {"type": "field", "value": ["operands", name]}
+
+
+def _constant(value):
+    return {"type": "hexstr", "value": hex(value)}
+
+
+def _operation(op, left, right, **extra):
+    return {"type": "expression", "value": {"op": op, "left": left, "right": right, **extra}}
+
+
+SMALL = st.integers(0, 70).map(_constant)
+LEAVES = st.one_of(
+    st.sampled_from("abcs").map(_field),
+    st.integers(-(1 << 12), 1 << 1030).map(_constant),
+    st.sampled_from([0, 1, 255, (1 << 24) - 1, (1 << 1024) - 1]).map(_constant),
+)
+
+
+def _compound(children):
+    binary = st.sampled_from(["+", "-", "*", "&", "|", "^"])
+    compare = st.sampled_from(["==", "!=", "<", "<=", ">", ">="])
+    width = st.integers(2, 1030).map(_constant)
+    condition = st.builds(_operation, compare, children, children)
+    logic = st.one_of(
+        condition,
+        st.builds(_operation, st.sampled_from(["and", "or"]), condition, condition),
+        st.builds(lambda c: _operation("not", None, c), condition),
+        st.builds(lambda c: _operation("d2b", None, c), children),
+    )
+    return st.one_of(
+        st.builds(_operation, binary, children, children),
+        st.builds(_operation, st.sampled_from(["<<", ">>"]), children, SMALL),
+        st.builds(lambda c: _operation(">>", c, _field("b")), children),
+        st.builds(lambda c: _operation("~", None, c), children),
+        st.builds(
+            _operation, st.sampled_from(["two_comp_mod", "sat_cast", "usat_cast"]), children, width
+        ),
+        st.builds(lambda c, x, y: _operation("?", x, y, cond=c), logic, children, children),
+        st.builds(lambda c: _operation("b2d", None, c), logic),
+        st.builds(
+            lambda c, m: _operation("&", c, _constant((1 << m) - 1)), children, st.integers(0, 1030)
+        ),
+    )
+
+
+EXPRESSIONS = st.recursive(LEAVES, _compound, max_leaves=12)
+
+
+def evaluate(node, values):
+    kind, content = node["type"], node["value"]
+    if kind == "field":
+        return values[content[1]]
+    if kind == "hexstr":
+        return int(content, 16)
+    op = content["op"]
+    if op == "?":
+        chosen = "left" if evaluate(content["cond"], values) else "right"
+        return evaluate(content[chosen], values)
+    right = evaluate(content["right"], values)
+    left = None if content["left"] is None else evaluate(content["left"], values)
+    return _OPERATORS[op](left, right)
+
+
+def _two_complement(value, width):
+    value %= 1 << width
+    return value - (1 << width) if value >> (width - 1) else value
+
+
+_OPERATORS = {
+    "+": lambda x, y: x + y,
+    "-": lambda x, y: x - y,
+    "*": lambda x, y: x * y,
+    "&": lambda x, y: x & y,
+    "|": lambda x, y: x | y,
+    "^": lambda x, y: x ^ y,
+    "<<": lambda x, y: x * 2**y,
+    ">>": lambda x, y: x // 2**y if y < 5000 else (-1 if x < 0 else 0),
+    "~": lambda _, y: -1 - y,
+    "==": lambda x, y: x == y,
+    "!=": lambda x, y: x != y,
+    "<": lambda x, y: x < y,
+    "<=": lambda x, y: x <= y,
+    ">": lambda x, y: x > y,
+    ">=": lambda x, y: x >= y,
+    "and": lambda x, y: x and y,
+    "or": lambda x, y: x or y,
+    "not": lambda _, y: not y,
+    "d2b": lambda _, y: y != 0,
+    "b2d": lambda _, y: int(y),
+    "two_comp_mod": _two_complement,
+    "sat_cast": lambda x, w: max(-(2 ** (w - 1)), min(2 ** (w - 1) - 1, x)),
+    "usat_cast": lambda x, w: max(0, min(2**w - 1, x)),
+}
+
+
+@settings(max_examples=4000 if ALL else 150, deadline=None)
+@given(
+    EXPRESSIONS,
+    st.integers(0, 255),
+    st.integers(0, (1 << 24) - 1),
+    st.integers(0, (1 << 1024) - 1),
+    st.integers(-(1 << 15), (1 << 15) - 1),
+)
+def test_expression_has_its_value_and_stays_in_its_range(node, a, b, c, s):
+    values = {"a": a, "b": b, "c": c, "s": s}
+    reads = set()
+    term = ExpressionCompiler(LAYOUT, "test", reads).value(node)
+    variables = {SLOTS[name].variable: value for name, value in values.items()}
+    result = eval(term.text, {}, variables)  # noqa: S307
+    assert result == evaluate(node, values)
+    assert term.low is None or term.low <= result
+    assert term.high is None or result <= term.high
+    assert reads <= variables.keys()
+
+
+def test_masks_that_change_nothing_disappear():
+    term = ExpressionCompiler(LAYOUT, "test", set()).value(
+        _operation("&", _operation(">>", _field("c"), _constant(1000)), _constant((1 << 24) - 1))
+    )
+    assert "&" not in term.text

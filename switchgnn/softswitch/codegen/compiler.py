@@ -12,13 +12,13 @@ from typing import Any
 from switchgnn.softswitch.codegen.arithmetic import Term
 from switchgnn.softswitch.codegen.expressions import EGRESS, INGRESS, FunctionContext
 from switchgnn.softswitch.codegen.inputs import write_calculation
-from switchgnn.softswitch.codegen.layout import GlobalNames, Layout, SourceWriter
+from switchgnn.softswitch.codegen.layout import FieldLayout, GlobalNames, SourceWriter
 from switchgnn.softswitch.codegen.parser import ParserWriter
 from switchgnn.softswitch.codegen.pipeline import PipelineWriter
 from switchgnn.softswitch.codegen.wire import HeaderCodec, header_codecs
 from switchgnn.softswitch.errors import MalformedProgramError, UnsupportedProgramError
 from switchgnn.softswitch.hashing import ALGORITHMS
-from switchgnn.softswitch.program import DROP_PORT, Checksum, Program
+from switchgnn.softswitch.program import DROP_PORT, Checksum, LoadedProgram
 
 
 def write_verification(ctx: FunctionContext) -> None:
@@ -166,7 +166,7 @@ class CompiledProgram:
         uses_time: whether the program reads a timestamp.
     """
 
-    program: Program
+    program: LoadedProgram
     source: str
     code: CodeType
     names: GlobalNames
@@ -190,7 +190,7 @@ class _Bodies:
     """The function bodies generated with one choice of codecs."""
 
     def __init__(
-        self, layout: Layout, names: GlobalNames, codecs: Mapping[str, HeaderCodec]
+        self, layout: FieldLayout, names: GlobalNames, codecs: Mapping[str, HeaderCodec]
     ) -> None:
         program = layout.program
         self.parser = FunctionContext(layout, names, INGRESS)
@@ -205,7 +205,7 @@ class _Bodies:
         write_updates(self.deparser)
         write_deparser(self.deparser, codecs)
 
-    def _write_ingress(self, program: Program, codecs: Mapping[str, HeaderCodec]) -> None:
+    def _write_ingress(self, program: LoadedProgram, codecs: Mapping[str, HeaderCodec]) -> None:
         ctx = self.ingress
         ParserWriter(ctx, codecs).write()
         ctx.set_standard("standard_metadata.parser_error", "perr")
@@ -222,7 +222,7 @@ class _Bodies:
         return self.egress.reads | self.deparser.reads
 
 
-def compile_program(program: Program) -> CompiledProgram:
+def compile_program(program: LoadedProgram) -> CompiledProgram:
     """Generate and compile the Python of a program."""
     try:
         return _generate(program)
@@ -232,8 +232,8 @@ def compile_program(program: Program) -> CompiledProgram:
         ) from error
 
 
-def _generate(program: Program) -> CompiledProgram:
-    layout = Layout(program)
+def _generate(program: LoadedProgram) -> CompiledProgram:
+    layout = FieldLayout(program)
     names = GlobalNames(program)
     # The first round finds the header fields that are used in computations; the
     # others then stay undecoded between parser and deparser.
@@ -244,7 +244,7 @@ def _generate(program: Program) -> CompiledProgram:
 
 
 def _assemble(
-    layout: Layout,
+    layout: FieldLayout,
     names: GlobalNames,
     codecs: Mapping[str, HeaderCodec],
     bodies: _Bodies,
@@ -284,7 +284,7 @@ def _compile(source: str) -> CodeType:
         ) from error
 
 
-def _kept(layout: Layout) -> frozenset[str]:
+def _kept(layout: FieldLayout) -> frozenset[str]:
     slots = [
         layout.slot(header, field, "field list")
         for fields in layout.program.field_lists.values()
@@ -295,7 +295,7 @@ def _kept(layout: Layout) -> frozenset[str]:
     return frozenset(slot.variable for slot in slots)
 
 
-def _standard_variables(layout: Layout) -> frozenset[str]:
+def _standard_variables(layout: FieldLayout) -> frozenset[str]:
     return layout.metadata_variables
 
 
@@ -303,13 +303,13 @@ def _listed(items: Iterable[str]) -> str:
     return "".join(f"{item}, " for item in items)
 
 
-def _used(layout: Layout, name: str, variables: set[str]) -> str | None:
+def _used(layout: FieldLayout, name: str, variables: set[str]) -> str | None:
     slot = layout.standard(name)
     return slot.variable if slot is not None and slot.variable in variables else None
 
 
 def _ingress_source(
-    layout: Layout, bodies: _Bodies, state: tuple[str, ...], kept: tuple[str, ...]
+    layout: FieldLayout, bodies: _Bodies, state: tuple[str, ...], kept: tuple[str, ...]
 ) -> str:
     ctx = bodies.ingress
     outputs = [
@@ -348,7 +348,7 @@ def _write_zeros(writer: SourceWriter, variables: Iterable[str]) -> None:
         writer.line(" = ".join(ordered) + " = 0")
 
 
-def _egress_source(layout: Layout, bodies: _Bodies, state: tuple[str, ...]) -> str:
+def _egress_source(layout: FieldLayout, bodies: _Bodies, state: tuple[str, ...]) -> str:
     ctx = bodies.egress
     head = SourceWriter(1)
     if state:
@@ -371,7 +371,7 @@ def _egress_source(layout: Layout, bodies: _Bodies, state: tuple[str, ...]) -> s
     return signature + head.text() + ctx.writer.text() + tail.text()
 
 
-def _write_egress_metadata(layout: Layout, head: SourceWriter, variables: set[str]) -> None:
+def _write_egress_metadata(layout: FieldLayout, head: SourceWriter, variables: set[str]) -> None:
     spec = layout.standard("standard_metadata.egress_spec")
     if spec is not None:
         # simple_switch writes the drop port plus one here, which is 0 in nine bits.
@@ -392,7 +392,7 @@ def _write_egress_metadata(layout: Layout, head: SourceWriter, variables: set[st
             head.line(f"{used} = {text}")
 
 
-def _reparse_source(layout: Layout, bodies: _Bodies, state: tuple[str, ...]) -> str:
+def _reparse_source(layout: FieldLayout, bodies: _Bodies, state: tuple[str, ...]) -> str:
     ctx = bodies.parser
     head = SourceWriter(1)
     _write_zeros(head, (ctx.reads | set(state)) - {"1"})
@@ -405,7 +405,7 @@ def _reparse_source(layout: Layout, bodies: _Bodies, state: tuple[str, ...]) -> 
 
 
 def _field_list_sources(
-    layout: Layout, names: GlobalNames, state: tuple[str, ...], kept: tuple[str, ...]
+    layout: FieldLayout, names: GlobalNames, state: tuple[str, ...], kept: tuple[str, ...]
 ) -> Iterable[str]:
     place = {variable: index for index, variable in enumerate(state)}
     for ident, fields in layout.program.field_lists.items():
@@ -416,7 +416,7 @@ def _field_list_sources(
         yield f"def {names.cloner(ident)}(state, original):\n return ({_listed(cloned)})\n"
 
 
-def _cloned(layout: Layout, variable: str, index: int, listed: set[str]) -> str:
+def _cloned(layout: FieldLayout, variable: str, index: int, listed: set[str]) -> str:
     if variable in listed:
         return f"original[{index}]"
     return "0" if variable in layout.metadata_variables else f"state[{index}]"

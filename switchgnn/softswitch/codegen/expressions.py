@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from switchgnn.softswitch.codegen import arithmetic
 from switchgnn.softswitch.codegen.arithmetic import Term, constant, truth
-from switchgnn.softswitch.codegen.layout import GlobalNames, Layout, Slot, SourceWriter
+from switchgnn.softswitch.codegen.layout import FieldLayout, GlobalNames, Slot, SourceWriter
 from switchgnn.softswitch.errors import UnsupportedProgramError
 from switchgnn.softswitch.program import Json
 
@@ -28,7 +28,7 @@ _COMPARE = frozenset(("==", "!=", "<", "<=", ">", ">="))
 class ExpressionCompiler:
     """Compiles expressions of one function and remembers which variables they read."""
 
-    def __init__(self, layout: Layout, where: str, reads: set[str]) -> None:
+    def __init__(self, layout: FieldLayout, where: str, reads: set[str]) -> None:
         self.layout = layout
         self.where = where
         self.reads = reads
@@ -287,7 +287,7 @@ EGRESS = "egress"
 class FunctionContext:
     """One function that is being generated: its lines and the variables it reads and writes."""
 
-    def __init__(self, layout: Layout, names: GlobalNames, stage: str) -> None:
+    def __init__(self, layout: FieldLayout, names: GlobalNames, stage: str) -> None:
         self.layout = layout
         self.names = names
         self.stage = stage

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from switchgnn.softswitch.errors import UnsupportedProgramError
-from switchgnn.softswitch.program import FieldRef, Header, Program
+from switchgnn.softswitch.program import FieldRef, HeaderSpec, LoadedProgram
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ class Slot:
         return (1 << (self.width - 1)) - 1 if self.signed else self.mask
 
 
-class Layout:
+class FieldLayout:
     """The variables of one program."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: LoadedProgram) -> None:
         self.program = program
         self._slots: dict[FieldRef, Slot] = {}
         self._valid: dict[str, str] = {}
@@ -66,7 +66,7 @@ class Layout:
             if variable
         )
 
-    def _add_header(self, number: int, header: Header) -> None:
+    def _add_header(self, number: int, header: HeaderSpec) -> None:
         # Names of the program never become names of the code.
         if not header.metadata:
             self._valid[header.name] = f"ok{number}"
@@ -121,7 +121,7 @@ class Layout:
 class GlobalNames:
     """Short identifiers for the objects the generated functions use as globals."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: LoadedProgram) -> None:
         self._registers = _numbered("reg", program.registers)
         self._counters = _numbered("ctr", program.counters)
         self._tables = _numbered("tbl", program.tables)

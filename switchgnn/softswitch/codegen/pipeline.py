@@ -9,20 +9,20 @@ from switchgnn.softswitch.codegen.expressions import FunctionContext
 from switchgnn.softswitch.codegen.primitives import write_primitive
 from switchgnn.softswitch.codegen.structure import Structurer, write_graph
 from switchgnn.softswitch.program import (
-    Action,
     ActionCall,
+    ActionSpec,
     Conditional,
     DirectCall,
     KeyField,
     Pipeline,
     Primitive,
-    Table,
+    TableSpec,
 )
 
 _JUMPS = frozenset(("_jump", "_jump_if_zero"))
 
 
-def write_action(ctx: FunctionContext, action: Action, parameters: Sequence[Term]) -> None:
+def write_action(ctx: FunctionContext, action: ActionSpec, parameters: Sequence[Term]) -> None:
     """Append the code of an action whose parameters have these values."""
     outer = ctx.expressions
     ctx.at(f"action '{action.name}' of {ctx.stage}", parameters)
@@ -34,7 +34,7 @@ def write_action(ctx: FunctionContext, action: Action, parameters: Sequence[Term
     ctx.expressions = outer
 
 
-def _write_with_jumps(ctx: FunctionContext, action: Action) -> None:
+def _write_with_jumps(ctx: FunctionContext, action: ActionSpec) -> None:
     primitives = action.primitives
     successors = {str(i): _successors(ctx, primitives, i) for i in range(len(primitives))}
 
@@ -79,7 +79,7 @@ def _write_branch(
             structurer.region(targets[1], join)
 
 
-Node = Table | Conditional | DirectCall
+Node = TableSpec | Conditional | DirectCall
 
 
 class PipelineWriter:
@@ -149,11 +149,11 @@ class PipelineWriter:
         write_action(self._ctx, action, [constant(value) for value in call.data])
         self._leave_on_exit(action)
 
-    def _leave_on_exit(self, action: Action) -> None:
+    def _leave_on_exit(self, action: ActionSpec) -> None:
         if any(primitive.op == "exit" for primitive in action.primitives):
             self._ctx.line("if ex: break")
 
-    def _write_table(self, table: Table, join: str | None, structurer: Structurer) -> None:
+    def _write_table(self, table: TableSpec, join: str | None, structurer: Structurer) -> None:
         self._ctx.at(f"table '{table.name}'")
         if not table.key and table.default is not None and table.default_is_const:
             self._write_call(table.default)
@@ -166,7 +166,7 @@ class PipelineWriter:
         if _by_hit(table):
             self._write_hit_or_miss(table, join, structurer)
 
-    def _write_lookup(self, table: Table) -> None:
+    def _write_lookup(self, table: TableSpec) -> None:
         names, line = self._ctx.names, self._ctx.line
         default = f"{names.default(table.name)}[0]"
         if not table.key:
@@ -195,7 +195,7 @@ class PipelineWriter:
             text = f"{text} & {slot.mask}"
         return text if field.mask is None else f"{text} & {field.mask}"
 
-    def _write_dispatch(self, table: Table, join: str | None, structurer: Structurer) -> None:
+    def _write_dispatch(self, table: TableSpec, join: str | None, structurer: Structurer) -> None:
         branches = {
             number: (self._actions[ident], _after_action(table, name))
             for number, (name, ident) in enumerate(table.actions.items())
@@ -219,7 +219,7 @@ class PipelineWriter:
             with self._ctx.writer.block("elif _a < 0:"):
                 structurer.region(table.base_default_next, join)
 
-    def _write_entry_action(self, action: Action) -> None:
+    def _write_entry_action(self, action: ActionSpec) -> None:
         names = [f"_p{index}" for index in range(len(action.parameter_widths))]
         if names and action.primitives:
             self._ctx.line(f"{', '.join(names)}, = _e[1]")
@@ -230,7 +230,9 @@ class PipelineWriter:
         write_action(self._ctx, action, parameters)
         self._leave_on_exit(action)
 
-    def _write_hit_or_miss(self, table: Table, join: str | None, structurer: Structurer) -> None:
+    def _write_hit_or_miss(
+        self, table: TableSpec, join: str | None, structurer: Structurer
+    ) -> None:
         hit, miss = _hit_next(table), _miss_next(table)
         with self._ctx.writer.block("if _h:"):
             structurer.region(hit, join)
@@ -238,23 +240,23 @@ class PipelineWriter:
             structurer.region(miss, join)
 
 
-def _by_hit(table: Table) -> bool:
+def _by_hit(table: TableSpec) -> bool:
     return "__HIT__" in table.next_tables or "__MISS__" in table.next_tables
 
 
-def _hit_next(table: Table) -> str | None:
+def _hit_next(table: TableSpec) -> str | None:
     return table.next_tables.get("__HIT__", table.base_default_next)
 
 
-def _miss_next(table: Table) -> str | None:
+def _miss_next(table: TableSpec) -> str | None:
     return table.next_tables.get("__MISS__", table.base_default_next)
 
 
-def _after_action(table: Table, action: str) -> str | None:
+def _after_action(table: TableSpec, action: str) -> str | None:
     return table.next_tables.get(action, table.base_default_next)
 
 
-def _after_default(table: Table) -> str | None:
+def _after_default(table: TableSpec) -> str | None:
     if _by_hit(table):
         return _miss_next(table)
     names = {ident: name for name, ident in table.actions.items()}

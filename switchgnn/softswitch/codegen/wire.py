@@ -8,7 +8,7 @@ from struct import Struct
 
 from switchgnn.softswitch.codegen import arithmetic
 from switchgnn.softswitch.codegen.arithmetic import Term
-from switchgnn.softswitch.codegen.layout import Layout, Slot
+from switchgnn.softswitch.codegen.layout import FieldLayout, Slot
 from switchgnn.softswitch.errors import UnsupportedProgramError
 
 _NATIVE = {8: "B", 16: "H", 32: "I", 64: "Q"}
@@ -131,7 +131,9 @@ class VaryingRun:
 class HeaderCodec:
     """Reads one header from the wire and writes it back."""
 
-    def __init__(self, layout: Layout, header: str, number: int, touched: frozenset[str]) -> None:
+    def __init__(
+        self, layout: FieldLayout, header: str, number: int, touched: frozenset[str]
+    ) -> None:
         self.header = header
         runs = list(_runs(layout, header, touched))
         place = next((i for i, run in enumerate(runs) if isinstance(run, VaryingRun)), len(runs))
@@ -186,7 +188,7 @@ class HeaderCodec:
                 yield each.pack_call()
 
 
-def _runs(layout: Layout, header: str, touched: frozenset[str]) -> Iterator[Run | VaryingRun]:
+def _runs(layout: FieldLayout, header: str, touched: frozenset[str]) -> Iterator[Run | VaryingRun]:
     pending: list[Slot] = []
     for slot in layout.fields(header):
         pending.append(slot)
@@ -248,7 +250,7 @@ def joined(slots: Sequence[Slot]) -> str:
     return " | ".join(reversed(parts))
 
 
-def header_codecs(layout: Layout, touched: frozenset[str]) -> dict[str, HeaderCodec]:
+def header_codecs(layout: FieldLayout, touched: frozenset[str]) -> dict[str, HeaderCodec]:
     """Return the codecs of all headers that can be on the wire."""
     headers = [header for header in layout.program.headers.values() if not header.metadata]
     return {

@@ -13,7 +13,7 @@ from switchgnn.base.options import with_groups
 from switchgnn.softswitch.daemon.options import SwitchOptions
 from switchgnn.softswitch.daemon.serving import Beginning, StopSignals, serve, stop_with_parent
 from switchgnn.softswitch.errors import PortError, SoftSwitchError
-from switchgnn.softswitch.p4runtime.server import TlsFiles
+from switchgnn.softswitch.p4runtime.server import ServerTls
 from switchgnn.softswitch.ports import PortSpec, parse_port
 from switchgnn.softswitch.switch import SoftSwitch
 from switchgnn.softswitch.traffic_manager import QueueSettings
@@ -81,9 +81,9 @@ def _queues(depth: int, rate: float | None, megabits: float | None) -> QueueSett
     return QueueSettings(depth, rate, bandwidth=bandwidth)
 
 
-def _tls(certificate: Path | None, key: Path | None, client_ca: Path | None) -> TlsFiles | None:
+def _tls(certificate: Path | None, key: Path | None, client_ca: Path | None) -> ServerTls | None:
     if certificate is not None and key is not None:
-        return TlsFiles(certificate, key, client_ca)
+        return ServerTls(certificate, key, client_ca)
     if certificate is None and key is None and client_ca is None:
         return None
     raise SoftSwitchError("TLS needs both --tls-cert and --tls-key.")

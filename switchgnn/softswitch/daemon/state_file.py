@@ -172,7 +172,7 @@ def _messages(file: BinaryIO, size: int, path: Path) -> Iterator[bytes]:
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class StateSnapshot:
     """A program with its entries, changed default actions, groups and sessions.
 
     Registers and counters, which packets change, are left out: after a restart they would be
@@ -191,15 +191,15 @@ class Snapshot:
             yield from pack_responses(encode_table(self.pipeline, schema, entries))
 
 
-def take_snapshot(device: Device, pipeline: InstalledPipeline) -> Snapshot:
+def take_snapshot(device: Device, pipeline: InstalledPipeline) -> StateSnapshot:
     """Copy the controllers' settings between two packets."""
     return device.call(lambda: _copy(pipeline))
 
 
-def _copy(pipeline: InstalledPipeline) -> Snapshot:
+def _copy(pipeline: InstalledPipeline) -> StateSnapshot:
     tables = pipeline.state.tables
     schemas = pipeline.schema.tables.values()
-    return Snapshot(
+    return StateSnapshot(
         pipeline,
         tuple((each, tables[each.name].snapshot()) for each in schemas if not each.constant),
         tuple(

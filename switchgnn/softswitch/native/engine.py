@@ -28,7 +28,7 @@ from switchgnn.softswitch.native.build import (
 from switchgnn.softswitch.native.library import Library, TableShape, numbers, table_shapes
 from switchgnn.softswitch.native.state import NativeState
 from switchgnn.softswitch.native.translation.program_source import program_source
-from switchgnn.softswitch.program import Program
+from switchgnn.softswitch.program import LoadedProgram
 from switchgnn.softswitch.replication import CloneSession, Replica, ReplicationEngine
 from switchgnn.softswitch.traffic_manager import QueueSettings
 
@@ -71,7 +71,7 @@ class Attachment(NamedTuple):
 class NativeProgram:
     """A program and its native code."""
 
-    program: Program
+    program: LoadedProgram
     library: Library
 
     @cached_property

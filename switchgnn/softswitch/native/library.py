@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from switchgnn.softswitch.program import Program, Table, key_width
+from switchgnn.softswitch.program import LoadedProgram, TableSpec, key_width
 
 _REPLICAS = (c_uint64, POINTER(c_int32), POINTER(c_uint32), c_uint64)
 # Result and arguments of each function, without the switch itself.
@@ -162,7 +162,7 @@ class TableShape:
         parameter_widths: bits of each parameter, by the action's place in the table.
     """
 
-    table: Table
+    table: TableSpec
     number: int
     widths: tuple[int, ...]
     key_words: int
@@ -195,7 +195,7 @@ def byte_size(width: int) -> int:
     return (width + 7) // 8
 
 
-def table_shapes(program: Program) -> Mapping[str, TableShape]:
+def table_shapes(program: LoadedProgram) -> Mapping[str, TableShape]:
     """Return the layouts of all tables by name."""
     shapes = {}
     for number, (name, table) in enumerate(program.tables.items()):

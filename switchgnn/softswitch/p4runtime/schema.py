@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from finsy.proto import p4i, p4r, rpc_code
 
 from switchgnn.softswitch.errors import RequestError
-from switchgnn.softswitch.program import Program, Table
+from switchgnn.softswitch.program import LoadedProgram, TableSpec
 
 # Counts in messages are int64; larger ones wrap.
 COUNT_MASK = 2**63 - 1
@@ -104,7 +104,7 @@ class TableSchema:
 
     ident: int
     name: str
-    table: Table
+    table: TableSpec
     fields: tuple[FieldSchema, ...]
     actions: Mapping[int, ActionSchema]
     by_number: Mapping[int, ActionSchema]
@@ -146,7 +146,7 @@ class Schema:
 _PRIORITISED = frozenset((p4i.MatchField.TERNARY, p4i.MatchField.RANGE, p4i.MatchField.OPTIONAL))
 
 
-def build_schema(p4info: p4i.P4Info, program: Program) -> Schema:
+def build_schema(p4info: p4i.P4Info, program: LoadedProgram) -> Schema:
     """Build the schema of a program."""
     if p4info.tables and program.tables and not _names(p4info.tables) & program.tables.keys():
         raise invalid(
@@ -192,7 +192,9 @@ def _absent(infos: _Named, names: Mapping[str, object]) -> dict[int, str]:
     return {i.preamble.id: i.preamble.name for i in infos if i.preamble.name not in names}
 
 
-def _table(info: p4i.Table, actions: Mapping[int, p4i.Action], program: Program) -> TableSchema:
+def _table(
+    info: p4i.Table, actions: Mapping[int, p4i.Action], program: LoadedProgram
+) -> TableSchema:
     name = info.preamble.name
     table = program.tables[name]
     if len(table.key) != len(info.match_fields):

@@ -77,7 +77,7 @@ def _owner_only() -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class TlsFiles:
+class ServerTls:
     """PEM files: the server's certificate and key; with a client CA, clients need certificates."""
 
     certificate: Path
@@ -88,7 +88,7 @@ class TlsFiles:
 class P4RuntimeServer:
     """A gRPC server for one P4Runtime service."""
 
-    def __init__(self, service: P4RuntimeService, address: str, tls: TlsFiles | None) -> None:
+    def __init__(self, service: P4RuntimeService, address: str, tls: ServerTls | None) -> None:
         self._service = service
         self._server = grpc.server(
             ThreadPoolExecutor(_THREADS, thread_name_prefix="softswitch-grpc"),
@@ -145,7 +145,7 @@ def _handlers(service: P4RuntimeService) -> grpc.GenericRpcHandler:
     )
 
 
-def _bind(server: grpc.Server, address: str, tls: TlsFiles | None) -> str:
+def _bind(server: grpc.Server, address: str, tls: ServerTls | None) -> str:
     path = socket_path(address)
     if path is None:
         _check_free(address)
@@ -192,7 +192,7 @@ def _check_free(address: str) -> None:
         ) from None
 
 
-def _credentials(tls: TlsFiles) -> grpc.ServerCredentials:
+def _credentials(tls: ServerTls) -> grpc.ServerCredentials:
     try:
         key, certificate = read_regular(tls.key), read_regular(tls.certificate)
         client_ca = None if tls.client_ca is None else read_regular(tls.client_ca)

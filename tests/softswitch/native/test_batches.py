@@ -24,8 +24,7 @@ from switchgnn.softswitch.p4runtime.schema import build_schema
 from switchgnn.softswitch.p4runtime.service import read_entities
 from switchgnn.softswitch.p4runtime.writing import apply_updates, read_request
 from tests.softswitch.harness import PROGRAMS
-from tests.softswitch.native.frames import plant
-from tests.softswitch.native.test_differential import ALL, P4
+from tests.softswitch.native.test_differential import ALL, P4, plant
 from tests.support.native import needs_compiler
 
 KEYS = 6  # so few that entries meet again
@@ -158,7 +157,6 @@ class Requests:
 
 
 pytestmark = needs_compiler
-
 INFOS = {
     "switchgnn": P4 / "compiled" / "switchgnn.p4info.txtpb",
     "strawman": P4 / "strawman" / "compiled" / "strawman.p4info.txtpb",

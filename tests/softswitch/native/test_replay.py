@@ -20,7 +20,7 @@ from switchgnn.softswitch.codegen.compiler import compile_program
 from switchgnn.softswitch.ports import parse_port
 from switchgnn.topologies import Target, fabric, loopback_fabric
 from tests.softswitch.harness import NativeRig, Rig
-from tests.softswitch.native.frames import Watch, changed, number, plant, state_of
+from tests.softswitch.native.test_differential import Watch, changed, number, plant, state_of
 from tests.support.fabrics import Team, bed
 from tests.support.leaf_spine_fabrics import leaf_spine_bed
 from tests.support.native import needs_compiler
@@ -159,7 +159,6 @@ def _prepare(rig, recording):
 
 
 pytestmark = [pytest.mark.whole, needs_compiler]
-
 FAULTS = "loss=0.05,duplicate=0.05,reorder=0.1,corrupt=0.02,seed=7"
 ROUNDS = 2
 

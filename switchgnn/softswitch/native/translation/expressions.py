@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeGuard
 
-from switchgnn.softswitch.codegen.layout import Layout, Slot
+from switchgnn.softswitch.codegen.layout import FieldLayout, Slot
 from switchgnn.softswitch.codegen.wire import HeaderCodec
 from switchgnn.softswitch.errors import UnsupportedProgramError
 from switchgnn.softswitch.native.translation import operators
@@ -325,7 +325,7 @@ _RANGES = {
 class Storage:
     """The variables of a program and their types; ``raw`` ones hold undecoded bytes."""
 
-    def __init__(self, layout: Layout, codecs: Mapping[str, HeaderCodec]) -> None:
+    def __init__(self, layout: FieldLayout, codecs: Mapping[str, HeaderCodec]) -> None:
         self._ranges: dict[str, tuple[int, int]] = {}
         self._slots: dict[str, Slot] = {}
         self.raw: dict[str, int] = {}

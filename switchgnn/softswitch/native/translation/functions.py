@@ -20,13 +20,13 @@ from switchgnn.softswitch.native.translation.expressions import (
     untranslatable,
 )
 from switchgnn.softswitch.native.translation.operators import Value, extended, made
-from switchgnn.softswitch.program import Program
+from switchgnn.softswitch.program import LoadedProgram
 
 
 class Arrays:
     """Accesses to registers and counters."""
 
-    def __init__(self, body: Body, program: Program) -> None:
+    def __init__(self, body: Body, program: LoadedProgram) -> None:
         self._body = body
         self._registers = {f"reg{i}": r for i, r in enumerate(program.registers.values())}
         body.expressions.subscript = self._read
@@ -311,7 +311,7 @@ class FunctionTranslator:
 
     def __init__(  # noqa: PLR0917
         self,
-        program: Program,
+        program: LoadedProgram,
         storage: Storage,
         codecs: Mapping[str, HeaderCodec],
         shapes: Mapping[str, TableShape],

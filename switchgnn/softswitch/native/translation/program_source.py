@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from switchgnn.softswitch.codegen.compiler import CompiledProgram
-from switchgnn.softswitch.codegen.layout import Layout
+from switchgnn.softswitch.codegen.layout import FieldLayout
 from switchgnn.softswitch.native.library import TableShape, cell_bytes, table_shapes
 from switchgnn.softswitch.native.translation import operators
 from switchgnn.softswitch.native.translation.expressions import Places, Storage, untranslatable
 from switchgnn.softswitch.native.translation.functions import FunctionTranslator
 from switchgnn.softswitch.native.translation.operators import constant, type_of, variable
-from switchgnn.softswitch.program import Program
+from switchgnn.softswitch.program import LoadedProgram
 
 _VARIABLE = re.compile(r"h\d+_\d+|(ok|next|vl)\d+")
 _LOCALS = ("cs", "cl", "rs", "rc", "perr", "ex", "_bad", "_h", "_s", "_sn", "_j", "_jn", "_a")
@@ -69,7 +69,7 @@ class _Writer:
     def __init__(self, compiled: CompiledProgram) -> None:
         self._compiled = compiled
         self._program = compiled.program
-        self._layout = Layout(compiled.program)
+        self._layout = FieldLayout(compiled.program)
         self._storage = Storage(self._layout, compiled.codecs)
         self._shapes = table_shapes(compiled.program)
         self._messages: list[str] = []
@@ -240,7 +240,7 @@ def _ranges(shapes: Mapping[str, TableShape]) -> Iterator[str]:
         yield f"(void)key; (void)low; (void)high; return {' && '.join(tests)}; }} }};"
 
 
-def _arrays(program: Program, shapes: Mapping[str, TableShape]) -> Iterator[str]:
+def _arrays(program: LoadedProgram, shapes: Mapping[str, TableShape]) -> Iterator[str]:
     sizes = [(array.size, cell_bytes(array.width)) for array in program.registers.values()]
     counters = [a.size for a in program.counters.values()]
     lengths = [
