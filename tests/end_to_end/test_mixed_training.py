@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
 
 from switchgnn.commands.train import plan as train_module
-from switchgnn.commands.train.job import TrainJob, default_task
+from switchgnn.commands.train.plan import TrainJob, default_task
 from switchgnn.commands.train.steps import run_training
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.load import load_graph
