@@ -332,12 +332,8 @@ def test_the_host_aware_partition_of_cdfgnn():
 
 
 GRAPH, WORKERS, WIDTH = "digits", 8, 64
-
-
 # An Ethernet, an IPv4 and a SwitchGNN header, and what is left of the largest packet.
 HEADERS, MTU = 60, 1_500
-
-
 ROOM = MTU + 14 - HEADERS
 
 
@@ -468,11 +464,7 @@ def test_what_is_missing_or_too_much(words, tmp_path, monkeypatch):
 
 
 MISSING = ptscotch_missing()
-
-
 needs_ptscotch = pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
-
-
 PAGE = Path(__file__).parents[2] / "docs" / "partitions.md"
 
 

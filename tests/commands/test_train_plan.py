@@ -27,8 +27,6 @@ from switchgnn.training.trainer import TrainOptions
 from switchgnn.training.worker import Training
 
 WORKERS = 8
-
-
 SLOW = 20.0
 
 

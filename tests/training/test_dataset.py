@@ -55,11 +55,7 @@ def test_unlabelled_vertices_are_admitted_outside_the_split():
 
 
 MASK = np.ones(6, dtype=bool)
-
-
 NAN = np.ones((6, 2), dtype=np.float32)
-
-
 NAN[4, 1] = np.nan
 
 

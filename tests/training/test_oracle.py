@@ -117,8 +117,6 @@ def test_another_seed_drops_others(karate):
 
 # All vertices of karate in two bins, in several, each in one of its own.
 MEMORIES = {"two bins": 10**6, "several": 2000, "one vertex each": 1}
-
-
 SEVERAL = BinOptions(MEMORIES["several"])
 
 
@@ -392,26 +390,6 @@ def test_the_order_is_remote_first_and_breadth_first_within(part):
     for wanted in (True, False):
         visits = [(component[row], depth[row]) for row in order if remote[row] == wanted]
         assert visits == sorted(visits)
-
-
-@STEADY
-@given(parts())
-def test_without_classes_a_vertex_follows_an_earlier_neighbour_of_its_own(part):
-    """In a breadth-first search, children come in the order of their parents."""
-    edges, remote = part
-    order = visit_order(edges, np.zeros_like(remote)).tolist()
-    place = {row: number for number, row in enumerate(order)}
-    _, depth = components_and_depths(edges, len(order))
-    near = {row: set() for row in order}
-    for u, v in edges.T.tolist():
-        near[u].add(v)
-        near[v].add(u)
-    parents = [
-        min(place[v] for v in near[row] if depth[v] == depth[row] - 1)
-        for row in order
-        if depth[row]
-    ]
-    assert parents == sorted(parents)
 
 
 @STEADY
