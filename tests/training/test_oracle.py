@@ -26,7 +26,6 @@ from switchgnn.host.direct import (
 )
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import KIND_AT, Kind
-from switchgnn.training import bins as bin_rounds
 from switchgnn.training.bins import (
     PIPELINES,
     BinnedSum,
@@ -92,10 +91,6 @@ def test_the_same_where_features_are_summed_before_the_map(karate, model, precom
 )
 def test_one_wrong_neighbour_is_found(karate, spoil):
     assert off_by(karate, 2, model="gcn", spoil=spoil) > 5 * TOLERANCE
-
-
-def test_wrongly_weighted_labels_are_found(karate):
-    assert off_by(karate, 2, model="gcn", factor=1.1) > 5 * TOLERANCE
 
 
 def losses_with_dropout(data, workers, seed=0):
@@ -294,38 +289,6 @@ def test_a_bin_is_sent_before_what_comes_late():
         Stream.feed = feed
     assert rows > 0
     assert early[0], "the second layer began only when the whole first one was there"
-
-
-def spoilt(monkeypatch, mistake):
-    feed, sums = Stream.feed, Stream.sums
-    if mistake == "a row of a bin is not sent":
-
-        def unfed(stream, places, rows):
-            rows = rows.copy()
-            rows[-1] = 0
-            feed(stream, places, rows)
-
-        monkeypatch.setattr(Stream, "feed", unfed)
-    elif mistake == "a bin is finished before its rows are there":
-
-        def hasty(stream, places):
-            wait, stream._wait_until = stream._wait_until, lambda _ready: None
-            try:
-                return sums(stream, places)
-            finally:
-                stream._wait_until = wait
-
-        monkeypatch.setattr(Stream, "sums", hasty)
-        monkeypatch.setattr(bin_rounds._OneWay, "first", lambda _self, _spans: 0)
-
-
-@pytest.mark.parametrize(
-    "mistake", ["a row of a bin is not sent", "a bin is finished before its rows are there"]
-)
-def test_a_planted_mistake_is_found(karate, monkeypatch, mistake):
-    assert off_by_models(karate, 2, "gcn", SEVERAL) < TOLERANCE
-    spoilt(monkeypatch, mistake)
-    assert off_by_models(karate, 2, "gcn", SEVERAL) > 5 * TOLERANCE
 
 
 @pytest.mark.parametrize(
