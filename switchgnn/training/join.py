@@ -43,13 +43,9 @@ from switchgnn.training.worker import view_of
 
 
 def gather_rows(rows: Tensor, vertices: Tensor, total: int, to: int) -> Tensor | None:
-    """Return the rows of all vertices, [total, ...], on the CPU of one rank, and None elsewhere.
+    """Return the rows of all vertices, [total, ...], on the CPU of the rank `to`; None elsewhere.
 
-    Args:
-        rows: [n, ...], one row per vertex of this worker, on any device.
-        vertices: int64[n], their ids in the whole graph.
-        total: the number of vertices of the whole graph.
-        to: the receiving rank.
+    `rows`: [n, ...], one row per vertex of this worker; `vertices`: int64[n], their ids.
     """
     rows = rows.detach().cpu().contiguous()
     if not dist.is_initialized() or dist.get_world_size() == 1:
@@ -229,7 +225,7 @@ _SKEW = 180.0
 
 @dataclass(frozen=True)
 class Seat:
-    """The place of a worker in a job.
+    """A worker's part in a job.
 
     Attributes:
         job: what all workers share.

@@ -157,9 +157,6 @@ def partition_dataset(data: Dataset, assignment: NDArray[np.integer]) -> Iterato
         data: the data set, with V vertices.
         assignment: integers[V], the worker of each vertex; the largest is the last worker.
 
-    Yields:
-        The parts, in the order of the workers.
-
     Raises:
         PlannerError: an assignment of another length, or that leaves a worker without vertices.
     """
@@ -250,10 +247,7 @@ def partition_file(worker: int) -> str:
 def write_partitions(data: Dataset, assignment: NDArray[np.integer], folder: str | Path) -> None:
     """Write the part of each worker; a reader sees either all of them or none.
 
-    Args:
-        data: the data set, with V vertices.
-        assignment: integers[V], the worker of each vertex.
-        folder: new, empty, or older partitions, which are replaced as a whole.
+    The folder is new, empty, or has older partitions, which are replaced as a whole.
 
     Raises:
         DatasetError: `folder` holds something else, or cannot be written.
