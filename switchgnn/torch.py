@@ -7,7 +7,6 @@
 
 from switchgnn.training.errors import JobError
 from switchgnn.training.job import Job, read_job, write_job
-from switchgnn.training.join import join
-from switchgnn.training.joined import Worker
+from switchgnn.training.join import Worker, join
 
 __all__ = ["Job", "JobError", "Worker", "join", "read_job", "write_job"]

@@ -22,7 +22,7 @@ from switchgnn.topologies import FabricKind, Target, usual_limits
 from switchgnn.topologies.processes.nursery import Nursery
 
 if TYPE_CHECKING:
-    from switchgnn.commands.train.job import TrainJob
+    from switchgnn.commands.train.plan import TrainJob
     from switchgnn.commands.train.report import TrainReport
     from switchgnn.training.data.dataset import Dataset
 
@@ -121,7 +121,7 @@ def auto_job(setting: Setting, data: "Dataset") -> "TrainJob":
 
 def job_of(setting: Setting, transport: str) -> "TrainJob":
     """Return what a training does."""
-    from switchgnn.commands.train.job import TrainJob, default_task  # noqa: PLC0415
+    from switchgnn.commands.train.plan import TrainJob, default_task  # noqa: PLC0415
     from switchgnn.planner.chosen import Asked  # noqa: PLC0415
     from switchgnn.training.layers.models import ModelOptions  # noqa: PLC0415
     from switchgnn.training.trainer import TrainOptions  # noqa: PLC0415

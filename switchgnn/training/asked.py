@@ -6,12 +6,12 @@ import itertools
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from switchgnn.base.machine import require_memory
-from switchgnn.base.options import MODEL, TRAINING
+from switchgnn.base.options import MODEL, TRAINING, option
 from switchgnn.host.wire.header import WIDEST
 from switchgnn.training.device import DeviceName
 
@@ -33,125 +33,60 @@ def _number(value: float) -> float:
     return value
 
 
-def _named_models() -> list[str]:
-    return ["gcn", "sage", "gin"]
+def _rate_option(text: str, default: float) -> Any:  # noqa: ANN401
+    return option(
+        TRAINING, "RATE", text, default=default, min=0.0, max=_MOST_RATE, callback=_number
+    )
 
 
 @dataclass(frozen=True)
 class AskedTraining:
     """The model and the options of training."""
 
-    model: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            rich_help_panel=MODEL,
-            autocompletion=_named_models,
-            help="gcn, sage, gin, or your own: FILE.py:NAME.",
-        ),
-    ] = "gcn"
-    layers: Annotated[
-        int,
-        typer.Option(min=1, max=1000, metavar="N", rich_help_panel=MODEL, help="Number of layers."),
-    ] = 2
-    hidden: Annotated[
-        int,
-        typer.Option(min=1, max=WIDEST, metavar="N", rich_help_panel=MODEL, help="Hidden units."),
-    ] = 16
-    dropout: Annotated[
-        float,
-        typer.Option(
-            min=0.0,
-            max=0.99,
-            metavar="SHARE",
-            rich_help_panel=MODEL,
-            help="Share of hidden units that are dropped.",
-        ),
-    ] = 0.5
-    input_dropout: Annotated[
-        float | None,
-        typer.Option(
-            min=0.0,
-            max=0.99,
-            metavar="SHARE",
-            rich_help_panel=MODEL,
-            show_default="as --dropout; 0 with your own model",
-            help="Share of features that are dropped.",
-        ),
-    ] = None
-    precompute: Annotated[
-        bool,
-        typer.Option(
-            "--precompute/--no-precompute",
-            rich_help_panel=MODEL,
-            help="Exchange the sums of features that do not change once, and keep them.",
-        ),
-    ] = True
-    paper: Annotated[
-        bool,
-        typer.Option(
-            rich_help_panel=MODEL,
-            show_default=False,
-            help="The paper's model: gcn, 4 layers, 128 units.",
-        ),
-    ] = False
-    epochs: Annotated[
-        int, typer.Option(min=1, metavar="N", rich_help_panel=TRAINING, help="Number of epochs.")
-    ] = 100
-    lr: Annotated[
-        float,
-        typer.Option(
-            min=0.0,
-            max=_MOST_RATE,
-            metavar="RATE",
-            rich_help_panel=TRAINING,
-            callback=_number,
-            help="Learning rate of Adam.",
-        ),
-    ] = 0.01
-    weight_decay: Annotated[
-        float,
-        typer.Option(
-            min=0.0,
-            max=_MOST_RATE,
-            metavar="RATE",
-            rich_help_panel=TRAINING,
-            callback=_number,
-            help="Weight decay of Adam.",
-        ),
-    ] = 5e-4
-    evaluate_every: Annotated[
-        int,
-        typer.Option(
-            min=1, metavar="EPOCHS", rich_help_panel=TRAINING, help="How often to evaluate."
-        ),
-    ] = 10
-    patience: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            metavar="N",
-            rich_help_panel=TRAINING,
-            help="Stop after N evaluations without a gain; 0: never.",
-        ),
-    ] = 0
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            rich_help_panel=TRAINING,
-            show_default=False,
-            help="Save to this file, and resume from it.",
-        ),
-    ] = None
-    device: Annotated[
-        DeviceName,
-        typer.Option(
-            metavar="NAME",
-            rich_help_panel=TRAINING,
-            help="Where workers compute: cpu, or cuda, whose GPUs they take in turn.",
-        ),
-    ] = DeviceName.CPU
+    model: str = option(
+        MODEL,
+        "NAME",
+        "gcn, sage, gin, or your own: FILE.py:NAME.",
+        default="gcn",
+        autocompletion=lambda: ["gcn", "sage", "gin"],
+    )
+    layers: int = option(MODEL, "N", "Number of layers.", default=2, min=1, max=1000)
+    hidden: int = option(MODEL, "N", "Hidden units.", default=16, min=1, max=WIDEST)
+    dropout: float = option(
+        MODEL, "SHARE", "Share of hidden units that are dropped.", default=0.5, min=0.0, max=0.99
+    )
+    input_dropout: float | None = option(
+        MODEL,
+        "SHARE",
+        "Share of features that are dropped.",
+        min=0.0,
+        max=0.99,
+        shown="as --dropout; 0 with your own model",
+    )
+    precompute: bool = option(
+        MODEL,
+        None,
+        "Exchange the sums of features that do not change once, and keep them.",
+        "--precompute/--no-precompute",
+        default=True,
+    )
+    paper: bool = option(
+        MODEL, None, "The paper's model: gcn, 4 layers, 128 units.", default=False, shown=False
+    )
+    epochs: int = option(TRAINING, "N", "Number of epochs.", default=100, min=1)
+    lr: float = _rate_option("Learning rate of Adam.", 0.01)
+    weight_decay: float = _rate_option("Weight decay of Adam.", 5e-4)
+    evaluate_every: int = option(TRAINING, "EPOCHS", "How often to evaluate.", default=10, min=1)
+    patience: int = option(
+        TRAINING, "N", "Stop after N evaluations without a gain; 0: never.", default=0, min=0
+    )
+    checkpoint: Path | None = option(TRAINING, "FILE", "Save to this file, and resume from it.")
+    device: DeviceName = option(
+        TRAINING,
+        "NAME",
+        "Where workers compute: cpu, or cuda, whose GPUs they take in turn.",
+        default=DeviceName.CPU,
+    )
 
     def shape(self) -> "ModelOptions":
         """Return the options of the model."""

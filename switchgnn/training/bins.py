@@ -179,9 +179,7 @@ class _OneWay:
 class LayerRounds:
     """The exchanges of a layer: one in the forward pass and one in the backward pass.
 
-    Args:
-        remote: the sums over remote neighbours.
-        order: int64[n], the worker's rows in the order in which they are computed.
+    `order`: int64[n], the worker's rows in the order in which they are computed.
     """
 
     def __init__(self, remote: BinnedSum, order: NDArray[np.int64]) -> None:

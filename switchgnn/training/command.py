@@ -8,7 +8,7 @@ import sys
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,9 +20,9 @@ from switchgnn.host.metrics import serving_metrics
 from switchgnn.training.asked import AskedTraining
 from switchgnn.training.device import check_device
 from switchgnn.training.errors import ModelError
-from switchgnn.training.join import take_seat
-from switchgnn.training.trainer import EpochReport
-from switchgnn.training.worker import Training, train_as_worker
+
+if TYPE_CHECKING:
+    from switchgnn.training.trainer import EpochReport
 
 _FAILED, _INTERRUPTED = 2, 130
 
@@ -46,6 +46,10 @@ def train(
     as_json: Annotated[bool, typer.Option("--json", help="Worker 0 prints one object.")] = False,
 ) -> None:
     """Train as a worker of a job; torchrun gives its number."""
+    # These import PyTorch, which the help does without.
+    from switchgnn.training.join import take_seat  # noqa: PLC0415
+    from switchgnn.training.worker import Training, train_as_worker  # noqa: PLC0415
+
     check_device(asked.device)
     address = "" if metrics is None else _own_place(metrics)
     shape = asked.shape()
@@ -53,7 +57,7 @@ def train(
     with take_seat(job, network=network, faults=faults, seed=seed) as seat:
         worker, last = seat.partition.worker, None
 
-        def tell(report: EpochReport) -> None:
+        def tell(report: "EpochReport") -> None:
             nonlocal last
             last = asdict(report)
             if worker == 0 and not as_json:
@@ -92,7 +96,7 @@ def main() -> None:
         sys.exit(_INTERRUPTED)
 
 
-def _line(report: EpochReport, epochs: int) -> str:
+def _line(report: "EpochReport", epochs: int) -> str:
     text = (
         f"epoch {report.epoch} of {epochs}: loss {report.loss:.5f}, {report.seconds * 1e3:.0f} ms"
     )

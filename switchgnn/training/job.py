@@ -30,8 +30,7 @@ from switchgnn.planner.plan.files import read_manifest, write_plan
 from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.presets import PAPER, Situation
 from switchgnn.training.data.dataset import Dataset
-from switchgnn.training.data.load import load_dataset
-from switchgnn.training.data.outside import dataset_from_pyg, split_of_indices
+from switchgnn.training.data.load import dataset_from_pyg, load_dataset, split_of_indices
 from switchgnn.training.errors import JobError
 from switchgnn.training.partition import (
     SHARED_FILE,

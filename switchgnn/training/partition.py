@@ -146,15 +146,16 @@ def _wrong_labels(part: Partition) -> str:
     return ""
 
 
+_SPLITS = ("train", "validation", "test")
+_OF_DATASET = ("name", "classes", "multilabel", "undirected")
+
+
 def partition_dataset(data: Dataset, assignment: NDArray[np.integer]) -> Iterator[Partition]:
     """Yield the part of each worker, 0 first; only one of them has to be in memory at a time.
 
     Args:
         data: the data set, with V vertices.
         assignment: integers[V], the worker of each vertex; the largest is the last worker.
-
-    Yields:
-        The parts, in the order of the workers.
 
     Raises:
         PlannerError: an assignment of another length, or that leaves a worker without vertices.
@@ -169,6 +170,8 @@ def partition_dataset(data: Dataset, assignment: NDArray[np.integer]) -> Iterato
     has_loop[data.self_loops] = True
     in_degree = np.bincount(data.graph.indices, minlength=data.vertices).astype(np.int64)
     out_degree = np.diff(data.graph.indptr)
+    shared: dict[str, Any] = {name: getattr(data, name) for name in _OF_DATASET}
+    shared |= {f"total_{name}": int(getattr(data, name).sum()) for name in _SPLITS}
     for worker in range(workers):
         vertices = np.flatnonzero(owner == worker).astype(np.int64)
         yield Partition(
@@ -179,19 +182,9 @@ def partition_dataset(data: Dataset, assignment: NDArray[np.integer]) -> Iterato
             self_loop=has_loop[vertices],
             in_degree=in_degree[vertices],
             out_degree=out_degree[vertices],
-            features=data.features[vertices],
-            labels=data.labels[vertices],
-            train=data.train[vertices],
-            validation=data.validation[vertices],
-            test=data.test[vertices],
-            name=data.name,
-            classes=data.classes,
-            multilabel=data.multilabel,
-            undirected=data.undirected,
             total_vertices=data.vertices,
-            total_train=int(data.train.sum()),
-            total_validation=int(data.validation.sum()),
-            total_test=int(data.test.sum()),
+            **{name: getattr(data, name)[vertices] for name in ("features", "labels", *_SPLITS)},
+            **shared,
         )
 
 
@@ -254,10 +247,7 @@ def partition_file(worker: int) -> str:
 def write_partitions(data: Dataset, assignment: NDArray[np.integer], folder: str | Path) -> None:
     """Write the part of each worker; a reader sees either all of them or none.
 
-    Args:
-        data: the data set, with V vertices.
-        assignment: integers[V], the worker of each vertex.
-        folder: new, empty, or older partitions, which are replaced as a whole.
+    The folder is new, empty, or has older partitions, which are replaced as a whole.
 
     Raises:
         DatasetError: `folder` holds something else, or cannot be written.

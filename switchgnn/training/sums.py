@@ -324,11 +324,8 @@ class KeptSum:
 class LocalSum:
     """Sums over the neighbours on this worker, as products with a sparse matrix.
 
-    PyTorch multiplies CSR matrices with MKL, which takes indices of 32 bits.
-
-    Args:
-        edges: int64[2, E], (source, destination); an edge that occurs twice counts twice.
-        shape: the numbers of destinations and sources.
+    PyTorch multiplies CSR matrices with MKL, which takes indices of 32 bits. `edges`: int64[2, E],
+    (source, destination), each as often as it occurs; `shape`: destinations and sources.
     """
 
     def __init__(self, edges: NDArray[np.int64], shape: tuple[int, int]) -> None:

@@ -72,11 +72,7 @@ def nothing_here(monkeypatch):
 
 
 WHEEL = {"url": "file:///tmp/switchgnn-0.1.0-py3-none-any.whl", "archive_info": {}}
-
-
 FOLDER = {"url": "file:///src/switch%20gnn", "dir_info": {}}
-
-
 EDITABLE = {"url": "file:///src/switch%20gnn", "dir_info": {"editable": True}}
 
 

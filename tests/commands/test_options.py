@@ -154,8 +154,6 @@ def test_a_wrong_file_is_one_sentence(config, called):
 
 
 WIDTH = 80
-
-
 EXAMPLE = "Example: "
 
 
@@ -171,8 +169,6 @@ def all_commands():
 
 
 FOUND = all_commands()
-
-
 NAMES = [" ".join(words) for words in FOUND]
 
 

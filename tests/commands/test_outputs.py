@@ -69,11 +69,7 @@ def test_a_file_that_is_there_and_a_folder_in_its_place(tmp_path):
 needs_training = pytest.mark.skipif(
     importlib.util.find_spec("torch_geometric") is None, reason="PyTorch Geometric is not installed"
 )
-
-
 TRAIN = ("train", "--data", "karate", "--workers", 2, "--epochs", 2, "--transport", "local")
-
-
 PLAN = ("plan", "karate", "--workers", 2)
 
 

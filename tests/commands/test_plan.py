@@ -109,16 +109,6 @@ def test_strategies_in_place_of_the_presets_and_an_assignment(tmp_path):
     assert "Order bfs: as asked." in found["reasons"]
 
 
-def test_the_paper_sends_no_partial_sums():
-    """Its row is the same whatever the plan itself sends."""
-    rows = [
-        plan_json("digits", "--workers", 4, "--slots", 64, "--send", send)["directions"]["forward"]
-        for send in ("multicast", "cover")
-    ]
-    assert rows[0]["ways"]["paper"] == rows[1]["ways"]["paper"] == rows[0]["ways"]["plan"]
-    assert rows[1]["ways"]["plan"]["up"]["packets"] < rows[0]["ways"]["plan"]["up"]["packets"]
-
-
 @pytest.mark.whole
 def test_the_words_fit_80_columns(tmp_path):
     ends = np.random.default_rng(1).integers(0, 3000, (20_000, 2))
@@ -309,35 +299,9 @@ def test_leaves_and_spines_are_shown():
     assert "between leaves" not in plan("karate", "--workers", 4, "--slots", 16)
 
 
-def test_a_partition_for_the_leaves_that_there_are():
-    few = ("karate", "--workers", 4, "--slots", 16)
-    found = plan_json(*few, "--leaves", 2, "--partition", "metis-leaf-spine")
-    assert found["partition"] == "metis-leaf-spine:2"
-    assert "not for 2 leaves" in refused(*few, "--leaves", 2, "--partition", "metis-leaf-spine:3")
-    assert "does not say how many leaves" in refused(*few, "--partition", "metis-leaf-spine")
-    assert "add --leaves" in refused(*few, "--spines", 2)
-    assert "5 leaves are too many" in refused(*few, "--leaves", 5)
-
-
-def test_the_host_aware_partition_of_cdfgnn():
-    few = ("karate", "--workers", 4, "--slots", 16)
-    on_two_leaves = (*few, "--leaves", 2, "--partition")
-    assert plan_json(*on_two_leaves, "cdfgnn")["partition"] == "cdfgnn:2"
-    assert plan_json(*on_two_leaves, "cdfgnn:2:0.5")["partition"] == "cdfgnn:2:0.5"
-    assert plan_json(*few, "--partition", "cdfgnn:4")["partition"] == "cdfgnn:4"
-    assert "write it as cdfgnn:2:0.5" in refused(*on_two_leaves, "cdfgnn:3:0.5")
-    assert "gamma from 0 to 1" in refused(*on_two_leaves, "cdfgnn:2:1.5")
-    assert "needs the number of leaves" in refused(*few, "--partition", "cdfgnn")
-    assert "5 leaves are too many" in refused(*few, "--partition", "cdfgnn:5")
-
-
 GRAPH, WORKERS, WIDTH = "digits", 8, 64
-
-
 # An Ethernet, an IPv4 and a SwitchGNN header, and what is left of the largest packet.
 HEADERS, MTU = 60, 1_500
-
-
 ROOM = MTU + 14 - HEADERS
 
 
@@ -468,11 +432,7 @@ def test_what_is_missing_or_too_much(words, tmp_path, monkeypatch):
 
 
 MISSING = ptscotch_missing()
-
-
 needs_ptscotch = pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
-
-
 PAGE = Path(__file__).parents[2] / "docs" / "partitions.md"
 
 

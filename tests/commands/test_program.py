@@ -31,17 +31,9 @@ from tests.experiments.fake_points import FakeCommand
 from tests.support.speed import seconds_here
 
 SIXTY, MANY = "9" * 60, "9" * 5000
-
-
 LONG = "a" * 5000
-
-
 TRAINING = importlib.util.find_spec("torch_geometric") is not None
-
-
 HERE = "--workers 2 --target embedded --fabric loopback"
-
-
 # The words of a command, and what its sentence says. FIFO is a pipe that nobody writes.
 LOOKS_FIRST = (
     *(f"train {HERE} --epochs 2 {word}" for word in ("--plots", "--tensorboard", "--checkpoint")),
@@ -130,8 +122,6 @@ def test_a_closed_pipe_ends_it_quietly(words, tmp_path):
 
 
 INTERRUPTED = 130
-
-
 ROOT = Path(__file__).parents[2]
 
 
@@ -207,11 +197,7 @@ HEAVY = (
     *("pymetis", "mtkahypar", "torch", "torch_geometric", "matplotlib", "scapy", "msgspec"),
     *("starlette", "uvicorn", "prometheus_client"),
 )
-
-
 WAYS = (["-m", "switchgnn"], ["-m", "switchgnn.commands"])
-
-
 SHELLS = ("bash", "zsh", "fish")
 
 
@@ -325,8 +311,6 @@ def test_bash_takes_the_script_and_completes(tmp_path):
 
 
 NAME = "a[/x] [red]b[/red] [mininet]"
-
-
 SOURCES = Path(__file__).parents[2] / "switchgnn" / "commands"
 
 
@@ -366,8 +350,6 @@ def test_a_package_that_is_missing_is_named(missing, monkeypatch):
 
 
 (EXAMPLE,) = load_figures(["example"])
-
-
 POINTS = list(dict.fromkeys(cell.point for cell in cells_of(EXAMPLE, "small")))
 
 

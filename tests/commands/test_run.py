@@ -33,11 +33,7 @@ from tests.support.native import needs_compiler
 from tests.support.speed import seconds_here
 
 BACKENDS = ["python", pytest.param("native", marks=needs_compiler)]
-
-
 HERE = ("--target", "embedded", "--fabric", "loopback")
-
-
 SMALL = {
     "run": ("--graph", "karate", "--workers", 2, "--rounds", 1),
     "train": ("--data", "karate", "--workers", 2, "--epochs", 1),
@@ -140,11 +136,7 @@ class Told:
 
 # Each vertex of worker 0 has one in-neighbour on worker 1, and the other way around.
 EDGES = [(0, 2), (1, 3), (2, 1), (3, 0)]
-
-
 ASSIGNMENT = np.array([0, 0, 1, 1], dtype=np.int32)
-
-
 FEATURES = np.arange(1, 13, dtype=np.float32).reshape(4, 3)
 
 

@@ -31,8 +31,6 @@ from tests.support.networks import own_network
 from tests.support.speed import seconds_here
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
-
-
 needs_setpriv = pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv")
 
 

@@ -26,8 +26,6 @@ from switchgnn.commands.train.report import Recorder
 from switchgnn.host import registry
 
 WORKERS, EPOCHS = 3, 4
-
-
 WHAT = {
     **{"dataset": "karate", "model": "gcn", "reason": "made up"},
     **{"strategy": "paper", "why": [], "partition": "metis", "block_strategy": "mlgp"},
@@ -214,11 +212,7 @@ def made(transport, seconds, *links, bandwidth=None, waiting=0.05):
 
 
 SWITCH = (100_000, 500_000), (200_000, 400_000)
-
-
 HOST = (900_000, 100_000), (400_000, 600_000)
-
-
 PARTIAL = (300_000, 100_000), (400_000, 100_000)
 
 

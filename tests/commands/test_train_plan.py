@@ -9,8 +9,13 @@ pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
 
 from switchgnn.commands.train import steps as train
-from switchgnn.commands.train.job import TrainJob, default_task
-from switchgnn.commands.train.plan import plan_of, predict_transport, prepare_training
+from switchgnn.commands.train.plan import (
+    TrainJob,
+    default_task,
+    plan_of,
+    predict_transport,
+    prepare_training,
+)
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH
 from switchgnn.planner.chosen import Asked
@@ -23,8 +28,6 @@ from switchgnn.training.trainer import TrainOptions
 from switchgnn.training.worker import Training
 
 WORKERS = 8
-
-
 SLOW = 20.0
 
 

@@ -36,19 +36,13 @@ with Heartbeat(events, every=0.05):
     {does}
 events.write("finished")
 """
-
-
 COMPUTES = """
     ends = 1.6 + time.monotonic()
     while time.monotonic() < ends: pass
 """
-
-
 LOOKS = """
     for _ in range(30): time.sleep(0.05)
 """
-
-
 HANGS = """
     threading.Lock().acquire(); threading.Event().wait()
 """
@@ -192,10 +186,6 @@ def test_who_is_far_from_the_others_is_named(counts, named):
     for worker, number in enumerate(counts):
         assert (f"Worker {worker} had {number:,} slots released" in sentence) == (worker in named)
     assert bool(sentence) == bool(named)
-
-
-def test_a_star_has_one_switch():
-    assert releases_between(None, 2, [counters(1, 2)], [counters(4, 9)]) == (3, 7)
 
 
 def test_leaves_count_their_workers_and_spines_are_left_out():

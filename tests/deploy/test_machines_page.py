@@ -31,7 +31,7 @@ from tests.support.markers import TARGETS, needs_root  # noqa: E402
 from tests.support.networks import in_network, own_network  # noqa: E402
 from tests.support.speed import seconds_here  # noqa: E402
 from tests.support.waiting import wait_until  # noqa: E402
-from tests.train.test_restart import children_of, epochs  # noqa: E402
+from tests.torch.test_restart import children_of, epochs  # noqa: E402
 from tests.training.plain_loop import train_plainly  # noqa: E402
 
 pytestmark = [pytest.mark.whole, needs_root]

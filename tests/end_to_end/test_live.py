@@ -25,7 +25,7 @@ from switchgnn.base.metrics import ask_metrics
 from switchgnn.controller.metrics import SwitchMetrics
 from switchgnn.controller.target import client_of
 from switchgnn.host.metrics import told_values
-from tests.commands.switch.service import Service
+from tests.commands.service import Service
 from tests.end_to_end.conftest import LEAF_SPINE, LOOPBACK, needs_training, said, succeeded
 from tests.network.usual import described_star
 from tests.support.commands import started, switchgnn

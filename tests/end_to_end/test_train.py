@@ -15,7 +15,7 @@ pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installe
 import torch
 
 from switchgnn.commands.train import plan as train_module
-from switchgnn.commands.train.job import TrainJob, default_task
+from switchgnn.commands.train.plan import TrainJob, default_task
 from switchgnn.commands.train.steps import run_training
 from switchgnn.planner.costs.forecast import WAYS
 from switchgnn.planner.direction import Direction

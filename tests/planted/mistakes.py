@@ -258,7 +258,7 @@ MISTAKES = (
         "partition_not_told_of_leaves",
         LEAF_SPINE,
         "a training on leaves and spines is partitioned as for a star",
-        "switchgnn/commands/train/job.py",
+        "switchgnn/commands/train/plan.py",
         "        return Situation(self.workers, self.slots, leaf_spine=self.leaf_spine)\n",
         "        return Situation(self.workers, self.slots)\n",
         (f"{LEAF_SPINE}::test_the_partition_knows_the_leaves[train-best]",),

@@ -56,11 +56,7 @@ def test_unlabelled_vertices_are_admitted_outside_the_split():
 
 
 MASK = np.ones(6, dtype=bool)
-
-
 NAN = np.ones((6, 2), dtype=np.float32)
-
-
 NAN[4, 1] = np.nan
 
 
@@ -126,15 +122,6 @@ def test_each_class_trains_and_large_ones_are_everywhere(labels, seed):
         members = labels == label
         assert split.train[members].any()
         assert split.validation[members].any() == split.test[members].any() == (count >= 3)
-
-
-@STEADY
-@given(st.integers(3, 30), st.floats(0, 0.49), st.floats(0, 0.49))
-def test_any_shares_leave_some_to_train(count, validation, test):
-    split = split_vertices(np.zeros(count, dtype=np.int64), 0, validation=validation, test=test)
-    assert split.train.any()
-    assert split.validation.any() == (validation > 0)
-    assert split.test.any() == (test > 0)
 
 
 def test_shares_and_chance():

@@ -18,11 +18,7 @@ from switchgnn.training import DatasetError, load_dataset
 from tests.training.helpers import one_sentence, pairs, refusal, write_planetoid
 
 EDGES = [(0, 1), (1, 0), (1, 2), (2, 1), (3, 3), (2, 3), (3, 2), (0, 1)]
-
-
 PROPER = {(u, v) for u, v in EDGES if u != v}
-
-
 FEATURES = np.arange(8, dtype=np.float32).reshape(4, 2)
 
 

@@ -26,7 +26,6 @@ from switchgnn.host.direct import (
 )
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import KIND_AT, Kind
-from switchgnn.training import bins as bin_rounds
 from switchgnn.training.bins import (
     PIPELINES,
     BinnedSum,
@@ -93,10 +92,6 @@ def test_one_wrong_neighbour_is_found(karate, spoil):
     assert off_by(karate, 2, model="gcn", spoil=spoil) > 5 * TOLERANCE
 
 
-def test_wrongly_weighted_labels_are_found(karate):
-    assert off_by(karate, 2, model="gcn", factor=1.1) > 5 * TOLERANCE
-
-
 def losses_with_dropout(data, workers, seed=0):
     results = train_in_threads(data, workers, model="gcn", dropout=0.5, seed=seed)
     return [report.loss for report in results[0][0]]
@@ -116,8 +111,6 @@ def test_another_seed_drops_others(karate):
 
 # All vertices of karate in two bins, in several, each in one of its own.
 MEMORIES = {"two bins": 10**6, "several": 2000, "one vertex each": 1}
-
-
 SEVERAL = BinOptions(MEMORIES["several"])
 
 
@@ -297,38 +290,6 @@ def test_a_bin_is_sent_before_what_comes_late():
     assert early[0], "the second layer began only when the whole first one was there"
 
 
-def spoilt(monkeypatch, mistake):
-    feed, sums = Stream.feed, Stream.sums
-    if mistake == "a row of a bin is not sent":
-
-        def unfed(stream, places, rows):
-            rows = rows.copy()
-            rows[-1] = 0
-            feed(stream, places, rows)
-
-        monkeypatch.setattr(Stream, "feed", unfed)
-    elif mistake == "a bin is finished before its rows are there":
-
-        def hasty(stream, places):
-            wait, stream._wait_until = stream._wait_until, lambda _ready: None
-            try:
-                return sums(stream, places)
-            finally:
-                stream._wait_until = wait
-
-        monkeypatch.setattr(Stream, "sums", hasty)
-        monkeypatch.setattr(bin_rounds._OneWay, "first", lambda _self, _spans: 0)
-
-
-@pytest.mark.parametrize(
-    "mistake", ["a row of a bin is not sent", "a bin is finished before its rows are there"]
-)
-def test_a_planted_mistake_is_found(karate, monkeypatch, mistake):
-    assert off_by_models(karate, 2, "gcn", SEVERAL) < TOLERANCE
-    spoilt(monkeypatch, mistake)
-    assert off_by_models(karate, 2, "gcn", SEVERAL) > 5 * TOLERANCE
-
-
 @pytest.mark.parametrize(
     ("make", "words"),
     [
@@ -391,26 +352,6 @@ def test_the_order_is_remote_first_and_breadth_first_within(part):
     for wanted in (True, False):
         visits = [(component[row], depth[row]) for row in order if remote[row] == wanted]
         assert visits == sorted(visits)
-
-
-@STEADY
-@given(parts())
-def test_without_classes_a_vertex_follows_an_earlier_neighbour_of_its_own(part):
-    """In a breadth-first search, children come in the order of their parents."""
-    edges, remote = part
-    order = visit_order(edges, np.zeros_like(remote)).tolist()
-    place = {row: number for number, row in enumerate(order)}
-    _, depth = components_and_depths(edges, len(order))
-    near = {row: set() for row in order}
-    for u, v in edges.T.tolist():
-        near[u].add(v)
-        near[v].add(u)
-    parents = [
-        min(place[v] for v in near[row] if depth[v] == depth[row] - 1)
-        for row in order
-        if depth[row]
-    ]
-    assert parents == sorted(parents)
 
 
 @STEADY

@@ -116,8 +116,6 @@ def test_a_worker_that_ends_is_named_to_the_others(how, sentence, tmp_path):
 
 
 WORKER = Station("02:00:00:00:00:01", "10.0.0.1")
-
-
 TASK = TrainTask(
     worker=2,
     partitions=Path("parts"),
@@ -238,18 +236,16 @@ def test_a_model_that_cannot_be_made(file):
     assert 'own.py", line 15, in broken' in error.details
 
 
-def test_a_file_that_is_no_python(file):
-    file.write_text("class Net(:\n")
-    error = build(file, "Net")
-    assert "SyntaxError" in str(error)
-    assert "own.py" in error.details
-    assert "line 1" in error.details
-
-
-def test_a_name_that_is_not_there(file):
-    error = build(file, "absent")
-    assert "AttributeError" in str(error)
-    assert error.details == ""
+@pytest.mark.parametrize(
+    ("text", "name", "kind", "details"),
+    [("class Net(:\n", "Net", "SyntaxError", "own.py"), (MODEL, "absent", "AttributeError", "")],
+)
+def test_a_file_or_name_that_cannot_be_loaded(file, text, name, kind, details):
+    file.write_text(text)
+    error = build(file, name)
+    assert kind in str(error)
+    assert details in error.details
+    assert bool(details) == bool(error.details)
 
 
 def test_a_recursion_without_an_end_is_bounded(file):

@@ -22,18 +22,17 @@ TOLERANCE = 2e-4
 
 
 class ThreadSums(GradientSums):
-    """Sums over threads; `factor` multiplies this worker's values, and worker 0 is `own`."""
+    """Sums over threads; worker 0 is `own`."""
 
-    def __init__(self, shared, *, factor=1.0, own=False):
+    def __init__(self, shared, *, own=False):
         super().__init__()
         self._alone = False
         self.shared = shared
-        self.factor = factor
         self.own = own
 
     def _reduce(self, values):
         barrier, pile = self.shared
-        pile.append(values.clone() * self.factor)
+        pile.append(values.clone())
         barrier.wait()
         total = sum(pile)
         barrier.wait()
@@ -55,7 +54,7 @@ class ThreadSums(GradientSums):
         barrier.wait()
 
 
-def train_parts(data, assignment, transports, shape, options, distributed, *, factor=1.0):
+def train_parts(data, assignment, transports, shape, options, distributed):
     """Return what each worker has reported, and its weights.
 
     `distributed(model, part, transport)` is a context manager that yields the remote sums.
@@ -69,7 +68,7 @@ def train_parts(data, assignment, transports, shape, options, distributed, *, fa
         net = build_model(shape, data.features.shape[1], data.classes)
         net.load_state_dict(state)
         own, reports = worker == 0, []
-        sums = ThreadSums(shared, factor=factor if own else 1.0, own=own)
+        sums = ThreadSums(shared, own=own)
         with distributed(net, parts[worker], transports[worker]) as remote:
             trainer = Trainer(net, parts[worker], remote, options, sums=sums)
             trainer.resume()
@@ -88,7 +87,6 @@ def train_in_threads(
     *,
     model,
     spoil=None,
-    factor=1.0,
     dropout=0.0,
     seed=0,
     epochs=EPOCHS,
@@ -114,7 +112,7 @@ def train_in_threads(
 
     transports = Gathering(data.graph, assignment, spoil=spoil).transports
     shape = ModelOptions(model=model, layers=3, hidden=hidden, dropout=dropout)
-    return train_parts(data, assignment, transports, shape, options, distributed, factor=factor)
+    return train_parts(data, assignment, transports, shape, options, distributed)
 
 
 def distance(data, results, *, model, hidden=8):

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`switchgnn plan`: plan, report, and check plans."""
 
-import importlib
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,14 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.files import reason_to_distrust
-from switchgnn.base.machine import how_to_install
 from switchgnn.base.options import DATA, NETWORK, OUTPUT, option, with_groups
 from switchgnn.commands.plan import display
 from switchgnn.commands.plan.job import LinkOptions, PlanOptions, PlanReport, make_plan, report_plan
 from switchgnn.commands.plan.plots import draw_plan_plots
-from switchgnn.commands.shared.console import Steps, plain_console
+from switchgnn.commands.shared.console import Steps, import_training, plain_console
 from switchgnn.commands.shared.options import (
     MemoryOptions,
     PlanSite,
@@ -185,13 +182,7 @@ def _write_job(asked: AskedPlan, workers: int) -> None:
         raise typer.BadParameter(
             "--parts is for switches that run the P4 program: --switch embedded or bmv2"
         )
-    try:
-        job = importlib.import_module("switchgnn.training.job")
-    except ImportError as error:
-        raise SwitchGNNError(
-            f"A job needs PyTorch and PyTorch Geometric, but {error.name} is missing: "
-            f"{how_to_install('training')}."
-        ) from error
+    job = import_training("job", "A job")
     steps = Steps()
     with steps:
         steps.tell(f"load {data}")
@@ -224,7 +215,7 @@ def _show(report: PlanReport, out: Path | None, drawn: list[Path]) -> None:
     console, tables = plain_console(highlight=False, soft_wrap=True), plain_console(highlight=False)
     console.print(display.facts(report))
     order = report.made.plan.manifest.strategy.order
-    for names, each in display.by_blocks(report):
+    for names, each in display.alike_together(report.directions):
         console.print()
         if len(report.directions) > 1:
             console.print(f"{names}:")
@@ -234,7 +225,7 @@ def _show(report: PlanReport, out: Path | None, drawn: list[Path]) -> None:
         tables.print(display.orders_table(each, order))
         if missing := display.left_out(each, order):
             console.print(missing)
-    for names, direction in display.leaf_spine_directions(report):
+    for names, direction in display.alike_together(report.leaf_spine):
         console.print()
         if len(report.leaf_spine or {}) > 1:
             console.print(f"{names}:")

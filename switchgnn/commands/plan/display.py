@@ -3,10 +3,10 @@
 """Output of `switchgnn plan`: tables for people, one object for programs."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from textwrap import wrap
-from typing import Any
+from typing import Any, TypeVar
 
 from rich import box
 from rich.table import Table
@@ -107,12 +107,18 @@ def _leaf_spine_as_json(report: PlanReport) -> dict[str, Any] | None:
     }
 
 
-def by_blocks(report: PlanReport) -> list[tuple[str, DirectionReport]]:
-    """Return the reports and their names; directions that share their blocks come as one."""
-    distinct = {id(each): each for each in report.directions.values()}
+Numbers = TypeVar("Numbers", DirectionReport, LeafSpineDirection)
+
+
+def alike_together(directions: Mapping[str, Numbers] | None) -> list[tuple[str, Numbers]]:
+    """Return the names and the numbers of each direction; directions that are alike come as one."""
+    distinct: list[Numbers] = []
+    for each in (directions or {}).values():
+        if each not in distinct:
+            distinct.append(each)
     return [
-        (" and ".join(name for name, other in report.directions.items() if other is each), each)
-        for each in distinct.values()
+        (" and ".join(name for name, other in (directions or {}).items() if other == each), each)
+        for each in distinct
     ]
 
 
@@ -236,19 +242,6 @@ def orders_table(report: DirectionReport, own: str) -> Table:
             f"{order.share_mean:.1%}",
         )
     return table
-
-
-def leaf_spine_directions(report: PlanReport) -> list[tuple[str, LeafSpineDirection]]:
-    """Return the names and the loads of each direction; directions that are alike come as one."""
-    directions = report.leaf_spine or {}
-    distinct: list[LeafSpineDirection] = []
-    for each in directions.values():
-        if each not in distinct:
-            distinct.append(each)
-    return [
-        (" and ".join(name for name, other in directions.items() if other == each), each)
-        for each in distinct
-    ]
 
 
 def leaf_spine_table(direction: LeafSpineDirection) -> Table:

@@ -72,7 +72,7 @@ def report_leaf_spine(
     counts: _CableCounts,
 ) -> LeafSpineReport:
     """Compare the counts of all exchanges with the plan."""
-    planned = sum((_planned(parts, manifest, each) for each in exchanges), start=_PlannedReport())
+    planned = sum((_planned(parts, manifest, each) for each in exchanges), start=_PlannedLoad())
     # Crossing frames go up one link and down another one.
     crossing = {name: each.between(parts.leaf_spine.leaf_of_worker) for name, each in alone.items()}
     return LeafSpineReport(
@@ -96,7 +96,7 @@ def report_leaf_spine(
 
 
 @dataclass(frozen=True)
-class _PlannedReport:
+class _PlannedLoad:
     """Bytes, and the number of partial sums."""
 
     partial_sums: int = 0
@@ -106,18 +106,18 @@ class _PlannedReport:
     single_up: int = 0
     single_down: int = 0
 
-    def __add__(self, other: "_PlannedReport") -> "_PlannedReport":
-        return _PlannedReport(*map(sum, zip(astuple(self), astuple(other), strict=True)))
+    def __add__(self, other: "_PlannedLoad") -> "_PlannedLoad":
+        return _PlannedLoad(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
 
-def _planned(parts: LeafSpineParts, manifest: Manifest, exchanges: Exchanges) -> _PlannedReport:
+def _planned(parts: LeafSpineParts, manifest: Manifest, exchanges: Exchanges) -> _PlannedLoad:
     record = manifest.direction(exchanges.direction)
     said = predict_leaf_spine(parts, record)
     widths = fragment_lanes(exchanges.width, manifest.lanes)
     fragments = len(widths)
     weight = exchanges.times * sum(map(feature_frame_bytes, widths))
     meetings = exchanges.times * (1 + len(record.block_numbers) * fragments)
-    return _PlannedReport(
+    return _PlannedLoad(
         partial_sums=sum(map(sum, said.partial_sums)) * exchanges.times * fragments,
         partial_sum_bytes=sum(map(sum, said.partial_sums)) * weight,
         sum_bytes=sum(map(sum, said.sums)) * weight,

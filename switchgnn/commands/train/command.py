@@ -38,7 +38,7 @@ from switchgnn.topologies.processes.nursery import Nursery
 from switchgnn.training.asked import AskedTraining
 
 if TYPE_CHECKING:
-    from switchgnn.commands.train.job import TrainJob
+    from switchgnn.commands.train.plan import TrainJob
     from switchgnn.training.data.dataset import Dataset
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -103,7 +103,7 @@ def _networked(chosen: list[TransportKind]) -> bool:
 
 def _job(asked: AskedTrain, chosen: list[TransportKind]) -> "TrainJob":
     """Return the training that is asked for, without a transport and recordings."""
-    from switchgnn.commands.train.job import SKEW, TrainJob, default_task  # noqa: PLC0415
+    from switchgnn.commands.train.plan import SKEW, TrainJob, default_task  # noqa: PLC0415
     from switchgnn.training.worker import Training  # noqa: PLC0415
 
     training, over = asked.training, asked.over

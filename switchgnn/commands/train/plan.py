@@ -1,21 +1,32 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Prepares a training before any packet is sent: plan, partitions and schedules."""
+"""What `switchgnn train` trains, and its files: plan, partitions and schedules."""
 
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.commands.shared.runner import schedule_file_of
-from switchgnn.commands.train.job import Planned, TrainJob
+from switchgnn.base.network import Station
+from switchgnn.commands.shared.outputs import Recordings
+from switchgnn.commands.shared.runner import NetworkJob, schedule_file_of
 from switchgnn.host.direct.framing import Framing
-from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH, SwitchProgram, TransportKind
+from switchgnn.host.pace import Pace
+from switchgnn.host.registry import (
+    HOST,
+    HOST_PARTIAL,
+    SWITCH,
+    SwitchProgram,
+    TransportKind,
+    transport_kind,
+)
+from switchgnn.host.wire.addresses import Addresses
+from switchgnn.p4src import Program, load_program, load_strawman
 from switchgnn.planner.auto import AutoPlan, build_auto
 from switchgnn.planner.chosen import build_chosen, choose_asked
 from switchgnn.planner.costs import forecast
@@ -27,7 +38,7 @@ from switchgnn.planner.plan.files import write_plan
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
 from switchgnn.planner.plan.manifest import Manifest
 from switchgnn.planner.plan.plan import Plan
-from switchgnn.planner.presets import PAPER, Situation
+from switchgnn.planner.presets import PAPER, Choice, Situation
 from switchgnn.planner.presets import Choice as Strategies
 from switchgnn.planner.presets import choose as choose_strategies
 from switchgnn.profiles import SwitchProfile, find_profile
@@ -36,6 +47,64 @@ from switchgnn.topologies import Target, choose
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.layers.models import exchanged_widths
 from switchgnn.training.partition import write_partitions
+from switchgnn.training.worker import TrainTask
+
+# The longest time in seconds between workers. The command itself notices dead or stuck processes.
+SKEW = 180.0
+# Strategies, and a plan that was made with them.
+Planned = tuple[Choice, Plan]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainJob(NetworkJob):
+    """What to train, where, and over which transport.
+
+    Over transports other than ``switch`` only the partition of `asked` counts, and for ``g3`` it
+    is G3's unless another is asked for by name.
+
+    Attributes:
+        task: the options that are the same for all workers; the worker, its link, addresses
+            and files are filled in later.
+        recordings: the files that keep the packets of the links.
+        planned: a plan that exists already, and its strategies.
+    """
+
+    task: TrainTask
+    recordings: Recordings = field(default_factory=Recordings)
+    planned: Planned | None = None
+
+    @property
+    def transport(self) -> TransportKind:
+        """The transport of the task."""
+        return transport_kind(self.task.transport)
+
+    @property
+    def framing(self) -> Framing | None:
+        """The frames between hosts; None over other transports."""
+        return Framing.parse(self.task.mtu) if self.transport.between_hosts else None
+
+    @property
+    def program(self) -> Program:
+        """The program of the switches; SwitchGNN's also forwards other frames."""
+        return (
+            load_strawman() if self.transport.program is SwitchProgram.STRAWMAN else load_program()
+        )
+
+    @property
+    def situation(self) -> Situation:
+        """The facts that strategies depend on."""
+        return Situation(self.workers, self.slots, leaf_spine=self.leaf_spine)
+
+
+def default_task(**changes: Any) -> TrainTask:  # noqa: ANN401
+    """Return a task without a worker, transport, files and addresses."""
+    nobody = Station("00:00:00:00:00:00", "0.0.0.0")  # noqa: S104
+    nowhere = Addresses(nobody, nobody)
+    fields = {
+        **{"worker": 0, "partitions": Path(), "transport": "", "link": ""},
+        **{"pace": Pace(), "addresses": nowhere},
+    }
+    return TrainTask(**{**fields, **changes})
 
 
 @dataclass(frozen=True)

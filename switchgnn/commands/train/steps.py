@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The steps of `switchgnn train`, one after another."""
 
-import importlib
 import logging
 import os
 from dataclasses import replace
@@ -11,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from switchgnn.base.errors import SwitchGNNError
-from switchgnn.base.machine import how_to_install, python_program
-from switchgnn.commands.shared.console import ran_ahead
+from switchgnn.base.machine import python_program
+from switchgnn.commands.shared.console import import_training, ran_ahead
 from switchgnn.commands.shared.leaf_spine import LeafSpineReport, report_leaf_spine
 from switchgnn.commands.shared.onlooker import NOBODY, Onlooker
 from switchgnn.commands.shared.runner import (
@@ -27,8 +25,7 @@ from switchgnn.commands.shared.runner import (
     workplace,
 )
 from switchgnn.commands.shared.workers import EventListener, follow_workers, fork_nursery
-from switchgnn.commands.train.job import TrainJob
-from switchgnn.commands.train.plan import PreparedTraining, prepare_training
+from switchgnn.commands.train.plan import PreparedTraining, TrainJob, prepare_training
 from switchgnn.commands.train.report import EpochListener, Recorder, TrainReport
 from switchgnn.host.alone import Exchanges, host_traffic
 from switchgnn.host.direct.framing import USUAL_MTU, Framing
@@ -60,13 +57,7 @@ def training_nursery() -> Nursery:
     waits for them forever. https://github.com/pytorch/pytorch/issues/17199
     """
     os.environ.update(ENVIRONMENT)
-    try:
-        importlib.import_module("switchgnn.training.worker")
-    except ImportError as error:
-        raise SwitchGNNError(
-            f"Training needs PyTorch and PyTorch Geometric, but {error.name} is missing: "
-            f"{how_to_install('training')}."
-        ) from error
+    import_training("worker", "Training")
     return fork_nursery()
 
 

@@ -1,34 +1,45 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Data sets by name."""
+"""Data sets by name, also those that PyTorch Geometric and OGB read or download."""
 
+import contextlib
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.base.machine import how_to_install
 from switchgnn.planner.graphs import bundled, planetoid
 from switchgnn.planner.graphs.bundled import DIGITS_PREFIX
-from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner.graphs.graph import Graph, graph_from_edges
 from switchgnn.planner.graphs.npz_file import load_npz
 from switchgnn.planner.graphs.shaped import RANDOM_PREFIX, load_random
 from switchgnn.training.data.dataset import (
     Dataset,
+    Split,
     dataset_from_graph,
     normalize_rows,
+    read_dataset,
     split_of_codes,
     split_vertices,
-)
-from switchgnn.training.data.outside import (
-    PRODUCTS,
-    download_planetoid,
-    load_of_pyg,
-    load_products,
+    write_dataset,
 )
 from switchgnn.training.errors import DatasetError
 
+PRODUCTS = "ogbn-products"
+# OGB's folder below the root, and the archive in it that later loads read.
+_PRODUCTS_FOLDER, _KEPT = "ogbn_products", "switchgnn.safetensors"
+# OGB's own cache, a pickle.
+_OGB_KEPT = Path("processed", "data_processed")
+# By name: PyG's class, one of its raw files, and all of them.
+_OF_PYG: Mapping[str, tuple[str, str, str]] = {
+    "reddit": ("Reddit", "reddit_graph.npz", "reddit_data.npz and reddit_graph.npz"),
+    "yelp": ("Yelp", "adj_full.npz", "adj_full.npz, feats.npy, class_map.json and role.json"),
+}
 # The folder of data sets, to which they are downloaded as well.
 DEFAULT_ROOT = Path("data")
 PLANETOID = ("citeseer", "cora", "pubmed")
@@ -113,11 +124,6 @@ def _random(spec: str, seed: int) -> Dataset:
     )
 
 
-def _digits(name: str, _root: Path, seed: int) -> Dataset:
-    """Load the digits: 1,797 vertices, 64 features, 10 classes."""
-    return _split_at_random(bundled.load_bundled(name), seed)
-
-
 def _karate(_name: str, _root: Path, seed: int) -> Dataset:
     """Load the karate club: 34 vertices, one-hot vertex ids as features, 2 classes of 17."""
     graph = bundled.load_karate()
@@ -158,8 +164,145 @@ def _find_planetoid(name: str, root: Path) -> Path | None:
     return None
 
 
+_Loaded = TypeVar("_Loaded")
+
+
+def load_products(root: Path) -> Dataset:
+    """Load ogbn-products: 2,449,029 products, 100 features, 47 classes.
+
+    OGB reads the files of root/ogbn_products, or asks and downloads them. Its result is
+    kept in an archive of plain arrays, because PyTorch refuses OGB's own pickle since 2.6.
+    """
+    folder = root / _PRODUCTS_FOLDER
+    if (folder / _KEPT).is_file():
+        return read_dataset(folder / _KEPT)
+    if (folder / _OGB_KEPT).exists():
+        raise DatasetError(
+            f"{folder / _OGB_KEPT} is a pickle of OGB, which is not read because it could run "
+            "code; delete it, and the data set is made again from the files in raw"
+        )
+
+    def load() -> Dataset:
+        from ogb.nodeproppred import NodePropPredDataset  # noqa: PLC0415 - optional, and slow
+
+        loader = NodePropPredDataset(name=PRODUCTS, root=str(root))
+        found, labels = loader[0]
+        split = split_of_indices(loader.get_idx_split(), len(labels))
+        return _make_dataset(PRODUCTS, found["edge_index"], found["node_feat"], labels, split)
+
+    files = "the content of OGB's products.zip"
+    data = _load_outside(PRODUCTS, folder, load, files=files, package="ogb", extra="ogb")
+    write_dataset(data, folder / _KEPT)
+    return data
+
+
+def download_planetoid(name: str, root: Path) -> None:
+    """Download the files ind.NAME.* to root/NAME/raw."""
+
+    def load() -> None:
+        from torch_geometric.datasets import Planetoid  # noqa: PLC0415
+
+        Planetoid(str(root), name)
+
+    _load_outside(name, root / name / "raw", load, files=f"the eight files ind.{name}.*")
+
+
+def load_of_pyg(name: str, root: Path) -> Dataset:
+    """Load a large data set of PyG.
+
+    ``reddit`` has 232,965 posts, 602 features and 41 classes; ``yelp`` 716,847 reviewers,
+    300 features and any of 100 classes.
+    """
+    kind, raw_file, files = _OF_PYG[name]
+    folder = _folder_of(name, root, raw_file)
+
+    def load() -> Dataset:
+        from torch_geometric import datasets  # noqa: PLC0415
+
+        return dataset_from_pyg(getattr(datasets, kind)(str(folder))[0], name)
+
+    return _load_outside(name, folder / "raw", load, files=files)
+
+
+def dataset_from_pyg(data: Any, name: str, split: Split | None = None) -> Dataset:  # noqa: ANN401
+    """Convert a ``Data`` of PyG; without a split, it must have the three masks."""
+    if split is None:
+        masks = (data.train_mask, data.val_mask, data.test_mask)
+        split = Split(*(mask.cpu().numpy() for mask in masks))
+    edges, features, labels = (each.cpu().numpy() for each in (data.edge_index, data.x, data.y))
+    return _make_dataset(name, edges, features, labels, split)
+
+
+def _make_dataset(
+    name: str,
+    edges: NDArray[np.int64],
+    features: NDArray[Any],
+    labels: NDArray[Any],
+    split: Split,
+) -> Dataset:
+    """Make a data set of edges [2, E], features [V, F], and labels [V], [V, 1] or [V, C]."""
+    labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
+    dtype: Any = np.float32 if labels.ndim == 2 else np.int64
+    source, destination = edges
+    return dataset_from_graph(
+        graph_from_edges(source, destination, name=name, vertices=len(labels), directed=True),
+        features=features.astype(np.float32, copy=False),
+        labels=labels.astype(dtype, copy=False),
+        split=split,
+    )
+
+
+def split_of_indices(indices: Mapping[str, Any], vertices: int) -> Split:
+    """Return the split of an OGB data set, which lists the vertices that do each."""
+    masks = np.zeros((3, vertices), dtype=np.bool_)
+    for mask, name in zip(masks, ("train", "valid", "test"), strict=True):
+        mask[np.asarray(indices[name])] = True
+    return Split(*masks)
+
+
+def _folder_of(name: str, root: Path, raw_file: str) -> Path:
+    """Return root if it has raw/RAW_FILE, or else root/NAME, in any case of letters."""
+    if (root / "raw" / raw_file).is_file():
+        return root
+    named = [path for path in root.glob("*") if path.name.lower() == name]
+    return min(named, default=root / name)
+
+
+def _load_outside(
+    name: str,
+    folder: Path,
+    load: Callable[[], _Loaded],
+    *,
+    files: str,
+    package: str = "torch_geometric",
+    extra: str = "training",
+) -> _Loaded:
+    """Call a loader that imports another package and may download files."""
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            return load()
+    except ImportError as error:
+        raise DatasetError(
+            f"data set {name} needs {package}, which cannot be imported ({_line(error)}): "
+            f"{how_to_install(extra)}"
+        ) from error
+    except (Exception, SystemExit) as error:
+        # Damaged files can raise any error, and OGB exits when the user declines the download.
+        raise DatasetError(
+            f"data set {name} can neither be read from {folder} nor downloaded ({_line(error)}): "
+            f"put {files} there, or try again with a network"
+        ) from error
+
+
+def _line(error: BaseException) -> str:
+    """Return the type of an error and the first line of its message."""
+    text = str(error).strip().partition("\n")[0][:200]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
 DATASETS: Mapping[str, Callable[[str, Path, int], Dataset]] = {
-    "digits": _digits,
+    # 1,797 vertices, 64 features, 10 classes
+    "digits": lambda name, _, seed: _split_at_random(bundled.load_bundled(name), seed),
     "karate": _karate,
     **dict.fromkeys(PLANETOID, _planetoid),
     **dict.fromkeys(("reddit", "yelp"), lambda name, root, _: load_of_pyg(name, root)),

@@ -67,20 +67,6 @@ def test_shares_of_rows_columns_and_all(share):
     assert (dropped.mean(dim=1) - share).abs().max() < 6 * deviation / COLUMNS**0.5
 
 
-def test_neighbours_calls_and_seeds_have_nothing_in_common():
-    layer, ones = made(), torch.ones(VERTICES, COLUMNS)
-    first, second = layer(ones) > 0, layer(ones) > 0
-    other = made(seed=1)(ones) > 0
-    close = 5 * 0.5 / (VERTICES * COLUMNS) ** 0.5
-    for a, b in [
-        (first, second),
-        (first, other),
-        (first[1:], first[:-1]),
-        (first[:, 1:], first[:, :-1]),
-    ]:
-        assert abs((a == b).float().mean() - 0.5) < close
-
-
 def test_parts_drop_what_the_whole_drops():
     rows = torch.randn(VERTICES, 5)
     whole = made()(rows)

@@ -96,9 +96,9 @@ def on_one(model, data, weights):
     return outputs.detach(), features.grad, [p.grad.clone() for p in model.parameters()]
 
 
-def on_many(make, state, data, assignment, weights, *, spoil=None):
+def on_many(make, state, data, assignment, weights):
     """The same from all workers; parameters' gradients are added up."""
-    gathering = Gathering(data.graph, assignment, spoil=spoil)
+    gathering = Gathering(data.graph, assignment)
     parts, ends = list(partition_dataset(data, assignment)), gathering.transports
 
     def work(worker):
@@ -120,7 +120,7 @@ def on_many(make, state, data, assignment, weights, *, spoil=None):
     return outputs, inputs, summed, ends
 
 
-def compare(name, workers, *, directed, loops=True, spoil=None):
+def compare(name, workers, *, directed, loops=True):
     torch.manual_seed(1)
     data = make_data(workers, directed=directed, loops=loops)
     model = LAYERS[name]()
@@ -130,7 +130,7 @@ def compare(name, workers, *, directed, loops=True, spoil=None):
     weights = torch.randn(data.vertices, width)
     expected = on_one(model, data, weights)
     assignment = np.random.default_rng(workers).permutation(np.arange(data.vertices) % workers)
-    *found, ends = on_many(LAYERS[name], state, data, assignment, weights, spoil=spoil)
+    *found, ends = on_many(LAYERS[name], state, data, assignment, weights)
     pairs = [
         (expected[0], found[0]),
         (expected[1], found[1]),
@@ -161,20 +161,6 @@ def test_a_layer_on_partitions_is_the_layer_on_the_whole(name, workers, directed
 def test_the_narrower_rows_travel(name, width):
     _, ends = compare(name, 2, directed=True)
     assert ends[0].calls == [(Direction.FORWARD, width), (Direction.BACKWARD, width)]
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        pytest.param(lambda u, v: (u[1:], v[1:]), id="a neighbour dropped"),
-        pytest.param(lambda u, v: (np.append(u, u[0]), np.append(v, v[0])), id="counted twice"),
-        pytest.param(lambda u, v: (v, u), id="the wrong direction"),
-    ],
-)
-@pytest.mark.parametrize("name", ["gcn", "sage sum", "gin"])
-def test_a_mistake_is_found(name, spoil):
-    off, _ = compare(name, 3, directed=True, spoil=spoil)
-    assert off > 1e-3
 
 
 @pytest.mark.parametrize(
