@@ -5,7 +5,7 @@
 import json
 import sys
 
-from switchgnn.lab.experiments import Point
+from switchgnn.lab.experiments import SimulationPoint
 from switchgnn.lab.experiments.runner import partition_file
 from switchgnn.lab.experiments.table import RESULT_COLUMNS
 
@@ -43,7 +43,7 @@ def point(**changes):
         "background": 0.0,
         "buffer": None,
     }
-    return Point(**{**parts, **changes})
+    return SimulationPoint(**{**parts, **changes})
 
 
 def result(**changes):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from switchgnn.lab.experiments import ExperimentError, Store, run_points
-from switchgnn.lab.experiments.point import Point
+from switchgnn.lab.experiments.point import SimulationPoint
 from switchgnn.lab.experiments.runner import REFUSED
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.presets import PRESETS, Situation, choose
@@ -98,7 +98,7 @@ def test_a_broken_result_is_made_again(tmp_path):
 def test_result_files_say_what_made_them(tmp_path):
     run(POINTS[:1], tmp_path, FakeCommand(tmp_path))
     kept = json.loads((tmp_path / "out" / "points" / f"{POINTS[0].name}.json").read_text())
-    assert Point(**kept["parameters"]) == POINTS[0]
+    assert SimulationPoint(**kept["parameters"]) == POINTS[0]
     assert kept["versions"] == VERSIONS
 
 

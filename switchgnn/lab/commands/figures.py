@@ -15,8 +15,8 @@ from switchgnn.base.options import OUTPUT, option, with_groups
 from switchgnn.commands.shared.console import Interruption, plain_console
 from switchgnn.commands.shared.outputs import check_outputs
 from switchgnn.lab.experiments import (
+    BatchOutcome,
     ExperimentError,
-    Outcome,
     Store,
     cells_of,
     current_versions,
@@ -111,7 +111,7 @@ def _show(rows: list[list[str]]) -> None:
         plain_console(highlight=False).print(table)
 
 
-def _refuse_failures(outcome: Outcome) -> None:
+def _refuse_failures(outcome: BatchOutcome) -> None:
     if outcome.failed:
         point, said = next(iter(outcome.failed.items()))
         again = (

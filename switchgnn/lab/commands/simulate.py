@@ -32,7 +32,7 @@ from switchgnn.lab.simulator import (
 from switchgnn.lab.simulator.job import simulate_job
 from switchgnn.lab.simulator.report import SimulateReport
 from switchgnn.lab.simulator.request import HOSTS_ALONE, SYSTEMS, SimulateOptions
-from switchgnn.lab.simulator.subject import Subject
+from switchgnn.lab.simulator.subject import SimulatedSystem
 from switchgnn.planner.costs.forecast import told_seconds
 from switchgnn.planner.lanes import parse_lanes
 from switchgnn.planner.presets import AUTO, PAPER, slots_of_memory
@@ -66,7 +66,7 @@ def _overlap(report: SimulateReport) -> str:
     )
 
 
-def _chosen(subject: Subject) -> list[str]:
+def _chosen(subject: SimulatedSystem) -> list[str]:
     """Return a line about what `auto` took; nothing of other systems."""
     if subject.chosen is None or not subject.predicted_seconds:
         return []

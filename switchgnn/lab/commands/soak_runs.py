@@ -18,7 +18,7 @@ from switchgnn.commands.shared.console import Interruption
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.faults import DIRECTIONS, Faults
-from switchgnn.lab.virtual.scenario import Rates, Scenario, scenario_line
+from switchgnn.lab.virtual.scenario import FaultRates, Scenario, scenario_line
 from switchgnn.planner.chosen import Asked
 from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
 from switchgnn.topologies import Backend, FabricChoice, cable_name, choose
@@ -143,7 +143,7 @@ def scenario_words(run: RunOptions) -> list[str]:
     What goes wrong on single links alone is left out: a scenario has one rate for all of them.
     """
     faults, leaf_spine = Faults.parse(run.faults), run.leaf_spine
-    up, down = (Rates(**asdict(faults.of(_ANY, direction))) for direction in ("up", "down"))
+    up, down = (FaultRates(**asdict(faults.of(_ANY, direction))) for direction in ("up", "down"))
     scenario = Scenario(
         seed=run.seed,
         graph=run.graph,
@@ -158,7 +158,7 @@ def scenario_words(run: RunOptions) -> list[str]:
         patience=run.pace.patience,
         up=up,
         down=down,
-        cables=up if leaf_spine else Rates(),
+        cables=up if leaf_spine else FaultRates(),
     )
     return ["switchgnn", "soak", "--simulated", "--scenario", scenario_line(scenario)]
 
@@ -271,7 +271,7 @@ class SoakListener(Protocol):
 
 
 @dataclass
-class _Sums:
+class _SoakTotals:
     """The totals of all runs so far."""
 
     numbers: Counter[str] = field(default_factory=Counter)
@@ -300,7 +300,7 @@ def soak(
 ) -> SoakReport:
     """Run until the time is over, Ctrl-C comes, or too much has failed."""
     choice = choose(options.target, options.fabric, options.backend)
-    sums = _Sums()
+    sums = _SoakTotals()
     started = time.monotonic()
     with Interruption() as interruption:
         for number in count():
@@ -321,7 +321,7 @@ def soak(
 def _run_once(
     number: int,
     run: RunOptions,
-    sums: _Sums,
+    sums: _SoakTotals,
     listener: SoakListener,
     interruption: Interruption,
     nursery: Nursery | None,
@@ -356,7 +356,7 @@ def _run_once(
 
 
 def _report(
-    options: SoakOptions, choice: FabricChoice, sums: _Sums, seconds: float, interrupted: bool
+    options: SoakOptions, choice: FabricChoice, sums: _SoakTotals, seconds: float, interrupted: bool
 ) -> SoakReport:
     return SoakReport(
         target=choice.target.value,

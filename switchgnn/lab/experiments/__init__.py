@@ -9,15 +9,15 @@ result yet, and `write_figures` makes of the results what people look at.
 from switchgnn.lab.experiments.description import ExperimentError, Figure
 from switchgnn.lab.experiments.draw import write_figures
 from switchgnn.lab.experiments.load import load_figures, parse_graphs, with_graphs
-from switchgnn.lab.experiments.point import Point, current_versions
-from switchgnn.lab.experiments.runner import Outcome, Store, run_points
+from switchgnn.lab.experiments.point import SimulationPoint, current_versions
+from switchgnn.lab.experiments.runner import BatchOutcome, Store, run_points
 from switchgnn.lab.experiments.table import cells_of
 
 __all__ = [
+    "BatchOutcome",
     "ExperimentError",
     "Figure",
-    "Outcome",
-    "Point",
+    "SimulationPoint",
     "Store",
     "cells_of",
     "current_versions",

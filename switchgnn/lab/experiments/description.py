@@ -17,7 +17,7 @@ FASTEST = "the fastest other"
 
 
 @dataclass(frozen=True)
-class Series:
+class PlottedSeries:
     """A colour of the legend.
 
     Attributes:
@@ -150,7 +150,7 @@ class Figure:
     name: str
     title: str
     paper: str
-    series: tuple[Series, ...]
+    series: tuple[PlottedSeries, ...]
     panels: tuple[Panel, ...]
     scales: Mapping[str, Scale]
     claims: tuple[Claim, ...] = ()

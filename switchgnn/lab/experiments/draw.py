@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any
 from switchgnn.base.files import whole_file
 from switchgnn.base.full_disk import why_not_written
 from switchgnn.base.machine import how_to_install
-from switchgnn.lab.experiments.description import FASTEST, ExperimentError, Figure, Panel, Series
+from switchgnn.lab.experiments.description import (
+    FASTEST,
+    ExperimentError,
+    Figure,
+    Panel,
+    PlottedSeries,
+)
 from switchgnn.lab.experiments.measures import (
     EPOCH,
     MEASURES,
@@ -24,7 +30,7 @@ from switchgnn.lab.experiments.measures import (
     total_throughput,
     value_of,
 )
-from switchgnn.lab.experiments.point import Point
+from switchgnn.lab.experiments.point import SimulationPoint
 from switchgnn.lab.experiments.table import (
     WHERE,
     Cell,
@@ -56,7 +62,7 @@ _MARKERS = "os^Dv"
 _MOST_TIMES = 4.0
 # From this share of the colour scale on, text on it is white.
 _DARK = 0.7
-Results = Mapping[Point, Result]
+Results = Mapping[SimulationPoint, Result]
 
 
 @dataclass(frozen=True)
@@ -71,7 +77,7 @@ class _Shown:
     """
 
     panel: Panel
-    series: Sequence[tuple[Series, str]]
+    series: Sequence[tuple[PlottedSeries, str]]
     cells: Sequence[Cell]
     results: Results
 
@@ -303,7 +309,7 @@ Drawn = tuple[Figure, Sequence[Cell]]
 
 
 def write_figures(
-    figures: Sequence[Drawn], results: Mapping[Point, Result], scale: str, folder: Path
+    figures: Sequence[Drawn], results: Mapping[SimulationPoint, Result], scale: str, folder: Path
 ) -> list[list[str]]:
     """Write CSV, pictures and table into the folder, and return the rows of the table.
 
@@ -345,7 +351,11 @@ def check_matplotlib() -> None:
 
 
 def _draw(
-    figure: Figure, cells: Sequence[Cell], results: Mapping[Point, Result], scale: str, folder: Path
+    figure: Figure,
+    cells: Sequence[Cell],
+    results: Mapping[SimulationPoint, Result],
+    scale: str,
+    folder: Path,
 ) -> None:
 
     seeds = len({cell.point.seed for cell in cells})

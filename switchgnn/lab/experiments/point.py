@@ -46,7 +46,7 @@ _METIS = "metis"
 
 
 @dataclass(frozen=True)
-class Point:
+class SimulationPoint:
     """What one process simulates.
 
     Attributes:

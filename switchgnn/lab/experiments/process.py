@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.lab.experiments.point import Point
+from switchgnn.lab.experiments.point import SimulationPoint
 from switchgnn.lab.experiments.runner import REFUSED
 from switchgnn.lab.simulator import ETHERNET_MTU, LeafSpineOptions, NetworkOptions
 from switchgnn.lab.simulator.errors import SimulationStoppedError
@@ -47,14 +47,14 @@ def main() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGINT)
     try:
         point, plan, partition = sys.argv[1:]
-        told = _simulate(Point(**json.loads(point)), Path(plan), Path(partition))
+        told = _simulate(SimulationPoint(**json.loads(point)), Path(plan), Path(partition))
         print(json.dumps(told))  # noqa: T201
     except (SwitchGNNError, OSError) as error:
         print(f"Error: {error}", file=sys.stderr)  # noqa: T201
         sys.exit(1 if isinstance(error, (SimulationStoppedError, OSError)) else REFUSED)
 
 
-def _simulate(point: Point, folder: Path, partition: Path) -> dict[str, object]:
+def _simulate(point: SimulationPoint, folder: Path, partition: Path) -> dict[str, object]:
     planned = point.system not in (*HOSTS_ALONE, AUTO)
     options = _options(point, folder if planned else None, partition)
     if not folder.exists() and not partition.exists():
@@ -64,7 +64,7 @@ def _simulate(point: Point, folder: Path, partition: Path) -> dict[str, object]:
     return {**simulate_job(options, _say).to_dict(), "system": point.system}
 
 
-def _options(point: Point, folder: Path | None, partition: Path) -> SimulateOptions:
+def _options(point: SimulationPoint, folder: Path | None, partition: Path) -> SimulateOptions:
     planned = folder is not None
     return SimulateOptions(
         plan=folder,
@@ -98,7 +98,7 @@ def _options(point: Point, folder: Path | None, partition: Path) -> SimulateOpti
     )
 
 
-def _write_partition(point: Point, file: Path) -> None:
+def _write_partition(point: SimulationPoint, file: Path) -> None:
     """Make it as planning would; others see all of it or nothing."""
     make = PARTITION_STRATEGIES[point.partition]
     made = make(load_graph(point.graph), point.workers, point.seed)
@@ -108,7 +108,7 @@ def _write_partition(point: Point, file: Path) -> None:
         written.rename(file)
 
 
-def _plan(point: Point, options: SimulateOptions, partition: Path) -> Plan:
+def _plan(point: SimulationPoint, options: SimulateOptions, partition: Path) -> Plan:
     if point.system == STRAWMAN:
         return build_plan(
             load_graph(point.graph),
@@ -136,7 +136,7 @@ def _plan(point: Point, options: SimulateOptions, partition: Path) -> Plan:
     )
 
 
-def _slots(point: Point, each: int) -> int:
+def _slots(point: SimulationPoint, each: int) -> int:
     """Return the slots of the switch; without a limit `each` for every vertex."""
     if point.memory is not None:
         return slots_of_memory(point.memory, point.slot_features)

@@ -22,7 +22,7 @@ from switchgnn.base.files import whole_file
 from switchgnn.base.full_disk import keep_room, why_not_written, writing
 from switchgnn.base.machine import python_program
 from switchgnn.lab.experiments.description import ExperimentError
-from switchgnn.lab.experiments.point import Point
+from switchgnn.lab.experiments.point import SimulationPoint
 
 
 class Store:
@@ -61,7 +61,7 @@ class Store:
                 f"Cannot write results to {self.folder}: {why_not_written(error, self.folder)}."
             ) from error
 
-    def find(self, point: Point) -> dict[str, Any] | None:
+    def find(self, point: SimulationPoint) -> dict[str, Any] | None:
         """Return the result of a point, if there is one of these parameters and versions."""
         try:
             kept = json.loads(self._path(point).read_text(encoding="utf-8"))
@@ -72,13 +72,13 @@ class Store:
         same = kept.get("parameters") == asdict(point) and kept.get("versions") == self._versions
         return kept["result"] if same else None
 
-    def keep(self, point: Point, result: Mapping[str, Any]) -> None:
+    def keep(self, point: SimulationPoint, result: Mapping[str, Any]) -> None:
         """Write a result; a reader sees the old file or all of the new one."""
         kept = {"parameters": asdict(point), "versions": self._versions, "result": dict(result)}
         with whole_file(self._path(point)) as file:
             file.write(json.dumps(kept, indent=1).encode())
 
-    def _path(self, point: Point) -> Path:
+    def _path(self, point: SimulationPoint) -> Path:
         return self._points / f"{point.name}.json"
 
     def _clean(self) -> None:
@@ -99,24 +99,24 @@ REFUSED = 2
 _STOP_SECONDS = 10.0
 _LAST_WORDS = 400
 
-Command = Callable[[Point, Path], Sequence[str]]
+Command = Callable[[SimulationPoint, Path], Sequence[str]]
 Progress = Callable[[str], None]
 
 
-def point_command(point: Point, plan: Path) -> Sequence[str]:
+def point_command(point: SimulationPoint, plan: Path) -> Sequence[str]:
     """Return the words that simulate a point; see process.py."""
     words = json.dumps(asdict(point))
     partition = plan.with_name(partition_file(point))
     return python_program("switchgnn.lab.experiments.process", words, str(plan), str(partition))
 
 
-def partition_file(point: Point) -> str:
+def partition_file(point: SimulationPoint) -> str:
     """Return the name of the file with the partition, beside the folder of the plan."""
     return f"{point.partition_name}.npy"
 
 
 @dataclass(frozen=True)
-class Outcome:
+class BatchOutcome:
     """What became of the points.
 
     Attributes:
@@ -128,17 +128,17 @@ class Outcome:
 
     run: int
     kept: int
-    failed: dict[Point, str]
-    refused: frozenset[Point]
+    failed: dict[SimulationPoint, str]
+    refused: frozenset[SimulationPoint]
 
 
 def run_points(
-    points: Sequence[Point],
+    points: Sequence[SimulationPoint],
     store: Store,
     jobs: int,
     tell: Progress,
     command: Command = point_command,
-) -> Outcome:
+) -> BatchOutcome:
     """Run what has no result; a point that fails does not stop the others.
 
     An exception such as KeyboardInterrupt ends all processes. The results until then stay.
@@ -158,7 +158,7 @@ def run_points(
     kept = len(different) - len(waiting)
     if kept:
         tell(f"{kept:,} of {len(different):,} points have a result of these versions")
-    team = _Team(store, command, list(waiting))
+    team = _ProcessTeam(store, command, list(waiting))
     try:
         for number in range(1, len(waiting) + 1):
             team.fill(jobs)
@@ -167,14 +167,14 @@ def run_points(
             tell(line if said is None else f"{line}: failed: {said}")
     finally:
         team.stop()
-    return Outcome(len(waiting), kept, team.failed, frozenset(team.refused))
+    return BatchOutcome(len(waiting), kept, team.failed, frozenset(team.refused))
 
 
 @dataclass(eq=False)
-class _Running:
+class _RunningPoint:
     """A process, and where it writes."""
 
-    point: Point
+    point: SimulationPoint
     process: subprocess.Popen[bytes]
     out: IO[bytes]
     err: IO[bytes]
@@ -182,7 +182,7 @@ class _Running:
 
 
 @dataclass(eq=False)
-class _Team:
+class _ProcessTeam:
     """The processes that run, and the points that wait.
 
     Attributes:
@@ -192,10 +192,10 @@ class _Team:
 
     store: Store
     command: Command
-    waiting: list[Point]
-    failed: dict[Point, str] = field(default_factory=dict)
-    refused: set[Point] = field(default_factory=set)
-    _running: dict[int, _Running] = field(default_factory=dict)
+    waiting: list[SimulationPoint]
+    failed: dict[SimulationPoint, str] = field(default_factory=dict)
+    refused: set[SimulationPoint] = field(default_factory=set)
+    _running: dict[int, _RunningPoint] = field(default_factory=dict)
     _uses: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
@@ -214,7 +214,7 @@ class _Team:
                 self.waiting.remove(point)
                 self._start(point)
 
-    def next_done(self) -> tuple[Point, float, str | None]:
+    def next_done(self) -> tuple[SimulationPoint, float, str | None]:
         """Wait for one: (point, seconds, what it said if it failed)."""
         ready, _, _ = select.select(list(self._running), [], [])
         handle = ready[0]
@@ -246,7 +246,7 @@ class _Team:
         for handle in list(self._running):
             self._forget(handle)
 
-    def _start(self, point: Point) -> None:
+    def _start(self, point: SimulationPoint) -> None:
         # Closed when the process is forgotten.
         with writing(Path(tempfile.gettempdir())):
             out, err = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115
@@ -262,9 +262,9 @@ class _Team:
             start_new_session=True,
         )
         handle = os.pidfd_open(process.pid)
-        self._running[handle] = _Running(point, process, out, err, time.monotonic())
+        self._running[handle] = _RunningPoint(point, process, out, err, time.monotonic())
 
-    def _take(self, one: _Running) -> str | None:
+    def _take(self, one: _RunningPoint) -> str | None:
         """Keep the result; or return a sentence."""
         for file in (one.out, one.err):
             file.seek(0)
@@ -285,14 +285,14 @@ class _Team:
         one.out.close()
         one.err.close()
 
-    def _being_made(self, point: Point) -> bool:
+    def _being_made(self, point: SimulationPoint) -> bool:
         others = [one.point for one in self._running.values()]
         if not self._partition(point).exists():
             return point.partition_name in {other.partition_name for other in others}
         return point.plan_name in {other.plan_name for other in others}
 
-    def _plan(self, point: Point) -> Path:
+    def _plan(self, point: SimulationPoint) -> Path:
         return self.store.work / point.plan_name
 
-    def _partition(self, point: Point) -> Path:
+    def _partition(self, point: SimulationPoint) -> Path:
         return self.store.work / partition_file(point)

@@ -17,11 +17,11 @@ from switchgnn.lab.experiments.description import (
     Claim,
     ExperimentError,
     Figure,
+    PlottedSeries,
     ScaledGraph,
-    Series,
 )
 from switchgnn.lab.experiments.measures import EPOCH, Result, Spread, spread_of, value_of
-from switchgnn.lab.experiments.point import Point
+from switchgnn.lab.experiments.point import SimulationPoint
 from switchgnn.lab.simulator import BIN_SIZE, SPINE, LeafSpineOptions
 from switchgnn.lab.simulator.request import G3, HOSTS_ALONE
 from switchgnn.profiles import find_profile
@@ -46,7 +46,7 @@ class Cell:
     recirculation: float | None
     background: float
     series: str
-    point: Point
+    point: SimulationPoint
 
 
 def cells_of(figure: Figure, scale: str, seeds: int | None = None) -> list[Cell]:
@@ -97,7 +97,7 @@ def cells_of(figure: Figure, scale: str, seeds: int | None = None) -> list[Cell]
 
 def _point(
     figure: Figure,
-    series: Series,
+    series: PlottedSeries,
     graph: ScaledGraph,
     *,
     workers: int,
@@ -105,14 +105,14 @@ def _point(
     rate: float | None,
     leaf_spine: LeafSpineOptions | None,
     seed: int,
-) -> Point:
+) -> SimulationPoint:
     # Hosts alone need no switch that adds: one point serves all its sizes and rates.
     alone = series.system in HOSTS_ALONE
     size = series.memory or memory
     unlimited = alone or size == UNLIMITED
     switch = find_profile(UNLIMITED if alone else series.switch)
     tables = switch.table_bytes
-    return Point(
+    return SimulationPoint(
         graph=graph.graph.replace("{seed}", str(seed)),
         workers=workers,
         system=series.system,
@@ -201,7 +201,7 @@ class _Place:
 
 
 def rows_of(
-    figure: Figure, cells: Sequence[Cell], results: Mapping[Point, Result]
+    figure: Figure, cells: Sequence[Cell], results: Mapping[SimulationPoint, Result]
 ) -> list[list[str]]:
     """Return the rows of a figure, one per claim.
 
@@ -212,7 +212,7 @@ def rows_of(
 
 
 def _row(
-    figure: Figure, claim: Claim, cells: Sequence[Cell], results: Mapping[Point, Result]
+    figure: Figure, claim: Claim, cells: Sequence[Cell], results: Mapping[SimulationPoint, Result]
 ) -> list[str]:
     name = figure.name
     found = compare(claim, cells, results)
@@ -231,7 +231,7 @@ def _row(
 
 
 def compare(
-    claim: Claim, cells: Sequence[Cell], results: Mapping[Point, Result]
+    claim: Claim, cells: Sequence[Cell], results: Mapping[SimulationPoint, Result]
 ) -> tuple[_Place, Spread] | None:
     """Find the place where our number is largest."""
     places = dict.fromkeys(_place(cell) for cell in select(cells, claim.where))
@@ -248,7 +248,7 @@ def _at(
     claim: Claim,
     place: _Place,
     cells: Sequence[Cell],
-    results: Mapping[Point, Result],
+    results: Mapping[SimulationPoint, Result],
     compute: float = 1.0,
 ) -> Spread | None:
     """Our number at a place: of each seed that has both results."""
@@ -326,7 +326,7 @@ RESULT_COLUMNS = (
 _LEAF_SPINE_COLUMNS = ("host_link_bytes", "leaf_spine_bytes", "partial_sums")
 
 
-def csv_text(cells: Sequence[Cell], results: Mapping[Point, Result]) -> str:
+def csv_text(cells: Sequence[Cell], results: Mapping[SimulationPoint, Result]) -> str:
     """Return a row for each cell that has a result."""
     text = io.StringIO()
     rows = [_csv_row(cell, results[cell.point]) for cell in cells if cell.point in results]

@@ -68,7 +68,7 @@ def plan_setup(
     inside = slice(
         *np.searchsorted(plan.switch.result_block, [first, record.last_block + 1]).tolist()
     )
-    rows = _Rows(plan.switch, inside)
+    rows = _SumRows(plan.switch, inside)
     passes, of_worker = _passes_of_workers(plan, direction, leaf_spine, rows, banks)
     arrays = {
         **_row_arrays(plan, inside, first, blocks),
@@ -85,7 +85,7 @@ def _pools(slots: int, banks: int) -> tuple[int, ...]:
     return tuple(slots // banks + (bank < slots % banks) for bank in range(banks))
 
 
-class _Rows:
+class _SumRows:
     """The destinations of the blocks, numbered as the plan's results are."""
 
     def __init__(self, switch: SwitchPart, inside: slice) -> None:
@@ -137,7 +137,11 @@ class _Passes:
 
 
 def _passes_of_workers(
-    plan: Plan, direction: Direction, leaf_spine: LeafSpineOptions | None, rows: _Rows, banks: int
+    plan: Plan,
+    direction: Direction,
+    leaf_spine: LeafSpineOptions | None,
+    rows: _SumRows,
+    banks: int,
 ) -> tuple[Sequence[_Passes], Sequence[int]]:
     """Return the passes of the switches that workers are attached to, and each worker's switch."""
     one = [0] * plan.manifest.workers
@@ -192,7 +196,7 @@ def _joined(passes: Sequence[_Passes]) -> _Passes:
     )
 
 
-def _passes(plan: Plan, direction: Direction, rows: _Rows) -> _Passes:
+def _passes(plan: Plan, direction: Direction, rows: _SumRows) -> _Passes:
     """Return the passes of the plan's switch."""
     switch, span = plan.switch, entries_of(plan, direction)
     numbers = SlotNumbers(plan, direction)
@@ -216,7 +220,7 @@ def _passes(plan: Plan, direction: Direction, rows: _Rows) -> _Passes:
 
 
 def _rows_of_slots(
-    plan: Plan, direction: Direction, numbers: SlotNumbers, rows: _Rows
+    plan: Plan, direction: Direction, numbers: SlotNumbers, rows: _SumRows
 ) -> NDArray[np.uint32]:
     """Return the row of each slot, by its number."""
     switch, record = plan.switch, plan.manifest.direction(direction)

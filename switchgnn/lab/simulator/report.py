@@ -8,7 +8,7 @@ from typing import Any
 from switchgnn.lab.simulator.request import SimulateOptions
 from switchgnn.lab.simulator.setup import overlapped_seconds
 from switchgnn.lab.simulator.simulation import SimulationRun
-from switchgnn.lab.simulator.subject import Subject
+from switchgnn.lab.simulator.subject import SimulatedSystem
 from switchgnn.lab.simulator.within import bytes_of_slot
 from switchgnn.profiles import UNLIMITED
 
@@ -33,7 +33,7 @@ class SimulateReport:
     """
 
     options: SimulateOptions
-    subject: Subject
+    subject: SimulatedSystem
     run: SimulationRun
     compute_seconds: float
 

@@ -242,7 +242,7 @@ _TRACED = "flow_"
 
 
 @dataclass(frozen=True)
-class Flow:
+class BackgroundFlow:
     """A flow; on request only.
 
     Attributes:
@@ -294,7 +294,7 @@ class BackgroundRun:
     window_cuts: int
     mean_slowdown: float
     high_slowdown: float
-    trace: tuple[Flow, ...]
+    trace: tuple[BackgroundFlow, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """Return all but the trace as plain data."""
@@ -308,4 +308,4 @@ def decode_background(told: dict[str, Any] | None) -> BackgroundRun | None:
     plain = {name: value for name, value in told.items() if not name.startswith(_TRACED)}
     names = ("began", "arrived", "from", "to", "size")
     columns = (told.get(f"{_TRACED}{name}", ()) for name in names)
-    return BackgroundRun(**plain, trace=tuple(map(Flow, *columns)))
+    return BackgroundRun(**plain, trace=tuple(map(BackgroundFlow, *columns)))

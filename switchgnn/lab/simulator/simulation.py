@@ -89,7 +89,7 @@ _STAR = {"leaves": 0, "spines": 0, "completion": SPINE}
 
 
 @dataclass(frozen=True)
-class Series:
+class TimeSeries:
     """What was looked at at equal distances, from the start.
 
     Attributes:
@@ -199,7 +199,7 @@ class SimulationRun:
     events: int
     wall_seconds: float
     peak_memory_bytes: int
-    series: Series
+    series: TimeSeries
     trace: tuple[Arrival, ...]
     inside: InsideLinks | None
     background: BackgroundRun | None = None
@@ -270,7 +270,7 @@ def run_simulation(
 
 
 def _decode(told: dict[str, Any]) -> SimulationRun:
-    series = Series(
+    series = TimeSeries(
         seconds=tuple(at / PICOSECONDS for at in told["series_at"]),
         queue_bytes=tuple(told["series_queue_bytes"]),
         slots=tuple(told["series_slots"]),

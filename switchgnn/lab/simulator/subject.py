@@ -78,7 +78,7 @@ _SENT_BY: Mapping[str, EdgeChoice] = {forecast.HOST_PARTIAL: fewest_rows, foreca
 
 
 @dataclass(frozen=True)
-class Subject:
+class SimulatedSystem:
     """What is simulated, and what it is called.
 
     Attributes:
@@ -116,7 +116,7 @@ class Subject:
     rows_between_hosts: int = 0
 
 
-def make_subject(options: SimulateOptions, tell: Progress) -> Subject:
+def make_subject(options: SimulateOptions, tell: Progress) -> SimulatedSystem:
     """Read or make what is to be simulated."""
     if options.lanes is not None and (options.plan is not None or options.system in HOSTS_ALONE):
         raise SimulatorError(
@@ -154,7 +154,7 @@ def _check_asked(system: str, asked: Asked) -> None:
             )
 
 
-def _read(options: SimulateOptions, folder: Path, tell: Progress) -> Subject:
+def _read(options: SimulateOptions, folder: Path, tell: Progress) -> SimulatedSystem:
     if options.asked.named() or options.asked.assignment:
         raise SimulatorError("A plan has its own strategies: for others give --graph in its place.")
     tell(f"read {folder}")
@@ -204,7 +204,7 @@ def _rows_on_partition(plan: Plan, graph: Graph | None, choose: EdgeChoice) -> P
 
 def _hosts_alone(
     system: str, options: SimulateOptions, graph: Graph, workers: int, tell: Progress
-) -> Subject:
+) -> SimulatedSystem:
     """Return a partition, and the rows that hosts send each other."""
     tell("partition")
     check_workers(graph, workers)
@@ -222,13 +222,15 @@ def _alone(
     graph: str,
     assignment: NDArray[np.integer],
     edges: int,
-) -> Subject:
+) -> SimulatedSystem:
     setup = host_setup(found.rows, options.features, options.network.pace, options.mtu)
     vertices = int(np.bincount(assignment).max())
     # A sum's members are added where they are, and the sum itself where it arrives.
     additions = (edges + found.sums) / setup.workers
     bins = bins_of(vertices, options.bin_size or BIN_SIZE) if options.system == G3 else 0
-    return Subject(options.system or PLANNED, graph, None, setup, 0, vertices, additions, bins)
+    return SimulatedSystem(
+        options.system or PLANNED, graph, None, setup, 0, vertices, additions, bins
+    )
 
 
 def _make_plan(
@@ -283,7 +285,9 @@ def _forecast_of(options: SimulateOptions) -> forecast.StarForecast:
     )
 
 
-def _made_auto(graph: Graph, options: SimulateOptions, workers: int, tell: Progress) -> Subject:
+def _made_auto(
+    graph: Graph, options: SimulateOptions, workers: int, tell: Progress
+) -> SimulatedSystem:
     """Return the plan that is predicted to take the least time, or what hosts send alone."""
     situation = _situation(options, workers)
     made = build_auto(
@@ -303,7 +307,7 @@ def _made_auto(graph: Graph, options: SimulateOptions, workers: int, tell: Progr
 
 def _fastest(
     plan: Plan, options: SimulateOptions, tell: Progress, graph: Graph | None = None
-) -> Subject:
+) -> SimulatedSystem:
     """Return the plan, or leave all sums to hosts if that is predicted to be faster."""
     if options.leaf_spine is not None:
         return replace(_planned(AUTO, plan, options, graph), chosen=forecast.SWITCH)
@@ -326,7 +330,7 @@ def _chosen(
     options: SimulateOptions,
     between: Callable[[str], PairRows],
     graph: Graph | None,
-) -> Subject:
+) -> SimulatedSystem:
     """Return the way that was chosen.
 
     Args:
@@ -346,7 +350,7 @@ def _chosen(
 
 def _planned(
     system: str, plan: Plan, options: SimulateOptions, graph: Graph | None = None
-) -> Subject:
+) -> SimulatedSystem:
     """Return a plan; the graph is needed where it leaves destinations to the hosts."""
     subject = _over_switch(system, plan, options)
     if graph is None or not plan.leaves_any:
@@ -375,11 +379,11 @@ def _rows_left(plan: Plan, graph: Graph) -> PairRows:
     return count_rows(edges, plan.manifest.workers, fewest_rows)
 
 
-def _over_switch(system: str, plan: Plan, options: SimulateOptions) -> Subject:
+def _over_switch(system: str, plan: Plan, options: SimulateOptions) -> SimulatedSystem:
     memory = check_fits(plan, options)
     lanes = plan.manifest.lanes
     carried = fragment_lanes(options.features, lanes)
-    return Subject(
+    return SimulatedSystem(
         system=system,
         graph=plan.manifest.graph.name,
         digest=plan.manifest.digest,

@@ -42,7 +42,7 @@ from switchgnn.lab.virtual.network import (
 )
 from switchgnn.lab.virtual.parts.switch import VirtualSwitch
 from switchgnn.lab.virtual.scenario import Scenario
-from switchgnn.lab.virtual.subject import Subject
+from switchgnn.lab.virtual.subject import PlannedSubject
 from switchgnn.lab.virtual.timing import SECOND, Scheduler, Trace
 from switchgnn.planner.plan.plan import Plan, SwitchPart
 
@@ -486,7 +486,9 @@ _VLAN, _LLC, _EXPERIMENT = b"\x81\0\0\x07", b"\0\x04\xaa\xaa\x03x", b"\x88\xb5"
 _UDP = 17
 
 
-def generator_for(scenario: Scenario, subject: Subject, worker: int, random: Random) -> Generator:
+def generator_for(
+    scenario: Scenario, subject: PlannedSubject, worker: int, random: Random
+) -> Generator:
     """Return the generator of a worker's frames."""
     site = subject.site
     spines = [share.plan.switch for share in subject.shares[scenario.leaves or 1 :]]

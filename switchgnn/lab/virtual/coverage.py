@@ -10,7 +10,13 @@ from dataclasses import dataclass, field, fields
 from switchgnn.controller.controls.outcome import Outcome
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import Kind
-from switchgnn.lab.virtual.checks.check import Packet, SwitchCheck, is_sound, kind_in, read_packet
+from switchgnn.lab.virtual.checks.check import (
+    CheckedPacket,
+    SwitchCheck,
+    is_sound,
+    kind_in,
+    read_packet,
+)
 from switchgnn.lab.virtual.parts.switch import VirtualSwitch
 from switchgnn.lab.virtual.parts.worker import VirtualWorker
 from switchgnn.lab.virtual.scene import Scene
@@ -120,7 +126,7 @@ _KINDS = frozenset(Kind)
 
 def answer_in(frame: bytes) -> str:
     """Return the state in a MISSING (of a slot) or a WAITING (of a worker)."""
-    packet: Packet = read_packet(frame)
+    packet: CheckedPacket = read_packet(frame)
     if kind_in(frame) == Kind.WAITING:
         return f"refused {packet.number}" if packet.number else "waiting"
     if packet.number in (0, _RELEASED):

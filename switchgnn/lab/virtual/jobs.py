@@ -9,7 +9,7 @@ import numpy as np
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.host.wire.header import VERSION
-from switchgnn.lab.virtual.parts.worker import Job, Round
+from switchgnn.lab.virtual.parts.worker import ExchangeJob, Round
 from switchgnn.lab.virtual.scenario import Difference, DifferenceKind, Scenario
 from switchgnn.lab.virtual.subject import Subjects
 from switchgnn.planner.direction import Direction
@@ -38,12 +38,12 @@ class Jobs:
         ):
             raise DifferenceError(_not_so([each.worker for each in scenario.differences], there))
 
-    def of(self, worker: int, job: Job) -> Job:
+    def of(self, worker: int, job: ExchangeJob) -> ExchangeJob:
         """Return the job of a worker where the others have `job`."""
         difference = self._differences.get(worker)
         return job if difference is None else self._other(job, difference)
 
-    def _other(self, job: Job, difference: Difference) -> Job:
+    def _other(self, job: ExchangeJob, difference: Difference) -> ExchangeJob:
         kind, by = difference.kind, difference.by
         if kind is DifferenceKind.SESSION:
             return replace(job, session=job.session + (by if job.session + by > 0 else 1))
@@ -66,7 +66,7 @@ def _not_so(workers: list[int], there: range) -> str:
     return f"Worker {twice} has two differences: a worker differs in one way, so remove one."
 
 
-def _other_rounds(job: Job, kind: DifferenceKind, by: int) -> Iterable[Round]:
+def _other_rounds(job: ExchangeJob, kind: DifferenceKind, by: int) -> Iterable[Round]:
     if kind is DifferenceKind.ROUNDS:
         return _as_many(job.rounds, max(0, len(job.rounds) + by))
     if kind is DifferenceKind.MAGNITUDE:
@@ -88,7 +88,7 @@ def _as_many(rounds: tuple[Round, ...], number: int) -> tuple[Round, ...]:
     return tuple(rounds[place % len(rounds)] for place in range(number))
 
 
-def _otherwise(job: Job, kind: DifferenceKind, by: int) -> Iterator[Round]:
+def _otherwise(job: ExchangeJob, kind: DifferenceKind, by: int) -> Iterator[Round]:
     """Yield rounds with more columns, or in the other direction."""
     for features, direction in job.rounds:
         if kind is DifferenceKind.WIDTH:

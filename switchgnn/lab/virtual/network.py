@@ -23,7 +23,7 @@ from switchgnn.host.wire.header import (
     Kind,
 )
 from switchgnn.host.wire.link import Link, Traffic
-from switchgnn.lab.virtual.scenario import Fault, FaultKind, Rates, ScenarioError
+from switchgnn.lab.virtual.scenario import Fault, FaultKind, FaultRates, ScenarioError
 from switchgnn.lab.virtual.timing import SECOND, Scheduler, Task, Trace
 
 Deliver = Callable[[list[bytes]], None]
@@ -50,7 +50,7 @@ class Ways:
     faults: list[Fault]
 
 
-class Faults(Protocol):
+class WireFaults(Protocol):
     """Chooses the frames of a line that have a fault; `next` frames pass before the next one."""
 
     next: int
@@ -65,7 +65,7 @@ class Faults(Protocol):
 class Wire:
     """Delivers frames in order, but for faults."""
 
-    def __init__(self, name: str, ways: Ways, faults: Faults, deliver: Deliver) -> None:
+    def __init__(self, name: str, ways: Ways, faults: WireFaults, deliver: Deliver) -> None:
         self.name = name
         self._ways = ways
         self._faults = faults
@@ -337,7 +337,7 @@ _LATE = (1_000_000, 200 * SECOND)
 class Disturbance:
     """Draws faults from rates."""
 
-    def __init__(self, line: str, rates: Rates, random: Random) -> None:
+    def __init__(self, line: str, rates: FaultRates, random: Random) -> None:
         self._line = line
         self._random = random
         self._kinds = list(FaultKind)

@@ -14,7 +14,7 @@ from switchgnn.host.pace import Pace
 from switchgnn.lab.virtual.checks import all_checks
 from switchgnn.lab.virtual.coverage import States
 from switchgnn.lab.virtual.jobs import Jobs
-from switchgnn.lab.virtual.parts.worker import Done, Job
+from switchgnn.lab.virtual.parts.worker import Done, ExchangeJob
 from switchgnn.lab.virtual.scenario import Fault, Incident, IncidentKind, Scenario
 from switchgnn.lab.virtual.scene import CRASH, Made, Scene, Violation, what_crashed
 from switchgnn.lab.virtual.subject import Subjects
@@ -123,7 +123,7 @@ _PAUSE = 50_000_000
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ScenarioOutcome:
     """The outcome of a scenario.
 
     Attributes:
@@ -153,12 +153,12 @@ class Outcome:
 
 def run_scenario(
     scenario: Scenario, made: Made, subjects: Subjects, *, keeps_trace: bool = False
-) -> Outcome:
+) -> ScenarioOutcome:
     """Run a scenario."""
     try:
         subject, other = subjects.of(scenario), partial(subjects.other_than, scenario)
         scene = Scene(scenario, subject, made, other, keeps_trace=keeps_trace)
-        run = _Run(scene, Jobs(scenario, subjects))
+        run = _ScenarioRun(scene, Jobs(scenario, subjects))
     except SwitchGNNError:
         raise
     except Exception as error:  # before anything has happened
@@ -166,14 +166,14 @@ def run_scenario(
     return run.run()
 
 
-def _nothing_but(violation: Violation) -> Outcome:
+def _nothing_but(violation: Violation) -> ScenarioOutcome:
     """Return the outcome of a scenario that crashes before it begins."""
     line = f"{BEGIN} check {violation.name}: {violation.what}"
     digest = hashlib.sha256(line.encode()).hexdigest()
-    return Outcome((violation,), 0, 0.0, 0, 0, {}, (), (), (), digest, (line,))
+    return ScenarioOutcome((violation,), 0, 0.0, 0, 0, {}, (), (), (), digest, (line,))
 
 
-class _Run:
+class _ScenarioRun:
     """Drives the sessions of a scene."""
 
     def __init__(self, scene: Scene, jobs: Jobs) -> None:
@@ -190,7 +190,7 @@ class _Run:
         self._done_by: dict[tuple[int, int], int] = {}
         self._errors: list[str] = []
 
-    def run(self) -> Outcome:
+    def run(self) -> ScenarioOutcome:
         try:
             self._happen()
             self._clean_up()
@@ -248,7 +248,9 @@ class _Run:
             )
             for number in range(scenario.rounds)
         )
-        scene.job = Job(session, rounds, Pace(scenario.window, scenario.patience), subject.plan)
+        scene.job = ExchangeJob(
+            session, rounds, Pace(scenario.window, scenario.patience), subject.plan
+        )
         scene.session_begins()
         for check in self._checks:
             check.session_begins()
@@ -278,11 +280,11 @@ class _Run:
         pause = int(_PAUSE * self._random.random())
         self._scene.scheduler.after(pause, self._open_session)
 
-    def _outcome(self) -> Outcome:
+    def _outcome(self) -> ScenarioOutcome:
         scene = self._scene
         incidents = Counter(incident.kind.value for _, incident in scene.happened)
         faults = {name: n for name, n in scene.fates.items() if name != "passed"}
-        return Outcome(
+        return ScenarioOutcome(
             violations=tuple(scene.violations),
             exchanges=sum(n == len(scene.workers) for n in self._done_by.values()),
             seconds=scene.scheduler.seconds,

@@ -15,22 +15,22 @@ from switchgnn.controller import P4RuntimeClient
 from switchgnn.controller.install import Share, install_each
 from switchgnn.host.wire.faults import worker_link
 from switchgnn.lab.virtual.byzantine import ByzantineWorker, generator_for
-from switchgnn.lab.virtual.network import Deliver, Disturbance, Faults, ListedFaults, Ways, Wire
+from switchgnn.lab.virtual.network import Deliver, Disturbance, ListedFaults, Ways, Wire, WireFaults
 from switchgnn.lab.virtual.parts.control_line import ControlLine, VirtualConnection
 from switchgnn.lab.virtual.parts.controller import InOrder, VirtualController
 from switchgnn.lab.virtual.parts.engines import Programs
 from switchgnn.lab.virtual.parts.switch import SwitchSettings, VirtualSwitch
-from switchgnn.lab.virtual.parts.worker import Job, VirtualWorker
+from switchgnn.lab.virtual.parts.worker import ExchangeJob, VirtualWorker
 from switchgnn.lab.virtual.scenario import (
     DifferenceKind,
     Fault,
+    FaultRates,
     Incident,
     IncidentKind,
-    Rates,
     Scenario,
     ScenarioError,
 )
-from switchgnn.lab.virtual.subject import Subject, SwitchShare
+from switchgnn.lab.virtual.subject import PlannedSubject, SwitchShare
 from switchgnn.lab.virtual.timing import Scheduler, Trace, VirtualClock
 from switchgnn.p4src import Program
 from switchgnn.softswitch.p4runtime.service import P4RuntimeService
@@ -148,9 +148,9 @@ class Scene:
     def __init__(
         self,
         scenario: Scenario,
-        subject: Subject,
+        subject: PlannedSubject,
         made: Made,
-        other: Callable[[], Subject],
+        other: Callable[[], PlannedSubject],
         *,
         keeps_trace: bool = False,
     ) -> None:
@@ -162,7 +162,7 @@ class Scene:
         self.faults: list[Fault] = []
         self.happened: list[tuple[int, Incident]] = []
         self.wires: dict[str, Wire] = {}
-        self.job: Job | None = None
+        self.job: ExchangeJob | None = None
         self.unwatched = 0
         self.violations: list[Violation] = []
         self.spoilt: set[int] = set()
@@ -240,7 +240,7 @@ class Scene:
         return began and sum(switch.starts for switch in self.switches) > self._starts
 
     @property
-    def served(self) -> tuple[Subject, ...]:
+    def served(self) -> tuple[PlannedSubject, ...]:
         """All subjects whose plans switches serve in this scenario."""
         incidents = self.scenario.incidents
         relapses = any(incident.kind is IncidentKind.RELAPSE for incident in incidents)
@@ -326,10 +326,10 @@ class Scene:
                 switch = self.switches[self.subject.site.places[number][0]]
                 switch.onlookers.append(mad)
 
-    def _wire(self, name: str, rates: Rates, deliver: Deliver) -> Wire:
+    def _wire(self, name: str, rates: FaultRates, deliver: Deliver) -> Wire:
         listed = self.scenario.faults
-        faults: Faults
-        if listed and rates != Rates():
+        faults: WireFaults
+        if listed and rates != FaultRates():
             raise ScenarioError("A scenario has rates or single faults, not both: remove one.")
         if listed:
             faults = ListedFaults(fault for fault in listed if fault.line == name)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.lab.virtual.run import Outcome
-from switchgnn.lab.virtual.scenario import Fault, FaultKind, Incident, Rates, Scenario
+from switchgnn.lab.virtual.run import ScenarioOutcome
+from switchgnn.lab.virtual.scenario import Fault, FaultKind, FaultRates, Incident, Scenario
 
 Item = TypeVar("Item")
 
@@ -73,7 +73,7 @@ def less_to_exchange(scenario: Scenario) -> Iterator[Scenario]:
 def fewer_parts(scenario: Scenario) -> Iterator[Scenario]:
     """Yield those with fewer switches, and with fewer workers."""
     if scenario.leaves:
-        yield _without_the_gone(replace(scenario, leaves=0, spines=0, cables=Rates()))
+        yield _without_the_gone(replace(scenario, leaves=0, spines=0, cables=FaultRates()))
         for leaves in _fewer(scenario.leaves, 1):
             yield _without_the_gone(replace(scenario, leaves=leaves))
         for spines in _fewer(scenario.spines, 1):
@@ -102,9 +102,9 @@ def lower_rates(scenario: Scenario) -> Iterator[Scenario]:
     """Yield those without one of their rates, or without all rates of a direction."""
     for each in fields(scenario):
         rates = getattr(scenario, each.name)
-        if not isinstance(rates, Rates) or rates == Rates():
+        if not isinstance(rates, FaultRates) or rates == FaultRates():
             continue
-        quieter = [Rates()]
+        quieter = [FaultRates()]
         names = [rate.name for rate in fields(rates) if getattr(rates, rate.name)]
         quieter += [replace(rates, **{name: 0.0}) for name in names]
         for some in quieter:
@@ -116,7 +116,7 @@ def plain_settings(scenario: Scenario) -> Iterator[Scenario]:
     """Yield those with one setting back at its default."""
     for each in fields(scenario):
         value = getattr(scenario, each.name)
-        if each.name in _NO_SETTINGS or isinstance(value, Rates):
+        if each.name in _NO_SETTINGS or isinstance(value, FaultRates):
             continue
         plain: Any = _LEAST.get(each.name, each.default)
         if value != plain:
@@ -242,14 +242,14 @@ class Shrunk:
     """
 
     scenario: Scenario
-    outcome: Outcome
+    outcome: ScenarioOutcome
     name: str
     runs: int
     least: bool
 
 
 def shrink(
-    scenario: Scenario, name: str, run: Callable[[Scenario], Outcome], budget: Budget
+    scenario: Scenario, name: str, run: Callable[[Scenario], ScenarioOutcome], budget: Budget
 ) -> Shrunk | None:
     """Reduce a scenario that fails as far as possible."""
     search = _Search(name, run, budget)
@@ -275,9 +275,11 @@ class _OverError(Exception):
 class _Search:
     """Runs scenarios, each once, and keeps the last one that failed, with its outcome."""
 
-    def __init__(self, name: str, run: Callable[[Scenario], Outcome], budget: Budget) -> None:
+    def __init__(
+        self, name: str, run: Callable[[Scenario], ScenarioOutcome], budget: Budget
+    ) -> None:
         self.least: Scenario | None = None
-        self.outcome: Outcome | None = None
+        self.outcome: ScenarioOutcome | None = None
         self.runs = self.frames = 0
         self._name = name
         self._run = run
@@ -357,9 +359,9 @@ def _has_rates(scenario: Scenario) -> bool:
     return next(lower_rates(scenario), None) is not None
 
 
-def _without_rates(scenario: Scenario, outcome: Outcome) -> Scenario:
+def _without_rates(scenario: Scenario, outcome: ScenarioOutcome) -> Scenario:
     """Return a scenario with the drawn faults as single ones."""
     names = (each.name for each in fields(scenario))
-    rates = (name for name in names if isinstance(getattr(scenario, name), Rates))
-    silent: dict[str, Any] = dict.fromkeys(rates, Rates())
+    rates = (name for name in names if isinstance(getattr(scenario, name), FaultRates))
+    silent: dict[str, Any] = dict.fromkeys(rates, FaultRates())
     return replace(scenario, **silent, faults=outcome.each_fault)

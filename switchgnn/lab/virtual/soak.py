@@ -14,7 +14,7 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.lab.virtual.coverage import Coverage
 from switchgnn.lab.virtual.draw import Wish, changed, draw_scenario
 from switchgnn.lab.virtual.parts.engines import Programs
-from switchgnn.lab.virtual.run import Outcome, run_scenario
+from switchgnn.lab.virtual.run import ScenarioOutcome, run_scenario
 from switchgnn.lab.virtual.scenario import Scenario, ScenarioError
 from switchgnn.lab.virtual.scene import Made
 from switchgnn.lab.virtual.subject import Subjects
@@ -69,7 +69,7 @@ class SoakSums:
     states: set[str] = field(default_factory=set)
     _digest: Any = field(default_factory=hashlib.sha256)
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: ScenarioOutcome) -> None:
         """Add the outcome of a scenario."""
         self.scenarios += 1
         self.exchanges += outcome.exchanges
@@ -127,7 +127,7 @@ class Soak:
         self._programs: dict[str, Programs] = {}
         self._subjects = Subjects(self._program)
 
-    def run(self, scenario: Scenario, *, keeps_trace: bool = False) -> Outcome:
+    def run(self, scenario: Scenario, *, keeps_trace: bool = False) -> ScenarioOutcome:
         """Run one scenario."""
         name = scenario.backend
         if name not in self._programs:
@@ -144,7 +144,7 @@ class Soak:
         scenarios: Iterator[Scenario],
         command_of: Callable[[Scenario], str],
         goes_on: Callable[[SoakSums], bool],
-        learn: Callable[[Scenario, Outcome], None] = lambda _scenario, _outcome: None,
+        learn: Callable[[Scenario, ScenarioOutcome], None] = lambda _scenario, _outcome: None,
     ) -> SoakSums:
         """Run scenarios until `goes_on` returns False or too many have failed."""
         sums = SoakSums()
@@ -198,7 +198,7 @@ class Guide:
         """Yield scenarios without end; `learn` each outcome before the next one."""
         return map(self._draw, count(self._seed))
 
-    def learn(self, scenario: Scenario, outcome: Outcome) -> None:
+    def learn(self, scenario: Scenario, outcome: ScenarioOutcome) -> None:
         """Note the states of a scenario."""
         self.coverage.add(outcome.states)
         for state in outcome.states:

@@ -141,7 +141,7 @@ class SwitchShare:
     network: Network
 
 
-class AwaitedSums:
+class SwitchSums:
     """The sums that the switches make: one per block and destination.
 
     Attributes:
@@ -170,7 +170,7 @@ class AwaitedSums:
 
 
 @dataclass(frozen=True, eq=False)
-class Subject:
+class PlannedSubject:
     """What is exchanged, and where.
 
     Attributes:
@@ -186,7 +186,7 @@ class Subject:
     shares: tuple[SwitchShare, ...]
     site: Site
     oracle: Oracle
-    awaited: AwaitedSums
+    awaited: SwitchSums
     directions: tuple[Direction, ...]
     desired: DesiredStates
     answers: KnownRows
@@ -210,9 +210,9 @@ class Subjects:
     def __init__(self, program: Program, most: int = 256) -> None:
         self._program = program
         self._most = most
-        self._known: dict[tuple[object, ...], Subject] = {}
+        self._known: dict[tuple[object, ...], PlannedSubject] = {}
 
-    def of(self, scenario: Scenario) -> Subject:
+    def of(self, scenario: Scenario) -> PlannedSubject:
         """Return the subject of a scenario."""
         s = scenario
         key = (s.graph, s.workers, s.leaves, s.spines, s.slots, s.lanes, s.send, s.directions)
@@ -222,13 +222,13 @@ class Subjects:
             self._known[key] = self._make(scenario)
         return self._known[key]
 
-    def other_than(self, scenario: Scenario) -> Subject:
+    def other_than(self, scenario: Scenario) -> PlannedSubject:
         """Return the subject of the same workers on another graph, in other blocks."""
         shape, _, number = scenario.graph.rpartition(":")
         graph = f"{shape}:{int(number) + 1}" if number.isdigit() else scenario.graph
         return self.of(replace(scenario, graph=graph, slots=scenario.slots + _MORE_SLOTS))
 
-    def _make(self, scenario: Scenario) -> Subject:
+    def _make(self, scenario: Scenario) -> PlannedSubject:
         graph = load_graph(scenario.graph)
         plan = build_plan(
             graph,
@@ -249,12 +249,12 @@ class Subjects:
             switch_plan = load_plan((plan.manifest, plan.switch))
             shares = (SwitchShare(switch_plan, network),)
             site = Star(network, Target.EMBEDDED, "virtual")
-        return Subject(
+        return PlannedSubject(
             plan,
             shares,
             site,
             oracle,
-            AwaitedSums(plan),
+            SwitchSums(plan),
             directions,
             DesiredStates(self._program),
             KnownRows(),

@@ -17,7 +17,7 @@ from switchgnn.host.innetwork import fixed_point as foresight
 from switchgnn.host.innetwork.fixed_point import Foresight
 from switchgnn.lab.virtual.checks import features as scales
 from switchgnn.lab.virtual.draw import Wish
-from switchgnn.lab.virtual.scenario import Incident, IncidentKind, Rates
+from switchgnn.lab.virtual.scenario import FaultRates, Incident, IncidentKind
 from switchgnn.lab.virtual.soak import Soak
 from switchgnn.planner import BoundaryEdges
 from switchgnn.planner.direction import Direction
@@ -25,7 +25,7 @@ from tests.support.markers import covering
 from tests.support.seeds import seed_of, seeds
 from tests.virtual.matrix.scenes import LEAF_SPINE, STAR, faults_on, on_each_topology, watched
 
-NO_FAULTS = Rates()
+NO_FAULTS = FaultRates()
 LOSS = (0, 0.001, 0.01, 0.05, 0.1)
 DUPLICATE = (0, 0.01, 0.05)
 REORDER = (0, 0.05)
@@ -97,14 +97,14 @@ def check_calm(soak, scene, rounds=10):
 @pytest.mark.parametrize("duplicate", DUPLICATE)
 @pytest.mark.parametrize("reorder", REORDER)
 def test_every_sum_of_a_star_is_exact(star, loss, duplicate, reorder, number):
-    rates = Rates(loss=loss, duplicate=duplicate, reorder=reorder, corrupt=0.001)
+    rates = FaultRates(loss=loss, duplicate=duplicate, reorder=reorder, corrupt=0.001)
     check_rates(star, STAR, rates, seed_of(loss, duplicate, reorder, number))
 
 
 @pytest.mark.parametrize("number", seeds(1))
 @pytest.mark.parametrize(("loss", "duplicate", "reorder"), covering(LOSS, DUPLICATE, REORDER))
 def test_every_sum_of_leaves_and_spines_is_exact(star, loss, duplicate, reorder, number):
-    rates = Rates(loss=loss, duplicate=duplicate, reorder=reorder, corrupt=0.001)
+    rates = FaultRates(loss=loss, duplicate=duplicate, reorder=reorder, corrupt=0.001)
     check_rates(star, LEAF_SPINE, rates, seed_of("leaf-spine", loss, duplicate, reorder, number))
 
 
@@ -112,7 +112,7 @@ def test_every_sum_of_leaves_and_spines_is_exact(star, loss, duplicate, reorder,
 @pytest.mark.parametrize("number", seeds(1))
 @pytest.mark.parametrize(
     "rates",
-    [NO_FAULTS, Rates(loss=0.05), Rates(loss=0.1, duplicate=0.05, reorder=0.05)],
+    [NO_FAULTS, FaultRates(loss=0.05), FaultRates(loss=0.1, duplicate=0.05, reorder=0.05)],
     ids=["calm", "loss", "all"],
 )
 def test_partial_sums_are_exact(star, scene, rates, number):
@@ -125,7 +125,7 @@ def test_partial_sums_are_exact(star, scene, rates, number):
 )
 def test_other_shapes(star, leaves, spines, send):
     scene = replace(LEAF_SPINE, leaves=leaves, spines=spines, send=send, rounds=2)
-    check_rates(star, scene, Rates(loss=0.1, duplicate=0.1, reorder=0.1, corrupt=0.02), 6)
+    check_rates(star, scene, FaultRates(loss=0.1, duplicate=0.1, reorder=0.1, corrupt=0.02), 6)
 
 
 @on_each_topology
@@ -163,7 +163,7 @@ def test_bad_cables(star, lines, rates):
 
 
 @on_each_topology
-@pytest.mark.parametrize("rates", [NO_FAULTS, Rates(loss=0.1)], ids=["calm", "loss"])
+@pytest.mark.parametrize("rates", [NO_FAULTS, FaultRates(loss=0.1)], ids=["calm", "loss"])
 def test_what_is_lost_in_switches_is_fetched(star, scene, rates):
     check_spills(star, scene, rates)
 
@@ -177,7 +177,7 @@ def test_without_faults_nothing_is_repaired(star, scene, send):
 ROUNDS = 8
 # The first exchange has none before it, the second none that something has followed.
 FIRST = 2
-BAD = Rates(loss=0.05, duplicate=0.05, reorder=0.05)
+BAD = FaultRates(loss=0.05, duplicate=0.05, reorder=0.05)
 GONE = 0.1
 
 

@@ -6,7 +6,13 @@
 from dataclasses import dataclass
 
 from switchgnn.host.wire.header import KIND_MASK, OPENING_BLOCK, Kind
-from switchgnn.lab.virtual.checks.check import Packet, PacketCheck, envelope_of, kind_in, name_of
+from switchgnn.lab.virtual.checks.check import (
+    CheckedPacket,
+    PacketCheck,
+    envelope_of,
+    kind_in,
+    name_of,
+)
 from switchgnn.lab.virtual.checks.features import ScaledCheck
 from switchgnn.lab.virtual.network import words_of
 from switchgnn.lab.virtual.parts.switch import VirtualSwitch
@@ -32,11 +38,11 @@ class BarrierWaits(PacketCheck):
         workers = range(len(self.scene.workers))
         self._latest: dict[int, Place] = dict.fromkeys(workers, (0, OPENING_BLOCK, 0))
 
-    def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+    def took(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
         if packet.source == worker:
             self._latest[worker] = max(packet.place, self._latest[worker])
 
-    def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+    def gave(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
         place = packet.place
         late = [
             other
@@ -82,13 +88,13 @@ class DoneIsDone(ScaledCheck):
         self._acknowledged.clear()
         super().session_begins()
 
-    def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+    def gave(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
         if self.heeded(packet):
             return
         groups = self._acknowledged.setdefault((worker, packet.place), {})
         groups[packet.group] = max(packet.number, groups.get(packet.group, 0))
 
-    def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+    def took(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
         if packet.source != worker or packet.block >= len(self._features[worker]):
             return
         scaled = self._scales.of(packet.place[0])
@@ -129,7 +135,7 @@ class PulsesBeat(PacketCheck):
     def session_begins(self) -> None:
         self._pulses: dict[int, _Pulse] = {}
 
-    def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+    def took(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
         task = self.scene.workers[worker].task
         if not self.scene.honest(worker) or task is None or task.stands_still:
             # Frames of a worker that has ended or stands still are the network's copies.
@@ -187,7 +193,7 @@ class PulsesPassedOn(PacketCheck):
         self._answers = False
         self._last.clear()
 
-    def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+    def took(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
         self._incarnations.setdefault(worker, set()).add(packet.destination)
         if not self._answers:
             return
@@ -198,7 +204,7 @@ class PulsesPassedOn(PacketCheck):
             pulses = int.from_bytes(packet.body[_WAITING_WORKERS], "big")
             self._last[worker] = bool(pulses >> worker & 1)
 
-    def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+    def gave(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
         self._answers = True
         if not self._looks or kind_in(packet.frame) != Kind.WAITING or self.scene.lawless:
             return
@@ -231,7 +237,7 @@ class WorkersWait(PacketCheck):
         # By worker: the place of early features, and the `done` that has announced them.
         self._early: dict[int, tuple[Place, Place]] = {}
 
-    def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+    def took(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
         if packet.place <= self._latest[worker] or packet.resent:
             return
         place, before = packet.place, self._before(worker, packet)
@@ -251,7 +257,7 @@ class WorkersWait(PacketCheck):
             if packet.echo:
                 self._early[worker] = (place[0] + 1, packet.number, packet.group), place
 
-    def _before(self, worker: int, packet: Packet) -> Place:
+    def _before(self, worker: int, packet: CheckedPacket) -> Place:
         """Return the place that all must be done with before a worker sends a packet."""
         before = self._latest[worker]
         early, announced = self._early.get(worker, (None, before))
@@ -286,12 +292,12 @@ class OneProcess(PacketCheck):
             for where in [each for each in known if places[each[0]][0] == switch.number]:
                 del known[where]
 
-    def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+    def took(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
         if packet.block == OPENING_BLOCK and packet.source == worker:
             where = worker, packet.place[0]
             self._opened_by.setdefault(where, set()).add(packet.destination)
 
-    def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+    def gave(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
         where = worker, packet.place[0]
         said = self._opened_by.get(where, ())
         if packet.block == OPENING_BLOCK and len(said) == 1:

@@ -76,7 +76,7 @@ _FETCHED, _RESENT, _ROUND = 0x40, 0x10, 0xFFFFFF
 _ECHO = 0x01
 
 
-class Packet(NamedTuple):
+class CheckedPacket(NamedTuple):
     """The fields of a packet, with Count as ``number``; see docs/protocol.md.
 
     Attributes:
@@ -131,15 +131,15 @@ def kind_in(frame: bytes) -> int:
     return frame[_KIND_AT] & 0xF if len(frame) >= _BODY else 0
 
 
-def read_packet(frame: bytes) -> Packet:
+def read_packet(frame: bytes) -> CheckedPacket:
     """Return the packet in a frame that is long enough for one."""
     fields = _HEADER.unpack_from(frame, _AT)
     _, _, block, _, flags, _, fragment, _, number, _ = fields
     place = number & _ROUND, block, fragment
-    return Packet._make((*fields, frame, place, bool(flags & _RESENT)))
+    return CheckedPacket._make((*fields, frame, place, bool(flags & _RESENT)))
 
 
-def is_wrapped(packet: Packet) -> bool:
+def is_wrapped(packet: CheckedPacket) -> bool:
     """Return whether the outer headers are those of a packet to a host."""
     frame = packet.frame
     return (
@@ -149,7 +149,7 @@ def is_wrapped(packet: Packet) -> bool:
     )
 
 
-def is_sound(packet: Packet) -> bool:
+def is_sound(packet: CheckedPacket) -> bool:
     """Return whether checksum and length are right; outer headers are not checked."""
     frame = packet.frame
     kind = packet.flags & 0xF
@@ -198,7 +198,7 @@ class Fragments:
         padded[:, :width] = values
         return padded.tobytes()
 
-    def holds(self, packet: Packet, rows: bytes, row: int) -> bool:
+    def holds(self, packet: CheckedPacket, rows: bytes, row: int) -> bool:
         """Return whether a packet has its fragment of a row.
 
         Args:
@@ -227,13 +227,15 @@ class PacketCheck(Check):
     gives: frozenset[Kind] = frozenset()
     takes_of_others: frozenset[Kind] = frozenset()
 
-    def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+    def took(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
         """Note a sound packet that comes from a worker."""
 
-    def took_of_another_session(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+    def took_of_another_session(
+        self, switch: VirtualSwitch, worker: int, packet: CheckedPacket
+    ) -> None:
         """Note a sound packet of another session that comes from a worker."""
 
-    def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+    def gave(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
         """Note a packet that leaves for a worker."""
 
     def ends(self, switch: VirtualSwitch) -> None:
@@ -248,7 +250,7 @@ class PacketCheck(Check):
 
 
 # Hooks of checks by the kinds of packets.
-Looks = dict[int, list[Callable[[VirtualSwitch, int, Packet], None]]]
+Looks = dict[int, list[Callable[[VirtualSwitch, int, CheckedPacket], None]]]
 
 
 @dataclass(frozen=True)
@@ -257,7 +259,7 @@ class _Reading:
 
     this_session: Looks
     other_sessions: Looks
-    heeded: Callable[[Packet], bool]
+    heeded: Callable[[CheckedPacket], bool]
 
 
 class PacketReader(SwitchCheck):

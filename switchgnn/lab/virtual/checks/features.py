@@ -10,9 +10,9 @@ import numpy as np
 
 from switchgnn.host.innetwork.fixed_point import largest_magnitude, magnitude_from_bits
 from switchgnn.host.wire.header import KIND_MASK, Kind
-from switchgnn.lab.virtual.checks.check import Packet, PacketCheck
+from switchgnn.lab.virtual.checks.check import CheckedPacket, PacketCheck
 from switchgnn.lab.virtual.parts.switch import VirtualSwitch
-from switchgnn.lab.virtual.parts.worker import Job
+from switchgnn.lab.virtual.parts.worker import ExchangeJob
 from switchgnn.lab.virtual.scene import Scene
 from switchgnn.planner.direction import Direction
 
@@ -20,7 +20,7 @@ _LAST_ROUND = 0xFFFFFF
 _LARGEST_FLOAT = float(np.finfo(np.float32).max)
 
 
-def told_magnitude(packet: Packet) -> int | None:
+def told_magnitude(packet: CheckedPacket) -> int | None:
     """Return the bits of the largest magnitude of an ADVANCE's own round; None if it has none."""
     body = packet.body
     newest = int.from_bytes(body[8:12], "big") & _LAST_ROUND
@@ -42,7 +42,7 @@ class Scaled:
     void: bool = False
 
 
-class Scales:
+class ExpectedScales:
     """The exchange and the scale of each round of a session.
 
     A foreseen exchange has a scale with headroom, as its features do not wait for the largest
@@ -50,14 +50,14 @@ class Scales:
     Byzantine worker may report a larger one than it has.
     """
 
-    def __init__(self, scene: Scene, job: Job) -> None:
+    def __init__(self, scene: Scene, job: ExchangeJob) -> None:
         self._scene = scene
         self._job = job
         self._largest = [largest_magnitude(features) for features, _ in job.rounds]
         self._told: dict[int, int] = {}
         self._rounds = list(self._scaled())
 
-    def heed(self, packet: Packet) -> None:
+    def heed(self, packet: CheckedPacket) -> None:
         """Take an ADVANCE, whose largest magnitude may differ from that of the features."""
         place, told = packet.place[0], told_magnitude(packet)
         if told is None or not self._scene.misfits or not 1 <= place <= len(self._rounds):
@@ -113,9 +113,9 @@ class ScaledCheck(PacketCheck):
 
     def session_begins(self) -> None:
         if self.scene.job is not None:
-            self._scales = Scales(self.scene, self.scene.job)
+            self._scales = ExpectedScales(self.scene, self.scene.job)
 
-    def heeded(self, packet: Packet) -> bool:
+    def heeded(self, packet: CheckedPacket) -> bool:
         """Return whether a packet is an ADVANCE, whose magnitude the scales heed then."""
         advance = packet.flags & KIND_MASK == Kind.ADVANCE
         if advance:
@@ -168,12 +168,12 @@ class AcknowledgedArrived(PacketCheck):
     def ends(self, switch: VirtualSwitch) -> None:
         self._arrived[switch.number].clear()
 
-    def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+    def took(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
         if not packet.resent:
             group = worker, packet.place, packet.group
             self._arrived[switch.number].setdefault(group, set()).add(packet.source)
 
-    def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+    def gave(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
         group = worker, packet.place, packet.group
         arrived = len(self._arrived[switch.number].get(group, ()))
         if packet.number > arrived and self.scene.honest(worker):
@@ -213,11 +213,11 @@ class MissingCounted(PacketCheck):
     def ends(self, switch: VirtualSwitch) -> None:
         self._least.clear()
 
-    def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+    def took(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
         if self._orderly:
             self._least[packet.place, packet.destination] = self._count(switch, packet)
 
-    def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+    def gave(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
         key = packet.place, packet.destination
         if key not in self._least:
             return
@@ -233,7 +233,7 @@ class MissingCounted(PacketCheck):
                 f"has {least}{f' to {most}' if most > least else ''}",
             )
 
-    def _count(self, switch: VirtualSwitch, packet: Packet) -> int | None:
+    def _count(self, switch: VirtualSwitch, packet: CheckedPacket) -> int | None:
         """Return a slot's contributions for this place; None if it serves a later one."""
         slot = self._slots.get((packet.block, packet.destination))
         job = self.scene.job
@@ -275,13 +275,15 @@ class SourcesOnce(PacketCheck):
             self._before[switch] += len(here)
             here.clear()
 
-    def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+    def took(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
         if not packet.resent and (packet.source, worker) in self._sources:
             self._here[switch.number].add(
                 (packet.session_and_round, packet.block, packet.fragment, packet.source)
             )
 
-    def took_of_another_session(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+    def took_of_another_session(
+        self, switch: VirtualSwitch, worker: int, packet: CheckedPacket
+    ) -> None:
         if self.scene.has_relapsed(switch.number):
             self.took(switch, worker, packet)
 
@@ -328,7 +330,7 @@ class WindowHeld(PacketCheck):
         self._confirmed: dict[Where, dict[int, int]] = {}
         self._furthest: dict[Where, int] = {}
 
-    def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+    def took(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
         if packet.resent or not self.scene.honest(worker):
             return
         where = worker, packet.place
@@ -353,7 +355,7 @@ class WindowHeld(PacketCheck):
                     f"{packet.group - _GROUPS_APART} are acknowledged",
                 )
 
-    def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+    def gave(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
         groups = self._confirmed.setdefault((worker, packet.place), {})
         groups[packet.group] = max(packet.number, groups.get(packet.group, 0))
 
@@ -371,7 +373,7 @@ class MagnitudesAgree(ScaledCheck):
         self._told.clear()
         super().session_begins()
 
-    def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+    def gave(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
         magnitude, place = told_magnitude(packet), packet.place[0]
         scaled = self._scales.of(place)
         if magnitude is None or scaled is None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.host.errors import HostError
 from switchgnn.lab.virtual.checks.check import Check
-from switchgnn.lab.virtual.checks.features import Scales
+from switchgnn.lab.virtual.checks.features import ExpectedScales
 from switchgnn.lab.virtual.parts.worker import Done, VirtualWorker
 from switchgnn.lab.virtual.scenario import Difference, DifferenceKind, IncidentKind
 from switchgnn.lab.virtual.scene import CRASH, what_crashed
@@ -281,7 +281,7 @@ class SumsExact(Check):
         self._right = []
         if job is None:
             return
-        scales = Scales(self.scene, job)
+        scales = ExpectedScales(self.scene, job)
         for exchange, (features, direction) in enumerate(self._rounds):
             fixed = oracle.fixed(features, scales.of_exchange(exchange).magnitude)
             self._right.append(oracle.sums(fixed, direction))

@@ -7,10 +7,16 @@ A sum of another round, or a mixture, would be another number.
 """
 
 from switchgnn.host.wire.header import Kind
-from switchgnn.lab.virtual.checks.check import Fragments, Packet, PacketCheck, kind_in, name_of
+from switchgnn.lab.virtual.checks.check import (
+    CheckedPacket,
+    Fragments,
+    PacketCheck,
+    kind_in,
+    name_of,
+)
 from switchgnn.lab.virtual.checks.features import Scaled, ScaledCheck
 from switchgnn.lab.virtual.parts.switch import VirtualSwitch
-from switchgnn.lab.virtual.parts.worker import Job
+from switchgnn.lab.virtual.parts.worker import ExchangeJob
 from switchgnn.lab.virtual.scene import Scene
 
 
@@ -28,7 +34,7 @@ class SumsLeaveExact(ScaledCheck):
         self._right.clear()
         super().session_begins()
 
-    def _of(self, job: Job, scaled: Scaled) -> bytes:
+    def _of(self, job: ExchangeJob, scaled: Scaled) -> bytes:
         """Return the right sums of a round, as they are on the wire."""
         if scaled not in self._right:
             subject = self.scene.subject
@@ -36,7 +42,7 @@ class SumsLeaveExact(ScaledCheck):
             self._right[scaled] = self._fragments.rows_of(subject.awaited.of(fixed))
         return self._right[scaled]
 
-    def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+    def gave(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
         if self.heeded(packet):
             return
         scaled, job = self._scales.of(packet.place[0]), self.scene.job
@@ -84,12 +90,12 @@ class FetchedSumsStay(PacketCheck):
     def ends(self, switch: VirtualSwitch) -> None:
         self.session_begins()
 
-    def took(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+    def took(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
         # Whether the switch believes a Byzantine worker's fetch is unknown.
         if self._orderly and self.scene.honest(worker):
             self._asked.add((packet.place, packet.destination))
 
-    def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+    def gave(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
         """Note a fetch that the switch passes on, and compare a SUM with those before.
 
         What it refuses, as one that was restarted may, it has forgotten by the next packet.
@@ -124,7 +130,7 @@ class ResentRight(ScaledCheck):
         self._rows.clear()
         super().session_begins()
 
-    def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+    def gave(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
         if self.heeded(packet):
             return
         if not packet.resent:
@@ -182,7 +188,7 @@ class SumsLeaveOnce(PacketCheck):
     def ends(self, switch: VirtualSwitch) -> None:
         self._left.clear()
 
-    def gave(self, switch: VirtualSwitch, worker: int, packet: Packet) -> None:
+    def gave(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
         vertex, place = packet.destination, packet.place
         owner, count = self._expected.get((packet.block, vertex), (None, 0))
         if owner != worker:
@@ -195,7 +201,7 @@ class SumsLeaveOnce(PacketCheck):
                 self._tell(packet, "again unasked")
             self._left.add((place, vertex))
 
-    def _tell(self, packet: Packet, how: str) -> None:
+    def _tell(self, packet: CheckedPacket, how: str) -> None:
         self.scene.violated(
             "sums leave once",
             f"the sum of vertex {packet.destination} in round {packet.place[0]}, block "

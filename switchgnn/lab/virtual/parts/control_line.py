@@ -99,7 +99,7 @@ class ControlLine:
                 self._task.sleep(_LOOK)
 
 
-class Way(Protocol):
+class ControlPath(Protocol):
     """A way to a switch."""
 
     switch: VirtualSwitch
@@ -114,7 +114,7 @@ class Way(Protocol):
 class VirtualConnection:
     """A connection to the service that a switch has now; it breaks when the switch ends."""
 
-    def __init__(self, line: Way, scheduler: Scheduler) -> None:
+    def __init__(self, line: ControlPath, scheduler: Scheduler) -> None:
         self._line = line
         self._scheduler = scheduler
         self._service: P4RuntimeService | None = None

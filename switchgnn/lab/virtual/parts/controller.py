@@ -11,7 +11,7 @@ from switchgnn.controller.errors import ControllerError
 from switchgnn.controller.install import Share, install_each
 from switchgnn.controller.watch import Watched, WatchEvent, WatchEventKind, watch
 from switchgnn.lab.virtual.parts.control_line import ControlLine, VirtualConnection
-from switchgnn.lab.virtual.subject import Subject
+from switchgnn.lab.virtual.subject import PlannedSubject
 from switchgnn.lab.virtual.timing import SECOND, Scheduler, Task, Trace, VirtualClock
 from switchgnn.p4src import Program
 
@@ -68,7 +68,7 @@ class VirtualController:
 
     def __init__(
         self,
-        subject: Subject,
+        subject: PlannedSubject,
         lines: Sequence[ControlLine],
         program: Program,
         scheduler: Scheduler,

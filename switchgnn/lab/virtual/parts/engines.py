@@ -84,10 +84,10 @@ class Programs:
         if given.document not in self._native:
             self._native[given.document] = load_native(given)
         native = self._native[given.document]
-        return NativeFrames(native, replication, queues, ports, scheduler)
+        return EngineFrames(native, replication, queues, ports, scheduler)
 
 
-class NativeFrames:
+class EngineFrames:
     """A native engine whose ports are captured."""
 
     def __init__(

@@ -38,7 +38,7 @@ class SwitchSettings:
     turns: int
 
 
-class Onlooker(Protocol):
+class SwitchObserver(Protocol):
     """Observes the frames that switches take and give."""
 
     def taken(self, switch: "VirtualSwitch", port: int, frames: list[bytes]) -> None:
@@ -81,7 +81,7 @@ class VirtualSwitch:
         self.starts = 0
         self.engine: Engine | None = None
         self.lost = 0
-        self.onlookers: list[Onlooker] = []
+        self.onlookers: list[SwitchObserver] = []
         self._programs = programs
         self._settings = settings
         self._scheduler = scheduler

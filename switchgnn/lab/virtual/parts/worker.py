@@ -14,7 +14,7 @@ from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import VERSION
 from switchgnn.lab.virtual.network import OtherVersionLink, VirtualLink, Wire
-from switchgnn.lab.virtual.subject import Subject
+from switchgnn.lab.virtual.subject import PlannedSubject
 from switchgnn.lab.virtual.timing import SECOND, Scheduler, Task, Trace, VirtualClock
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.plan.plan import Plan
@@ -46,7 +46,7 @@ class Done:
 
 
 @dataclass(frozen=True)
-class Job:
+class ExchangeJob:
     """The job of workers in a session.
 
     Attributes:
@@ -79,7 +79,12 @@ class VirtualWorker:
     """
 
     def __init__(
-        self, number: int, subject: Subject, scheduler: Scheduler, trace: Trace, random: Random
+        self,
+        number: int,
+        subject: PlannedSubject,
+        scheduler: Scheduler,
+        trace: Trace,
+        random: Random,
     ) -> None:
         self.number = number
         self.name = f"w{number}"
@@ -105,7 +110,9 @@ class VirtualWorker:
         if self._link is not None:
             self._link.arrive(frames)
 
-    def begin(self, job: Job, done: Callable[[Done], None], ended: Callable[[], None]) -> None:
+    def begin(
+        self, job: ExchangeJob, done: Callable[[Done], None], ended: Callable[[], None]
+    ) -> None:
         """Start a process."""
 
         def work(task: Task) -> None:
@@ -167,7 +174,7 @@ class VirtualWorker:
         if self._link is not None:
             self._link.close()
 
-    def _work(self, task: Task, job: Job, done: Callable[[Done], None]) -> None:
+    def _work(self, task: Task, job: ExchangeJob, done: Callable[[Done], None]) -> None:
         link = self._link
         if link is None:
             return
