@@ -13,7 +13,7 @@ SPINES  ?= 1#        of leaf-spine: switches above the leaves
 DATA    ?= digits:80# data set of `make run`: images joined to the 80 nearest
 EPOCHS  ?= 20
 LAYERS  ?= 3
-HIDDEN  ?= 64#            numbers of a hidden feature; the switch carries 32 in a packet
+HIDDEN  ?= 64#            numbers of a hidden feature
 BANDWIDTH ?= 50#     Mbit/s of each link of `make run`; 0: no limit
 RUN_OPTIONS ?=#      more options of `switchgnn train`
 
