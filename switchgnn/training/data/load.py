@@ -301,7 +301,6 @@ def _line(error: BaseException) -> str:
 
 
 DATASETS: Mapping[str, Callable[[str, Path, int], Dataset]] = {
-    # 1,797 vertices, 64 features, 10 classes
     "digits": lambda name, _, seed: _split_at_random(bundled.load_bundled(name), seed),
     "karate": _karate,
     **dict.fromkeys(PLANETOID, _planetoid),
