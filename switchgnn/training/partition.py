@@ -248,7 +248,8 @@ def write_partitions(data: Dataset, assignment: NDArray[np.integer], folder: str
     """Write the part of each worker; a reader sees either all of them or none.
 
     Args:
-        data, assignment: as for :func:`partition_dataset`.
+        data: the data set.
+        assignment: as for `partition_dataset`.
         folder: new, empty, or older partitions, which are replaced as a whole.
 
     Raises:

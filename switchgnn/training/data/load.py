@@ -44,8 +44,7 @@ _OF_PYG: Mapping[str, tuple[str, str, str]] = {
 DEFAULT_ROOT = Path("data")
 PLANETOID = ("citeseer", "cora", "pubmed")
 _ARCHIVE = ".npz"
-# Of random graphs: features, classes, and the spread of the classes' means; the spread within a
-# class is 1.
+# Of random graphs; the spread of the classes' means, where that within a class is 1.
 FEATURES, CLASSES, _DISTANCE = 32, 8, 1.0
 
 
