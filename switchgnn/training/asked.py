@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from switchgnn.training.layers.models import ModelOptions
     from switchgnn.training.trainer import TrainOptions
 
-
 # Above about 1e37 a step of Adam overflows float32.
 _MOST_RATE = 1e30
 _FLOAT_BYTES = 4

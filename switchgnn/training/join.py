@@ -45,7 +45,7 @@ from switchgnn.training.worker import view_of
 def gather_rows(rows: Tensor, vertices: Tensor, total: int, to: int) -> Tensor | None:
     """Return the rows of all vertices, [total, ...], on the CPU of the rank `to`; None elsewhere.
 
-    `rows`: [n, ...], one row per vertex of this worker; `vertices`: int64[n], their ids.
+    `rows`: [n, ...], those of this worker's `vertices`, int64[n].
     """
     rows = rows.detach().cpu().contiguous()
     if not dist.is_initialized() or dist.get_world_size() == 1:

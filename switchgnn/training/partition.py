@@ -247,7 +247,10 @@ def partition_file(worker: int) -> str:
 def write_partitions(data: Dataset, assignment: NDArray[np.integer], folder: str | Path) -> None:
     """Write the part of each worker; a reader sees either all of them or none.
 
-    The folder is new, empty, or has older partitions, which are replaced as a whole.
+    Args:
+        data: the data set.
+        assignment: as for `partition_dataset`.
+        folder: new, empty, or older partitions, which are replaced as a whole.
 
     Raises:
         DatasetError: `folder` holds something else, or cannot be written.

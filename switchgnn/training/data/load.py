@@ -44,8 +44,7 @@ _OF_PYG: Mapping[str, tuple[str, str, str]] = {
 DEFAULT_ROOT = Path("data")
 PLANETOID = ("citeseer", "cora", "pubmed")
 _ARCHIVE = ".npz"
-# Of random graphs: features, classes, and the spread of the classes' means; the spread within a
-# class is 1.
+# Of random graphs; the spread of the classes' means, where that within a class is 1.
 FEATURES, CLASSES, _DISTANCE = 32, 8, 1.0
 
 
@@ -301,7 +300,6 @@ def _line(error: BaseException) -> str:
 
 
 DATASETS: Mapping[str, Callable[[str, Path, int], Dataset]] = {
-    # 1,797 vertices, 64 features, 10 classes
     "digits": lambda name, _, seed: _split_at_random(bundled.load_bundled(name), seed),
     "karate": _karate,
     **dict.fromkeys(PLANETOID, _planetoid),
