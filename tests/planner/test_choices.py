@@ -284,20 +284,6 @@ def test_the_best_width_is_that_of_a_search():
         assert lanes_for(widths) == min(costs)[1]
 
 
-@pytest.mark.parametrize(
-    ("widths", "lanes"),
-    [
-        ((8,), 8),  # all of them take one frame of 8
-        ((9,), 16),
-        ((33,), 32),  # 120 + 160 bytes in two frames; one of 64 has 60 + 256
-        ((16, 16, 7), 16),
-        ((602,), 256),
-    ],
-)
-def test_the_best_width_by_hand(widths, lanes):
-    assert lanes_for(widths) == lanes
-
-
 def test_frames_banks_and_widths_by_name():
     assert LANES == (8, 16, 32, 64, 128, 256)
     assert [frame_bytes(lanes) for lanes in LANES] == [92, 124, 188, 316, 572, 1084]

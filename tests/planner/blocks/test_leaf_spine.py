@@ -7,7 +7,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from switchgnn.planner import (
@@ -31,7 +30,7 @@ from switchgnn.planner.plan.leaf_spine import (
 )
 from switchgnn.planner.presets import Situation, choose
 from tests.planner.helpers import (
-    STEADY,
+    given,
     plan_of,
     random_features,
     random_graph,
@@ -77,7 +76,6 @@ def leaf_shares(plan, leaves):
     st.sampled_from(KINDS),
     st.booleans(),
 )
-@STEADY
 def test_no_switch_needs_more_slots_and_sums_are_exact(case, slots, leaves, spines, kind, both):
     graph, workers, assignment = case
     leaves = min(leaves, workers)
@@ -99,7 +97,6 @@ def test_no_switch_needs_more_slots_and_sums_are_exact(case, slots, leaves, spin
 
 
 @given(split_graphs(), st.integers(1, 8), st.integers(1, 4))
-@STEADY
 def test_leaves_that_complete_have_the_slots(case, slots, leaves):
     graph, workers, assignment = case
     leaves = min(leaves, workers)
@@ -220,7 +217,6 @@ def random_limits(seed, destinations, parts):
 
 
 @given(split_graphs(), st.integers(2, 5), st.integers(0, 99))
-@STEADY
 def test_refining_within_limits_keeps_to_them_and_never_costs_pairs(case, parts, seed):
     graph, _, assignment = case
     boundary = boundary_edges(graph, assignment)

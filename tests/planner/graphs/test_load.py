@@ -9,13 +9,12 @@ import time
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import given
 
 from switchgnn.base.arrays import UnpackLimit
 from switchgnn.planner import Graph, PlannerError, graph_from_edges, load_graph
 from switchgnn.planner.graphs import bundled as load_bundled
 from switchgnn.planner.graphs.npz_file import load_npz
-from tests.planner.helpers import STEADY, graphs, one_sentence, random_graph, reports, tuples
+from tests.planner.helpers import given, graphs, one_sentence, random_graph, reports, tuples
 
 
 def write(tmp_path, text, name="g.txt"):
@@ -296,7 +295,6 @@ def test_duplicates_and_self_loops_are_dropped():
     assert list(tuples(u, v)) == [(0, 1), (1, 0), (1, 2), (2, 1)]
 
 
-@STEADY
 @given(graphs())
 def test_edges_build_the_same_graph_again(graph):
     again = graph_from_edges(*graph.edges(), name="x", vertices=graph.vertices, directed=True)
