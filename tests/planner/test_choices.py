@@ -102,6 +102,7 @@ def test_dear_blocks_leave_everything_and_rows_are_counted_once_for_each_receive
     assert made.seconds[HOST_PARTIAL] <= made.seconds[HOST]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("directions", [(Direction.FORWARD,), tuple(Direction)])
 def test_between_them_the_switch_serves_what_most_workers_contribute_to(directions):
     made = built(Priced(95, 1, directions))

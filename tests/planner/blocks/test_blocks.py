@@ -94,6 +94,7 @@ def at_random(boundary, slots, seed):
     return (number[at] + 1).astype(np.int32)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("strategy", "near"), [(destination, True), (hypergraph, True), (at_random, False)]
 )
@@ -163,6 +164,7 @@ def social():
     return graph_of(u, v, 1000)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("strategy", STRATEGIES[::2])
 @pytest.mark.parametrize("slots", [500, 100])
 def test_fewer_packets_than_the_paper(strategy, slots):

@@ -243,6 +243,7 @@ def test_the_largest_component_and_the_skew():
     assert largest_component(boundary_of(graph, [0] * 7)) == 0
 
 
+@pytest.mark.whole
 def test_studies_ask_for_each_size_and_agree_with_whole_plans():
     graph = random_graph(200, 1500, 5)
     told = []

@@ -50,6 +50,7 @@ def test_digits_and_karate():
     assert (graph.labels[u] == graph.labels[v]).mean() > 0.9
 
 
+@pytest.mark.whole
 def test_digits_with_more_neighbours():
     graph, more = load_graph("digits"), load_graph("digits:80")
     assert (more.name, more.vertices) == ("digits:80", graph.vertices)
@@ -75,6 +76,7 @@ def test_no_such_graph(spec, part):
     assert part in refused(spec)
 
 
+@pytest.mark.whole
 def test_digits_without_the_file_of_scikit_learn(monkeypatch):
     expected = load_graph("digits")
     monkeypatch.setattr(load_bundled, "find_spec", lambda _: None)

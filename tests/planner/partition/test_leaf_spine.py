@@ -347,6 +347,7 @@ def test_shares_are_even():
     assert work.max() <= 1.2 * work.mean()
 
 
+@pytest.mark.whole
 def test_gamma_moves_copies_from_crossings_to_below_leaves():
     """The paper's claim for its default of 0.1, over ten seeds."""
     leaf = np.array(even_leaf_spine(8, 2, 1).leaf_of_worker)

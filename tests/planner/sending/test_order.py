@@ -301,6 +301,7 @@ def by_weight():
     return {weight: planned(weight=weight) for weight in WEIGHTS}
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("rates", RATES)
 def test_the_quickest_of_all_weights_is_taken(by_weight, rates):
     found = planned(rates=rates)
@@ -334,6 +335,7 @@ def test_more_additions_need_fewer_passes(by_weight, banks):
     assert seconds == pytest.approx(max(0, len(boundary) / banks - sent), abs=1e-6)
 
 
+@pytest.mark.whole
 def test_of_the_weights_whose_plans_fit_the_quickest_is_taken(by_weight):
     """A quick loop, so that the weight with the most entries would be taken."""
 
