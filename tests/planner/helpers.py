@@ -4,6 +4,7 @@
 
 from contextlib import contextmanager
 
+import hypothesis
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
@@ -15,6 +16,11 @@ from switchgnn.planner.costs.flow import flow_of_sums, packet_steps
 # The same examples in every run, and no time limit that a busy machine could break. How many, the
 # profile says (tests/conftest.py).
 STEADY = settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+
+
+def given(*strategies, settings=STEADY, **named):
+    """Hypothesis's `given` with steady examples."""
+    return lambda test: settings(hypothesis.given(*strategies, **named)(test))
 
 
 # Where each example writes a plan to the disk.

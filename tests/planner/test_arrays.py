@@ -10,7 +10,6 @@ from pathlib import Path
 import numba
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from switchgnn.base.files import whole_file
@@ -33,7 +32,7 @@ from switchgnn.planner.partition.cdfgnn import stream_vertices
 from switchgnn.planner.partition.g3 import g3, g3_literal
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.partition.metis import symmetric_rows
-from tests.planner.helpers import STEADY, boundary_of, graphs, plan_of, random_graph, tuples
+from tests.planner.helpers import boundary_of, given, graphs, plan_of, random_graph, tuples
 
 KEYS = st.lists(st.integers(0, 6), max_size=40)
 
@@ -65,14 +64,12 @@ def test_pairs_are_those_of_a_set(pairs):
     ]
 
 
-@STEADY
 @given(graphs())
 def test_symmetry_is_that_of_the_edges(graph):
     edges = set(zip(*(ends.tolist() for ends in graph.edges()), strict=True))
     assert is_symmetric(graph.indptr, graph.indices) == all((v, u) in edges for u, v in edges)
 
 
-@STEADY
 @given(graphs())
 def test_symmetric_rows_hold_each_edge_both_ways(graph):
     source, destination = graph.edges()

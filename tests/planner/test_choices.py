@@ -102,6 +102,7 @@ def test_dear_blocks_leave_everything_and_rows_are_counted_once_for_each_receive
     assert made.seconds[HOST_PARTIAL] <= made.seconds[HOST]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("directions", [(Direction.FORWARD,), tuple(Direction)])
 def test_between_them_the_switch_serves_what_most_workers_contribute_to(directions):
     made = built(Priced(95, 1, directions))
@@ -282,20 +283,6 @@ def test_the_best_width_is_that_of_a_search():
     for widths in (*product(range(1, 1_100)), *product((1, 7, 16, 41, 128), repeat=2), *drawn):
         costs = [(bytes_of(widths, lanes), lanes) for lanes in LANES]
         assert lanes_for(widths) == min(costs)[1]
-
-
-@pytest.mark.parametrize(
-    ("widths", "lanes"),
-    [
-        ((8,), 8),  # all of them take one frame of 8
-        ((9,), 16),
-        ((33,), 32),  # 120 + 160 bytes in two frames; one of 64 has 60 + 256
-        ((16, 16, 7), 16),
-        ((602,), 256),
-    ],
-)
-def test_the_best_width_by_hand(widths, lanes):
-    assert lanes_for(widths) == lanes
 
 
 def test_frames_banks_and_widths_by_name():

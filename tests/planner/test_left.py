@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from switchgnn.planner import read_plan, write_plan
@@ -18,6 +17,7 @@ from tests.planner.forgery import content_of, write_content
 from tests.planner.helpers import (
     FEWER,
     boundary_of,
+    given,
     one_sentence,
     plan_of,
     random_graph,
@@ -50,13 +50,13 @@ def refused(content, folder, graph=None):
     return one_sentence(error)
 
 
-@FEWER
 @given(
     split_graphs(),
     st.integers(2, 45),
     st.sampled_from(["forward", "both"]),
     st.sampled_from(["multicast", "cover"]),
     st.integers(0, 99),
+    settings=FEWER,
 )
 def test_every_destination_is_in_blocks_or_left(split, slots, directions, send, seed):
     graph, workers, assignment = split

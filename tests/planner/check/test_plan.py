@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, settings
 from hypothesis import strategies as st
 
 from switchgnn.planner import write_plan
@@ -19,6 +19,7 @@ from tests.planner.forgery import content_of, write_content
 from tests.planner.helpers import (
     FEWER,
     STEADY,
+    given,
     graph_of,
     one_sentence,
     plan_of,
@@ -30,6 +31,7 @@ from tests.planner.helpers import (
 
 PARTIAL = 2**31
 GRAPH = random_graph(60, 300, 3, directed=True)
+MANY = settings(STEADY, max_examples=150)
 
 
 @pytest.fixture(scope="module")
@@ -60,8 +62,7 @@ def checked(plan, graph):
     return found
 
 
-@FEWER
-@given(split_graphs(), st.integers(2, 45), st.sampled_from(["forward", "both"]))
+@given(split_graphs(), st.integers(2, 45), st.sampled_from(["forward", "both"]), settings=FEWER)
 def test_what_the_planner_makes_is_right(split, slots, directions):
     graph, workers, assignment = split
     plan = plan_of(graph, workers, slots, assignment=assignment, directions=directions)
@@ -78,11 +79,11 @@ def test_plans_of_every_strategy_are_right(send, blocks, order):
     assert checked(plan, GRAPH).edges
 
 
-@FEWER
 @given(
     split_graphs(),
     st.integers(16, 90),
     st.sampled_from([(8, 1), (64, 8), (64, 2), (128, 4), (256, 8)]),
+    settings=FEWER,
 )
 def test_plans_of_wide_frames_are_right(split, slots, width):
     """Slots of several banks do not overlap, and blocks have room for as many as there are."""
@@ -126,7 +127,6 @@ def other_edges(graph, assignment, draw, change):
     return graph_of(*np.array(pairs, dtype=np.int64).reshape(-1, 2).T, len(ids), directed=True)
 
 
-@STEADY
 @given(split_graphs(), st.sampled_from(["remove", "add", "move"]), st.data())
 def test_a_plan_that_is_right_for_one_edge_less_more_or_elsewhere(split, change, data):
     """Everything in the plan agrees, predictions included; only the graph tells."""
@@ -149,8 +149,7 @@ NAMED = {
 
 
 @pytest.mark.whole
-@settings(STEADY, max_examples=150)
-@given(st.sampled_from([*ALTERATIONS]), st.integers(0, 2**32), st.booleans())
+@given(st.sampled_from([*ALTERATIONS]), st.integers(0, 2**32), st.booleans(), settings=MANY)
 def test_alterations_are_found(plan, name, seed, known):
     content = content_of(plan)
     ALTERATIONS[name](content, random.Random(seed))

@@ -7,7 +7,6 @@ from math import ceil
 
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from switchgnn.planner import ORDER_STRATEGIES, Direction, load_graph
@@ -34,9 +33,9 @@ from switchgnn.planner.presets import PRESETS
 from switchgnn.planner.sending.cover import peel
 from switchgnn.planner.sending.order import SendOrder, gamr, plain_bfs, random_order
 from tests.planner.helpers import (
-    STEADY,
     boundary_of,
     flow_of_packets,
+    given,
     graph_of,
     graphs,
     plan_of,
@@ -47,7 +46,6 @@ from tests.planner.helpers import (
 from tests.support.markers import covering
 
 
-@STEADY
 @given(split_graphs())
 def test_packets_are_those_counted_one_by_one(split):
     graph, workers, assignment = split
@@ -77,7 +75,6 @@ def smallest_cover(edges):
     raise AssertionError
 
 
-@STEADY
 @given(st.sets(st.tuples(st.integers(0, 5), st.integers(6, 10)), max_size=9), st.booleans())
 def test_the_bound_is_the_smallest_cover_of_each_worker(edges, two):
     """Vertices 0 to 5 are on one worker or on two, 6 to 10 on the last one."""
@@ -123,7 +120,6 @@ def plain_pool(boundary, slots, arrival):
     return sums, overflow
 
 
-@STEADY
 @given(split_graphs(), st.integers(1, 12), st.integers(0, 5))
 def test_the_pool_is_that_of_the_plain_loop(split, slots, seed):
     graph, workers, assignment = split
@@ -247,6 +243,7 @@ def test_the_largest_component_and_the_skew():
     assert largest_component(boundary_of(graph, [0] * 7)) == 0
 
 
+@pytest.mark.whole
 def test_studies_ask_for_each_size_and_agree_with_whole_plans():
     graph = random_graph(200, 1500, 5)
     told = []
@@ -307,7 +304,6 @@ def literal_flow(boundary, block, sends, rate):
     return result
 
 
-@STEADY
 @given(graphs(), st.integers(1, 3), st.integers(1, 4), st.integers(0, 3))
 def test_against_the_literal_simulation(graph, blocks, rate, seed):
     boundary = boundary_of(graph, np.arange(graph.vertices) % 3)

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from switchgnn.host.direct.frames import send_order
@@ -20,7 +19,7 @@ from switchgnn.planner.costs.forecast import exchange_seconds
 from switchgnn.planner.costs.host_seconds import host_seconds
 from switchgnn.planner.costs.seconds import NetworkModel, drained, plan_seconds, served
 from tests.planner import helpers
-from tests.planner.helpers import STEADY, graph_of
+from tests.planner.helpers import given, graph_of
 
 # A byte takes a nanosecond on a link, and a link a microsecond: times below are nanoseconds.
 SLOW = NetworkModel(bits_per_second=8e9, delay=1e-6)
@@ -203,7 +202,6 @@ def test_frames_are_those_of_hosts(width, mtu):
 customers = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 60), st.integers(0, 9)))
 
 
-@STEADY
 @given(customers)
 def test_queues_are_those_served_one_by_one(drawn):
     rows = sorted(drawn, key=lambda row: row[:2])

@@ -9,13 +9,12 @@ import time
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import given
 
 from switchgnn.base.arrays import UnpackLimit
 from switchgnn.planner import Graph, PlannerError, graph_from_edges, load_graph
 from switchgnn.planner.graphs import bundled as load_bundled
 from switchgnn.planner.graphs.npz_file import load_npz
-from tests.planner.helpers import STEADY, graphs, one_sentence, random_graph, reports, tuples
+from tests.planner.helpers import given, graphs, one_sentence, random_graph, reports, tuples
 
 
 def write(tmp_path, text, name="g.txt"):
@@ -51,6 +50,7 @@ def test_digits_and_karate():
     assert (graph.labels[u] == graph.labels[v]).mean() > 0.9
 
 
+@pytest.mark.whole
 def test_digits_with_more_neighbours():
     graph, more = load_graph("digits"), load_graph("digits:80")
     assert (more.name, more.vertices) == ("digits:80", graph.vertices)
@@ -76,6 +76,7 @@ def test_no_such_graph(spec, part):
     assert part in refused(spec)
 
 
+@pytest.mark.whole
 def test_digits_without_the_file_of_scikit_learn(monkeypatch):
     expected = load_graph("digits")
     monkeypatch.setattr(load_bundled, "find_spec", lambda _: None)
@@ -296,7 +297,6 @@ def test_duplicates_and_self_loops_are_dropped():
     assert list(tuples(u, v)) == [(0, 1), (1, 0), (1, 2), (2, 1)]
 
 
-@STEADY
 @given(graphs())
 def test_edges_build_the_same_graph_again(graph):
     again = graph_from_edges(*graph.edges(), name="x", vertices=graph.vertices, directed=True)

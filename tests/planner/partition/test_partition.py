@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pymetis
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from switchgnn.planner import build_plan, partition_workers
@@ -30,9 +29,9 @@ from switchgnn.planner.partition.simple import (
 )
 from switchgnn.planner.partition.workers import MOST_SHARE, check_assignment, even_shares
 from tests.planner.helpers import (
-    STEADY,
     boundary_of,
     check_everybody_has_a_vertex,
+    given,
     graph_of,
     graphs,
     random_graph,
@@ -47,7 +46,6 @@ from tests.support.waiting import wait_until
     [partition_workers, metis_volume, shuffled, chunk, balanced_boundary, g3, g3_literal],
 )
 def test_every_worker_gets_a_vertex(strategy):
-    @STEADY
     @given(graphs(), st.integers(1, 9), st.integers(0, 3))
     def holds(graph, workers, seed):
         check_everybody_has_a_vertex(strategy, graph, workers, seed)
@@ -72,7 +70,6 @@ def literal_loads(graph, assignment, workers):
     return loads
 
 
-@STEADY
 @given(graphs(), st.integers(1, 5))
 def test_loads(graph, workers):
     assignment = (np.arange(graph.vertices) % workers).astype(np.int32)
@@ -98,19 +95,13 @@ def test_the_largest_load_falls():
     assert after.sum() <= partition_boundary.MOST_BOUNDARY * before.sum()
 
 
-@pytest.mark.parametrize("later", ["random", "no better"])
-def test_a_run_that_does_not_help_is_not_taken(monkeypatch, later):
-    """The first run is what comes out, whether the others have more or the same loads."""
+def test_a_run_that_does_not_help_is_not_taken(monkeypatch):
+    """The first run is what comes out if the others have the same loads."""
     graph = uneven()
     first = partition_workers(graph, 8, 0)
-    rng = np.random.default_rng(0)
 
     def poor(source, destination, *, vertices, parts, seed, weights):
-        if weights is None:
-            return first
-        if later == "random":
-            return rng.integers(0, parts, vertices).astype(np.int32)
-        return (first + 1) % 8
+        return first if weights is None else (first + 1) % 8
 
     monkeypatch.setattr(partition_boundary, "partition_vertices", poor)
     assert np.array_equal(balanced_boundary(graph, 8, 0), first)
@@ -151,18 +142,6 @@ def test_files_that_hold_something_else(tmp_path, name, content):
         load_assignment(tmp_path / "missing.txt")
 
 
-def two_cliques(size):
-    u, v = np.triu_indices(size, 1)
-    return graph_of([*u, *(u + size), 0], [*v, *(v + size), size], 2 * size)
-
-
-def test_metis_finds_the_obvious_cut():
-    graph = two_cliques(10)
-    assignment = partition_workers(graph, 2, seed=0)
-    assert len(set(assignment[:10])) == len(set(assignment[10:])) == 1
-    assert len(boundary_of(graph, assignment)) == 2
-
-
 @pytest.mark.parametrize(
     "graph",
     [
@@ -188,19 +167,16 @@ def test_impossible_numbers_of_workers(workers, part):
         partition_workers(graph_of([0], [1], 10), workers, 0)
 
 
-@pytest.mark.parametrize(
-    ("assignment", "part"),
-    [
+def test_bad_assignments():
+    for assignment, part in (
         ([0, 1, 0], "4 whole numbers"),
         ([0, 1, 0, 2], "outside"),
         ([0, 1, 0, -1], "outside"),
         ([0, 0, 0, 0], "no vertex to worker 1"),
         ([0.0, 1.0, 0.0, 1.0], "whole numbers"),
-    ],
-)
-def test_bad_assignments(assignment, part):
-    with reports(part):
-        check_assignment(graph_of([0], [1], 4), 2, np.array(assignment))
+    ):
+        with reports(part):
+            check_assignment(graph_of([0], [1], 4), 2, np.array(assignment))
 
 
 def test_the_wrapper_takes_directions_duplicates_and_loops():
@@ -236,7 +212,6 @@ def uneven_parts(draw):
     return np.array(part, dtype=np.int32), workers, np.array(degree)
 
 
-@STEADY
 @given(uneven_parts())
 def test_no_worker_has_too_many_and_each_has_one(drawn):
     part, workers, degree = drawn

@@ -2,13 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
 from switchgnn.planner import load_graph
 from switchgnn.planner.partition.shards import read_shard, shard_file, write_shards
-from tests.planner.helpers import STEADY, graphs, random_graph, reports, tuples
+from tests.planner.helpers import given, graphs, random_graph, reports, tuples
 
 
 def pairs_of(graph):
@@ -29,7 +28,6 @@ def joined(folder, ranks):
     return found
 
 
-@STEADY
 @given(graphs(), st.integers(1, 6))
 def test_shards_joined_are_the_undirected_graph(tmp_path_factory, graph, ranks):
     ranks = min(ranks, graph.vertices)

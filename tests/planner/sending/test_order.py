@@ -8,7 +8,6 @@ from math import ceil
 
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from switchgnn.planner import ORDER_STRATEGIES, boundary_edges
@@ -21,9 +20,9 @@ from switchgnn.planner.sending.order import WEIGHTS, Rates, exchange_seconds, ga
 from switchgnn.planner.sending.packets import make_packets
 from switchgnn.planner.strategies import BLOCK_STRATEGIES
 from tests.planner.helpers import (
-    STEADY,
     boundary_of,
     check_each_is_sent_once,
+    given,
     graph_of,
     graphs,
     plan_of,
@@ -78,7 +77,6 @@ def rows(edges, n):
     return neighbours
 
 
-@STEADY
 @given(graphs(), st.integers(0, 5), st.booleans())
 def test_against_the_literal_search(graph, seed, by_degree):
     edges = list(tuples(*graph.edges()))
@@ -119,7 +117,6 @@ def test_the_papers_example():
 
 @pytest.mark.parametrize("make", ORDER_STRATEGIES.values())
 def test_each_source_of_each_block_is_sent_once(make):
-    @STEADY
     @given(graphs(), st.integers(2, 30), st.integers(0, 3))
     def holds(graph, slots, seed):
         boundary = boundary_of(graph, np.arange(graph.vertices) % 3)
@@ -168,7 +165,6 @@ def check_peeled(destinations, order):
         left = {u: others - taken for u, others in left.items()}
 
 
-@STEADY
 @given(graphs())
 def test_peeling_against_the_literal_one(graph):
     boundary = boundary_of(graph, np.arange(graph.vertices) % 3)
@@ -223,7 +219,6 @@ def first_edges(case, most):
     return replace(boundary, **kept)
 
 
-@STEADY
 @given(split_graphs(), st.integers(1, 3), st.sampled_from([0.0, 0.125, 0.25, 0.5, 1.0, 3.0]))
 def test_no_choice_costs_less(data, blocks, weight):
     boundary = first_edges(data, 9)
@@ -235,7 +230,6 @@ def test_no_choice_costs_less(data, blocks, weight):
     assert cost(boundary, block, multicast.tolist(), weight) == least_cost(boundary, block, weight)
 
 
-@STEADY
 @given(split_graphs(), st.integers(1, 4), st.sampled_from([0.0, 0.2, 1.0]))
 def test_what_is_sent(data, blocks, weight):
     """Blocks need not be whole destinations; no partial sum is one feature or leaves one out."""
@@ -307,6 +301,7 @@ def by_weight():
     return {weight: planned(weight=weight) for weight in WEIGHTS}
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("rates", RATES)
 def test_the_quickest_of_all_weights_is_taken(by_weight, rates):
     found = planned(rates=rates)
@@ -340,6 +335,7 @@ def test_more_additions_need_fewer_passes(by_weight, banks):
     assert seconds == pytest.approx(max(0, len(boundary) / banks - sent), abs=1e-6)
 
 
+@pytest.mark.whole
 def test_of_the_weights_whose_plans_fit_the_quickest_is_taken(by_weight):
     """A quick loop, so that the weight with the most entries would be taken."""
 
