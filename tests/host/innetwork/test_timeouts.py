@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from switchgnn.host.innetwork.barrier import NEXT_ROUND, Barrier
+from switchgnn.host.innetwork.barrier import NEXT_ROUND, Barrier, Meeting
 from switchgnn.host.innetwork.block import FeatureSender
 from switchgnn.host.innetwork.endpoint import new_endpoint
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
@@ -367,3 +367,16 @@ def test_who_is_silent_is_given_up(block, skew, longest):
     with pytest.raises(ExchangeTimeoutError, match=f"waited {longest} s, .* for worker 1[.]"):
         wait_in_barrier(pulses, block=block, seconds=900.0, pace=replace(PACE, skew=float(skew)))
     assert longest + 4.0 < began[-1] < longest + 7.0
+
+
+@pytest.mark.parametrize("kind", [Kind.SUM, Kind.FEATURE, Kind.ACK])
+@pytest.mark.parametrize("fragment", [0, 1])
+def test_what_overtakes_the_advance_is_kept(kind, fragment):
+    """The others have gone on; what comes for the next fragment comes only once."""
+    endpoint = new_endpoint(0, SESSION, Recorder(), ADDRESSES, PACE)
+    inbox = Inbox(endpoint, None, None)
+    meeting = Meeting(endpoint, 2, PLACE)
+    packet = Header(kind=kind, round=1, block_id=1, fragment=fragment), memoryview(b"")
+    Barrier(endpoint, inbox, workers=2, plan_id=1)._take(meeting, packet)
+    assert meeting.answer is None
+    assert bool(inbox.take_kept()) == (fragment == 1 and kind is not Kind.ACK)
