@@ -5,7 +5,7 @@
 import pytest
 
 from switchgnn.controller import P4RuntimeClient
-from switchgnn.controller.controls.session import ABOVE, Worker
+from switchgnn.controller.controls.session import ABOVE, WorkerPorts
 from switchgnn.controller.p4runtime.messages import MODIFY
 from switchgnn.controller.p4runtime.rows import make_rows
 from switchgnn.controller.p4runtime.wire import encode_rows
@@ -46,7 +46,7 @@ def take_for_a_spine(ground, worker):
     """Change the leaf's table: the worker's port leads to a spine."""
     switch = ground.bed.site.switches[ground.leaf_of_worker[worker]]
     with P4RuntimeClient(switch.grpc_address) as client:
-        table = Worker(client.get_layout()).table
+        table = WorkerPorts(client.get_layout()).table
         port = {"port": ground.bed.site.port(worker)}
         client.write_requests(encode_rows(MODIFY, make_rows(table, ABOVE, port, 1)))
 
