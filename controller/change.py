@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The difference between two states of a switch, and the order in which it is written."""
+"""The difference between two contents of a switch, the order of its updates, and the report."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from finsy.proto import p4r
@@ -17,7 +17,7 @@ from switchgnn.controller.p4runtime.messages import (
     group_update,
 )
 from switchgnn.controller.p4runtime.rows import RowsDifference, describe_key, difference
-from switchgnn.controller.p4runtime.state import Groups, State
+from switchgnn.controller.p4runtime.state import Groups, SwitchContents
 from switchgnn.controller.p4runtime.wire import Request, encode_difference, encode_messages
 
 
@@ -40,8 +40,8 @@ class Change:
     """The updates from ``before`` to ``after``."""
 
     layout: Layout
-    before: State
-    after: State
+    before: SwitchContents
+    after: SwitchContents
     tables: tuple[RowsDifference, ...]
     groups: tuple[p4r.Update, ...]
     defaults: tuple[str, ...]
@@ -96,7 +96,7 @@ class Change:
         return default_update(self.layout.table(name), self.after.defaults[name])
 
 
-def change_between(layout: Layout, before: State, after: State) -> Change:
+def change_between(layout: Layout, before: SwitchContents, after: SwitchContents) -> Change:
     """Return the updates between two states of a switch, table by table."""
     return Change(
         layout=layout,
@@ -119,3 +119,64 @@ def group_updates(before: Groups, after: Groups) -> Iterator[p4r.Update]:
             yield group_update(INSERT, group, ports)
         elif before[group] != ports:
             yield group_update(MODIFY, group, ports)
+
+
+@dataclass(frozen=True)
+class SwitchReport:
+    """One switch's part of an install.
+
+    Attributes:
+        address: of the switch.
+        pipeline_pushed: whether the P4 program had to be loaded.
+        counts: entries, groups and default actions that were written.
+        entries: entries of each table now, by its name.
+        groups: multicast groups now.
+        seconds: from the first write to the end of verification.
+    """
+
+    address: str
+    pipeline_pushed: bool
+    counts: ChangeCounts
+    entries: Mapping[str, int]
+    groups: int
+    seconds: float
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything was written."""
+        return self.pipeline_pushed or self.counts.total > 0
+
+    def sentence(self) -> str:
+        """Return what happened, in words."""
+        if not self.changed:
+            return f"Switch {self.address}: nothing to do, the plan is installed."
+        loaded = "P4 program loaded, " if self.pipeline_pushed else ""
+        return (
+            f"Switch {self.address}: {loaded}{self.counts.inserted:,} entries inserted, "
+            f"{self.counts.modified:,} modified, {self.counts.deleted:,} deleted and all "
+            f"verified in {self.seconds:.1f} s."
+        )
+
+
+@dataclass(frozen=True)
+class InstallReport:
+    """A whole install.
+
+    Attributes:
+        session: its number, the same at all switches.
+        plan: digest (hex) of the plan.
+        switches: one report each, in the order given.
+    """
+
+    session: int
+    plan: str
+    switches: tuple[SwitchReport, ...]
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything was written to any switch."""
+        return any(switch.changed for switch in self.switches)
+
+    def sentences(self) -> list[str]:
+        """Return what happened on each switch, in words."""
+        return [switch.sentence() for switch in self.switches]

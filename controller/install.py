@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Network
-from switchgnn.controller.change import ChangeCounts, change_between
+from switchgnn.controller.change import ChangeCounts, InstallReport, change_between
 from switchgnn.controller.check import check_plan, check_rows
 from switchgnn.controller.controls.banks import Pool, has_pool
 from switchgnn.controller.controls.claim import Destination, Partial, Source
@@ -20,7 +20,7 @@ from switchgnn.controller.controls.departure import Departure
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.forward import Forward
 from switchgnn.controller.controls.loop import Loop, Result
-from switchgnn.controller.controls.session import Session, SessionEntry, Tier, Worker
+from switchgnn.controller.controls.session import Session, SessionEntry, Tier, WorkerPorts
 from switchgnn.controller.errors import (
     ControllerError,
     InstallCancelledError,
@@ -31,17 +31,18 @@ from switchgnn.controller.errors import (
 from switchgnn.controller.memory import refuse_other_plan
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.p4runtime.state import State, empty_state, read_state
+from switchgnn.controller.p4runtime.state import SwitchContents, empty_state, read_state
 from switchgnn.controller.plan import PlanSource, SwitchPlan, load_plan
-from switchgnn.controller.report import InstallReport
 from switchgnn.controller.target import Progress, SwitchInstall
 from switchgnn.p4src import Program
 
 
-def desired_state(plan: SwitchPlan, layout: Layout, network: Network, ecn_threshold: int) -> State:
+def desired_state(
+    plan: SwitchPlan, layout: Layout, network: Network, ecn_threshold: int
+) -> SwitchContents:
     """Return a switch's contents for a plan, without a session; the threshold is in packets."""
     tables = (
-        Worker(layout).rows(plan, network),
+        WorkerPorts(layout).rows(plan, network),
         Forward(layout).rows(plan, network),
         Source(layout).rows(plan, network),
         Destination(layout).rows(plan, network),
@@ -61,14 +62,14 @@ def desired_state(plan: SwitchPlan, layout: Layout, network: Network, ecn_thresh
     if has_pool(layout):
         pool = Pool(layout)
         settings[pool.table.name] = pool.encode(plan.manifest.slots)
-    return State(
+    return SwitchContents(
         rows={**empty.rows, **{rows.table.name: rows for rows in tables}},
         defaults={**empty.defaults, **settings},
         groups=Loop().groups(plan, network),
     )
 
 
-def with_session(state: State, session: Session, entry: SessionEntry) -> State:
+def with_session(state: SwitchContents, session: Session, entry: SessionEntry) -> SwitchContents:
     """Return the state with a session."""
     return replace(state, defaults={**state.defaults, session.table.name: session.encode(entry)})
 
@@ -146,9 +147,9 @@ class DesiredStates:
     def __init__(self, program: Program, ecn_threshold: int = DEFAULT_ECN_THRESHOLD) -> None:
         self._program = program
         self._ecn_threshold = ecn_threshold
-        self._known: dict[tuple[SwitchPlan, Network], State] = {}
+        self._known: dict[tuple[SwitchPlan, Network], SwitchContents] = {}
 
-    def of(self, share: Share) -> State:
+    def of(self, share: Share) -> SwitchContents:
         """Check a share and return its state; switches with the same one have one state."""
         key = share.plan, share.network
         if key not in self._known:

@@ -11,7 +11,7 @@ from switchgnn.controller.controls.departure import Departure
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.forward import Forward
 from switchgnn.controller.controls.loop import Result
-from switchgnn.controller.controls.session import Session, Worker
+from switchgnn.controller.controls.session import Session, WorkerPorts
 from switchgnn.controller.errors import (
     NoPrimaryError,
     OtherPlanError,
@@ -81,7 +81,7 @@ def memory_of(
     ``banks``: of a switch that adds to fewer slots per pass than the program; its fanout entries
     have the parameters of these alone.
     """
-    worker, forward, departure = Worker(layout), Forward(layout), Departure(layout)
+    worker, forward, departure = WorkerPorts(layout), Forward(layout), Departure(layout)
     fanout, source = Fanout(layout), Source(layout)
     destination, partial, result = Destination(layout), Partial(layout), Result(layout)
     tables = (

@@ -14,7 +14,7 @@ from switchgnn.controller.controls.departure import Departure
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.forward import Forward
 from switchgnn.controller.controls.loop import Result
-from switchgnn.controller.controls.session import Session, SessionEntry, Worker
+from switchgnn.controller.controls.session import Session, SessionEntry, WorkerPorts
 from switchgnn.controller.counters import Counters, read_counters
 from switchgnn.controller.errors import ControllerError
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
@@ -138,7 +138,7 @@ def show_entries(client: P4RuntimeClient, name: str, limit: int | None = None) -
 
 def _readers(layout: Layout) -> dict[str, Callable[[Rows], list[Record]]]:
     controls = (
-        Worker(layout),
+        WorkerPorts(layout),
         Forward(layout),
         Source(layout),
         Destination(layout),

@@ -9,7 +9,7 @@ from pathlib import Path
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.described import DescribedNetwork, DescribedSwitch, networks_of
 from switchgnn.base.network import Network
-from switchgnn.controller.change import Change, change_between, group_updates
+from switchgnn.controller.change import Change, SwitchReport, change_between, group_updates
 from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.errors import (
     ControllerError,
@@ -22,10 +22,14 @@ from switchgnn.controller.memory import served_plan
 from switchgnn.controller.p4runtime.client import DEFAULT_DEADLINE, P4RuntimeClient, program_cookie
 from switchgnn.controller.p4runtime.connection import TlsOptions
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.p4runtime.state import State, empty_state, read_groups, read_state
+from switchgnn.controller.p4runtime.state import (
+    SwitchContents,
+    empty_state,
+    read_groups,
+    read_state,
+)
 from switchgnn.controller.p4runtime.wire import Request
 from switchgnn.controller.plan import SwitchPlan, leaf_spine_switch_plan, load_plan
-from switchgnn.controller.report import SwitchReport
 from switchgnn.p4src import Program
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.plan.files import read_plan
@@ -98,7 +102,7 @@ class SwitchInstall:
             self.client.write(updates)
 
     def bring_to(
-        self, desired: State, cancel: threading.Event, progress: Progress | None
+        self, desired: SwitchContents, cancel: threading.Event, progress: Progress | None
     ) -> SwitchReport:
         """Write what is missing, read everything back and compare.
 
@@ -155,7 +159,7 @@ class SwitchInstall:
             self.client.close()
             self.client.open()
 
-    def _verify(self, desired: State) -> None:
+    def _verify(self, desired: SwitchContents) -> None:
         found = change_between(self._layout, read_state(self.client, self._layout), desired)
         if found.counts.total:
             raise VerificationError(_verification_sentence(self.client.address, found))

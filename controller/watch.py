@@ -11,6 +11,7 @@ from typing import Protocol
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Network
+from switchgnn.controller.change import InstallReport
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.controller.controls.session import Session
 from switchgnn.controller.counters import read_totals
@@ -26,7 +27,6 @@ from switchgnn.controller.memory import refuse_other_plan, refuse_other_primary,
 from switchgnn.controller.p4runtime.client import P4RuntimeClient, program_cookie
 from switchgnn.controller.p4runtime.state import read_default
 from switchgnn.controller.plan import SwitchPlan
-from switchgnn.controller.report import InstallReport
 from switchgnn.p4src import Program
 
 # Short, so that a watch can be stopped while it waits for a connection.

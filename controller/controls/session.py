@@ -133,7 +133,7 @@ class Tier:
         return decode_default(self.table, TIER_ACTION, default)
 
 
-class Worker:
+class WorkerPorts:
     """The worker table."""
 
     def __init__(self, layout: Layout) -> None:

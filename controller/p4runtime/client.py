@@ -174,10 +174,6 @@ class P4RuntimeClient:
         """Whether this client is the connected primary."""
         return self._stream is not None and self._stream.alive
 
-    def wait_lost(self, deadline: float) -> bool:
-        """Wait at most ``deadline`` seconds for the connection to break; tell whether it did."""
-        return self._stream is None or self._stream.wait_ended(deadline)
-
     def set_pipeline(self, program: Program, cookie: int) -> None:
         """Make the switch run ``program``, with no entries.
 

@@ -47,9 +47,6 @@ class Stream(Protocol):
     def alive(self) -> bool:
         """Whether the stream is still open, and its controller the primary."""
 
-    def wait_ended(self, deadline: float) -> bool:
-        """Wait at most ``deadline`` seconds for the stream to break; tell whether it did."""
-
     def close(self) -> None:
         """End the stream, if possible so that the switch knows before this returns."""
 
@@ -97,10 +94,6 @@ class Arbitration:
     def alive(self) -> bool:
         """Whether the stream is open, and no other controller has become the primary."""
         return not self._ended.is_set() and not self._demoted.is_set()
-
-    def wait_ended(self, deadline: float) -> bool:
-        """Wait at most ``deadline`` seconds for the stream to break; tell whether it did."""
-        return self._ended.wait(deadline)
 
     def close(self) -> None:
         """End the stream, if possible so that the switch knows before this returns.

@@ -17,7 +17,7 @@ Groups = Mapping[int, tuple[int, ...]]
 
 
 @dataclass(frozen=True, eq=False)
-class State:
+class SwitchContents:
     """The contents of one switch.
 
     Attributes:
@@ -31,9 +31,9 @@ class State:
     groups: Groups
 
 
-def empty_state(layout: Layout) -> State:
+def empty_state(layout: Layout) -> SwitchContents:
     """Return the contents of a switch that has just loaded its program."""
-    return State(
+    return SwitchContents(
         rows={table.name: no_rows(table) for table in keyed_tables(layout)},
         defaults={
             table.name: table.default
@@ -49,9 +49,9 @@ def keyed_tables(layout: Layout) -> list[Table]:
     return [table for table in layout.tables.values() if table.keys]
 
 
-def read_state(client: P4RuntimeClient, layout: Layout) -> State:
+def read_state(client: P4RuntimeClient, layout: Layout) -> SwitchContents:
     """Return the contents of a switch."""
-    return State(
+    return SwitchContents(
         rows={table.name: read_rows(client, table) for table in keyed_tables(layout)},
         defaults={
             name: read_default(client, layout.table(name)) for name in empty_state(layout).defaults

@@ -279,11 +279,12 @@ def test_a_half_installed_switch_is_repaired_in_a_new_session(put, fake):
 
 
 @pytest.mark.whole
-def test_a_broken_connection_is_told_and_mended_by_the_next_install(put, fake, network, program):
-    put(PLAN)
-    fake.arm(drop_at=50)
-    with pytest.raises(RollbackError) as caught:
-        put(OTHER)
+def test_a_broken_connection_is_told_and_mended_by_the_next_install(fake, network, program):
+    with P4RuntimeClient(fake.address, deadline=seconds_here(0.5)) as client:
+        install(PLAN, [client], network, program=program)
+        fake.arm(drop_at=50)
+        with pytest.raises(RollbackError) as caught:
+            install(OTHER, [client], network, program=program)
     assert isinstance(caught.value.__context__, SwitchUnreachableError)
     fake.arm()
     fake.restart()

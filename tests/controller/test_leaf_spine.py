@@ -24,7 +24,7 @@ from switchgnn.controller.controls.loop import (
     Result,
     result_group,
 )
-from switchgnn.controller.controls.session import Session, Tier, Worker
+from switchgnn.controller.controls.session import Session, Tier, WorkerPorts
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
@@ -67,7 +67,7 @@ def test_addresses_differ():
 
 def test_a_leaf_has_workers_below_and_spines_above(plans, layout):
     leaf, network = plans[1], NETWORKS.leaves[1]
-    worker = Worker(layout)
+    worker = WorkerPorts(layout)
     assert worker.records(worker.rows(leaf, network)) == [
         {"port": 1, "worker": 3},
         {"port": 2, "worker": 4},
@@ -91,7 +91,7 @@ def test_a_leaf_has_workers_below_and_spines_above(plans, layout):
 
 def test_a_spine_has_leaves_with_their_workers(plans, layout):
     spine, network = plans[2], NETWORKS.spines[0]
-    worker = Worker(layout)
+    worker = WorkerPorts(layout)
     rows = worker.rows(spine, network)
     assert worker.records(rows) == [{"port": 1, "worker": 0}, {"port": 2, "worker": 1}]
     bits = rows.param_columns(worker.table.action("set_worker"))["worker_bit"]

@@ -22,7 +22,7 @@ from switchgnn.controller.controls.departure import Departure
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.forward import Forward
 from switchgnn.controller.controls.loop import Loop, Result
-from switchgnn.controller.controls.session import Session, SessionEntry, Worker
+from switchgnn.controller.controls.session import Session, SessionEntry, WorkerPorts
 from switchgnn.controller.errors import PlanRefusedError
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.rows import decode_default
@@ -36,7 +36,7 @@ PLAN = make_plan(workers=3)
 
 
 def test_worker_has_a_port_a_number_and_a_bit(layout, network):
-    worker = Worker(layout)
+    worker = WorkerPorts(layout)
     rows = worker.rows(PLAN, network)
     assert worker.records(rows) == [{"port": w + 1, "worker": w} for w in range(3)]
     bits = rows.param_columns(worker.table.action("set_worker"))["worker_bit"]
@@ -44,8 +44,8 @@ def test_worker_has_a_port_a_number_and_a_bit(layout, network):
 
 
 def test_the_128th_worker_has_the_top_bit(layout):
-    rows = Worker(layout).rows(make_plan(workers=128), star_network(128))
-    bits = rows.param_columns(Worker(layout).table.action("set_worker"))["worker_bit"]
+    rows = WorkerPorts(layout).rows(make_plan(workers=128), star_network(128))
+    bits = rows.param_columns(WorkerPorts(layout).table.action("set_worker"))["worker_bit"]
     assert bits[-1] == 1 << 127
 
 

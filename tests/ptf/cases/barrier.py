@@ -5,10 +5,9 @@
 from typing import Any
 
 from switchgnn.controller import Outcome
-from switchgnn.host.wire.header import LAST_FRAGMENT, Kind, Refusal
-from tests.ptf.switchgnn_ptf.bases import ABOVE, ELSEWHERE, LEAF, BarrierTest, LeafTest
+from switchgnn.host.wire.header import Kind, Refusal
+from tests.ptf.switchgnn_ptf.bases import ABOVE, ELSEWHERE, LEAF, BarrierTest, LeafTest, LeavesTest
 from tests.ptf.switchgnn_ptf.packets import (
-    NETWORK,
     NEXT_ROUND,
     PLAN,
     STRANGER_PORT,
@@ -18,9 +17,8 @@ from tests.ptf.switchgnn_ptf.packets import (
     port_of,
     relayed,
     resigned,
-    station,
 )
-from tests.ptf.switchgnn_ptf.switch_test import MEMBERS, SwitchTest
+from tests.ptf.switchgnn_ptf.switch_test import MEMBERS
 
 # Bits of a faulty worker; a correct one sets its own bit or none.
 ALL = 2**128 - 1
@@ -76,37 +74,6 @@ class LaterDoneMovesForward(BarrierTest):
         self.collect(2, block=2)
         self.ask(2, Kind.WAITING, workers=0b110, block=2)
         self.complete(0, block=2)
-
-
-class BlocksMayBeSkipped(BarrierTest):
-    """A round may begin after the first blocks, as backward rounds do, and end before the last."""
-
-    def runTest(self) -> None:
-        for round_, blocks in ((1, (3, 4)), (2, (1, 2)), (3, (3, 4)), (4, (4,))):
-            self.open(round_=round_, following=(blocks[0], 0))
-            for block, following in zip(blocks, (*blocks[1:], 0), strict=True):
-                tag = {"round_": round_, "block": block, "following": (following, 0)}
-                self.collect(0, 1, **tag)
-                self.ask(1, Kind.WAITING, workers=0b011, **tag)
-                self.complete(2, **tag)
-                self.ask(0, Kind.ADVANCE, workers=MEMBERS, **tag)
-
-
-class FragmentsAndRoundsAreApart(BarrierTest):
-    """Every (round, block, fragment) is a barrier of its own."""
-
-    def runTest(self) -> None:
-        self.open()
-        for fragment, following in (
-            (0, (1, 1)),
-            (1, (1, LAST_FRAGMENT)),
-            (LAST_FRAGMENT, NEXT_ROUND),
-        ):
-            self.collect(1, 2, block=1, fragment=fragment, following=following)
-            self.complete(0, block=1, fragment=fragment, following=following)
-        self.open(round_=2)
-        self.collect(0, 1, block=1, round_=2)
-        self.complete(2, block=1, round_=2)
 
 
 class ForeignBitIsRefused(BarrierTest):
@@ -418,20 +385,10 @@ class LeafReportsThePulsesOfItsWorkers(LeafTest):
                 self.expect(ABOVE, relayed(reported, to=ABOVE))
 
 
-class SpineKnowsThePulsesOfWorkers(SwitchTest):
+class SpineKnowsThePulsesOfWorkers(LeavesTest):
     """A leaf reports those of its own workers only."""
 
     def runTest(self) -> None:
-        self.entries.remove()
-        for port in (1, 2, 3, 4):
-            self.entries.add_station(mac=station(port).mac, port=port)
-        for leaf in (0, 1):
-            self.entries.add_leaf(port=leaf + 1, leaf=leaf, members=0b11 << 2 * leaf)
-            self.entries.add_departure(port=leaf + 1, network=NETWORK)
-        self.entries.add_group(1, [1, 2])
-        self.entries.set_tier(leaves=1)
-        self.session += 1
-        self.entries.set_session(session=self.session, plan=PLAN, members=0b1111)
         waits = done(0, block=1)
         with self.counted(Outcome.DONE_COLLECTED):
             self.send(1, waits)

@@ -79,18 +79,6 @@ class PlaceDependsOnBlockAndVertex(RecoveryTest):
         self.check_missing(900, count=1, block=2)
 
 
-class SourcesBehindOnePort(SwitchTest):
-    """Many vertices of one worker, and of several, keep their own place in Seen."""
-
-    def runTest(self) -> None:
-        sources = {101: 0, 103: 0, 0: 0, 2**31 - 1: 1}
-        self.add_sum(900, sources)
-        with self.counted({Outcome.AGGREGATED: 4, Outcome.DUPLICATE: 4}, completed={0: 1}):
-            self.check_sum(900, sources)
-            for source, worker in sources.items():
-                self.send_feature(source, worker=worker)
-
-
 class ForeignVertexIsDropped(SwitchTest):
     """A vertex of another worker changes nothing; its owner is still heard afterwards."""
 
@@ -201,21 +189,6 @@ class OnlyWhoIsAwaitedSends(RecoveryTest):
             self.check_sum(900, PAIR)
             packet, lanes = self.send_feature(PARTIAL + 1, worker=1, count=2, Dst_id=901)
             self.expect(3, sum_to(3, 901, lanes, count=2, completed_by=packet))
-
-
-class DestinationIsTheBlocks(SwitchTest):
-    """The same id stands for other rows in another block, of another destination."""
-
-    def runTest(self) -> None:
-        self.add_source(PARTIAL, worker=0)
-        for block, count in ((1, 3), (2, 2)):
-            place = {"slot": 6 + block, "block": block, "expected": count, "senders": [0]}
-            self.add_destination(899 + block, worker=2, **place)
-        for block, count in ((1, 3), (2, 2)):
-            with self.counted(Outcome.AGGREGATED, passes={1: 1}, completed={0: 1}):
-                fields = {"block": block, "count": count, "Dst_id": 899 + block}
-                packet, lanes = self.send_feature(PARTIAL, worker=0, **fields)
-                self.expect(3, sum_to(3, 899 + block, lanes, count=count, completed_by=packet))
 
 
 class OnceForEachTag(SwitchTest):

@@ -97,17 +97,3 @@ class PartialSumsFindEveryBank(RecoveryTest):
                 packet, lanes = self.send_feature(PARTIAL, worker=0, count=3, Echo=1, **tag)
                 self.expect(3, sum_to(3, 900 + bank, lanes, count=3, completed_by=packet))
                 self.expect(1, ack_of(packet, accepted=1))
-
-
-class PartialSumsFindFirstAndLastSlot(RecoveryTest):
-    """All bits of a slot's number count."""
-
-    def runTest(self) -> None:
-        self.add_source(PARTIAL, worker=0)
-        last = self.client.get_layout().registers["bank0.state"].size - 1
-        for vertex, slot in ((900, 0), (901, last)):
-            self.add_destination(vertex, worker=2, slot=slot, expected=2, senders=[0])
-        for number, vertex in enumerate((900, 901), start=1):
-            with self.counted(Outcome.AGGREGATED):
-                self.send_feature(PARTIAL, worker=0, Dst_id=vertex, fragment=number)
-            self.check_missing(vertex, count=1, fragment=number)

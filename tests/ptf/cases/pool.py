@@ -97,15 +97,6 @@ class NewerTagBeginsAnew(PoolTest):
         self.complete(102, self.fill(101, fragment=1), fragment=1)
 
 
-class NewerSessionBeginsAnew(PoolTest):
-    """An install makes all slots free."""
-
-    def runTest(self) -> None:
-        self.fill(101, fragment=9)
-        self.serve(session=self.session + 1)
-        self.complete(113, self.fill(111, 112))
-
-
 class StaleContributionChangesNothing(PoolTest):
     """Once a bank has seen a newer tag, an older one takes, adds and completes nothing."""
 
@@ -240,13 +231,3 @@ class EveryBankHasItsOwnSlots(PoolTest):
             self.expect_overflow(sent[0], 962)
         with self.counted(Outcome.AGGREGATED, completed={3: 1}):
             self.expect_part(963, [sent, self.send_feature(203, worker=1)])
-
-
-class LimitsDifferByOneAtMost(PoolTest):
-    """Nine slots: bank 0 has two."""
-
-    def runTest(self) -> None:
-        self.limit(BANKS + 1)
-        held = {vertex: self.fill(next(iter(FAN_IN[vertex]))) for vertex in (900, 910)}
-        self.overflow(121)
-        self.complete(102, held[900])

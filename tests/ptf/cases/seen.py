@@ -39,18 +39,6 @@ class RepeatedAtOnce(SwitchTest):
             self.expect_sum(900, sent)
 
 
-class RepeatedAfterCompletion(SwitchTest):
-    """After the sum has left, a repeated feature starts no other."""
-
-    def runTest(self) -> None:
-        self.add_sum(900, SOURCES)
-        with self.counted(Outcome.AGGREGATED, 3, completed={0: 1}):
-            self.check_sum(900, SOURCES)
-        with self.counted(Outcome.DUPLICATE, 6, passes={}):
-            for source, worker in [*SOURCES.items()] * 2:
-                self.send_feature(source, worker=worker)
-
-
 class OlderTagsOfASourceAreStale(SwitchTest):
     """An older round, block or fragment of the same source is dropped, and not acknowledged."""
 
@@ -75,19 +63,6 @@ class OlderTagsOfASourceAreStale(SwitchTest):
         with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
             sent += [self.send_feature(s, worker=s - 101, **newest) for s in (102, 103)]
             self.expect_sum(905, sent)
-
-
-class SourcesAreRememberedApart(SwitchTest):
-    """A source that is ahead does not make the others stale."""
-
-    def runTest(self) -> None:
-        self.add_sum(900, SOURCES, slot=7, block=1)
-        self.add_sum(901, {101: 0}, slot=8, block=2, known=True)
-        with self.counted(Outcome.AGGREGATED, 4, completed={0: 2}):
-            sent = [self.send_feature(101, worker=0)]
-            self.expect_sum(901, [self.send_feature(101, worker=0, block=2, round_=7)])
-            sent += [self.send_feature(source, worker=source - 101) for source in (102, 103)]
-            self.expect_sum(900, sent)
 
 
 class TagsReachTheEnd(SwitchTest):

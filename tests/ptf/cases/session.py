@@ -7,7 +7,7 @@ from scapy.packet import Packet
 from switchgnn.controller import Outcome
 from switchgnn.controller.controls.loop import ALL_STATIONS_GROUP
 from switchgnn.host.wire.header import SESSION_MASK, Kind
-from tests.ptf.switchgnn_ptf.bases import ABOVE, ELSEWHERE, LEAF, LeafTest
+from tests.ptf.switchgnn_ptf.bases import ABOVE, ELSEWHERE, LEAF, LeafTest, LeavesTest
 from tests.ptf.switchgnn_ptf.packets import (
     NETWORK,
     STRANGER_PORT,
@@ -58,22 +58,6 @@ class NewSessionOpensAfresh(SwitchTest):
             self.send(3, asked, asked)
             body = {"workers": 0b100, "magnitude": 3, "largest": 2}
             self.expect(3, barrier_answer(Kind.WAITING, asked, to=3, **body))
-
-
-class OlderSessionIsStale(SwitchTest):
-    """Under a lower number everything is old: hence the program must be loaded first."""
-
-    def runTest(self) -> None:
-        self.add_sum(900, SOURCES)
-        with self.counted(Outcome.AGGREGATED):
-            first = self.send_feature(101, worker=0)
-        self.serve(session=self.session - 1)
-        with self.counted({Outcome.STALE: 1, Outcome.AGGREGATED: 1}, stale={0: 1}):
-            self.send_feature(101, worker=0, round_=2)
-            self.send_feature(102, worker=1)
-        self.serve(session=self.session + 1)
-        with self.counted(Outcome.AGGREGATED):
-            self.expect_sum(900, [first, self.send_feature(102, worker=1)])
 
 
 class ClosedSessionServesNoPlan(SwitchTest):
@@ -214,12 +198,10 @@ class WordsOfTheSpineReachAllWorkers(LeafTest):
                 self.send(1, word)
 
 
-class SpineCollectsTheWorkersOfItsLeaves(SwitchTest):
+class SpineCollectsTheWorkersOfItsLeaves(LeavesTest):
     """A leaf's DONE counts for all its workers; missing ones are named one by one."""
 
     def runTest(self) -> None:
-        self.entries.remove()
-        self._lay_spine()
         first, last = done(0, block=0, magnitude=4), done(1, block=0, magnitude=6)
         with self.counted(Outcome.DONE_COLLECTED):
             self.send(1, first)
@@ -231,17 +213,6 @@ class SpineCollectsTheWorkersOfItsLeaves(SwitchTest):
             for port in (1, 2):
                 body = {"workers": 0b1111, "magnitude": 6}
                 self.expect(port, barrier_answer(Kind.ADVANCE, last, to=port, **body))
-
-    def _lay_spine(self) -> None:
-        for port in (1, 2, 3, 4):
-            self.entries.add_station(mac=station(port).mac, port=port)
-        for leaf in (0, 1):
-            self.entries.add_leaf(port=leaf + 1, leaf=leaf, members=0b11 << 2 * leaf)
-            self.entries.add_departure(port=leaf + 1, network=NETWORK)
-        self.entries.add_group(1, [1, 2])
-        self.entries.set_tier(leaves=1)
-        self.session += 1
-        self.entries.set_session(session=self.session, plan=0xC0FFEE01, members=0b1111)
 
 
 class NoticeGoesUpAndComesBackForAll(LeafTest):

@@ -8,7 +8,7 @@ from typing import Any
 from scapy.packet import Packet
 
 from switchgnn.controller import Outcome
-from switchgnn.host.wire.header import NOBODY, Kind, Refusal
+from switchgnn.host.wire.header import LAST_FRAGMENT, NOBODY, Kind, Refusal
 from tests.ptf.cases.session import answer_from_above, report
 from tests.ptf.switchgnn_ptf.bases import ABOVE, BarrierTest, LeafTest
 from tests.ptf.switchgnn_ptf.packets import (
@@ -62,7 +62,15 @@ class TheTurnGoesOn(BarrierTest):
     def runTest(self) -> None:
         self.add_sum(900, SOURCES)
         self.serve(any_turn=0)
-        steps = [(1, 0, 0), (1, 1, 0), (1, 1, 1), (1, 3, 0), (2, 0, 0), (2, 1, 0), (2, 1, 5)]
+        steps = [
+            (1, 0, 0),
+            (1, 1, 0),
+            (1, 1, 1),
+            (1, 3, 0),
+            (2, 0, 0),
+            (2, 1, 0),
+            (2, 1, LAST_FRAGMENT),
+        ]
         for place, next_place in itertools.pairwise(steps):
             round_, block, fragment = place
             following = next_place[1:]
@@ -249,21 +257,6 @@ class WorkersMustAgreeOnWhatIsEarly(EarlyTest):
         self.complete(0, block=1, following=(2, 0), early=True)
 
 
-class EarlinessMayNotBeAddedLater(EarlyTest):
-    """Neither after a block in the middle of a round, nor after the last one."""
-
-    def runTest(self) -> None:
-        self.open(following=(1, 0))
-        for following in ((2, 0), NEXT_ROUND):
-            block = {"block": 1} if following[0] else {"block": 2}
-            self.collect(2, **block, following=following)
-            with self.counted(Outcome.WRONG_NEXT):
-                packet = self.report(1, **block, following=following, early=True)
-                self.expect_refusal(packet, Refusal.NEXT, largest=2)
-            self.collect(1, **block, following=following)
-            self.complete(0, **block, following=following)
-
-
 class AnswersAnnounceNothing(EarlyTest):
     """WAITING and ADVANCE do not repeat the announcement of a `done`."""
 
@@ -332,20 +325,6 @@ class ARestartForgetsWhatWasEarly(EarlyTest):
             self.expect_sum(900, [first, self.send_feature(102, worker=1, **EARLY)])
         self.complete(1, block=0, round_=2)
         self.check_too_early(*TOO_EARLY)
-
-
-class ARestartedSwitchTakesAllUntilItKnows(BarrierTest):
-    """`any_turn` is set; the first complete barrier ends it."""
-
-    def runTest(self) -> None:
-        self.add_sum(900, SOURCES)
-        with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
-            self.check_sum(900, SOURCES)
-        last = {"block": 1, "following": NEXT_ROUND}
-        self.collect(0, 1, **last)
-        self.complete(2, **last)
-        with self.counted(Outcome.WRONG_TURN, passes={}):
-            self.send(1, feature(101, random_lanes(1), port=1, round_=2))
 
 
 class LeafTurnTest(LeafTest):

@@ -9,9 +9,8 @@ from ptf.testutils import test_param_get
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
-from switchgnn.capture.layers import SwitchGNN
 from switchgnn.controller import Outcome
-from switchgnn.host.wire.header import BODY_AT, Kind
+from switchgnn.host.wire.header import BODY_AT
 from tests.ptf.switchgnn_ptf.bases import BarrierTest
 from tests.ptf.switchgnn_ptf.entries import BANKS
 from tests.ptf.switchgnn_ptf.packets import (
@@ -254,24 +253,6 @@ class FetchReleasesAWideSlot(WidthTest):
             with self.counted(Outcome.AGGREGATED, 2, completed={}, released={0: 2}):
                 for source, own in SOURCES.items():
                     self.send_feature(source, worker=own, numbers=lanes)
-
-
-class AcksAreBare(WidthTest):
-    """The acknowledgement of a frame of any width has no body; nor has that of a repeated one."""
-
-    def runTest(self) -> None:
-        self.add_source(101, worker=0)
-        self.entries.add_fanout(block=1, source=101, slots={0: (7, 2)})
-        for lanes in FRAME_BYTES:
-            self.begin(lanes)
-            with self.counted(
-                {Outcome.AGGREGATED: 1, Outcome.DUPLICATE: 1}, passes={1: 1}, completed={}
-            ):
-                packet, _ = self.send_feature(101, worker=0, numbers=lanes, Echo=1)
-                self.send(1, packet)
-                answer = ack_of(packet, accepted=1)
-                self.assertEqual((len(answer), answer[SwitchGNN].Kind), (60, Kind.ACK))
-                self.expect(1, answer, answer)
 
 
 class TheTrailerOfAWideFrameStays(WidthTest):

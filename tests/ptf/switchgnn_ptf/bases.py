@@ -8,12 +8,19 @@ from typing import Any
 from scapy.packet import Packet
 
 from switchgnn.controller import Outcome
-from switchgnn.controller.controls.loop import FIRST_LOOP_PORT, LOOP_LANES, result_group
+from switchgnn.controller.controls.loop import (
+    ALL_WORKERS_GROUP,
+    FIRST_LOOP_PORT,
+    LOOP_LANES,
+    result_group,
+)
 from switchgnn.host.wire.header import Kind, Refusal
 from tests.ptf.switchgnn_ptf.entries import BANKS
 from tests.ptf.switchgnn_ptf.packets import (
     NETWORK,
     PARTIAL,
+    PLAN,
+    PORTS,
     WORKERS,
     Lanes,
     barrier_answer,
@@ -244,6 +251,20 @@ class SpineTest(SwitchTest):
     def _lay_network(self) -> None:
         super()._lay_network()
         self.entries.set_tier(leaves=1)
+
+
+class LeavesTest(SwitchTest):
+    """A spine: leaf 0 with workers 0 and 1 on port 1, leaf 1 with workers 2 and 3 on port 2."""
+
+    def _lay_network(self) -> None:
+        for port in PORTS:
+            self.entries.add_station(mac=station(port).mac, port=port)
+        for leaf in (0, 1):
+            self.entries.add_leaf(port=leaf + 1, leaf=leaf, members=0b11 << 2 * leaf)
+            self.entries.add_departure(port=leaf + 1, network=NETWORK)
+        self.entries.add_group(ALL_WORKERS_GROUP, [1, 2])
+        self.entries.set_tier(leaves=1)
+        self.entries.set_session(session=self.session, plan=PLAN, members=0b1111)
 
 
 def from_above(kind: Kind, vertex: int, **fields: Any) -> Packet:

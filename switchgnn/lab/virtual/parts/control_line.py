@@ -260,10 +260,6 @@ class VirtualStream:
         """Whether the stream is still open."""
         return not self._closed and not self._connection.broken
 
-    def wait_ended(self, deadline: float) -> bool:
-        """Return whether the stream has ended; no time passes."""
-        return not self.alive
-
     def close(self) -> None:
         """End it."""
         self._closed = True
