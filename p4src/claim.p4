@@ -3,7 +3,7 @@
 
 // Checks that a packet may touch what it names: the vertices are known, and the sender owns them
 // (invariant 6). Packets that pass to or from a switch above or recover a sum are sent on.
-// Must be applied once per packet, on its first pass, after Worker and Tier.
+// Must be applied once per packet, on its first pass, after WorkerPorts and Tier.
 #ifndef _CLAIM_
 #define _CLAIM_
 

@@ -30,7 +30,7 @@ control SwitchIngress(inout headers_t hdr,
 
     Session()   session;
     Tier()      tier;
-    Worker()    worker;
+    WorkerPorts() worker;
     Admission() admission;
     Forward()   forward;
     Turn(turn_tag, early_tag) turn;

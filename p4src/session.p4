@@ -61,7 +61,7 @@ control Tier(inout metadata_t meta) {
 
 // The sender that a packet names is compared with this (invariant 6: a worker speaks for
 // itself only). A leaf below a spine has the bits of all its workers.
-control Worker(inout metadata_t meta, in port_t ingress_port) {
+control WorkerPorts(inout metadata_t meta, in port_t ingress_port) {
     action set_worker(worker_t worker, worker_set_t worker_bit) {
         meta.is_worker = 1;
         meta.worker = worker;

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from switchgnn.controller import P4RuntimeClient
-from switchgnn.controller.controls.session import ABOVE, Worker
+from switchgnn.controller.controls.session import ABOVE, WorkerPorts
 from switchgnn.controller.p4runtime.messages import MODIFY
 from switchgnn.controller.p4runtime.rows import make_rows
 from switchgnn.controller.p4runtime.wire import encode_rows
@@ -137,7 +137,7 @@ def test_a_mistake_in_the_entries_is_noticed(tmp_path):
         site = field.bed.site
         switch = site.switches[field.leaf_of_worker[BYZANTINE]]
         with P4RuntimeClient(switch.grpc_address) as client:
-            table, port = Worker(client.get_layout()).table, {"port": site.port(BYZANTINE)}
+            table, port = WorkerPorts(client.get_layout()).table, {"port": site.port(BYZANTINE)}
             client.write_requests(encode_rows(MODIFY, make_rows(table, ABOVE, port, 1)))
         assert complaints_after_forgeries(field, 16_000, pace=BRIEF)
 
