@@ -93,7 +93,9 @@ def test_any_number_of_workers(combination, workers):
     ),
 )
 def test_any_feature_width(combination, width):
-    report = run_json(combination, "--graph", "karate", "--workers", 3, "--features", width)
+    """With 32 lanes, 128 numbers are four fragments, and 33 are two."""
+    row = ("--features", width, "--lanes", 32)
+    report = run_json(combination, "--graph", "karate", "--workers", 3, *row)
     assert report["features"] == width
     check(report, graph="karate", workers=3)
 

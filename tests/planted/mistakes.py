@@ -381,8 +381,8 @@ MISTAKES = (
         RUN,
         "a row ends with its last whole fragment of 32 numbers",
         "host/wire/header.py",
-        "-(-width // LANES)",
-        "max(1, width // LANES)",
+        "in enumerate(fragment_lanes(width, lanes))\n",
+        "in enumerate(fragment_lanes(max(32, width // 32 * 32), lanes))\n",
         (f"{RUN}::test_any_number_of_workers[embedded-loopback-3]",),
     ),
     Mistake(
