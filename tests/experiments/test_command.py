@@ -1,19 +1,27 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""`switchgnn figures` as a user runs it."""
+"""`switchgnn figures` as a user runs it, and the process that simulates a point."""
 
 import json
 import signal
 import subprocess
 import sys
+from unittest.mock import Mock
 
 import pytest
 from typer.testing import CliRunner
 
 from switchgnn.commands.application import app
-from switchgnn.lab.experiments import Store, run_points
+from switchgnn.lab.experiments import Store, cells_of, load_figures, process, run_points
+from switchgnn.lab.experiments.load import known_figures
+from switchgnn.lab.experiments.runner import REFUSED, point_command
+from switchgnn.lab.experiments.table import select
 from switchgnn.lab.simulator.compile import compiled_models, what_is_missing
+from switchgnn.lab.simulator.errors import SimulationStoppedError
+from switchgnn.lab.simulator.within import check_fits
+from switchgnn.profiles import UNLIMITED
 from tests.experiments.fake_points import point
+from tests.support.markers import full
 from tests.support.speed import seconds_here
 
 MISSING = what_is_missing()
@@ -100,18 +108,79 @@ def test_it_goes_on_after_an_interruption(tmp_path, number):
     assert f"{done} of 4 points have a result" in told.stderr
 
 
-def test_seeds_in_place_of_the_scales(tmp_path):
-    told = figures("example", "--seeds", "2", "--out", tmp_path)
-    assert "1 figure of 8 points, 8 of them simulated" in told.stdout
-    seeds = [
-        json.loads(path.read_text())["parameters"]["seed"] for path in tmp_path.glob("points/*")
-    ]
-    assert sorted(seeds) == [0] * 4 + [1] * 4
+@pytest.mark.parametrize(
+    ("words", "error"), [("figure3", "No figure"), ("example --scale huge", "no scale")]
+)
+def test_unknown_names_are_a_sentence(tmp_path, words, error):
+    done = CliRunner().invoke(app, ["figures", *words.split(), "--out", str(tmp_path)])
+    assert f"{error} " in str(done.exception)
+    assert "known: " in str(done.exception)
 
 
-def test_unknown_names_are_a_sentence(tmp_path):
-    for arguments in (["figure3"], ["example", "--scale", "huge"]):
-        told = figures(*arguments, "--out", tmp_path)
-        assert told.returncode == 2
-        assert told.stderr.startswith("Error: ")
-        assert "known: " in told.stderr
+def hardest(figure):
+    """The cells with the most workers and the least memory: plans have the most entries there."""
+    where = {"workers": "most", "memory": "least"}
+    return select(cells_of(figure, "small"), where)
+
+
+LIMITED = {
+    cell.point: figure.name
+    for figure in load_figures(known_figures())
+    for cell in hardest(figure)
+    if cell.point.switch != UNLIMITED.name
+}
+
+
+def points_of_switches():
+    """With the quickest loop of a figure plans have the most entries; large graphs take long."""
+    for one, name in LIMITED.items():
+        rates = [other.recirculation_rate for other in LIMITED if LIMITED[other] == name]
+        small = one.graph.startswith(("digits", "random"))
+        marks = [] if small and one.recirculation_rate == max(rates) else full
+        yield pytest.param(one, id=f"{name}-{one.graph}-{one.recirculation_rate:g}", marks=marks)
+
+
+@pytest.mark.parametrize("one", list(points_of_switches()))
+def test_points_of_small_figures_fit_their_switch(tmp_path, one):
+    partition = tmp_path / "partition.npy"
+    process._write_partition(one, partition)
+    options = process._options(one, tmp_path / "plan", partition)
+    assert check_fits(process._plan(one, options, partition), options).table_bytes > 0
+
+
+@pytest.mark.parametrize(
+    "changes", [{"graph": "no-such-graph"}, {"workers": 100}, {"slot_features": 1}]
+)
+def test_a_point_that_cannot_be_simulated_is_refused(tmp_path, changes):
+    command = point_command(point(**changes), tmp_path / "plan")
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (REFUSED, "")
+    assert done.stderr.startswith("Error: ")
+
+
+def test_a_simulation_that_stops_is_not_refused(tmp_path, monkeypatch, capsys):
+    def stopped(*_):
+        raise SimulationStoppedError("The simulation stopped: it ended with code -9.")
+
+    words = [*point_command(point(), tmp_path / "plan")][-3:]
+    monkeypatch.setattr(process, "ctypes", Mock())  # this process is not to end with its parent
+    monkeypatch.setattr(process, "_simulate", stopped)
+    monkeypatch.setattr(sys, "argv", ["process", *words])
+    with pytest.raises(SystemExit) as left:
+        process.main()
+    assert left.value.code == 1
+    assert capsys.readouterr().err == "Error: The simulation stopped: it ended with code -9.\n"
+
+
+@pytest.mark.parametrize(
+    ("system", "memory", "mtu"), [("paper", 2_000, None), ("bns-gcn", None, 9_000)]
+)
+def test_a_point_is_simulated_on_its_leaves(tmp_path, system, memory, mtu):
+    one = point(system=system, leaves=2, spines=3, window=32, memory=memory, mtu=mtu)
+    run = subprocess.run(
+        point_command(one, tmp_path / "plan"), capture_output=True, text=True, check=True
+    )
+    told = json.loads(run.stdout)
+    assert (told["leaves"], told["spines"], told["network"]["window"]) == (2, 3, 32)
+    assert told["bytes"] == told["host_link_bytes"] + told["leaf_spine_bytes"]
+    assert told["mtu"] == (mtu or 1_500)

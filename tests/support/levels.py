@@ -46,7 +46,6 @@ WHOLE = (
     "controller/test_targets.py",
     "controller/test_watch.py",
     "experiments/test_command.py",
-    "experiments/test_leaf_spine.py",
     "experiments/test_outputs.py",
     "host/direct/test_faults.py",
     "host/direct/test_streams.py",
