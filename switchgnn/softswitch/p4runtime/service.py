@@ -21,12 +21,6 @@ from switchgnn.softswitch.p4runtime.arbitration import (
     StreamClient,
     StreamLimits,
 )
-from switchgnn.softswitch.p4runtime.arrays import (
-    encode_counters,
-    encode_registers,
-    read_counters,
-    read_registers,
-)
 from switchgnn.softswitch.p4runtime.device import Device, InstalledPipeline
 from switchgnn.softswitch.p4runtime.pipeline_config import Give, PipelineConfigs
 from switchgnn.softswitch.p4runtime.schema import (
@@ -47,7 +41,14 @@ from switchgnn.softswitch.p4runtime.table_entries import (
     read_replication,
     snapshot,
 )
-from switchgnn.softswitch.p4runtime.writing import apply_updates, read_request
+from switchgnn.softswitch.p4runtime.writing import (
+    apply_updates,
+    encode_counters,
+    encode_registers,
+    read_counters,
+    read_registers,
+    read_request,
+)
 
 
 def packet_out_frame(header: HeaderSchema, packet: p4r.PacketOut) -> bytes:
