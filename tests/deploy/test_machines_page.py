@@ -26,7 +26,7 @@ pytest.importorskip("prometheus_client", reason="prometheus_client is not instal
 from switchgnn.topologies import Target  # noqa: E402
 from switchgnn.topologies.processes.child import Child, temporary_files_in  # noqa: E402
 from switchgnn.training import load_dataset  # noqa: E402
-from tests.deploy.unit_file import DEPLOY  # noqa: E402
+from tests.deploy.test_units import DEPLOY  # noqa: E402
 from tests.support.markers import TARGETS, needs_root  # noqa: E402
 from tests.support.networks import in_network, own_network  # noqa: E402
 from tests.support.speed import seconds_here  # noqa: E402
