@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.deploy.test_units import switch_options
-from tests.deploy.unit_file import DEPLOY
+from tests.deploy.test_units import DEPLOY, switch_options
 from tests.test_packaging import HOOKS, MADE
 
 if sys.version_info >= (3, 11):

@@ -1,16 +1,19 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The dashboard asks for metrics and labels that are there."""
+"""The dashboard and docs/monitoring.md ask for metrics, labels and options that are there."""
 
 import inspect
 import json
 import re
+import shlex
 
 import pytest
 import yaml
+from typer.main import get_command
 
 from switchgnn.base.metrics import Histogram
 from switchgnn.controller import P4RuntimeClient, install, star_network
+from switchgnn.controller.cli import app
 from switchgnn.controller.cli import metrics as metrics_command
 from switchgnn.controller.metrics import SwitchMetrics
 from switchgnn.host.innetwork.endpoint import InNetworkCounters
@@ -20,7 +23,11 @@ from switchgnn.host.wire.link import Traffic
 from switchgnn.p4src import load_program
 from tests.controller.fake_server import FakeSwitch
 from tests.controller.plans import make_plan
-from tests.deploy.unit_file import DEPLOY
+from tests.deploy.test_units import DEPLOY
+from tests.support.commands import switchgnn
+from tests.support.listeners import free_ports
+
+WORKERS = 2
 
 DASHBOARD = json.loads((DEPLOY / "grafana-dashboard.json").read_text())
 PANELS = DASHBOARD["panels"]
@@ -138,5 +145,36 @@ def test_prometheus_asks_where_metrics_are_by_default():
     ]
     ports = [int(target.rpartition(":")[2]) for target in targets["switchgnn-workers"]]
     assert ports == list(range(ports[0], ports[0] + 4))
-    page = (DEPLOY.parent / "docs/monitoring.md").read_text()
-    assert f"--metrics {ports[0]}" in page
+    assert f"--metrics {ports[0]}" in PAGE
+
+
+PAGE = (DEPLOY.parent / "docs/monitoring.md").read_text()
+COMMANDS = [
+    line
+    for block in re.findall(r"^```bash\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    for line in block.splitlines()
+]
+
+
+def test_the_metrics_of_the_table_are_exported(exported):
+    named = set(re.findall(r"`(switchgnn_\w+)", PAGE))
+    known = {name.removesuffix("_bucket") for name in exported}
+    assert len(named) > 15
+    assert named <= known
+
+
+def test_the_first_command_has_the_options_that_it_is_given():
+    program, group, command, *words = shlex.split(COMMANDS[0])
+    assert (program, group, command) == ("switchgnn", "controller", "metrics")
+    found = get_command(app).commands[command]
+    with found.make_context(command, words) as context:
+        assert list(context.params["address"]) == ["127.0.0.1:9559"]
+
+
+@pytest.mark.whole
+def test_the_second_command_runs():
+    words = shlex.split(COMMANDS[1])[1:]
+    place = words.index("--metrics") + 1
+    # Others may use the port of the page.
+    words[place] = str(free_ports(2 * WORKERS))
+    assert switchgnn(*words).returncode == 0

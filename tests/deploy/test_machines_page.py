@@ -26,8 +26,8 @@ pytest.importorskip("prometheus_client", reason="prometheus_client is not instal
 from switchgnn.topologies import Target  # noqa: E402
 from switchgnn.topologies.processes.child import Child, temporary_files_in  # noqa: E402
 from switchgnn.training import load_dataset  # noqa: E402
-from tests.deploy.unit_file import DEPLOY  # noqa: E402
-from tests.support.markers import TARGETS, needs_root  # noqa: E402
+from tests.deploy.test_units import DEPLOY  # noqa: E402
+from tests.support.markers import TARGETS, full, needs_bmv2, needs_root  # noqa: E402
 from tests.support.networks import in_network, own_network  # noqa: E402
 from tests.support.speed import seconds_here  # noqa: E402
 from tests.support.waiting import wait_until  # noqa: E402
@@ -149,7 +149,9 @@ def listens(switch):
         return client.connect_ex((switch.address, 9559)) == 0
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(
+    "target", [TARGETS[0], pytest.param(Target.BMV2, id="bmv2", marks=[needs_bmv2, full])]
+)
 def test_from_the_job_to_a_trained_model(tmp_path, target):
     with machines(tmp_path) as (switch, workers), ExitStack() as stack:
         workers[0].run(JOB)

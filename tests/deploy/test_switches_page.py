@@ -10,7 +10,7 @@ import pytest
 
 from switchgnn.base.machine import python_program
 from switchgnn.topologies.free_ports import free_udp_addresses
-from tests.deploy.unit_file import DEPLOY, settings_of
+from tests.deploy.test_units import DEPLOY, settings_of
 from tests.support.commands import nursery, switchgnn
 from tests.support.waiting import wait_until
 

@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -15,10 +16,23 @@ from switchgnn.commands.switch import app
 from switchgnn.softswitch.ports import EthernetSpec, parse_port
 from switchgnn.topologies import Target, targets
 from switchgnn.topologies.targets import switch_command
-from tests.deploy.unit_file import DEPLOY, settings_of
 
+DEPLOY = Path(__file__).parent.parent.parent / "deploy"
 UNITS = sorted(DEPLOY.glob("*.service"))
 SWITCH, BMV2 = DEPLOY / "switchgnn-switch.service", DEPLOY / "bmv2-switch.service"
+
+
+def settings_of(path):
+    """The values of each name of a unit, by its section."""
+    found, section = defaultdict(lambda: defaultdict(list)), None
+    for line in path.read_text().splitlines():
+        if line.startswith("["):
+            section = line.strip("[]")
+        elif line and not line.startswith("#"):
+            name, sign, value = line.partition("=")
+            assert sign and section, line
+            found[section][name].append(value)
+    return found
 
 
 def switch_options(words):
