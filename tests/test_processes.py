@@ -146,6 +146,7 @@ def run_in(folder, command):
     )
 
 
+@pytest.mark.whole
 def test_what_lies_in_the_current_folder_is_not_run(foreign):
     folder, trace = foreign
     ended = run_in(folder, python_program(RELAY))
@@ -163,6 +164,7 @@ def test_the_arguments_arrive(tmp_path):
     assert module_of(["mnexec", *command]) is None
 
 
+@pytest.mark.whole
 def test_nobody_starts_a_module_in_another_way():
     files = [
         path for name in PACKAGES for path in (REPOSITORY / name).rglob("*.py") if path.is_file()

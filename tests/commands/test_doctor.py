@@ -163,6 +163,7 @@ def test_a_switch_says_what_it_serves(tmp_path):
         )
 
 
+@pytest.mark.whole
 def test_a_switch_that_is_not_there(tmp_path):
     found = by_name(described_star(2, grpc=f"unix:{tmp_path}/nobody"))["switch s0"]
     assert found.found is None

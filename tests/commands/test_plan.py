@@ -364,6 +364,7 @@ def test_time_by_hand_where_links_are_all_that_counts():
         assert fullest <= told["seconds"][way] <= 2 * fullest, way
 
 
+@pytest.mark.whole
 def test_a_slow_switch_with_few_slots_does_not_pay_and_auto_leaves_all():
     slow = ("--slots", 64, "--recirculation-rate", 2e5)
     told = planned(*slow)
@@ -377,6 +378,7 @@ def test_a_slow_switch_with_few_slots_does_not_pay_and_auto_leaves_all():
     assert auto["seconds"]["host-partial"] == told["seconds"]["host-partial"]
 
 
+@pytest.mark.whole
 def test_a_mixed_plan_says_for_how_many_it_pays():
     told = plan_json(
         *("digits:20", "--workers", 8, "--slots", 1_000, "--bandwidth", 2, "--strategy", "auto")

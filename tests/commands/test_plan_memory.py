@@ -90,6 +90,7 @@ def written(folder, *lines):
     return file
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", known_profiles())
 @pytest.mark.parametrize("send", ["multicast", "cover"])
 def test_a_plan_fits_by_another_count(tmp_path, name, send):
@@ -133,6 +134,7 @@ def test_an_entry_has_as_many_slots_as_the_switch_has_banks():
 QUICK_LOOP = ("banks = 1", "passes_per_second = 1e12", "port_gbits = 1.0")
 
 
+@pytest.mark.whole
 def test_best_finds_a_plan_whose_tables_fit(tmp_path):
     """Links alone count beside such a loop, so that the fewest packets would be the quickest."""
     free = told(*DIGITS, *BEST, "--switch", written(tmp_path, *QUICK_LOOP))
@@ -158,6 +160,7 @@ def test_the_switch_gives_what_is_not_said(tmp_path):
     assert found["passes_per_second"] == 5e5
 
 
+@pytest.mark.whole
 def test_best_weighs_the_loop_of_the_switch(tmp_path):
     lines = ("banks = 1", "port_gbits = 1.0")
     slow = written(tmp_path, *lines, "passes_per_second = 1e5")
@@ -174,6 +177,7 @@ def test_best_weighs_the_loop_of_the_switch(tmp_path):
     assert found["packets_up"] >= more["packets_up"]
 
 
+@pytest.mark.whole
 def test_tables_that_do_not_fit(tmp_path):
     needed = told(*DIGITS, "--switch", "tofino2")["table_bytes_sum"]
     exact = written(tmp_path, "banks = 1", f"table_bytes = {needed}")

@@ -237,6 +237,7 @@ def test_what_needs_no_command_imports_none():
     assert "Usage: switchgnn [OPTIONS] COMMAND" in printed
 
 
+@pytest.mark.whole
 def test_a_command_imports_what_it_needs():
     """Or the test above would see nothing whatever happened."""
     modules, _ = imported("plan", "--help")
@@ -245,6 +246,7 @@ def test_a_command_imports_what_it_needs():
     assert "matplotlib" not in modules
 
 
+@pytest.mark.whole
 def test_without_a_page_nothing_of_it_is_imported():
     options = ("--workers", "2", "--target", "embedded", "--fabric", "loopback")
     modules, _ = imported("run", "--graph", "karate", *options)
@@ -353,6 +355,7 @@ def test_a_package_that_is_missing_is_named(missing, monkeypatch):
 POINTS = list(dict.fromkeys(cell.point for cell in cells_of(EXAMPLE, "small")))
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("code", "hint"), [(REFUSED, "gives the same result."), (1, "tries them again.")]
 )

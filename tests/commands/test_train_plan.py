@@ -62,11 +62,13 @@ def test_wide_features_on_slow_links_are_summed_in_the_switch(dense):
     assert found.seconds[SWITCH.name] < found.seconds[HOST_PARTIAL.name] < found.seconds[HOST.name]
 
 
+@pytest.mark.whole
 def test_narrow_features_are_left_to_hosts_that_pack_them(dense):
     # A second layer of ten classes is all that two layers exchange.
     assert predicted(job_of(layers=2), dense).chosen is HOST_PARTIAL
 
 
+@pytest.mark.whole
 def test_few_slots_are_left_to_hosts(dense):
     assert predicted(job_of(slots=64), dense).chosen is HOST_PARTIAL
 
@@ -99,6 +101,7 @@ def test_between_switches_nothing_is_predicted(dense):
     assert "one switch" in found.why
 
 
+@pytest.mark.whole
 def test_where_slots_nearly_suffice_some_destinations_are_left_to_hosts(dense):
     found = predicted(job_of(slots=3_000, bandwidth=2.0, preset="auto"), dense)
     assert found.chosen is SWITCH

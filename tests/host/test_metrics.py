@@ -128,6 +128,7 @@ pytest.importorskip("prometheus_client")
 BLOCKS = 'switchgnn_worker_blocks_total{worker="3"} 7.0'
 
 
+@pytest.mark.whole
 def test_what_is_told_is_what_is_there():
     exchange = Exchange()
     exchange.tally.recalls = 12_345_678

@@ -91,6 +91,7 @@ def worker_of(gathering, number):
     return gathering.snapshot().workers[number]
 
 
+@pytest.mark.whole
 def test_workers_that_tell_that_say_nothing_and_that_have_nowhere():
     worker = Worker(0)
     worker.done(3, 1000)
@@ -112,6 +113,7 @@ def test_workers_that_tell_that_say_nothing_and_that_have_nowhere():
             assert gathering.snapshot().step == "no answer from s0"
 
 
+@pytest.mark.whole
 def test_a_worker_that_takes_its_time_holds_up_nobody(monkeypatch):
     worker, asked, over = Worker(1), threading.Event(), threading.Event()
 
@@ -137,6 +139,7 @@ def test_a_worker_that_takes_its_time_holds_up_nobody(monkeypatch):
                 over.set()
 
 
+@pytest.mark.whole
 def test_one_that_hangs_does_not_hold_up_the_end(monkeypatch):
     asked, over, left = threading.Event(), threading.Event(), threading.Event()
 
@@ -157,6 +160,7 @@ def test_one_that_hangs_does_not_hold_up_the_end(monkeypatch):
     wait_until(lambda: "worker 0" not in {each.name for each in threading.enumerate()}, "its end")
 
 
+@pytest.mark.whole
 def test_a_process_that_begins_anew_counts_from_zero():
     worker = Worker(0)
     with worker.serving():
@@ -173,6 +177,7 @@ def test_a_process_that_begins_anew_counts_from_zero():
             assert seen.link.rate_up >= 0
 
 
+@pytest.mark.whole
 def test_a_switch_that_is_gone_and_back_and_another_session(fake, client, network, program):  # noqa: F811
     worker = Worker(0)
     worker.done(5, 100)

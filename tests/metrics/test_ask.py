@@ -218,6 +218,7 @@ def test_an_answer_without_end_is_left():
     assert sum(sent) < 50_000_000
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("drop", [b"x", b"X: y\r\n", b""], ids=["body", "head", "nothing"])
 def test_a_slow_answer_is_left_in_time(drop):
     def drip(connection, over):

@@ -220,6 +220,7 @@ def ids_of(client):
     return tuple(each.preamble.id for kind in kinds for each in kind)
 
 
+@pytest.mark.whole
 def test_every_request_is_answered(tables):
     chosen, ids, refused = random.Random(1), ids_of(tables), 0
     for _ in range(TRIES):

@@ -306,6 +306,7 @@ def _oracle(entries, key):
     return max(hits, key=_rank).target[1][0]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("number", KINDS)
 def test_match_kind_against_brute_force(number):
     table, action, match_strategy, prioritised = KINDS[number]
@@ -340,6 +341,7 @@ def test_match_kind_against_brute_force(number):
     check()
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("a", "expected"), [(0x1299, 1), (0x1234, 1), (0x5534, 3), (0x7777, 999), (0xDEAD, None)]
 )

@@ -96,6 +96,7 @@ def test_a_held_frame_takes_its_time_on_the_line_after_it_was_held():
     assert rein.rig.queues.next_time() == clock.now + 100
 
 
+@pytest.mark.whole
 @given(st.lists(st.integers(-1, 3), max_size=80), st.booleans())
 def test_no_frame_is_lost_or_overtaken_however_often_a_port_blocks(steps, limited):
     rein = Rein(QueueSettings(depth=100, rate=1e9 if limited else None))

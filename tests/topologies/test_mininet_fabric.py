@@ -81,6 +81,7 @@ def shells_of(fabric):
     return [host.pid for host in fabric._net.hosts]
 
 
+@pytest.mark.whole
 @needs_mininet
 def test_links_are_shaped_both_ways(tmp_path):
     with fabric_of(tmp_path, bandwidth=123) as fabric:
@@ -99,6 +100,7 @@ def test_links_are_shaped_both_ways(tmp_path):
     assert all("rate 123Mbit" in shape for shape in shapes)
 
 
+@pytest.mark.whole
 @needs_mininet
 @pytest.mark.parametrize("place", [0, -1])
 def test_a_shell_that_died_is_named_and_hinders_no_end(tmp_path, place):
@@ -114,6 +116,7 @@ def test_a_shell_that_died_is_named_and_hinders_no_end(tmp_path, place):
     wait_until(lambda: not any(map(is_alive, shells)))
 
 
+@pytest.mark.whole
 @needs_mininet
 def test_a_shell_that_does_not_answer_is_named(tmp_path, monkeypatch):
     with fabric_of(tmp_path) as fabric:
@@ -138,6 +141,7 @@ def lost(node):
     node.waiting = True
 
 
+@pytest.mark.whole
 @needs_mininet
 @pytest.mark.parametrize("begin", [read, deaf, lost])
 def test_a_network_ends_though_a_command_was_interrupted(begin, tmp_path):

@@ -221,6 +221,7 @@ def test_data_without_labels_is_refused(tmp_path, karate):
         sg.write_job(SimpleNamespace(edge_index=data.edge_index), 2, tmp_path / "job")
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("bits", "said"), [(1e6, "The switch pays"), (1e12, "The switch does not pay")]
 )

@@ -254,6 +254,7 @@ def test_an_unknown_name_is_answered_with_the_known_ones():
         load_dataset("corra")
 
 
+@pytest.mark.whole
 def test_options_and_bundled_data_sets_need_no_torch():
     code = (
         "import sys\n"

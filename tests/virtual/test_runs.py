@@ -69,6 +69,7 @@ def over_leaves_and_spines(seed, spines=1, **more):
     return replace(base, rounds=1, window=128, up=lossy, down=lossy, cables=lossy, **more)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("spines", "seed"), [(1, 1), (1, 2), (1, 4), (2, 3), (2, 4), (2, 5)])
 def test_on_bad_links_nobody_is_given_up(soaks, spines, seed):
     scenario = over_leaves_and_spines(seed, spines)
@@ -77,6 +78,7 @@ def test_on_bad_links_nobody_is_given_up(soaks, spines, seed):
     assert outcome.exchanges == scenario.exchanges
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("seed", range(1, 6))
 def test_on_bad_links_the_worker_that_is_gone_is_named_in_time(soaks, seed):
     """Others may get on for a while with what it has sent before, and count its silence then."""

@@ -46,6 +46,7 @@ def test_nobody_there():
         P4RuntimeClient("127.0.0.1:1", deadline=0.2).open()
 
 
+@pytest.mark.whole
 def test_ctrl_c_at_the_very_beginning_of_a_call_ends_the_client(fake, monkeypatch):
     """A call that gRPC has begun, but whose events nobody reads, never ends."""
 

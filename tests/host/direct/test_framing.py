@@ -88,6 +88,7 @@ def test_the_bytes_of_the_rows_in_order(mtu, width, pairs, bits, seed):
     assert not sent
 
 
+@pytest.mark.whole
 @settings(deadline=None, max_examples=120)
 @given(
     mtu=mtus,
@@ -127,6 +128,7 @@ def test_a_row_is_here_when_all_its_frames_are(mtu, width, pairs, seed):
     assert np.array_equal(incoming.rows(np.arange(indptr[-1])), np.concatenate(rows))
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("name", "values"),
     [

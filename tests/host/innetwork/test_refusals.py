@@ -139,6 +139,7 @@ def test_a_process_that_starts_anew_in_the_middle_of_a_round_is_refused(graph):
     assert isinstance(again.errors[0], RoundMismatchError)
 
 
+@pytest.mark.whole
 def test_a_newer_session_ends_a_worker_in_the_middle_of_a_block(graph):
     """Its features are dropped; the last barrier's `done`, said again, is what gets an answer."""
     plan = plan_of(graph, 2)

@@ -51,6 +51,7 @@ def calls_of(bed, widths, seed=0):
     return [(whole_numbers(bed, width, seed), way) for width in widths for way in BOTH]
 
 
+@pytest.mark.whole
 def test_sums_and_traffic(made):
     made.install()
     calls = calls_of(made, (1, 33, 64))
@@ -73,6 +74,7 @@ def test_sums_and_traffic(made):
                 assert extra % 60 == 0
 
 
+@pytest.mark.whole
 def test_sums_under_losses(karate):
     karate.install()
     calls = calls_of(karate, (5, 40)) * 2

@@ -139,6 +139,7 @@ def test_destinations_are_spread_over_leaves(kind):
     assert (shares.max(axis=1) / shares.sum(axis=1)).max() <= 1.3 / 8
 
 
+@pytest.mark.whole
 def test_too_large_blocks_are_found(monkeypatch, tmp_path):
     """A planted mistake: a spine's slots are forgotten."""
     right = module.slots_needed
@@ -175,6 +176,7 @@ def test_a_destination_in_two_blocks_is_caught():
         BlocksOver("destination", 4, 1).check(boundary, block, 10_000, WORKERS)
 
 
+@pytest.mark.whole
 def test_other_switches_than_planned_for_refuse_what_is_too_large():
     plan = sparse_plan()
     with reports("(destination:4:2) are for other leaves and spines"):
@@ -248,6 +250,7 @@ def test_refining_within_wide_limits_saves_pairs():
     assert count_pairs(edges, refine(limits), 4) < 0.9 * count_pairs(edges, start, 4)
 
 
+@pytest.mark.whole
 def test_the_same_seed_gives_the_same_blocks():
     one, other = sparse_plan(seed=4), sparse_plan.__wrapped__(seed=4)
     assert one.manifest.digest == other.manifest.digest

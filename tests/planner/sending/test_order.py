@@ -313,6 +313,7 @@ def test_the_quickest_of_all_weights_is_taken(by_weight, rates):
     assert loop[0] > loop[-1]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("rates", RATES)
 @pytest.mark.parametrize("weight", [0.0, 0.125, 1.0])
 def test_the_time_is_that_of_the_plan(by_weight, rates, weight):

@@ -243,6 +243,7 @@ def test_any_request_has_the_same_answer(name, seed):
     assert batched > REQUESTS  # so that this is about batches at all
 
 
+@pytest.mark.whole
 def test_many_entries_come_and_go():
     rng = random.Random(3)
     python, native = both("switchgnn")

@@ -79,6 +79,7 @@ def test_another_one_compiles_again(what, cache, monkeypatch):
     monkeypatch.undo()
 
 
+@pytest.mark.whole
 def test_the_translator_is_all_that_translating_imports():
     tree = read_tree(ROOT)
     known = set(build.translator_files())

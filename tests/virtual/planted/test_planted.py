@@ -32,6 +32,7 @@ def check_it_is_found(mistake):
     assert seeds, f"{within} scenarios have not found it"
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", QUICK)
 def test_some_are_found(name):
     check_it_is_found(by_name(name))
