@@ -42,6 +42,11 @@ class Interrupt:
         # threading.Thread takes locks that the main thread may hold.
         _thread.start_new_thread(self._send_again, (number,))
 
+    @property
+    def owed(self) -> bool:
+        """Whether a signal has come that has not been raised yet."""
+        return self._delays > 0
+
     def cancel(self) -> None:
         """Forget a delayed signal."""
         self._delays = 0

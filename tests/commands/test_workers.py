@@ -4,6 +4,7 @@
 
 import os
 import re
+import select
 import signal
 import sys
 import time
@@ -222,6 +223,17 @@ def test_the_first_one_ends_work_and_others_are_noted(number):
         except KeyboardInterrupt:
             pytest.fail("The cleaning up was interrupted.")
         assert interruption.came
+
+
+@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
+def test_the_first_one_ends_work_though_it_came_inside_a_library(number):
+    """It comes again once the library is left; it is not taken for a second one."""
+    raise_inside = compile("signal.raise_signal(number)", "<subprocess>", "exec")
+    with Interruption() as interruption:
+        interruption.at_once()
+        exec(raise_inside, {"__name__": "subprocess", "signal": signal, "number": number})  # noqa: S102
+        with pytest.raises(KeyboardInterrupt):
+            select.select([], [], [], 5.0)
 
 
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)

@@ -224,8 +224,8 @@ class Interruption:
 
     def _take(self, number: int, frame: FrameType | None) -> None:
         first, self.came = not self.came, True
-        # A second Ctrl-C must not stop the cleaning up.
-        if first and self._at_once:
+        # A second Ctrl-C must not stop the cleaning up; a delayed first one comes again.
+        if self._at_once and (first or self._interrupt.owed):
             self._interrupt(number, frame)
 
 
