@@ -93,7 +93,7 @@ class WorkerView:
         yield self._one("window_features", "Features that may be in flight.", status.window)
         yield self._one("exchanging", "Whether an exchange is under way.", status.exchanging)
         yield self._one("barrier_seconds_total", "Time spent waiting at barriers.", status.stalled)
-        for name, count in asdict(exchange.tally).items():
+        for name, count in asdict(exchange.counters).items():
             yield self._one(
                 f"{name}_total", f"The worker's counter: {name.replace('_', ' ')}.", count
             )

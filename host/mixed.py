@@ -164,9 +164,9 @@ class MixedTransport(InNetworkTransport):
         split.first.meanwhile = self._tend_hosts
 
     @property
-    def hosts_tally(self) -> DirectCounters:
+    def hosts_counters(self) -> DirectCounters:
         """The counters of the exchange between hosts."""
-        return self._hosts.tally
+        return self._hosts.counters
 
     def aggregate(self, rows: NDArray[np.float32], direction: Direction) -> NDArray[np.float32]:
         """Return float32[n, F]; see ``Transport``.

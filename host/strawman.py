@@ -62,14 +62,14 @@ class PartReceiver(SumReceiver):
         """Take the switch's part of a sum; return whether it is news."""
         place = self._schedule.receive_place.get(header.dst_id)
         if place is None or not 1 <= header.count <= self._schedule.receive_count[place]:
-            self._tally.wrong += 1
+            self._counters.wrong += 1
             return False
         if not self._awaited[place] or place in self._parts:
-            self._tally.repeated += 1
+            self._counters.repeated += 1
             return False
         if place in self._doubts:
-            self._tally.sums_recalled += 1
-        self._tally.sums_received += 1
+            self._counters.sums_recalled += 1
+        self._counters.sums_received += 1
         self._parts[place] = _Part(header.count, header.src_id, self._lanes_of(frame))
         self._complete(place, now)
         return True
@@ -80,14 +80,14 @@ class PartReceiver(SumReceiver):
             return super().take_feature(header, frame, now)
         place, source = self._schedule.receive_place.get(header.dst_id), header.src_id
         if place is None or not self._is_neighbour(place, source):
-            self._tally.wrong += 1
+            self._counters.wrong += 1
             return False
         overflowed = self._overflowed.setdefault(place, set())
         if not self._awaited[place] or source in overflowed:
-            self._tally.repeated += 1
+            self._counters.repeated += 1
             return False
-        self._tally.overflows += 1
-        self._tally.overflow_copies += source not in self._copied
+        self._counters.overflows += 1
+        self._counters.overflow_copies += source not in self._copied
         self._copied.add(source)
         overflowed.add(source)
         self._attempts = 0
@@ -134,7 +134,7 @@ class PartReceiver(SumReceiver):
             return
         ids = part.sources + sum(overflowed) - sum(self._schedule.neighbours_of(place))
         if here > expected or ids % _IDS:
-            self._tally.wrong += 1
+            self._counters.wrong += 1
             self._fetch_all(place, now)
             return
         total = sum((self._features[source] for source in overflowed), part.lanes)

@@ -151,7 +151,7 @@ def _exchange(task: WorkerTask, events: EventWriter) -> None:
         "finished",
         seconds=seconds,
         processor_seconds=processor_seconds,
-        tally=asdict(transport.exchange.tally),
+        counters=asdict(transport.exchange.counters),
         traffic=traffic._asdict(),
         faults=injected,
     )

@@ -100,7 +100,7 @@ def _exchange(bed: Bed, rounds: int, width: int, faults: str, command: Sequence[
             for counts in outcome.faults.values()
             for number in counts.values()
         ),
-        repairs=_added(outcome.tally for outcome in outcomes),
+        repairs=_added(outcome.counters for outcome in outcomes),
         traffic=_added(outcome.traffic for outcome in outcomes),
     )
 

@@ -17,7 +17,7 @@ from switchgnn.controller.p4runtime.connection import (
     Connect,
     Connection,
     GrpcConnection,
-    Stream,
+    StreamChannel,
     TlsOptions,
     advice,
     check_handshake,
@@ -89,7 +89,7 @@ class P4RuntimeClient:
         self._connect = connect
         self.decode = decode
         self._opened: Connection | None = None
-        self._stream: Stream | None = None
+        self._stream: StreamChannel | None = None
         self._prefix = p4r.WriteRequest(
             device_id=device_id, election_id=election_message(election_id)
         ).SerializeToString()

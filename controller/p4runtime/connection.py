@@ -33,7 +33,7 @@ _PARTING_SECONDS = 2.0
 _Reply = p4r.MasterArbitrationUpdate | ControllerError
 
 
-class Stream(Protocol):
+class StreamChannel(Protocol):
     """The stream of a controller that is, or wants to be, the primary of a switch."""
 
     def wait_primary(self, deadline: float) -> None:
@@ -251,7 +251,7 @@ class Connection(Protocol):
     def read(self, request: bytes, timeout: float) -> Any:  # noqa: ANN401
         """Return the serialized answers to a serialized Read as they come."""
 
-    def stream(self, device_id: int, election_id: int) -> Stream:
+    def stream(self, device_id: int, election_id: int) -> StreamChannel:
         """Open the stream that makes a controller the primary."""
 
     def close(self) -> None:
@@ -291,7 +291,7 @@ class GrpcConnection:
         """Return the serialized answers to a serialized Read as they come."""
         return self._read(request, timeout=timeout)
 
-    def stream(self, device_id: int, election_id: int) -> Stream:
+    def stream(self, device_id: int, election_id: int) -> StreamChannel:
         """Open the stream that makes a controller the primary."""
         return Arbitration(self._stub.StreamChannel, self._address, device_id, election_id)
 

@@ -138,13 +138,13 @@ class Arrivals:
         *,
         one_way: frozenset[int],
         round_number: int,
-        tally: DirectCounters,
+        counters: DirectCounters,
     ) -> None:
         self._worker = worker
         self._link = link
         self._envelopes = envelopes
         self._one_way = one_way
-        self._tally = tally
+        self._counters = counters
         self._newest = round_number
         self._rounds: dict[int, Incoming] = {}
         self._early: dict[int, dict[tuple[int, int], tuple[int, bytes]]] = {}
@@ -200,7 +200,7 @@ class Arrivals:
         for number, sieve in self._sieves.items():
             if sieve.taken:
                 self._rounds[number].took(sieve.taken)
-                self._tally.data_received += sieve.taken
+                self._counters.data_received += sieve.taken
                 heard.update(dict.fromkeys(np.flatnonzero(sieve.heard).tolist(), now))
                 sieve.heard[:] = 0
         return left
@@ -208,7 +208,7 @@ class Arrivals:
     def take(self, packet: Packet) -> bool:
         """Take a FEATURE or a RECALL and answer it; return whether it is progress."""
         if packet.marked and packet.kind is Kind.FEATURE:
-            self._tally.marked += 1
+            self._counters.marked += 1
             self._queues.add(packet.sender)
         first = packet.number - packet.number % GROUP
         incoming = self._rounds.get(packet.round)
@@ -221,7 +221,7 @@ class Arrivals:
         elif packet.round <= self._newest + MOST_OPEN:
             self._take_early(packet, first)
         else:
-            self._tally.wrong += 1
+            self._counters.wrong += 1
         return False
 
     def _take_now(self, incoming: Incoming, packet: Packet, first: int) -> bool:
@@ -229,7 +229,7 @@ class Arrivals:
         if packet.kind is Kind.FEATURE:
             news = self._stage(incoming, packet.sender, packet.number, packet.tag, packet.body)
         elif packet.tag != incoming.mark:
-            self._tally.foreign += 1
+            self._counters.foreign += 1
         if packet.tag != incoming.mark:
             return False
         bits = incoming.bits(packet.sender, first)
@@ -244,7 +244,7 @@ class Arrivals:
         key = (packet.sender, packet.number)
         kept = self._early_bytes.get(packet.round, 0)
         if packet.kind is Kind.FEATURE and key not in early and kept < _EARLY_AT_MOST:
-            self._tally.early += 1
+            self._counters.early += 1
             early[key] = (packet.tag, bytes(packet.body))
             self._early_bytes[packet.round] = kept + len(packet.body)
         if packet.sender in self._one_way:
@@ -259,16 +259,16 @@ class Arrivals:
         self, incoming: Incoming, peer: int, number: int, mark: int, body: bytes | memoryview
     ) -> bool:
         if mark != incoming.mark:
-            self._tally.foreign += 1
+            self._counters.foreign += 1
             return False
         if number >= incoming.frames[peer] or len(body) != incoming.body_bytes(peer, number):
-            self._tally.wrong += 1
+            self._counters.wrong += 1
             return False
         if incoming.seen(peer, number):
-            self._tally.repeated += 1
+            self._counters.repeated += 1
             return False
         incoming.put(peer, number, body)
-        self._tally.data_received += 1
+        self._counters.data_received += 1
         return True
 
     def _answer(self, packet: Packet, first: int, bits: int) -> None:
@@ -290,4 +290,4 @@ class Arrivals:
         )
         self._queues.discard(peer)
         self._link.send(self._envelopes.control(peer, header))
-        self._tally.acks_sent += 1
+        self._counters.acks_sent += 1

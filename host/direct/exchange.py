@@ -75,7 +75,7 @@ class DirectExchange:
         first_round: int,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        self.tally = DirectCounters()
+        self.counters = DirectCounters()
         self._worker = worker
         self._link = link
         self._pace = pace = framing.paced(pace)
@@ -106,14 +106,14 @@ class DirectExchange:
             self._envelopes,
             one_way=one_way,
             round_number=first_round - 1,
-            tally=self.tally,
+            counters=self.counters,
         )
         self._outbox = Outbox(
             link,
             self._envelopes,
             congestion=self._congestion,
             round_trip=self._round_trip,
-            tally=self.tally,
+            counters=self.counters,
         )
 
     @property
@@ -301,7 +301,7 @@ class DirectExchange:
         """Process a frame; return whether it is progress."""
         packet = unpack(frame, self._worker)
         if packet is None or packet.sender not in self._peers:
-            self.tally.malformed += 1
+            self.counters.malformed += 1
             return False
         self._heard[packet.sender] = now
         if packet.kind is Kind.DONE:
@@ -312,7 +312,7 @@ class DirectExchange:
 
     def _take_farewell(self, packet: Packet) -> bool:
         if packet.tag != self._session:
-            self.tally.foreign += 1
+            self.counters.foreign += 1
             return False
         self._gone[packet.sender] = packet.round
         if packet.echo and self._closing:
@@ -336,7 +336,7 @@ class DirectExchange:
             round=self._finished,
         )
         self._link.send(self._envelopes.control(peer, header))
-        self.tally.farewells += 1
+        self.counters.farewells += 1
 
     def _check_patience(self, now: float) -> None:
         late = now > self._deadline
@@ -371,7 +371,7 @@ class DirectExchange:
         if deaf:
             parts.append(f"{named_workers(sorted(deaf))} did not acknowledge theirs")
         told = f"Nothing was heard of {named_workers(silent)}." if silent else "All of them answer."
-        if self.tally.foreign:
+        if self.counters.foreign:
             told += (
                 " Frames of another schedule arrived: do all workers have the same graph, "
                 "partition, sampling, epoch and direction, width of rows, and MTU?"

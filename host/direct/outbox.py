@@ -167,13 +167,13 @@ class Outbox:
         *,
         congestion: CongestionWindow,
         round_trip: RoundTrip,
-        tally: DirectCounters,
+        counters: DirectCounters,
     ) -> None:
         self._link = link
         self._envelopes = envelopes
         self._congestion = congestion
         self._round_trip = round_trip
-        self._tally = tally
+        self._counters = counters
         self._rounds: dict[int, _Sending] = {}
         self._to_send: dict[tuple[int, int], deque[_Run]] = {}
         self._open: dict[tuple[int, int, int], _Group] = {}
@@ -232,7 +232,7 @@ class Outbox:
             # Repeated frames are in flight already, so they are outside the window.
             group, bit = self._again.popleft()
             self._send(group, bit)
-            self._tally.data_resent += 1
+            self._counters.data_resent += 1
             budget -= 1
         if not self._left:
             return bool(self._again)
@@ -250,11 +250,11 @@ class Outbox:
             return False
         group = sending.groups.get((packet.sender, packet.number))
         if group is None:
-            self._tally.wrong += 1
+            self._counters.wrong += 1
             return False
-        self._tally.acks_received += 1
+        self._counters.acks_received += 1
         if packet.marked:
-            self._tally.slowed += 1
+            self._counters.slowed += 1
         group.attempts = 0
         answered = packet.question == group.question
         if answered and group.in_flight:
@@ -331,7 +331,7 @@ class Outbox:
                 if not queue:
                     del self._to_send[number, peer]
         self._left -= sent
-        self._tally.data_sent += sent
+        self._counters.data_sent += sent
         return sent
 
     def _send_run(self, run: _Run, most: int, now: float) -> int:
@@ -390,7 +390,7 @@ class Outbox:
             round=group.round,
         )
         self._link.send(self._envelopes.control(group.peer, header))
-        self._tally.questions += 1
+        self._counters.questions += 1
 
 
 def visit_order(edges: NDArray[np.integer], remote: NDArray[np.bool_]) -> NDArray[np.int64]:

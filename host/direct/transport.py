@@ -111,9 +111,9 @@ class DirectTransport:
         self._wait_until: Waiter = self._exchange.wait_until
 
     @property
-    def tally(self) -> DirectCounters:
+    def counters(self) -> DirectCounters:
         """The counters."""
-        return self._exchange.tally
+        return self._exchange.counters
 
     @property
     def traffic(self) -> Traffic:

@@ -28,7 +28,7 @@ class Meeting:
     def __init__(self, endpoint: Endpoint, workers: int, place: tuple[int, int, int]) -> None:
         self._pace = endpoint.pace
         self._round_trip = endpoint.round_trip
-        self._tally = endpoint.tally
+        self._counters = endpoint.counters
         self.place = place
         # Before they open a round, workers may be computing.
         self.patience = self._pace.patience + self._pace.skew * (place[1] == OPENING_BLOCK)
@@ -58,7 +58,7 @@ class Meeting:
     def asked(self, now: float) -> None:
         """Record a `done` that was sent."""
         self.repeat_at = now + min(self._round_trip.backed_off(self._attempts), self._pace.beat)
-        self._tally.barriers_repeated += self._attempts > 0
+        self._counters.barriers_repeated += self._attempts > 0
         self._attempts += 1
         self._unanswered += 1
 
@@ -135,7 +135,7 @@ class Barrier:
         self._worker = endpoint.worker
         self._pace = endpoint.pace
         self._clock = endpoint.clock
-        self._tally = endpoint.tally
+        self._counters = endpoint.counters
         self._inbox = inbox
         self._workers = workers
         self._plan_id = plan_id
@@ -199,7 +199,7 @@ class Barrier:
         """
         if self._last is not None:
             self._link.send(self._done(self._last))
-            self._tally.barriers_repeated += 1
+            self._counters.barriers_repeated += 1
 
     def heed(self, header: Header, frame: memoryview) -> bool:
         """Take an answer that arrives in a block; return whether it belongs to an opening."""
@@ -221,7 +221,7 @@ class Barrier:
         return False
 
     def _meet(self, place: tuple[int, int, int], following: Following) -> Meeting:
-        self._tally.barriers += 1
+        self._counters.barriers += 1
         meeting = self._begin(place, following)
         while meeting.answer is None:
             self._ask(meeting)
@@ -253,12 +253,12 @@ class Barrier:
         if header.kind in (Kind.SUM, Kind.FEATURE) and here > meeting.place:
             self._inbox.keep(packet)
         elif header.kind not in (Kind.ADVANCE, Kind.WAITING) or here != meeting.place:
-            self._tally.ignored += 1
+            self._counters.ignored += 1
         else:
             self._take_answer(meeting, header, BarrierBody.unpack(frame, header.kind))
 
     def _take_answer(self, meeting: Meeting, header: Header, barrier: BarrierBody) -> None:
-        self._tally.heard += 1
+        self._counters.heard += 1
         if self._counts(header, barrier):
             self._refusals.check(header, barrier)
             self._refusals.check_round(barrier, meeting.place)

@@ -36,7 +36,7 @@ class FeatureSender:
         self._group_size = endpoint.pace.group_size
         self._congestion = endpoint.congestion
         self._round_trip = endpoint.round_trip
-        self._tally = endpoint.tally
+        self._counters = endpoint.counters
         groups = -(-self._total // self._group_size)
         self._waiting = set(range(groups))
         self._first_waiting = 0
@@ -76,7 +76,7 @@ class FeatureSender:
             place = self._again.popleft()
             self._link.send(self._rows.frame(place))
             self._note_if_asking(place, now)
-            self._tally.features_resent += 1
+            self._counters.features_resent += 1
             allowed -= 1
         ready = max(0, min(allowed, self._furthest() - self._sent))
         burst = min(ready, _BURST)
@@ -84,7 +84,7 @@ class FeatureSender:
             self._link.send_rows(self._rows, self._sent, burst)
             self._note_asked(self._sent, self._sent + burst, now)
         self._sent += burst
-        self._tally.features_sent += burst
+        self._counters.features_sent += burst
         self._congestion.sent(burst)
         return burst < ready
 
@@ -128,7 +128,7 @@ class FeatureSender:
                 self._attempts[group] += 1
                 self._asked_at[group] = now
                 self._link.send(self._rows.frame(last))
-                self._tally.probes += 1
+                self._counters.probes += 1
             else:
                 self._nothing_late_before = min(self._nothing_late_before, due)
 
@@ -234,7 +234,7 @@ class BlockExchange:
         self._inbox = inbox
         self._pace = endpoint.pace
         self._clock = endpoint.clock
-        self._tally = endpoint.tally
+        self._counters = endpoint.counters
         self._barrier = barrier
         self._receiver = receiver
         self._fetched = FetchedFeatures()
@@ -325,7 +325,7 @@ class BlockExchange:
         sifted = sift(under_way.sieve, batch)
         news = under_way.receiver.took(sifted.taken, now)
         for group, count in sifted.acknowledged:
-            self._tally.heard += 1
+            self._counters.heard += 1
             news |= under_way.sender.take_ack(group, count, now)
         for place in sifted.left:
             packet = self._inbox.open(batch.frame(place))
@@ -340,7 +340,7 @@ class BlockExchange:
         answer = header.kind in (Kind.WAITING, Kind.ADVANCE)
         awaited = answer and self._barrier.heed(header, frame)
         if awaited or (header.round, header.block_id, header.fragment) != under_way.place:
-            self._tally.late += not awaited
+            self._counters.late += not awaited
             return False
         if header.ecn and header.kind in (Kind.SUM, Kind.FEATURE):
             receiver.note_mark()
@@ -349,12 +349,12 @@ class BlockExchange:
         if header.kind is Kind.FEATURE:
             return receiver.take_feature(header, frame, now)
         if header.kind is Kind.ACK:
-            self._tally.heard += 1
+            self._counters.heard += 1
             return sender.take_ack(header.feature_group, header.count, now)
         if header.kind is Kind.MISSING:
-            self._tally.heard += 1
+            self._counters.heard += 1
             return receiver.take_missing(header, now)
-        self._tally.ignored += 1
+        self._counters.ignored += 1
         return False
 
     def _complaint(self, under_way: _Fragment) -> ExchangeTimeoutError:

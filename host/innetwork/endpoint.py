@@ -91,7 +91,7 @@ class Endpoint:
     pace: Pace
     round_trip: RoundTrip
     congestion: CongestionWindow
-    tally: InNetworkCounters
+    counters: InNetworkCounters
     clock: Clock = SYSTEM_CLOCK
 
     def send(self, header: Header, body: bytes = b"") -> None:
@@ -125,6 +125,6 @@ def new_endpoint(
         pace=pace,
         round_trip=round_trip,
         congestion=CongestionWindow(pace, round_trip),
-        tally=InNetworkCounters(),
+        counters=InNetworkCounters(),
         clock=clock,
     )

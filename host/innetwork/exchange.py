@@ -251,7 +251,7 @@ class InNetworkExchange:
         endpoint = new_endpoint(
             part.worker, session, link, addresses, pace, clock=clock, incarnation=incarnation
         )
-        self.tally = endpoint.tally
+        self.counters = endpoint.counters
         self._congestion = endpoint.congestion
         self._rounds = self._blocks = 0
         self._exchanging = False
@@ -355,14 +355,14 @@ class InNetworkExchange:
         if largest is None or magnitude_from_bits(largest.bits) > fixed_point.magnitude:
             self._give_up(first)
             return None
-        self.tally.early += 1
+        self.counters.early += 1
         self._scales.check(self._round, work.kind.direction, largest, fixed_point)
         self._foresight.note(work.kind, largest.bits)
         return _Started(fixed_point, lanes, received)
 
     def _give_up(self, first: Following) -> None:
         """Close a void round; the next one opens without a prediction."""
-        self.tally.void += 1
+        self.counters.void += 1
         with self._stall:
             self._barrier.close_block((self._round, first.block, first.fragment), NEXT_ROUND)
         self._round += 1

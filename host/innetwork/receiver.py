@@ -99,7 +99,7 @@ class SumReceiver:
         self._schedule = schedule
         self._place = place
         self._round_trip = endpoint.round_trip
-        self._tally = endpoint.tally
+        self._counters = endpoint.counters
         awaited = len(schedule.receive_vertex)
         self._lanes = lanes_of(place[2])
         self._bytes = payload_bytes(place[2])
@@ -176,7 +176,7 @@ class SumReceiver:
         """Count sums that a sieve has taken; return whether there are any."""
         if sums:
             self._left -= sums
-            self._tally.sums_received += sums
+            self._counters.sums_received += sums
             self._attempts, self._in_vain = 0, False
             self._quiet_since = self._grew_at = now
         return sums > 0
@@ -185,16 +185,16 @@ class SumReceiver:
         """Take a sum of the switch; return whether it is news."""
         place = self._schedule.receive_place.get(header.dst_id)
         if place is None or header.count != self._schedule.receive_count[place]:
-            self._tally.wrong += 1
+            self._counters.wrong += 1
             return False
         if header.is_fetch:
             self._note_answer(place)
         if not self._awaited[place]:
-            self._tally.repeated += 1
+            self._counters.repeated += 1
             return False
         if place in self._doubts:
-            self._tally.sums_recalled += 1
-        self._tally.sums_received += 1
+            self._counters.sums_recalled += 1
+        self._counters.sums_received += 1
         self._finish(place, frame[BODY_AT : BODY_AT + self._bytes], now)
         if header.is_fetch:
             self._lossy = True
@@ -232,16 +232,16 @@ class SumReceiver:
     def take_feature(self, header: Header, frame: memoryview, now: float) -> bool:
         """Take a fetched feature; return whether it is news."""
         if not header.resend:
-            self._tally.ignored += 1
+            self._counters.ignored += 1
             return False
         source, owners = header.src_id, self._schedule.neighbour_owner
         if source in owners:
             self._heard_at[owners[source]] = now
         if source not in self._wanted:
-            self._tally.repeated += 1
+            self._counters.repeated += 1
             # Its worker is alive and may owe others.
             return any(owners[owed] == owners.get(source) for owed in self._asked_at)
-        self._tally.features_fetched += 1
+        self._counters.features_fetched += 1
         # The features that are still awaited were asked for at the same time: overdue soon.
         self._attempts = 0
         self._quiet_since = now
@@ -324,11 +324,11 @@ class SumReceiver:
             self._send(Kind.RECALL, 0, vertex, resend=self._in_earnest)
             self._unanswered.add(place)
             doubt.unanswered += 1
-            self._tally.recalls += 1
+            self._counters.recalls += 1
             return 1
         for source in doubt.awaited:
             self._send(Kind.FETCH, source, vertex)
-        self._tally.fetches += len(doubt.awaited)
+        self._counters.fetches += len(doubt.awaited)
         return len(doubt.awaited)
 
     def _doubt(self, place: int) -> _Doubt:
@@ -359,7 +359,7 @@ class SumReceiver:
         # If all are here or awaited for another sum, one fetch still has to release the slot.
         for source in to_fetch or neighbours[:1]:
             self._send(Kind.FETCH, source, vertex)
-            self._tally.fetches += 1
+            self._counters.fetches += 1
         if not doubt.awaited:
             self._add_up(place, doubt.since)
 
@@ -367,7 +367,7 @@ class SumReceiver:
         total = np.zeros(self._lanes, dtype=np.int32)
         for source in self._schedule.neighbours_of(place):
             total += self._features[source]
-        self._tally.sums_made += 1
+        self._counters.sums_made += 1
         self._finish(place, memoryview(total.astype(">i4").tobytes()), now)
 
     def _finish(self, place: int, lanes: memoryview, now: float) -> None:

@@ -23,7 +23,7 @@ class Responder:
 
     def __init__(self, endpoint: Endpoint, vertices: NDArray[np.int64]) -> None:
         self._endpoint = endpoint
-        self._tally = endpoint.tally
+        self._counters = endpoint.counters
         self._row = {int(vertex): row for row, vertex in enumerate(vertices)}
         self._round = 0
         self._blocks = range(0)
@@ -37,10 +37,10 @@ class Responder:
         """Send the requested feature, if it is of this round."""
         row = self._row.get(request.src_id)
         if row is None or request.round != self._round:
-            self._tally.late += 1
+            self._counters.late += 1
             return
         if request.block_id not in self._blocks or request.fragment not in self._lanes:
-            self._tally.wrong += 1
+            self._counters.wrong += 1
             return
         header = Header(
             kind=Kind.FEATURE,
@@ -54,7 +54,7 @@ class Responder:
         )
         body = self._lanes[request.fragment][row].astype(">i4").tobytes()
         self._endpoint.send(header, body)
-        self._tally.features_served += 1
+        self._counters.features_served += 1
 
 
 _DATA = (Kind.SUM, Kind.FEATURE)
@@ -89,7 +89,7 @@ class Notifier:
         )
         self._untold = 0
         self._endpoint.send(header)
-        self._endpoint.tally.notices += 1
+        self._endpoint.counters.notices += 1
 
     def take(self, notice: Header) -> None:
         """Take the report of a worker, possibly this one."""
@@ -119,7 +119,7 @@ class Inbox:
     def __init__(self, endpoint: Endpoint, responder: Responder, notifier: Notifier) -> None:
         self._link = endpoint.link
         self._session = endpoint.session & SESSION_MASK
-        self._tally = endpoint.tally
+        self._counters = endpoint.counters
         self._responder = responder
         self._notifier = notifier
         self._kept: deque[tuple[Header, bytes]] = deque(maxlen=_KEPT_AT_MOST)
@@ -144,10 +144,10 @@ class Inbox:
         """Return the packet in a frame; None if there is none, or it was served here."""
         header = unpack_header(frame)
         if header is None:
-            self._tally.malformed += 1
+            self._counters.malformed += 1
             return None
         if header.session != self._session and header.kind is not Kind.WAITING:
-            self._tally.foreign += 1
+            self._counters.foreign += 1
             return None
         if header.ecn or header.kind is Kind.NOTICE:
             self._heed(header)
@@ -158,10 +158,10 @@ class Inbox:
 
     def _heed(self, header: Header) -> None:
         if header.kind is Kind.NOTICE:
-            self._tally.noticed += 1
+            self._counters.noticed += 1
             self._notifier.take(header)
         if header.ecn:
-            self._tally.marked += 1
+            self._counters.marked += 1
             self._notifier.notify(header)
 
     def keep(self, packet: Packet) -> None:

@@ -68,12 +68,12 @@ class InNetworkTransport:
     @property
     def barriers(self) -> int:
         """How often this worker waited at a barrier."""
-        return self.exchange.tally.barriers
+        return self.exchange.counters.barriers
 
     @property
     def void(self) -> int:
         """Abandoned rounds, whose features exceeded the predicted scale."""
-        return self.exchange.tally.void
+        return self.exchange.counters.void
 
     @property
     def traffic(self) -> Traffic:

@@ -39,7 +39,7 @@ PARTS = ("_bucket", "_sum", "_count")
 
 
 class Exchange:
-    tally = InNetworkCounters()
+    counters = InNetworkCounters()
     status = ExchangeStatus(1, 2, 16.0)
 
 

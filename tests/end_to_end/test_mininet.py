@@ -82,7 +82,7 @@ def test_marks_slow_the_workers_down(mininet_combination):
     assert report["exact"]
     assert report["marked"] > 0
     assert report["repairs"]["notices"] > 0
-    assert all(worker["tally"]["noticed"] for worker in report["per_worker"])
+    assert all(worker["counters"]["noticed"] for worker in report["per_worker"])
 
 
 ETH_P_ALL = 3

@@ -170,14 +170,14 @@ def check_bytes(report, prediction, sizes):
     # Without a block a round is closed by one barrier all the same.
     meetings = report["rounds"] + max(frames * report["blocks"], report["rounds"])
     for worker in report["per_worker"]:
-        tally = worker["tally"]
-        again = sum(tally[name] for name in ("features_resent", "probes", "features_served"))
-        assert tally["features_sent"] == prediction.packets_up[worker["worker"]] * frames
+        counters = worker["counters"]
+        again = sum(counters[name] for name in ("features_resent", "probes", "features_served"))
+        assert counters["features_sent"] == prediction.packets_up[worker["worker"]] * frames
         rows = prediction.packets_up[worker["worker"]] * report["rounds"]
         more = worker["bytes_up"] - (
             rows * sum(sizes)
-            + (meetings + tally["barriers_repeated"]) * BARRIER_FRAME_BYTES
-            + (tally["recalls"] + tally["fetches"]) * BODY_AT
+            + (meetings + counters["barriers_repeated"]) * BARRIER_FRAME_BYTES
+            + (counters["recalls"] + counters["fetches"]) * BODY_AT
         )
         # The report does not name the repeated fragments.
         assert again * min(sizes) <= more <= again * max(sizes)

@@ -137,15 +137,15 @@ def check_packets(made, team, counted):
     total = team.total()
     quiet = not any(total[name] for name in AGAIN)
     for worker, (link, own) in enumerate(zip(team.links, team.exchanges, strict=True)):
-        tally = own.tally
-        assert tally.features_sent == FRAGMENTS * sum(each.packets_up[worker] for each in said)
+        counters = own.counters
+        assert counters.features_sent == FRAGMENTS * sum(each.packets_up[worker] for each in said)
         sums = FRAGMENTS * sum(each.packets_down[worker] for each in said)
-        assert tally.sums_received + tally.sums_made == sums
-        again = tally.features_resent + tally.probes + tally.features_served
-        asked = tally.recalls + tally.fetches + tally.notices
+        assert counters.sums_received + counters.sums_made == sums
+        again = counters.features_resent + counters.probes + counters.features_served
+        asked = counters.recalls + counters.fetches + counters.notices
         assert link.traffic.bytes_up == (
-            FEATURE_FRAME_BYTES * (tally.features_sent + again)
-            + BARRIER_FRAME_BYTES * (barriers + tally.barriers_repeated)
+            FEATURE_FRAME_BYTES * (counters.features_sent + again)
+            + BARRIER_FRAME_BYTES * (barriers + counters.barriers_repeated)
             + BODY_AT * asked
         )
         down = sum(own.expected_traffic(WIDTH, turn).bytes_down for turn in TURNS)

@@ -154,7 +154,7 @@ class Team:
 
     def total(self):
         """The workers' counters, added up."""
-        counters = [asdict(exchange.tally) for exchange in self.exchanges]
+        counters = [asdict(exchange.counters) for exchange in self.exchanges]
         return {name: sum(each[name] for each in counters) for name in counters[0]}
 
     def _work(self, worker):

@@ -198,10 +198,10 @@ def test_no_sum_changes_and_every_frame_is_counted():
         team.play()
         team.check()
     for exchange, link in zip(team.exchanges, links, strict=True):
-        counters = asdict(exchange.tally)
+        counters = asdict(exchange.counters)
         kept = len(exchange._block._inbox._kept)
         assert link.injected == AT_EACH_WORKER
-        assert exchange.tally.malformed == link.malformed
+        assert exchange.counters.malformed == link.malformed
         assert sum(counters[name] for name in ARRIVALS if name in counters) + kept == link.delivered
     assert team.total()["wrong"] > 0
     assert team.total()["late"] > 0

@@ -71,11 +71,11 @@ def complaints(field, team):
         yield f"switches count {counted} of {arrived} frames"
     done = team.round * field.world.barriers
     for leaf, counts in enumerate(counted[: field.leaves]):
-        own = [team.exchanges[worker].tally for worker in field.workers_of(leaf)]
+        own = [team.exchanges[worker].counters for worker in field.workers_of(leaf)]
         right = {
-            "AGGREGATED": sum(tally.features_sent for tally in own),
+            "AGGREGATED": sum(counters.features_sent for counters in own),
             "DONE_COLLECTED": done * len(own),
-            "NOTICED": sum(tally.notices for tally in own),
+            "NOTICED": sum(counters.notices for counters in own),
             "WRONG_PLAN": 0,
         }
         if (there := {name: counts[name] for name in right}) != right:

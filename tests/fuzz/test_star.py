@@ -219,7 +219,7 @@ def test_a_done_ahead_does_not_split_the_scale(field, restarted):
     field.report_done(BYZANTINE, block=1)
     team.start([VICTIM])
     if restarted:
-        wait_until(lambda: team.errors or team.exchanges[VICTIM].tally.features_sent)
+        wait_until(lambda: team.errors or team.exchanges[VICTIM].counters.features_sent)
     team.start(range(1, WORKERS))
     team.join()
     if not (restarted and team.errors):

@@ -189,7 +189,7 @@ def test_others_are_told_once_per_round_trip_how_many_came_marked(round_trip):
     for gap in (0.0, ROUND_TRIP / 2, ROUND_TRIP / 4, ROUND_TRIP):
         clock.seconds += gap
         notifier.notify(Header(kind=Kind.SUM, dst_id=9, block_id=2, fragment=1, round=7, ecn=True))
-    assert len(wire.sent) == endpoint.tally.notices == 2
+    assert len(wire.sent) == endpoint.counters.notices == 2
     first, second = wire.sent
     assert (first.count, second.count) == (1, 3)
     assert (first.kind, first.src_id) == (Kind.NOTICE, 3)

@@ -31,7 +31,7 @@ class Exchange:
     """As much of an exchange as is looked at."""
 
     def __init__(self):
-        self.tally = InNetworkCounters()
+        self.counters = InNetworkCounters()
         self.status = ExchangeStatus(0, 0, 16.0)
 
 
@@ -52,7 +52,7 @@ def test_what_is_there_is_read_each_time():
     exchange = Exchange()
     view = view_of(exchange)
     assert values(view)["switchgnn_worker_recalls_total",] == 0
-    exchange.tally.recalls, exchange.tally.fetches = 7, 8
+    exchange.counters.recalls, exchange.counters.fetches = 7, 8
     exchange.status = ExchangeStatus(2, 6, 12.5)
     found = values(view)
     assert found["switchgnn_worker_recalls_total",] == 7
@@ -107,7 +107,7 @@ def test_the_parent_is_told_the_same_values():
     view = view_of(exchange)
     with telling_metrics(events, 0.001, view):
         wait_until(lambda: len(events.told) > 3, "some events")
-        exchange.tally.recalls = 9
+        exchange.counters.recalls = 9
         exchange.status = ExchangeStatus(2, 6, 12.5, True, 1.25)
     assert {event for event, _ in events.told} == {METRICS_EVENT}
     # The first is told at once, and the last one when all is over.
@@ -131,7 +131,7 @@ BLOCKS = 'switchgnn_worker_blocks_total{worker="3"} 7.0'
 @pytest.mark.whole
 def test_what_is_told_is_what_is_there():
     exchange = Exchange()
-    exchange.tally.recalls = 12_345_678
+    exchange.counters.recalls = 12_345_678
     counts = {"up": FaultCounts(lost=3), "down": FaultCounts(corrupted=4)}
     views = [
         view_of(exchange),

@@ -43,7 +43,7 @@ class Alone:
         (self.schedule,) = block_schedules(strawman_plan(graph).workers[0], ADDRESSES, 4, SESSION)
         self.wire = Recorder()
         endpoint = new_endpoint(0, SESSION, self.wire, ADDRESSES, pace_here(STEADY))
-        self.tally = endpoint.tally
+        self.counters = endpoint.counters
         self.receiver = PartReceiver(endpoint, self.schedule, place=(1, 1, 0), began=0.0)
         self.place = int(np.argmax(self.schedule.receive_count))
         self.vertex = int(self.schedule.receive_vertex[self.place])
@@ -81,7 +81,7 @@ def test_a_part_and_what_overflowed_make_a_sum_in_any_order(graph):
             assert alone.take(Kind.SUM, sum(rest), 100, len(rest))
         assert alone.sum == 111
         assert not alone.take(Kind.SUM, sum(rest), 100, len(rest))
-        assert (alone.tally.repeated, alone.tally.overflows) == (2, 2)
+        assert (alone.counters.repeated, alone.counters.overflows) == (2, 2)
         assert not alone.wire.sent
 
 
@@ -92,7 +92,7 @@ def test_a_mixture_with_the_right_count_is_refused(graph):
     alone.take(Kind.FEATURE, first, 1)
     alone.take(Kind.SUM, first + sum(rest), 101, len(rest) + 1)
     assert alone.sum is None
-    assert alone.tally.wrong == 1
+    assert alone.counters.wrong == 1
     # The one that is here is not fetched.
     fetched = [header.src_id for header in alone.wire.sent if header.kind is Kind.FETCH]
     assert fetched == alone.neighbours[1:]
@@ -105,7 +105,7 @@ def test_too_many_contributions_are_refused(graph):
     everything = len(alone.neighbours)
     assert alone.take(Kind.SUM, sum(alone.neighbours), 100, everything)
     assert alone.sum is None
-    assert alone.tally.wrong == 1
+    assert alone.counters.wrong == 1
     assert not alone.take(Kind.SUM, 0, 0, everything + 1)
     assert not alone.take(Kind.SUM, 0, 0, 0)
 
@@ -115,7 +115,7 @@ def test_an_overflow_of_a_stranger_or_for_nobody_here_is_refused(graph):
     assert not alone.take(Kind.FEATURE, max(alone.neighbours) + 1, 1)
     assert not alone.take(Kind.FEATURE, alone.neighbours[0], 1, vertex=10**6)
     assert not alone.take(Kind.SUM, 1, 1, vertex=10**6)
-    assert alone.tally.wrong == 3
+    assert alone.counters.wrong == 3
 
 
 def test_an_overflow_for_two_vertices_is_one_copy(graph):
@@ -129,7 +129,7 @@ def test_an_overflow_for_two_vertices_is_one_copy(graph):
     )
     for place in places:
         alone.take(Kind.FEATURE, source, 1, vertex=int(alone.schedule.receive_vertex[place]))
-    assert (alone.tally.overflows, alone.tally.overflow_copies) == (len(places), 1)
+    assert (alone.counters.overflows, alone.counters.overflow_copies) == (len(places), 1)
 
 
 def test_what_is_lost_is_fetched_once_the_switch_has_seen_all(graph):

@@ -335,7 +335,7 @@ MISTAKES = (
         SOAK,
         "a second Ctrl-C stops the cleaning up",
         "switchgnn/commands/shared/console.py",
-        "        if first and self._at_once:\n",
+        "        if self._at_once and (first or self._interrupt.owed):\n",
         "        if self._at_once:\n",
         (f"{INTERRUPTION}::test_the_first_one_ends_work_and_others_are_noted[SIGINT]",),
     ),

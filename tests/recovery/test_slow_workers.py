@@ -140,5 +140,5 @@ def test_sums_between_hosts(made, width):
         calls = [(features, Direction.FORWARD, False)]
         (got,) = exchange(transports, parts_of(assignment, WORKERS), calls)
         assert cramped.dropped() > 0
-        assert sum(each.tally.data_resent for each in transports) > 0
+        assert sum(each.counters.data_resent for each in transports) > 0
     assert wrong(made.graph, assignment, features, got) == 0

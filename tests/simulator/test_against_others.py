@@ -154,8 +154,8 @@ def test_the_bytes_between_hosts_are_those_of_the_transport(mtu, choose, make):
         hub = Hub(WORKERS)
         transports = on_hub(schedules, hub=hub, pace=PACE, framing=Framing.parse(str(mtu)))
         exchange(transports, parts, [(features, Direction.FORWARD, False)], close=False)
-        tallies = [transport.tally for transport in transports]
-        if not any(tally.data_resent or tally.questions for tally in tallies):
+        counters = [transport.counters for transport in transports]
+        if not any(counters.data_resent or counters.questions for counters in counters):
             break
     else:
         pytest.fail(f"{TRIES} exchanges on an idle network, and each repeated something")

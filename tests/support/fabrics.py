@@ -222,8 +222,8 @@ class Team:
         return results
 
     def total(self):
-        tallies = [asdict(exchange.tally) for exchange in self.exchanges]
-        return {name: sum(tally[name] for tally in tallies) for name in tallies[0]}
+        counters = [asdict(exchange.counters) for exchange in self.exchanges]
+        return {name: sum(counters[name] for counters in counters) for name in counters[0]}
 
     def injected(self):
         total = {}

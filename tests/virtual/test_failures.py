@@ -27,9 +27,9 @@ from switchgnn.lab.virtual.diagram.drawing import arrow_ends, cut, draw, svg_of,
 from switchgnn.lab.virtual.diagram.rows import Across, Arrow, Gap, Mark, read_trace, rows_of
 from switchgnn.lab.virtual.parts.controller import VirtualController
 from switchgnn.lab.virtual.scenario import (
-    FaultRates,
     Incident,
     IncidentKind,
+    IncidentRates,
     Scenario,
     ScenarioError,
     read_scenario,
@@ -45,7 +45,7 @@ from tests.support.commands import switchgnn
 from tests.support.speed import seconds_here
 from tests.virtual.mistaken import sums_that_are_recalled_are_wrong
 
-LOSSY = FaultRates(loss=0.15)
+LOSSY = IncidentRates(loss=0.15)
 FAILS = Scenario(seed=5, graph="random:8:12:1", rounds=1, up=LOSSY, down=LOSSY)
 
 
@@ -84,7 +84,7 @@ def test_what_is_written_replays(file, tmp_path, capsys):
     files = failure["files"]
     assert files["least"]
     small = read_scenario(tmp_path / "a" / "b" / "seed-5.json")
-    assert (small.workers, small.up, len(small.faults)) == (2, FaultRates(), 1)
+    assert (small.workers, small.up, len(small.faults)) == (2, IncidentRates(), 1)
     assert sorted(each.name for each in (tmp_path / "a" / "b").iterdir()) == [
         "seed-5.json",
         "seed-5.svg",
@@ -300,7 +300,7 @@ def test_a_failure_replays_a_hundred_times(star):
 
 FOLDER = Path(__file__).parent / "diagrams"
 NAME = "sums exact"
-BAD = FaultRates(loss=0.1, duplicate=0.1, late=0.05, reorder=0.1, corrupt=0.05)
+BAD = IncidentRates(loss=0.1, duplicate=0.1, late=0.05, reorder=0.1, corrupt=0.05)
 
 
 @pytest.fixture
@@ -427,7 +427,7 @@ def test_it_has_what_was_drawn(place):
             told = {
                 word.partition("=")[0].rpartition(".")[2]: word.partition("=")[2] for word in words
             }
-            assert rates == FaultRates(**{kind: float(rate) for kind, rate in told.items()})
+            assert rates == IncidentRates(**{kind: float(rate) for kind, rate in told.items()})
 
 
 def test_it_happens(star):

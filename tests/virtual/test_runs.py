@@ -30,9 +30,9 @@ from switchgnn.lab.virtual.scenario import (
     DifferenceKind,
     Fault,
     FaultKind,
-    FaultRates,
     Incident,
     IncidentKind,
+    IncidentRates,
     Scenario,
     ScenarioError,
     read_scenario,
@@ -46,13 +46,13 @@ from tests.controller.p4runtime.test_wire import LAYOUT, random_rows, response
 from tests.support.native import needs_compiler
 from tests.support.speed import seconds_here
 
-BAD = FaultRates(loss=0.1, duplicate=0.1, late=0.05, reorder=0.1, corrupt=0.05)
+BAD = IncidentRates(loss=0.1, duplicate=0.1, late=0.05, reorder=0.1, corrupt=0.05)
 QUIET = Scenario(seed=1, rounds=3)
 
 
 @pytest.mark.parametrize(
     ("rates", "kinds"),
-    [(FaultRates(), set()), (BAD, {"loss", "duplicate", "late", "reorder", "corrupt"})],
+    [(IncidentRates(), set()), (BAD, {"loss", "duplicate", "late", "reorder", "corrupt"})],
 )
 def test_every_exchange_is_done(star, rates, kinds):
     outcome = star.run(replace(QUIET, up=rates, down=rates, sessions=2, directions="both"))
@@ -64,7 +64,7 @@ def test_every_exchange_is_done(star, rates, kinds):
 
 def over_leaves_and_spines(seed, spines=1, **more):
     """Four workers on links and cables of which a fetch and its answer pass eight."""
-    lossy = FaultRates(loss=0.4)
+    lossy = IncidentRates(loss=0.4)
     base = replace(QUIET, seed=seed, graph="karate", workers=4, leaves=2, spines=spines)
     return replace(base, rounds=1, window=128, up=lossy, down=lossy, cables=lossy, **more)
 
@@ -110,10 +110,12 @@ def test_equal_scenarios_have_equal_traces(star, scenario):
 def test_faults_told_one_by_one_are_those_that_were_drawn(star):
     scenario = replace(QUIET, up=BAD, down=BAD)
     drawn = star.run(scenario)
-    told = star.run(replace(scenario, up=FaultRates(), down=FaultRates(), faults=drawn.each_fault))
+    told = star.run(
+        replace(scenario, up=IncidentRates(), down=IncidentRates(), faults=drawn.each_fault)
+    )
     assert told == drawn
     fewer = star.run(
-        replace(scenario, up=FaultRates(), down=FaultRates(), faults=drawn.each_fault[1:])
+        replace(scenario, up=IncidentRates(), down=IncidentRates(), faults=drawn.each_fault[1:])
     )
     assert fewer.digest != drawn.digest
 
@@ -220,7 +222,7 @@ def test_a_scenario_is_written_and_read(told, tmp_path):
             Fault(FaultKind.LATE, "w0.up", 3, 5_000),
             Fault(FaultKind.CORRUPT, "w1.down", 1, bits=(7, 9)),
         )
-        scenario = replace(scenario, up=FaultRates(), down=FaultRates(), faults=faults)
+        scenario = replace(scenario, up=IncidentRates(), down=IncidentRates(), faults=faults)
     file = tmp_path / "scenario.json"
     file.write_text(scenario_text(scenario))
     assert read_scenario(file) == scenario

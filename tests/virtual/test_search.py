@@ -22,9 +22,9 @@ from switchgnn.lab.virtual.run import ScenarioOutcome
 from switchgnn.lab.virtual.scenario import (
     Fault,
     FaultKind,
-    FaultRates,
     Incident,
     IncidentKind,
+    IncidentRates,
     Scenario,
     scenario_line,
     scenario_said,
@@ -36,7 +36,7 @@ from tests.support.speed import seconds_here
 from tests.virtual.mistaken import sums_that_are_recalled_are_wrong
 
 NAME = "sums exact"
-BAD = FaultRates(loss=0.1, duplicate=0.1, reorder=0.1)
+BAD = IncidentRates(loss=0.1, duplicate=0.1, reorder=0.1)
 LARGE = Scenario(
     seed=1,
     graph="random:12:18:1",
@@ -70,7 +70,7 @@ def test_a_real_failure_becomes_as_small_as_it_can_be(star):
         assert shrunk.least
         assert fails(star, least)
         assert (least.workers, least.rounds, least.sessions, least.incidents) == (2, 1, 1, ())
-        assert (least.up, least.down, least.jitter) == (FaultRates(), FaultRates(), 0)
+        assert (least.up, least.down, least.jitter) == (IncidentRates(), IncidentRates(), 0)
         assert 1 <= len(least.faults) <= 3
         for place in range(len(least.faults)):
             others = least.faults[:place] + least.faults[place + 1 :]
@@ -166,7 +166,7 @@ def test_leaves_and_spines_become_a_star_with_what_is_left_there():
         return outcome_of(any(each.where == "controller" for each in scenario.incidents))
 
     least = shrink(there, NAME, run, budget()).scenario
-    assert (least.leaves, least.spines, least.cables) == (0, 0, FaultRates())
+    assert (least.leaves, least.spines, least.cables) == (0, 0, IncidentRates())
     assert [each.where for each in least.incidents] == ["controller"]
     assert (1, "s3") not in names
     assert (1, "l1s1.up") not in names
@@ -294,7 +294,7 @@ def test_a_changed_scenario_that_fails_is_replayed_by_one_command():
 
 
 def test_a_scenario_in_a_command_happens_as_one_in_a_file(tmp_path):
-    scenario = Scenario(seed=4, graph="random:8:12:1", rounds=1, up=FaultRates(loss=0.1))
+    scenario = Scenario(seed=4, graph="random:8:12:1", rounds=1, up=IncidentRates(loss=0.1))
     file = tmp_path / "it's mine.json"
     file.write_text(scenario_line(scenario))
     digests = {

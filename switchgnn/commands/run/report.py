@@ -70,7 +70,7 @@ class WorkerReport:
             whichever are fewer.
         seconds: from its first `done` to its last `advance`.
         releases: slots released for it, as counted by the switch.
-        tally: all its counts, by name.
+        counters: all its counts, by name.
     """
 
     worker: int
@@ -84,7 +84,7 @@ class WorkerReport:
     host_partial_bytes_down: int
     seconds: float
     releases: int
-    tally: dict[str, int]
+    counters: dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -299,8 +299,8 @@ def _report_workers(
     return tuple(
         WorkerReport(
             worker=worker,
-            features_sent=outcome.tally["features_sent"],
-            sums_received=outcome.tally["sums_received"],
+            features_sent=outcome.counters["features_sent"],
+            sums_received=outcome.counters["sums_received"],
             bytes_up=wire.up,
             bytes_down=wire.down,
             host_bytes_up=copied.up[worker],
@@ -309,7 +309,7 @@ def _report_workers(
             host_partial_bytes_down=partial.down[worker],
             seconds=outcome.seconds,
             releases=released,
-            tally=outcome.tally,
+            counters=outcome.counters,
         )
         for worker, (outcome, wire, released) in enumerate(
             zip(measured.result, _wire(measured), releases, strict=True)
@@ -353,4 +353,4 @@ def _injected(measured: Measured) -> dict[str, int]:
 
 
 def _repairs(outcomes: list[WorkerOutcome]) -> dict[str, int]:
-    return {name: sum(outcome.tally[name] for outcome in outcomes) for name in _REPAIRS}
+    return {name: sum(outcome.counters[name] for outcome in outcomes) for name in _REPAIRS}

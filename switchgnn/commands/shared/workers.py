@@ -62,14 +62,14 @@ class WorkerOutcome:
     Attributes:
         seconds: time of its exchanges.
         processor_seconds: processor time in them.
-        tally: its counters by name.
+        counters: its counters by name.
         traffic: frames and bytes by direction, as its socket counted them.
         faults: faults injected on its link, by direction and name.
     """
 
     seconds: float
     processor_seconds: float
-    tally: dict[str, int]
+    counters: dict[str, int]
     traffic: dict[str, int]
     faults: dict[str, dict[str, int]]
 

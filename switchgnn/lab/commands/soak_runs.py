@@ -18,7 +18,7 @@ from switchgnn.commands.shared.console import Interruption
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.faults import DIRECTIONS, Faults
-from switchgnn.lab.virtual.scenario import FaultRates, Scenario, scenario_line
+from switchgnn.lab.virtual.scenario import IncidentRates, Scenario, scenario_line
 from switchgnn.planner.chosen import Asked
 from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
 from switchgnn.topologies import Backend, FabricChoice, cable_name, choose
@@ -143,7 +143,7 @@ def scenario_words(run: RunOptions) -> list[str]:
     What goes wrong on single links alone is left out: a scenario has one rate for all of them.
     """
     faults, leaf_spine = Faults.parse(run.faults), run.leaf_spine
-    up, down = (FaultRates(**asdict(faults.of(_ANY, direction))) for direction in ("up", "down"))
+    up, down = (IncidentRates(**asdict(faults.of(_ANY, direction))) for direction in ("up", "down"))
     scenario = Scenario(
         seed=run.seed,
         graph=run.graph,
@@ -158,7 +158,7 @@ def scenario_words(run: RunOptions) -> list[str]:
         patience=run.pace.patience,
         up=up,
         down=down,
-        cables=up if leaf_spine else FaultRates(),
+        cables=up if leaf_spine else IncidentRates(),
     )
     return ["switchgnn", "soak", "--simulated", "--scenario", scenario_line(scenario)]
 

@@ -222,9 +222,9 @@ class States(SwitchCheck):
             if error is not None:
                 self._meet(type(error).__name__, 1)
             if worker.exchange is not None:
-                tally = worker.exchange.tally
-                for each in fields(tally):
-                    self._meet(each.name, getattr(tally, each.name))
+                counters = worker.exchange.counters
+                for each in fields(counters):
+                    self._meet(each.name, getattr(counters, each.name))
         self._known = len(self.scene.happened)
 
     def conclude(self, *, in_time: bool) -> None:

@@ -9,9 +9,9 @@ from random import Random
 from switchgnn.lab.virtual.scenario import (
     Difference,
     DifferenceKind,
-    FaultRates,
     Incident,
     IncidentKind,
+    IncidentRates,
     Scenario,
 )
 
@@ -179,9 +179,9 @@ def draw_scenario(seed: int, wish: Wish) -> Scenario:
         turns=source.choice((0, 0, 1, 3)),
         latency=source.choice((5, 50, 50, 500, 5_000)),
         jitter=source.choice((0, 20, 200, 2_000)),
-        up=FaultRates() if calm else _rates(source, share),
-        down=FaultRates() if calm else _rates(source, share),
-        cables=FaultRates() if calm or not wish.leaves else _rates(source, share),
+        up=IncidentRates() if calm else _rates(source, share),
+        down=IncidentRates() if calm else _rates(source, share),
+        cables=IncidentRates() if calm or not wish.leaves else _rates(source, share),
         incidents=_incidents(source, workers, wish, patience, rounds * sessions),
     )
     scenario = with_many_groups(_with_surges(_with_other_lanes(scenario)))
@@ -204,13 +204,13 @@ def _with_surges(scenario: Scenario) -> Scenario:
     return replace(scenario, surges=source.choice(_SURGES))
 
 
-def _rates(source: Random, share: float) -> FaultRates:
-    return FaultRates(
+def _rates(source: Random, share: float) -> IncidentRates:
+    return IncidentRates(
         **{
             each.name: 0.0
             if source.random() < _NO_FAULT
             else round(source.uniform(0.0, share * _RATES[each.name]), 4)
-            for each in fields(FaultRates)
+            for each in fields(IncidentRates)
         }
     )
 

@@ -23,7 +23,7 @@ from switchgnn.host.wire.header import (
     Kind,
 )
 from switchgnn.host.wire.link import Link, Traffic
-from switchgnn.lab.virtual.scenario import Fault, FaultKind, FaultRates, ScenarioError
+from switchgnn.lab.virtual.scenario import Fault, FaultKind, IncidentRates, ScenarioError
 from switchgnn.lab.virtual.timing import SECOND, Scheduler, Task, Trace
 
 Deliver = Callable[[list[bytes]], None]
@@ -337,7 +337,7 @@ _LATE = (1_000_000, 200 * SECOND)
 class Disturbance:
     """Draws faults from rates."""
 
-    def __init__(self, line: str, rates: FaultRates, random: Random) -> None:
+    def __init__(self, line: str, rates: IncidentRates, random: Random) -> None:
         self._line = line
         self._random = random
         self._kinds = list(FaultKind)

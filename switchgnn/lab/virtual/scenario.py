@@ -17,7 +17,7 @@ from switchgnn.base.records import RecordError, make_record
 
 
 @dataclass(frozen=True)
-class FaultRates:
+class IncidentRates:
     """Probabilities per frame, in one direction of a line.
 
     Attributes:
@@ -199,9 +199,9 @@ class Scenario:
     turns: int = 0
     latency: int = 50
     jitter: int = 20
-    up: FaultRates = FaultRates()
-    down: FaultRates = FaultRates()
-    cables: FaultRates = FaultRates()
+    up: IncidentRates = IncidentRates()
+    down: IncidentRates = IncidentRates()
+    cables: IncidentRates = IncidentRates()
     faults: tuple[Fault, ...] = ()
     incidents: tuple[Incident, ...] = ()
     differences: tuple[Difference, ...] = ()

@@ -24,9 +24,9 @@ from switchgnn.lab.virtual.parts.worker import ExchangeJob, VirtualWorker
 from switchgnn.lab.virtual.scenario import (
     DifferenceKind,
     Fault,
-    FaultRates,
     Incident,
     IncidentKind,
+    IncidentRates,
     Scenario,
     ScenarioError,
 )
@@ -326,10 +326,10 @@ class Scene:
                 switch = self.switches[self.subject.site.places[number][0]]
                 switch.onlookers.append(mad)
 
-    def _wire(self, name: str, rates: FaultRates, deliver: Deliver) -> Wire:
+    def _wire(self, name: str, rates: IncidentRates, deliver: Deliver) -> Wire:
         listed = self.scenario.faults
         faults: WireFaults
-        if listed and rates != FaultRates():
+        if listed and rates != IncidentRates():
             raise ScenarioError("A scenario has rates or single faults, not both: remove one.")
         if listed:
             faults = ListedFaults(fault for fault in listed if fault.line == name)

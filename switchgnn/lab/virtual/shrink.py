@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.lab.virtual.run import ScenarioOutcome
-from switchgnn.lab.virtual.scenario import Fault, FaultKind, FaultRates, Incident, Scenario
+from switchgnn.lab.virtual.scenario import Fault, FaultKind, Incident, IncidentRates, Scenario
 
 Item = TypeVar("Item")
 
@@ -73,7 +73,7 @@ def less_to_exchange(scenario: Scenario) -> Iterator[Scenario]:
 def fewer_parts(scenario: Scenario) -> Iterator[Scenario]:
     """Yield those with fewer switches, and with fewer workers."""
     if scenario.leaves:
-        yield _without_the_gone(replace(scenario, leaves=0, spines=0, cables=FaultRates()))
+        yield _without_the_gone(replace(scenario, leaves=0, spines=0, cables=IncidentRates()))
         for leaves in _fewer(scenario.leaves, 1):
             yield _without_the_gone(replace(scenario, leaves=leaves))
         for spines in _fewer(scenario.spines, 1):
@@ -102,9 +102,9 @@ def lower_rates(scenario: Scenario) -> Iterator[Scenario]:
     """Yield those without one of their rates, or without all rates of a direction."""
     for each in fields(scenario):
         rates = getattr(scenario, each.name)
-        if not isinstance(rates, FaultRates) or rates == FaultRates():
+        if not isinstance(rates, IncidentRates) or rates == IncidentRates():
             continue
-        quieter = [FaultRates()]
+        quieter = [IncidentRates()]
         names = [rate.name for rate in fields(rates) if getattr(rates, rate.name)]
         quieter += [replace(rates, **{name: 0.0}) for name in names]
         for some in quieter:
@@ -116,7 +116,7 @@ def plain_settings(scenario: Scenario) -> Iterator[Scenario]:
     """Yield those with one setting back at its default."""
     for each in fields(scenario):
         value = getattr(scenario, each.name)
-        if each.name in _NO_SETTINGS or isinstance(value, FaultRates):
+        if each.name in _NO_SETTINGS or isinstance(value, IncidentRates):
             continue
         plain: Any = _LEAST.get(each.name, each.default)
         if value != plain:
@@ -362,6 +362,6 @@ def _has_rates(scenario: Scenario) -> bool:
 def _without_rates(scenario: Scenario, outcome: ScenarioOutcome) -> Scenario:
     """Return a scenario with the drawn faults as single ones."""
     names = (each.name for each in fields(scenario))
-    rates = (name for name in names if isinstance(getattr(scenario, name), FaultRates))
-    silent: dict[str, Any] = dict.fromkeys(rates, FaultRates())
+    rates = (name for name in names if isinstance(getattr(scenario, name), IncidentRates))
+    silent: dict[str, Any] = dict.fromkeys(rates, IncidentRates())
     return replace(scenario, **silent, faults=outcome.each_fault)

@@ -91,7 +91,7 @@ def test_only_what_is_missing_is_sent_again():
     transports = on_hub(copy_schedules(graph, assignment, 3), hub=hub)
     features = features_for(graph, 33)
     check_round(transports, graph, assignment, features)
-    resent = sum(each.tally.data_resent for each in transports)
+    resent = sum(each.counters.data_resent for each in transports)
     assert hub.lost <= resent <= 1.1 * hub.lost
 
 
@@ -245,6 +245,6 @@ def test_marks_slow_the_sender_down():
     features = features_for(graph, 64)
     check_round(transports, graph, assignment, features)
     for transport in transports:
-        assert transport.tally.marked > 0
-        assert transport.tally.slowed > 0
+        assert transport.counters.marked > 0
+        assert transport.counters.slowed > 0
         assert transport._exchange._congestion.cuts > 0

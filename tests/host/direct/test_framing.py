@@ -154,7 +154,7 @@ def test_workers_that_differ_do_not_add_up(name, values):
         rows = np.ones((len(own[worker]), width), dtype=np.float32)
         with pytest.raises(SilentWorkerError, match=r"another schedule arrived: .*, and MTU"):
             transport.aggregate(rows, Direction.FORWARD)
-        assert not transport.tally.data_received
+        assert not transport.counters.data_received
 
     together(work, 2)
 

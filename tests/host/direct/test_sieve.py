@@ -62,14 +62,14 @@ class End:
     """The receiver, with two open rounds."""
 
     def __init__(self, framing, *, sieve):
-        self.tally, self.link, self.heard = DirectCounters(), Sink(), {}
+        self.counters, self.link, self.heard = DirectCounters(), Sink(), {}
         self.arrivals = Arrivals(
             RECEIVER,
             self.link,
             Envelopes(RECEIVER, STATIONS),
             one_way=frozenset(),
             round_number=ROUNDS[0] - 1,
-            tally=self.tally,
+            counters=self.counters,
         )
         if not sieve:
             self.arrivals._sifter = None
@@ -95,7 +95,7 @@ class End:
 
     def state(self):
         return (
-            asdict(self.tally),
+            asdict(self.counters),
             self.heard,
             # Also what is said of a group while some of it is still to come.
             self.link.sent,
@@ -173,7 +173,7 @@ def test_a_frame_that_comes_twice_counts_once(sieve):
     end = End("packed", sieve=sieve)
     frame = FRAMES["packed", PLAIN[0]][0]
     end.take([frame, frame])
-    assert (end.tally.repeated, end.tally.data_received) == (1, 1)
+    assert (end.counters.repeated, end.counters.data_received) == (1, 1)
 
 
 @pytest.mark.parametrize("sieve", [True, False])
@@ -184,7 +184,7 @@ def test_a_frame_of_another_length_is_dropped(sieve, change):
     frame = bytearray(FRAMES["packed", PLAIN[0]][0])
     other = frame[:change] if change < 0 else frame + bytes(change)
     assert end.take([bytes(resealed(other))]) == (False, 1)
-    assert (end.tally.wrong, end.tally.data_received) == (1, 0)
+    assert (end.counters.wrong, end.counters.data_received) == (1, 0)
     assert not end.incoming[0].arrays.seen.any()
 
 

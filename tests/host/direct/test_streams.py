@@ -143,7 +143,7 @@ def test_data_frames_are_those_of_host(bins, framing):
     for pair in rows.ravel().tolist():
         expected.update(len(calls) * sizes_of_frames(pair, 40, framing.mtu))
     assert sizes == expected
-    assert sum(each.tally.data_resent for each in transports) == 0
+    assert sum(each.counters.data_resent for each in transports) == 0
 
 
 def order_of(graph, assignment, worker):
@@ -181,7 +181,7 @@ def test_fed_in_the_order_of_computing_rows_leave_at_once_and_in_full_groups(dir
     numbers = [HEADER.unpack_from(frame, HEADER_AT)[0] for frame in data]
     assert numbers == sorted(numbers)
     assert len(numbers) > 4 * bins
-    assert transports[1].tally.acks_sent <= len(numbers) // 8 + bins
+    assert transports[1].counters.acks_sent <= len(numbers) // 8 + bins
 
 
 def test_what_depends_on_nobody_late_is_done_before():

@@ -79,16 +79,16 @@ def test_sums_and_frames(method, workers, width, mtu, directed):
     kinds = hub.kinds()
     assert {size: count for (kind, size), count in kinds.items() if kind == Kind.FEATURE} == sizes
     assert all(size == 60 for kind, size in kinds if kind != Kind.FEATURE)
-    assert sum(each.tally.data_resent for each in transports) == 0
-    assert sum(each.tally.data_sent for each in transports) == predicted
+    assert sum(each.counters.data_resent for each in transports) == 0
+    assert sum(each.counters.data_sent for each in transports) == predicted
     assert sum(each.traffic.frames_up for each in transports) == len(hub.sent)
     for each in transports:
         expected = [each.expected_traffic(width, way) for _, way, _ in calls]
         spare = each.traffic.frames_up - sum(one.frames_up for one in expected)
         assert each.traffic.bytes_up - sum(one.bytes_up for one in expected) == 60 * spare
         # Farewells, questions of a worker that had to wait, and answers to those of others.
-        asked = sum(other.tally.questions for other in transports)
-        assert 0 <= spare - each.tally.farewells <= each.tally.questions + asked
+        asked = sum(other.counters.questions for other in transports)
+        assert 0 <= spare - each.counters.farewells <= each.counters.questions + asked
 
 
 def test_acknowledgements_are_few():
@@ -96,8 +96,8 @@ def test_acknowledgements_are_few():
     graph, assignment = random_case(600, 5000, 2, seed=4, directed=False)
     transports = on_hub(copy_schedules(graph, assignment, 2), framing=Framing(None))
     exchange(transports, parts_of(assignment, 2), [(features_for(graph, 33), FORWARD, False)])
-    data = 188 * sum(each.tally.data_sent for each in transports)
-    acks = 60 * sum(each.tally.acks_sent for each in transports)
+    data = 188 * sum(each.counters.data_sent for each in transports)
+    acks = 60 * sum(each.counters.acks_sent for each in transports)
     assert acks < 0.05 * data
 
 
@@ -245,7 +245,7 @@ def test_fewer_frames_travel(case):
         for rows in np.diff(schedule.out_indptr).tolist()
         if rows
     ]
-    assert sum(each.tally.data_sent for each in transports) == sum(pairs)
+    assert sum(each.counters.data_sent for each in transports) == sum(pairs)
     assert sum(size == 188 for _, size in hub.kinds().elements()) == sum(pairs)
 
 
@@ -279,11 +279,11 @@ def test_sums_and_frames_through_a_switch(made, method, mtu):
             assert wrong(made.graph, assignment, features, got, way) == 0
         rows = rows_per_pair(schedules).ravel().tolist()
         sizes = [size for each in rows for size in 2 * sizes_of_frames(each, 400, mtu)]
-        tallies = [each.tally for each in transports]
+        counters = [each.counters for each in transports]
         # The window of 16 fits the rings of BMv2: nothing is lost.
-        assert sum(each.data_resent for each in tallies) == 0
-        assert sum(each.data_sent for each in tallies) == len(sizes)
-        sent = sum(sizes) + 60 * sum(each.control_sent for each in tallies)
+        assert sum(each.data_resent for each in counters) == 0
+        assert sum(each.data_sent for each in counters) == len(sizes)
+        sent = sum(sizes) + 60 * sum(each.control_sent for each in counters)
         assert sum(each.traffic.bytes_up for each in transports) == sent
 
 

@@ -79,9 +79,9 @@ class Team:
         self.errors: dict[int, Exception] = {}
 
     def total(self):
-        """The workers' tallies, added up."""
-        tallies = [asdict(exchange.tally) for exchange in self.exchanges]
-        return {name: sum(tally[name] for tally in tallies) for name in tallies[0]}
+        """The workers' counters, added up."""
+        counters = [asdict(exchange.counters) for exchange in self.exchanges]
+        return {name: sum(counters[name] for counters in counters) for name in counters[0]}
 
     def run(self, work, absent=()):
         """Call ``work`` in a thread for each worker; keep the errors and return the results."""
@@ -235,8 +235,8 @@ def test_lost_features_and_sums_are_repaired(graph, kind, how_many, send):
     plan = plan_of(graph, 4, send=send)
     team = Team(plan, disturb=drop_first(kind, direction, how_many))
     check_rounds(team, graph, 33)
-    tally = team.total()
-    assert tally["features_resent" if kind is Kind.FEATURE else "sums_recalled"] >= 1
+    counters = team.total()
+    assert counters["features_resent" if kind is Kind.FEATURE else "sums_recalled"] >= 1
 
 
 def dawdling(seconds):
@@ -268,18 +268,18 @@ def test_a_contribution_lost_in_the_switch_is_fetched(graph, dawdle):
     seconds = time.monotonic() - started
     fragments = [(number, 1, fragment) for number in (1, 2) for fragment in fragment_words(33, 32)]
     lost = {(*place, vertex) for place in fragments for vertex, _, _ in targets[:2]}
-    released, tally = team.switch.released, team.total()
+    released, counters = team.switch.released, team.total()
     assert lost <= released
     # What a worker made itself the switch will not send any more.
-    assert len(lost) <= tally["sums_made"] <= len(released)
+    assert len(lost) <= counters["sums_made"] <= len(released)
     # Nothing is fetched before the switch has said twice that the slot is as it was, and not
     # before a quarter of a second has passed between.
-    assert tally["recalls"] >= 2 * len(released)
+    assert counters["recalls"] >= 2 * len(released)
     assert seconds > 0.25 * len(fragments)
     # However many sums a feature is fetched for, it comes once.
     copies = sum(len(np.unique(part.neighbour_vertex)) for part in plan.workers)
-    assert tally["features_fetched"] <= copies * len(fragments)
-    assert tally["features_fetched"] <= tally["features_served"] <= tally["fetches"]
+    assert counters["features_fetched"] <= copies * len(fragments)
+    assert counters["features_fetched"] <= counters["features_served"] <= counters["fetches"]
 
 
 def test_a_fetched_feature_serves_every_sum_that_needs_it(graph):
@@ -342,7 +342,7 @@ def test_who_was_told_to_go_on_says_done_again(graph):
     team = Team(plan_of(graph, 2), disturb=disturb, pace=replace(QUICK, patience=5.0))
     check_rounds(team, graph, 4)
     assert len(restarted) == 1
-    assert team.exchanges[0].tally.barriers_repeated >= 1
+    assert team.exchanges[0].counters.barriers_repeated >= 1
 
 
 def test_an_owner_that_does_not_answer_is_named(graph):

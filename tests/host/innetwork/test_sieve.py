@@ -68,7 +68,7 @@ class Half:
         if sieve is not None:
             sieve.open(SESSION, PLACE, self.receiver.awaited, self.receiver.payloads)
         self.under_way = _Fragment(PLACE, self.sender, self.receiver, sieve)
-        self.tally = endpoint.tally
+        self.counters = endpoint.counters
 
     def take(self, frames):
         batch = new_batch(len(frames) + 1, 256)
@@ -79,7 +79,7 @@ class Half:
         return self.block._take_batch(self.under_way, batch, 2.0)
 
     def state(self):
-        counted = {name: n for name, n in asdict(self.tally).items() if name not in ASKED}
+        counted = {name: n for name, n in asdict(self.counters).items() if name not in ASKED}
         here = self.receiver.awaited == 0
         payloads = self.receiver.payloads.reshape(-1, FRAGMENT_BYTES)[here]
         return (

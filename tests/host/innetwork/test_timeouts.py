@@ -204,7 +204,7 @@ class Talk:
             1, *fragment_words(LANES, LANES), np.zeros((size, LANES), dtype=np.int32)
         )
         endpoint = new_endpoint(0, 1, Recorder(), ADDRESSES, Pace(window=2 * GROUP))
-        self.round_trip, self.tally = endpoint.round_trip, endpoint.tally
+        self.round_trip, self.counters = endpoint.round_trip, endpoint.counters
         self.round_trip.measured(0.005)
         self.sender = FeatureSender(endpoint, rows)
         self.asked = 1.0
@@ -214,7 +214,7 @@ class Talk:
 
     def ask_again(self):
         self.sender.repeat_what_is_late(self.asked + 2 * self.round_trip.timeout)
-        assert self.tally.probes == 1
+        assert self.counters.probes == 1
 
 
 @pytest.fixture
@@ -338,7 +338,7 @@ def wait_in_barrier(pulses, *, block, seconds, pace=PACE):
         barrier.close_block((1, block, 0), NEXT_ROUND)
     else:
         barrier.open_round(1, 0, NEXT_ROUND)
-    return clock.seconds - 1000.0, endpoint.tally.barriers_repeated
+    return clock.seconds - 1000.0, endpoint.counters.barriers_repeated
 
 
 def test_a_done_without_answer_backs_off_and_one_that_is_answered_does_not():

@@ -61,13 +61,13 @@ def test_sums_and_traffic(made):
         for transport, start in zip(transports, before, strict=True):
             assert sum(start) == 0
             once = [transport.expected_traffic(x.shape[1], way) for x, way in calls]
-            tally, hosts = transport.exchange.tally, transport.hosts_tally
-            assert hosts.data_resent == hosts.malformed == tally.malformed == 0
+            counters, hosts = transport.exchange.counters, transport.hosts_counters
+            assert hosts.data_resent == hosts.malformed == counters.malformed == 0
             up = sum(each.bytes_up for each in once)
             control = hosts.questions + hosts.farewells
-            again = tally.barriers_repeated
-            unasked = tally.recalls + tally.fetches + tally.notices
-            if not tally.features_resent + tally.probes + tally.features_served:
+            again = counters.barriers_repeated
+            unasked = counters.recalls + counters.fetches + counters.notices
+            if not counters.features_resent + counters.probes + counters.features_served:
                 extra = transport.traffic.bytes_up - up - 88 * again - 60 * (control + unasked)
                 # Acknowledgements that nobody asked for, of whole groups.
                 assert 0 <= extra <= 60 * hosts.acks_sent
@@ -80,7 +80,7 @@ def test_sums_under_losses(karate):
     calls = calls_of(karate, (5, 40)) * 2
     with crew(karate, faults=LOSSES, mtu="200") as transports:
         assert wrong(karate, calls, run(karate, transports, calls)) == 0
-        resent = sum(each.hosts_tally.data_resent for each in transports)
+        resent = sum(each.hosts_counters.data_resent for each in transports)
         injected = [counts for each in transports for counts in each.injected().values()]
         assert sum(each.lost for each in injected) > 0
         assert resent > 0

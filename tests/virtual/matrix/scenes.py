@@ -63,7 +63,7 @@ class Witness(SwitchCheck):
     Attributes:
         began: behind which event workers began.
         watched_from: behind which event a frame has found the controller watching; None: never.
-        tallies: those of all workers, added up.
+        counters: those of all workers, added up.
         errors: how workers ended that gave up, by worker.
         ended: when they ended, in virtual seconds, by worker.
         done_at: behind which event a worker had done a round, by worker and round.
@@ -73,7 +73,7 @@ class Witness(SwitchCheck):
     def begin(self, scene):
         super().begin(scene)
         self.began, self.done_at = [], []
-        self.tallies, self.errors, self.ended = [], [], []
+        self.counters, self.errors, self.ended = [], [], []
         self.watched_from = None
 
     def session_begins(self):
@@ -89,8 +89,8 @@ class Witness(SwitchCheck):
 
     def session_ends(self):
         workers = [worker for worker in self.scene.workers if worker.exchange]
-        tallies = [asdict(worker.exchange.tally) for worker in workers]
-        self.tallies.append(sum(map(Counter, tallies), Counter()))
+        counters = [asdict(worker.exchange.counters) for worker in workers]
+        self.counters.append(sum(map(Counter, counters), Counter()))
         tasks = {worker.number: worker.task for worker in self.scene.workers if worker.task}
         self.errors.append({number: task.error for number, task in tasks.items() if task.error})
         self.ended.append({number: _in_seconds(task.ended_at) for number, task in tasks.items()})

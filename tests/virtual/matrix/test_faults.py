@@ -17,7 +17,7 @@ from switchgnn.host.innetwork import fixed_point as foresight
 from switchgnn.host.innetwork.fixed_point import Foresight
 from switchgnn.lab.virtual.checks import features as scales
 from switchgnn.lab.virtual.draw import Wish
-from switchgnn.lab.virtual.scenario import FaultRates, Incident, IncidentKind
+from switchgnn.lab.virtual.scenario import Incident, IncidentKind, IncidentRates
 from switchgnn.lab.virtual.soak import Soak
 from switchgnn.planner import BoundaryEdges
 from switchgnn.planner.direction import Direction
@@ -25,7 +25,7 @@ from tests.support.markers import covering
 from tests.support.seeds import seed_of, seeds
 from tests.virtual.matrix.scenes import LEAF_SPINE, STAR, faults_on, on_each_topology, watched
 
-NO_FAULTS = FaultRates()
+NO_FAULTS = IncidentRates()
 LOSS = (0, 0.001, 0.01, 0.05, 0.1)
 DUPLICATE = (0, 0.01, 0.05)
 REORDER = (0, 0.05)
@@ -79,17 +79,17 @@ def check_spills(soak, scene, rates=NO_FAULTS):
     # One packet at a time, so that some are always under way.
     scenario = replace(scene, rounds=4, turns=1, incidents=spills, up=rates, down=rates)
     _, witness = check_all_sums(soak, scenario)
-    assert witness.tallies[0]["sums_made"] > 0
+    assert witness.counters[0]["sums_made"] > 0
 
 
 def check_calm(soak, scene, rounds=10):
     """Recovery costs nothing where nothing is lost."""
     outcome, witness = check_all_sums(soak, replace(scene, rounds=rounds))
     assert outcome.each_fault == ()
-    (tally,) = witness.tallies
-    assert tally["features_sent"] > 0
+    (counters,) = witness.counters
+    assert counters["features_sent"] > 0
     repairs = ("sums_made", "features_resent", "features_fetched", "recalls", "overflows")
-    assert {name: tally[name] for name in repairs if tally[name]} == {}
+    assert {name: counters[name] for name in repairs if counters[name]} == {}
 
 
 @pytest.mark.parametrize("number", seeds(1))
@@ -97,14 +97,14 @@ def check_calm(soak, scene, rounds=10):
 @pytest.mark.parametrize("duplicate", DUPLICATE)
 @pytest.mark.parametrize("reorder", REORDER)
 def test_every_sum_of_a_star_is_exact(star, loss, duplicate, reorder, number):
-    rates = FaultRates(loss=loss, duplicate=duplicate, reorder=reorder, corrupt=0.001)
+    rates = IncidentRates(loss=loss, duplicate=duplicate, reorder=reorder, corrupt=0.001)
     check_rates(star, STAR, rates, seed_of(loss, duplicate, reorder, number))
 
 
 @pytest.mark.parametrize("number", seeds(1))
 @pytest.mark.parametrize(("loss", "duplicate", "reorder"), covering(LOSS, DUPLICATE, REORDER))
 def test_every_sum_of_leaves_and_spines_is_exact(star, loss, duplicate, reorder, number):
-    rates = FaultRates(loss=loss, duplicate=duplicate, reorder=reorder, corrupt=0.001)
+    rates = IncidentRates(loss=loss, duplicate=duplicate, reorder=reorder, corrupt=0.001)
     check_rates(star, LEAF_SPINE, rates, seed_of("leaf-spine", loss, duplicate, reorder, number))
 
 
@@ -112,7 +112,7 @@ def test_every_sum_of_leaves_and_spines_is_exact(star, loss, duplicate, reorder,
 @pytest.mark.parametrize("number", seeds(1))
 @pytest.mark.parametrize(
     "rates",
-    [NO_FAULTS, FaultRates(loss=0.05), FaultRates(loss=0.1, duplicate=0.05, reorder=0.05)],
+    [NO_FAULTS, IncidentRates(loss=0.05), IncidentRates(loss=0.1, duplicate=0.05, reorder=0.05)],
     ids=["calm", "loss", "all"],
 )
 def test_partial_sums_are_exact(star, scene, rates, number):
@@ -125,13 +125,13 @@ def test_partial_sums_are_exact(star, scene, rates, number):
 )
 def test_other_shapes(star, leaves, spines, send):
     scene = replace(LEAF_SPINE, leaves=leaves, spines=spines, send=send, rounds=2)
-    check_rates(star, scene, FaultRates(loss=0.1, duplicate=0.1, reorder=0.1, corrupt=0.02), 6)
+    check_rates(star, scene, IncidentRates(loss=0.1, duplicate=0.1, reorder=0.1, corrupt=0.02), 6)
 
 
 @on_each_topology
 def test_one_bad_link_slows_but_does_not_break(star, scene):
     _, witness = check_lines(star, scene, ("w2.up", "w2.down"), {"loss": 0.3})
-    assert witness.tallies[0]["features_resent"] > 0
+    assert witness.counters[0]["features_resent"] > 0
 
 
 @pytest.mark.parametrize("send", ["multicast", "cover"])
@@ -163,7 +163,7 @@ def test_bad_cables(star, lines, rates):
 
 
 @on_each_topology
-@pytest.mark.parametrize("rates", [NO_FAULTS, FaultRates(loss=0.1)], ids=["calm", "loss"])
+@pytest.mark.parametrize("rates", [NO_FAULTS, IncidentRates(loss=0.1)], ids=["calm", "loss"])
 def test_what_is_lost_in_switches_is_fetched(star, scene, rates):
     check_spills(star, scene, rates)
 
@@ -177,7 +177,7 @@ def test_without_faults_nothing_is_repaired(star, scene, send):
 ROUNDS = 8
 # The first exchange has none before it, the second none that something has followed.
 FIRST = 2
-BAD = FaultRates(loss=0.05, duplicate=0.05, reorder=0.05)
+BAD = IncidentRates(loss=0.05, duplicate=0.05, reorder=0.05)
 GONE = 0.1
 
 
@@ -190,23 +190,23 @@ def repeated(scene, rates=NO_FAULTS, **changes):
 @on_each_topology
 def test_from_the_third_round_on_features_come_early(star, scene):
     _, witness = check_all_sums(star, repeated(scene))
-    (tally,) = witness.tallies
-    assert tally["early"] == (ROUNDS - FIRST) * scene.workers
-    assert tally["void"] == tally["recalls"] == tally["features_resent"] == 0
+    (counters,) = witness.counters
+    assert counters["early"] == (ROUNDS - FIRST) * scene.workers
+    assert counters["void"] == counters["recalls"] == counters["features_resent"] == 0
 
 
 def check_void(soak, scene, rates=NO_FAULTS, seed=0):
     """All sums are exact, and each round whose features have outgrown the scale is given up."""
     scenario = repeated(scene, rates, surges=0.4, seed=seed)
     _, witness = check_all_sums(soak, scenario)
-    (tally,) = witness.tallies
+    (counters,) = witness.counters
     largest = [np.abs(features).max() for features, _ in witness.scene.job.rounds]
     in_threes = zip(largest, largest[1:], largest[2:], strict=False)
     void = sum(now > 4 * max(earlier) for *earlier, now in in_threes)
     assert void or seed
     # All workers know of each, whoever has outgrown the scale.
-    assert tally["void"] == void * scene.workers
-    assert tally["early"] == (ROUNDS - FIRST - void) * scene.workers
+    assert counters["void"] == void * scene.workers
+    assert counters["early"] == (ROUNDS - FIRST - void) * scene.workers
 
 
 @on_each_topology

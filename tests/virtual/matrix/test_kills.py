@@ -19,7 +19,7 @@ from switchgnn.host.wire.header import KIND_AT, KIND_MASK, Kind
 from switchgnn.lab.virtual.checks.check import Check
 from switchgnn.lab.virtual.checks.outcomes import RightParty
 from switchgnn.lab.virtual.parts.controller import VirtualController
-from switchgnn.lab.virtual.scenario import FaultRates, Incident, IncidentKind
+from switchgnn.lab.virtual.scenario import Incident, IncidentKind, IncidentRates
 from switchgnn.lab.virtual.timing import SECOND
 from tests.support.markers import covering, full
 from tests.support.seeds import seeds
@@ -33,7 +33,7 @@ from tests.virtual.matrix.scenes import (
 )
 from tests.virtual.matrix.test_faults import NO_FAULTS, check_all_sums
 
-FAULTS = FaultRates(loss=0.02, duplicate=0.02, reorder=0.02)
+FAULTS = IncidentRates(loss=0.02, duplicate=0.02, reorder=0.02)
 PATIENCE = 1.0
 # Seconds for which a switch is gone.
 GONE = 0.1
@@ -359,7 +359,7 @@ def check_earlier_words(soak, scene):
     again = SaidAgain()
     _, witness = watched(soak, replace(scene, sessions=2, rounds=2), beside=[again])
     assert witness.errors == [{}, {}]
-    assert witness.tallies[1]["foreign"] == again.to_workers() > 0
+    assert witness.counters[1]["foreign"] == again.to_workers() > 0
 
 
 @on_each_topology

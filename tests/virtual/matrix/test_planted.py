@@ -8,7 +8,7 @@ from unittest import mock
 import pytest
 
 from switchgnn.lab.virtual.parts.control_line import VirtualStream
-from switchgnn.lab.virtual.scenario import FaultRates
+from switchgnn.lab.virtual.scenario import IncidentRates
 from tests.virtual.matrix.scenes import LEAF_SPINE, STAR
 from tests.virtual.matrix.test_faults import (
     CABLES_UP,
@@ -61,18 +61,18 @@ OF_THE_MATRIX = (
 )
 # A mistake, and the check that notices it.
 NOTICED = {
-    "lost_sums_not_recalled": lambda soak: check_rates(soak, STAR, FaultRates(loss=0.05)),
-    "repeats_counted": lambda soak: check_rates(soak, STAR, FaultRates(duplicate=0.05)),
-    "waiting_is_enough": lambda soak: check_rates(soak, STAR, FaultRates(reorder=0.05)),
+    "lost_sums_not_recalled": lambda soak: check_rates(soak, STAR, IncidentRates(loss=0.05)),
+    "repeats_counted": lambda soak: check_rates(soak, STAR, IncidentRates(duplicate=0.05)),
+    "waiting_is_enough": lambda soak: check_rates(soak, STAR, IncidentRates(reorder=0.05)),
     "body_not_checked": lambda soak: check_lines(soak, STAR, W2, {"corrupt": 0.3}),
-    "refuse_a_partial_sum": lambda soak: check_rates(soak, COVER, FaultRates(loss=0.1)),
+    "refuse_a_partial_sum": lambda soak: check_rates(soak, COVER, IncidentRates(loss=0.1)),
     "groups_not_sent_again": lambda soak: check_lines(soak, STAR, W2, {"loss": 0.3}),
     "keep_the_part": lambda soak: check_lines(soak, ON_PYTHON, CABLES_UP, {"loss": 0.3}),
-    "next_turn_at_once": lambda soak: check_rates(soak, ON_PYTHON, FaultRates(duplicate=0.1)),
+    "next_turn_at_once": lambda soak: check_rates(soak, ON_PYTHON, IncidentRates(duplicate=0.1)),
     "sent_again_needlessly": lambda soak: check_calm(soak, STAR),
     "rows_of_the_last_round": lambda soak: check_spills(soak, STAR),
     "one_neighbour_left_out": lambda soak: check_spills(soak, STAR),
-    "fetched_once": lambda soak: check_spills(soak, STAR, FaultRates(loss=0.1)),
+    "fetched_once": lambda soak: check_spills(soak, STAR, IncidentRates(loss=0.1)),
     "void_rounds_not_left": lambda soak: check_void(soak, STAR),
     "installed_once": lambda soak: check_restart(soak, LEAF_SPINE, 0, 0),
     "session_not_remembered": lambda soak: check_restart(soak, STAR, 0, 0),

@@ -254,7 +254,7 @@ MISTAKES = (
         HOST,
         "a sum that comes twice counts as another",
         RECEIVER,
-        "        if not self._awaited[place]:\n            self._tally.repeated += 1\n"
+        "        if not self._awaited[place]:\n            self._counters.repeated += 1\n"
         "            return False\n        if place in",
         "        if place in",
     ),

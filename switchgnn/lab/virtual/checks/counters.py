@@ -27,7 +27,7 @@ from switchgnn.softswitch.state import RegisterCells
 
 
 class TalliesAddUp(Check):
-    """Compares the tally of a worker after each round with its part of the plan."""
+    """Compares the counters of a worker after each round with its part of the plan."""
 
     def begin(self, scene: Scene) -> None:
         super().begin(scene)
@@ -58,17 +58,17 @@ class TalliesAddUp(Check):
         # A process that was started again counts from its first round.
         before = self._found[done.worker] if done.round > 1 else (0, 0, 0)
         key = done.worker, job.rounds[done.round - 1][1]
-        tally = exchange.tally
-        found = tally.features_sent, tally.sums_received + tally.sums_made
-        void = tally.void - before[2]
-        self._found[done.worker] = *found, tally.void
+        counters = exchange.counters
+        found = counters.features_sent, counters.sums_received + counters.sums_made
+        void = counters.void - before[2]
+        self._found[done.worker] = *found, counters.void
         wanted = before[0] + self._each[key][0], before[1] + self._each[key][1]
         most = wanted[0] + void * self._first[key][0], wanted[1] + void * self._first[key][1]
         if not all(
             low <= here <= high for low, here, high in zip(wanted, found, most, strict=True)
         ):
             self.scene.violated(
-                "tallies add up",
+                "counters add up",
                 f"worker {done.worker} has sent {found[0]} features and taken {found[1]} sums "
                 f"after round {done.round}: the plan has {wanted[0]} and {wanted[1]}",
             )

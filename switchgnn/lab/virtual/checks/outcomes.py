@@ -137,9 +137,9 @@ class CalmIsQuiet(Check):
         scenario = self.scene.scenario
         if scenario.incidents or scenario.differences or scenario.queue_rate:
             return
-        tallies = [worker.exchange.tally for worker in self.scene.workers if worker.exchange]
-        made = sum(tally.sums_made for tally in tallies)
-        received = sum(tally.sums_received for tally in tallies)
+        counters = [worker.exchange.counters for worker in self.scene.workers if worker.exchange]
+        made = sum(counters.sums_made for counters in counters)
+        received = sum(counters.sums_received for counters in counters)
         if made > _FEW + _SHARE * (made + received):
             self.scene.violated(
                 "calm is quiet",

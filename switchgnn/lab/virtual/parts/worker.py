@@ -193,7 +193,7 @@ class VirtualWorker:
         for number, (features, direction) in enumerate(job.rounds, 1):
             result = exchange.aggregate_fixed(features[part.vertices], direction)
             self._trace.note(self.name, f"has round {number}")
-            magnitude, opened = result.fixed_point.magnitude, number + exchange.tally.void
+            magnitude, opened = result.fixed_point.magnitude, number + exchange.counters.void
             done(Done(self.number, job.session, number, result.values, magnitude, opened))
             task.sleep(int(_COMPUTES * self._random.random()))
         link.close()
