@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.commands.application import app
 from switchgnn.commands.run import job, reference
-from switchgnn.host.wire.faults import Faults, IncidentRates, worker_link
+from switchgnn.host.wire.faults import FaultRates, Faults, worker_link
 from switchgnn.lab.commands.soak_runs import SoakOptions, draw_run, soak
 from switchgnn.topologies import choose
 from tests.end_to_end.conftest import (
@@ -164,7 +164,7 @@ def test_runs_differ_and_follow_from_the_seed():
         for worker in range(run.workers):
             for way in ("up", "down"):
                 rates = faults.of(worker_link(worker), way)
-                most = IncidentRates(loss=0.2, duplicate=0.05, reorder=0.05, corrupt=0.01)
+                most = FaultRates(loss=0.2, duplicate=0.05, reorder=0.05, corrupt=0.01)
                 assert all(vars(rates)[name] <= vars(most)[name] for name in vars(most))
 
 
