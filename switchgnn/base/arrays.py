@@ -254,7 +254,7 @@ def _read_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
         raise ValueError("it has an unknown version of NumPy's format") from error
     except OSError:
         raise
-    except Exception as error:  # the parser of Python behind it raises many kinds
+    except Exception as error:  # NumPy parses the header as Python, which raises many kinds
         raise ValueError(f"it is not an array of NumPy ({error})") from error
     return shape, dtype
 

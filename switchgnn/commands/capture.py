@@ -163,7 +163,7 @@ class CaptureOptions:
         PACKETS, "N", "Only to or from this worker; repeatable.", min=0
     )
     limit: int | None = option(
-        PACKETS, "N", "End after so many packets or, of a story, blocks.", min=1
+        PACKETS, "N", "End after N packets, or after N blocks of a story.", min=1
     )
     story: bool = option(
         OUTPUT, None, "Tell what happened, block by block.", "--story", default=False

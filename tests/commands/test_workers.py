@@ -93,7 +93,7 @@ def quickly(monkeypatch):
 
 
 @pytest.mark.whole
-def test_whoever_works_may_be_silent_about_it(tmp_path):
+def test_a_worker_that_works_may_be_silent_about_it(tmp_path):
     """A long computation and a long wait have no event, for longer than the patience."""
     heard = []
     finished = follow(tmp_path, [COMPUTES, LOOKS], lambda worker, event: heard.append(event))
@@ -102,13 +102,13 @@ def test_whoever_works_may_be_silent_about_it(tmp_path):
 
 
 @pytest.mark.whole
-def test_whoever_hangs_is_named_alone(tmp_path):
+def test_a_worker_that_hangs_is_named_alone(tmp_path):
     with pytest.raises(WorkerError, match=r"of worker 1 for 1 s:"):
         follow(tmp_path, [COMPUTES, HANGS, LOOKS])
 
 
 @pytest.mark.whole
-def test_whoever_was_stopped_is_named_alone(tmp_path):
+def test_a_worker_that_was_stopped_is_named_alone(tmp_path):
     def stop(worker, event):
         if worker == 2:
             os.kill(event["pid"], signal.SIGSTOP)
@@ -132,7 +132,7 @@ def test_events_that_come_together_are_all_heard(tmp_path):
 
 
 @pytest.mark.whole
-def test_whoever_says_why_it_fails_is_the_cause(tmp_path):
+def test_a_worker_that_says_why_it_fails_is_the_cause(tmp_path):
     """Others may end first, or seem to: they miss it."""
     fails = "events.write('failed', message='my own fault', details='Traceback of mine')"
     with pytest.raises(WorkerError, match=r"^Worker 1: my own fault$") as raised:
@@ -161,7 +161,7 @@ def test_a_traceback_that_a_worker_leaves_is_told(tmp_path):
         ("os.kill(os.getpid(), signal.SIGTERM)", "was killed by signal 15: "),
     ],
 )
-def test_whoever_ends_without_a_word_is_named(tmp_path, does, sentence):
+def test_a_worker_that_ends_without_a_word_is_named(tmp_path, does, sentence):
     with pytest.raises(WorkerError, match=f"^Worker 1 {sentence}"):
         follow(tmp_path, [LOOKS, does])
 

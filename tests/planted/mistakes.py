@@ -173,7 +173,7 @@ MISTAKES = (
         "switchgnn/commands/shared/workers.py",
         "            _raise_if_failed(worker, event)\n\n\n",
         "            pass\n\n\n",
-        ("tests/commands/test_workers.py::test_whoever_says_why_it_fails_is_the_cause",),
+        ("tests/commands/test_workers.py::test_a_worker_that_says_why_it_fails_is_the_cause",),
     ),
     # --- what a run leaves behind
     Mistake(

@@ -229,7 +229,7 @@ def lasting():
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config):
     config.pluginmanager.register(Plugin(config), "switchgnn-leftovers")
-    # Whoever gives up on the tests, as the time limit of a job does, ends them like Ctrl-C: else
+    # A SIGTERM, as of the time limit of a job, ends the tests like Ctrl-C: otherwise
     # they could not end what they have started.
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -3,7 +3,7 @@
 """How much longer than on an idle machine of its kind things may take, here and now.
 
 A deadline of a test only bounds how long a failure takes. It is chosen for an idle machine with two
-cores, and :func:`seconds_here` says how long that is on this one, with whoever shares it now.
+cores, and :func:`seconds_here` returns how long that is on this machine under its present load.
 """
 
 import functools

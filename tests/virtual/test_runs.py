@@ -376,7 +376,7 @@ def test_mad_workers_send_the_same_each_time(star):
     assert one == other
     assert not one.violations
     assert one.faults["mad"] == 1
-    volleys = [line for line in one.trace if "w1 is mad" in line]
+    volleys = [line for line in one.trace if "w1 is Byzantine" in line]
     assert len(volleys) > 5
 
 

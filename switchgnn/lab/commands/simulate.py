@@ -173,7 +173,7 @@ class AskedSimulation:
     slot_features: int | None = option(
         PLAN,
         "N",
-        "A slot holds a whole feature of so many numbers, 4 bytes each, as the paper counts.",
+        "A slot holds a whole feature of N numbers, 4 bytes each, as in the paper.",
         min=1,
         shown="a slot holds a fragment",
     )

@@ -443,7 +443,7 @@ class ByzantineWorker:
             return
         number = self._random.randint(1, min(_VOLLEY, self._left))
         self._left -= number
-        self._trace.note(self._name, f"is mad, and sends {number} frames")
+        self._trace.note(self._name, f"is Byzantine, and sends {number} frames")
         frames = [self._frame() for _ in range(number)]
         self._own.extend(frames)
         self._up.send(frames)

@@ -215,8 +215,8 @@ class Scene:
 
     def honest(self, worker: int) -> bool:
         """Return whether a worker was started as the others, and has not been Byzantine so far."""
-        mad = self._byzantine.get(worker)
-        return worker not in self._different and (mad is None or not mad.began)
+        byzantine = self._byzantine.get(worker)
+        return worker not in self._different and (byzantine is None or not byzantine.began)
 
     @property
     def worker_ports(self) -> dict[tuple[int, int], int]:
@@ -236,7 +236,7 @@ class Scene:
 
         It does not know whose turn it is, and believes all: "Turns" in docs/recovery.md.
         """
-        began = any(mad.began for mad in self._byzantine.values())
+        began = any(each.began for each in self._byzantine.values())
         return began and sum(switch.starts for switch in self.switches) > self._starts
 
     @property
@@ -261,8 +261,8 @@ class Scene:
 
     def session_ends(self) -> None:
         """End Byzantine behaviour."""
-        for mad in self._byzantine.values():
-            mad.calm()
+        for each in self._byzantine.values():
+            each.calm()
 
     def turn_byzantine(self, worker: int, seconds: float) -> None:
         """Let a worker send arbitrary frames for some seconds."""
@@ -320,11 +320,11 @@ class Scene:
                 source = self.source(f"mad/{worker.name}")
                 generator = generator_for(self.scenario, self.subject, number, source)
                 port = self.subject.site.port(number)
-                mad = self._byzantine[number] = ByzantineWorker(
+                byzantine = self._byzantine[number] = ByzantineWorker(
                     number, generator, worker.up, port, scheduler=self.scheduler, trace=self.trace
                 )
                 switch = self.switches[self.subject.site.places[number][0]]
-                switch.onlookers.append(mad)
+                switch.onlookers.append(byzantine)
 
     def _wire(self, name: str, rates: IncidentRates, deliver: Deliver) -> Wire:
         listed = self.scenario.faults

@@ -240,7 +240,7 @@ def test_lost_features_and_sums_are_repaired(graph, kind, how_many, send):
 
 
 def dawdling(seconds):
-    """Whoever is through with a fragment first is late for the next one."""
+    """The first worker to finish a fragment is late for the next one."""
     places, lock = set(), threading.Lock()
 
     def on_block(*place):

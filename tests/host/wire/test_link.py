@@ -99,7 +99,7 @@ def test_frames_of_different_sizes(links):
 @pytest.mark.parametrize("cut", [True, False])
 @pytest.mark.parametrize("longest", [60, 1512, 9216])
 def test_rows_of_which_some_are_shorter(links, monkeypatch, longest, cut):
-    """In their order, whole, and counted; whoever cuts, and however many fit a message."""
+    """In order, whole and counted, for every way to cut them and number per message."""
     a, b = links
     if not cut:
         monkeypatch.setattr(UdpLink, "_send_rows", SocketLink._send_rows)

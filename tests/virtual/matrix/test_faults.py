@@ -204,7 +204,7 @@ def check_void(soak, scene, rates=NO_FAULTS, seed=0):
     in_threes = zip(largest, largest[1:], largest[2:], strict=False)
     void = sum(now > 4 * max(earlier) for *earlier, now in in_threes)
     assert void or seed
-    # All workers know of each, whoever has outgrown the scale.
+    # All workers know of each worker that has outgrown the scale.
     assert counters["void"] == void * scene.workers
     assert counters["early"] == (ROUNDS - FIRST - void) * scene.workers
 
@@ -284,7 +284,7 @@ def test_a_direction_that_was_not_foreseen_is_exchanged_as_ever(
 
 
 def test_backward_blocks_with_forward_edges_are_noticed(monkeypatch, graph):
-    """The planted mistake: whoever plans backward forgets to transpose."""
+    """The planted mistake: backward plans are not transposed."""
     monkeypatch.setattr(BoundaryEdges, "transposed", lambda edges: edges)
     with pytest.raises(AssertionError):
         check_rates(Soak(Wish()), both_ways(STAR, graph), NO_FAULTS)

@@ -163,7 +163,7 @@ MISTAKES = (
     known_program("forget_newer_groups", "a late feature takes a newer group's count"),
     known_program("let_anything_have_its_turn", "what is out of turn is taken", misfits=True),
     known_program("agree_with_all", "workers may go on with different blocks", misfits=True),
-    known_program("take_every_pulse", "whoever speaks says the pulses of all"),
+    known_program("take_every_pulse", "a worker reports the pulses of all"),
     known_program("begin_without_the_opening", "early features take the place of the opening"),
     known_program("forget_the_width", "wide frames lose lanes when they go around"),
     known_program("forget_the_level", "a leaf sends parts at a wrong level", topology=LEAF_SPINE),
