@@ -19,6 +19,7 @@ from switchgnn.base.native import find_compiler
 from switchgnn.commands.application import app
 from switchgnn.commands.doctor import examine
 from switchgnn.commands.run import reference
+from switchgnn.commands.run.command import _wait_for_interrupt
 from switchgnn.commands.run.reference import Comparison
 from switchgnn.commands.shared.runner import shares_of
 from switchgnn.host.worker import features_of_round, result_file
@@ -45,6 +46,16 @@ SMALL = {
 def no_compiler(monkeypatch, tmp_path):
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
+
+
+def test_a_ctrl_c_that_comes_while_the_last_line_is_printed_ends_the_wait():
+    class Console:
+        def print(self, *_, **__):
+            raise KeyboardInterrupt
+
+    switches = [SimpleNamespace(grpc_address="127.0.0.1:9559")]
+    fabric = SimpleNamespace(site=SimpleNamespace(switches=switches))
+    _wait_for_interrupt(Console(), fabric)
 
 
 @pytest.mark.whole

@@ -346,6 +346,6 @@ class _StepBars:
 def _wait_for_interrupt(console: Console, fabric: Fabric) -> None:
     addresses = ", ".join(switch.grpc_address for switch in fabric.site.switches)
     who = "The switch serves" if len(fabric.site.switches) == 1 else "The switches serve"
-    console.print(f"{who} P4Runtime on {addresses}; Ctrl-C ends it.", soft_wrap=True)
     with suppress(KeyboardInterrupt):
+        console.print(f"{who} P4Runtime on {addresses}; Ctrl-C ends it.", soft_wrap=True)
         wait_for_interrupt()
