@@ -20,6 +20,7 @@ from switchgnn.controller.controls.departure import Departure
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.forward import Forward
 from switchgnn.controller.controls.loop import Loop, Result
+from switchgnn.controller.controls.reduce import Reduce
 from switchgnn.controller.controls.session import Session, SessionEntry, Tier, WorkerPorts
 from switchgnn.controller.errors import (
     ControllerError,
@@ -54,10 +55,11 @@ def desired_state(
     for rows in tables:
         check_rows(rows)
     empty = empty_state(layout)
-    tier = Tier(layout)
+    tier, reduce = Tier(layout), Reduce(layout)
     settings = {
         "threshold": Congestion(layout).encode(ecn_threshold),
         tier.table.name: tier.encode(plan, network),
+        reduce.table.name: reduce.encode(plan),
     }
     if has_pool(layout):
         pool = Pool(layout)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from switchgnn.base.network import Network
+from switchgnn.controller.controls.banks import reduce_slots
 from switchgnn.controller.controls.claim import LAST_TAGS_REGISTER, Destination, Partial, Source
 from switchgnn.controller.controls.departure import Departure
 from switchgnn.controller.controls.fanout import Fanout
@@ -95,7 +96,7 @@ def memory_of(
         _table(departure.table, len(departure.rows(plan, network))),
     )
     registers = (
-        Use(array.name, _cells(array, plan), array.size, array.bits)
+        Use(array.name, _cells(array, plan, reduce_slots(layout)), array.size, array.bits)
         for array in layout.registers.values()
     )
     return MemoryUse(_largest_first(tables), _largest_first(registers))
@@ -116,11 +117,11 @@ def _table(table: Table, entries: int, left_out: frozenset[str] = frozenset()) -
     return Use(table.name, entries, table.size, key + widest)
 
 
-def _cells(register: Array, plan: SwitchPlan) -> int:
+def _cells(register: Array, plan: SwitchPlan, reserved: int) -> int:
     if register.name == LAST_TAGS_REGISTER:
         return len(plan.switch.source_vertex)
     if register.name.endswith(_BY_SLOT):
-        return plan.manifest.slots_per_bank
+        return plan.manifest.slots_per_bank + reserved
     if register.name.endswith(_BY_DESTINATION):
         slots = plan.switch.result_slot
         return int(slots.max()) + 1 if len(slots) else 0

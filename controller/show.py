@@ -14,6 +14,7 @@ from switchgnn.controller.controls.departure import Departure
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.forward import Forward
 from switchgnn.controller.controls.loop import Result
+from switchgnn.controller.controls.reduce import Reduce
 from switchgnn.controller.controls.session import Session, SessionEntry, WorkerPorts
 from switchgnn.controller.counters import Counters, read_counters
 from switchgnn.controller.errors import ControllerError
@@ -51,6 +52,7 @@ class SwitchState:
     Attributes:
         cookie: marks its program.
         ecn_threshold: in packets.
+        reduces: contributions to a sum of an all-reduce; 0: there is none.
         groups: number of multicast groups.
     """
 
@@ -58,6 +60,7 @@ class SwitchState:
     cookie: int
     session: SessionEntry
     ecn_threshold: int
+    reduces: int
     tables: tuple[TableState, ...]
     groups: int
     counters: Counters
@@ -71,6 +74,7 @@ class SwitchState:
             "plan": f"{self.session.plan:08x}",
             "workers": self.session.workers,
             "ecn_threshold": self.ecn_threshold,
+            "reduces": self.reduces,
             "tables": {
                 table.name: {"entries": table.entries, "size": table.size} for table in self.tables
             },
@@ -89,12 +93,13 @@ def show(client: P4RuntimeClient) -> SwitchState:
         OtherProgramError: it runs a program that is not SwitchGNN's.
     """
     layout = client.get_layout()
-    session, congestion = Session(layout), Congestion(layout)
+    session, congestion, reduce = Session(layout), Congestion(layout), Reduce(layout)
     return SwitchState(
         address=client.address,
         cookie=client.get_pipeline_cookie() or 0,
         session=session.decode(read_default(client, session.table)),
         ecn_threshold=congestion.decode(read_default(client, congestion.table)),
+        reduces=reduce.decode(read_default(client, reduce.table)),
         tables=tuple(
             TableState(
                 name=table.name,

@@ -25,11 +25,12 @@ control Admission(in headers_t hdr,
             meta.outcome = MALFORMED;
         } else if (hdr.switchgnn.isValid()) {
             if (hdr.switchgnn.version != SWITCHGNN_VERSION
-                    || hdr.switchgnn.width > meta.loop.width
+                    || (hdr.switchgnn.width > meta.loop.width && !IS_REDUCE(hdr.switchgnn))
                     || (hdr.barrier.isValid() && hdr.barrier.magnitude > LARGEST_FLOAT)) {
                 meta.outcome = MALFORMED;
             } else if (meta.from_above == 1) {
                 if (hdr.switchgnn.kind == kind_t.DONE
+                        || hdr.switchgnn.kind == kind_t.REDUCE
                         || (hdr.switchgnn.kind == kind_t.FEATURE
                             && hdr.switchgnn.resend == 0)) {
                     meta.outcome = UNKNOWN_KIND;
@@ -38,7 +39,11 @@ control Admission(in headers_t hdr,
                        && hdr.switchgnn.kind != kind_t.DONE
                        && hdr.switchgnn.kind != kind_t.RECALL
                        && hdr.switchgnn.kind != kind_t.FETCH
-                       && hdr.switchgnn.kind != kind_t.NOTICE) {
+                       && hdr.switchgnn.kind != kind_t.NOTICE
+                       && hdr.switchgnn.kind != kind_t.REDUCE
+                       && hdr.switchgnn.kind != kind_t.REDUCING
+                       && (hdr.switchgnn.kind != kind_t.REDUCED
+                           || hdr.switchgnn.resend == 0)) {
                 meta.outcome = UNKNOWN_KIND;
             }
             if (meta.outcome == AGGREGATED && hdr.switchgnn.kind != kind_t.DONE

@@ -22,7 +22,7 @@ control Aggregator(in headers_t hdr,
                    in slot_t slot,
                    in count_t expected)
                   (bit<4> bank) {
-    register<bit<96>>(SLOTS_PER_BANK) state;  // tag ++ count
+    register<bit<96>>(SLOTS_PER_BANK + REDUCE_SLOTS) state;  // tag ++ count
     counter(SLOT_EVENTS, CounterType.packets) events;
 
     bit<96> content;
@@ -83,7 +83,7 @@ control Aggregator(in headers_t hdr,
 
 // The lanes of one bank; Aggregator has chosen the addition.
 control Lanes(in addition_t addition, in bit<32> index, in lanes_t chunk, inout lanes_t sum) {
-    register<lanes_t>(SLOTS_PER_BANK) value;
+    register<lanes_t>(SLOTS_PER_BANK + REDUCE_SLOTS) value;
 
     // Read, added and written through one variable: p4c would otherwise repeat the whole sum
     // in the write, and BMv2 would compute it twice.

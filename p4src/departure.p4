@@ -54,6 +54,19 @@ control Departure(inout headers_t hdr, inout metadata_t meta, in port_t egress_p
         hdr.switchgnn.feature_group = 0;
     }
 
+    // A part goes up as one contribution of all workers below.
+    action make_reduce() {
+        hdr.switchgnn.src_id = meta.switch_number;
+        hdr.switchgnn.count = meta.sum.count;
+    }
+
+    action make_reduced() {
+        hdr.switchgnn.kind = kind_t.REDUCED;
+        hdr.switchgnn.src_id = 0;
+        hdr.switchgnn.count = meta.sum.count;
+        hdr.switchgnn.resend = 0;
+    }
+
     action make_ack() {
         hdr.switchgnn.kind = kind_t.ACK;
         hdr.switchgnn.is_ack = 1;
@@ -86,6 +99,13 @@ control Departure(inout headers_t hdr, inout metadata_t meta, in port_t egress_p
             payload.apply(hdr, meta.sum.lanes);
         } else if (meta.send_sum == 1) {
             sum.apply(hdr, meta.sum, meta.destination);
+            payload.apply(hdr, meta.sum.lanes);
+        } else if (meta.send_reduced == 1) {
+            if (meta.above_port != 0) {
+                make_reduce();
+            } else {
+                make_reduced();
+            }
             payload.apply(hdr, meta.sum.lanes);
         } else if (meta.send_ack == 1 && hdr.switchgnn.kind == kind_t.MISSING) {
             make_missing_again();

@@ -16,6 +16,7 @@ typedef bit<128>  worker_set_t;
 typedef bit<8>    session_t;
 typedef bit<1024> lanes_t;  // of one bank
 typedef bit<3>    width_t;
+typedef bit<8>    exponent_t;  // of a group of fragments of an all-reduce
 // session ++ round ++ block ++ fragment ++ width: one number that only grows.
 typedef bit<80>   tag_t;
 typedef bit<48>   round_t;  // session ++ round
@@ -70,8 +71,16 @@ enum bit<4> kind_t {
     RECALL  = 7,  // worker to switch: repeat the sum of this vertex; spine to leaf: its part
     MISSING = 8,  // switch to worker: that sum is not complete
     FETCH   = 9,  // worker to worker: send the feature for the sum of this vertex
-    NOTICE  = 10  // worker to all workers: packets arrive marked, send more slowly
+    NOTICE  = 10, // worker to all workers: packets arrive marked, send more slowly
+    REDUCE  = 11, // upwards: Count contributions to a fragment of an all-reduce
+    REDUCED = 12, // switch to workers: their sum; worker to workers: the same, to one that lacks it
+    REDUCING = 13 // worker to switch: who has contributed? switch to worker: these have
 }
+
+// Round and Block_id are the number of a fragment, Feature_group an exponent.
+#define IS_REDUCE(header) \
+    (header.kind == kind_t.REDUCE || header.kind == kind_t.REDUCED \
+     || header.kind == kind_t.REDUCING)
 
 header ethernet_t {
     bit<48> dst_addr;
@@ -118,7 +127,7 @@ header switchgnn_t {
     bit<32>  checksum;
 }
 
-// Follow the SwitchGNN header in FEATURE and SUM: one chunk per bank, or less than a bank has.
+// Follow the SwitchGNN header in FEATURE, SUM, REDUCE and REDUCED: one chunk per bank, or less than a bank has.
 header lanes8_t {
     bit<256> lanes;
 }
@@ -131,7 +140,7 @@ header chunk_t {
     lanes_t lanes;
 }
 
-// Follows the SwitchGNN header in DONE, ADVANCE and WAITING.
+// Follows the SwitchGNN header in DONE, ADVANCE, WAITING and REDUCING.
 header barrier_t {
     bit<32>      magnitude;  // float32 bits; the largest of the round
     bit<32>      plan;       // the first 32 bits of the plan's digest
@@ -139,7 +148,7 @@ header barrier_t {
     worker_set_t workers;    // those that are done; in a DONE: the sender's pulse
 }
 
-// Follows barrier_t in WAITING.
+// Follows barrier_t in WAITING and REDUCING.
 header waiting_t {
     worker_set_t pulses;     // the latest of each worker
 }

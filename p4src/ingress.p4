@@ -16,6 +16,7 @@
 #include "barrier.p4"
 #include "congestion.p4"
 #include "claim.p4"
+#include "reduce.p4"
 #include "fanout.p4"
 #include "seen.p4"
 #include "outcome.p4"
@@ -37,6 +38,7 @@ control SwitchIngress(inout headers_t hdr,
     Barrier(turn_tag, early_tag) barrier;
     Notice()    notice;
     Claim()     claim;
+    Reduce()    reduce;
     Fanout()    fanout;
     OwnSlot()   own_slot;
     Seen()      seen;
@@ -47,6 +49,7 @@ control SwitchIngress(inout headers_t hdr,
     Result()    result;
     Loop()      loop;
     Answer()    answer;
+    Reduction() reduction;
 
     // mark_to_drop comes first: it also clears mcast_grp. A control that sets mcast_grp or
     // egress_spec later revives the packet.
@@ -80,6 +83,8 @@ control SwitchIngress(inout headers_t hdr,
             if (meta.outcome == AGGREGATED) {
                 if (!hdr.switchgnn.isValid()) {
                     forward.apply(hdr, meta, standard_metadata);
+                } else if (IS_REDUCE(hdr.switchgnn)) {
+                    reduce.apply(hdr, meta, standard_metadata);
                 } else {
                     turn.apply(hdr, meta);
                     if (meta.outcome == AGGREGATED) {
@@ -112,10 +117,14 @@ control SwitchIngress(inout headers_t hdr,
                 && (meta.outcome == AGGREGATED || meta.touches_slot == 1)) {
             first_chunk.apply(hdr, meta);
             banks.apply(hdr, meta);
-            result.apply(hdr, meta);
+            if (!IS_REDUCE(hdr.switchgnn)) {
+                result.apply(hdr, meta);
+            }
         }
         if (meta.outcome == AGGREGATED) {
             loop.apply(hdr, meta, standard_metadata);
+        } else if (IS_REDUCE(hdr.switchgnn)) {
+            reduction.apply(hdr, meta, standard_metadata);
         } else {
             answer.apply(hdr, meta, standard_metadata);
         }

@@ -70,7 +70,10 @@ struct metadata_t {
     // Passage
     bit<1>       look_again;  // the part in the slot here may have been lost on its way up
     // Recovery
-    bit<1>       touches_slot;  // without adding to it
+    bit<1>       touches_slot;  // without adding to it, or for an all-reduce
+    // Reduce
+    worker_set_t contributors;
+    tag_t        newest_fragment;
     // Fanout
     slots_t      slots;
     bit<4>       last_bank;
@@ -96,6 +99,7 @@ struct metadata_t {
     bit<1>       send_sum;
     bit<1>       send_ack;
     bit<1>       send_missing;
+    bit<1>       send_reduced;
     bit<1>       flood;
     bit<1>       update_ipv4;
     bit<1>       seal;

@@ -33,7 +33,11 @@ const outcome_t WRONG_INCARNATION = 21;
 const outcome_t WRONG_MAGNITUDE = 22;
 const outcome_t WRONG_TURN      = 23;
 const outcome_t WRONG_NEXT      = 24;
-const bit<32>   OUTCOMES        = 25;
+const outcome_t REDUCE_ADDED    = 25;
+const outcome_t REDUCE_REPEATED = 26;
+const outcome_t REDUCE_STALE    = 27;
+const outcome_t REDUCE_ASKED    = 28;
+const bit<32>   OUTCOMES        = 29;
 
 control Outcome(in outcome_t found) {
     counter(OUTCOMES, CounterType.packets) outcome;

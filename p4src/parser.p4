@@ -38,6 +38,9 @@ parser SwitchParser(packet_in packet,
             kind_t.DONE:    parse_barrier;
             kind_t.ADVANCE: parse_barrier;
             kind_t.WAITING: parse_barrier;
+            kind_t.REDUCE:  parse_payload;
+            kind_t.REDUCED: parse_payload;
+            kind_t.REDUCING: parse_barrier;
             default: accept;
         }
     }
@@ -98,6 +101,7 @@ parser SwitchParser(packet_in packet,
         packet.extract(hdr.barrier);
         transition select(hdr.switchgnn.kind) {
             kind_t.WAITING: parse_waiting;
+            kind_t.REDUCING: parse_waiting;
             default: accept;
         }
     }

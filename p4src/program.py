@@ -19,7 +19,10 @@ from switchgnn.base.errors import SwitchGNNError
 SOURCE_FOLDER = Path(__file__).parent
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.MULTILINE)
 # Registers of a bank, in the product's program and in the strawman's.
-_ONE_CELL_PER_SLOT = (".state", ".free_slots")
+_POOLED = ".free_slots"
+_ONE_CELL_PER_SLOT = (".state", _POOLED)
+# A register with a cell for each slot of a bank that the all-reduce has; the strawman has none.
+_REDUCE_SLOTS = ".fragment_tag"
 
 
 class StaleProgramError(SwitchGNNError):
@@ -156,6 +159,7 @@ def _add_with_included(path: Path, found: list[Path]) -> None:
 
 def _count_slots(compiled: bytes) -> int:
     registers = json.loads(compiled)["register_arrays"]
-    return sum(
-        register["size"] for register in registers if register["name"].endswith(_ONE_CELL_PER_SLOT)
-    )
+    banks = [each for each in registers if each["name"].endswith(_ONE_CELL_PER_SLOT)]
+    pooled = any(each["name"].endswith(_POOLED) for each in banks)
+    reserved = sum(each["size"] for each in registers if each["name"].endswith(_REDUCE_SLOTS))
+    return sum(each["size"] - (0 if pooled else reserved) for each in banks)

@@ -15,12 +15,15 @@ const bit<32> SLOT_MEMORY_BYTES = 10485760;
 // the paper recirculates for. Eight banks are eight additions per pass.
 const bit<32> BANKS = 8;
 const bit<32> SLOTS_PER_BANK = SLOT_MEMORY_BYTES / 128 / BANKS;
+// Slots of the all-reduce behind them, each across all banks. A power of two. SwitchML takes as many
+// for 100 Gbit/s.
+const bit<32> REDUCE_SLOTS = 512;
 // Bits of a slot's number in its bank; no more than needed, as each entry has eight of them.
 // A main file may define more.
 #ifndef SLOT_BITS
 #define SLOT_BITS 14
 #endif
-const bool SLOTS_HAVE_NUMBERS = static_assert(SLOTS_PER_BANK <= 32w1 << SLOT_BITS,
+const bool SLOTS_HAVE_NUMBERS = static_assert(SLOTS_PER_BANK + REDUCE_SLOTS <= 32w1 << SLOT_BITS,
                                               "SLOT_BITS is too small for SLOTS_PER_BANK");
 
 const bit<32> MAX_SOURCES = 1 << 18;

@@ -13,6 +13,8 @@ from switchgnn.controller.p4runtime.rows import decode_default, encode_default
 PASSES_COUNTER = "passes"
 # A cell that only the banks of the strawman have, behind the others.
 OVERFLOWED_CELL = 4
+# One cell for each slot of the all-reduce.
+FRAGMENTS_REGISTER = "fragment_tag"
 POOL_ACTION = "set_limits"
 TABLE = "pool"
 
@@ -77,6 +79,7 @@ class Banks:
         ]
         if not self._values:
             raise OtherProgramError("The P4 program has no banks of aggregators.")
+        self._reserved = reduce_slots(layout)
         self.event_counters = [f"bank{bank}.events" for bank in range(len(self._values))]
 
     @property
@@ -86,8 +89,8 @@ class Banks:
 
     @property
     def slots_per_bank(self) -> int:
-        """Slots of the smallest bank."""
-        return min(value.size for value in self._values)
+        """Slots of the smallest bank that a plan may use."""
+        return min(value.size for value in self._values) - self._reserved
 
     @staticmethod
     def decode_events(cells: Sequence[int]) -> BankEvents:
@@ -104,6 +107,11 @@ class Banks:
 def has_pool(layout: Layout) -> bool:
     """Tell whether the program is the strawman's, which hands its slots out itself."""
     return TABLE in layout.tables
+
+
+def reduce_slots(layout: Layout) -> int:
+    """Return how many slots of each bank are those of the all-reduce; the strawman's has none."""
+    return 0 if has_pool(layout) else layout.registers[FRAGMENTS_REGISTER].size
 
 
 class Pool:

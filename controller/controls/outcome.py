@@ -36,6 +36,10 @@ class Outcome(IntEnum):
     WRONG_MAGNITUDE = 22
     WRONG_TURN = 23
     WRONG_NEXT = 24
+    REDUCE_ADDED = 25
+    REDUCE_REPEATED = 26
+    REDUCE_STALE = 27
+    REDUCE_ASKED = 28
 
 
 def decode_outcomes(cells: Sequence[int]) -> Mapping[Outcome, int]:

@@ -197,7 +197,7 @@ def test_plans_that_do_not_fit_are_refused(plan, network, words, program):
 
 
 def test_slots_beyond_a_bank_are_refused(network, program, layout):
-    size = layout.registers["lanes0.value"].size
+    size = layout.registers["lanes0.value"].size - layout.registers["fragment_tag"].size
     manifest = replace(PLAN.manifest, slots_per_bank=size + 1)
     refused((manifest, PLAN.switch), network, program, f"{size + 1:,} slots in each bank")
     slots = PLAN.switch.entry_slot.copy()

@@ -24,6 +24,7 @@ from switchgnn.controller.controls.loop import (
     Result,
     result_group,
 )
+from switchgnn.controller.controls.reduce import Reduce
 from switchgnn.controller.controls.session import Session, Tier, WorkerPorts
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph
@@ -54,6 +55,12 @@ def test_networks_fit_together():
     assert {each.port for each in leaf.beyond} == {3, 4}
     assert len(leaf.beyond) == 3
     assert [each.port for each in spine.beyond] == [1, 1, 1, 2, 2]
+
+
+def test_an_all_reduce_awaits_the_workers_below_a_leaf_and_all_at_a_spine(plans, layout):
+    reduce = Reduce(layout)
+    assert [reduce.decode(reduce.encode(plan)) for plan in plans] == [3, 2, 5, 5]
+    assert reduce.decode(reduce.table.default) == 0
 
 
 def test_addresses_differ():

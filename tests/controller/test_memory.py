@@ -105,7 +105,9 @@ def test_bits_are_those_that_the_compiler_says():
         assert (use.bits, use.room) == (key + data, table["max_size"])
         assert use.bytes == use.number * -(-use.bits // 8)
     for use in found.registers:
-        (register,) = [each for name, each in registers.items() if name.endswith(use.name)]
+        (register,) = [
+            each for name, each in registers.items() if f".{name}".endswith(f".{use.name}")
+        ]
         assert (use.bits, use.room) == (register["bitwidth"], register["size"])
 
 
@@ -118,7 +120,7 @@ def test_registers_grow_with_the_plan():
     found = memory_of(SwitchPlan(plan.manifest, plan.switch), LAYOUT, star_network(4))
     cells = {use.name: use.number for use in found.registers}
     assert cells["last_tag"] == len(plan.switch.source_vertex)
-    assert cells["lanes3.value"] == cells["bank3.state"] == 64 / 8
+    assert cells["lanes3.value"] == cells["bank3.state"] == 64 / 8 + cells["fragment_tag"]
     assert found.register_bytes == sum(use.bytes for use in found.registers)
     assert too_large(found) == []
 

@@ -61,6 +61,7 @@ def test_a_summary(served):
     assert state.session.plan == PLAN.number
     assert (state.session.session, state.session.workers, state.groups) == (1, 3, 97)
     assert state.ecn_threshold == 32
+    assert state.reduces == state.session.workers
     tables = {table.name: table for table in state.tables}
     assert tables["fanout"].entries == 16
     assert tables["worker"].occupancy == 3 / 256

@@ -22,6 +22,7 @@ from switchgnn.controller.controls.departure import Departure
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.forward import Forward
 from switchgnn.controller.controls.loop import Loop, Result
+from switchgnn.controller.controls.reduce import Reduce
 from switchgnn.controller.controls.session import Session, SessionEntry, WorkerPorts
 from switchgnn.controller.errors import PlanRefusedError
 from switchgnn.controller.p4runtime.layout import Layout
@@ -195,6 +196,11 @@ LAYOUT = Layout.from_text(STRAWMAN.p4info)
 def strawman_plan(**changes):
     plan = make_plan(program=STRAWMAN.digest)
     return SwitchPlan(replace(plan.manifest, strawman=True, **changes), plan.switch)
+
+
+def test_the_strawman_has_no_all_reduce():
+    reduce = Reduce(LAYOUT)
+    assert reduce.decode(reduce.encode(strawman_plan())) == 0
 
 
 @pytest.mark.parametrize("slots", [8, 9, 15, 16, 81920])

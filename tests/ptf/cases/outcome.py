@@ -10,7 +10,9 @@ from switchgnn.controller import Outcome
 from switchgnn.controller.controls.forward import BROADCAST
 from switchgnn.host.wire.header import SESSION_MASK, Kind, Refusal
 from tests.ptf.switchgnn_ptf.packets import (
+    REDUCE_SLOTS,
     barrier_answer,
+    contributors,
     done,
     feature,
     fetch,
@@ -19,6 +21,8 @@ from tests.ptf.switchgnn_ptf.packets import (
     ordinary,
     random_lanes,
     recall,
+    reduce_,
+    reducing,
     relayed,
     relayed_fetch,
     resigned,
@@ -40,6 +44,7 @@ class EveryOutcomeOnce(SwitchTest):
 
     def runTest(self) -> None:
         self.serve(magnitude_limit=8)
+        self.entries.set_expected(3)
         self.add_sum(900, {101: 0, 102: 1}, worker=0)
         self.add_destination(901, worker=1, slot=8, expected=1)
         good = feature(101, LANES, port=1, round_=2)
@@ -56,7 +61,12 @@ class EveryOutcomeOnce(SwitchTest):
         for packet in (good, broken, collected, wrong_plan, recalled, fetched, resent, noticed):
             self.stamp(packet)
         wrong_next = done(0, block=0, following=(7, 0))
+        contribution, late = reduce_(0, 2 * REDUCE_SLOTS, LANES), reduce_(0, REDUCE_SLOTS, LANES)
+        asked = reducing(0, 2 * REDUCE_SLOTS, lanes=len(LANES))
+        newest = {"to": 1, "newest": 2 * REDUCE_SLOTS}
         for packet in (passed_on, wrong_incarnation, wrong_magnitude, wrong_next):
+            self.stamp(packet)
+        for packet in (contribution, late, asked):
             self.stamp(packet)
         wrong_session = resigned(good, Session=(self.session + 1) & SESSION_MASK)
         self.entries.add_distant(block=1, vertex=902, port=1, above=2)
@@ -86,6 +96,10 @@ class EveryOutcomeOnce(SwitchTest):
             Outcome.WRONG_MAGNITUDE: wrong_magnitude,
             Outcome.WRONG_TURN: feature(101, LANES, port=1),
             Outcome.WRONG_NEXT: wrong_next,
+            Outcome.REDUCE_ADDED: contribution,
+            Outcome.REDUCE_REPEATED: contribution,
+            Outcome.REDUCE_STALE: late,
+            Outcome.REDUCE_ASKED: asked,
         }
         self.assertEqual(list(Outcome), list(frames))
         answers = {
@@ -94,6 +108,9 @@ class EveryOutcomeOnce(SwitchTest):
             Outcome.WRONG_INCARNATION: [(1, refused(wrong_incarnation, Refusal.INCARNATION))],
             Outcome.WRONG_MAGNITUDE: [(1, refused(wrong_magnitude, Refusal.MAGNITUDE))],
             Outcome.WRONG_NEXT: [(1, refused(wrong_next, Refusal.NEXT))],
+            Outcome.REDUCE_REPEATED: [(1, contributors(contribution, workers=1, **newest))],
+            Outcome.REDUCE_STALE: [(1, contributors(late, workers=0, **newest))],
+            Outcome.REDUCE_ASKED: [(1, contributors(asked, workers=1, **newest))],
             Outcome.FORWARDED: [(2, udp)],
             Outcome.FLOODED: [(2, arp)],
             Outcome.RECALLED: [(1, missing(recalled, count=1))],

@@ -11,6 +11,7 @@ from switchgnn.base.network import Network, mac_number
 from switchgnn.controller import P4RuntimeClient
 from switchgnn.controller.controls.banks import Pool
 from switchgnn.controller.controls.congestion import Congestion
+from switchgnn.controller.controls.reduce import REDUCE_ACTION
 from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.p4runtime.messages import (
     DELETE,
@@ -77,6 +78,13 @@ class Entries:
         default = congestion.table.default or b""
         self._pending.append(default_update(congestion.table, congestion.encode(packets)))
         self._undo.append(default_update(congestion.table, default))
+
+    def set_expected(self, contributions: int) -> None:
+        """Let an all-reduce add that many contributions to each sum."""
+        table = self._layout.table("reduce")
+        values = {"expected": contributions}
+        self._pending.append(default_update(table, encode_default(table, REDUCE_ACTION, values)))
+        self._undo.append(default_update(table, table.default or b""))
 
     def set_limits(self, slots: int) -> None:
         """Split ``slots`` over the banks of the strawman."""

@@ -265,9 +265,46 @@ def restart_with_old_features(compiled: Json) -> None:
         ]
 
 
+@noticed_by("reduce.RepeatedContributionIsAddedOnce")
+def forget_contributors(compiled: Json) -> None:
+    """Let every contribution to an all-reduce count, whoever sends it."""
+    _leave_out(compiled, "SwitchIngress.reduce.look", "SwitchIngress.reduce.contributors")
+
+
+@noticed_by("reduce.LateContributionChangesNothing")
+def begin_older_fragments(compiled: Json) -> None:
+    """Let a late contribution take the slot of a newer fragment."""
+    for comparison in operations(ingress(compiled)["conditionals"], ">"):
+        if "reduce_tag" in json.dumps(comparison["left"]):
+            comparison["left"] = _ZERO
+
+
+@noticed_by("reduce.TheLargestExponentIsTold")
+def forget_exponents(compiled: Json) -> None:
+    """Let the last contribution's exponent be that of all."""
+    _leave_out(compiled, "SwitchIngress.reduce.look", "SwitchIngress.reduce.exponents")
+
+
+@noticed_by("reduce.LeafOfReduce")
+def reduce_as_a_worker(compiled: Json) -> None:
+    """Let a leaf's sum go up as the contribution of the worker that completed it."""
+    _action(compiled, "SwitchEgress.departure.make_reduce")["primitives"] = []
+
+
 def with_mistake(program: Program, name: str) -> Program:
     """Return the program with one of the mistakes, under a digest of its own."""
     return changed_program(program, name, MISTAKES[name])
+
+
+def _leave_out(compiled: Json, action: str, register: str) -> None:
+    """Take the accesses to a register out of all copies of an action."""
+    for each in compiled["actions"]:
+        if each["name"] == action:
+            each["primitives"] = [
+                step
+                for step in each["primitives"]
+                if not any(register == parameter.get("value") for parameter in step["parameters"])
+            ]
 
 
 def _action(compiled: Json, name: str) -> Json:

@@ -15,7 +15,7 @@ from switchgnn.base.network import Station, star_network
 from switchgnn.capture.layers import BarrierLayer as Barrier
 from switchgnn.capture.layers import Fragment, SwitchGNN
 from switchgnn.capture.layers import WaitingLayer as Waiting
-from switchgnn.host.wire.header import LANES, Kind, Refusal
+from switchgnn.host.wire.header import LANES, SESSION_MASK, Kind, Refusal
 
 Lanes = NDArray[np.int32]
 
@@ -26,6 +26,7 @@ NETWORK = star_network(len(PORTS))
 PLAN = 0xC0FFEE01
 NEXT_ROUND = (0, 0)  # what comes behind the last block of a round
 PARTIAL = 2**31 + 77  # the id of some partial sum
+REDUCE_SLOTS = 512  # of sizes.p4
 RELEASED = 0xFFFF  # the count of a slot that was given back
 WIDTHS = {8 << code: code for code in range(6)}  # by the lanes of a frame
 
@@ -193,6 +194,69 @@ def notice(worker: int, *, block: int = 1, fragment: int = 0, round_: int = 1) -
     """Return the NOTICE of a worker."""
     tag = {"Block_id": block, "Fragment": fragment, "Round": round_}
     return _from_worker(port_of(worker)) / SwitchGNN(Kind=Kind.NOTICE, Src_id=worker, **tag)
+
+
+def reduce_(
+    worker: int, number: int, lanes: Lanes, *, exponent: int = 0, count: int = 1, **header: int
+) -> Packet:
+    """Return a worker's contribution to a fragment of an all-reduce."""
+    switchgnn = SwitchGNN(
+        Kind=Kind.REDUCE,
+        Src_id=worker,
+        Count=count,
+        Width=WIDTHS[len(lanes)],
+        Feature_group=exponent,
+        **_fragment_number(number),
+        **header,
+    )
+    return _from_worker(port_of(worker)) / switchgnn / _fragment(lanes)
+
+
+def reduced(
+    to: int, number: int, lanes: Lanes, *, session: int, exponent: int = 0, count: int = 3
+) -> Packet:
+    """Return the sum of a fragment as the worker at port ``to`` must get it."""
+    switchgnn = SwitchGNN(
+        Kind=Kind.REDUCED,
+        Count=count,
+        Width=WIDTHS[len(lanes)],
+        Feature_group=exponent,
+        Session=session & SESSION_MASK,
+        **_fragment_number(number),
+    )
+    return _from_switch(to) / switchgnn / _fragment(lanes)
+
+
+def reducing(
+    worker: int, number: int, *, lanes: int = 256, pulse: int = 0, workers: int = 0
+) -> Packet:
+    """Return a worker's question who has contributed to a fragment of ``lanes`` numbers."""
+    width = WIDTHS[lanes]
+    switchgnn = SwitchGNN(
+        Kind=Kind.REDUCING, Src_id=worker, Width=width, **_fragment_number(number)
+    )
+    body = Barrier(workers=workers) / Waiting(pulses=pulse << worker)
+    return _from_worker(port_of(worker)) / switchgnn / body
+
+
+def contributors(
+    asked: Packet, *, to: int, workers: int, newest: int, pulses: int = 0, **header: int
+) -> Packet:
+    """Return who has contributed to a fragment, as the worker at port ``to`` must get it."""
+    answer = asked[SwitchGNN].copy()
+    answer.remove_payload()
+    answer.Kind, answer.Count, answer.Feature_group = int(Kind.REDUCING), REDUCE_SLOTS, 0
+    answer.Checksum = None
+    for name, value in header.items():
+        setattr(answer, name, value)
+    body = Barrier(
+        magnitude=newest >> 32, plan=PLAN, round=newest & 0xFFFFFFFF, workers=workers
+    ) / Waiting(pulses=pulses)
+    return _from_switch(to) / answer / body
+
+
+def _fragment_number(number: int) -> dict[str, int]:
+    return {"Round": number >> 16, "Block_id": number & 0xFFFF, "Fragment": 0}
 
 
 def relayed(packet: Packet, *, to: int) -> Packet:

@@ -1,0 +1,222 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The all-reduce of SwitchML (Sapio et al., NSDI 2021): a stream of fragments, of each of which
+// every worker sends its part and gets the sum of all. There is no barrier: fragment n has the slot
+// n modulo REDUCE_SLOTS, and a worker sends fragment n + REDUCE_SLOTS once it has the sum of n.
+//
+// Where SwitchML has two copies of a slot, a bit in each packet and a set of workers, there is a
+// tag with the number of the fragment: a late packet can never be taken for a later fragment. The
+// tag has the width as well, so that fragments of different widths never meet.
+//
+// A leaf sends the sum of its workers up, as one contribution of them all, and passes on what comes
+// down.
+#ifndef _REDUCE_
+#define _REDUCE_
+
+#include "metadata.p4"
+#include "payload.p4"
+
+// Counts each worker once per fragment, and finds the slot. Must be applied on the first pass only,
+// after Admission.
+control Reduce(inout headers_t hdr,
+               inout metadata_t meta,
+               inout standard_metadata_t standard_metadata) {
+    Payload() payload;
+    chunks_t zeros;
+
+    // Of each slot: its fragment, who has contributed, and their largest exponent.
+    register<tag_t>(REDUCE_SLOTS) fragment_tag;
+    register<worker_set_t>(REDUCE_SLOTS) contributors;
+    register<exponent_t>(REDUCE_SLOTS) exponents;
+    register<tag_t>(1) newest_fragment;
+    register<worker_set_t>(1) reduce_pulses;
+
+    bit<32> index;
+    tag_t tag;
+    exponent_t exponent;
+
+    // expected: contributions to a sum, at a leaf those of its own workers; 0: no all-reduce.
+    action set_reduce(count_t expected) {
+        meta.destination_expected = expected;
+    }
+
+    table reduce {
+        actions = { set_reduce; }
+        default_action = set_reduce(0);
+        size = 1;
+    }
+
+    action pass_to_all() {
+        meta.outcome = PASSED_ON;
+        standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
+    }
+
+    // It comes back from above, for all workers.
+    action pass_up() {
+        meta.outcome = PASSED_ON;
+        hdr.switchgnn.src_id = meta.switch_number;
+        standard_metadata.egress_spec = meta.above_port;
+    }
+
+    action look() {
+        index = (bit<32>) hdr.switchgnn.block_id & (REDUCE_SLOTS - 1);
+        fragment_tag.read(tag, index);
+        contributors.read(meta.contributors, index);
+        exponents.read(exponent, index);
+        newest_fragment.read(meta.newest_fragment, 0);
+        reduce_pulses.read(meta.pulses, 0);
+    }
+
+    action nobody() {
+        meta.contributors = 0;
+        exponent = 0;
+    }
+
+    // A leaf tells what it knows.
+    action hear() {
+        meta.outcome = REDUCE_ASKED;
+        meta.pulses = (meta.pulses & ~meta.worker_bit) | (hdr.waiting.pulses & meta.worker_bit);
+        reduce_pulses.write(0, meta.pulses);
+        meta.contributors = meta.contributors | (hdr.barrier.workers & meta.worker_bit);
+    }
+
+    action touch() {
+        meta.touches_slot = 1;
+        meta.loop.width = LANES_256;
+        meta.destination_bank = 0;
+        meta.destination_slot = (slot_t) (SLOTS_PER_BANK + index);
+    }
+
+    action contribute() {
+        meta.outcome = REDUCE_ADDED;
+        meta.contributors = meta.contributors | meta.worker_bit;
+        fragment_tag.write(index, meta.tag);
+        contributors.write(index, meta.contributors);
+        exponents.write(index, hdr.switchgnn.feature_group[7:0]);
+    }
+
+    action repeat() {
+        meta.outcome = REDUCE_REPEATED;
+        hdr.switchgnn.count = 0;
+        zeros = { 0, 0, 0, 0, 0, 0, 0, 0 };
+    }
+
+    apply {
+        if (meta.from_above == 1) {
+            pass_to_all();
+        } else if (!SPEAKS_FOR_ITSELF(hdr, meta)) {
+            meta.outcome = WRONG_PORT;
+        } else if (hdr.switchgnn.kind == kind_t.REDUCED) {
+            // A worker that has the sum repeats it for one that cannot get it from the switch.
+            if (meta.above_port == 0) {
+                pass_to_all();
+            } else {
+                pass_up();
+            }
+        } else {
+            reduce.apply();
+            look();
+            if (tag != meta.tag) {
+                nobody();
+            }
+            if (meta.destination_expected == 0) {
+                meta.outcome = UNKNOWN_KIND;
+            } else if (hdr.switchgnn.kind == kind_t.REDUCING) {
+                hear();
+            } else if (hdr.switchgnn.count == 0
+                       || (meta.leaves_below == 0 && hdr.switchgnn.count != 1)) {
+                meta.outcome = WRONG_COUNT;
+            } else if (tag > meta.tag) {
+                meta.outcome = REDUCE_STALE;
+            } else {
+                touch();
+                if ((bit<16>) exponent > hdr.switchgnn.feature_group) {
+                    hdr.switchgnn.feature_group = (bit<16>) exponent;
+                }
+                if ((meta.contributors & meta.worker_bit) == 0) {
+                    contribute();
+                    if (meta.tag > meta.newest_fragment) {
+                        newest_fragment.write(0, meta.tag);
+                    }
+                } else {
+                    repeat();
+                    payload.apply(hdr, zeros);
+                }
+            }
+        }
+    }
+}
+
+// Where the sum goes, or who has not contributed yet. Must be applied after Banks.
+control Reduction(inout headers_t hdr,
+                  inout metadata_t meta,
+                  inout standard_metadata_t standard_metadata) {
+    NoPayload() no_payload;
+
+    action send_to_all() {
+        meta.send_reduced = 1;
+        standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
+    }
+
+    action send_again() {
+        meta.send_reduced = 1;
+        standard_metadata.egress_spec = standard_metadata.ingress_port;
+    }
+
+    action send_up() {
+        meta.send_reduced = 1;
+        standard_metadata.egress_spec = meta.above_port;
+    }
+
+    // The newest fragment has 40 bits: its upper ones are in Magnitude.
+    action tell() {
+        hdr.switchgnn.kind = kind_t.REDUCING;
+        hdr.switchgnn.count = (count_t) REDUCE_SLOTS;
+        hdr.switchgnn.feature_group = 0;
+        hdr.barrier.setValid();
+        hdr.barrier.magnitude = (bit<32>) meta.newest_fragment[55:48];
+        hdr.barrier.plan = meta.plan;
+        hdr.barrier.round = meta.newest_fragment[47:16];
+        hdr.barrier.workers = meta.contributors;
+        hdr.waiting.setValid();
+        hdr.waiting.pulses = meta.pulses;
+        hdr.ipv4.total_len = WAITING_LENGTH;
+        standard_metadata.egress_spec = standard_metadata.ingress_port;
+    }
+
+    action tell_all() {
+        standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
+    }
+
+    action tell_above() {
+        hdr.switchgnn.src_id = meta.switch_number;
+        standard_metadata.egress_spec = meta.above_port;
+    }
+
+    apply {
+        if (meta.completed == 1) {
+            if (meta.above_port != 0) {
+                send_up();
+            } else if (meta.outcome == REDUCE_ADDED) {
+                send_to_all();
+            } else {
+                send_again();
+            }
+        } else if (meta.outcome == REDUCE_ASKED || meta.outcome == REDUCE_REPEATED
+                   || meta.outcome == REDUCE_STALE) {
+            if (SESSION_OF(meta.newest_fragment) != meta.loop.session) {
+                meta.newest_fragment = 0;
+            }
+            no_payload.apply(hdr);
+            tell();
+            if (meta.above_port != 0) {
+                tell_above();
+            } else if (hdr.switchgnn.resend == 1) {
+                tell_all();
+            }
+        }
+    }
+}
+
+#endif
