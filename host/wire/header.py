@@ -65,6 +65,16 @@ class Kind(IntEnum):
     MISSING = 8
     FETCH = 9
     NOTICE = 10
+    REDUCE = 11
+    REDUCED = 12
+    REDUCING = 13
+
+
+# The length of their bodies follows from the word of the fragment.
+LANE_KINDS = (Kind.FEATURE, Kind.SUM, Kind.REDUCE, Kind.REDUCED)
+# The body of a barrier, alone or with pulses.
+PULSE_KINDS = (Kind.WAITING, Kind.REDUCING)
+BARRIER_KINDS = (Kind.DONE, Kind.ADVANCE, *PULSE_KINDS)
 
 
 class Refusal(IntEnum):
@@ -167,14 +177,15 @@ class Header(NamedTuple):
 
 
 class BarrierBody(NamedTuple):
-    """The body of DONE, ADVANCE and WAITING.
+    """The body of DONE, ADVANCE, WAITING and REDUCING.
 
     Attributes:
-        magnitude: float32 bits of the largest magnitude of the round.
+        magnitude: float32 bits of the largest magnitude of the round; in a REDUCING the upper 8
+            bits of the newest fragment's number.
         plan: first 32 bits of the plan's digest.
-        round: the round of the switch.
+        round: the round of the switch; in a REDUCING the lower 32 bits of the newest number.
         workers: bit w: worker w is done; in a DONE the sender's pulse, in the same bit.
-        pulses: the latest pulse of each worker in a WAITING; otherwise None.
+        pulses: the latest pulse of each worker in a WAITING or REDUCING; otherwise None.
     """
 
     magnitude: int = 0
@@ -184,7 +195,7 @@ class BarrierBody(NamedTuple):
     pulses: int | None = None
 
     def pack(self) -> bytes:
-        """Return the 28 bytes on the wire, 44 of a WAITING."""
+        """Return the 28 bytes on the wire, 44 of a WAITING or REDUCING."""
         workers = self.workers.to_bytes(16, "big")
         body = BARRIER.pack(self.magnitude, self.plan, self.round, workers)
         if self.pulses is None:
@@ -196,7 +207,7 @@ class BarrierBody(NamedTuple):
         """Parse the body of a sound frame of a kind."""
         magnitude, plan, round_number, workers = BARRIER.unpack_from(frame, BODY_AT)
         pulses = None
-        if kind is Kind.WAITING:
+        if kind in PULSE_KINDS:
             (latest,) = WAITING.unpack_from(frame, BODY_AT + BARRIER.size)
             pulses = int.from_bytes(latest, "big")
         return cls(magnitude, plan, round_number, int.from_bytes(workers, "big"), pulses)
@@ -216,8 +227,8 @@ def unpack_header(frame: bytes | memoryview) -> Header | None:
         HEADER.unpack_from(frame, HEADER_AT)
     )
     kind = flags & 0xF
-    body = payload_bytes(fragment) if kind in _WITH_LANES else _BODY_BYTES.get(kind, 0)
-    known = kind in _BODY_BYTES or (kind in _WITH_LANES and body)
+    body = payload_bytes(fragment) if kind in LANE_KINDS else _BODY_BYTES.get(kind, 0)
+    known = kind in _BODY_BYTES or (kind in LANE_KINDS and body)
     end = BODY_AT + body
     if extension >> 4 != VERSION or not known or len(frame) < end:
         return None
@@ -244,11 +255,9 @@ def unpack_header(frame: bytes | memoryview) -> Header | None:
 
 
 _KINDS = {int(kind): kind for kind in Kind}
-# Their length follows from the word of the fragment.
-_WITH_LANES = (int(Kind.FEATURE), int(Kind.SUM))
 _BODY_BYTES = {
     int(Kind.DONE): BARRIER.size,
     int(Kind.ADVANCE): BARRIER.size,
-    int(Kind.WAITING): BARRIER.size + WAITING.size,
+    **{int(kind): BARRIER.size + WAITING.size for kind in PULSE_KINDS},
     **{int(kind): 0 for kind in (Kind.ACK, Kind.RECALL, Kind.MISSING, Kind.FETCH, Kind.NOTICE)},
 }

@@ -22,9 +22,12 @@ from scapy.layers.inet import IP
 from scapy.packet import Packet, bind_layers
 
 from switchgnn.host.wire.header import (
+    BARRIER_KINDS,
     CHECKED_BYTES,
+    LANE_KINDS,
     LANES,
     PROTOCOL,
+    PULSE_KINDS,
     VERSION,
     Kind,
     fragment_words,
@@ -72,9 +75,9 @@ class SwitchGNN(Packet):
 
     def guess_payload_class(self, payload: bytes) -> Any:  # noqa: ANN401
         """Return the body that the kind calls for."""
-        if self.Kind in (Kind.FEATURE, Kind.SUM):
+        if self.Kind in LANE_KINDS:
             return Fragment
-        if self.Kind in (Kind.DONE, Kind.ADVANCE, Kind.WAITING):
+        if self.Kind in BARRIER_KINDS:
             return BarrierLayer
         return super().guess_payload_class(payload)
 
@@ -125,7 +128,7 @@ class Fragment(Packet):
 
 
 class BarrierLayer(Packet):
-    """Body of DONE, ADVANCE and WAITING."""
+    """Body of DONE, ADVANCE, WAITING and REDUCING."""
 
     name = "Barrier"
     fields_desc = [  # noqa: RUF012
@@ -136,14 +139,14 @@ class BarrierLayer(Packet):
     ]
 
     def guess_payload_class(self, payload: bytes) -> Any:  # noqa: ANN401
-        """Return what a WAITING has besides."""
-        if self.underlayer is not None and self.underlayer.Kind == Kind.WAITING:
+        """Return what a WAITING or REDUCING has besides."""
+        if self.underlayer is not None and self.underlayer.Kind in PULSE_KINDS:
             return WaitingLayer
         return super().guess_payload_class(payload)
 
 
 class WaitingLayer(Packet):
-    """What follows the barrier's body in a WAITING."""
+    """What follows the barrier's body in a WAITING or REDUCING."""
 
     name = "Waiting"
     fields_desc = [BitField("pulses", 0, 128)]  # noqa: RUF012

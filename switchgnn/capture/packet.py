@@ -18,6 +18,7 @@ from switchgnn.host.direct.frames import PROTOCOL as DIRECT_PROTOCOL
 from switchgnn.host.direct.frames import data_bytes
 from switchgnn.host.wire.header import (
     BARRIER,
+    BARRIER_KINDS,
     BODY_AT,
     CHECKED_BYTES,
     ETHERNET_BYTES,
@@ -25,8 +26,10 @@ from switchgnn.host.wire.header import (
     HEADER_AT,
     HEADER_BYTES,
     KIND_MASK,
+    LANE_KINDS,
     LAST_ROUND,
     PROTOCOL,
+    PULSE_KINDS,
     VERSION,
     WAITING,
     BarrierBody,
@@ -115,14 +118,12 @@ _IPV4 = b"\x08\x00"
 _PROTOCOL_AT = ETHERNET_BYTES + 9
 _PLAIN_IPV4 = 0x45
 _SESSION_SHIFT = LAST_ROUND.bit_length()
-_BARRIER_KINDS = (Kind.DONE, Kind.ADVANCE, Kind.WAITING)
-_LANE_KINDS = (Kind.FEATURE, Kind.SUM)
 # Kinds with lanes depend on their width.
 _BODY_BYTES = {
-    **dict.fromkeys(set(map(int, Kind)) - set(_LANE_KINDS), 0),
+    **dict.fromkeys(set(map(int, Kind)) - set(LANE_KINDS), 0),
     int(Kind.DONE): BARRIER.size,
     int(Kind.ADVANCE): BARRIER.size,
-    int(Kind.WAITING): BARRIER.size + WAITING.size,
+    **dict.fromkeys(map(int, PULSE_KINDS), BARRIER.size + WAITING.size),
 }
 # Between hosts DONE has no body, and a FEATURE has the length in IPv4.
 _DIRECT_BODY_BYTES = {
@@ -189,7 +190,7 @@ class DecodedPacket(NamedTuple):
         sender, receiver: names of its Ethernet addresses.
         direct: whether it travels between workers, without the switch.
         fields: the header, if all of it was captured.
-        body: the body of DONE, ADVANCE and WAITING, if all of it was captured.
+        body: the body of DONE, ADVANCE, WAITING and REDUCING, if all of it was captured.
         cut: whether the capture is truncated, so that the packet cannot be validated.
         problem: why it is invalid; None if no problem was found.
     """
@@ -287,7 +288,7 @@ def _body_bytes(frame: bytes, fields: Fields, *, direct: bool) -> int | None:
     if direct:
         known = _DIRECT_BODY_BYTES.get(fields.kind)
         return data_bytes(frame) if fields.kind == Kind.FEATURE else known
-    if fields.kind in _LANE_KINDS:
+    if fields.kind in LANE_KINDS:
         return payload_bytes(fields.width or 0) or None
     return _BODY_BYTES.get(fields.kind)
 
@@ -295,13 +296,13 @@ def _body_bytes(frame: bytes, fields: Fields, *, direct: bool) -> int | None:
 def _unknown(fields: Fields, *, direct: bool) -> str:
     if direct and fields.kind == Kind.FEATURE:
         return "no rows: IPv4 tells of another length"
-    if not direct and fields.kind in _LANE_KINDS:
+    if not direct and fields.kind in LANE_KINDS:
         return f"width {fields.width} is not known here"
     return f"kind {fields.kind_name} is not known here"
 
 
 def _barrier_body(frame: bytes, fields: Fields) -> BarrierBody | None:
-    if fields.kind not in _BARRIER_KINDS or len(frame) < BODY_AT + _BODY_BYTES[fields.kind]:
+    if fields.kind not in BARRIER_KINDS or len(frame) < BODY_AT + _BODY_BYTES[fields.kind]:
         return None
     return BarrierBody.unpack(frame, Kind(fields.kind))
 

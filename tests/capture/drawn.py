@@ -29,12 +29,12 @@ WORD = 2
 def bodies(header):
     """A body that fits a header."""
     kind = header.kind
-    if kind in (Kind.FEATURE, Kind.SUM):
+    if kind in (Kind.FEATURE, Kind.SUM, Kind.REDUCE, Kind.REDUCED):
         size = 32 << (header.fragment & 7)
         return st.binary(min_size=32, max_size=32).map(lambda some: (some * 32)[:size])
-    if kind not in (Kind.DONE, Kind.ADVANCE, Kind.WAITING):
+    if kind not in (Kind.DONE, Kind.ADVANCE, Kind.WAITING, Kind.REDUCING):
         return st.just(b"")
-    pulses = bits if kind is Kind.WAITING else st.none()
+    pulses = bits if kind in (Kind.WAITING, Kind.REDUCING) else st.none()
     return st.builds(BarrierBody, u32, u32, u32, bits, pulses).map(BarrierBody.pack)
 
 
@@ -76,8 +76,12 @@ def feature(worker=0, *, fragment=0, **fields):
 
 def control(kind, worker=0, *, down=False, **fields):
     """A packet without lanes from a worker, or to it."""
-    barrier = kind in (Kind.DONE, Kind.ADVANCE, Kind.WAITING)
-    body = BarrierBody(pulses=0 if kind is Kind.WAITING else None).pack() if barrier else b""
+    barrier = kind in (Kind.DONE, Kind.ADVANCE, Kind.WAITING, Kind.REDUCING)
+    body = (
+        BarrierBody(pulses=0 if kind in (Kind.WAITING, Kind.REDUCING) else None).pack()
+        if barrier
+        else b""
+    )
     ends = [WORKERS[worker], SWITCH]
     if down:
         ends.reverse()

@@ -44,7 +44,7 @@ def test_the_header_is_what_was_sent(drawn):
         number, code, 8 << code
     )  # fmt: skip
     assert packet.fields.version == 3
-    has_body = header.kind in (Kind.DONE, Kind.ADVANCE, Kind.WAITING)
+    has_body = header.kind in (Kind.DONE, Kind.ADVANCE, Kind.WAITING, Kind.REDUCING)
     assert packet.body == (BarrierBody.unpack(frame, header.kind) if has_body else None)
 
 
@@ -122,7 +122,7 @@ def test_anything_may_come(frame, more):
     ("changes", "words"),
     [
         ({HEADER_AT + 13: 0x10}, "version 1, not 3"),
-        ({HEADER_AT + 12: 0x0C}, "kind 12 is not known here"),
+        ({HEADER_AT + 12: 0x0E}, "kind 14 is not known here"),
         ({HEADER_AT + 15: 6}, "width 6 is not known here"),
         ({HEADER_AT + 3: 9}, "checksum 0x"),
         ({20: 0x20}, "a fragment of IPv4"),

@@ -61,17 +61,17 @@ def lanes_for(word: int):
 
 def body_of(header: Header, data) -> tuple[bytes, object]:
     kind = header.kind
-    if kind in (Kind.FEATURE, Kind.SUM):
+    if kind in (Kind.FEATURE, Kind.SUM, Kind.REDUCE, Kind.REDUCED):
         lanes = data.draw(lanes_for(header.fragment))
         return np.array(lanes, dtype=">i4").tobytes(), Fragment(lanes=lanes)
-    if kind not in (Kind.DONE, Kind.ADVANCE, Kind.WAITING):
+    if kind not in (Kind.DONE, Kind.ADVANCE, Kind.WAITING, Kind.REDUCING):
         return b"", None
     magnitude, plan, number, workers = (
         data.draw(values) for values in (u32, u32, u32, st.integers(0, 2**128 - 1))
     )
     layer = Barrier(magnitude=magnitude, plan=plan, round=number, workers=workers)
     pulses = None
-    if kind is Kind.WAITING:
+    if kind in (Kind.WAITING, Kind.REDUCING):
         pulses = data.draw(st.integers(0, 2**128 - 1))
         layer = layer / Waiting(pulses=pulses)
     return BarrierBody(magnitude, plan, number, workers, pulses).pack(), layer
@@ -94,7 +94,7 @@ def test_packed_frames_are_scapys_and_unpacked_again(header, data):
     assert unpack_header(frame) == header
     if layer is not None:
         assert bytes(Ether(frame)[SwitchGNN][type(layer)]) == body
-    if header.kind in (Kind.DONE, Kind.ADVANCE, Kind.WAITING):
+    if header.kind in (Kind.DONE, Kind.ADVANCE, Kind.WAITING, Kind.REDUCING):
         assert BarrierBody.unpack(frame, header.kind).pack() == body
 
 
@@ -114,7 +114,7 @@ def test_a_short_frame_is_refused():
 
 
 @pytest.mark.parametrize("code", range(8))
-@pytest.mark.parametrize("kind", [Kind.FEATURE, Kind.SUM])
+@pytest.mark.parametrize("kind", [Kind.FEATURE, Kind.SUM, Kind.REDUCE, Kind.REDUCED])
 def test_a_frame_has_the_bytes_that_its_width_says(kind, code):
     sizes = {0: 92, 1: 124, 2: 188, 3: 316, 4: 572, 5: 1084}
     body = bytes(sizes.get(code, 2000) - 60)
