@@ -46,7 +46,7 @@ class RoundTrip:
         """
         return max(self.timeout, _MOST_OFTEN, LONGEST_TIMEOUT / self._tries**legs)
 
-    def took(self, tries: int) -> None:
+    def took(self, tries: float) -> None:
         """Count how many times a question was asked until it was answered."""
         self._tries += _TRIES_WEIGHT * (tries - self._tries)
 

@@ -38,7 +38,7 @@ _CHECKSUM_AT = HEADER_AT + CHECKED_BYTES
 VARIABLE = "SWITCHGNN_HOSTS"
 NATIVE, PYTHON = "native", "python"
 _SOURCES = Path(__file__).parent / "native"
-_HEADERS = ("arriving.h", "checksums.h", "rows.h", "sums.h")
+_HEADERS = ("arriving.h", "checksums.h", "reduced.h", "rows.h", "sums.h")
 _INCLUDED = ("frames.h",)
 
 
@@ -82,6 +82,9 @@ class NativeFrames:
         self.sift_sums = library.sift_sums
         self.sift_sums.argtypes = (c_void_p, c_void_p, c_uint32, c_uint32)
         self.sift_sums.restype = None
+        self.sift_reduced = library.sift_reduced
+        self.sift_reduced.argtypes = (c_void_p, c_void_p, c_uint32, c_uint32)
+        self.sift_reduced.restype = None
         self.sift_rows = library.sift_rows
         some = c_uint32
         self.sift_rows.argtypes = (POINTER(c_void_p), some, c_void_p, some, some, c_void_p)

@@ -1,0 +1,305 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The frames of the fragments that a worker has sent last, and the sums that have come for them.
+
+Both are rings: the fragment of a number is in the slot of the number modulo their size.
+"""
+
+from collections.abc import Iterator
+from ctypes import Structure, addressof, c_uint32, c_uint64, c_void_p
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.host.wire.addresses import Addresses
+from switchgnn.host.wire.batches import FrameBatch, FrameRows
+from switchgnn.host.wire.header import (
+    BODY_AT,
+    HEADER_AT,
+    KIND_AT,
+    Header,
+    Kind,
+    feature_frame_bytes,
+    lanes_of,
+    session_and_round,
+)
+from switchgnn.host.wire.link import Link
+from switchgnn.host.wire.native import Arrived, native_frames, write_checksums
+from switchgnn.planner.lanes import LANES as WIDTHS
+
+# Of a full fragment.
+LANES = WIDTHS[-1]
+_WIDEST = len(WIDTHS) - 1
+_LANE = np.dtype(">i4")
+BODY_BYTES = LANES * _LANE.itemsize
+# The lower bits of a fragment's number are in Block_id, the others in Round.
+_BLOCK_BITS = 16
+_BLOCK_MASK = (1 << _BLOCK_BITS) - 1
+LAST_NUMBER = (1 << _BLOCK_BITS + 24) - 1
+_RESEND = 0x10
+# A frame with room for a full fragment.
+_FRAME = np.dtype(
+    {
+        "names": ["block", "group", "round", "lanes"],
+        "formats": [">u2", ">u2", ">u4", (_LANE, LANES)],
+        "offsets": [HEADER_AT + 8, HEADER_AT + 16, HEADER_AT + 18, BODY_AT],
+        "itemsize": feature_frame_bytes(LANES),
+    }
+)
+
+
+def fragments_of(values: int) -> int:
+    """Return how many fragments that many values take."""
+    return -(-values // LANES)
+
+
+def number_of(header: Header) -> int:
+    """Return the number of the fragment that a packet is about."""
+    return header.round << _BLOCK_BITS | header.block_id
+
+
+def with_number(header: Header, number: int) -> Header:
+    """Return the header with the number of a fragment."""
+    return header._replace(round=number >> _BLOCK_BITS, block_id=number & _BLOCK_MASK)
+
+
+def spans(first: int, count: int, slots: int) -> Iterator[tuple[int, int]]:
+    """Yield the slots of consecutive fragments, as up to two pairs of first slot and count."""
+    while count > 0:
+        slot = first & slots - 1
+        here = min(count, slots - slot)
+        yield slot, here
+        first, count = first + here, count - here
+
+
+class FragmentFrames:
+    """The REDUCE frames of one worker.
+
+    `slots`: the size of the ring, a power of two.
+
+    Attributes:
+        widths: uint8[slots], the code of each frame's width.
+        codes: uint8[slots], the exponent code in each frame.
+    """
+
+    def __init__(self, addresses: Addresses, worker: int, session: int, slots: int) -> None:
+        self._slots = slots
+        self._upper = session_and_round(session, 0)
+        self._bytes = np.zeros((slots, _FRAME.itemsize), dtype=np.uint8)
+        self._frames = self._bytes.view(_FRAME).reshape(slots)
+        self._lanes = self._frames["lanes"]
+        self._rows = FrameRows(self._bytes)
+        self.widths = np.zeros(slots, dtype=np.uint8)
+        self.codes = np.zeros(slots, dtype=np.uint8)
+        header = Header(kind=Kind.REDUCE, src_id=worker, count=1, session=session)
+        self._heads = [
+            np.frombuffer(_head(addresses, header, code), dtype=np.uint8)
+            for code in range(len(WIDTHS))
+        ]
+
+    def write(self, number: int, lanes: NDArray[np.int32], code: int) -> None:
+        """Write consecutive fragments; the last one is as narrow as possible.
+
+        Args:
+            number: of the first one.
+            lanes: int32[k], all of their numbers.
+            code: the exponent code that all of them carry.
+        """
+        full, rest = divmod(len(lanes), LANES)
+        rows = lanes[: full * LANES].reshape(full, LANES)
+        begin = 0
+        for slot, count in spans(number, full, self._slots):
+            self._lanes[slot : slot + count] = rows[begin : begin + count]
+            self._complete(number + begin, slice(slot, slot + count), _WIDEST, code)
+            begin += count
+        if rest:
+            slot = number + full & self._slots - 1
+            width = next(width for width, most in enumerate(WIDTHS) if most >= rest)
+            self._lanes[slot, :rest] = lanes[full * LANES :]
+            self._lanes[slot, rest:] = 0
+            self._complete(number + full, slice(slot, slot + 1), width, code)
+
+    def _complete(self, number: int, slots: slice, width: int, code: int) -> None:
+        """Write all but the lanes of some frames of one width."""
+        self._bytes[slots, :BODY_AT] = self._heads[width]
+        frames = self._frames[slots]
+        numbers = np.arange(number, number + len(frames))
+        frames["block"] = numbers & _BLOCK_MASK
+        frames["round"] = self._upper | numbers >> _BLOCK_BITS
+        frames["group"] = code
+        self.widths[slots] = width
+        self.codes[slots] = code
+        sizes = None
+        if width < _WIDEST:
+            sizes = np.full(len(frames), feature_frame_bytes(WIDTHS[width]), dtype=np.uint32)
+        write_checksums(self._bytes[slots], sizes)
+
+    def send(self, link: Link, number: int, count: int) -> None:
+        """Send consecutive fragments."""
+        for slot, here in spans(number, count, self._slots):
+            narrow = np.flatnonzero(self.widths[slot : slot + here] < _WIDEST)
+            begin = slot
+            for place in narrow.tolist():
+                self._send_rows(link, begin, slot + place)
+                link.send(self._frame(slot + place))
+                begin = slot + place + 1
+            self._send_rows(link, begin, slot + here)
+
+    def _send_rows(self, link: Link, begin: int, end: int) -> None:
+        if end > begin:
+            link.send_rows(self._rows, begin, end - begin)
+
+    def _frame(self, slot: int) -> memoryview:
+        size = feature_frame_bytes(lanes_of(int(self.widths[slot])))
+        return self._rows.frame(slot)[:size]
+
+    def question(self, number: int) -> memoryview:
+        """Return the frame of a fragment that asks all workers for its sum."""
+        asking = np.array(self._frame(number & self._slots - 1))
+        asking[KIND_AT] |= _RESEND
+        write_checksums(asking[np.newaxis])
+        return asking.data
+
+
+def _head(addresses: Addresses, header: Header, width: int) -> bytes:
+    """Return the bytes of a frame before its lanes, without number, code and checksum."""
+    body = bytes(_LANE.itemsize * WIDTHS[width])
+    return addresses.frame(header._replace(fragment=width).pack(body))[:BODY_AT]
+
+
+class _Sieve(Structure):
+    """Struct ReducedSieve of reduced.h."""
+
+    _fields_ = (
+        *((name, c_uint32) for name in ("session", "workers")),
+        *((name, c_uint64) for name in ("begin", "end")),
+        ("mask", c_uint32),
+        *((name, c_void_p) for name in ("awaited", "widths", "sent_codes", "codes", "bodies")),
+        *((name, c_uint32) for name in ("taken", "marked", "left")),
+        *((name, c_void_p) for name in ("numbers", "left_frames")),
+    )
+
+
+class Sifted(NamedTuple):
+    """What the frames of a batch brought.
+
+    Attributes:
+        numbers: int64[k], the fragments whose sums were stored.
+        marked: how many of them came with the ECN mark.
+        left: the frames that need further processing.
+    """
+
+    numbers: NDArray[np.int64]
+    marked: int
+    left: list[int]
+
+
+class SumRing:
+    """The sums of the last fragments that this worker has sent.
+
+    `first`: the first fragment that it will send.
+
+    Attributes:
+        awaited: bool[slots], the fragments whose sums have not come.
+        codes: uint8[slots], the largest exponent codes of all workers.
+        lanes: int32[slots, 256], the sums, big-endian.
+    """
+
+    def __init__(self, sent: FragmentFrames, workers: int, session: int, first: int) -> None:
+        slots = len(sent.widths)
+        self._slots, self._workers, self._session = slots, workers, session
+        self._begin = self._end = first
+        self._sent = sent
+        self.awaited = np.zeros(slots, dtype=np.bool_)
+        self.codes = np.zeros(slots, dtype=np.uint8)
+        self.lanes = np.zeros((slots, LANES), dtype=_LANE)
+        self._bodies = self.lanes.view(np.uint8).reshape(-1).data
+        self._native = native_frames()
+        self._sieve = _Sieve(
+            session=session,
+            workers=workers,
+            mask=slots - 1,
+            awaited=self.awaited.ctypes.data,
+            widths=sent.widths.ctypes.data,
+            sent_codes=sent.codes.ctypes.data,
+            codes=self.codes.ctypes.data,
+            bodies=self.lanes.ctypes.data,
+        )
+        self._batch: FrameBatch | None = None
+
+    def await_sums(self, number: int, count: int) -> None:
+        """Await the sums of consecutive fragments, the last ones that were sent."""
+        for slot, here in spans(number, count, self._slots):
+            self.awaited[slot : slot + here] = True
+        self._end = number + count
+        self._begin = max(self._begin, self._end - self._slots)
+
+    def first_awaited(self, begin: int) -> int:
+        """Return the first fragment from ``begin`` on that is awaited, or the end of all."""
+        for slot, here in spans(begin, self._end - begin, self._slots):
+            part = self.awaited[slot : slot + here]
+            place = int(part.argmax())
+            if part[place]:
+                return begin + place
+            begin += here
+        return self._end
+
+    def sift(self, batch: FrameBatch) -> Sifted:
+        """Store the awaited sums of a batch; without native code all frames are left."""
+        if self._native is None:
+            return Sifted(np.zeros(0, dtype=np.int64), 0, list(range(batch.first, batch.count)))
+        if batch is not self._batch:
+            self._get_ready(batch)
+        sieve = self._sieve
+        sieve.begin, sieve.end = self._begin, self._end
+        self._native.sift_reduced(addressof(sieve), self._arrived, batch.first, batch.count)
+        left = self._left[: sieve.left].tolist() if sieve.left else []
+        return Sifted(self._taken[: sieve.taken], sieve.marked, left)
+
+    def _get_ready(self, batch: FrameBatch) -> None:
+        """Make room for the results of a batch; links reuse the same one."""
+        self._batch = batch
+        self._where = Arrived.of(batch)
+        self._arrived = addressof(self._where)
+        self._taken = np.zeros(len(batch.sizes), dtype=np.int64)
+        self._left = np.zeros(len(batch.sizes), dtype=np.uint32)
+        self._sieve.numbers = self._taken.ctypes.data
+        self._sieve.left_frames = self._left.ctypes.data
+
+    def awaits(self, number: int) -> bool:
+        """Return whether the sum of a fragment is awaited."""
+        known = self._begin <= number < self._end
+        return known and bool(self.awaited[number & self._slots - 1])
+
+    def take(self, header: Header, frame: memoryview) -> bool:
+        """Store the sum of an awaited fragment; return whether it is sound."""
+        slot = number_of(header) & self._slots - 1
+        if header.count != self._workers or header.fragment != self._sent.widths[slot]:
+            return False
+        if not self._sent.codes[slot] <= header.feature_group <= _MOST_CODE:
+            return False
+        body = frame[BODY_AT : feature_frame_bytes(lanes_of(header.fragment))]
+        self._bodies[slot * BODY_BYTES : slot * BODY_BYTES + len(body)] = body
+        self.codes[slot] = header.feature_group
+        self.awaited[slot] = False
+        return True
+
+    def held(self, number: int) -> tuple[Header, bytes] | None:
+        """Return a REDUCED with the sum of a fragment for other workers, if it is here."""
+        if not self._begin <= number < self._end or self.awaits(number):
+            return None
+        slot = number & self._slots - 1
+        width = int(self._sent.widths[slot])
+        header = Header(
+            kind=Kind.REDUCED,
+            count=self._workers,
+            resend=True,
+            fragment=width,
+            feature_group=int(self.codes[slot]),
+            session=self._session,
+        )
+        return with_number(header, number), self.lanes[slot, : WIDTHS[width]].tobytes()
+
+
+_MOST_CODE = 255

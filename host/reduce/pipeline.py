@@ -1,0 +1,232 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The fragments that are on their way: which to send, which to send again, which sums to take."""
+
+from collections import deque
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.host.congestion import CongestionWindow
+from switchgnn.host.reduce.frames import FragmentFrames, SumRing
+from switchgnn.host.reduce.reduction import Reduction
+from switchgnn.host.round_trip import RoundTrip
+from switchgnn.host.wire.link import Link
+
+_NEVER = float("inf")
+_MOST_DOUBLINGS = 10
+
+
+class Timers:
+    """When each fragment was sent, and when it is due again. All times in seconds of one clock.
+
+    `awaited`: bool[slots], the fragments whose sums have not come. `longest`: seconds between two
+    repetitions of one fragment, at most.
+    """
+
+    def __init__(self, awaited: NDArray[np.bool_], round_trip: RoundTrip, longest: float) -> None:
+        self._awaited, self._round_trip, self._longest = awaited, round_trip, longest
+        slots = len(awaited)
+        self._mask = slots - 1
+        self._numbers = np.zeros(slots, dtype=np.int64)
+        self._sent_at = np.zeros(slots)
+        self._tries = np.zeros(slots, dtype=np.int64)
+        self._due = np.full(slots, _NEVER)
+        # No fragment is due before.
+        self._earliest = _NEVER
+        # When the latest of those fragments was sent whose sums have come.
+        self._latest = -_NEVER
+        self._alone: int | None = None
+
+    @property
+    def earliest(self) -> float:
+        """The time before which no fragment is due; infinite if none is on its way."""
+        return self._earliest
+
+    def tries(self, number: int) -> int:
+        """Return how often a fragment was sent."""
+        return int(self._tries[number & self._mask])
+
+    def age(self, number: int, now: float) -> float:
+        """Return the seconds since a fragment was sent last."""
+        return now - float(self._sent_at[number & self._mask])
+
+    def sent(self, number: int, count: int, now: float) -> None:
+        """Record consecutive fragments that are sent for the first time."""
+        numbers = np.arange(number, number + count)
+        slots = numbers & self._mask
+        self._numbers[slots] = numbers
+        self._tries[slots] = 1
+        self._schedule(slots, now)
+
+    def resent(self, numbers: NDArray[np.int64], now: float) -> None:
+        """Record fragments that are sent again."""
+        slots = numbers & self._mask
+        self._tries[slots] += 1
+        self._schedule(slots, now)
+
+    def _schedule(self, slots: NDArray[np.int64], now: float) -> None:
+        attempts = np.minimum(self._tries[slots] - 1, _MOST_DOUBLINGS)
+        timeouts = [
+            min(self._longest, self._round_trip.backed_off(each))
+            for each in range(int(attempts.max()) + 1)
+        ]
+        self._sent_at[slots] = now
+        self._due[slots] = now + np.array(timeouts)[attempts]
+        self._earliest = min(self._earliest, float(self._due[slots].min()))
+
+    def arrived(self, numbers: NDArray[np.int64], now: float) -> None:
+        """Record fragments whose sums have come."""
+        slots = numbers & self._mask
+        self._due[slots] = _NEVER
+        tries, sent_at = self._tries[slots], self._sent_at[slots]
+        self._round_trip.took(float(tries.mean()))
+        # A sum that others have overtaken has waited for a repetition, here or elsewhere.
+        first = float(sent_at[tries == 1].max(initial=-_NEVER))
+        if first >= self._latest and first > -_NEVER:
+            self._round_trip.measured(now - first)
+        # The sum may be that of an earlier try.
+        certain = (tries == 1) | (now - sent_at >= self._round_trip.smoothed / 2)
+        self._latest = max(self._latest, float(sent_at[certain].max(initial=-_NEVER)))
+        if self._alone is not None:
+            self._alone = None
+            self._due[self._awaited] = now + self._round_trip.timeout
+            self._earliest = now + self._round_trip.timeout
+
+    def leave_alone(self, number: int, now: float) -> None:
+        """Repeat only this fragment until a sum comes: the others wait for another worker, too."""
+        slot = number & self._mask
+        if self._alone != number:
+            self._alone = number
+            self._due.fill(_NEVER)
+        answered = self._round_trip.answered(int(self._tries[slot]) - 1)
+        self._tries[slot] = answered + 1
+        wait = min(self._longest, self._round_trip.backed_off(answered))
+        self._due[slot] = self._earliest = now + wait
+
+    def due(self, now: float) -> NDArray[np.int64]:
+        """Return the fragments whose answers are overdue, ascending."""
+        if now < self._earliest:
+            return _NONE
+        late = self._numbers[self._due <= now]
+        if not len(late):
+            self._earliest = float(self._due.min())
+        return np.sort(late)
+
+    def overtaken(self) -> NDArray[np.int64]:
+        """Return the fragments that were sent once, clearly before one whose sum has come."""
+        bound = self._latest - self._round_trip.smoothed / 4
+        early = self._awaited & (self._sent_at < bound) & (self._tries == 1)
+        return np.sort(self._numbers[early]) if early.any() else _NONE
+
+
+_NONE = np.zeros(0, dtype=np.int64)
+
+
+class Pipeline:
+    """The stream of one worker between its first fragment without a sum and its last one.
+
+    At most half of the slots are between the two. A worker that has all sums but the first one has
+    then not yet overwritten its slot, in which the switch keeps the sum for those that lost it.
+
+    Attributes:
+        base: the first fragment without a sum.
+        next: the first fragment that was not sent.
+        end: the fragment after the last submitted one.
+    """
+
+    def __init__(
+        self,
+        link: Link,
+        frames: FragmentFrames,
+        sums: SumRing,
+        *,
+        timers: Timers,
+        congestion: CongestionWindow,
+        first: int,
+    ) -> None:
+        self._link = link
+        self._frames, self._sums = frames, sums
+        self._timers, self._congestion = timers, congestion
+        self._span = max(1, len(sums.awaited) // 2)
+        self.base = self.next = self.end = first
+        self._in_flight = 0
+        self._unsent: deque[Reduction] = deque()
+        self._unfinished: deque[Reduction] = deque()
+        self._blocked = False
+
+    @property
+    def in_flight(self) -> int:
+        """How many fragments were sent whose sums have not come."""
+        return self._in_flight
+
+    def append(self, reduction: Reduction) -> None:
+        """Append the fragments of a tensor; the first one must be `end`."""
+        self.end = reduction.end
+        if not reduction.done:
+            self._unsent.append(reduction)
+            self._unfinished.append(reduction)
+
+    def send_new(self, now: float) -> int:
+        """Send the fragments that window, rate and slots allow; return how many."""
+        limit = min(self.end, self.base + self._span)
+        self._blocked = False
+        if self.next >= limit:
+            return 0
+        allowed = self._congestion.allowance(self._in_flight, now)
+        self._blocked = allowed < limit - self.next
+        first, limit = self.next, min(limit, self.next + allowed)
+        while self.next < limit:
+            count = self._unsent[0].write(self._frames, self.next, limit)
+            if not count:
+                break
+            self.next += count
+            if self.next == self._unsent[0].end:
+                self._unsent.popleft()
+        count = self.next - first
+        if count:
+            self._sums.await_sums(first, count)
+            self._timers.sent(first, count, now)
+            self._in_flight += count
+            self._congestion.sent(count)
+            self._frames.send(self._link, first, count)
+        return count
+
+    def wait(self) -> float | None:
+        """Return the seconds until the rate lets the next fragment go; None: no need to wait."""
+        if not self._blocked or self._in_flight >= int(self._congestion.window):
+            return None
+        return self._congestion.wait()
+
+    def resend(self, now: float) -> int:
+        """Send again what is overdue, or was overtaken; return how many fragments."""
+        if not self._in_flight:
+            return 0
+        overtaken = self._timers.overtaken()
+        if len(overtaken):
+            self._congestion.lost(now)
+            self.repeat(overtaken, now)
+        late = self._timers.due(now)[: int(self._congestion.window)]
+        if len(late):
+            self.repeat(late, now)
+        return len(overtaken) + len(late)
+
+    def repeat(self, numbers: NDArray[np.int64], now: float) -> None:
+        """Send some fragments again, ascending ones."""
+        self._timers.resent(numbers, now)
+        for run in np.split(numbers, np.flatnonzero(np.diff(numbers) != 1) + 1):
+            self._frames.send(self._link, int(run[0]), len(run))
+
+    def arrived(self, numbers: NDArray[np.int64], now: float) -> None:
+        """Take the sums that the ring has stored, as far as none before them is missing."""
+        self._in_flight -= len(numbers)
+        self._timers.arrived(numbers, now)
+        self._congestion.acknowledged(len(numbers))
+        end = self._sums.first_awaited(self.base)
+        while self.base < end:
+            reduction = self._unfinished[0]
+            limit = min(end, reduction.end)
+            reduction.take(self._sums, self.base, limit)
+            self.base = limit
+            if reduction.done:
+                self._unfinished.popleft()

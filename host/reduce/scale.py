@@ -1,0 +1,127 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""float32 to fixed point and back, with a scale for each group of a tensor.
+
+The scale of a group is a power of two that bounds its values at all workers. Each worker sends the
+code of the next group's exponent with every fragment, and the switch returns the largest one.
+With n workers and the exponent e, x becomes round(f x) with f = (2^31 - n) / (n 2^e): no sum of n
+of them can leave the int32 range, and a sum is wrong by at most n / (2 f).
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+# The code of a group with an infinity or NaN; its result is NaN throughout.
+NOT_FINITE = 255
+# The exponent of code 0, which also stands for all smaller values.
+_LEAST_EXPONENT = -126
+_MAGNITUDE_BITS = np.uint32(0x7FFFFFFF)
+_MANTISSA_BITS = 23
+_MANTISSA = (1 << _MANTISSA_BITS) - 1
+_INFINITY_BITS = 0x7F800000
+# Of the random numbers that are added before rounding down. With as few bits the sum with a number
+# below 2^31 is exact enough not to reach the next integer.
+_RANDOM_BITS = 16
+_RANDOM_STEP = 2.0**-_RANDOM_BITS
+
+
+def group_codes(values: NDArray[np.float32], group: int) -> NDArray[np.uint8]:
+    """Return the code of the exponent of each group of values.
+
+    0: all magnitudes are at most 2^-126. From 1 to 254: the code is e + 126 for the smallest e with
+    all magnitudes at most 2^e. NOT_FINITE: there is an infinity or NaN.
+
+    Args:
+        values: float32[N], contiguous.
+        group: values of a group; the last one may have fewer.
+
+    Returns:
+        uint8[ceil(N / group)].
+    """
+    bits = values.view(np.uint32)
+    starts = range(0, len(bits), group)
+    # The bits of non-negative floats compare like integers.
+    largest = [int((bits[start : start + group] & _MAGNITUDE_BITS).max()) for start in starts]
+    return np.array([_code(each) for each in largest], dtype=np.uint8)
+
+
+def _code(bits: int) -> int:
+    """Return the code for the float32 bits of the largest magnitude."""
+    if bits >= _INFINITY_BITS:
+        return NOT_FINITE
+    # Rounded up to a power of two, the bits are a biased exponent.
+    return max(0, (bits + _MANTISSA >> _MANTISSA_BITS) - 1)
+
+
+@dataclass(frozen=True)
+class GroupScale:
+    """The scale of one group.
+
+    Attributes:
+        code: the largest exponent code of all workers.
+        workers: n, the number of workers.
+    """
+
+    code: int
+    workers: int
+
+    @property
+    def finite(self) -> bool:
+        """Whether all values of all workers are finite."""
+        return self.code != NOT_FINITE
+
+    @property
+    def bound(self) -> float:
+        """2^e, which no magnitude exceeds; infinity if some value is not finite."""
+        return 2.0 ** (self.code + _LEAST_EXPONENT) if self.finite else float("inf")
+
+    @cached_property
+    def factor(self) -> float:
+        """f, steps per unit; 0 if some value is not finite."""
+        return (2.0**31 - self.workers) / (self.workers * self.bound)
+
+    def quantise(
+        self, values: NDArray[np.float32], generator: np.random.Generator | None = None
+    ) -> NDArray[np.int32]:
+        """Return the values in steps, int32; 0 if some value of the group is not finite.
+
+        Args:
+            values: float32[k], of magnitudes up to `bound`.
+            generator: round up or down at random so that the mean is right; None: to the nearest.
+        """
+        if not self.finite:
+            return np.zeros(len(values), dtype=np.int32)
+        steps = np.multiply(values, self.factor, dtype=np.float64)
+        if generator is None:
+            np.rint(steps, out=steps)
+        else:
+            random = generator.integers(0, 1 << _RANDOM_BITS, len(steps), dtype=np.uint16)
+            steps += (random + 0.5) * _RANDOM_STEP
+            np.floor(steps, out=steps)
+        return steps.astype(np.int32)
+
+    def dequantise(
+        self, sums: NDArray[np.int32], out: NDArray[np.float32], divisor: int = 1
+    ) -> None:
+        """Write the sums in units; NaN if some value of the group is not finite.
+
+        Args:
+            sums: int32[k] in any byte order.
+            out: float32[k].
+            divisor: of the results; the number of workers for an average.
+        """
+        if not self.finite:
+            out.fill(np.nan)
+            return
+        # A sum beyond float32 is an infinity, as it is without a switch.
+        with np.errstate(over="ignore"):
+            np.divide(sums, self.factor * divisor, out=out, dtype=np.float64, casting="unsafe")
+
+    def error_bound(self, *, stochastic: bool = False) -> float:
+        """Return the largest error of a sum, before its rounding to float32."""
+        if not self.finite:
+            return 0.0
+        return self.workers / self.factor / (1 if stochastic else 2)

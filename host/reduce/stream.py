@@ -1,0 +1,443 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""One worker's part in the all-reduces of all workers, step by step."""
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.base.clock import SYSTEM_CLOCK, Clock
+from switchgnn.host.congestion import CongestionWindow
+from switchgnn.host.errors import named_workers
+from switchgnn.host.innetwork.errors import (
+    ExchangeTimeoutError,
+    InNetworkError,
+    PlanMismatchError,
+    RoundMismatchError,
+)
+from switchgnn.host.innetwork.refusals import Pulse, SignsOfLife
+from switchgnn.host.pace import Pace
+from switchgnn.host.reduce.frames import (
+    LAST_NUMBER,
+    FragmentFrames,
+    SumRing,
+    number_of,
+    with_number,
+)
+from switchgnn.host.reduce.pipeline import Pipeline, Timers
+from switchgnn.host.reduce.reduction import Reduction, new_reduction
+from switchgnn.host.round_trip import RoundTrip
+from switchgnn.host.wire.addresses import Addresses
+from switchgnn.host.wire.batches import FrameBatch
+from switchgnn.host.wire.header import (
+    SESSION_MASK,
+    BarrierBody,
+    Header,
+    Kind,
+    unpack_header,
+)
+from switchgnn.host.wire.link import Link
+
+# The number of no fragment, as the first one is at least that of the slots.
+_NO_FRAGMENT = 0
+# Seconds without a sum after which the other workers are asked for it, and between two questions.
+_ASK_AFTER = 1.0
+# Seconds between two answers to the same question; each worker that waits repeats it.
+_ANSWER_AFTER = 0.25
+# After so many tries only the time-out repeats a fragment that the switch does not have.
+_HURRIED_TRIES = 3
+_BATCHES = 4
+_NO_PLAN = 0
+
+
+class Opening(NamedTuple):
+    """What the switch knows before a stream begins.
+
+    Attributes:
+        newest: the newest fragment that it has accepted from any worker.
+        slots: P, how many fragments it adds up at once; a power of two.
+    """
+
+    newest: int
+    slots: int
+
+    @property
+    def first(self) -> int:
+        """The first fragment of a stream, if no worker knows of a newer one."""
+        return (self.newest // self.slots + 1) * self.slots
+
+
+@dataclass
+class ReduceCounters:
+    """Counters of one worker.
+
+    Attributes:
+        sent: fragments sent for the first time.
+        resent: fragments sent again because their sum was overdue.
+        sums: sums received.
+        asked: questions to all workers about a sum that the switch may have lost.
+        answered: sums sent to workers that asked.
+        pulses: signs of life sent.
+        waiting: answers of the switch about fragments that are not complete.
+        marked: sums that came with the ECN mark.
+        late: sums that had arrived already, or are no longer needed; ignored.
+        wrong: sums with a count, width or exponent that does not fit; ignored.
+        foreign: packets of another session; ignored.
+        ignored: packets of other kinds.
+        malformed: frames that were no sound packets; ignored.
+    """
+
+    sent: int = 0
+    resent: int = 0
+    sums: int = 0
+    asked: int = 0
+    answered: int = 0
+    pulses: int = 0
+    waiting: int = 0
+    marked: int = 0
+    late: int = 0
+    wrong: int = 0
+    foreign: int = 0
+    ignored: int = 0
+    malformed: int = 0
+
+
+class ReduceStream:
+    """One worker's stream of fragments, which the switch adds to those of all other workers.
+
+    The caller drives it with :meth:`step`. All workers submit tensors of the same lengths and types
+    in the same order. Before the first one, each worker queries the switch, and all start with the
+    same fragment: the largest ``Opening.first``.
+
+    Args:
+        link: an open link to the switch.
+        addresses: this worker's addresses.
+        worker: its number.
+        workers: how many workers contribute.
+        session: the number that the install of the plan returned.
+        plan_id: the first 32 bits of the plan's digest.
+        pace: bounds on sending and waiting; the window counts fragments.
+        clock: the clock of the link.
+        generator: for stochastic rounding; None: to the nearest.
+    """
+
+    def __init__(
+        self,
+        link: Link,
+        addresses: Addresses,
+        *,
+        worker: int,
+        workers: int,
+        session: int,
+        plan_id: int,
+        pace: Pace | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+        generator: np.random.Generator | None = None,
+    ) -> None:
+        self.counters = ReduceCounters()
+        self._link, self._addresses, self._clock = link, addresses, clock
+        self._worker, self._workers = worker, workers
+        self._session, self._plan_id = session & SESSION_MASK, plan_id
+        self._pace = pace or Pace()
+        self._generator = generator
+        self._round_trip = RoundTrip(self._pace.shortest_timeout)
+        self._opening: Opening | None = None
+        self._flow: _Flow | None = None
+        self._pulse = Pulse(self._pace.beat)
+        self._pulse_at = self._ask_at = float("-inf")
+        self._heard_at = self._progress_at = self._others_missing_at = clock.now()
+        self._signs = SignsOfLife(workers)
+        self._answered_at: dict[int, float] = {}
+
+    def query(self) -> Opening:
+        """Ask the switch how a stream may begin.
+
+        Raises:
+            ExchangeTimeoutError: the switch does not answer.
+            InNetworkError: the switch does not reduce.
+        """
+        self._opening = None
+        opening = self._ask_opening()
+        slots = opening.slots
+        if slots < 1 or slots & slots - 1:
+            raise InNetworkError(
+                f"The switch on {self._link.name} has {slots} slots for all-reduces: install a "
+                "program that reduces, with a power of two of them."
+            )
+        return opening
+
+    def _ask_opening(self) -> Opening:
+        deadline = self._clock.now() + self._pace.patience
+        attempts = 0
+        while (now := self._clock.now()) <= deadline:
+            self._send_pulse(now)
+            self._receive(min(self._round_trip.backed_off(attempts), self._pace.beat))
+            if self._opening is not None:
+                return self._opening
+            attempts += 1
+        raise self._no_answer()
+
+    def start(self, number: int) -> None:
+        """Begin with a fragment, the same one at all workers; after `query`."""
+        if self._opening is None:
+            raise ValueError("the switch must be queried before a stream starts")
+        slots = self._opening.slots
+        frames = FragmentFrames(self._addresses, self._worker, self._session, slots)
+        sums = SumRing(frames, self._workers, self._session, number)
+        timers = Timers(sums.awaited, self._round_trip, self._pace.beat)
+        pace = replace(self._pace, window=min(self._pace.window, slots))
+        congestion = CongestionWindow(pace, self._round_trip)
+        pipeline = Pipeline(
+            self._link, frames, sums, timers=timers, congestion=congestion, first=number
+        )
+        self._flow = _Flow(slots, frames, sums, timers, congestion, pipeline)
+
+    @property
+    def idle(self) -> bool:
+        """Whether all submitted tensors are reduced."""
+        return self._flow is None or self._flow.pipeline.base == self._flow.pipeline.end
+
+    @property
+    def window(self) -> float:
+        """How many fragments may be on their way; 0 before the start."""
+        return self._flow.congestion.window if self._flow else 0.0
+
+    def submit(self, values: NDArray[Any], *, average: bool = False) -> Reduction:
+        """Append a tensor to the stream, and return it; later steps reduce it.
+
+        Args:
+            values: int32[N] or float32[N], contiguous; must not change until the result is done.
+            average: divide the sums by the number of workers; float32 only.
+
+        Raises:
+            FeatureError: wrong shape or type.
+            RoundMismatchError: the session has too few numbers left.
+        """
+        flow = self._started()
+        reduction = new_reduction(
+            flow.pipeline.end,
+            values,
+            workers=self._workers,
+            slots=flow.slots,
+            average=average,
+            generator=self._generator,
+        )
+        if reduction.end > LAST_NUMBER:
+            raise RoundMismatchError(
+                f"All {LAST_NUMBER:,} fragments of the session are used: restart all workers after "
+                "`switchgnn controller install --new-session`."
+            )
+        flow.pipeline.append(reduction)
+        return reduction
+
+    def step(self, seconds: float) -> None:
+        """Send and repeat what is due, then receive, waiting up to ``seconds`` for frames.
+
+        Raises:
+            ExchangeTimeoutError: the switch does not answer, or a worker does not contribute; then
+                it is in the error's `workers`.
+            PlanMismatchError: the switch serves another plan.
+            LinkError: the link fails.
+        """
+        flow = self._started()
+        now = self._clock.now()
+        if not flow.pipeline.in_flight:
+            self._progress_at = now
+        self.counters.sent += flow.pipeline.send_new(now)
+        self.counters.resent += flow.pipeline.resend(now)
+        self._ask(flow, now)
+        if now >= self._pulse_at:
+            self._send_pulse(now)
+        self._check_progress(flow, now)
+        if self._receive(max(0.0, min(seconds, self._next_timer(flow) - now))):
+            for _ in range(_BATCHES):
+                if not self._receive(0.0):
+                    return
+
+    def _started(self) -> "_Flow":
+        if self._flow is None:
+            raise ValueError("the stream has not started")
+        return self._flow
+
+    def _next_timer(self, flow: "_Flow") -> float:
+        """Return when there is something to send again."""
+        due = min(self._pulse_at, flow.timers.earliest)
+        wait = flow.pipeline.wait()
+        return due if wait is None else min(due, self._clock.now() + wait)
+
+    def _send_pulse(self, now: float) -> None:
+        """Send a sign of life, which asks about the first fragment without a sum."""
+        self._pulse_at = now + self._pace.beat
+        pulses = self._pulse.bit(now) << self._worker
+        waits = self._flow is not None and self._flow.pipeline.in_flight
+        number = self._flow.pipeline.base if self._flow is not None and waits else _NO_FRAGMENT
+        header = Header(
+            kind=Kind.REDUCING,
+            src_id=self._worker,
+            session=self._session,
+        )
+        header = with_number(header, number)
+        body = BarrierBody(plan=self._plan_id, pulses=pulses).pack()
+        self._link.send(self._addresses.frame(header.pack(body)))
+        self.counters.pulses += 1
+
+    def _ask(self, flow: "_Flow", now: float) -> None:
+        """Ask all workers for the first sum that is missing, after a long time without any."""
+        base = flow.pipeline.base
+        if not flow.pipeline.in_flight or now - self._progress_at < _ASK_AFTER:
+            return
+        if now < self._ask_at or flow.timers.tries(base) < 2:
+            return
+        self._ask_at = now + _ASK_AFTER
+        self._link.send(flow.frames.question(base))
+        self.counters.asked += 1
+
+    def _receive(self, seconds: float) -> bool:
+        """Take the next frames; return whether there were any."""
+        batch = self._link.receive_batch(seconds)
+        if batch is None:
+            return False
+        now = self._clock.now()
+        if self._flow is not None:
+            self._take_batch(self._flow, batch, now)
+        else:
+            for place in range(batch.first, batch.count):
+                self._take_frame(None, batch.frame(place), now)
+        return True
+
+    def _take_batch(self, flow: "_Flow", batch: FrameBatch, now: float) -> None:
+        sifted = flow.sums.sift(batch)
+        marked = sifted.marked
+        numbers = sifted.numbers
+        others = [
+            header
+            for place in sifted.left
+            if (header := self._take_frame(flow, batch.frame(place), now))
+        ]
+        if others:
+            marked += sum(header.ecn for header in others)
+            more = np.array([number_of(header) for header in others], dtype=np.int64)
+            numbers = np.concatenate([numbers, more])
+        if marked:
+            self.counters.marked += marked
+            flow.congestion.marked(marked)
+        if len(numbers):
+            self.counters.sums += len(numbers)
+            self._heard_at = self._progress_at = now
+            if self._signs.awaited:
+                self._signs = SignsOfLife(self._workers)
+            flow.pipeline.arrived(numbers, now)
+
+    def _take_frame(self, flow: "_Flow | None", frame: memoryview, now: float) -> Header | None:
+        """Take one frame; return the header of a sum that was stored."""
+        header = unpack_header(frame)
+        if header is None:
+            self.counters.malformed += 1
+        elif header.kind not in (Kind.REDUCED, Kind.REDUCING):
+            self.counters.ignored += 1
+        elif header.session != self._session:
+            self.counters.foreign += 1
+        elif header.kind is Kind.REDUCING:
+            self._take_answer(flow, header, BarrierBody.unpack(frame, header.kind), now)
+        elif flow is None or not flow.sums.awaits(number_of(header)):
+            self.counters.late += 1
+        elif flow.sums.take(header, frame):
+            return header
+        else:
+            self.counters.wrong += 1
+        return None
+
+    def _take_answer(
+        self, flow: "_Flow | None", header: Header, body: BarrierBody, now: float
+    ) -> None:
+        if body.plan == _NO_PLAN != self._plan_id:
+            return  # a controller is installing it after a restart
+        if body.plan != self._plan_id:
+            raise PlanMismatchError(
+                f"Worker {self._worker} holds plan {self._plan_id:08x}, the switch serves plan "
+                f"{body.plan:08x}: install that plan, `switchgnn controller install PLAN`."
+            )
+        self._heard_at = now
+        number = number_of(header)
+        if flow is None or number == _NO_FRAGMENT:
+            self._opening = Opening((body.magnitude & 0xFF) << 32 | body.round, header.count)
+            return
+        self.counters.waiting += 1
+        if not flow.sums.awaits(number):
+            if header.resend:
+                self._answer(flow, number, now)
+            return
+        mine = bool(body.workers >> self._worker & 1)
+        few = flow.timers.tries(number) <= _HURRIED_TRIES
+        if not mine and few and flow.timers.age(number, now) > self._round_trip.smoothed:
+            flow.pipeline.repeat(np.array([number]), now)
+            self.counters.resent += 1
+        if number == flow.pipeline.base:
+            self._signs.take(body.workers | 1 << self._worker, body.pulses or 0, now)
+            if mine and self._signs.awaited:
+                self._others_missing_at = now
+                flow.timers.leave_alone(number, now)
+
+    def _answer(self, flow: "_Flow", number: int, now: float) -> None:
+        """Send the sum of a fragment to all workers, if it is here."""
+        slot = number % flow.slots
+        held = flow.sums.held(number)
+        if held is None or now - self._answered_at.get(slot, float("-inf")) < _ANSWER_AFTER:
+            return
+        self._answered_at[slot] = now
+        header, body = held
+        self._link.send(self._addresses.frame(header.pack(body)))
+        self.counters.answered += 1
+
+    def _check_progress(self, flow: "_Flow", now: float) -> None:
+        """Give up the switch or a worker after a patience without progress."""
+        if not flow.pipeline.in_flight:
+            return
+        patience = self._pace.patience
+        # As of its last answer, so that a dead switch is not taken for dead workers.
+        silent = self._signs.silent(patience, self._heard_at)
+        if silent:
+            raise ExchangeTimeoutError(
+                f"{self._where(flow)} waited {patience:g} s, without a sign of life, for "
+                f"{named_workers(silent)}.",
+                silent,
+            )
+        if now - max(self._progress_at, self._others_missing_at) <= patience:
+            return
+        if now - self._heard_at > patience:
+            raise self._no_answer()
+        wrong = ""
+        if self.counters.wrong:
+            wrong = (
+                f" {self.counters.wrong} sums did not fit: all workers must reduce tensors of the "
+                "same lengths and types, in the same order."
+            )
+        raise ExchangeTimeoutError(
+            f"{self._where(flow)} has got no sum for {patience:g} s although the switch answers: do "
+            f"frames of that size pass {self._link.name} in both directions?{wrong}"
+        )
+
+    def _where(self, flow: "_Flow") -> str:
+        return f"All-reduce, fragment {flow.pipeline.base}: worker {self._worker}"
+
+    def _no_answer(self) -> InNetworkError:
+        foreign = " It answers for another session." if self.counters.foreign else ""
+        return ExchangeTimeoutError(
+            f"All-reduce: no answer from the switch on {self._link.name} to worker {self._worker} "
+            f"after {self._pace.patience:g} s. Is it running, with the plan installed "
+            f"(`switchgnn controller show`)?{foreign}"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Flow:
+    """What a stream has from its start on."""
+
+    slots: int
+    frames: FragmentFrames
+    sums: SumRing
+    timers: Timers
+    congestion: CongestionWindow
+    pipeline: Pipeline

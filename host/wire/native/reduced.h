@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Takes the awaited sums of an all-reduce, as SumRing.take of reduce/frames.py does. All else is
+// left to Python.
+#pragma once
+
+#include "frames.h"
+
+static const u32 MOST_WIDTH = 5;
+
+struct ReducedSieve {
+    u32 session, workers;
+    u64 begin, end;  // fragments that may be awaited
+    u32 mask;        // the slots, less one
+    // By slot: whether the sum is awaited, the width and the code that this worker sent, and what
+    // the sum brought.
+    u8* awaited;
+    const u8* widths;
+    const u8* sent_codes;
+    u8* codes;
+    u8* bodies;
+    u32 taken, marked, left;
+    u64* numbers;
+    u32* left_frames;
+
+    bool sift(const u8* frame, size_t size) {
+        if (size < BODY_AT) return false;
+        const u32 width = load16(frame + HEADER_AT + 14);
+        Fields f;
+        if (width > MOST_WIDTH || !unpack(frame, size, PROTOCOL, KIND_REDUCED, (size_t)32 << width, f)) return false;
+        const u64 number = (u64)(f.round & 0xFFFFFF) << 16 | f.block;
+        const u32 slot = number & mask;
+        if (f.round >> 24 != session || number < begin || number >= end || !awaited[slot]) return false;
+        if (f.count != workers || width != widths[slot] || f.group < sent_codes[slot] || f.group > 255) return false;
+        awaited[slot] = 0;
+        codes[slot] = f.group;
+        memcpy(bodies + (size_t)slot * FRAGMENT_BYTES * 8, frame + BODY_AT, (size_t)32 << width);
+        marked += f.ecn;
+        numbers[taken++] = number;
+        return true;
+    }
+};
+
+extern "C" void sift_reduced(ReducedSieve* sieve, const Arrived* arrived, u32 first, u32 end) {
+    sieve->taken = sieve->marked = sieve->left = 0;
+    for (u32 i = first; i < end; i++)
+        if (!sieve->sift(arrived->frame(i), arrived->size(i))) sieve->left_frames[sieve->left++] = i;
+}

@@ -1,0 +1,220 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""A switch that reduces, made of a dictionary, and a network in memory on a hand clock.
+
+Both share only the header codec with the product.
+"""
+
+import heapq
+import random
+from collections import deque
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from switchgnn.base.network import Station
+from switchgnn.host.wire.addresses import Addresses
+from switchgnn.host.wire.header import BODY_AT, BarrierBody, Header, Kind, unpack_header
+from switchgnn.host.wire.link import Link, Traffic
+from tests.support.hand_clock import HandClock
+
+SESSION, PLAN = 3, 0xBEEF
+SWITCH = Station("02:00:00:00:ff:fe", "10.0.255.254")
+
+
+def station(worker):
+    return Station(f"02:00:00:00:00:{worker + 1:02x}", f"10.0.0.{worker + 1}")
+
+
+def addresses_of(worker):
+    return Addresses(station(worker), SWITCH)
+
+
+@dataclass
+class Slot:
+    number: int
+    lanes: np.ndarray
+    width: int
+    code: int = 0
+    seen: set = field(default_factory=set)
+
+
+class ModelSwitch:
+    """Takes a frame of a worker, and returns the frames that leave, each with its receiver."""
+
+    def __init__(self, workers, slots):
+        self.workers, self.size = workers, slots
+        self.announced = slots
+        self.pulses = 0
+        self.restart()
+
+    def restart(self):
+        self.slots = {}
+        self.newest = 0
+
+    def take(self, worker, frame):
+        header = unpack_header(frame)
+        if header is None or header.session != SESSION:
+            return []
+        number = header.round << 16 | header.block_id
+        if header.kind is Kind.REDUCE:
+            return self.add(worker, number, header, frame)
+        if header.kind is Kind.REDUCED:
+            assert header.resend
+            return self.to_all(header, bytes(frame[BODY_AT:]))
+        assert header.kind is Kind.REDUCING
+        pulse = BarrierBody.unpack(frame, header.kind).pulses >> worker & 1
+        self.pulses = self.pulses & ~(1 << worker) | pulse << worker
+        return [(worker, self.waiting(number, resend=False))]
+
+    def add(self, worker, number, header, frame):
+        lanes = np.frombuffer(frame, dtype=">i4", offset=BODY_AT).astype(np.uint32)
+        slot = self.slots.get(number % self.size)
+        if slot is None or self.is_newer(number, slot.number):
+            slot = Slot(number, np.zeros_like(lanes), header.fragment)
+            self.slots[number % self.size] = slot
+            self.newest = max(self.newest, number)
+        if not self.is_same(number, slot.number) or len(lanes) != len(slot.lanes):
+            return self.not_yet(worker, number, header)
+        fresh = self.is_fresh(slot, worker)
+        if fresh:
+            slot.seen.add(worker)
+            slot.lanes = slot.lanes + lanes
+            slot.code = max(slot.code, header.feature_group)
+        if not self.is_complete(slot):
+            return [] if fresh and not header.resend else self.not_yet(worker, number, header)
+        fields = {"round": header.round, "block_id": header.block_id, "fragment": header.fragment}
+        total = Header(
+            Kind.REDUCED, count=self.workers, feature_group=slot.code, session=SESSION, **fields
+        )
+        body = slot.lanes.astype(">u4").tobytes()
+        return self.to_all(total, body) if fresh else [(worker, self.frame(worker, total, body))]
+
+    def is_newer(self, number, than):
+        return number > than
+
+    def is_same(self, number, other):
+        return number == other
+
+    def is_fresh(self, slot, worker):
+        return worker not in slot.seen
+
+    def is_complete(self, slot):
+        return len(slot.seen) == self.workers
+
+    def not_yet(self, worker, number, header):
+        receivers = range(self.workers) if header.resend else [worker]
+        return [(each, self.waiting(number, resend=header.resend)) for each in receivers]
+
+    def waiting(self, number, *, resend):
+        slot = self.slots.get(number % self.size)
+        seen = slot.seen if slot is not None and slot.number == number else ()
+        header = Header(
+            Kind.REDUCING,
+            count=self.announced,
+            resend=resend,
+            round=number >> 16,
+            block_id=number & 0xFFFF,
+            session=SESSION,
+        )
+        body = BarrierBody(
+            magnitude=self.newest >> 32,
+            plan=PLAN,
+            round=self.newest & 0xFFFFFFFF,
+            workers=sum(1 << each for each in seen),
+            pulses=self.pulses,
+        )
+        return self.frame(0, header, body.pack())
+
+    def to_all(self, header, body):
+        return [(each, self.frame(each, header, body)) for each in range(self.workers)]
+
+    def frame(self, worker, header, body):
+        return Addresses(SWITCH, station(worker)).frame(header.pack(body))
+
+
+@dataclass
+class Weather:
+    """What a network does to frames.
+
+    `loss`, `repeats`, `strays`: the shares of those that are lost, arrive twice, and arrive once
+    more after up to a second. `delay`, `jitter`: seconds.
+    """
+
+    loss: float = 0.0
+    repeats: float = 0.0
+    strays: float = 0.0
+    delay: float = 0.0002
+    jitter: float = 0.0
+
+
+class Network:
+    """Carries frames between links and a model switch.
+
+    Attributes:
+        sent: frames from each worker that reached the switch.
+        lose: called with the direction, the worker and the header; true loses the frame.
+    """
+
+    def __init__(self, switch, weather=None, seed=0):
+        self.switch, self.weather = switch, weather or Weather()
+        self.clock = HandClock(1000.0)
+        self.random = random.Random(seed)
+        self.inboxes = [deque() for _ in range(switch.workers)]
+        self.cut = set()
+        self.lose = lambda up, worker, header: False
+        self.events = []
+        self.order = 0
+
+    def link(self, worker):
+        return ModelLink(self, worker)
+
+    def send(self, worker, frame, *, up):
+        if worker in self.cut or self.lose(up, worker, unpack_header(frame)):
+            return
+        weather, drawn = self.weather, self.random.random
+        jitters = [weather.jitter] * (2 if drawn() < weather.repeats else 1)
+        jitters += [1.0] if drawn() < weather.strays else []
+        for jitter in jitters:
+            if drawn() >= weather.loss:
+                self.order += 1
+                arrival = self.clock.seconds + weather.delay + drawn() * jitter
+                heapq.heappush(self.events, (arrival, self.order, worker, frame, up))
+
+    def deliver(self):
+        while self.events and self.events[0][0] <= self.clock.seconds:
+            _, _, worker, frame, up = heapq.heappop(self.events)
+            if not up:
+                self.inboxes[worker].append(frame)
+                continue
+            for receiver, answer in self.switch.take(worker, frame):
+                self.send(receiver, answer, up=False)
+
+    def advance(self, seconds):
+        """Go on to the next event, at most that far."""
+        until = self.clock.seconds + seconds
+        if self.events:
+            until = min(until, max(self.clock.seconds, self.events[0][0]))
+        self.clock.seconds = until
+        self.deliver()
+
+
+class ModelLink(Link):
+    name = "model"
+    traffic = Traffic(0, 0, 0, 0)
+
+    def __init__(self, network, worker):
+        self.network, self.worker = network, worker
+
+    def send(self, frame):
+        self.network.send(self.worker, bytes(frame), up=True)
+
+    def receive(self, seconds):
+        inbox = self.network.inboxes[self.worker]
+        end = self.network.clock.seconds + seconds
+        while not inbox and self.network.clock.seconds < end:
+            self.network.advance(end - self.network.clock.seconds)
+        return memoryview(inbox.popleft()) if inbox else None
+
+    def close(self):
+        pass

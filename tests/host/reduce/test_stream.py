@@ -1,0 +1,502 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Streams of all workers over a model switch: sums, losses, restarts, and workers that end."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from switchgnn.host.errors import FeatureError
+from switchgnn.host.innetwork.errors import (
+    ExchangeTimeoutError,
+    InNetworkError,
+    PlanMismatchError,
+    RoundMismatchError,
+)
+from switchgnn.host.pace import Pace
+from switchgnn.host.reduce import frames
+from switchgnn.host.reduce.stream import Opening, ReduceStream
+from switchgnn.host.wire.header import Kind
+from tests.host.reduce.switch_model import (
+    PLAN,
+    SESSION,
+    ModelSwitch,
+    Network,
+    Weather,
+    addresses_of,
+)
+
+SLOTS = 8
+GROUP = 256 * SLOTS
+PACE = Pace(window=64, first_window=16, patience=5.0)
+STEP = 0.001
+SIZES = (1, 8, 9, 255, 256, 257, 700, GROUP - 1, GROUP, GROUP + 1, 3 * GROUP + 300)
+
+
+@dataclass
+class Bench:
+    network: Network
+    streams: list
+
+    @property
+    def clock(self):
+        return self.network.clock
+
+    def step(self, streams=None):
+        for stream in self.streams if streams is None else streams:
+            stream.step(0.0)
+        self.network.advance(STEP)
+
+    def run(self, seconds=60.0, streams=None):
+        end = self.clock.seconds + seconds
+        streams = self.streams if streams is None else streams
+        while not all(stream.idle for stream in streams):
+            assert self.clock.seconds < end, "the streams did not end in time"
+            self.step(streams)
+
+    def submit(self, tensors, **options):
+        return [
+            stream.submit(tensor, **options)
+            for stream, tensor in zip(self.streams, tensors, strict=True)
+        ]
+
+    def total(self, name):
+        return sum(getattr(stream.counters, name) for stream in self.streams)
+
+
+def bench(workers, slots=SLOTS, *, switch=ModelSwitch, weather=None, seed=0, pace=PACE, **options):
+    network = Network(switch(workers, slots), weather, seed)
+    streams = [
+        ReduceStream(
+            network.link(worker),
+            addresses_of(worker),
+            worker=worker,
+            workers=workers,
+            session=SESSION,
+            plan_id=PLAN,
+            pace=pace,
+            clock=network.clock,
+            **options,
+        )
+        for worker in range(workers)
+    ]
+    first = max(stream.query().first for stream in streams)
+    for stream in streams:
+        stream.start(first)
+    return Bench(network, streams)
+
+
+def integers(generator, size):
+    return generator.integers(-(2**31), 2**31, size, dtype=np.int32)
+
+
+def floats(generator, size):
+    """Values of magnitudes that differ from group to group."""
+    exponents = generator.integers(-60, 60, -(-size // GROUP)).repeat(GROUP)[:size]
+    return (generator.standard_normal(size) * 2.0**exponents).astype(np.float32)
+
+
+def tensors(generator, workers, size, kind):
+    return [kind(generator, size) for _ in range(workers)]
+
+
+def assert_integer_sums(reductions, values):
+    expected = np.array(values).astype(object).sum(axis=0)
+    expected = np.array([(int(each) + 2**31) % 2**32 - 2**31 for each in expected])
+    for reduction in reductions:
+        assert reduction.done
+        assert reduction.result.dtype == np.int32
+        assert np.array_equal(reduction.result, expected)
+
+
+def assert_float_sums(reductions, values, divisor=1):
+    """Within n^2 2^e / (2 (2^31 - n)) of each group, and the rounding to float32."""
+    workers = len(values)
+    first = reductions[0].result
+    for reduction in reductions:
+        assert reduction.done
+        assert np.array_equal(reduction.result, first, equal_nan=True)
+    for start in range(0, len(first), GROUP):
+        parts = np.array([each[start : start + GROUP] for each in values], dtype=np.float64)
+        largest = np.abs(parts).max()
+        exponent = -126 if largest == 0 else max(-126, int(np.ceil(np.log2(largest))))
+        bound = workers**2 * Fraction(2) ** exponent / (2 * (2**31 - workers)) / divisor
+        exact = parts.sum(axis=0) / divisor
+        error = np.abs(first[start : start + GROUP].astype(np.float64) - exact)
+        rounding = np.abs(exact) * 2.0**-23 + 2.0**-149
+        assert (error <= float(bound) * (1 + 2.0**-20) + rounding).all()
+
+
+KINDS = {"int32": (integers, assert_integer_sums), "float32": (floats, assert_float_sums)}
+
+
+@pytest.fixture(params=["native", "python"])
+def parser(request, monkeypatch):
+    if request.param == "python":
+        monkeypatch.setattr(frames, "native_frames", lambda: None)
+    elif frames.native_frames() is None:
+        pytest.skip("there is no compiler")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("workers", [1, 2, 5])
+@pytest.mark.usefixtures("parser")
+def test_tensors_of_all_sizes_are_summed(workers, kind):
+    make, check = KINDS[kind]
+    generator = np.random.default_rng(workers)
+    table = bench(workers)
+    queued = []
+    for size in SIZES:
+        values = tensors(generator, workers, size, make)
+        queued.append((table.submit(values), values))
+    table.run()
+    for reductions, values in queued:
+        check(reductions, values)
+    assert table.total("resent") == 0
+
+
+WEATHERS = {
+    "loss": Weather(loss=0.02),
+    "heavy loss": Weather(loss=0.10),
+    "reordering": Weather(jitter=0.02),
+    "strays": Weather(loss=0.01, strays=0.3),
+    "all": Weather(loss=0.05, repeats=0.2, strays=0.1, jitter=0.01),
+}
+
+
+@pytest.mark.parametrize("slots", [8, 16])
+@pytest.mark.parametrize("weather", WEATHERS)
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_bad_networks_change_no_sum(workers, weather, slots):
+    generator = np.random.default_rng(workers)
+    table = bench(workers, slots, weather=WEATHERS[weather], seed=workers)
+    queued = []
+    for size in (300, 5 * GROUP + 1, 1, 2 * GROUP):
+        for make, check in KINDS.values():
+            values = tensors(generator, workers, size, make)
+            queued.append((check, table.submit(values), values))
+    table.run()
+    for check, reductions, values in queued:
+        if slots == SLOTS or check is assert_integer_sums:
+            check(reductions, values)
+    assert table.total("wrong") == table.total("asked") == 0
+
+
+def test_a_lost_sum_is_still_in_the_switch_when_others_go_on():
+    """However wide the window is: nobody has to be asked."""
+    table = bench(2, pace=Pace(window=SLOTS, first_window=SLOTS, patience=5.0))
+    lost = []
+
+    def lose(up, worker, header):
+        if up or worker or header.kind is not Kind.REDUCED or len(lost) > 2:
+            return False
+        lost.append(header)
+        return True
+
+    table.network.lose = lose
+    values = tensors(np.random.default_rng(1), 2, 4 * GROUP, integers)
+    reductions = table.submit(values)
+    table.run(seconds=0.9)
+    assert_integer_sums(reductions, values)
+    assert len(lost) == 3
+
+
+def test_the_window_bounds_what_is_on_its_way():
+    table = bench(2, 64, pace=Pace(window=3, patience=5.0, congestion_control=False))
+    most = 0
+    pending = set()
+
+    def lose(up, worker, header):
+        nonlocal most
+        number = header.round << 16 | header.block_id
+        if worker == 0 and header.kind is Kind.REDUCE:
+            pending.add(number)
+        if worker == 0 and header.kind is Kind.REDUCED:
+            pending.discard(number)
+        most = max(most, len(pending))
+        return False
+
+    table.network.lose = lose
+    values = tensors(np.random.default_rng(1), 2, 40 * 256, integers)
+    table.submit(values)
+    table.run()
+    assert most == 3
+
+
+def test_averages_are_divided_at_the_host():
+    table = bench(5)
+    values = tensors(np.random.default_rng(7), 5, GROUP + 5, floats)
+    reductions = table.submit(values, average=True)
+    table.run()
+    assert_float_sums(reductions, values, divisor=5)
+
+
+def test_stochastic_rounding_has_no_bias():
+    table = bench(2, generator=np.random.default_rng(5))
+    # Far below a step of the scale that the largest value brings.
+    values = [np.full(GROUP, 2.0**-31 / 4, dtype=np.float32) for _ in range(2)]
+    for each in values:
+        each[0] = 1.0
+    reductions = table.submit(values)
+    table.run()
+    mean = float(reductions[0].result[1:].mean())
+    assert mean == pytest.approx(2.0**-31 / 2, rel=0.2)
+
+
+def test_a_group_with_nan_becomes_nan_and_others_do_not():
+    table = bench(2)
+    values = [np.ones(3 * GROUP, dtype=np.float32) for _ in range(2)]
+    values[1][GROUP + 3] = np.nan
+    values[0][2 * GROUP - 1] = -np.inf
+    reductions = table.submit(values)
+    table.run()
+    for each in reductions:
+        assert np.isnan(each.result[GROUP : 2 * GROUP]).all()
+        ones = np.r_[each.result[:GROUP], each.result[2 * GROUP :]]
+        assert np.allclose(ones, 2.0)
+
+
+def test_extreme_values_do_not_wrap():
+    for workers in (1, 2, 8, 16):
+        table = bench(workers)
+        exponents = np.array([-126, -1, 0, 1, 60, 127 - workers.bit_length() + 1])
+        row = np.concatenate([2.0 ** exponents.repeat(GROUP)]).astype(np.float32)
+        values = [row * (-1) ** (np.arange(len(row)) % 2).astype(np.float32)] * workers
+        reductions = table.submit(values)
+        table.run()
+        assert_float_sums(reductions, values)
+
+
+def test_a_tensor_without_values_is_done_at_once():
+    table = bench(2)
+    for kind in (np.int32, np.float32):
+        for each in table.submit([np.zeros(0, dtype=kind)] * 2):
+            assert each.done
+            assert len(each.result) == 0
+    assert all(stream.idle for stream in table.streams)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [np.zeros(4), np.zeros((2, 2), dtype=np.float32), np.zeros(8, dtype=np.int32)[::2]],
+)
+def test_other_tensors_are_refused(values):
+    with pytest.raises(FeatureError):
+        bench(1).streams[0].submit(values)
+
+
+def test_averages_of_integers_are_refused():
+    with pytest.raises(FeatureError, match="averaged"):
+        bench(1).streams[0].submit(np.zeros(1, dtype=np.int32), average=True)
+
+
+def test_the_next_stream_begins_after_the_newest_fragment():
+    table = bench(2)
+    table.submit(tensors(np.random.default_rng(1), 2, 3 * GROUP, integers))
+    table.run()
+    # 24 fragments from 8 on.
+    opening = table.streams[0].query()
+    assert opening == Opening(newest=31, slots=8)
+    assert opening.first == 32
+
+
+def test_numbers_use_all_40_bits():
+    table = bench(2)
+    for first in (2**32 - SLOTS, 2**40 - 8 * SLOTS):
+        for stream in table.streams:
+            stream.start(first)
+        values = tensors(np.random.default_rng(1), 2, 6 * GROUP, integers)
+        reductions = table.submit(values)
+        table.run()
+        assert_integer_sums(reductions, values)
+    assert table.streams[0].query().newest == 2**40 - 2 * SLOTS - 1
+    with pytest.raises(RoundMismatchError):
+        table.submit(tensors(np.random.default_rng(1), 2, 6 * GROUP, integers))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_switch_that_forgets_everything_changes_no_sum(seed):
+    generator = np.random.default_rng(seed)
+    table = bench(3, weather=Weather(loss=0.02, jitter=0.002), seed=seed)
+    values = tensors(generator, 3, 6 * GROUP, integers)
+    more = tensors(generator, 3, 6 * GROUP, floats)
+    reductions, others = table.submit(values), table.submit(more)
+    for _ in range(3):
+        for _ in range(int(generator.integers(5, 40))):
+            table.step()
+        table.network.switch.restart()
+    table.run()
+    assert_integer_sums(reductions, values)
+    assert_float_sums(others, more)
+
+
+def test_a_sum_that_only_others_have_is_asked_for():
+    """Worker 2 loses all sums of one fragment, and then the switch forgets it."""
+    table = bench(3)
+    values = tensors(np.random.default_rng(1), 3, 2 * GROUP, integers)
+    reductions = table.submit(values)
+    here = SLOTS + 2
+
+    def lose(up, worker, header):
+        return not up and worker == 2 and header.kind is Kind.REDUCED and header.block_id == here
+
+    table.network.lose = lose
+    for _ in range(200):
+        table.step()
+    table.network.switch.restart()
+    table.network.lose = lambda up, worker, header: False
+    began = table.clock.seconds
+    table.run()
+    assert 0.5 < table.clock.seconds - began < 3.0
+    assert_integer_sums(reductions, values)
+    assert table.streams[2].counters.asked >= 1
+    assert table.total("answered") >= 1
+
+
+def test_a_worker_that_ends_is_named_within_the_patience():
+    table = bench(4)
+    table.submit(tensors(np.random.default_rng(1), 4, 2 * GROUP, integers))
+    for _ in range(3):
+        table.step()
+    table.network.cut = {2}
+    ended = table.clock.seconds
+    rest = [stream for number, stream in enumerate(table.streams) if number != 2]
+    with pytest.raises(ExchangeTimeoutError, match="worker 2") as caught:
+        table.run(seconds=3 * PACE.patience, streams=rest)
+    assert caught.value.workers == (2,)
+    assert PACE.patience - 1 < table.clock.seconds - ended < PACE.patience + 2
+
+
+def test_a_worker_that_only_gives_signs_of_life_is_waited_for():
+    table = bench(3)
+    values = tensors(np.random.default_rng(1), 3, 2 * GROUP, integers)
+    reductions = [
+        stream.submit(each) for stream, each in zip(table.streams[:2], values[:2], strict=True)
+    ]
+    end = table.clock.seconds + 3 * PACE.patience
+    while table.clock.seconds < end:
+        table.step()
+    # While they wait, the others do not repeat everything all the time.
+    assert table.total("resent") < 3 * 3 * PACE.patience * 40
+    reductions.append(table.streams[2].submit(values[2]))
+    table.run()
+    assert_integer_sums(reductions, values)
+
+
+def test_a_switch_that_ends_is_blamed_itself():
+    table = bench(2)
+    table.submit(tensors(np.random.default_rng(1), 2, 2 * GROUP, integers))
+    table.step()
+    table.network.cut = {0, 1}
+    with pytest.raises(ExchangeTimeoutError, match="no answer from the switch") as caught:
+        table.run(seconds=3 * PACE.patience)
+    assert caught.value.workers == ()
+
+
+def test_a_switch_that_ends_while_a_worker_is_missing_is_blamed_itself():
+    table = bench(2)
+    table.streams[0].submit(np.zeros(4, dtype=np.int32))
+    for _ in range(1000):
+        table.step()
+    table.network.cut = {0, 1}
+    with pytest.raises(ExchangeTimeoutError, match="no answer from the switch") as caught:
+        table.run(seconds=3 * PACE.patience)
+    assert caught.value.workers == ()
+
+
+def test_frames_that_are_too_long_for_the_path_are_blamed():
+    table = bench(2)
+    table.network.lose = lambda up, worker, header: header.kind is Kind.REDUCE
+    table.submit([np.zeros(4, dtype=np.int32)] * 2)
+    with pytest.raises(ExchangeTimeoutError):
+        table.run(seconds=3 * PACE.patience)
+
+
+def test_a_switch_without_an_answer_is_an_error_of_the_query():
+    network = Network(ModelSwitch(1, SLOTS))
+    network.cut = {0}
+    with pytest.raises(ExchangeTimeoutError, match="no answer"):
+        one_stream(network).query()
+
+
+def one_stream(network, plan_id=PLAN):
+    return ReduceStream(
+        network.link(0),
+        addresses_of(0),
+        worker=0,
+        workers=1,
+        session=SESSION,
+        plan_id=plan_id,
+        pace=PACE,
+        clock=network.clock,
+    )
+
+
+def test_another_plan_is_refused():
+    with pytest.raises(PlanMismatchError):
+        one_stream(Network(ModelSwitch(1, SLOTS)), plan_id=PLAN + 1).query()
+
+
+@pytest.mark.parametrize("slots", [0, 12])
+def test_a_switch_without_slots_is_refused(slots):
+    switch = ModelSwitch(1, SLOTS)
+    switch.announced = slots
+    with pytest.raises(InNetworkError, match="slots"):
+        one_stream(Network(switch)).query()
+
+
+class OneBitVersions(ModelSwitch):
+    """As SwitchML's slots, whose version is one bit."""
+
+    def is_newer(self, number, than):
+        return number // self.size % 2 != than // self.size % 2
+
+
+class WithoutSeen(ModelSwitch):
+    def add(self, worker, number, header, frame):
+        slot = self.slots.get(number % self.size)
+        self.again = slot is not None and slot.number == number and worker in slot.seen
+        if self.again:
+            slot.extra = getattr(slot, "extra", 0) + 1
+        return super().add(worker, number, header, frame)
+
+    def is_fresh(self, slot, worker):
+        return True
+
+    def is_complete(self, slot):
+        return len(slot.seen) + getattr(slot, "extra", 0) >= self.workers
+
+
+@pytest.mark.parametrize("switch", [OneBitVersions, WithoutSeen])
+def test_mistakes_of_a_switch_are_found(switch):
+    """The tests above would fail for it."""
+    with pytest.raises((AssertionError, ExchangeTimeoutError)):
+        for seed in range(10):
+            weather = Weather(loss=0.01, strays=0.3)
+            table = bench(3, weather=weather, seed=seed, switch=switch)
+            values = tensors(np.random.default_rng(seed), 3, 40 * GROUP, integers)
+            reductions = table.submit(values)
+            table.run()
+            assert_integer_sums(reductions, values)
+
+
+@pytest.mark.parametrize("field", ["count", "fragment", "feature_group", "session", "block_id"])
+@pytest.mark.usefixtures("parser")
+def test_sums_that_do_not_fit_are_ignored(field):
+    table = bench(2)
+    original = table.network.switch.to_all
+    wrong = {"count": 3, "fragment": 4, "feature_group": 0, "session": 9, "block_id": 1000}
+
+    def instead(header, body):
+        forged = header._replace(**{field: wrong[field]})
+        return original(forged, (body * 16)[: 32 << forged.fragment])
+
+    table.network.switch.to_all = instead
+    values = tensors(np.random.default_rng(1), 2, 512, floats)
+    reductions = table.submit(values)
+    table.run()
+    assert_float_sums(reductions, values)
+    name = {"session": "foreign", "block_id": "late"}.get(field, "wrong")
+    assert table.total(name) > 0
