@@ -15,6 +15,8 @@ from switchgnn.host.wire.link import Link
 
 _NEVER = float("inf")
 _MOST_DOUBLINGS = 10
+# In smoothed round trips. The switch's own answers measure longer ones.
+_LONGEST_SAMPLE = 4.0
 
 
 class Timers:
@@ -81,12 +83,13 @@ class Timers:
         self._due[slots] = _NEVER
         tries, sent_at = self._tries[slots], self._sent_at[slots]
         self._round_trip.took(float(tries.mean()))
-        # A sum that others have overtaken has waited for a repetition, here or elsewhere.
-        first = float(sent_at[tries == 1].max(initial=-_NEVER))
-        if first >= self._latest and first > -_NEVER:
-            self._round_trip.measured(now - first)
-        # The sum may be that of an earlier try.
-        certain = (tries == 1) | (now - sent_at >= self._round_trip.smoothed / 2)
+        smoothed = self._round_trip.smoothed
+        took = now - float(sent_at[tries == 1].max(initial=-_NEVER))
+        # After a longer time the sum has waited for another worker.
+        if took <= _LONGEST_SAMPLE * smoothed:
+            self._round_trip.measured(took)
+        # The sum may be that of an earlier try, or have waited for another worker.
+        certain = (tries == 1) | ((now - sent_at >= smoothed / 2) & (self._alone is None))
         self._latest = max(self._latest, float(sent_at[certain].max(initial=-_NEVER)))
         if self._alone is not None:
             self._alone = None
@@ -105,13 +108,19 @@ class Timers:
         self._due[slot] = self._earliest = now + wait
 
     def due(self, now: float) -> NDArray[np.int64]:
-        """Return the fragments whose answers are overdue, ascending."""
+        """Return the fragments to repeat because their sums are overdue, ascending.
+
+        At first only the oldest one is repeated: the answer tells if all wait for another worker.
+        """
         if now < self._earliest:
             return _NONE
-        late = self._numbers[self._due <= now]
+        late = np.sort(self._numbers[self._due <= now])
+        if len(late) > 1 and self.tries(int(late[0])) == 1:
+            self._due[late[1:] & self._mask] = now + self._round_trip.timeout
+            late = late[:1]
         if not len(late):
             self._earliest = float(self._due.min())
-        return np.sort(late)
+        return late
 
     def overtaken(self) -> NDArray[np.int64]:
         """Return the fragments that were sent once, clearly before one whose sum has come."""

@@ -147,6 +147,8 @@ class ReduceStream:
         self._flow: _Flow | None = None
         self._pulse = Pulse(self._pace.beat)
         self._pulse_at = self._ask_at = float("-inf")
+        # What the last pulse asked about, and when, until it is answered.
+        self._asked: tuple[int, float] | None = None
         self._heard_at = self._progress_at = self._others_missing_at = clock.now()
         self._signs = SignsOfLife(workers)
         self._answered_at: dict[int, float] = {}
@@ -280,6 +282,9 @@ class ReduceStream:
         )
         header = with_number(header, number)
         body = BarrierBody(plan=self._plan_id, pulses=pulses).pack()
+        # The answer to a repeated question may be that to the first one (Karn).
+        repeated = self._asked is not None and self._asked[0] == number
+        self._asked = None if repeated else (number, now)
         self._link.send(self._addresses.frame(header.pack(body)))
         self.counters.pulses += 1
 
@@ -361,6 +366,10 @@ class ReduceStream:
             )
         self._heard_at = now
         number = number_of(header)
+        if self._asked is not None and self._asked[0] == number and not header.resend:
+            # Unlike sums, the answer waits for no other worker.
+            self._round_trip.measured(now - self._asked[1])
+            self._asked = None
         if flow is None or number == _NO_FRAGMENT:
             self._opening = Opening((body.magnitude & 0xFF) << 32 | body.round, header.count)
             return
@@ -415,8 +424,8 @@ class ReduceStream:
                 "same lengths and types, in the same order."
             )
         raise ExchangeTimeoutError(
-            f"{self._where(flow)} has got no sum for {patience:g} s although the switch answers: do "
-            f"frames of that size pass {self._link.name} in both directions?{wrong}"
+            f"{self._where(flow)} has got no sum for {patience:g} s although the switch answers: "
+            f"do frames of that size pass {self._link.name} in both directions?{wrong}"
         )
 
     def _where(self, flow: "_Flow") -> str:
