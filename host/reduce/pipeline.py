@@ -59,23 +59,27 @@ class Timers:
         slots = numbers & self._mask
         self._numbers[slots] = numbers
         self._tries[slots] = 1
-        self._schedule(slots, now)
+        self._schedule(numbers, now)
 
     def resent(self, numbers: NDArray[np.int64], now: float) -> None:
         """Record fragments that are sent again."""
         slots = numbers & self._mask
         self._tries[slots] += 1
-        self._schedule(slots, now)
+        self._schedule(numbers, now)
 
-    def _schedule(self, slots: NDArray[np.int64], now: float) -> None:
+    def _schedule(self, numbers: NDArray[np.int64], now: float) -> None:
+        slots = numbers & self._mask
         attempts = np.minimum(self._tries[slots] - 1, _MOST_DOUBLINGS)
         timeouts = [
             min(self._longest, self._round_trip.backed_off(each))
             for each in range(int(attempts.max()) + 1)
         ]
         self._sent_at[slots] = now
-        self._due[slots] = now + np.array(timeouts)[attempts]
-        self._earliest = min(self._earliest, float(self._due[slots].min()))
+        due = now + np.array(timeouts)[attempts]
+        if self._alone is not None:
+            due[numbers != self._alone] = _NEVER
+        self._due[slots] = due
+        self._earliest = min(self._earliest, float(due.min()))
 
     def arrived(self, numbers: NDArray[np.int64], now: float) -> None:
         """Record fragments whose sums have come."""

@@ -245,6 +245,10 @@ class ReduceStream:
         """
         flow = self._started()
         now = self._clock.now()
+        if now >= flow.timers.earliest:
+            # After a pause of this process, what seems late may be here.
+            self._receive_all()
+            now = self._clock.now()
         if not flow.pipeline.in_flight:
             self._progress_at = now
         self.counters.sent += flow.pipeline.send_new(now)
@@ -254,9 +258,13 @@ class ReduceStream:
             self._send_pulse(now)
         self._check_progress(flow, now)
         if self._receive(max(0.0, min(seconds, self._next_timer(flow) - now))):
-            for _ in range(_BATCHES):
-                if not self._receive(0.0):
-                    return
+            self._receive_all()
+
+    def _receive_all(self) -> None:
+        """Take the frames that are here, up to some batches."""
+        for _ in range(_BATCHES):
+            if not self._receive(0.0):
+                return
 
     def _started(self) -> "_Flow":
         if self._flow is None:
