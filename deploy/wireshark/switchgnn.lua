@@ -15,19 +15,22 @@ local WORKER_BYTES = 16
 
 local FEATURE, SUM, DONE, ADVANCE, WAITING = 1, 2, 3, 4, 5
 local ACK, RECALL, MISSING, FETCH, NOTICE = 6, 7, 8, 9, 10
+local REDUCE, REDUCED, REDUCING = 11, 12, 13
+local HAS_LANES = { [FEATURE] = true, [SUM] = true, [REDUCE] = true, [REDUCED] = true }
 local KINDS = {
     [FEATURE] = "feature", [SUM] = "sum", [DONE] = "done", [ADVANCE] = "advance",
     [WAITING] = "waiting", [ACK] = "ack", [RECALL] = "recall", [MISSING] = "missing",
-    [FETCH] = "fetch", [NOTICE] = "notice",
+    [FETCH] = "fetch", [NOTICE] = "notice", [REDUCE] = "reduce", [REDUCED] = "reduced",
+    [REDUCING] = "reducing",
 }
 local REFUSALS = {
     [0] = "none", [1] = "incarnation", [2] = "magnitude", [3] = "turn", [4] = "next",
 }
--- By Width. Of a FEATURE or SUM it tells the length.
+-- By Width, which tells the length of bodies with lanes.
 local LANES = { [0] = 8, [1] = 16, [2] = 32, [3] = 64, [4] = 128, [5] = 256 }
 local BODY_BYTES = {
     [DONE] = BARRIER_BYTES, [ADVANCE] = BARRIER_BYTES, [WAITING] = WAITING_BYTES, [ACK] = 0,
-    [RECALL] = 0, [MISSING] = 0, [FETCH] = 0, [NOTICE] = 0,
+    [RECALL] = 0, [MISSING] = 0, [FETCH] = 0, [NOTICE] = 0, [REDUCING] = WAITING_BYTES,
 }
 -- Of a feature between hosts IPv4 tells the length.
 local DIRECT_BODY_BYTES = { [DONE] = 0, [ACK] = 0, [RECALL] = 0 }
@@ -152,7 +155,7 @@ end
 
 -- Whether there are lanes, of which Width tells how many.
 local function has_width(kind, direct)
-    return not direct and (kind == FEATURE or kind == SUM)
+    return not direct and HAS_LANES[kind]
 end
 
 -- The bytes of the body; nil if kind or width is not known here, or it cannot have that many.
@@ -240,7 +243,7 @@ local function number_text(value)
     return value ~= value and "nan" or string.format("%g", value)
 end
 
--- Adds the body of DONE, ADVANCE and WAITING; returns what the summary says of it.
+-- Adds the body of DONE, ADVANCE, WAITING and REDUCING; returns what the summary says of it.
 local function add_barrier(tree, buffer, kind)
     tree:add(f.magnitude, buffer(26, 4))
     tree:add(f.plan, buffer(30, 4))
@@ -249,12 +252,12 @@ local function add_barrier(tree, buffer, kind)
         "magnitude %s plan %08x at round %d workers %s", number_text(buffer(26, 4):float()),
         buffer(30, 4):uint(), buffer(34, 4):uint(),
         add_workers(tree, f.workers, f.worker, buffer(38, WORKER_BYTES)))
-    if kind ~= WAITING then
+    if kind ~= WAITING and kind ~= REDUCING then
         return words
     end
     words = words .. " pulses " .. add_workers(tree, f.pulses, f.pulse, buffer(54, WORKER_BYTES))
     local count = buffer(10, 2):uint()
-    if count ~= 0 then
+    if kind == WAITING and count ~= 0 then
         words = words .. " refused: " .. (REFUSALS[count] or count)
     end
     return words
@@ -335,7 +338,7 @@ local function add_body(tree, buffer, direct)
     if bytes == 0 or buffer:len() < HEADER_BYTES + bytes then
         return ""
     end
-    if kind ~= FEATURE and kind ~= SUM then
+    if not HAS_LANES[kind] then
         return " " .. add_barrier(tree, buffer, kind)
     end
     local lanes = tree:add(buffer(HEADER_BYTES, bytes), "Lanes")

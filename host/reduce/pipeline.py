@@ -38,12 +38,14 @@ class Timers:
         self._earliest = _NEVER
         # When the latest of those fragments was sent whose sums have come.
         self._latest = -_NEVER
+        # The same for a repetition, and when it counts.
+        self._suspicion, self._suspicious_at = -_NEVER, _NEVER
         self._alone: int | None = None
 
     @property
     def earliest(self) -> float:
         """The time before which no fragment is due; infinite if none is on its way."""
-        return self._earliest
+        return min(self._earliest, self._suspicious_at)
 
     def tries(self, number: int) -> int:
         """Return how often a fragment was sent."""
@@ -59,23 +61,27 @@ class Timers:
         slots = numbers & self._mask
         self._numbers[slots] = numbers
         self._tries[slots] = 1
-        self._schedule(slots, now)
+        self._schedule(numbers, now)
 
     def resent(self, numbers: NDArray[np.int64], now: float) -> None:
         """Record fragments that are sent again."""
         slots = numbers & self._mask
         self._tries[slots] += 1
-        self._schedule(slots, now)
+        self._schedule(numbers, now)
 
-    def _schedule(self, slots: NDArray[np.int64], now: float) -> None:
+    def _schedule(self, numbers: NDArray[np.int64], now: float) -> None:
+        slots = numbers & self._mask
         attempts = np.minimum(self._tries[slots] - 1, _MOST_DOUBLINGS)
         timeouts = [
             min(self._longest, self._round_trip.backed_off(each))
             for each in range(int(attempts.max()) + 1)
         ]
         self._sent_at[slots] = now
-        self._due[slots] = now + np.array(timeouts)[attempts]
-        self._earliest = min(self._earliest, float(self._due[slots].min()))
+        due = now + np.array(timeouts)[attempts]
+        if self._alone is not None:
+            due[numbers != self._alone] = _NEVER
+        self._due[slots] = due
+        self._earliest = min(self._earliest, float(due.min()))
 
     def arrived(self, numbers: NDArray[np.int64], now: float) -> None:
         """Record fragments whose sums have come."""
@@ -88,9 +94,12 @@ class Timers:
         # After a longer time the sum has waited for another worker.
         if took <= _LONGEST_SAMPLE * smoothed:
             self._round_trip.measured(took)
-        # The sum may be that of an earlier try, or have waited for another worker.
-        certain = (tries == 1) | ((now - sent_at >= smoothed / 2) & (self._alone is None))
-        self._latest = max(self._latest, float(sent_at[certain].max(initial=-_NEVER)))
+        self._latest = max(self._latest, now - took)
+        again = float(sent_at[tries > 1].max(initial=-_NEVER))
+        if again > self._latest and self._alone is None:
+            # If the sum is that of an earlier try, those of other fragments come with it.
+            self._suspicion = again
+            self._suspicious_at = now + self._round_trip.timeout / 4
         if self._alone is not None:
             self._alone = None
             self._due[self._awaited] = now + self._round_trip.timeout
@@ -122,8 +131,11 @@ class Timers:
             self._earliest = float(self._due.min())
         return late
 
-    def overtaken(self) -> NDArray[np.int64]:
+    def overtaken(self, now: float) -> NDArray[np.int64]:
         """Return the fragments that were sent once, clearly before one whose sum has come."""
+        if now >= self._suspicious_at:
+            self._latest = max(self._latest, self._suspicion)
+            self._suspicious_at = _NEVER
         bound = self._latest - self._round_trip.smoothed / 4
         early = self._awaited & (self._sent_at < bound) & (self._tries == 1)
         return np.sort(self._numbers[early]) if early.any() else _NONE
@@ -209,9 +221,7 @@ class Pipeline:
 
     def resend(self, now: float) -> int:
         """Send again what is overdue, or was overtaken; return how many fragments."""
-        if not self._in_flight:
-            return 0
-        overtaken = self._timers.overtaken()
+        overtaken = self._timers.overtaken(now)
         if len(overtaken):
             self._congestion.lost(now)
             self.repeat(overtaken, now)

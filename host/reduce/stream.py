@@ -32,6 +32,9 @@ from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.batches import FrameBatch
 from switchgnn.host.wire.header import (
+    BODY_AT,
+    KIND_AT,
+    KIND_MASK,
     SESSION_MASK,
     BarrierBody,
     Header,
@@ -49,6 +52,7 @@ _ANSWER_AFTER = 0.25
 # After so many tries only the time-out repeats a fragment that the switch does not have.
 _HURRIED_TRIES = 3
 _BATCHES = 4
+_KINDS = (Kind.REDUCED, Kind.REDUCING)
 _NO_PLAN = 0
 
 
@@ -85,7 +89,7 @@ class ReduceCounters:
         late: sums that had arrived already, or are no longer needed; ignored.
         wrong: sums with a count, width or exponent that does not fit; ignored.
         foreign: packets of another session; ignored.
-        ignored: packets of other kinds.
+        ignored: frames of other kinds, as of exchanges over the same interface.
         malformed: frames that were no sound packets; ignored.
     """
 
@@ -245,6 +249,10 @@ class ReduceStream:
         """
         flow = self._started()
         now = self._clock.now()
+        if now >= flow.timers.earliest:
+            # After a pause of this process, what seems late may be here.
+            self._receive_all()
+            now = self._clock.now()
         if not flow.pipeline.in_flight:
             self._progress_at = now
         self.counters.sent += flow.pipeline.send_new(now)
@@ -254,9 +262,13 @@ class ReduceStream:
             self._send_pulse(now)
         self._check_progress(flow, now)
         if self._receive(max(0.0, min(seconds, self._next_timer(flow) - now))):
-            for _ in range(_BATCHES):
-                if not self._receive(0.0):
-                    return
+            self._receive_all()
+
+    def _receive_all(self) -> None:
+        """Take the frames that are here, up to some batches."""
+        for _ in range(_BATCHES):
+            if not self._receive(0.0):
+                return
 
     def _started(self) -> "_Flow":
         if self._flow is None:
@@ -314,6 +326,7 @@ class ReduceStream:
 
     def _take_batch(self, flow: "_Flow", batch: FrameBatch, now: float) -> None:
         sifted = flow.sums.sift(batch)
+        self.counters.ignored += sifted.ignored
         marked = sifted.marked
         numbers = sifted.numbers
         others = [
@@ -337,11 +350,12 @@ class ReduceStream:
 
     def _take_frame(self, flow: "_Flow | None", frame: memoryview, now: float) -> Header | None:
         """Take one frame; return the header of a sum that was stored."""
+        if len(frame) >= BODY_AT and frame[KIND_AT] & KIND_MASK not in _KINDS:
+            self.counters.ignored += 1
+            return None
         header = unpack_header(frame)
         if header is None:
             self.counters.malformed += 1
-        elif header.kind not in (Kind.REDUCED, Kind.REDUCING):
-            self.counters.ignored += 1
         elif header.session != self._session:
             self.counters.foreign += 1
         elif header.kind is Kind.REDUCING:

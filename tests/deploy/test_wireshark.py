@@ -95,7 +95,8 @@ def assert_same(said, packet):
         parts = [number(*said[name]) for name in PARTS]
         assert parts == [packet.fields.fragment, packet.fields.width, packet.fields.lanes]
     count = there if packet.direct else packet.fields.lanes
-    if packet.fields.kind in (Kind.FEATURE, Kind.SUM) and there >= count:
+    lanes_here = packet.fields.kind in (Kind.FEATURE, Kind.SUM, Kind.REDUCE, Kind.REDUCED)
+    if lanes_here and there >= count:
         form, name = (f">{count}f", "direct.lane") if packet.direct else (f">{count}i", "lane")
         lanes = struct.unpack_from(form, frame, BODY_AT)
         assert list(map(float, said[name])) == pytest.approx(lanes, rel=1e-5, nan_ok=True)
