@@ -208,8 +208,7 @@ class LinkHalf(Link):
         shared = self._shared
         if shared.reader is self.other:
             return inf
-        leads = shared.leader is not self.other or self.other.closed
-        return -inf if leads else shared.left_at + _ABSENCE
+        return shared.left_at + _ABSENCE if shared.leader is self.other else -inf
 
     def _wait(self, seconds: float, *, for_reader: bool) -> None:
         self._waits, self._waits_for_reader = True, for_reader
@@ -262,7 +261,7 @@ class LinkHalf(Link):
             shared.reader = None
             if leader is not None:
                 shared.leader, shared.left_at = leader, time.monotonic()
-            if self.other._waits_for_reader:
+            if self.other._waits_for_reader or self.other._queue:
                 self.other._changed.notify()
             self._close_link_if_unused()
 
@@ -272,8 +271,6 @@ class LinkHalf(Link):
         with self._shared.lock:
             for place, second in enumerate(of_second.tolist(), batch.first):
                 halves[second]._keep(batch.frame(place))
-            if self.other._waits and self.other._queue:
-                self.other._changed.notify()
 
     def _keep(self, frame: memoryview) -> None:
         if self.closed:
