@@ -109,7 +109,8 @@ class ScriptedLink(Link):
         return batch
 
     def keep_batch(self):
-        self._rooms.reverse()
+        if self._keeps:
+            self._rooms.reverse()
         return self._keeps
 
     def close(self):
