@@ -30,7 +30,8 @@ _AT_ONCE = 64
 # Seconds that the leader may spend on a batch before the other half reads; also the most by which
 # frames of the other half prolong a wait.
 _ABSENCE = 0.002
-_LONGEST_WAIT = 3600.0
+# Seconds after which a waiting half looks whether the leader is away.
+_LOOK_AGAIN = 0.005
 
 # Returns bool[N] for the N frames of a batch that were not taken yet: those of the second half.
 OfSecond = Callable[[FrameBatch], NDArray[np.bool_]]
@@ -116,7 +117,7 @@ class LinkHalf(Link):
         self._own = self._batch = new_batch(_AT_ONCE, LARGEST_FRAME)
         self._taken = 0
         self._changed = threading.Condition(shared.lock)
-        self._waits = self._waits_for_reader = False
+        self._waits = False
         self._error: LinkError | None = None
         self._frames_up = self._bytes_up = self._frames_down = self._bytes_down = 0
 
@@ -201,7 +202,9 @@ class LinkHalf(Link):
                     return True
                 if until <= now:
                     return False
-                self._wait(min(until, turn, now + _LONGEST_WAIT) - now, for_reader=turn == inf)
+                # A leader that leaves with frames wakes nobody: that would cost it more than a look
+                # at times costs this half.
+                self._wait(min(until, turn, now + _LOOK_AGAIN) - now)
 
     def _turn(self) -> float:
         """Return from when on this half may read; inf while the other one reads."""
@@ -210,12 +213,12 @@ class LinkHalf(Link):
             return inf
         return shared.left_at + _ABSENCE if shared.leader is self.other else -inf
 
-    def _wait(self, seconds: float, *, for_reader: bool) -> None:
-        self._waits, self._waits_for_reader = True, for_reader
+    def _wait(self, seconds: float) -> None:
+        self._waits = True
         try:
             self._changed.wait(seconds)
         finally:
-            self._waits = self._waits_for_reader = False
+            self._waits = False
 
     def _read(self, until: float) -> "LinkHalf | None":
         """Read the link until frames for a waiting half come; return it, or None: time is over."""
@@ -261,7 +264,7 @@ class LinkHalf(Link):
             shared.reader = None
             if leader is not None:
                 shared.leader, shared.left_at = leader, time.monotonic()
-            if self.other._waits_for_reader or self.other._queue:
+            if leader is not self or self.other._queue:
                 self.other._changed.notify()
             self._close_link_if_unused()
 
