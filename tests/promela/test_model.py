@@ -307,8 +307,9 @@ def test_a_leaf_that_advances_by_itself_strands_the_others(tmp_path, restarted, 
         *map(
             full,
             (
-                "FRAGMENTS=5 LOSS=1 LATE=1 REPEAT=1",
+                "FRAGMENTS=5 LOSS=1 LATE=1",
                 "FRAGMENTS=5 RESTARTS=1 LOSS=1",
+                "SLOTS=4 WINDOW=2 FRAGMENTS=6 LOSS=1 LATE=1",
                 "RESTARTS=1 LOSS=1 LATE=1",
                 "RESTARTS=1 LOSS=1 LATE=1 REPEAT=1",
                 "SLOW=1 LOSS=1 LATE=1 REPEAT=1",
