@@ -4,7 +4,7 @@
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as WaitedTooLong
 from datetime import timedelta
 from typing import Any, Protocol
@@ -38,14 +38,14 @@ class Reducer(Protocol):
     def open(self, agree: Callable[[int], int]) -> None:
         """Begin where all workers can; ``agree`` returns the largest number of all workers."""
 
-    def submit(self, values: Values, average: bool = False) -> "Future[Any]":
-        """Queue an array, [N]; the result is its sum or mean over all workers, or a HostError.
+    def submit(self, values: Values, *, average: bool = False) -> "Future[Any]":
+        """Queue an array, [N]; the result is its sum over all workers, or a HostError.
 
-        The array must not change before.
+        The array must not change before. `average`: the mean instead; float32 only.
         """
 
-    def close(self) -> None:
-        """End the connection; what is not complete fails."""
+    def close(self, *, abort: bool = False) -> None:
+        """Complete what is queued, or with ``abort`` give it up, and end the connection."""
 
 
 # From the rank and the number of workers.
@@ -151,26 +151,33 @@ class SwitchAllReduce:
         arrays: how many arrays have been submitted.
     """
 
-    def __init__(self, reducer: Reducer) -> None:
+    def __init__(self, reducer: Reducer, workers: int) -> None:
         self.arrays = 0
-        self._reducer = reducer
+        self._reducer, self._workers = reducer, workers
         self._pool = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="all-reduce")
 
     def start(self, tensors: Sequence[Tensor], *, average: bool) -> PendingWork:
         """Begin to replace tensors by their sums, or means, over all workers.
 
-        The tensors are of any shape, device and layout in memory, of the types in ON_WIRE.
+        The tensors are of any shape, device and layout in memory, of the types in ON_WIRE. Means of
+        integers are rounded towards 0.
         """
         work = PendingWork(tensors)
         sums = [self._submit(tensor, average) for tensor in tensors]
-        left = _Countdown(len(sums), lambda: self._later(work, lambda: _fill(tensors, sums)))
+        workers = self._workers if average else 1
+
+        def fill() -> None:
+            for tensor, each in zip(tensors, sums, strict=True):
+                _fill(tensor, each.result(), workers)
+
+        left = _Countdown(len(sums), lambda: self._later(work, fill))
         for each in sums:
             each.add_done_callback(left.step)
         return work
 
-    def close(self) -> None:
-        """End the connection; all-reduces on their way fail."""
-        self._reducer.close()
+    def close(self, *, abort: bool = False) -> None:
+        """Complete all that has begun, or with ``abort`` let it fail, and end the connection."""
+        self._reducer.close(abort=abort)
         self._pool.shutdown(wait=False)
 
     def _submit(self, tensor: Tensor, average: bool) -> "Future[Any]":
@@ -181,7 +188,8 @@ class SwitchAllReduce:
         try:
             values = tensor.detach().to("cpu", ON_WIRE[tensor.dtype]).reshape(-1).contiguous()
             self.arrays += 1
-            return self._reducer.submit(values.numpy(), average)
+            floats = values.is_floating_point()
+            return self._reducer.submit(values.numpy(), average=average and floats)
         except HostError as error:
             failed: Future[Any] = Future()
             failed.set_exception(error)
@@ -214,12 +222,14 @@ class _Countdown:
             self._then()
 
 
-def _fill(tensors: Sequence[Tensor], sums: "Sequence[Future[Any]]") -> None:
-    """Copy complete results, each [N] in the order of the elements, into the tensors."""
-    for tensor, each in zip(tensors, sums, strict=True):
-        values = each.result()
-        if tensor.numel():
-            tensor.detach().copy_(torch.from_numpy(values).view(tensor.shape))
+def _fill(tensor: Tensor, sums: Values, workers: int) -> None:
+    """Copy a result, [N] in the order of the elements, into the tensor."""
+    if not tensor.numel():
+        return
+    values = torch.from_numpy(sums)
+    if not values.is_floating_point():
+        values.div_(workers, rounding_mode="trunc")
+    tensor.detach().copy_(values.view(tensor.shape))
 
 
 def _tensors_of(future: "torch.futures.Future[Any]") -> Any:  # noqa: ANN401
@@ -230,10 +240,6 @@ def _tensors_of(future: "torch.futures.Future[Any]") -> Any:  # noqa: ANN401
 
 
 def _as_torch_error(error: BaseException) -> AllReduceError:
-    if isinstance(error, CancelledError):
-        return AllReduceError(
-            "The group was destroyed before its all-reduce was complete: wait for it first."
-        )
     failed = AllReduceError(str(error), getattr(error, "workers", ()))
     failed.__cause__ = error
     return failed

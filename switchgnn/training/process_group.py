@@ -60,8 +60,9 @@ class SwitchProcessGroup(dist.ProcessGroup):
         self._set_default_backend(dist.ProcessGroup.BackendType.GLOO)
         self._switch: SwitchAllReduce | None = None
         if reducer is not None:
-            self._switch = start(reducer, self._largest)
-            self._close = weakref.finalize(self, self._switch.close)
+            self._switch = start(reducer, size, self._largest)
+            # A program that ends without `destroy_process_group` waits for nothing.
+            self._end = weakref.finalize(self, self._switch.close, abort=True)
 
     @property
     def arrays(self) -> int:
@@ -93,9 +94,9 @@ class SwitchProcessGroup(dist.ProcessGroup):
         )
 
     def shutdown(self) -> None:
-        """End the connections."""
-        if self._switch is not None:
-            self._close()
+        """Complete all-reduces that have begun, and end the connections."""
+        if self._switch is not None and self._end.detach():
+            self._switch.close()
         super().shutdown()
 
     def _reduce(
@@ -119,7 +120,7 @@ class SwitchProcessGroup(dist.ProcessGroup):
     def _fall_back(self, reason: str) -> None:
         if not self.fallbacks[reason]:
             warnings.warn(
-                f"All-reduces of {reason} go through Gloo and not through the switch.", stacklevel=4
+                f"All-reduces of {reason} go through Gloo and not through the switch.", stacklevel=6
             )
         self.fallbacks[reason] += 1
 
@@ -130,14 +131,14 @@ class SwitchProcessGroup(dist.ProcessGroup):
         return int(found)
 
 
-def start(reducer: Reducer, largest: Callable[[int], int]) -> SwitchAllReduce:
+def start(reducer: Reducer, workers: int, largest: Callable[[int], int]) -> SwitchAllReduce:
     """Open the connections of all workers together; ``largest`` compares numbers of all."""
     try:
         reducer.open(largest)
     except BaseException:
-        reducer.close()
+        reducer.close(abort=True)
         raise
-    return SwitchAllReduce(reducer)
+    return SwitchAllReduce(reducer, workers)
 
 
 def _averaged(sums: dist.Work, tensors: Sequence[Tensor], size: int) -> dist.Work:
@@ -167,10 +168,10 @@ class SwitchHook:
         self.fallbacks: Counter[str] = Counter()
         self.workers = dist.get_world_size()
         reducer = open_reducer(dist.get_rank(), self.workers)
-        self.switch = start(reducer, self._largest)
+        self.switch = start(reducer, self.workers, self._largest)
 
     def close(self) -> None:
-        """End the connection to the switch."""
+        """Complete all-reduces that have begun, and end the connection to the switch."""
         self.switch.close()
 
     def _largest(self, number: int) -> int:

@@ -50,8 +50,8 @@ class Pile:
             # A sum in the type of the wire: int32 wraps around.
             total = np.sum([values for values, _, _ in jobs], axis=0, dtype=jobs[0][0].dtype)
             for _, average, future in jobs:
-                found = total / len(jobs) if average else total
-                future.set_result(found.astype(total.dtype))
+                divisor = len(jobs) if average else 1
+                future.set_result((total / divisor).astype(total.dtype))
 
 
 class _End:
@@ -61,7 +61,8 @@ class _End:
     def open(self, agree):
         self.pile.opened[self.rank] = agree(self.pile.newest[self.rank])
 
-    def submit(self, values, average=False):
+    def submit(self, values, *, average=False):
+        assert values.dtype == np.float32 or not average
         assert values.ndim == 1
         assert values.flags.c_contiguous
         assert values.dtype in (np.int32, np.float32)
@@ -69,8 +70,8 @@ class _End:
         self.pile.put(self.rank, values.copy(), average, future)
         return future
 
-    def close(self):
-        self.pile.closed.append(self.rank)
+    def close(self, *, abort=False):
+        self.pile.closed.append((self.rank, abort))
 
 
 class BesideGloo:
@@ -92,12 +93,12 @@ class BesideGloo:
         assert agree(self.rank) == self.size - 1
         self._thread.start()
 
-    def submit(self, values, average=False):
+    def submit(self, values, *, average=False):
         future = Future()
         self._jobs.put((values, average, future))
         return future
 
-    def close(self):
+    def close(self, *, abort=False):
         if self._thread.is_alive():
             self._jobs.put(None)
             self._thread.join()
@@ -111,4 +112,4 @@ class BesideGloo:
                 continue
             total = torch.from_numpy(values.copy())
             self._gloo.allreduce([total]).wait()
-            future.set_result((total / self.size if average else total).to(total.dtype).numpy())
+            future.set_result((total / self.size if average else total).numpy())

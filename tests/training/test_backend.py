@@ -134,6 +134,7 @@ def station(number):
 
 TASK = ReduceTask(
     session=7,
+    plan_id=0xC0FFEE,
     links=("udp:127.0.0.1:1", "udp:127.0.0.1:2"),
     addresses=tuple(Addresses(worker=station(each), switch=station(9)) for each in (1, 2)),
     pace=Pace(window=100),
