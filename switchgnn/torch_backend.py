@@ -53,8 +53,8 @@ def _make(options: Any, open_reducer: OpenReducer | None) -> SwitchProcessGroup:
         HostError: the switch or another worker does not answer.
     """
     # PyTorch is complete when it makes a group.
+    from switchgnn.host.reduce.connection import open_from_environment  # noqa: PLC0415
     from switchgnn.training.process_group import SwitchProcessGroup  # noqa: PLC0415
-    from switchgnn.training.reduce_task import open_from_environment  # noqa: PLC0415
 
     whole = not options.global_ranks_in_group
     reducer = None

@@ -38,7 +38,7 @@ INTEGERS, FLOATS = "int32", "float32"
 
 
 @dataclass(frozen=True)
-class ReduceTask:
+class AllReduceTask:
     """The task of one worker process.
 
     Attributes:
@@ -75,7 +75,7 @@ class ReduceTask:
         return task_to_json(self)
 
     @classmethod
-    def from_json(cls, text: str) -> "ReduceTask":
+    def from_json(cls, text: str) -> "AllReduceTask":
         """Read what :meth:`to_json` wrote."""
         return task_from_json(cls, text)
 
@@ -95,14 +95,14 @@ def tensor_of(
     return values * np.exp2(np.repeat(powers, 4096)[:elements])
 
 
-def run_reduce_worker(task: ReduceTask) -> None:
+def run_reduce_worker(task: AllReduceTask) -> None:
     """Reduce and report as the module describes."""
     events = EventWriter(sys.stdout)
     with Heartbeat(events):
         _reduce(task, events)
 
 
-def _reduce(task: ReduceTask, events: EventWriter) -> None:
+def _reduce(task: AllReduceTask, events: EventWriter) -> None:
     manifest = read_manifest(task.plan)
     widest = feature_frame_bytes(LANES) - ETHERNET_BYTES
     check_packets_fit(task.link, widest)
@@ -138,7 +138,7 @@ def _reduce(task: ReduceTask, events: EventWriter) -> None:
 class _Rounds:
     """The all-reduces of a task, and their seconds by type, on average."""
 
-    def __init__(self, task: ReduceTask, reducer: Reducer, events: EventWriter) -> None:
+    def __init__(self, task: AllReduceTask, reducer: Reducer, events: EventWriter) -> None:
         self._task, self._reducer, self._events = task, reducer, events
         self._done = 0
         self.seconds: dict[str, float] = {}

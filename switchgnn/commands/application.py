@@ -74,6 +74,9 @@ COMMANDS = (
     Late("train", _RUN, "Train a GNN, its neighbour sums made in the switch or by hosts."),
     Late("run", _RUN, "Exchange features through the switch and check every sum."),
     Late("allreduce", _RUN, "Sum tensors over all workers in the switch, and check every number."),
+    Late(
+        "launch", _RUN, "Run a PyTorch program on every worker, its all-reduces made in the switch."
+    ),
     Late("soak", _RUN, "Exchange repeatedly over random graphs with random faults."),
     Late("live", _RUN, "Show a job on several machines in the browser."),
     Late("capture", _RUN, "Show packets: a line for each, or the story of a run."),

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -17,9 +17,19 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.full_disk import writing
 from switchgnn.base.options import NETWORK, option, with_groups
 from switchgnn.commands.allreduce.job import write_empty_plan
-from switchgnn.commands.shared.console import StepBars, end_like_interrupted, plain_console, progress_bars
+from switchgnn.commands.shared.console import (
+    StepBars,
+    end_like_interrupted,
+    plain_console,
+    progress_bars,
+)
 from switchgnn.commands.shared.onlooker import NOBODY
-from switchgnn.commands.shared.options import FaultsOption, LimitOptions, SiteOptions, workers_option
+from switchgnn.commands.shared.options import (
+    FaultsOption,
+    LimitOptions,
+    SiteOptions,
+    workers_option,
+)
 from switchgnn.commands.shared.outputs import LogOptions, Recordings, check_outputs, told_aloud
 from switchgnn.commands.shared.runner import (
     LinkSettings,
@@ -30,6 +40,7 @@ from switchgnn.commands.shared.runner import (
     workplace,
 )
 from switchgnn.host.pace import Pace
+from switchgnn.host.reduce.connection import VARIABLE, ReduceTask
 from switchgnn.host.registry import SWITCH
 from switchgnn.p4src import load_program
 from switchgnn.planner.plan.files import read_manifest

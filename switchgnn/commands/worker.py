@@ -33,9 +33,9 @@ def train_worker() -> None:
 @app.command()
 def reduce_worker() -> None:
     """Take a task as one line of JSON from standard input and do it."""
-    from switchgnn.host.reduce.worker import ReduceTask, run_reduce_worker  # noqa: PLC0415
+    from switchgnn.host.reduce.worker import AllReduceTask, run_reduce_worker  # noqa: PLC0415
 
-    run_reduce_worker(ReduceTask.from_json(_task()))
+    run_reduce_worker(AllReduceTask.from_json(_task()))
 
 
 @app.command()

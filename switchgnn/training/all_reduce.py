@@ -32,7 +32,7 @@ ON_WIRE: Mapping[torch.dtype, torch.dtype] = {
 _MOST_THREADS = 256
 
 
-class Reducer(Protocol):
+class Connected(Protocol):
     """A worker's connection to the switch. All workers submit the same arrays in the same order."""
 
     def open(self, agree: Callable[[int], int]) -> None:
@@ -49,7 +49,7 @@ class Reducer(Protocol):
 
 
 # From the rank and the number of workers.
-OpenReducer = Callable[[int, int], Reducer]
+OpenReducer = Callable[[int, int], Connected]
 
 
 def reason_against(tensors: Sequence[Tensor], op: object) -> str | None:
@@ -151,7 +151,7 @@ class SwitchAllReduce:
         arrays: how many arrays have been submitted.
     """
 
-    def __init__(self, reducer: Reducer, workers: int) -> None:
+    def __init__(self, reducer: Connected, workers: int) -> None:
         self.arrays = 0
         self._reducer, self._workers = reducer, workers
         self._pool = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="all-reduce")

@@ -18,7 +18,10 @@ from switchgnn.training.gradients import collective, share_cores, together_in_fi
 
 @dataclass(frozen=True)
 class GlooTask:
-    """The task of one worker process; see ``ReduceTask``. ``meeting`` is the file of the group."""
+    """The task of one worker process, as an ``AllReduceTask``.
+
+    ``meeting`` is the file of the process group.
+    """
 
     worker: int
     workers: int
@@ -39,7 +42,7 @@ class GlooTask:
 
 
 def run_gloo_worker(task: GlooTask) -> None:
-    """Reduce the tensors of a ``ReduceTask``; report the seconds of one of floats, on average."""
+    """Reduce the tensors of an ``AllReduceTask``; report the mean seconds of one of floats."""
     events = EventWriter(sys.stdout)
     share_cores(task.workers)
     with (

@@ -22,14 +22,14 @@ from torch._C._distributed_c10d import (
     _DistributedBackendOptions,
 )
 
+from switchgnn.host.reduce.connection import open_from_environment
 from switchgnn.training.all_reduce import (
+    Connected,
     OpenReducer,
     PendingWork,
-    Reducer,
     SwitchAllReduce,
     reason_against,
 )
-from switchgnn.training.reduce_task import open_from_environment
 
 _SUM, _AVG, _MAX = dist.ReduceOp.SUM, dist.ReduceOp.AVG, dist.ReduceOp.MAX
 _SUBGROUP = "groups that `new_group` has made"
@@ -45,7 +45,7 @@ class SwitchProcessGroup(dist.ProcessGroup):
         fallbacks: how many all-reduces went through Gloo, by reason.
     """
 
-    def __init__(self, options: _DistributedBackendOptions, reducer: Reducer | None) -> None:
+    def __init__(self, options: _DistributedBackendOptions, reducer: Connected | None) -> None:
         rank, size = options.group_rank, options.group_size
         # The constructor with a store makes no object that Python can extend.
         super().__init__(rank, size)  # type: ignore[call-arg]
@@ -131,7 +131,7 @@ class SwitchProcessGroup(dist.ProcessGroup):
         return int(found)
 
 
-def start(reducer: Reducer, workers: int, largest: Callable[[int], int]) -> SwitchAllReduce:
+def start(reducer: Connected, workers: int, largest: Callable[[int], int]) -> SwitchAllReduce:
     """Open the connections of all workers together; ``largest`` compares numbers of all."""
     try:
         reducer.open(largest)

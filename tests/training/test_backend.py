@@ -16,13 +16,13 @@ import torch.distributed as dist  # noqa: E402
 from switchgnn.base.network import Station  # noqa: E402
 from switchgnn.base.tasks import TaskError  # noqa: E402
 from switchgnn.host.pace import Pace  # noqa: E402
-from switchgnn.host.wire.addresses import Addresses  # noqa: E402
-from switchgnn.torch_backend import register  # noqa: E402
-from switchgnn.training.reduce_task import (  # noqa: E402
+from switchgnn.host.reduce.connection import (  # noqa: E402
     VARIABLE,
     ReduceTask,
     task_from_environment,
 )
+from switchgnn.host.wire.addresses import Addresses  # noqa: E402
+from switchgnn.torch_backend import register  # noqa: E402
 from tests.support.markers import whole  # noqa: E402
 from tests.support.speed import seconds_here  # noqa: E402
 from tests.training.helpers import refusal  # noqa: E402

@@ -34,7 +34,7 @@ from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.host.pace import Pace
 from switchgnn.host.reduce.frames import LANES
 from switchgnn.host.reduce.scale import GroupScale, group_codes
-from switchgnn.host.reduce.worker import FLOATS, INTEGERS, REDUCED, ReduceTask, tensor_of
+from switchgnn.host.reduce.worker import FLOATS, INTEGERS, REDUCED, AllReduceTask, tensor_of
 from switchgnn.host.registry import SWITCH
 from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan
@@ -142,7 +142,7 @@ def run_allreduce(
             program=load_program(),
             parts=parts,
             transport=SWITCH.name,
-            task=lambda shared: ReduceTask(
+            task=lambda shared: AllReduceTask(
                 **shared,
                 elements=options.elements,
                 rounds=options.rounds,
@@ -191,7 +191,7 @@ class _Runs:
 
 
 def _reduce(
-    fabric: Fabric, tasks: Sequence[ReduceTask], options: ReduceOptions, work: Workplace
+    fabric: Fabric, tasks: Sequence[AllReduceTask], options: ReduceOptions, work: Workplace
 ) -> _Runs:
     """Run the workers, and then, on the same links, those of Gloo."""
     done = [0] * len(tasks)
@@ -238,13 +238,12 @@ def _reduce_with_gloo(fabric: Fabric, options: ReduceOptions, folder: Path) -> l
         )
         for worker in range(options.workers)
     ]
-    children = []
-    for task in tasks:
-        own = fabric.worker_link(task.worker).removeprefix("eth:")
-        name = own if fabric.workers_have_hosts else "lo"
-        children.append(
-            fabric.worker_child(task.worker, _GLOO_WORKER, environment={"GLOO_SOCKET_IFNAME": name})
+    children = [
+        fabric.worker_child(
+            task.worker, _GLOO_WORKER, environment=rank_variables(fabric, task.worker)
         )
+        for task in tasks
+    ]
     return follow_workers(children, tasks, lambda _worker, _event: None)
 
 

@@ -1,28 +1,36 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the launcher tells the workers of an all-reduce: the way of each to the switch."""
+"""A worker's connection to the switch for all-reduces, as the launcher describes it."""
 
 import os
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from numpy.typing import NDArray
+
 from switchgnn.base.tasks import task_from_json, task_to_json
+from switchgnn.host.errors import HostError
 from switchgnn.host.pace import Pace
+from switchgnn.host.reduce.frames import LANES
+from switchgnn.host.reduce.reducer import Reducer
+from switchgnn.host.reduce.stream import ReduceStream
 from switchgnn.host.wire.addresses import Addresses
-from switchgnn.host.wire.header import ETHERNET_BYTES, PROTOCOL, feature_frame_bytes
-from switchgnn.host.wire.link import check_packets_fit, open_link
-from switchgnn.training.all_reduce import Values
-from switchgnn.training.errors import TrainingError
+from switchgnn.host.wire.faults import open_worker_link
+from switchgnn.host.wire.header import ETHERNET_BYTES, feature_frame_bytes
+from switchgnn.host.wire.link import check_packets_fit
 
 # The environment variable with the path of the file.
 VARIABLE = "SWITCHGNN_REDUCE"
-_LARGEST_PACKET = feature_frame_bytes(256) - ETHERNET_BYTES
+_LARGEST_PACKET = feature_frame_bytes(LANES) - ETHERNET_BYTES
 _REMEDY = "start the program with `switchgnn launch`, which starts the switch, too"
+
+
+class ConnectionTaskError(HostError):
+    """The launcher's file cannot be read, or is for another number of workers."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +42,7 @@ class ReduceTask:
         plan_id: the first 32 bits of the digest of the plan that is installed.
         links: ``eth:...`` or ``udp:...`` of each worker.
         addresses: of each worker, and of the switch.
+        faults: as for ``--faults``.
         pace: bounds on sending and waiting.
     """
 
@@ -42,6 +51,7 @@ class ReduceTask:
     links: tuple[str, ...]
     addresses: tuple[Addresses, ...]
     pace: Pace
+    faults: str = ""
 
     @property
     def workers(self) -> int:
@@ -63,7 +73,7 @@ def task_from_environment(workers: int) -> ReduceTask:
 
     Raises:
         RuntimeError: the launcher did not start this process.
-        TrainingError: the file cannot be read, or is for another number of workers.
+        ConnectionTaskError: the file cannot be read, or is for another number of workers.
         TaskError: the file holds no task.
     """
     name = os.environ.get(VARIABLE)
@@ -74,9 +84,11 @@ def task_from_environment(workers: int) -> ReduceTask:
     try:
         task = ReduceTask.from_json(Path(name).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise TrainingError(f"The task in {name} cannot be read: {error}; {_REMEDY}.") from error
+        raise ConnectionTaskError(
+            f"The task in {name} cannot be read: {error}; {_REMEDY}."
+        ) from error
     if task.workers != workers or len(task.addresses) != workers:
-        raise TrainingError(
+        raise ConnectionTaskError(
             f"The switch serves {task.workers} workers, but this group has {workers}: start "
             "as many processes as the launcher was asked for."
         )
@@ -89,12 +101,12 @@ def open_from_environment(rank: int, size: int) -> "Connection":
 
 
 class Connection:
-    """A worker's connection to the switch: a ``Reducer`` of all_reduce.py."""
+    """A worker's connection to the switch, before and after it opens."""
 
     def __init__(self, task: ReduceTask, worker: int) -> None:
         self._task, self._worker = task, worker
         self._open = ExitStack()
-        self._reducer: Any = None
+        self._reducer: Reducer | None = None
 
     def open(self, agree: Callable[[int], int]) -> None:
         """Query the switch, and begin with the largest number of all workers.
@@ -103,11 +115,9 @@ class Connection:
             HostError: the link cannot be opened, or the switch does not answer.
         """
         task, worker = self._task, self._worker
-        stream_of = import_module("switchgnn.host.reduce.stream").ReduceStream
-        reducer_of = import_module("switchgnn.host.reduce.reducer").Reducer
         check_packets_fit(task.links[worker], _LARGEST_PACKET)
-        link = self._open.enter_context(open_link(task.links[worker], PROTOCOL))
-        stream = stream_of(
+        link = self._open.enter_context(open_worker_link(task.links[worker], task.faults, worker))
+        stream = ReduceStream(
             link,
             task.addresses[worker],
             worker=worker,
@@ -117,12 +127,13 @@ class Connection:
             pace=task.pace,
         )
         stream.start(agree(stream.query().first))
-        self._reducer = reducer_of(stream)
+        self._reducer = Reducer(stream)
 
-    def submit(self, values: Values, *, average: bool = False) -> "Future[Any]":
-        """Queue an array, as ``Reducer.submit``."""
-        future: Future[Any] = self._reducer.submit(values, average=average)
-        return future
+    def submit(self, values: NDArray[Any], *, average: bool = False) -> "Future[NDArray[Any]]":
+        """Queue an array; see ``Reducer.submit``."""
+        if self._reducer is None:
+            raise ValueError("the connection is not open")
+        return self._reducer.submit(values, average=average)
 
     def close(self, *, abort: bool = False) -> None:
         """End the stream and close the link."""
