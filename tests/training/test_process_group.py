@@ -138,18 +138,21 @@ def test_the_caller_goes_on_before_the_result_is_there(ranks):
 def test_callbacks_may_wait_for_other_all_reduces(ranks):
     """As those of PowerSGD do."""
 
-    def work(rank):
-        group = ranks.groups[rank]
-
-        def again(future):
+    def again(group):
+        def reduce(future):
             (values,) = future.value()
             return group.allreduce([values]).get_future().wait()[0]
 
-        firsts = [group.allreduce([torch.ones(3)]) for _ in range(4)]
-        return [each.get_future().then(again).wait() for each in firsts]
+        return reduce
 
-    for found in in_threads(work, WORKERS):
-        assert all((each == WORKERS**2).all() for each in found)
+    ranks.pile.hold()
+    chained = [
+        group.allreduce([torch.ones(3)]).get_future().then(again(group))
+        for group in ranks.groups
+        for _ in range(4)
+    ]
+    ranks.pile.release()
+    assert all((each.wait() == WORKERS**2).all() for each in chained)
 
 
 def test_some_tensors_are_one_work(ranks):
