@@ -46,6 +46,7 @@ from switchgnn.host.wire.link import Link
 _NO_FRAGMENT = 0
 # Seconds without a sum after which the other workers are asked for it, and between two questions.
 _ASK_AFTER = 1.0
+_ASK_WITHIN = 0.25
 # Seconds between two answers to the same question; each worker that waits repeats it.
 _ANSWER_AFTER = 0.25
 # After so many tries only the time-out repeats a fragment that the switch does not have.
@@ -154,6 +155,8 @@ class ReduceStream:
         self._asked: tuple[int, float] | None = None
         self._patience = Patience(link.name, worker, workers, self._pace.patience, clock.now())
         self._answered_at: dict[int, float] = {}
+        # The first question is enough for all workers, so they do not ask at the same time.
+        self._ask_after = _ASK_AFTER + _ASK_WITHIN * worker / workers
 
     def query(self) -> Opening:
         """Ask the switch how a stream may begin.
@@ -286,27 +289,22 @@ class ReduceStream:
         pulses = self._pulse.bit(now) << self._worker
         waits = self._flow is not None and self._flow.pipeline.in_flight
         number = self._flow.pipeline.base if self._flow is not None and waits else _NO_FRAGMENT
-        header = Header(
-            kind=Kind.REDUCING,
-            src_id=self._worker,
-            session=self._session,
-        )
-        header = with_number(header, number)
+        header = Header(kind=Kind.REDUCING, src_id=self._worker, session=self._session)
         body = BarrierBody(plan=self._plan_id, pulses=pulses).pack()
         # The answer to a repeated question may be that to the first one (Karn).
         repeated = self._asked is not None and self._asked[0] == number
         self._asked = None if repeated else (number, now)
-        self._link.send(self._addresses.frame(header.pack(body)))
+        self._link.send(self._addresses.frame(with_number(header, number).pack(body)))
         self.counters.pulses += 1
 
     def _ask(self, flow: "_Flow", now: float) -> None:
         """Ask all workers for the first sum that is missing, after a long time without any."""
         base = flow.pipeline.base
-        if not flow.pipeline.in_flight or now - self._patience.progress_at < _ASK_AFTER:
+        if not flow.pipeline.in_flight or now - self._patience.progress_at < self._ask_after:
             return
         if now < self._ask_at or flow.timers.tries(base) < 2:
             return
-        self._ask_at = now + _ASK_AFTER
+        self._ask_at = now + self._ask_after
         self._link.send(flow.frames.question(base))
         self.counters.asked += 1
 
@@ -391,6 +389,8 @@ class ReduceStream:
             if header.resend:
                 self._answer(flow, number, now)
             return
+        if header.resend and number == flow.pipeline.base:
+            self._ask_at = now + self._ask_after
         mine = bool(body.workers >> self._worker & 1)
         few = flow.timers.tries(number) <= _HURRIED_TRIES
         if not mine and few and flow.timers.age(number, now) > self._round_trip.smoothed:

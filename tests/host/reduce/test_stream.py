@@ -428,6 +428,15 @@ def test_while_a_worker_is_missing_only_the_oldest_fragment_is_repeated():
     assert 10 < len(numbers) - len(again) < 100
 
 
+def test_one_worker_asks_for_all_that_wait():
+    table = bench(5)
+    for stream in table.streams[:4]:
+        stream.submit(np.zeros(4, dtype=np.int32))
+    for _ in range(5_000):
+        table.step()
+    assert 4 <= table.total("asked") <= 5
+
+
 def test_heavy_loss_is_repaired_without_long_pauses():
     """Sums that wait for repetitions of others do not count as long round trips."""
     for seed in range(3):
