@@ -10,14 +10,12 @@ from numpy.typing import NDArray
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.host.congestion import CongestionWindow
-from switchgnn.host.errors import named_workers
 from switchgnn.host.innetwork.errors import (
-    ExchangeTimeoutError,
     InNetworkError,
     PlanMismatchError,
     RoundMismatchError,
 )
-from switchgnn.host.innetwork.refusals import Pulse, SignsOfLife
+from switchgnn.host.innetwork.refusals import Pulse
 from switchgnn.host.pace import Pace
 from switchgnn.host.reduce.frames import (
     LAST_NUMBER,
@@ -26,6 +24,7 @@ from switchgnn.host.reduce.frames import (
     number_of,
     with_number,
 )
+from switchgnn.host.reduce.patience import Patience
 from switchgnn.host.reduce.pipeline import Pipeline, Timers
 from switchgnn.host.reduce.reduction import Reduction, new_reduction
 from switchgnn.host.round_trip import RoundTrip
@@ -47,6 +46,7 @@ from switchgnn.host.wire.link import Link
 _NO_FRAGMENT = 0
 # Seconds without a sum after which the other workers are asked for it, and between two questions.
 _ASK_AFTER = 1.0
+_ASK_WITHIN = 0.25
 # Seconds between two answers to the same question; each worker that waits repeats it.
 _ANSWER_AFTER = 0.25
 # After so many tries only the time-out repeats a fragment that the switch does not have.
@@ -153,9 +153,10 @@ class ReduceStream:
         self._pulse_at = self._ask_at = float("-inf")
         # What the last pulse asked about, and when, until it is answered.
         self._asked: tuple[int, float] | None = None
-        self._heard_at = self._progress_at = self._others_missing_at = clock.now()
-        self._signs = SignsOfLife(workers)
+        self._patience = Patience(link.name, worker, workers, self._pace.patience, clock.now())
         self._answered_at: dict[int, float] = {}
+        # The first question is enough for all workers, so they do not ask at the same time.
+        self._ask_after = _ASK_AFTER + _ASK_WITHIN * worker / workers
 
     def query(self) -> Opening:
         """Ask the switch how a stream may begin.
@@ -183,7 +184,7 @@ class ReduceStream:
             if self._opening is not None:
                 return self._opening
             attempts += 1
-        raise self._no_answer()
+        raise self._patience.no_answer()
 
     def start(self, number: int) -> None:
         """Begin with a fragment, the same one at all workers; after `query`."""
@@ -254,13 +255,14 @@ class ReduceStream:
             self._receive_all()
             now = self._clock.now()
         if not flow.pipeline.in_flight:
-            self._progress_at = now
+            self._patience.rested(now)
         self.counters.sent += flow.pipeline.send_new(now)
         self.counters.resent += flow.pipeline.resend(now)
         self._ask(flow, now)
         if now >= self._pulse_at:
             self._send_pulse(now)
-        self._check_progress(flow, now)
+        if flow.pipeline.in_flight:
+            self._patience.check(flow.pipeline.base, now)
         if self._receive(max(0.0, min(seconds, self._next_timer(flow) - now))):
             self._receive_all()
 
@@ -287,27 +289,22 @@ class ReduceStream:
         pulses = self._pulse.bit(now) << self._worker
         waits = self._flow is not None and self._flow.pipeline.in_flight
         number = self._flow.pipeline.base if self._flow is not None and waits else _NO_FRAGMENT
-        header = Header(
-            kind=Kind.REDUCING,
-            src_id=self._worker,
-            session=self._session,
-        )
-        header = with_number(header, number)
+        header = Header(kind=Kind.REDUCING, src_id=self._worker, session=self._session)
         body = BarrierBody(plan=self._plan_id, pulses=pulses).pack()
         # The answer to a repeated question may be that to the first one (Karn).
         repeated = self._asked is not None and self._asked[0] == number
         self._asked = None if repeated else (number, now)
-        self._link.send(self._addresses.frame(header.pack(body)))
+        self._link.send(self._addresses.frame(with_number(header, number).pack(body)))
         self.counters.pulses += 1
 
     def _ask(self, flow: "_Flow", now: float) -> None:
         """Ask all workers for the first sum that is missing, after a long time without any."""
         base = flow.pipeline.base
-        if not flow.pipeline.in_flight or now - self._progress_at < _ASK_AFTER:
+        if not flow.pipeline.in_flight or now - self._patience.progress_at < self._ask_after:
             return
         if now < self._ask_at or flow.timers.tries(base) < 2:
             return
-        self._ask_at = now + _ASK_AFTER
+        self._ask_at = now + self._ask_after
         self._link.send(flow.frames.question(base))
         self.counters.asked += 1
 
@@ -343,9 +340,7 @@ class ReduceStream:
             flow.congestion.marked(marked)
         if len(numbers):
             self.counters.sums += len(numbers)
-            self._heard_at = self._progress_at = now
-            if self._signs.awaited:
-                self._signs = SignsOfLife(self._workers)
+            self._patience.progressed(now)
             flow.pipeline.arrived(numbers, now)
 
     def _take_frame(self, flow: "_Flow | None", frame: memoryview, now: float) -> Header | None:
@@ -358,6 +353,7 @@ class ReduceStream:
             self.counters.malformed += 1
         elif header.session != self._session:
             self.counters.foreign += 1
+            self._patience.foreign += 1
         elif header.kind is Kind.REDUCING:
             self._take_answer(flow, header, BarrierBody.unpack(frame, header.kind), now)
         elif flow is None or not flow.sums.awaits(number_of(header)):
@@ -366,6 +362,7 @@ class ReduceStream:
             return header
         else:
             self.counters.wrong += 1
+            self._patience.wrong += 1
         return None
 
     def _take_answer(
@@ -378,7 +375,7 @@ class ReduceStream:
                 f"Worker {self._worker} holds plan {self._plan_id:08x}, the switch serves plan "
                 f"{body.plan:08x}: install that plan, `switchgnn controller install PLAN`."
             )
-        self._heard_at = now
+        self._patience.heard(now)
         number = number_of(header)
         if self._asked is not None and self._asked[0] == number and not header.resend:
             # Unlike sums, the answer waits for no other worker.
@@ -392,16 +389,17 @@ class ReduceStream:
             if header.resend:
                 self._answer(flow, number, now)
             return
+        if header.resend and number == flow.pipeline.base:
+            self._ask_at = now + self._ask_after
         mine = bool(body.workers >> self._worker & 1)
         few = flow.timers.tries(number) <= _HURRIED_TRIES
         if not mine and few and flow.timers.age(number, now) > self._round_trip.smoothed:
             flow.pipeline.repeat(np.array([number]), now)
             self.counters.resent += 1
-        if number == flow.pipeline.base:
-            self._signs.take(body.workers | 1 << self._worker, body.pulses or 0, now)
-            if mine and self._signs.awaited:
-                self._others_missing_at = now
-                flow.timers.leave_alone(number, now)
+        if number == flow.pipeline.base and self._patience.looked(
+            body.workers, body.pulses or 0, now
+        ):
+            flow.timers.leave_alone(number, now)
 
     def _answer(self, flow: "_Flow", number: int, now: float) -> None:
         """Send the sum of a fragment to all workers, if it is here."""
@@ -413,45 +411,6 @@ class ReduceStream:
         header, body = held
         self._link.send(self._addresses.frame(header.pack(body)))
         self.counters.answered += 1
-
-    def _check_progress(self, flow: "_Flow", now: float) -> None:
-        """Give up the switch or a worker after a patience without progress."""
-        if not flow.pipeline.in_flight:
-            return
-        patience = self._pace.patience
-        # As of its last answer, so that a dead switch is not taken for dead workers.
-        silent = self._signs.silent(patience, self._heard_at)
-        if silent:
-            raise ExchangeTimeoutError(
-                f"{self._where(flow)} waited {patience:g} s, without a sign of life, for "
-                f"{named_workers(silent)}.",
-                silent,
-            )
-        if now - max(self._progress_at, self._others_missing_at) <= patience:
-            return
-        if now - self._heard_at > patience:
-            raise self._no_answer()
-        wrong = ""
-        if self.counters.wrong:
-            wrong = (
-                f" {self.counters.wrong} sums did not fit: all workers must reduce tensors of the "
-                "same lengths and types, in the same order."
-            )
-        raise ExchangeTimeoutError(
-            f"{self._where(flow)} has got no sum for {patience:g} s although the switch answers: "
-            f"do frames of that size pass {self._link.name} in both directions?{wrong}"
-        )
-
-    def _where(self, flow: "_Flow") -> str:
-        return f"All-reduce, fragment {flow.pipeline.base}: worker {self._worker}"
-
-    def _no_answer(self) -> InNetworkError:
-        foreign = " It answers for another session." if self.counters.foreign else ""
-        return ExchangeTimeoutError(
-            f"All-reduce: no answer from the switch on {self._link.name} to worker {self._worker} "
-            f"after {self._pace.patience:g} s. Is it running, with the plan installed "
-            f"(`switchgnn controller show`)?{foreign}"
-        )
 
 
 @dataclass(frozen=True, eq=False)

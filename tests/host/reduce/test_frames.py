@@ -1,0 +1,106 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What leaves a worker, frame by frame."""
+
+import numpy as np
+import pytest
+
+from switchgnn.host.reduce.frames import LAST_NUMBER, FragmentFrames, SumRing
+from switchgnn.host.wire.header import BODY_AT, Header, Kind, unpack_header
+from tests.host.reduce.switch_model import addresses_of
+
+SLOTS, WORKER, SESSION = 8, 2, 7
+
+
+class Wire:
+    def __init__(self):
+        self.frames = []
+
+    def send(self, frame):
+        self.frames.append(bytes(frame))
+
+    def send_rows(self, rows, first, count):
+        for place in range(first, first + count):
+            self.send(rows.frame(place))
+
+
+def fragment_frames():
+    return FragmentFrames(addresses_of(WORKER), WORKER, SESSION, SLOTS)
+
+
+def expected(number, width, code, *, resend=False):
+    return Header(
+        Kind.REDUCE,
+        src_id=WORKER,
+        count=1,
+        resend=resend,
+        fragment=width,
+        feature_group=code,
+        session=SESSION,
+        round=number >> 16,
+        block_id=number & 0xFFFF,
+    )
+
+
+def lanes_in(frame):
+    return np.frombuffer(frame, dtype=">i4", offset=BODY_AT).tolist()
+
+
+@pytest.mark.parametrize("first", [8, 13, 0xFFFE, LAST_NUMBER - 4])
+def test_frames_carry_lanes_in_the_order_of_their_numbers(first):
+    frames, wire = fragment_frames(), Wire()
+    values = np.random.default_rng(1).integers(-(2**31), 2**31, 5 * 256, dtype=np.int32)
+    frames.write(first, values, 200)
+    frames.send(wire, first, 5)
+    for place, frame in enumerate(wire.frames):
+        assert unpack_header(frame) == expected(first + place, 5, 200)
+        assert lanes_in(frame) == values[256 * place : 256 * place + 256].tolist()
+    assert len(wire.frames) == 5
+
+
+WIDTHS = [(1, 0), (8, 0), (9, 1), (16, 1), (17, 2), (33, 3), (65, 4), (128, 4), (129, 5), (255, 5)]
+
+
+@pytest.mark.parametrize(("rest", "width"), WIDTHS)
+def test_the_last_frame_is_as_narrow_as_possible_and_padded_with_zeros(rest, width):
+    frames, wire = fragment_frames(), Wire()
+    # What is left of earlier fragments must not leave again.
+    frames.write(8, np.full(SLOTS * 256, -1, dtype=np.int32), 255)
+    frames.write(16, np.arange(256 + rest, dtype=np.int32), 3)
+    frames.write(18, np.full(256, 5, dtype=np.int32), 4)
+    frames.send(wire, 16, 3)
+    codes = [(16, 5, 3), (17, width, 3), (18, 5, 4)]
+    assert list(map(unpack_header, wire.frames)) == [expected(*each) for each in codes]
+    narrow = lanes_in(wire.frames[1])
+    assert narrow == [*range(256, 256 + rest), *[0] * ((8 << width) - rest)]
+    assert len(wire.frames[1]) == BODY_AT + (32 << width)
+
+
+def test_a_question_is_the_same_fragment_with_resend():
+    frames = fragment_frames()
+    frames.write(8, np.arange(300, dtype=np.int32), 9)
+    for number, width in ((8, 5), (9, 3)):
+        asking = frames.question(number)
+        assert unpack_header(asking) == expected(number, width, 9, resend=True)
+        assert lanes_in(asking)[:2] == [(number - 8) * 256, (number - 8) * 256 + 1]
+
+
+def test_sums_are_held_until_their_slot_is_used_again():
+    frames = fragment_frames()
+    sums = SumRing(frames, 3, SESSION, 16)
+    frames.write(16, np.zeros(300, dtype=np.int32), 9)
+    sums.await_sums(16, 2)
+    total = expected(17, 3, 50)._replace(kind=Kind.REDUCED, src_id=0, count=3)
+    frame = addresses_of(WORKER).frame(total.pack(np.arange(64, dtype=">i4").tobytes()))
+    assert sums.awaits(17)
+    assert sums.take(total, memoryview(frame))
+    assert not sums.awaits(17)
+    header, body = sums.held(17)
+    assert header == total._replace(resend=True)
+    assert body == frame[BODY_AT:]
+    # Not here; never sent; sent by others before this stream began.
+    assert [sums.held(number) for number in (16, 18, 15, 9)] == [None] * 4
+    sums.await_sums(18, 7)
+    assert sums.held(17) is not None
+    sums.await_sums(25, 1)
+    assert sums.held(17) is None
