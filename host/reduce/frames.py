@@ -176,7 +176,7 @@ class _Sieve(Structure):
         *((name, c_uint64) for name in ("begin", "end")),
         ("mask", c_uint32),
         *((name, c_void_p) for name in ("awaited", "widths", "sent_codes", "codes", "bodies")),
-        *((name, c_uint32) for name in ("taken", "marked", "left")),
+        *((name, c_uint32) for name in ("taken", "marked", "ignored", "left")),
         *((name, c_void_p) for name in ("numbers", "left_frames")),
     )
 
@@ -187,12 +187,19 @@ class Sifted(NamedTuple):
     Attributes:
         numbers: int64[k], the fragments whose sums were stored.
         marked: how many of them came with the ECN mark.
+        ignored: how many other frames are of another kind.
         left: the frames that need further processing.
     """
 
     numbers: NDArray[np.int64]
     marked: int
+    ignored: int
     left: list[int]
+
+
+def _left(places: list[int]) -> Sifted:
+    """Return that all frames need further processing."""
+    return Sifted(np.zeros(0, dtype=np.int64), 0, 0, places)
 
 
 class SumRing:
@@ -248,14 +255,14 @@ class SumRing:
     def sift(self, batch: FrameBatch) -> Sifted:
         """Store the awaited sums of a batch; without native code all frames are left."""
         if self._native is None:
-            return Sifted(np.zeros(0, dtype=np.int64), 0, list(range(batch.first, batch.count)))
+            return _left(list(range(batch.first, batch.count)))
         if batch is not self._batch:
             self._get_ready(batch)
         sieve = self._sieve
         sieve.begin, sieve.end = self._begin, self._end
         self._native.sift_reduced(addressof(sieve), self._arrived, batch.first, batch.count)
         left = self._left[: sieve.left].tolist() if sieve.left else []
-        return Sifted(self._taken[: sieve.taken], sieve.marked, left)
+        return Sifted(self._taken[: sieve.taken], sieve.marked, sieve.ignored, left)
 
     def _get_ready(self, batch: FrameBatch) -> None:
         """Make room for the results of a batch; links reuse the same one."""

@@ -15,6 +15,8 @@ from switchgnn.host.wire.link import Link
 
 _NEVER = float("inf")
 _MOST_DOUBLINGS = 10
+# In smoothed round trips. The switch's own answers measure longer ones.
+_LONGEST_SAMPLE = 4.0
 
 
 class Timers:
@@ -36,12 +38,14 @@ class Timers:
         self._earliest = _NEVER
         # When the latest of those fragments was sent whose sums have come.
         self._latest = -_NEVER
+        # The same for a repetition, and when it counts.
+        self._suspicion, self._suspicious_at = -_NEVER, _NEVER
         self._alone: int | None = None
 
     @property
     def earliest(self) -> float:
         """The time before which no fragment is due; infinite if none is on its way."""
-        return self._earliest
+        return min(self._earliest, self._suspicious_at)
 
     def tries(self, number: int) -> int:
         """Return how often a fragment was sent."""
@@ -57,23 +61,27 @@ class Timers:
         slots = numbers & self._mask
         self._numbers[slots] = numbers
         self._tries[slots] = 1
-        self._schedule(slots, now)
+        self._schedule(numbers, now)
 
     def resent(self, numbers: NDArray[np.int64], now: float) -> None:
         """Record fragments that are sent again."""
         slots = numbers & self._mask
         self._tries[slots] += 1
-        self._schedule(slots, now)
+        self._schedule(numbers, now)
 
-    def _schedule(self, slots: NDArray[np.int64], now: float) -> None:
+    def _schedule(self, numbers: NDArray[np.int64], now: float) -> None:
+        slots = numbers & self._mask
         attempts = np.minimum(self._tries[slots] - 1, _MOST_DOUBLINGS)
         timeouts = [
             min(self._longest, self._round_trip.backed_off(each))
             for each in range(int(attempts.max()) + 1)
         ]
         self._sent_at[slots] = now
-        self._due[slots] = now + np.array(timeouts)[attempts]
-        self._earliest = min(self._earliest, float(self._due[slots].min()))
+        due = now + np.array(timeouts)[attempts]
+        if self._alone is not None:
+            due[numbers != self._alone] = _NEVER
+        self._due[slots] = due
+        self._earliest = min(self._earliest, float(due.min()))
 
     def arrived(self, numbers: NDArray[np.int64], now: float) -> None:
         """Record fragments whose sums have come."""
@@ -81,13 +89,17 @@ class Timers:
         self._due[slots] = _NEVER
         tries, sent_at = self._tries[slots], self._sent_at[slots]
         self._round_trip.took(float(tries.mean()))
-        # A sum that others have overtaken has waited for a repetition, here or elsewhere.
-        first = float(sent_at[tries == 1].max(initial=-_NEVER))
-        if first >= self._latest and first > -_NEVER:
-            self._round_trip.measured(now - first)
-        # The sum may be that of an earlier try.
-        certain = (tries == 1) | (now - sent_at >= self._round_trip.smoothed / 2)
-        self._latest = max(self._latest, float(sent_at[certain].max(initial=-_NEVER)))
+        smoothed = self._round_trip.smoothed
+        took = now - float(sent_at[tries == 1].max(initial=-_NEVER))
+        # After a longer time the sum has waited for another worker.
+        if took <= _LONGEST_SAMPLE * smoothed:
+            self._round_trip.measured(took)
+        self._latest = max(self._latest, now - took)
+        again = float(sent_at[tries > 1].max(initial=-_NEVER))
+        if again > self._latest and self._alone is None:
+            # If the sum is that of an earlier try, those of other fragments come with it.
+            self._suspicion = again
+            self._suspicious_at = now + self._round_trip.timeout / 4
         if self._alone is not None:
             self._alone = None
             self._due[self._awaited] = now + self._round_trip.timeout
@@ -105,16 +117,25 @@ class Timers:
         self._due[slot] = self._earliest = now + wait
 
     def due(self, now: float) -> NDArray[np.int64]:
-        """Return the fragments whose answers are overdue, ascending."""
+        """Return the fragments to repeat because their sums are overdue, ascending.
+
+        At first only the oldest one is repeated: the answer tells if all wait for another worker.
+        """
         if now < self._earliest:
             return _NONE
-        late = self._numbers[self._due <= now]
+        late = np.sort(self._numbers[self._due <= now])
+        if len(late) > 1 and self.tries(int(late[0])) == 1:
+            self._due[late[1:] & self._mask] = now + self._round_trip.timeout
+            late = late[:1]
         if not len(late):
             self._earliest = float(self._due.min())
-        return np.sort(late)
+        return late
 
-    def overtaken(self) -> NDArray[np.int64]:
+    def overtaken(self, now: float) -> NDArray[np.int64]:
         """Return the fragments that were sent once, clearly before one whose sum has come."""
+        if now >= self._suspicious_at:
+            self._latest = max(self._latest, self._suspicion)
+            self._suspicious_at = _NEVER
         bound = self._latest - self._round_trip.smoothed / 4
         early = self._awaited & (self._sent_at < bound) & (self._tries == 1)
         return np.sort(self._numbers[early]) if early.any() else _NONE
@@ -200,9 +221,7 @@ class Pipeline:
 
     def resend(self, now: float) -> int:
         """Send again what is overdue, or was overtaken; return how many fragments."""
-        if not self._in_flight:
-            return 0
-        overtaken = self._timers.overtaken()
+        overtaken = self._timers.overtaken(now)
         if len(overtaken):
             self._congestion.lost(now)
             self.repeat(overtaken, now)

@@ -173,7 +173,17 @@ def new_reduction(
     average: bool = False,
     generator: np.random.Generator | None = None,
 ) -> Reduction:
-    """Return the sum of a tensor from a fragment of the stream on.
+    """Return the sum of a tensor from a fragment of the stream on; see `check_tensor`."""
+    check_tensor(values, average=average)
+    if values.dtype == np.int32:
+        return IntegerReduction(begin, values)
+    return FloatReduction(
+        begin, values, workers=workers, slots=slots, average=average, generator=generator
+    )
+
+
+def check_tensor(values: NDArray[Any], *, average: bool) -> None:
+    """Refuse what cannot be reduced.
 
     Raises:
         FeatureError: wrong shape or type, or an average of integers.
@@ -183,12 +193,7 @@ def new_reduction(
             f"The tensor to reduce has shape {values.shape} and strides {values.strides}: hand in "
             "one contiguous dimension."
         )
-    if values.dtype == np.float32:
-        return FloatReduction(
-            begin, values, workers=workers, slots=slots, average=average, generator=generator
-        )
-    if values.dtype != np.int32:
+    if values.dtype not in (np.float32, np.int32):
         raise FeatureError(f"Tensors of {values.dtype} cannot be reduced: use float32 or int32.")
-    if average:
+    if average and values.dtype == np.int32:
         raise FeatureError("Integers cannot be averaged: sum them, or use float32.")
-    return IntegerReduction(begin, values)

@@ -32,6 +32,9 @@ from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.batches import FrameBatch
 from switchgnn.host.wire.header import (
+    BODY_AT,
+    KIND_AT,
+    KIND_MASK,
     SESSION_MASK,
     BarrierBody,
     Header,
@@ -49,6 +52,7 @@ _ANSWER_AFTER = 0.25
 # After so many tries only the time-out repeats a fragment that the switch does not have.
 _HURRIED_TRIES = 3
 _BATCHES = 4
+_KINDS = (Kind.REDUCED, Kind.REDUCING)
 _NO_PLAN = 0
 
 
@@ -85,7 +89,7 @@ class ReduceCounters:
         late: sums that had arrived already, or are no longer needed; ignored.
         wrong: sums with a count, width or exponent that does not fit; ignored.
         foreign: packets of another session; ignored.
-        ignored: packets of other kinds.
+        ignored: frames of other kinds, as of exchanges over the same interface.
         malformed: frames that were no sound packets; ignored.
     """
 
@@ -147,6 +151,8 @@ class ReduceStream:
         self._flow: _Flow | None = None
         self._pulse = Pulse(self._pace.beat)
         self._pulse_at = self._ask_at = float("-inf")
+        # What the last pulse asked about, and when, until it is answered.
+        self._asked: tuple[int, float] | None = None
         self._heard_at = self._progress_at = self._others_missing_at = clock.now()
         self._signs = SignsOfLife(workers)
         self._answered_at: dict[int, float] = {}
@@ -243,6 +249,10 @@ class ReduceStream:
         """
         flow = self._started()
         now = self._clock.now()
+        if now >= flow.timers.earliest:
+            # After a pause of this process, what seems late may be here.
+            self._receive_all()
+            now = self._clock.now()
         if not flow.pipeline.in_flight:
             self._progress_at = now
         self.counters.sent += flow.pipeline.send_new(now)
@@ -252,9 +262,13 @@ class ReduceStream:
             self._send_pulse(now)
         self._check_progress(flow, now)
         if self._receive(max(0.0, min(seconds, self._next_timer(flow) - now))):
-            for _ in range(_BATCHES):
-                if not self._receive(0.0):
-                    return
+            self._receive_all()
+
+    def _receive_all(self) -> None:
+        """Take the frames that are here, up to some batches."""
+        for _ in range(_BATCHES):
+            if not self._receive(0.0):
+                return
 
     def _started(self) -> "_Flow":
         if self._flow is None:
@@ -280,6 +294,9 @@ class ReduceStream:
         )
         header = with_number(header, number)
         body = BarrierBody(plan=self._plan_id, pulses=pulses).pack()
+        # The answer to a repeated question may be that to the first one (Karn).
+        repeated = self._asked is not None and self._asked[0] == number
+        self._asked = None if repeated else (number, now)
         self._link.send(self._addresses.frame(header.pack(body)))
         self.counters.pulses += 1
 
@@ -309,6 +326,7 @@ class ReduceStream:
 
     def _take_batch(self, flow: "_Flow", batch: FrameBatch, now: float) -> None:
         sifted = flow.sums.sift(batch)
+        self.counters.ignored += sifted.ignored
         marked = sifted.marked
         numbers = sifted.numbers
         others = [
@@ -332,11 +350,12 @@ class ReduceStream:
 
     def _take_frame(self, flow: "_Flow | None", frame: memoryview, now: float) -> Header | None:
         """Take one frame; return the header of a sum that was stored."""
+        if len(frame) >= BODY_AT and frame[KIND_AT] & KIND_MASK not in _KINDS:
+            self.counters.ignored += 1
+            return None
         header = unpack_header(frame)
         if header is None:
             self.counters.malformed += 1
-        elif header.kind not in (Kind.REDUCED, Kind.REDUCING):
-            self.counters.ignored += 1
         elif header.session != self._session:
             self.counters.foreign += 1
         elif header.kind is Kind.REDUCING:
@@ -361,6 +380,10 @@ class ReduceStream:
             )
         self._heard_at = now
         number = number_of(header)
+        if self._asked is not None and self._asked[0] == number and not header.resend:
+            # Unlike sums, the answer waits for no other worker.
+            self._round_trip.measured(now - self._asked[1])
+            self._asked = None
         if flow is None or number == _NO_FRAGMENT:
             self._opening = Opening((body.magnitude & 0xFF) << 32 | body.round, header.count)
             return
@@ -415,8 +438,8 @@ class ReduceStream:
                 "same lengths and types, in the same order."
             )
         raise ExchangeTimeoutError(
-            f"{self._where(flow)} has got no sum for {patience:g} s although the switch answers: do "
-            f"frames of that size pass {self._link.name} in both directions?{wrong}"
+            f"{self._where(flow)} has got no sum for {patience:g} s although the switch answers: "
+            f"do frames of that size pass {self._link.name} in both directions?{wrong}"
         )
 
     def _where(self, flow: "_Flow") -> str:

@@ -9,6 +9,7 @@ drawn from a seed.
 
 import random
 import re
+import threading
 from collections import deque
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
@@ -118,13 +119,17 @@ class FaultCounts:
 
 
 class FaultyLink(WrappedLink):
-    """The link of a worker, with faults in both directions."""
+    """The link of a worker, with faults in both directions.
+
+    One thread may send while another one receives.
+    """
 
     def __init__(self, link: Link, faults: Faults, worker: int) -> None:
         super().__init__(link)
         self._up = FaultyDirection(faults, worker_link(worker), "up")
         self._down = FaultyDirection(faults, worker_link(worker), "down")
         self._arrived: deque[bytes] = deque()
+        self._sending = threading.Lock()
 
     @property
     def counts(self) -> dict[str, FaultCounts]:
@@ -133,8 +138,9 @@ class FaultyLink(WrappedLink):
 
     def send(self, frame: bytes | memoryview) -> None:
         """Send the frame, subject to faults."""
-        for each in self._up.disturb(frame):
-            self._link.send(each)
+        with self._sending:
+            for each in self._up.disturb(frame):
+                self._link.send(each)
 
     def receive(self, seconds: float) -> memoryview | None:
         """Return the next frame that survives the faults."""
@@ -142,8 +148,7 @@ class FaultyLink(WrappedLink):
             frame = self._link.receive(0.0)
             if frame is None:
                 # No later frame overtakes a delayed one any more, so it arrives now.
-                for each in self._up.release():
-                    self._link.send(each)
+                self._send_delayed()
                 self._arrived.extend(self._down.release())
                 if self._arrived or seconds <= 0:
                     break
@@ -153,6 +158,12 @@ class FaultyLink(WrappedLink):
                 break
             self._arrived.extend(self._down.disturb(frame))
         return memoryview(self._arrived.popleft()) if self._arrived else None
+
+    def _send_delayed(self) -> None:
+        if self._up.holds:
+            with self._sending:
+                for each in self._up.release():
+                    self._link.send(each)
 
 
 def injected_faults(link: Link) -> dict[str, FaultCounts]:

@@ -144,6 +144,14 @@ class Link(ABC):
             frame = self.receive(0.0) if batch.count < _AT_ONCE else None
         return batch
 
+    def keep_batch(self) -> bool:
+        """Leave the last batch, taken whole, as it is until the next call of this method.
+
+        Further frames go elsewhere, so a thread may receive while another one uses the batch.
+        Returns False if the link cannot do it: the next call that receives changes the batch.
+        """
+        return False
+
     @abstractmethod
     def close(self) -> None:
         """Close it."""
@@ -183,10 +191,11 @@ class WrappedLink(Link):
 class SocketLink(Link):
     """A link over a socket that sends and receives whole frames."""
 
-    def __init__(self, sock: socket.socket, name: str, arriving: Arriving | None = None) -> None:
+    def __init__(self, sock: socket.socket, name: str) -> None:
         self._socket = sock
         self._name = name
-        self._arriving = _arriving(sock) if arriving is None else arriving
+        self._arriving = self._new_arriving()
+        self._spare: Arriving | None = None
         self._batch = self._arriving.batch
         self._taken = 0
         self._trickle = Trickle()
@@ -258,6 +267,16 @@ class SocketLink(Link):
         self._batch.first, self._taken = self._taken, self._batch.count
         return self._batch
 
+    def keep_batch(self) -> bool:
+        """See ``Link``; two rooms are used in turn."""
+        self._arriving, self._spare = self._spare or self._new_arriving(), self._arriving
+        self._batch = self._arriving.batch
+        self._batch.first = self._batch.count = self._taken = 0
+        return True
+
+    def _new_arriving(self) -> Arriving:
+        return _arriving(self._socket)
+
     def _receive(self, seconds: float) -> bool:
         """Receive another batch; return whether anything has arrived."""
         while True:
@@ -322,8 +341,11 @@ class UdpLink(SocketLink):
                 f"UDP port {local[1]} on {local[0]} is taken: {error.strerror}. "
                 "End the program that holds it or choose another port."
             ) from error
-        super().__init__(sock, f"udp:{switch[0]}:{switch[1]}", _arriving_whole(sock))
+        super().__init__(sock, f"udp:{switch[0]}:{switch[1]}")
         self._cuts = True
+
+    def _new_arriving(self) -> Arriving:
+        return _arriving_whole(self._socket)
 
     def _send_rows(self, rows: FrameRows, first: int, count: int) -> int:
         """Let the kernel cut one long message into datagrams, at a third of the cost."""

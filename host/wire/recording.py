@@ -10,6 +10,7 @@ https://www.ietf.org/archive/id/draft-ietf-opsawg-pcap-05.html
 
 import os
 import struct
+import threading
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -33,10 +34,11 @@ def begin_recording(path: Path) -> None:
 
 
 class Recording:
-    """Appends frames to a file from ``begin_recording``."""
+    """Appends frames to a file from ``begin_recording``; several threads may add at a time."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._writing = threading.Lock()
         with writing(path):
             self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
             self._end = os.fstat(self._file).st_size
@@ -48,7 +50,7 @@ class Recording:
         for frame in frames:
             pieces.append(_FRAME_HEADER.pack(seconds, part, len(frame), len(frame)))
             pieces.append(frame)
-        with writing(self._path):
+        with self._writing, writing(self._path):
             self._write(b"".join(pieces))
 
     def _write(self, content: bytes) -> None:
@@ -98,6 +100,10 @@ class RecordingLink(WrappedLink):
         if batch is not None:
             self._recording.add(batch.frame(place) for place in range(batch.first, batch.count))
         return batch
+
+    def keep_batch(self) -> bool:
+        """See ``Link``."""
+        return self._link.keep_batch()
 
     def close(self) -> None:
         """Close the link and the file."""

@@ -16,6 +16,7 @@ from switchgnn import __version__
 _MODULES = {
     "train": "switchgnn.commands.train.command",
     "run": "switchgnn.commands.run.command",
+    "allreduce": "switchgnn.commands.allreduce.command",
     "plan": "switchgnn.commands.plan.command",
     "soak": "switchgnn.lab.commands.soak",
     "simulate": "switchgnn.lab.commands.simulate",
@@ -72,6 +73,7 @@ _RUN, _PLAN, _SWITCHES, _HERE = "Run", "Plan and simulate", "Switches", "This ma
 COMMANDS = (
     Late("train", _RUN, "Train a GNN, its neighbour sums made in the switch or by hosts."),
     Late("run", _RUN, "Exchange features through the switch and check every sum."),
+    Late("allreduce", _RUN, "Sum tensors over all workers in the switch, and check every number."),
     Late("soak", _RUN, "Exchange repeatedly over random graphs with random faults."),
     Late("live", _RUN, "Show a job on several machines in the browser."),
     Late("capture", _RUN, "Show packets: a line for each, or the story of a run."),

@@ -19,6 +19,8 @@ _FAILED = 2
 _INTERRUPTED = 130  # 128 and the number of SIGINT, as shells have it
 _PIPE_CLOSED = 141  # the same of SIGPIPE
 _MOST_LETTERS = 60
+# Processes that other commands start.
+_WORKERS = ("worker", "train-worker", "reduce-worker", "gloo-worker")
 
 
 def main() -> None:
@@ -133,7 +135,7 @@ def _printable(text: str) -> str:
 
 def _application() -> "typer.Typer":
     # Many workers start at once, so each imports only what it needs.
-    if sys.argv[1:2] in (["worker"], ["train-worker"]):
+    if sys.argv[1:2] in ([name] for name in _WORKERS):
         from switchgnn.commands.worker import app as workers  # noqa: PLC0415
 
         return workers

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""`switchgnn worker` and `switchgnn train-worker`: processes that `run` and `train` start.
+"""`switchgnn worker` and its like: the worker processes that `run`, `train` and `allreduce` start.
 
 Each imports only what it needs, as many start at once.
 """
@@ -28,6 +28,23 @@ def train_worker() -> None:
     from switchgnn.training.worker import TrainTask, run_train_worker  # noqa: PLC0415
 
     run_train_worker(TrainTask.from_json(line))
+
+
+@app.command()
+def reduce_worker() -> None:
+    """Take a task as one line of JSON from standard input and do it."""
+    from switchgnn.host.reduce.worker import ReduceTask, run_reduce_worker  # noqa: PLC0415
+
+    run_reduce_worker(ReduceTask.from_json(_task()))
+
+
+@app.command()
+def gloo_worker() -> None:
+    """Take a task as one line of JSON from standard input and do it."""
+    line = _task()
+    from switchgnn.training.allreduce import GlooTask, run_gloo_worker  # noqa: PLC0415
+
+    run_gloo_worker(GlooTask.from_json(line))
 
 
 def _task() -> str:

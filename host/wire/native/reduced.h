@@ -20,12 +20,14 @@ struct ReducedSieve {
     const u8* sent_codes;
     u8* codes;
     u8* bodies;
-    u32 taken, marked, left;
+    u32 taken, marked, ignored, left;
     u64* numbers;
     u32* left_frames;
 
     bool sift(const u8* frame, size_t size) {
         if (size < BODY_AT) return false;
+        const u32 kind = frame[HEADER_AT + 12] & 15;
+        if (kind != KIND_REDUCED && kind != KIND_REDUCING) return ++ignored;
         const u32 width = load16(frame + HEADER_AT + 14);
         Fields f;
         if (width > MOST_WIDTH || !unpack(frame, size, PROTOCOL, KIND_REDUCED, (size_t)32 << width, f)) return false;
@@ -43,7 +45,7 @@ struct ReducedSieve {
 };
 
 extern "C" void sift_reduced(ReducedSieve* sieve, const Arrived* arrived, u32 first, u32 end) {
-    sieve->taken = sieve->marked = sieve->left = 0;
+    sieve->taken = sieve->marked = sieve->ignored = sieve->left = 0;
     for (u32 i = first; i < end; i++)
         if (!sieve->sift(arrived->frame(i), arrived->size(i))) sieve->left_frames[sieve->left++] = i;
 }

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import typer
 from rich.console import Console
-from rich.progress import Progress, TaskID
 from rich.table import Table
 from rich.text import Text
 
@@ -19,6 +18,7 @@ from switchgnn.commands.run import RunOptions, run_job
 from switchgnn.commands.run.report import RunReport
 from switchgnn.commands.shared.config_file import ConfigOption
 from switchgnn.commands.shared.console import (
+    StepBars,
     captured_line,
     counted,
     end_like_interrupted,
@@ -287,7 +287,7 @@ def run(asked: AskedRun, config: ConfigOption = None) -> None:
         progress_bars(console) as progress,
         told_aloud(verbose=output.logs.verbose),
     ):
-        steps = _StepBars(progress)
+        steps = StepBars(progress)
 
         def hold(running: Fabric, report: RunReport) -> None:
             steps.finish()
@@ -315,32 +315,6 @@ def _show(report: RunReport, *, as_json: bool) -> None:
         typer.echo(json.dumps(report.to_dict()))
     else:
         print_report(plain_console(), report)
-
-
-class _StepBars:
-    """Shows one progress bar per step."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._bars: dict[str, TaskID] = {}
-
-    def __call__(self, step: str, done: float, total: int) -> None:
-        name, _, detail = step.partition(": ")
-        if name not in self._bars:
-            self.finish()
-            self._bars[name] = self._progress.add_task(name, total=None)
-        self._progress.update(
-            self._bars[name],
-            description=f"{name}: {detail}" if detail else name,
-            completed=done,
-            total=total or None,
-        )
-
-    def finish(self) -> None:
-        """Show the last step as done."""
-        for name, bar in list(self._bars.items())[-1:]:
-            total = self._progress.tasks[bar].total or 1
-            self._progress.update(bar, description=name, completed=total, total=total)
 
 
 def _wait_for_interrupt(console: Console, fabric: Fabric) -> None:

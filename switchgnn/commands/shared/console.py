@@ -14,7 +14,14 @@ from typing import Any, Protocol
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.interruptible import Interrupt
@@ -41,6 +48,33 @@ def progress_bars(console: Console) -> Progress:
         TimeElapsedColumn(),
         console=console,
     )
+
+
+class StepBars:
+    """Shows one progress bar per step."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._bars: dict[str, TaskID] = {}
+
+    def __call__(self, step: str, done: float, total: int) -> None:
+        """Show how far a step is; a new one ends the one before."""
+        name, _, detail = step.partition(": ")
+        if name not in self._bars:
+            self.finish()
+            self._bars[name] = self._progress.add_task(name, total=None)
+        self._progress.update(
+            self._bars[name],
+            description=f"{name}: {detail}" if detail else name,
+            completed=done,
+            total=total or None,
+        )
+
+    def finish(self) -> None:
+        """Show the last step as done."""
+        for name, bar in list(self._bars.items())[-1:]:
+            total = self._progress.tasks[bar].total or 1
+            self._progress.update(bar, description=name, completed=total, total=total)
 
 
 def import_training(module: str, what: str) -> Any:  # noqa: ANN401

@@ -222,7 +222,11 @@ def _traceback(child: Child) -> str:
 
 
 # The imports of the forked processes.
-_MODULES = ("switchgnn.softswitch.daemon.command", "switchgnn.host.worker")
+_MODULES = (
+    "switchgnn.softswitch.daemon.command",
+    "switchgnn.host.worker",
+    "switchgnn.host.reduce.worker",
+)
 
 
 def fork_nursery() -> Nursery:

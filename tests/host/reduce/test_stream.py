@@ -18,7 +18,7 @@ from switchgnn.host.innetwork.errors import (
 from switchgnn.host.pace import Pace
 from switchgnn.host.reduce import frames
 from switchgnn.host.reduce.stream import Opening, ReduceStream
-from switchgnn.host.wire.header import Kind
+from switchgnn.host.wire.header import Header, Kind
 from tests.host.reduce.switch_model import (
     PLAN,
     SESSION,
@@ -290,6 +290,28 @@ def test_other_tensors_are_refused(values):
 def test_averages_of_integers_are_refused():
     with pytest.raises(FeatureError, match="averaged"):
         bench(1).streams[0].submit(np.zeros(1, dtype=np.int32), average=True)
+
+
+def test_steps_of_an_idle_stream_wait():
+    table = bench(1, weather=Weather(loss=0.1), seed=3)
+    table.submit(tensors(np.random.default_rng(1), 1, 5 * GROUP, integers))
+    table.run()
+    assert table.total("resent") > 0
+    stream, before = table.streams[0], table.clock.seconds
+    for _ in range(20):
+        stream.step(1.0)
+    # Half of the steps take the answer to a sign of life.
+    assert table.clock.seconds - before > 8 * PACE.beat
+
+
+@pytest.mark.usefixtures("parser")
+def test_frames_of_other_kinds_are_ignored():
+    table = bench(1)
+    other = addresses_of(0).frame(Header(Kind.SUM, session=SESSION, fragment=5).pack(bytes(1024)))
+    table.network.inboxes[0].extend([other] * 3)
+    table.submit([np.zeros(300, dtype=np.int32)])
+    table.run()
+    assert table.total("ignored") == 3
 
 
 def test_the_next_stream_begins_after_the_newest_fragment():

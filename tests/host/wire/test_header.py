@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The packets that hosts pack by hand are those that the Scapy layers define."""
 
+import zlib
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -21,6 +23,7 @@ from switchgnn.host.wire.header import (
     Kind,
     unpack_header,
 )
+from switchgnn.host.wire.native import write_checksums
 from tests.host.addresses import ADDRESSES
 
 bits = st.booleans()
@@ -105,6 +108,16 @@ def test_a_flipped_bit_is_noticed(header, data):
     bit = data.draw(st.integers(HEADER_AT * 8, len(frame) * 8 - 1))
     frame[bit // 8] ^= 0x80 >> bit % 8
     assert unpack_header(frame) is None
+
+
+@pytest.mark.parametrize("size", [*range(60, 240, 4), 316, 572, 1084, 1500, 9000])
+def test_native_checksums_are_zlibs(size):
+    generator = np.random.default_rng(size)
+    frames = generator.integers(0, 256, (3, size), dtype=np.uint8)
+    write_checksums(frames)
+    for frame in map(bytes, frames):
+        expected = zlib.crc32(frame[60:], zlib.crc32(frame[34:56]))
+        assert int.from_bytes(frame[56:60], "big") == expected
 
 
 def test_a_short_frame_is_refused():

@@ -1,0 +1,149 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""All-reduces in the background: a thread that steps a stream, and futures for the results."""
+
+import threading
+from collections import deque
+from concurrent.futures import Future
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from numpy.typing import NDArray
+
+from switchgnn.host.errors import HostError
+from switchgnn.host.reduce.reduction import Reduction, check_tensor
+from switchgnn.host.reduce.stream import ReduceStream
+
+# Seconds that the thread waits for frames at most, and after which it sees new tensors.
+_WAIT = 0.005
+# Seconds between two steps without tensors: for signs of life, and the questions of others.
+_IDLE_WAIT = 0.1
+
+
+class ReducerClosedError(HostError):
+    """The reducer was closed before an all-reduce was complete."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Submitted:
+    values: NDArray[Any]
+    average: bool
+    future: "Future[NDArray[Any]]"
+
+
+class Reducer:
+    """Runs the all-reduces of one worker on a thread of its own. A context manager.
+
+    All methods may be called from any thread, but all workers must submit in the same order.
+
+    Args:
+        stream: a stream that has started; from now on only the reducer's thread uses it. Its link
+            must stay open until the reducer is closed.
+    """
+
+    def __init__(self, stream: ReduceStream) -> None:
+        self._stream = stream
+        self._changed = threading.Condition()
+        self._submitted: deque[_Submitted] = deque()
+        self._running: deque[tuple[Reduction, Future[NDArray[Any]]]] = deque()
+        self._closing = self._aborted = False
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="all-reduce", daemon=True)
+        self._thread.start()
+
+    def submit(self, values: NDArray[Any], *, average: bool = False) -> "Future[NDArray[Any]]":
+        """Sum a tensor over all workers.
+
+        Args:
+            values: int32[N] or float32[N], contiguous; must not change until the result is there.
+            average: divide the sums by the number of workers; float32 only.
+
+        Returns:
+            A future for the sums, of the same shape and type. It cannot be cancelled, as the other
+            workers need this one's values. Errors of the stream are set there.
+
+        Raises:
+            FeatureError: wrong shape or type.
+            ReducerClosedError: the reducer is closed.
+            HostError: the stream has failed before; the same error.
+        """
+        check_tensor(values, average=average)
+        future: Future[NDArray[Any]] = Future()
+        future.set_running_or_notify_cancel()
+        with self._changed:
+            if self._error is not None:
+                raise self._error
+            if self._closing:
+                raise ReducerClosedError("The reducer is closed: submit tensors before.")
+            self._submitted.append(_Submitted(values, average, future))
+            self._changed.notify()
+        return future
+
+    def close(self, *, abort: bool = False) -> None:
+        """Finish the submitted all-reduces and end the thread; twice does nothing.
+
+        `abort`: give them up instead; their futures then raise ReducerClosedError.
+        """
+        with self._changed:
+            self._closing = True
+            self._aborted |= abort
+            self._changed.notify()
+        self._thread.join()
+
+    def __enter__(self) -> "Reducer":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close(abort=error is not None)
+
+    def _run(self) -> None:
+        try:
+            while self._accept():
+                self._stream.step(0.0 if self._stream.idle else _WAIT)
+                self._resolve()
+        except BaseException as error:  # raised where results are awaited
+            self._fail(error)
+        else:
+            if self._running or self._submitted:
+                self._fail(ReducerClosedError("The reducer was closed before it was done."))
+
+    def _accept(self) -> bool:
+        """Move what was submitted to the stream, waiting for it if idle; false: end."""
+        with self._changed:
+            if self._stream.idle and not self._submitted and not self._closing:
+                self._changed.wait(_IDLE_WAIT)
+            if self._aborted:
+                return False
+            # Nothing can be submitted after that.
+            if self._closing and self._stream.idle and not self._submitted:
+                return False
+        while self._submitted:
+            first = self._submitted[0]
+            reduction = self._stream.submit(first.values, average=first.average)
+            self._running.append((reduction, first.future))
+            self._submitted.popleft()
+        self._resolve()
+        return True
+
+    def _resolve(self) -> None:
+        """Set the results of complete all-reduces."""
+        while self._running and self._running[0][0].done:
+            reduction, future = self._running.popleft()
+            future.set_result(reduction.result)
+
+    def _fail(self, error: BaseException) -> None:
+        """Set an error as the result of all that is pending and to come."""
+        with self._changed:
+            self._error = error
+            pending = [future for _, future in self._running]
+            pending += [each.future for each in self._submitted]
+            self._running.clear()
+            self._submitted.clear()
+        for future in pending:
+            future.set_exception(error)

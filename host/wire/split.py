@@ -1,0 +1,303 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""One link for two exchanges that run in two threads.
+
+A thread that needs frames reads the link itself, and puts frames of the other half into that half's
+queue. A thread that finds the link being read waits for its queue. One half leads: the one that
+frames came for last. The other half reads only if the leader stays away from the link for a while,
+so two active threads do not take turns at every batch.
+"""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.host.errors import LinkError
+from switchgnn.host.wire.batches import FrameBatch, FrameRows, new_batch
+from switchgnn.host.wire.header import ETHERNET_BYTES, KIND_AT, KIND_MASK, PROTOCOL
+from switchgnn.host.wire.link import LARGEST_FRAME, Link, Traffic
+
+# Frames that a half keeps until its thread takes them.
+KEPT_AT_MOST = 4096
+_PROTOCOL_AT = ETHERNET_BYTES + 9
+# Frames of a batch from a queue.
+_AT_ONCE = 64
+# Seconds that the leader may spend on a batch before the other half reads; also the most by which
+# frames of the other half prolong a wait.
+_ABSENCE = 0.002
+# Seconds after which a waiting half looks whether the leader is away.
+_LOOK_AGAIN = 0.005
+
+# Returns bool[N] for the N frames of a batch that were not taken yet: those of the second half.
+OfSecond = Callable[[FrameBatch], NDArray[np.bool_]]
+
+
+def kinds_from(first_kind: int, protocol: int = PROTOCOL) -> OfSecond:
+    """Return the choice of frames of one IPv4 protocol with at least that packet kind."""
+    # By the byte with the kind: one look-up costs less than two operations.
+    by_kind = np.arange(256) & KIND_MASK >= first_kind
+    kind_at, protocol_at = np.uint32(KIND_AT), np.uint32(_PROTOCOL_AT)
+
+    def of_second(batch: FrameBatch) -> NDArray[np.bool_]:
+        begins = batch.begins[batch.first : batch.count]
+        # The last frame may be too short, and the room end with it.
+        chosen: NDArray[np.bool_] = by_kind.take(batch.room.take(begins + kind_at, mode="clip"))
+        if np.count_nonzero(chosen):
+            chosen &= batch.room.take(begins + protocol_at, mode="clip") == protocol
+            chosen &= batch.sizes[batch.first : batch.count] > KIND_AT
+        return chosen
+
+    return of_second
+
+
+def split_link(
+    link: Link, of_second: OfSecond, kept_at_most: int = KEPT_AT_MOST
+) -> tuple["LinkHalf", "LinkHalf"]:
+    """Split a link, which belongs to the halves from now on.
+
+    Args:
+        link: a link without frames that were received and not taken.
+        of_second: which frames belong to the second half; all others belong to the first.
+        kept_at_most: how many frames a half keeps. Older ones are dropped.
+    """
+    shared = _Shared(link, of_second, kept_at_most)
+    return shared.halves
+
+
+class _Shared:
+    """The link and who uses it now.
+
+    Attributes:
+        passes: whether batches of the link may be used while the other half reads.
+        lock: protects `reader`, `leader`, `left_at`, and what the halves say of their waits.
+        reader: the half that reads the link.
+        leader: the half that frames came for last.
+        left_at: when the leader last stopped reading.
+        lent: the half that uses the link's own batch; only the reader looks and changes it.
+    """
+
+    def __init__(self, link: Link, of_second: OfSecond, kept_at_most: int) -> None:
+        self.link, self.of_second = link, of_second
+        self.passes = link.keep_batch()
+        self.lock = threading.Lock()
+        self.reader: LinkHalf | None = None
+        self.leader: LinkHalf | None = None
+        self.left_at = -inf
+        self.lent: LinkHalf | None = None
+        # The second lock makes senders take turns: the one that waits for `sending` holds it.
+        self.sending, self.next_to_send = threading.Lock(), threading.Lock()
+        self.halves = LinkHalf(self, kept_at_most), LinkHalf(self, kept_at_most)
+        self.halves[0].other, self.halves[1].other = self.halves[1], self.halves[0]
+
+
+class LinkHalf(Link):
+    """One half of a split link, for one thread that receives; any thread may send.
+
+    An error of the link is raised in both halves: by the call that met it, and by the next call
+    that receives on the other half.
+
+    Attributes:
+        other: the other half.
+        closed: whether it is closed.
+        dropped: frames that did not fit into the queue.
+    """
+
+    other: "LinkHalf"
+
+    def __init__(self, shared: _Shared, kept_at_most: int) -> None:
+        self.closed = False
+        self.dropped = 0
+        self._shared = shared
+        self._queue: deque[bytes] = deque(maxlen=kept_at_most)
+        self._own = self._batch = new_batch(_AT_ONCE, LARGEST_FRAME)
+        self._taken = 0
+        self._changed = threading.Condition(shared.lock)
+        self._waits = False
+        self._error: LinkError | None = None
+        self._frames_up = self._bytes_up = self._frames_down = self._bytes_down = 0
+
+    @property
+    def name(self) -> str:
+        """See ``Link``."""
+        return self._shared.link.name
+
+    @property
+    def traffic(self) -> Traffic:
+        """The frames that this half has sent, and those that have arrived for it."""
+        return Traffic(self._frames_up, self._bytes_up, self._frames_down, self._bytes_down)
+
+    def send(self, frame: bytes | memoryview) -> None:
+        """See ``Link``."""
+        self._send(lambda link: link.send(frame), 1, len(frame))
+
+    def send_rows(self, rows: FrameRows, first: int, count: int) -> None:
+        """See ``Link``."""
+        self._send(
+            lambda link: link.send_rows(rows, first, count), count, rows.bytes_of(first, count)
+        )
+
+    def _send(self, send: Callable[[Link], None], frames: int, size: int) -> None:
+        with self._shared.next_to_send:
+            self._shared.sending.acquire()
+        try:
+            self._check_open()
+            send(self._shared.link)
+            self._frames_up += frames
+            self._bytes_up += size
+        finally:
+            self._shared.sending.release()
+
+    def receive(self, seconds: float) -> memoryview | None:
+        """See ``Link``."""
+        if self._taken >= self._batch.count and not self._next(seconds):
+            return None
+        self._taken += 1
+        return self._batch.frame(self._taken - 1)
+
+    def receive_batch(self, seconds: float) -> FrameBatch | None:
+        """See ``Link``."""
+        if self._taken >= self._batch.count and not self._next(seconds):
+            return None
+        self._batch.first, self._taken = self._taken, self._batch.count
+        return self._batch
+
+    def _next(self, seconds: float) -> bool:
+        """Get another batch; return whether there is one."""
+        # The last one may be the link's, which changes as soon as anybody reads.
+        self._batch, self._own.count, self._taken = self._own, 0, 0
+        until = time.monotonic() + seconds
+        while self._begin_to_read(until):
+            leader: LinkHalf | None = None
+            try:
+                leader = self._read(until)
+            finally:
+                self._end_reading(leader)
+            if leader is not self.other:
+                break
+        # Frames of a mixed batch are in the queue.
+        while self._queue and self._batch.count < _AT_ONCE and self._batch is self._own:
+            self._own.put(self._queue.popleft())
+        return self._batch.count > 0
+
+    def _begin_to_read(self, until: float) -> bool:
+        """Wait for frames in the queue or a turn to read; return whether this half reads."""
+        shared = self._shared
+        with shared.lock:
+            while True:
+                self._check_open()
+                if self._error is not None:
+                    error, self._error = self._error, None
+                    raise LinkError(str(error)) from error
+                if self._queue:
+                    return False
+                now, turn = time.monotonic(), self._turn()
+                # A last look at the end of a wait disturbs nobody.
+                if turn <= now or (until <= now and turn < inf):
+                    shared.reader = self
+                    return True
+                if until <= now:
+                    return False
+                # A leader that leaves with frames wakes nobody: that would cost it more than a look
+                # at times costs this half.
+                self._wait(min(until, turn, now + _LOOK_AGAIN) - now)
+
+    def _turn(self) -> float:
+        """Return from when on this half may read; inf while the other one reads."""
+        shared = self._shared
+        if shared.reader is self.other:
+            return inf
+        return shared.left_at + _ABSENCE if shared.leader is self.other else -inf
+
+    def _wait(self, seconds: float) -> None:
+        self._waits = True
+        try:
+            self._changed.wait(seconds)
+        finally:
+            self._waits = False
+
+    def _read(self, until: float) -> "LinkHalf | None":
+        """Read the link until frames for a waiting half come; return it, or None: time is over."""
+        shared, seconds = self._shared, until - time.monotonic()
+        while True:
+            if shared.lent is self.other:
+                shared.link.keep_batch()
+            shared.lent = None
+            try:
+                batch = shared.link.receive_batch(max(0.0, seconds))
+            except LinkError as error:
+                self.other._error = error
+                raise
+            if batch is None:
+                return None
+            if self._take_own(batch):
+                return self
+            if self.other._waits:
+                return self.other
+            seconds = until - time.monotonic()
+            if seconds < -_ABSENCE:
+                return None
+
+    def _take_own(self, batch: FrameBatch) -> bool:
+        """Take this half's frames and deliver the others; return whether there are any."""
+        shared = self._shared
+        of_second = shared.of_second(batch)
+        all_frames, own = len(of_second), int(np.count_nonzero(of_second))
+        if self is shared.halves[0]:
+            own = all_frames - own
+        if own < all_frames or not shared.passes:
+            self._deliver(batch, of_second)
+            return own > 0
+        self._batch, self._taken, shared.lent = batch, batch.first, self
+        self._frames_down += all_frames
+        self._bytes_down += int(np.add.reduce(batch.sizes[batch.first : batch.count]))
+        return True
+
+    def _end_reading(self, leader: "LinkHalf | None") -> None:
+        """Let the other half read; `leader`: the half that frames have come for."""
+        shared = self._shared
+        with shared.lock:
+            shared.reader = None
+            if leader is not None:
+                shared.leader, shared.left_at = leader, time.monotonic()
+            if leader is not self or self.other._queue:
+                self.other._changed.notify()
+            self._close_link_if_unused()
+
+    def _deliver(self, batch: FrameBatch, of_second: NDArray[np.bool_]) -> None:
+        """Put the frames of a batch into the queues."""
+        halves = self._shared.halves
+        with self._shared.lock:
+            for place, second in enumerate(of_second.tolist(), batch.first):
+                halves[second]._keep(batch.frame(place))
+
+    def _keep(self, frame: memoryview) -> None:
+        if self.closed:
+            return
+        self._frames_down += 1
+        self._bytes_down += len(frame)
+        self.dropped += len(self._queue) == self._queue.maxlen
+        self._queue.append(bytes(frame[:LARGEST_FRAME]))
+
+    def close(self) -> None:
+        """Close this half; the link is closed with the second one, once nobody reads it."""
+        with self._shared.lock:
+            if self.closed:
+                return
+            self.closed = True
+            self._queue.clear()
+            for half in self._shared.halves:
+                half._changed.notify()
+            self._close_link_if_unused()
+
+    def _close_link_if_unused(self) -> None:
+        if self.closed and self.other.closed and self._shared.reader is None:
+            self._shared.link.close()
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise LinkError(f"This half of {self.name} is closed.")

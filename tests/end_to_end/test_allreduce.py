@@ -1,0 +1,154 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""`switchgnn allreduce`: every sum exact, and the bytes and losses that are expected."""
+
+import json
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from switchgnn.base.arrays import pack_arrays
+from switchgnn.commands.allreduce import job
+from switchgnn.commands.allreduce.job import NUMBER_BYTES, ReduceOptions
+from switchgnn.host.pace import Pace
+from switchgnn.host.reduce.worker import FLOATS, INTEGERS, tensor_of
+from tests.end_to_end.conftest import LOOPBACK, succeeded
+from tests.support.commands import switchgnn
+from tests.support.markers import full, on_python, words_of
+
+KEYS = {
+    "exact": bool,
+    "within": bool,
+    "seconds": float,
+    "gloo_seconds": (float, type(None)),
+    "bytes_per_link": int,
+    "ring_bytes_per_link": int,
+}
+# With 60 bytes of headers for 1,024 of numbers, and queries.
+GOODPUT = 0.93
+FAULTS = "loss=0.02,duplicate=0.05,reorder=0.05,corrupt=0.01,seed=5"
+
+
+def reduced(*words):
+    """The report of a command that is right."""
+    report = json.loads(succeeded("allreduce", "--json", "--rounds", 2, *words).stdout)
+    assert report["exact"]
+    assert report["within"]
+    for key, kind in KEYS.items():
+        assert isinstance(report[key], kind)
+    return report
+
+
+@pytest.mark.parametrize("size", ["4", "64KB"])
+def test_sums_are_exact_on_every_switch_and_fabric(combination, size):
+    report = reduced(*words_of(combination), "--workers", 3, "--bytes", size, "--no-gloo")
+    assert report["gloo_seconds"] is None
+
+
+@pytest.mark.parametrize("combination", [on_python()])
+def test_sums_are_exact_in_python(combination):
+    reduced(*words_of(combination), "--workers", 2, "--bytes", "8KB", "--no-gloo")
+
+
+@pytest.mark.parametrize("workers", [pytest.param(1, marks=full), 5])
+def test_a_link_carries_the_tensor_once_each_way(workers):
+    words = ("--workers", workers, "--bytes", "400KB", "--no-gloo")
+    report = reduced(*LOOPBACK, *words)
+    least = 2 * 400_000 * (1024 + 60) / 1024
+    assert least <= report["bytes_per_link"]
+    if not report["counters"]["resent"]:
+        assert report["bytes_per_link"] <= 2 * 400_000 / GOODPUT
+
+
+def test_leaves_add_up_for_a_spine(mininet_combination):
+    words = (*words_of(mininet_combination), "--topology", "leaf-spine", "--workers", 4)
+    reduced(*words, "--bytes", "64KB", "--no-gloo", "--faults", FAULTS)
+
+
+def test_faults_cost_repetitions_and_no_sum(combination):
+    words = ("--workers", 3, "--bytes", "200KB", "--faults", FAULTS)
+    report = reduced(*words_of(combination), *words)
+    assert report["counters"]["resent"]
+    assert {"lost", "duplicated", "reordered", "corrupted"} <= set(report["faults_injected"])
+    assert report["gloo_seconds"] is None
+
+
+def test_gloo_reduces_the_same_tensors():
+    pytest.importorskip("torch")
+    report = reduced(*LOOPBACK, "--workers", 2, "--bytes", "40KB")
+    assert report["gloo_seconds"] > 0
+    assert report["ring_bytes_per_link"] == 2 * 40_000
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--bytes", "6"), "as a multiple of 4"),
+        (("--bytes", "much"), "write it as 10MB or 8MiB"),
+        (("--faults", "loss=2"), "loss=2"),
+        (("--spines", "2"), "add --topology leaf-spine"),
+    ],
+)
+def test_wrong_input_is_one_sentence(words, sentence):
+    result = switchgnn("allreduce", *words)
+    assert result.returncode == 2
+    assert sentence in result.stderr
+
+
+@pytest.fixture
+def options():
+    return ReduceOptions(
+        workers=3,
+        slots=0,
+        target="embedded",
+        fabric="loopback",
+        bandwidth=None,
+        ecn_threshold=1,
+        elements=300,
+        rounds=2,
+        seed=1,
+        pace=Pace(),
+    )
+
+
+def judged(options, folder, integers, floats, digests=("a", "a", "a")):
+    """The report of workers that end with these sums."""
+    arrays = {"integers": integers.astype(np.int32), "floats": floats.astype(np.float32)}
+    (folder / "sums-0.safetensors").write_bytes(pack_arrays(arrays))
+    traffic = {"bytes_up": 1, "bytes_down": 1}
+    ends = [
+        {"digest": each, "seconds": 1.0, "counters": {}, "faults": {}, "traffic": traffic}
+        for each in digests
+    ]
+    done = SimpleNamespace(result=job._Runs(ends, None, None, None))
+    return job._report(options, SimpleNamespace(reason=""), done, folder)
+
+
+def test_a_wrong_sum_is_found(options, tmp_path):
+    def tensors(kind):
+        given = {"seed": 1, "index": 1, "elements": 300}
+        return [tensor_of(kind, worker=worker, **given).astype(np.float64) for worker in range(3)]
+
+    integers = sum(each.astype(np.int64) for each in tensors(INTEGERS))
+    floats = sum(tensors(FLOATS))
+    wrapped = (integers + 2**31) % 2**32 - 2**31
+    right = judged(options, tmp_path, wrapped, floats)
+    assert (right.exact, right.within) == (True, True)
+    other = wrapped.copy()
+    other[299] += 1
+    assert not judged(options, tmp_path, other, floats).exact
+    # Three times the bound away: that of fixed point, and half a step of float32.
+    power = 2.0 ** np.ceil(np.log2(np.abs(tensors(FLOATS)).max()))
+    floats[7] += 3 * (9 * power / 2**32 + abs(floats[7]) / 2**24)
+    wrong = judged(options, tmp_path, wrapped, floats)
+    assert (wrong.exact, wrong.within) == (True, False)
+    assert wrong.max_error > wrong.error_bound
+    different = judged(options, tmp_path, wrapped, sum(tensors(FLOATS)), ("a", "b", "a"))
+    assert (different.exact, different.within) == (False, False)
+
+
+def test_a_ring_without_counters_takes_its_payload(options):
+    four = replace(options, workers=4, elements=1000)
+    assert job._ring(four, None) == 4 * 1000 * NUMBER_BYTES * 3 / 4

@@ -1,0 +1,526 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""A link split for two threads: each half gets its frames in order, in time, and unchanged."""
+
+import threading
+import time
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from switchgnn.host.errors import LinkError
+from switchgnn.host.wire import link as links
+from switchgnn.host.wire import split
+from switchgnn.host.wire.batches import FrameRows, new_batch
+from switchgnn.host.wire.faults import Faults, FaultyLink
+from switchgnn.host.wire.link import LARGEST_FRAME, Link, Traffic, open_link
+from switchgnn.host.wire.recording import Recording, RecordingLink, begin_recording
+from switchgnn.host.wire.split import kinds_from, split_link
+from switchgnn.topologies.free_ports import free_udp_addresses
+from tests.support.speed import seconds_here
+
+# Offsets in a frame: IPv4 protocol; flags and kind; where the tests put a number.
+PROTOCOL_AT, KIND_AT, NUMBER_AT = 23, 46, 50
+PROTOCOL, DIRECT = 253, 254
+FIRST_KIND = 11
+SECONDS = seconds_here(10.0)
+# Far less than SECONDS.
+SHORT = 0.1
+
+
+def frame(kind, number=0, *, protocol=PROTOCOL, size=60, flags=0):
+    data = bytearray(size)
+    data[PROTOCOL_AT], data[KIND_AT] = protocol, flags << 4 | kind
+    data[NUMBER_AT : NUMBER_AT + 4] = number.to_bytes(4, "big")
+    return bytes(data)
+
+
+def first(number=0, **options):
+    return frame(2, number, **options)
+
+
+def second(number=0, **options):
+    return frame(12, number, **options)
+
+
+class ScriptedLink(Link):
+    """A link whose frames a test puts in; like a socket's, its batches share a room.
+
+    `keeps`: whether it has a second room.
+    """
+
+    def __init__(self, *, keeps=True):
+        self._keeps = keeps
+        self._rooms = [new_batch(64, LARGEST_FRAME) for _ in range(2)]
+        self._changed = threading.Condition()
+        self._groups, self._error = deque(), None
+        self.sent, self.closed, self.reading = [], 0, threading.Semaphore(0)
+        self.waits, self._one_reader = [], threading.Lock()
+
+    name = "scripted"
+
+    @property
+    def traffic(self):
+        return Traffic(0, 0, 0, 0)
+
+    def arrive(self, *frames):
+        """Let frames arrive as one batch."""
+        with self._changed:
+            self._groups.append(frames)
+            self._changed.notify_all()
+
+    def fail(self):
+        with self._changed:
+            self._error = LinkError("The link is down.")
+            self._changed.notify_all()
+
+    def send(self, frame):
+        self.sent.append(bytes(frame))
+
+    def receive(self, seconds):
+        raise NotImplementedError
+
+    def receive_batch(self, seconds):
+        assert self._one_reader.acquire(blocking=False)
+        try:
+            return self._receive_batch(seconds)
+        finally:
+            self._one_reader.release()
+
+    def _receive_batch(self, seconds):
+        self.waits.append(seconds)
+        self.reading.release()
+        batch = self._rooms[0]
+        batch.first = batch.count = 0
+        batch.room[:100] = 0xEE
+        with self._changed:
+            self._changed.wait_for(lambda: self._groups or self._error, seconds)
+            if self._error:
+                error, self._error = self._error, None
+                raise error
+            if not self._groups:
+                return None
+            for each in self._groups.popleft():
+                batch.put(each)
+        return batch
+
+    def keep_batch(self):
+        if self._keeps:
+            self._rooms.reverse()
+        return self._keeps
+
+    def close(self):
+        self.closed += 1
+
+
+@pytest.fixture(params=["passes", "copies", "recorded"])
+def scripted(request, tmp_path):
+    link = ScriptedLink(keeps=request.param != "copies")
+    how = "recorded" if request.param == "recorded" else "plain"
+    return link, *split_link(wrapped(link, how, tmp_path), kinds_from(FIRST_KIND))
+
+
+def wrapped(link, how, folder):
+    if how == "recorded":
+        begin_recording(folder / "frames.pcap")
+        return RecordingLink(link, Recording(folder / "frames.pcap"))
+    return FaultyLink(link, Faults(), 0) if how == "faulty" else link
+
+
+@contextmanager
+def elsewhere():
+    """Run functions in another thread."""
+    with ThreadPoolExecutor(4) as pool:
+        yield pool.submit
+
+
+def frames_of(batch):
+    return [] if batch is None else [bytes(batch.frame(i)) for i in range(batch.first, batch.count)]
+
+
+def batch_of(half, seconds=0.0):
+    return frames_of(half.receive_batch(seconds))
+
+
+def wait_until(condition):
+    """Wait for a state that has no event."""
+    deadline = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.0005)
+
+
+def test_frames_of_the_second_half():
+    batch = new_batch(8, LARGEST_FRAME)
+    chosen = [
+        (first(), False),
+        (frame(10), False),
+        (frame(11), True),
+        (frame(13, flags=0xF), True),
+        (frame(12, protocol=DIRECT), False),
+        (frame(1, flags=0xF), False),
+        (second()[: KIND_AT + 1], True),
+        # What the room has there is older.
+        (second()[:KIND_AT], False),
+    ]
+    for place in range(len(chosen)):
+        batch.put(second(place))
+    batch.count = 0
+    for each, _ in chosen:
+        batch.put(each)
+    batch.first = 1
+    assert kinds_from(FIRST_KIND)(batch).tolist() == [expected for _, expected in chosen][1:]
+
+
+def test_a_batch_of_one_half_passes_without_a_copy():
+    link = ScriptedLink()
+    one, other = split_link(link, kinds_from(FIRST_KIND))
+    for half, make in ((one, first), (other, second)):
+        link.arrive(make(1), make(2))
+        batch = half.receive_batch(0.0)
+        assert frames_of(batch) == [make(1), make(2)]
+        assert any(batch is room for room in link._rooms)
+
+
+def test_a_mixed_batch_is_divided(scripted):
+    link, one, other = scripted
+    link.arrive(first(1), second(2), second(3, size=300), first(4, size=99), second(5))
+    assert batch_of(one) == [first(1), first(4, size=99)]
+    assert bytes(other.receive(0.0)) == second(2)
+    assert batch_of(other) == [second(3, size=300), second(5)]
+    assert one.traffic[2:] == (2, 159) and other.traffic[2:] == (3, 420)
+    assert batch_of(one) == batch_of(other) == []
+
+
+def test_what_a_half_holds_survives_the_reads_of_the_other(scripted):
+    link, one, other = scripted
+    link.arrive(first(1), first(2))
+    held = one.receive_batch(0.0)
+    for number in range(5):
+        link.arrive(second(number), second(number))
+        theirs = other.receive_batch(SHORT)
+        assert frames_of(theirs) == [second(number)] * 2
+        assert frames_of(held) == [first(1), first(2)]
+    link.arrive(first(3))
+    held = one.receive(SHORT)
+    assert frames_of(theirs) == [second(4)] * 2
+    assert other.receive_batch(0.0) is None
+    assert bytes(held) == first(3)
+
+
+def test_a_reader_hands_over_frames_at_once(scripted):
+    link, one, other = scripted
+    with elsewhere() as run:
+        reading = run(lambda: batch_of(one, SECONDS))
+        assert link.reading.acquire(timeout=SECONDS)
+        waiting = run(lambda: batch_of(other, SECONDS))
+        wait_until(lambda: other._waits)
+        link.arrive(second(1))
+        assert waiting.result(SECONDS) == [second(1)]
+        link.arrive(first(2))
+        assert reading.result(SECONDS) == [first(2)]
+
+
+@pytest.mark.parametrize("ending", ["time", "frames", "error", "close"])
+def test_a_follower_takes_over_in_the_same_wait(scripted, ending):
+    link, one, other = scripted
+    with elsewhere() as run:
+        reading = run(lambda: batch_of(one, SHORT if ending in ("time", "close") else SECONDS))
+        assert link.reading.acquire(timeout=SECONDS)
+        waiting = run(lambda: batch_of(other, SECONDS))
+        wait_until(lambda: other._waits)
+        if ending == "frames":
+            link.arrive(first(1))
+            assert reading.result(SECONDS) == [first(1)]
+        elif ending == "error":
+            link.fail()
+            with pytest.raises(LinkError, match=r"The link is down\."):
+                reading.result(SECONDS)
+            with pytest.raises(LinkError, match=r"The link is down\."):
+                waiting.result(SECONDS)
+            waiting = run(lambda: batch_of(other, SECONDS))
+        else:
+            if ending == "close":
+                one.close()
+            assert reading.result(SECONDS) == []
+        assert link.reading.acquire(timeout=SECONDS)
+        link.arrive(second(2))
+        assert waiting.result(SECONDS) == [second(2)]
+
+
+def test_the_leader_keeps_reading_while_the_other_half_waits():
+    """Batches of the busy half pass; its idle companion does not read them for it."""
+    link = ScriptedLink()
+    one, other = split_link(link, kinds_from(FIRST_KIND))
+    with elsewhere() as run:
+        waiting = run(lambda: batch_of(other, SECONDS))
+        assert link.reading.acquire(timeout=SECONDS)
+        reading = run(lambda: batch_of(one, SECONDS))
+        wait_until(lambda: one._waits)
+        link.arrive(first(0))
+        assert reading.result(SECONDS) == [first(0)]
+        passed = 0
+        for number in range(1, 101):
+            link.arrive(first(number))
+            batch = one.receive_batch(SECONDS)
+            assert frames_of(batch) == [first(number)]
+            passed += any(batch is room for room in link._rooms)
+        assert passed > 50
+        link.arrive(second(7))
+        assert waiting.result(SECONDS) == [second(7)]
+
+
+@pytest.mark.parametrize("role", ["reader", "follower"])
+@pytest.mark.parametrize("theirs", [False, True])
+def test_a_wait_takes_its_time(scripted, role, theirs):
+    """Whether or not frames of the other half come in between."""
+    link, one, other = scripted
+    with elsewhere() as run:
+        if role == "follower":
+            longer = run(lambda: batch_of(one, 3 * SHORT))
+            assert link.reading.acquire(timeout=SECONDS)
+        began = time.monotonic()
+        waiting = run(lambda: (batch_of(other, SHORT), time.monotonic()))
+        for _ in range(4 * theirs):
+            threading.Event().wait(SHORT / 5)
+            link.arrive(first())
+        frames, over = waiting.result(SECONDS)
+        assert not frames
+        assert SHORT <= over - began < SHORT + seconds_here(0.1)
+        if role == "reader":
+            assert link.waits == sorted(link.waits, reverse=True)
+            assert len(link.waits) == len(set(link.waits))
+        if role == "follower":
+            longer.result(SECONDS)
+
+
+def test_a_look_does_not_wait_for_the_reader(scripted):
+    link, one, other = scripted
+    with elsewhere() as run:
+        reading = run(lambda: batch_of(one, SECONDS))
+        assert link.reading.acquire(timeout=SECONDS)
+        assert other.receive(0.0) is None and other.receive_batch(0.0) is None
+        assert not reading.done()
+        link.arrive(first())
+        reading.result(SECONDS)
+
+
+def test_a_look_finds_frames_after_those_of_the_other_half(scripted, monkeypatch):
+    monkeypatch.setattr(split, "_ABSENCE", SECONDS)
+    link, one, _ = scripted
+    link.arrive(second(1))
+    link.arrive(first(2))
+    assert batch_of(one) == [first(2)]
+
+
+def test_frames_of_the_other_half_do_not_prolong_a_wait_for_ever(scripted):
+    link, one, _ = scripted
+    for _ in range(20_000):
+        link.arrive(second())
+    assert batch_of(one) == []
+    assert len(link._groups) > 100
+
+
+def test_the_oldest_frames_are_dropped_and_counted():
+    link = ScriptedLink()
+    one, other = split_link(link, kinds_from(FIRST_KIND), kept_at_most=3)
+    link.arrive(*map(second, range(5)))
+    assert batch_of(one) == []
+    assert (other.dropped, one.dropped) == (2, 0)
+    assert batch_of(other) == [second(2), second(3), second(4)]
+
+
+def test_an_error_reaches_both_halves_once(scripted):
+    link, one, other = scripted
+    link.fail()
+    for half in (one, other):
+        with pytest.raises(LinkError, match=r"The link is down\."):
+            half.receive(0.0)
+    link.arrive(first(), second())
+    assert batch_of(one) == [first()] and batch_of(other) == [second()]
+
+
+def test_the_link_is_closed_with_the_second_half(scripted):
+    link, one, other = scripted
+    one.close()
+    one.close()
+    assert not link.closed
+    link.arrive(first(1), second(2))
+    assert batch_of(other) == [second(2)]
+    assert one.traffic.frames_down == 0
+    for call in (one.receive, one.receive_batch):
+        with pytest.raises(LinkError, match="closed"):
+            call(0.0)
+    with pytest.raises(LinkError, match="closed"):
+        one.send(first())
+    other.close()
+    other.close()
+    assert link.closed == 1
+
+
+def test_a_link_is_not_closed_while_it_is_read(scripted):
+    link, one, other = scripted
+    with elsewhere() as run:
+        reading = run(lambda: batch_of(one, SECONDS))
+        assert link.reading.acquire(timeout=SECONDS)
+        waiting = run(lambda: batch_of(other, SECONDS))
+        wait_until(lambda: other._waits)
+        other.close()
+        with pytest.raises(LinkError, match="closed"):
+            waiting.result(SECONDS)
+        one.close()
+        assert not link.closed
+        link.arrive(first())
+        reading.result(SECONDS)
+    assert link.closed == 1
+
+
+def test_senders_take_turns():
+    """A half that sends all the time does not keep the other one from sending."""
+    link = ScriptedLink()
+    one, other = split_link(link, kinds_from(FIRST_KIND))
+    over, within, overtaken = threading.Event(), [], []
+
+    def send(frame):
+        within.append(frame)
+        time.sleep(0.0005)
+        assert len(within) == 1
+        link.sent.append(bytes(within.pop()))
+
+    link.send = send
+
+    def send_always():
+        while not over.is_set():
+            one.send(first())
+
+    with elsewhere() as run:
+        busy = run(send_always)
+        wait_until(lambda: link.sent)
+        for number in range(21):
+            before = len(link.sent)
+            other.send(second(number))
+            overtaken.append(link.sent.index(second(number)) - before)
+        over.set()
+        busy.result(SECONDS)
+    # One is under way, and one more may leave before this thread waits.
+    assert sorted(overtaken)[10] <= 2
+    assert other.traffic[:2] == (21, 21 * 60)
+    assert one.traffic[0] == link.sent.count(first())
+
+
+HALVES = st.sampled_from((0, 1))
+STEPS = st.lists(
+    st.one_of(
+        st.lists(HALVES, min_size=1, max_size=8),
+        st.tuples(HALVES, st.booleans()),
+    ),
+    max_size=40,
+)
+
+
+@given(STEPS, st.booleans())
+def test_any_order_of_arrivals_and_reads(steps, keeps):
+    """Against two lists: nothing is lost, repeated, reordered, or changed while it is held."""
+    link = ScriptedLink(keeps=keeps)
+    halves = split_link(link, kinds_from(FIRST_KIND))
+    arrived, taken, number = ([], []), ([], []), 0
+    held = [([], []), ([], [])]
+
+    def read(which, batches):
+        if batches:
+            batch = halves[which].receive_batch(0.0)
+            views = (
+                [] if batch is None else [batch.frame(i) for i in range(batch.first, batch.count)]
+            )
+        else:
+            view = halves[which].receive(0.0)
+            views = [] if view is None else [view]
+        held[which] = views, [bytes(view) for view in views]
+        taken[which].extend(held[which][1])
+        return bool(views)
+
+    for step in steps:
+        if isinstance(step, list):
+            frames = [(first, second)[which](number + i) for i, which in enumerate(step)]
+            for which, each in zip(step, frames, strict=True):
+                arrived[which].append(each)
+            number += len(step)
+            link.arrive(*frames)
+            continue
+        read(*step)
+        for views, copies in held:
+            assert [bytes(view) for view in views] == copies
+    for which in (0, 1):
+        # A look may end early on a busy machine.
+        while read(which, True) or link._groups:
+            pass
+    assert taken == arrived
+    assert [half.traffic.frames_down for half in halves] == [len(each) for each in arrived]
+
+
+FRAMES, AT_ONCE, UNDER_WAY = 1500, 20, 60
+
+
+def received(half, window, *, batches):
+    """Receive all frames as numbers; those that are held stay while the other thread receives."""
+    numbers = []
+    while len(numbers) < FRAMES:
+        if batches:
+            batch = half.receive_batch(SECONDS)
+            assert batch is not None
+            views = [batch.frame(place) for place in range(batch.first, batch.count)]
+        else:
+            view = half.receive(SECONDS)
+            assert view is not None
+            views = [view]
+        copies = list(map(bytes, views))
+        window.release(len(copies))
+        if len(numbers) % 7 == 0:
+            time.sleep(0)
+        assert copies == list(map(bytes, views))
+        numbers += [int.from_bytes(each[NUMBER_AT : NUMBER_AT + 4], "big") for each in copies]
+    return numbers
+
+
+def send_all(half, window, make):
+    frames = b"".join(map(make, range(FRAMES)))
+    rows = FrameRows(np.frombuffer(frames, dtype=np.uint8).reshape(FRAMES, -1).copy())
+    for at in range(0, FRAMES, AT_ONCE):
+        for _ in range(AT_ONCE):
+            assert window.acquire(timeout=SECONDS)
+        half.send_rows(rows, at, AT_ONCE)
+
+
+@pytest.mark.parametrize("batches", [True, False])
+@pytest.mark.parametrize("how", ["plain", "faulty", "recorded"])
+@pytest.mark.parametrize("code", ["native", "python"])
+def test_two_threads_on_one_socket(how, batches, code, monkeypatch, tmp_path):
+    """Both send and receive at the same time, and the other end returns all frames."""
+    if code == "python":
+        monkeypatch.setattr(links, "native_frames", lambda: None)
+    here, there = free_udp_addresses(2)
+    with open_link(f"udp:{there}:{here}") as far, elsewhere() as run:
+        link = wrapped(open_link(f"udp:{here}:{there}"), how, tmp_path)
+        halves = split_link(link, kinds_from(FIRST_KIND))
+        with halves[0], halves[1]:
+            getting, sending = [], []
+            for half, make in zip(halves, (first, second), strict=True):
+                window = threading.Semaphore(UNDER_WAY)
+                getting.append(run(received, half, window, batches=batches))
+                sending.append(run(send_all, half, window, make))
+            for _ in range(2 * FRAMES):
+                each = far.receive(SECONDS)
+                assert each is not None
+                far.send(bytes(each))
+            for each in sending:
+                each.result(SECONDS)
+            assert [each.result(SECONDS) for each in getting] == [list(range(FRAMES))] * 2
+        for half in halves:
+            assert half.traffic == (FRAMES, 60 * FRAMES) * 2
+            assert half.dropped == 0
+        assert link.traffic == (2 * FRAMES, 2 * 60 * FRAMES) * 2
