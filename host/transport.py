@@ -39,6 +39,7 @@ class WorkerEnd:
         mtu: of frames between hosts, as for ``Framing.parse`` of host/direct.
         clock: the clock of the link.
         recording: the file for the frames of the link, or None.
+        shared: an open link to use instead, of which an all-reduce uses the other half.
     """
 
     worker: int
@@ -57,9 +58,12 @@ class WorkerEnd:
     mtu: str = "1500"
     clock: Clock = SYSTEM_CLOCK
     recording: Path | None = None
+    shared: Link | None = None
 
     def open_link(self, *protocols: int) -> Link:
         """Open the link for some IPv4 protocols."""
+        if self.shared is not None:
+            return self.shared
         return open_worker_link(self.link, self.faults, self.worker, protocols, self.recording)
 
     def plan_folder(self) -> Path:

@@ -3,10 +3,27 @@
 """Your own PyTorch script on several workers, its neighbour sums made in switches.
 
 ``write_job`` plans and divides a data set; each worker's process calls ``join``.
+
+Importing this module registers the backend ``switchgnn`` of torch.distributed, whose all-reduces
+are made in a switch; ``switch_hook`` does the same for the gradients of DistributedDataParallel
+beside another backend.
 """
 
+from switchgnn.torch_backend import register
 from switchgnn.training.errors import JobError
 from switchgnn.training.job import Job, read_job, write_job
 from switchgnn.training.join import Worker, join
+from switchgnn.training.process_group import SwitchHook, switch_hook
 
-__all__ = ["Job", "JobError", "Worker", "join", "read_job", "write_job"]
+__all__ = [
+    "Job",
+    "JobError",
+    "SwitchHook",
+    "Worker",
+    "join",
+    "read_job",
+    "switch_hook",
+    "write_job",
+]
+
+register()

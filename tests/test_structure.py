@@ -34,7 +34,8 @@ PARTS: Mapping[str, frozenset[str]] = {
     "profiles": frozenset({"base", "planner", "controller", "p4src"}),
     "topologies": frozenset({"base", "planner", "controller", "host", "softswitch"}),
     "training": frozenset({"base", "planner", "controller", "host", "p4src"}),
-    "torch": frozenset({"training"}),
+    "torch_backend": frozenset({"training"}),
+    "torch": frozenset({"torch_backend", "training"}),
     "train": frozenset({"training"}),
     "capture": frozenset({"base", "host"}),
     "live": frozenset({"base", "controller", "host"}),
@@ -258,7 +259,7 @@ CORE = (
 )
 NOT_CORE = ("controller/metrics.py", "controller/watch.py", "host/wire/faults.py")
 # Growth is a decision: raise a number here only together with a reason in the commit.
-MOST_OF_PRODUCT, MOST_OF_CORE = Size(451, 81_040), Size(102, 15_750)
+MOST_OF_PRODUCT, MOST_OF_CORE = Size(480, 86_000), Size(104, 16_250)
 
 
 @pytest.fixture(scope="module")
@@ -268,7 +269,7 @@ def tree():
 
 def test_all_parts_are_read(tree):
     read = {name.split(".")[1] for name in tree.files if name.count(".") > 1}
-    assert set(ORDER) - {PACKAGE, BENCH} - read <= {"p4src", "torch", "train"}
+    assert set(ORDER) - {PACKAGE, BENCH} - read <= {"p4src", "torch", "torch_backend", "train"}
     assert f"{PACKAGE}.p4src.program" in tree.files
     assert tree.imports[f"{PACKAGE}.controller.plan"]
     assert f"{PACKAGE}.base.errors" in tree.imports[f"{PACKAGE}.host.errors"]

@@ -19,6 +19,7 @@ from switchgnn.host.errors import HostError
 from switchgnn.host.wire.header import ETHERNET_BYTES, PROTOCOL
 from switchgnn.host.wire.link import Link, WrappedLink, open_link
 from switchgnn.host.wire.recording import Recording, RecordingLink
+from switchgnn.host.wire.split import LinkHalf
 
 DIRECTIONS = ("up", "down")
 WORKERS, CABLES = "workers", "cables"
@@ -168,6 +169,7 @@ class FaultyLink(WrappedLink):
 
 def injected_faults(link: Link) -> dict[str, FaultCounts]:
     """Return the faults on a link by direction; empty without injection."""
+    link = link.whole if isinstance(link, LinkHalf) else link
     return link.counts if isinstance(link, FaultyLink) else {}
 
 

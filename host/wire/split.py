@@ -127,6 +127,11 @@ class LinkHalf(Link):
         return self._shared.link.name
 
     @property
+    def whole(self) -> Link:
+        """The link that both halves share."""
+        return self._shared.link
+
+    @property
     def traffic(self) -> Traffic:
         """The frames that this half has sent, and those that have arrived for it."""
         return Traffic(self._frames_up, self._bytes_up, self._frames_down, self._bytes_down)

@@ -5,6 +5,7 @@
 import itertools
 import math
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,13 @@ _MOST_RATE = 1e30
 _FLOAT_BYTES = 4
 # A weight, its gradient, and two moments of Adam.
 _COPIES_OF_WEIGHTS = 4
+
+
+class ReduceBy(str, Enum):
+    """What adds up the gradients of all workers; values of --reduce."""
+
+    SWITCH = "switch"
+    GLOO = "gloo"
 
 
 def _number(value: float) -> float:

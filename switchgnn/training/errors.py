@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The errors of training."""
 
+from collections.abc import Iterable
+
 from switchgnn.base.errors import SwitchGNNError
 
 
@@ -31,3 +33,15 @@ class ModelError(TrainingError):
 
 class JobError(SwitchGNNError):
     """A job that cannot be written, read or joined."""
+
+
+class AllReduceError(TrainingError, RuntimeError):
+    """An all-reduce in the switch has failed; a RuntimeError as those of torch.distributed.
+
+    Attributes:
+        workers: the numbers of the workers that the message blames; often empty.
+    """
+
+    def __init__(self, message: str, workers: Iterable[int] = ()) -> None:
+        super().__init__(message)
+        self.workers = tuple(workers)

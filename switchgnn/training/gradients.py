@@ -19,6 +19,7 @@ from torch.distributed.distributed_c10d import Store
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.host.pace import Pace
+from switchgnn.host.reduce.reducer import Reducer
 from switchgnn.training.errors import LostWorkerError, TrainingError
 
 # The key of the first failure in the store, and the most letters of its message.
@@ -108,14 +109,22 @@ def _word_left(store: Store) -> LostWorkerError | None:
 class GradientSums:
     """Sums over all workers, and broadcasts from worker 0, whose rank is ``first``.
 
+    `reducer`: adds up gradients of float32 in the switch; None: Gloo does.
+
     Attributes:
         seconds: the time spent adding so far.
+        gradients: numbers that were added up as gradients so far.
     """
 
     def __init__(
-        self, first: int = 0, attending: Callable[[], AbstractContextManager[None]] = nullcontext
+        self,
+        first: int = 0,
+        attending: Callable[[], AbstractContextManager[None]] = nullcontext,
+        reducer: Reducer | None = None,
     ) -> None:
         self.seconds = 0.0
+        self.gradients = 0
+        self._reducer = reducer
         self._first = first
         self._attending = attending
         self._alone = not dist.is_initialized() or dist.get_world_size() == 1
@@ -132,7 +141,8 @@ class GradientSums:
                 gradients.append(parameter.grad)
         device = gradients[0].device if gradients else loss.device
         flat = torch.cat([each.reshape(-1).to(device) for each in (*gradients, loss.detach())])
-        self.add(flat)
+        self.gradients += flat.numel()
+        self._add(flat, self._reduce if self._reducer is None else self._reduce_in_switch)
         sizes = [gradient.numel() for gradient in gradients]
         for gradient, total in zip(gradients, torch.split(flat[:-1], sizes), strict=True):
             gradient.copy_(total.view_as(gradient))
@@ -141,10 +151,13 @@ class GradientSums:
     def add(self, values: Tensor) -> Tensor:
         """Replace the values by their sums over all workers, and return them."""
         if not self._alone:
-            started = time.perf_counter()
-            _through_cpu(values, self._reduce)
-            self.seconds += time.perf_counter() - started
+            self._add(values, self._reduce)
         return values
+
+    def _add(self, values: Tensor, reduce: Callable[[Tensor], None]) -> None:
+        started = time.perf_counter()
+        _through_cpu(values, reduce)
+        self.seconds += time.perf_counter() - started
 
     def spread(self, values: Tensor) -> Tensor:
         """Replace the values by those of worker 0, and return them."""
@@ -166,6 +179,13 @@ class GradientSums:
         message = torch.zeros(length, dtype=torch.uint8)
         message[: len(data)] = torch.tensor(list(data[:length]), dtype=torch.uint8)
         return bytes(self.spread(message).tolist()).decode()
+
+    def _reduce_in_switch(self, values: Tensor) -> None:
+        if self._reducer is None or values.dtype != torch.float32:
+            self._reduce(values)
+            return
+        sums = self._reducer.submit(values.numpy()).result()
+        values.copy_(torch.from_numpy(sums))
 
     def _reduce(self, values: Tensor) -> None:
         with self._attending(), collective():

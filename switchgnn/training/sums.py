@@ -35,11 +35,13 @@ class Ledger:
         expected: their traffic on the link without losses.
         exchanges: their number, by direction and width.
         kept: passes of a layer that reused kept sums and needed no exchange.
+        gradients: numbers that all workers added up, with each step's loss.
     """
 
     expected: Traffic = NO_TRAFFIC
     exchanges: Counter[tuple[Direction, int]] = field(default_factory=Counter)
     kept: int = 0
+    gradients: int = 0
 
     def enter(self, transport: Transport, width: int, direction: Direction) -> None:
         """Count one exchange."""
@@ -53,7 +55,12 @@ class Ledger:
             {"direction": direction.value, "width": width, "times": times}
             for (direction, width), times in self.exchanges.items()
         ]
-        return {"expected": self.expected._asdict(), "exchanges": exchanges, "kept": self.kept}
+        return {
+            "expected": self.expected._asdict(),
+            "exchanges": exchanges,
+            "kept": self.kept,
+            "gradients": self.gradients,
+        }
 
 
 class Event(Protocol):

@@ -4,8 +4,8 @@
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict, dataclass, field
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import torch
@@ -18,9 +18,11 @@ from switchgnn.host.direct.framing import USUAL_MTU
 from switchgnn.host.innetwork.transport import InNetworkTransport
 from switchgnn.host.metrics import WorkerView, serving_metrics, telling_metrics
 from switchgnn.host.pace import Pace
+from switchgnn.host.reduce.reducer import Reducer
 from switchgnn.host.registry import transport_kind
 from switchgnn.host.transport import Transport, WorkerEnd
 from switchgnn.host.wire.addresses import Addresses
+from switchgnn.training.asked import ReduceBy
 from switchgnn.training.bins import BinnedSum, BinOptions, distribute_in_bins
 from switchgnn.training.device import DeviceName, own_device
 from switchgnn.training.errors import ModelError, TrainingError
@@ -28,6 +30,7 @@ from switchgnn.training.gradients import GradientSums, share_cores, together_in_
 from switchgnn.training.layers.models import ModelOptions, build_model, distribute
 from switchgnn.training.layers.pyg_layers import own_code, templates_removed
 from switchgnn.training.partition import Partition, read_partition
+from switchgnn.training.reduce import switch_sums
 from switchgnn.training.sums import Ledger, RemoteSum
 from switchgnn.training.trainer import EpochReport, Trainer, TrainOptions
 
@@ -52,15 +55,19 @@ def train_as_worker(
     *,
     first: int = 0,
     seen: Callable[[WorkerView], AbstractContextManager[object]] = nullcontext,
+    reducer: Reducer | None = None,
 ) -> Ledger:
-    """Train alone, or as a member of the process group, where worker 0 has the rank ``first``."""
+    """Train alone, or as a member of the process group, where worker 0 has the rank ``first``.
+
+    ``reducer`` adds up the gradients; None: Gloo does.
+    """
     with own_code(training.model.model):
         torch.manual_seed(training.options.seed)
         with templates_removed():
             model = build_model(training.model, partition.features.shape[1], partition.classes)
         model.to(own_device(training.device))
         with _distributed(model, partition, transport, training) as remote:
-            sums = GradientSums(first, remote.attending)
+            sums = GradientSums(first, remote.attending, reducer)
             sums.spread_model(model)
             trainer = Trainer(model, partition, remote, training.options, sums=sums)
             with seen(view_of(partition.worker, transport, remote)):
@@ -69,7 +76,7 @@ def train_as_worker(
                 for report in trainer.run():
                     transport.next_epoch()
                     on_epoch(report)
-        return remote.ledger
+        return replace(remote.ledger, gradients=sums.gradients)
 
 
 @contextmanager
@@ -116,6 +123,7 @@ class TrainTask:
         schedule: this worker's schedule, for ``host``, ``host-partial`` and ``g3``, and for plans
             that leave destinations to the hosts.
         stations: of all workers, for the same transports.
+        reduce: what adds up the gradients; the switch for the transport ``switch`` alone.
         sampling: the share of rows that are sent, for ``host``.
         mtu: as ``--mtu``, for frames between hosts.
         faults: as ``--faults``, on its link.
@@ -143,6 +151,7 @@ class TrainTask:
     meeting: Path | None = None
     metrics: str = ""
     tell_every: float = 0.0
+    reduce: ReduceBy = ReduceBy.GLOO
 
     def to_json(self) -> str:
         """Return the task as one line of JSON."""
@@ -169,8 +178,13 @@ def run_train_worker(task: TrainTask) -> None:
 def _train(task: TrainTask, events: EventWriter) -> None:
     partition = read_partition(task.partitions, task.worker)
     share_cores(partition.workers)
-    opened = transport_kind(task.transport).open(_end(task, partition))
-    with _group(task, partition.workers), opened as transport:
+    with ExitStack() as stack:
+        stack.enter_context(_group(task, partition.workers))
+        end, reducer = _end(task, partition), None
+        if task.reduce is ReduceBy.SWITCH and partition.workers > 1:
+            switch = stack.enter_context(switch_sums(end))
+            end, reducer = switch.end, switch.reducer
+        transport = stack.enter_context(transport_kind(task.transport).open(end))
 
         def tell(report: EpochReport) -> None:
             traffic = transport.traffic._asdict()
@@ -187,10 +201,14 @@ def _train(task: TrainTask, events: EventWriter) -> None:
             with serving_metrics(task.metrics, view), telling:
                 yield
 
-        ledger = train_as_worker(partition, transport, task.training, tell, seen=seen).to_dict()
+        ledger = train_as_worker(
+            *(partition, transport, task.training, tell), seen=seen, reducer=reducer
+        )
         traffic = transport.traffic._asdict()
         transport.close()
-    events.write("finished", traffic=traffic, **ledger, vertices=len(partition.vertices))
+        reduced = None if reducer is None else switch.link.traffic._asdict()
+    what = {"traffic": traffic, "reduced": reduced, **ledger.to_dict()}
+    events.write("finished", **what, vertices=len(partition.vertices))
 
 
 def _group(task: TrainTask, size: int) -> AbstractContextManager[None]:

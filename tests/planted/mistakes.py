@@ -719,6 +719,15 @@ MISTAKES = (
         "fetching, vertex) -> skip\n",
         (f"{MODEL}::test_nothing_goes_wrong[LOSS=2-mode1]",),
     ),
+    Mistake(
+        "sums_not_handed_on",
+        "tests/promela",
+        "in the model no worker answers when another asks for a sum of the stream",
+        "tests/promela/reduce.pml",
+        "KEEPS_SUM(worker, number) -> SEND(ANSWER, id)",
+        "KEEPS_SUM(worker, number) -> skip",
+        (f"{MODEL}::test_every_worker_gets_every_sum_of_the_stream[RESTARTS=1 LOSS=1]",),
+    ),
     # --- the hosts' part, seed by seed
     Mistake(
         "rows_put_twice",

@@ -43,23 +43,6 @@ hidden byte leaf, part, carried;
 hidden int content;
 #endif
 
-#define INSIDE(kind, what_happens) what_happens()
-
-#define ARRIVAL(kind, at_whom, what_happens) \
-    atomic { \
-        UNDER_WAY(kind) -> \
-        pick(kind); \
-        if \
-        :: arrives -> \
-            d_step { \
-                printf(#kind); printf(" %d arrives\n", id); \
-                at_whom(kind, what_happens); withdraw_what_is_too_late(); arrives = false \
-            } \
-        :: else -> printf(#kind); printf(" %d is lost or late\n", id) \
-        fi; \
-        id = 0 \
-    }
-
 active proctype Network() {
     byte id;
     bool arrives;

@@ -27,7 +27,8 @@
 #define BIT(number) (1 << (number))
 #define HAS(set, number) (((set) >> (number)) & 1)
 
-/* kind        identity of a packet */
+/* kind        identity of a packet; reduce.pml has kinds of its own */
+#ifndef KINDS
 #define FEATURE 0   /* FEATURE_ID: block, source */
 #define LOOPING 1   /* FEATURE_ID: inside the switch, on its way to its second slot */
 #define ACK     2   /* ACK_ID: block, worker, number accepted: 1 or 2 */
@@ -63,12 +64,6 @@
 #define PLACE_ID(tag, worker) (3 * (tag) + (worker))
 #define REPORT_ID(tag, leaf) (2 * (tag) + (leaf))
 
-int flying[KINDS];
-int late[KINDS];
-byte lost, delayed, repeated;
-
-#define SEND(kind, id) flying[kind] = flying[kind] | BIT(id)
-#define UNDER_WAY(kind) (flying[kind] | late[kind])
 #ifdef LEAF_SPINE
 #define OTHERS_FLYING \
     (flying[11] | flying[12] | flying[13] | flying[14] | flying[15] | flying[16])
@@ -81,6 +76,14 @@ byte lost, delayed, repeated;
 #endif
 #define QUIET (!(flying[0] | flying[1] | flying[2] | flying[3] | flying[4] | flying[5] \
                | flying[6] | flying[7] | flying[8] | flying[9] | flying[10] | OTHERS_FLYING))
+#endif
+
+int flying[KINDS];
+int late[KINDS];
+byte lost, delayed, repeated;
+
+#define SEND(kind, id) flying[kind] = flying[kind] | BIT(id)
+#define UNDER_WAY(kind) (flying[kind] | late[kind])
 
 #define LAND(kind) flying[kind] = flying[kind] & ~BIT(id)
 #define WITHDRAW(kind, ids) flying[kind] = flying[kind] & ~(ids); late[kind] = late[kind] & ~(ids)
@@ -103,3 +106,21 @@ inline pick(kind) {
     :: HAS(late[kind], id) -> late[kind] = late[kind] & ~BIT(id); arrives = true
     fi
 }
+
+/* One step of the network: a packet of this kind arrives `at_whom`, or does not. */
+#define INSIDE(kind, what_happens) what_happens()
+
+#define ARRIVAL(kind, at_whom, what_happens) \
+    atomic { \
+        UNDER_WAY(kind) -> \
+        pick(kind); \
+        if \
+        :: arrives -> \
+            d_step { \
+                printf(#kind); printf(" %d arrives\n", id); \
+                at_whom(kind, what_happens); withdraw_what_is_too_late(); arrives = false \
+            } \
+        :: else -> printf(#kind); printf(" %d is lost or late\n", id) \
+        fi; \
+        id = 0 \
+    }

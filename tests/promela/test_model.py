@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Spin checks the model of the protocol, and finds the mistakes that are planted in it."""
+"""Spin checks the models of the protocol, and finds the mistakes that are planted in them."""
 
 import re
 import shutil
@@ -31,6 +31,10 @@ VOID_ROUND_USED = "!(((unfit!=3)&&((place[worker]"
 VOID_SUM_LEFT = "assertion violated ((have&"
 ANOTHER_MAXIMUM = "||heard)"
 CIRCLE = "acceptance cycle"
+# In reduce.pml.
+SUM_NOT_EXACT = "value[slot]==("
+SUM_NOT_PURE = "value[slot]& ~"
+SUM_OF_ANOTHER = "other==number"
 
 # Only that nothing goes wrong; or also that every run comes to its end.
 SAFE = ("-DNOCLAIM", "-DSAFETY")
@@ -48,8 +52,8 @@ class Verdict:
     output: str
 
 
-def check(folder, switches, mode, *, seconds=110, optimised=False):
-    """Build the checker for these switches and let it search.
+def check(folder, switches, mode, *, model="model.pml", seconds=110, optimised=False):
+    """Build the checker of a model for these switches and let it search.
 
     Optimising it takes seconds, which only long searches win back.
     """
@@ -69,7 +73,7 @@ def check(folder, switches, mode, *, seconds=110, optimised=False):
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    run("spin", "-a", *options, "model.pml")
+    run("spin", "-a", *options, model)
     run(
         "gcc",
         "-O1" if optimised else "-O0",
@@ -90,6 +94,10 @@ def check(folder, switches, mode, *, seconds=110, optimised=False):
         states=int(re.search(r"(\d+) states, stored", output)[1]),
         output=output,
     )
+
+
+def reduce(folder, switches, mode, **options):
+    return check(folder, switches, mode, model="reduce.pml", **options)
 
 
 @pytest.mark.parametrize(
@@ -286,3 +294,81 @@ def test_a_leaf_that_advances_by_itself_strands_the_others(tmp_path, restarted, 
     verdict = check(tmp_path, switches, ENDS, optimised=True)
     assert verdict.errors == errors
     assert (CIRCLE in verdict.output) == bool(errors)
+
+
+@pytest.mark.parametrize(
+    "switches",
+    [
+        "LOSS=1 LATE=1 REPEAT=1",
+        "RESTARTS=1 LOSS=1",
+        "SLOW=1 RESTARTS=1",
+        "WORKERS=3 LOSS=1",
+        "FRAGMENTS=5 LOSS=1 REPEAT=1",
+        *map(
+            full,
+            (
+                "FRAGMENTS=5 LOSS=1 LATE=1",
+                "FRAGMENTS=5 RESTARTS=1 LOSS=1",
+                "SLOTS=4 WINDOW=2 FRAGMENTS=6 LOSS=1 LATE=1",
+                "RESTARTS=1 LOSS=1 LATE=1",
+                "RESTARTS=1 LOSS=1 LATE=1 REPEAT=1",
+                "SLOW=1 LOSS=1 LATE=1 REPEAT=1",
+                "SLOW=1 RESTARTS=1 LOSS=1",
+                "WORKERS=3 LOSS=1 LATE=1",
+                "WORKERS=3 LOSS=1 REPEAT=1",
+                "WORKERS=3 RESTARTS=1",
+                "WORKERS=3 SLOW=1 LOSS=1",
+            ),
+        ),
+    ],
+)
+@pytest.mark.timeout(1200)
+def test_every_worker_gets_every_sum_of_the_stream(tmp_path, switches):
+    verdict = reduce(tmp_path, f"LOOK_INSIDE {switches}", ENDS, seconds=1100, optimised=True)
+    assert verdict.errors == 0, verdict.output
+    assert verdict.states > 500
+
+
+def test_every_kind_of_packet_of_the_stream_arrives(tmp_path):
+    output = reduce(tmp_path, "RESTARTS=1", SAFE).output
+    never = output.split("unreached in proctype Network")[1].split("unreached in")[0]
+    assert "D_STEP" not in never
+
+
+@pytest.mark.parametrize(
+    ("mistake", "faults", "error"),
+    [
+        ("ONE_BIT", "LOSS=1 LATE=1", SUM_NOT_EXACT),
+        ("ONE_BIT", "LOSS=1 REPEAT=1", SUM_NOT_EXACT),
+        ("NO_SEEN", "LOSS=1", SUM_NOT_EXACT),
+        ("NO_SEEN", "REPEAT=1 LOOK_INSIDE", SUM_NOT_PURE),
+        ("EQUAL_OVERWRITES", "", SUM_NOT_EXACT),
+        ("STALE_ADDED", "REPEAT=1", SUM_NOT_EXACT),
+        ("STALE_ADDED", "REPEAT=1 LOOK_INSIDE", SUM_NOT_PURE),
+        ("ANY_RESULT", "REPEAT=1", SUM_OF_ANOTHER),
+    ],
+)
+def test_a_mistake_of_the_stream_is_found(tmp_path, mistake, faults, error):
+    verdict = reduce(tmp_path, f"MISTAKE={mistake} {faults}", SAFE)
+    assert verdict.errors == 1
+    assert error in verdict.output
+
+
+@pytest.mark.parametrize(
+    "switches",
+    ["WINDOW=3", "KEEPS=1 RESTARTS=1", "MISTAKE=NO_ASKING WINDOW=1 RESTARTS=1"],
+)
+def test_a_mistake_of_the_stream_strands_a_worker(tmp_path, switches):
+    verdict = reduce(tmp_path, switches, ENDS)
+    assert verdict.errors == 1
+    assert CIRCLE in verdict.output
+
+
+@pytest.mark.parametrize(("window", "errors"), [(2, 0), (3, 1)])
+def test_lost_sums_are_repeated_without_a_question_in_half_the_slots(tmp_path, window, errors):
+    """A worker with a wider window overwrites sums that others still lack."""
+    stream = f"FRAGMENTS=6 SLOTS=4 WINDOW={window} LOSS=1"
+    verdict = reduce(tmp_path, f"MISTAKE=NO_ASKING {stream}", ENDS)
+    assert verdict.errors == errors
+    assert (CIRCLE in verdict.output) == bool(errors)
+    assert reduce(tmp_path, stream, ENDS).errors == 0

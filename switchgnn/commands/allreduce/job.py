@@ -25,6 +25,7 @@ from switchgnn.commands.shared.runner import (
     Workers,
     Workplace,
     finished,
+    rank_variables,
     workplace,
 )
 from switchgnn.commands.shared.workers import follow_workers
@@ -136,7 +137,7 @@ def run_allreduce(
         workplace(step, nursery, log_dir, NOBODY) as work,
     ):
         _LOG.info("%s", choice.reason)
-        parts = _plan(options, work.folder)
+        parts = write_empty_plan(options, work.folder / "plan")
         workers = Workers(
             program=load_program(),
             parts=parts,
@@ -160,21 +161,19 @@ def run_allreduce(
             return _report(options, choice, done, work.folder)
 
 
-def _plan(options: ReduceOptions, folder: Path) -> LeafSpineParts | None:
-    """Write the plan of a graph without edges: the switch only reduces."""
+def write_empty_plan(job: NetworkJob, folder: Path) -> LeafSpineParts | None:
+    """Write the plan of a graph without edges, for switches that only reduce."""
     nothing = np.zeros(0, dtype=np.int64)
-    graph = graph_from_edges(
-        nothing, nothing, name="none", vertices=options.workers, directed=False
-    )
+    graph = graph_from_edges(nothing, nothing, name="none", vertices=job.workers, directed=False)
     plan = build_plan(
         graph,
-        workers=options.workers,
+        workers=job.workers,
         slots=_FEWEST_SLOTS,
         program=load_program().digest,
-        assignment=np.arange(options.workers, dtype=np.int32),
+        assignment=np.arange(job.workers, dtype=np.int32),
     )
-    write_plan(plan, folder / "plan")
-    return split_for_leaf_spine(plan, options.leaf_spine) if options.leaf_spine else None
+    write_plan(plan, folder)
+    return split_for_leaf_spine(plan, job.leaf_spine) if job.leaf_spine else None
 
 
 def _output(folder: Path, worker: int) -> Path:
@@ -326,9 +325,9 @@ def _busiest(
     options: ReduceOptions, wires: list[WireBytes] | None, ends: list[dict[str, Any]]
 ) -> int:
     """Return the bytes of one all-reduce on the busiest link."""
-    if wires is None:
-        links = [end["traffic"]["bytes_up"] + end["traffic"]["bytes_down"] for end in ends]
-    else:
+    traffic = [end["traffic"] for end in ends]
+    links: list[int] = [each["bytes_up"] + each["bytes_down"] for each in traffic]
+    if wires is not None:
         links = [each.up + each.down for each in wires]
     return round(max(links) / (2 * options.rounds))
 

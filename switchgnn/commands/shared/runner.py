@@ -404,6 +404,20 @@ def _common_fields(
     }
 
 
+def rank_variables(fabric: Fabric, worker: int) -> dict[str, str]:
+    """Return the variables of torchrun for a worker, and the interface for Gloo.
+
+    By itself Gloo takes the address of the machine's name.
+    """
+    link = fabric.worker_link(worker).removeprefix("eth:")
+    return {
+        "RANK": str(worker),
+        "WORLD_SIZE": str(fabric.site.workers),
+        "LOCAL_RANK": str(worker),
+        "GLOO_SOCKET_IFNAME": link if fabric.workers_have_hosts else "lo",
+    }
+
+
 def schedule_file_of(folder: Path, worker: int) -> Path:
     """Return the file with the rows that a worker sends to other hosts, if it has one."""
     return folder / f"schedule-{worker}.safetensors"

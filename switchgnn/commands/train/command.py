@@ -35,7 +35,7 @@ from switchgnn.p4src import load_program
 from switchgnn.planner.presets import AUTO as PLAN_AUTO
 from switchgnn.planner.presets import PAPER
 from switchgnn.topologies.processes.nursery import Nursery
-from switchgnn.training.asked import AskedTraining
+from switchgnn.training.asked import AskedTraining, ReduceBy
 
 if TYPE_CHECKING:
     from switchgnn.commands.train.plan import TrainJob
@@ -178,6 +178,7 @@ def _train_over(
         if auto:
             job, predicted = _decided(asked, job, data, shown)
             reached.takes(job.task.transport)
+        job = replace(job, task=replace(job.task, reduce=_reduce_by(asked, job, auto=auto)))
         listeners: list[EpochListener] = [reached.epoch, shown.epoch]
         if asked.tensorboard is not None:
             listeners.append(stack.enter_context(TrainEvents(asked.tensorboard, name)).epoch)
@@ -197,6 +198,17 @@ def _train_over(
             onlooker=onlooker,
         )
     return replace(report, predicted_seconds=predicted)
+
+
+def _reduce_by(asked: AskedTrain, job: "TrainJob", *, auto: bool) -> ReduceBy:
+    """Return what adds up the gradients over the transport of a job."""
+    from switchgnn.commands.train.plan import switch_reduces_faster  # noqa: PLC0415
+
+    if job.transport is not SWITCH:
+        return ReduceBy.GLOO
+    if asked.over.reduce is not None:
+        return asked.over.reduce
+    return ReduceBy.SWITCH if not auto or switch_reduces_faster(job) else ReduceBy.GLOO
 
 
 def _decided(

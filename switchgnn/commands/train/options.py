@@ -27,10 +27,18 @@ from switchgnn.commands.shared.outputs import OutputOptions, check_outputs
 from switchgnn.commands.shared.plots import require_matplotlib
 from switchgnn.host.direct.framing import FRAGMENT
 from switchgnn.host.errors import TransportError
-from switchgnn.host.registry import AUTO, DEFAULT, G3, TRANSPORTS, TransportKind, transport_kind
+from switchgnn.host.registry import (
+    AUTO,
+    DEFAULT,
+    G3,
+    SWITCH,
+    TRANSPORTS,
+    TransportKind,
+    transport_kind,
+)
 from switchgnn.planner.presets import AUTO as PLAN_AUTO
 from switchgnn.planner.presets import PAPER
-from switchgnn.training.asked import AskedTraining
+from switchgnn.training.asked import AskedTraining, ReduceBy
 from switchgnn.training.device import DeviceName
 
 if TYPE_CHECKING:
@@ -148,9 +156,21 @@ class TransportOptions:
         default=PipelineOption.BOTH,
     )
 
+    reduce: ReduceBy | None = option(
+        EXCHANGE,
+        None,
+        f"What adds up the gradients; {SWITCH.name} goes with the transport {SWITCH.name}.",
+        shown=f"{SWITCH.name} with that transport, for {AUTO.name} if predicted to be faster",
+    )
+
     def chosen(self) -> list[TransportKind]:
         """Return the transports in their order."""
         chosen = [_kind(name) for name in self.transport or [DEFAULT.name]]
+        if self.reduce is ReduceBy.SWITCH and not set(chosen) <= {SWITCH, AUTO}:
+            raise SwitchGNNError(
+                f"--reduce {SWITCH.name} is for --transport {SWITCH.name} alone: the switch of the "
+                "others only forwards frames, or has no slots left."
+            )
         if self.sampling < 1 and not all(each.samples for each in chosen):
             raise SwitchGNNError(
                 f"--sampling is for --transport {_SAMPLED} alone: the others are exact."

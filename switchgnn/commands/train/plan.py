@@ -17,6 +17,7 @@ from switchgnn.commands.shared.outputs import Recordings
 from switchgnn.commands.shared.runner import NetworkJob, schedule_file_of
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.pace import Pace
+from switchgnn.host.reduce.frames import GOODPUT as REDUCE_GOODPUT
 from switchgnn.host.registry import (
     HOST,
     HOST_PARTIAL,
@@ -312,6 +313,16 @@ class MachineForecast:
                     processors / (network.cores or self.workers),
                 )
         return float(seconds)
+
+
+def switch_reduces_faster(job: TrainJob) -> bool:
+    """Predict whether an all-reduce in the switch takes less time than Gloo's ring.
+
+    Slow links carry 2 P bytes in frames with headers, against 4 P (n - 1) / n of the ring. Where no
+    link is the limit, the kernel's TCP takes less processor time than as many frames.
+    """
+    ring = 4 * (job.workers - 1) / job.workers
+    return job.bandwidth is not None and ring > 2 / REDUCE_GOODPUT
 
 
 def _why(made: AutoPlan) -> str:

@@ -13,6 +13,7 @@ from switchgnn.commands.shared.leaf_spine import LeafSpineReport
 from switchgnn.host.wire.link import Traffic
 
 # Called with worker 0's event of an epoch.
+_GRADIENT_BYTES = 4
 EpochListener = Callable[[dict[str, Any]], None]
 
 
@@ -54,6 +55,10 @@ class TrainReport:
         exchange_seconds: median exchange time of the worker with the least, which waited least
             for computing workers. Compare it with a prediction.
         predicted_seconds: of an epoch's exchanges by transport, if `auto` chose; else None.
+        reduce: ``switch`` or ``gloo``, which added up the gradients; None for one worker.
+        reduce_seconds: of the slowest worker, in all epochs.
+        reduce_bytes_per_link: of all epochs, both ways, on the busiest link; of Gloo's ring the
+            payload, without headers.
     """
 
     transport: str
@@ -96,6 +101,9 @@ class TrainReport:
     void_rounds: int | None = None
     exchange_seconds: float | None = None
     predicted_seconds: dict[str, float] | None = None
+    reduce: str | None = None
+    reduce_seconds: float = 0.0
+    reduce_bytes_per_link: int = 0
 
     @property
     def epoch_bytes(self) -> float:
@@ -167,6 +175,8 @@ class Recorder:
             barriers_per_epoch=_barriers_of_an_epoch(first),
             void_rounds=first[-1].get("void") if first else None,
             exchange_seconds=_typical(self._each("exchange").min(axis=0)),
+            reduce_seconds=float(self._each("all_reduce").sum(axis=1).max()),
+            reduce_bytes_per_link=_reduced_bytes(finished),
         )
 
     def _split(self) -> dict[str, float]:
@@ -184,6 +194,16 @@ class Recorder:
 
 def _both_ways(traffic: dict[str, int]) -> dict[str, int]:
     return {"up": traffic["bytes_up"], "down": traffic["bytes_down"]}
+
+
+def _reduced_bytes(finished: list[dict[str, Any]]) -> int:
+    """Return the bytes of all all-reduces on the busiest link."""
+    workers = len(finished)
+    if finished[0]["reduced"] is None:
+        numbers: int = finished[0]["gradients"]
+        return numbers * _GRADIENT_BYTES * 4 * (workers - 1) // workers
+    both = [sum(_both_ways(end["reduced"]).values()) for end in finished]
+    return max(both)
 
 
 def _of_an_epoch(events: list[dict[str, Any]]) -> dict[str, float]:

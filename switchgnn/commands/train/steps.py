@@ -22,6 +22,7 @@ from switchgnn.commands.shared.runner import (
     Workplace,
     cables_with_faults,
     finished,
+    rank_variables,
     workplace,
 )
 from switchgnn.commands.shared.workers import EventListener, follow_workers, fork_nursery
@@ -132,14 +133,9 @@ def _heard_by(recorder: Recorder, onlooker: Onlooker) -> EventListener:
 
 def _children(fabric: Fabric) -> list[Child]:
     """Return each worker's process, with the variables of torchrun."""
-    workers = fabric.site.workers
     children: list[Child] = []
-    for worker in range(workers):
-        variables = {"RANK": str(worker), "WORLD_SIZE": str(workers), "LOCAL_RANK": str(worker)}
-        # By default, gloo takes the address of the machine's name.
-        variables["GLOO_SOCKET_IFNAME"] = (
-            fabric.worker_link(worker).removeprefix("eth:") if fabric.workers_have_hosts else "lo"
-        )
+    for worker in range(fabric.site.workers):
+        variables = rank_variables(fabric, worker)
         children.append(fabric.worker_child(worker, TRAIN_WORKER, environment=variables))
     return children
 
@@ -202,6 +198,7 @@ def _what(job: TrainJob, data: Dataset, reason: str, ahead: Ahead | None = None)
         "vertices": data.vertices,
         "edges": len(data.graph.indices),
         "workers": job.workers,
+        "reduce": job.task.reduce.value if job.workers > 1 else None,
     }
 
 

@@ -1,0 +1,276 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""All-reduces of tensors in the switch, whose part a pile of arrays plays; ranks are threads."""
+
+import gc
+import threading
+import warnings
+from datetime import timedelta
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+import torch.distributed as dist  # noqa: E402
+from torch._C._distributed_c10d import AllreduceOptions, _DistributedBackendOptions  # noqa: E402
+
+from switchgnn.host.errors import HostError  # noqa: E402
+from switchgnn.training.errors import AllReduceError  # noqa: E402
+from switchgnn.training.process_group import SwitchProcessGroup  # noqa: E402
+from tests.support.speed import seconds_here  # noqa: E402
+from tests.training.gathering import in_threads  # noqa: E402
+from tests.training.reducing import Pile  # noqa: E402
+
+WORKERS = 3
+SUM, AVG, MAX = dist.ReduceOp.SUM, dist.ReduceOp.AVG, dist.ReduceOp.MAX
+
+
+class Ranks:
+    """The groups of some workers."""
+
+    def __init__(self, pile=None):
+        self.pile = pile or Pile(WORKERS)
+        self.store = dist.HashStore()
+        self.groups = in_threads(lambda rank: self.group(rank, self.pile.reducer), WORKERS)
+
+    def group(self, rank, open_reducer=None):
+        options = _DistributedBackendOptions()
+        options.store = dist.PrefixStore("some" if open_reducer is None else "all", self.store)
+        options.group_rank, options.group_size = rank, WORKERS
+        options.timeout = timedelta(seconds=seconds_here(30))
+        reducer = open_reducer(rank, WORKERS) if open_reducer else None
+        return SwitchProcessGroup(options, reducer)
+
+    def reduce(self, tensors, op=SUM, groups=None):
+        """All-reduce one tensor of each worker, in place."""
+        options = AllreduceOptions()
+        options.reduceOp = op
+        groups = groups or self.groups
+        # Warnings belong to the process and not to threads.
+        works = in_threads(lambda rank: groups[rank].allreduce([tensors[rank]], options), WORKERS)
+        for work in works:
+            assert work.wait(timedelta(seconds=seconds_here(30)))
+        return tensors
+
+
+@pytest.fixture
+def ranks():
+    made = Ranks()
+    yield made
+    for group in made.groups:
+        group.shutdown()
+
+
+def drawn(shape, dtype):
+    generator = torch.Generator().manual_seed(7)
+    values = [torch.randn(shape, generator=generator) * 100 for _ in range(WORKERS)]
+    return [each.to(dtype) for each in values]
+
+
+def total_of(tensors):
+    return sum(each.double() for each in tensors)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (1,), (257,), (3, 4, 5)])
+@pytest.mark.parametrize(
+    ("dtype", "relative"),
+    [
+        (torch.float32, 1e-6),
+        # The sum is made in float32, and rounded once.
+        (torch.bfloat16, 2**-8),
+        (torch.float16, 2**-11),
+        (torch.int32, 0),
+    ],
+)
+def test_sums_and_means_are_made_in_the_switch(ranks, dtype, relative, shape):
+    for op, divisor in ((SUM, 1), (AVG, WORKERS)):
+        tensors = drawn(shape, dtype)
+        expected = total_of(tensors) / divisor
+        if dtype is torch.int32:
+            expected = expected.trunc()
+        for found in ranks.reduce(tensors, op):
+            assert found.dtype == dtype
+            assert torch.allclose(found.double(), expected, rtol=relative, atol=1e-4 * relative)
+    arrays = 2 if expected.numel() else 0
+    assert [group.arrays for group in ranks.groups] == WORKERS * [arrays]
+    assert not any(group.fallbacks for group in ranks.groups)
+
+
+def test_tensors_keep_their_place_in_memory(ranks):
+    wholes = drawn((6, 8), torch.float32)
+    before = [whole.clone() for whole in wholes]
+    ranks.reduce([whole.t()[1::2] for whole in wholes])
+    for whole, old in zip(wholes, before, strict=True):
+        assert torch.allclose(whole[:, 1::2], sum(each[:, 1::2] for each in before), atol=1e-4)
+        assert torch.equal(whole[:, ::2], old[:, ::2])
+
+
+def test_weights_may_be_summed(ranks):
+    ranks.reduce([torch.ones(2, requires_grad=True) for _ in range(WORKERS)])
+
+
+def test_the_caller_goes_on_before_the_result_is_there(ranks):
+    ranks.pile.hold()
+    tensors = [[torch.full((5,), float(number)) for number in range(20)] for _ in range(WORKERS)]
+    works = [
+        [group.allreduce([each]) for each in own]
+        for group, own in zip(ranks.groups, tensors, strict=True)
+    ]
+    futures = [work.get_future() for own in works for work in own]
+    assert not any(work.is_completed() for own in works for work in own)
+    assert not any(future.done() for future in futures)
+    with pytest.raises(RuntimeError, match=r"longer than 0\.01 s"):
+        works[0][0].wait(timedelta(seconds=0.01))
+    assert all((each == number).all() for own in tensors for number, each in enumerate(own))
+    ranks.pile.release()
+    results = [future.wait() for future in futures]
+    for own, of_worker in zip(works, tensors, strict=True):
+        for number, (work, each) in enumerate(zip(own, of_worker, strict=True)):
+            assert work.wait()
+            assert work.is_completed()
+            assert work.is_success()
+            assert (each == WORKERS * number).all()
+    # DDP takes the tensors from the future.
+    every = [each for own in tensors for each in own]
+    assert all(value[0] is each for value, each in zip(results, every, strict=True))
+
+
+def test_callbacks_may_wait_for_other_all_reduces(ranks):
+    """As those of PowerSGD do."""
+
+    def work(rank):
+        group = ranks.groups[rank]
+
+        def again(future):
+            (values,) = future.value()
+            return group.allreduce([values]).get_future().wait()[0]
+
+        firsts = [group.allreduce([torch.ones(3)]) for _ in range(4)]
+        return [each.get_future().then(again).wait() for each in firsts]
+
+    for found in in_threads(work, WORKERS):
+        assert all((each == WORKERS**2).all() for each in found)
+
+
+def test_some_tensors_are_one_work(ranks):
+    tensors = [[torch.ones(2), torch.ones(3, dtype=torch.int32)] for _ in range(WORKERS)]
+    works = [
+        group.allreduce_coalesced(own) for group, own in zip(ranks.groups, tensors, strict=True)
+    ]
+    assert all(work.wait() for work in works)
+    assert all((each == WORKERS).all() for own in tensors for each in own)
+    assert ranks.groups[0].allreduce([]).wait()
+
+
+@pytest.mark.parametrize(
+    ("tensor", "op", "expected", "reason"),
+    [
+        (torch.tensor([5, -8]), SUM, [15, -24], "tensors of torch.int64"),
+        (torch.tensor([5, -7]), AVG, [5, -7], "tensors of torch.int64"),
+        (torch.tensor([0.5], dtype=torch.float64), AVG, [0.5], "tensors of torch.float64"),
+        (torch.tensor([2.0]), MAX, [2.0], "the operation MAX"),
+        (torch.eye(2).to_sparse(), SUM, [[3, 0], [0, 3]], "sparse tensors"),
+    ],
+)
+def test_gloo_reduces_the_rest_and_one_warning_says_so(ranks, tensor, op, expected, reason):
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            for found in ranks.reduce([tensor.clone() for _ in range(WORKERS)], op):
+                assert found.to_dense().tolist() == expected
+    sentence = f"All-reduces of {reason} go through Gloo and not through the switch."
+    said = [str(each.message) for each in seen if "Gloo" in str(each.message)]
+    # One per worker.
+    assert said == WORKERS * [sentence]
+    assert [group.fallbacks for group in ranks.groups] == WORKERS * [{reason: 2}]
+    assert not ranks.groups[0].arrays
+
+
+def test_a_group_without_a_switch_has_gloo():
+    ranks = Ranks()
+    groups = in_threads(ranks.group, WORKERS)
+    with pytest.warns(UserWarning, match="`new_group`"):
+        (found, *_) = ranks.reduce([torch.ones(4) for _ in range(WORKERS)], groups=groups)
+    assert (found == WORKERS).all()
+    assert ranks.pile.lines == [[], [], []]
+
+
+def test_other_operations_are_those_of_gloo(ranks):
+    def work(rank):
+        group = ranks.groups[rank]
+        value = torch.tensor([float(rank)])
+        found = [torch.zeros(1) for _ in range(WORKERS)]
+        group.allgather([found], [value]).wait()
+        group.broadcast([value], dist.BroadcastOptions()).wait()
+        group.barrier().wait()
+        return torch.cat([*found, value]).tolist()
+
+    assert in_threads(work, WORKERS) == WORKERS * [[0.0, 1.0, 2.0, 0.0]]
+
+
+def test_workers_begin_at_the_largest_number(ranks):
+    assert ranks.pile.opened == dict.fromkeys(range(WORKERS), 20)
+    assert ranks.groups[1].getBackendName() == "switchgnn"
+    assert (ranks.groups[1].rank(), ranks.groups[1].size()) == (1, WORKERS)
+
+
+def test_an_error_names_the_worker(ranks):
+    ranks.pile.error = HostError("Worker 2 has not sent its part.", [2])
+    works = [group.allreduce([torch.ones(2)]) for group in ranks.groups]
+    for work in works:
+        with pytest.raises(RuntimeError, match="Worker 2 has not") as error:
+            work.wait()
+        assert isinstance(error.value, AllReduceError)
+        assert error.value.workers == (2,)
+        assert work.is_completed()
+        assert not work.is_success()
+        assert work.exception() is error.value
+        # C++ code gets this one.
+        with pytest.raises(RuntimeError, match="Worker 2 has not"):
+            work.get_future().wait()
+
+
+def test_the_end_of_a_group_completes_its_work_once():
+    ranks = Ranks()
+    for group in ranks.groups:
+        group.shutdown()
+        group.shutdown()
+    assert sorted(ranks.pile.closed) == [(0, False), (1, False), (2, False)]
+
+
+def test_a_program_that_forgets_its_group_waits_for_nothing():
+    ranks = Ranks()
+    ranks.groups.clear()
+    gc.collect()
+    assert sorted(ranks.pile.closed) == [(0, True), (1, True), (2, True)]
+
+
+def test_a_failed_start_closes_the_connection():
+    class Silent(Pile):
+        def reducer(self, rank, size):
+            end = super().reducer(rank, size)
+
+            def fail(_agree):
+                raise HostError("The switch does not answer.")
+
+            end.open = fail
+            return end
+
+    pile = Silent(WORKERS)
+    with pytest.raises(HostError, match="does not answer"):
+        Ranks(pile)
+    assert sorted(pile.closed) == [(0, True), (1, True), (2, True)]
+
+
+def test_results_do_not_occupy_the_thread_that_brings_them(ranks):
+    ranks.pile.hold()
+    works = [group.allreduce([torch.ones(2)]) for group in ranks.groups]
+    threads = []
+    chained = [
+        work.get_future().then(lambda _: threads.append(threading.current_thread()))
+        for work in works
+    ]
+    ranks.pile.release()
+    for each in chained:
+        each.wait()
+    assert threading.current_thread() not in threads
