@@ -16,7 +16,6 @@ local WORKER_BYTES = 16
 local FEATURE, SUM, DONE, ADVANCE, WAITING = 1, 2, 3, 4, 5
 local ACK, RECALL, MISSING, FETCH, NOTICE = 6, 7, 8, 9, 10
 local REDUCE, REDUCED, REDUCING = 11, 12, 13
-local HAS_LANES = { [FEATURE] = true, [SUM] = true, [REDUCE] = true, [REDUCED] = true }
 local KINDS = {
     [FEATURE] = "feature", [SUM] = "sum", [DONE] = "done", [ADVANCE] = "advance",
     [WAITING] = "waiting", [ACK] = "ack", [RECALL] = "recall", [MISSING] = "missing",
@@ -26,12 +25,14 @@ local KINDS = {
 local REFUSALS = {
     [0] = "none", [1] = "incarnation", [2] = "magnitude", [3] = "turn", [4] = "next",
 }
--- By Width, which tells the length of bodies with lanes.
+-- By Width. Of kinds with lanes it tells the length.
 local LANES = { [0] = 8, [1] = 16, [2] = 32, [3] = 64, [4] = 128, [5] = 256 }
 local BODY_BYTES = {
     [DONE] = BARRIER_BYTES, [ADVANCE] = BARRIER_BYTES, [WAITING] = WAITING_BYTES, [ACK] = 0,
     [RECALL] = 0, [MISSING] = 0, [FETCH] = 0, [NOTICE] = 0, [REDUCING] = WAITING_BYTES,
 }
+local WITH_LANES = { [FEATURE] = true, [SUM] = true, [REDUCE] = true, [REDUCED] = true }
+local OF_REDUCE = { [REDUCE] = true, [REDUCED] = true, [REDUCING] = true }
 -- Of a feature between hosts IPv4 tells the length.
 local DIRECT_BODY_BYTES = { [DONE] = 0, [ACK] = 0, [RECALL] = 0 }
 local ip_len, ip_hdr_len = Field.new("ip.len"), Field.new("ip.hdr_len")
@@ -68,7 +69,11 @@ local f = {
     pulses = ProtoField.bytes("switchgnn.pulses", "Pulses"),
     pulse = ProtoField.uint8("switchgnn.pulse", "Pulse of worker"),
     refusal = ProtoField.uint16("switchgnn.refusal", "Refused because of", base.DEC, REFUSALS),
-    -- What the same bytes mean between hosts.
+    -- What the same bytes mean in an all-reduce.
+    reduce_number = ProtoField.uint64("switchgnn.reduce.number", "Number of the fragment"),
+    reduce_code = ProtoField.uint16("switchgnn.reduce.code", "Exponent code"),
+    reduce_newest = ProtoField.uint64("switchgnn.reduce.newest", "Newest fragment"),
+    -- And between hosts.
     number = ProtoField.uint32("switchgnn.direct.number", "Number of the frame"),
     tag = ProtoField.uint32("switchgnn.direct.tag", "Mark of the schedule, or bits", base.HEX),
     from = ProtoField.uint8("switchgnn.direct.from", "Sending worker"),
@@ -155,7 +160,7 @@ end
 
 -- Whether there are lanes, of which Width tells how many.
 local function has_width(kind, direct)
-    return not direct and HAS_LANES[kind]
+    return not direct and WITH_LANES[kind] or false
 end
 
 -- The bytes of the body; nil if kind or width is not known here, or it cannot have that many.
@@ -243,15 +248,32 @@ local function number_text(value)
     return value ~= value and "nan" or string.format("%g", value)
 end
 
+-- A number of 40 bits: Lua has doubles for integers in some versions, which hold it.
+local function add_number(tree, field, range, upper, lower, lower_bits)
+    local whole = math.floor(upper * 2 ^ lower_bits + lower)
+    local low = whole % 4294967296
+    tree:add(field, range, UInt64.new(low, math.floor((whole - low) / 4294967296)))
+    return string.format("%.0f", whole)
+end
+
 -- Adds the body of DONE, ADVANCE, WAITING and REDUCING; returns what the summary says of it.
 local function add_barrier(tree, buffer, kind)
-    tree:add(f.magnitude, buffer(26, 4))
+    local words
+    if kind == REDUCING then
+        words = "newest " .. add_number(
+            tree, f.reduce_newest, buffer(26, 12), buffer(29, 1):uint(), buffer(34, 4):uint(), 32)
+    else
+        tree:add(f.magnitude, buffer(26, 4))
+        tree:add(f.seen_round, buffer(34, 4))
+        words = "magnitude " .. number_text(buffer(26, 4):float())
+    end
     tree:add(f.plan, buffer(30, 4))
-    tree:add(f.seen_round, buffer(34, 4))
-    local words = string.format(
-        "magnitude %s plan %08x at round %d workers %s", number_text(buffer(26, 4):float()),
-        buffer(30, 4):uint(), buffer(34, 4):uint(),
-        add_workers(tree, f.workers, f.worker, buffer(38, WORKER_BYTES)))
+    words = string.format("%s plan %08x", words, buffer(30, 4):uint())
+    if kind ~= REDUCING then
+        words = string.format("%s at round %d", words, buffer(34, 4):uint())
+    end
+    words = words .. " workers " .. add_workers(
+        tree, f.workers, f.worker, buffer(38, WORKER_BYTES))
     if kind ~= WAITING and kind ~= REDUCING then
         return words
     end
@@ -299,6 +321,17 @@ local function add_direct(tree, buffer)
     tree:add(f.direct_round, buffer(18, 4))
 end
 
+-- Adds what the header means in an all-reduce; returns what the summary says of it.
+local function add_reduce(tree, buffer)
+    local number = add_number(
+        tree, f.reduce_number, buffer(8, 14), buffer(19, 3):uint(), buffer(8, 2):uint(), 16)
+    tree:add(f.reduce_code, buffer(16, 2))
+    return string.format(
+        "%s session %d number %s lanes %d code %d src %d count %d", KINDS[kind_of(buffer)],
+        buffer(18, 1):uint(), number, LANES[width_of(buffer)] or 0, buffer(16, 2):uint(),
+        buffer(0, 4):uint(), buffer(10, 2):uint())
+end
+
 local function header_words(buffer)
     local kind = kind_of(buffer)
     return string.format(
@@ -338,7 +371,7 @@ local function add_body(tree, buffer, direct)
     if bytes == 0 or buffer:len() < HEADER_BYTES + bytes then
         return ""
     end
-    if not HAS_LANES[kind] then
+    if not WITH_LANES[kind] then
         return " " .. add_barrier(tree, buffer, kind)
     end
     local lanes = tree:add(buffer(HEADER_BYTES, bytes), "Lanes")
@@ -356,8 +389,15 @@ local function dissect(buffer, pinfo, tree, direct)
     add_header(top, buffer)
     local add_rest = direct and add_direct or add_fragment
     add_rest(top, buffer)
-    local words = (direct and direct_words or header_words)(buffer) .. flag_words(buffer)
-    words = words .. add_body(top, buffer, direct)
+    local words
+    if direct then
+        words = direct_words(buffer)
+    elseif OF_REDUCE[kind_of(buffer)] then
+        words = add_reduce(top, buffer)
+    else
+        words = header_words(buffer)
+    end
+    words = words .. flag_words(buffer) .. add_body(top, buffer, direct)
     if buffer:len() < buffer:reported_len() then
         words = words .. string.format(" CUT: %d of %d bytes", pinfo.caplen, pinfo.len)
     end

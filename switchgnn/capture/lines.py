@@ -56,15 +56,21 @@ def object_of(packet: DecodedPacket) -> dict[str, Any]:
     }
     if fields is not None:
         found |= fields._asdict() | {"kind": fields.kind_name, "lanes": fields.lanes}
+        if fields.number is not None:
+            found["number"] = fields.number
     if fields is not None and body is not None:
-        found["body"] = {
-            "magnitude": body.magnitude,
-            "plan": body.plan,
-            "round": body.round,
-            "workers": workers_of(body.workers),
-        }
-        if body.pulses is not None:
-            found["body"]["pulses"] = workers_of(body.pulses)
+        found["body"] = _body_of(fields, body)
+    return found
+
+
+def _body_of(fields: Fields, body: BarrierBody) -> dict[str, Any]:
+    found: dict[str, Any] = {"plan": body.plan, "workers": workers_of(body.workers)}
+    if fields.number is not None:
+        found["newest"] = _newest(body)
+    else:
+        found |= {"magnitude": body.magnitude, "round": body.round}
+    if body.pulses is not None:
+        found["pulses"] = workers_of(body.pulses)
     return found
 
 
@@ -74,6 +80,12 @@ def workers_of(bits: int) -> list[int]:
 
 
 def _words(fields: Fields) -> str:
+    if fields.number is not None:
+        return (
+            f"{fields.kind_name} session {fields.session} number {fields.number} "
+            f"lanes {fields.lanes} code {fields.feature_group} src {fields.src_id} "
+            f"count {fields.count}"
+        )
     return (
         f"{fields.kind_name} session {fields.session} round {fields.round} "
         f"block {fields.block_id} fragment {fields.fragment} lanes {fields.lanes} "
@@ -93,15 +105,21 @@ def _direct_words(fields: Fields) -> str:
 
 
 def _body_words(fields: Fields, body: BarrierBody) -> str:
-    words = (
-        f"magnitude {_float(body.magnitude)} plan {body.plan:08x} at round {body.round} "
-        f"workers {_listed(body.workers)}"
-    )
+    if fields.number is not None:
+        words = f"newest {_newest(body)} plan {body.plan:08x}"
+    else:
+        words = f"magnitude {_float(body.magnitude)} plan {body.plan:08x} at round {body.round}"
+    words += f" workers {_listed(body.workers)}"
     if body.pulses is not None:
         words += f" pulses {_listed(body.pulses)}"
     if fields.kind == Kind.WAITING and fields.count:
         words += f" refused: {_refusal(fields.count)}"
     return words
+
+
+def _newest(body: BarrierBody) -> int:
+    """Return the newest fragment that the switch has accepted."""
+    return (body.magnitude & 0xFF) << 32 | body.round
 
 
 def _float(bits: int) -> str:

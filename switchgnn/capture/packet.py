@@ -132,6 +132,7 @@ _DIRECT_BODY_BYTES = {
     int(Kind.RECALL): 0,
 }
 KIND_NAMES = {int(kind): kind.name.lower() for kind in Kind}
+_REDUCE_KINDS = (Kind.REDUCE, Kind.REDUCED, Kind.REDUCING)
 
 
 class Fields(NamedTuple):
@@ -168,6 +169,12 @@ class Fields(NamedTuple):
     def lanes(self) -> int | None:
         """The numbers in a fragment of that width; 0 for an unknown width."""
         return None if self.width is None else lanes_of(self.width)
+
+    @property
+    def number(self) -> int | None:
+        """The number of a fragment of an all-reduce; None in other packets."""
+        of_reduce = self.width is not None and self.kind in _REDUCE_KINDS
+        return self.round << 16 | self.block_id if of_reduce else None
 
     @property
     def flags(self) -> tuple[str, ...]:

@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Summaries of captured packets: a chapter for each block of a round, or round between hosts."""
+"""Summaries of captured packets: a chapter for each block of a round, or round between hosts.
+
+An all-reduce has a chapter for as many fragments as the switch has slots for them.
+"""
 
 import re
 from collections import Counter
@@ -16,22 +19,35 @@ _CABLE = re.compile(r"l\d+s\d+")
 # A hostile capture may have as many addresses as packets.
 _MOST_PARTIES = 512
 _OTHERS = "others"
-# A repeated FEATURE, and a raw one on request.
+# A repeated FEATURE or REDUCE, and a raw FEATURE on request.
 AGAIN, RAW = "again", "raw"
+# REDUCE_SLOTS of sizes.p4.
+_REDUCED_TOGETHER = 512
+# In signs of life while nothing is reduced; they would keep a chapter open.
+_NO_FRAGMENT = 0
+_REPEATED = (Kind.FEATURE, Kind.REDUCE)
 
 
 class Place(NamedTuple):
-    """The key of a chapter; between hosts (`direct`) session and block are 0."""
+    """The key of a chapter; between hosts (`direct`) session and block are 0.
+
+    Of an all-reduce (`reduce`), round and block are the upper and lower bits of the first fragment.
+    """
 
     direct: bool
     session: int
     round: int
     block: int
+    reduce: bool = False
 
     def words(self) -> str:
         """Return the place as text."""
         if self.direct:
             return f"round {self.round} between hosts"
+        if self.reduce:
+            first = self.round << 16 | self.block
+            last = first + _REDUCED_TOGETHER - 1
+            return f"session {self.session}, all-reduce of fragments {first} to {last}"
         what = "opening" if self.block == OPENING_BLOCK else f"block {self.block}"
         return f"session {self.session}, round {self.round}, {what}"
 
@@ -40,6 +56,9 @@ def place_of(packet: DecodedPacket, fields: Fields) -> Place:
     """Return the chapter to which a packet belongs."""
     if packet.direct:
         return Place(True, 0, fields.session << 24 | fields.round, 0)
+    if fields.number is not None:
+        first = fields.block_id // _REDUCED_TOGETHER * _REDUCED_TOGETHER
+        return Place(False, fields.session, fields.round, first, True)
     return Place(False, fields.session, fields.round, fields.block_id)
 
 
@@ -80,10 +99,12 @@ class Chapter:
         self._last[kind] = max(self._last.get(kind, time), time)
         if fields.kind in (Kind.FEATURE, Kind.SUM):
             self._fragments.add(fields.fragment)
+        elif fields.kind in (Kind.REDUCE, Kind.REDUCED) and fields.number is not None:
+            self._fragments.add(fields.number)
         sends, gets = _ends_that_count(packet)
         if sends:
             self._count(self._sent, packet.sender, kind)
-            if fields.kind == Kind.FEATURE:
+            if fields.kind in _REPEATED:
                 self._count_feature(packet, fields)
         if gets:
             self._count(self._got, packet.receiver, kind)
@@ -94,13 +115,14 @@ class Chapter:
         counts.setdefault(party, Counter())[what] += 1
 
     def _count_feature(self, packet: DecodedPacket, fields: Fields) -> None:
-        if fields.resend:
+        if fields.resend and fields.kind == Kind.FEATURE:
             self._count(self._sent, packet.sender, RAW)
             return
         if self._forgetful:
             return
         # Between hosts, and from leaves to spines, ids are those of one receiver.
-        feature = hash((fields.src_id, fields.fragment, packet.sender, packet.receiver))
+        part = fields.fragment if fields.number is None else fields.number
+        feature = hash((fields.src_id, part, packet.sender, packet.receiver))
         if feature in self._seen:
             self._count(self._sent, packet.sender, AGAIN)
         else:
@@ -118,6 +140,8 @@ class Chapter:
                 ("first", "feature", self._first),
                 ("last", "sum", self._last),
                 ("last", "advance", self._last),
+                ("first", "reduce", self._first),
+                ("last", "reduced", self._last),
             )
             if kind in moments
         ]
@@ -153,11 +177,11 @@ class Chapter:
     def _words(self, counts: dict[str, Counter[str]], party: str) -> str:
         words = []
         here = counts.get(party, Counter())
-        for kind in KIND_NAMES.values():
+        for number, kind in KIND_NAMES.items():
             if not here[kind]:
                 continue
             word = f"{here[kind]:,} {kind}"
-            if kind == KIND_NAMES[Kind.FEATURE]:
+            if number in _REPEATED:
                 notes = [f"{here[what]:,} {what}" for what in (AGAIN, RAW) if here[what]]
                 if self._forgetful and counts is self._sent:
                     notes.append("repetitions not looked for")
@@ -218,6 +242,8 @@ class Story:
         """Count a packet; yield chapters that are presumably complete."""
         if packet.fields is None or packet.problem is not None:
             self.unsound += 1
+            return
+        if packet.fields.number == _NO_FRAGMENT:
             return
         place = place_of(packet, packet.fields)
         if place in self._told:

@@ -162,6 +162,28 @@ def test_the_line_of_a_packet():
     )
 
 
+def test_the_lines_of_an_all_reduce():
+    header = Header(
+        Kind.REDUCE, 2, block_id=9, count=1, fragment=5, feature_group=130, session=1, round=3
+    )
+    frame = frame_of(header, bytes(1024), WORKERS[2], SWITCH)
+    number = 3 * 2**16 + 9
+    words = f"session 1 number {number} lanes 256 code 130 src 2 count 1"
+    assert description(decoded(frame)) == f"reduce {words}"
+    assert object_of(decoded(frame))["number"] == number
+    body = BarrierBody(0x12, 0xAB, 7, 0b101, 0b10).pack()
+    answer = header._replace(kind=Kind.REDUCING, feature_group=0, count=512, resend=True)
+    packet = decoded(frame_of(answer, body, SWITCH, WORKERS[2]))
+    newest = 0x12 * 2**32 + 7
+    assert description(packet) == (
+        f"reducing session 1 number {number} lanes 256 code 0 src 2 count 512 [resend] "
+        f"newest {newest} plan 000000ab workers 0,2 pulses 1"
+    )
+    assert object_of(packet)["body"] == {
+        "newest": newest, "plan": 0xAB, "workers": [0, 2], "pulses": [1],
+    }  # fmt: skip
+
+
 def test_a_refusal_has_its_name():
     body = BarrierBody(0x3F800000, 0xAB, 7, 0b101, 0b10).pack()
     words = "magnitude 1 plan 000000ab at round 7 workers 0,2 pulses 1 refused: "

@@ -72,6 +72,48 @@ def test_it_reads_like_this():
     ]
 
 
+def reduce_frame(kind, number, worker=0, *, down=False, **fields):
+    """A frame of an all-reduce, of 32 numbers, from a worker or to it."""
+    header = Header(kind, session=1, block_id=number % 2**16, round=number >> 16, **fields)
+    if kind is Kind.REDUCING:
+        return control(kind, worker, down=down, block_id=header.block_id, round=header.round)
+    ends = [WORKERS[worker], SWITCH]
+    if down:
+        ends.reverse()
+    return frame_of(header._replace(fragment=WORD), bytes(128), *ends)
+
+
+def test_an_all_reduce_has_a_chapter_for_as_many_fragments_as_there_are_slots():
+    first = 2**16 - 512
+    story = Story()
+    chapters = []
+    for time, frame in enumerate(
+        (
+            reduce_frame(Kind.REDUCING, 0),
+            reduce_frame(Kind.REDUCE, first),
+            reduce_frame(Kind.REDUCE, first + 511),
+            reduce_frame(Kind.REDUCE, first + 512),
+            reduce_frame(Kind.REDUCE, first, resend=True),
+            reduce_frame(Kind.REDUCE, first, 1),
+            reduce_frame(Kind.REDUCED, first, down=True),
+            reduce_frame(Kind.REDUCED, first, 1, resend=True),
+            reduce_frame(Kind.REDUCING, first + 1, 1, down=True),
+        )
+    ):
+        packet = decode(Captured(10**9 * time, "-", frame, len(frame)), NAMES)
+        chapters += story.note(packet)
+    chapters += story.rest()
+    assert [line for chapter in chapters for line in chapter.lines(0)] == [
+        f"session 1, all-reduce of fragments {first} to {first + 511}: 1.000000 to 8.000000 s, "
+        "2 fragments; first reduce at 1.000000; last reduced at 7.000000",
+        "  w0 sent 3 reduce (1 again); got 1 reduced",
+        "  w1 sent 1 reduce, 1 reduced; got 1 reducing",
+        f"session 1, all-reduce of fragments {first + 512} to {first + 1023}: "
+        "3.000000 to 3.000000 s, 1 fragment; first reduce at 3.000000",
+        "  w0 sent 1 reduce",
+    ]
+
+
 def test_blocks_are_told_as_soon_as_newer_ones_are_there():
     story, places = Story(most_open=2), []
     for block in range(1, 6):

@@ -35,10 +35,13 @@ NAMES = usual_names()
 HEADER = [name for name in (*Header._fields, "version", "checksum") if name != "fragment"]
 PARTS = ["fragment", "width", "lanes"]
 BODY = ["magnitude", "plan", "seen_round", "worker", "pulse", "lane"]
+REDUCE = [f"reduce.{name}" for name in ("number", "code", "newest")]
 DIRECT = [f"direct.{name}" for name in ("number", "tag", "from", "to", "round", "fragment", "lane")]
 WORDS = ["summary", "problem", "refusal", "direct"]
+WITH_LANES = (Kind.FEATURE, Kind.SUM, Kind.REDUCE, Kind.REDUCED)
+OF_REDUCE = (Kind.REDUCE, Kind.REDUCED, Kind.REDUCING)
 # Of a packet that is not ours there are no fields.
-NOT_OURS = {name: [] for name in HEADER + PARTS + BODY + DIRECT + WORDS}
+NOT_OURS = {name: [] for name in HEADER + PARTS + BODY + REDUCE + DIRECT + WORDS}
 # One run of tshark for many packets: each example is a capture.
 few = settings(
     max_examples=4, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate]
@@ -49,7 +52,7 @@ def dissected(frames, folder, script=SCRIPT):
     """What tshark says of each frame: the values of each of our fields."""
     path = folder / "drawn.pcap"
     path.write_bytes(pcap([(10**9, *each) for each in frames]))
-    names = HEADER + PARTS + BODY + DIRECT + WORDS
+    names = list(NOT_OURS)
     columns = [word for name in names for word in ("-e", f"switchgnn.{name}")]
     form = ["-T", "fields", "-E", "separator=;", "-E", "aggregator=|", "-E", "occurrence=a"]
     result = subprocess.run(
@@ -84,22 +87,28 @@ def assert_same(said, packet):
     frame = packet.captured.frame
     there = (len(frame) - BODY_AT) // 4
     if packet.body is not None:
-        assert [int(text, 0) for text in said["plan"] + said["seen_round"]] == [
-            packet.body.plan, packet.body.round
-        ]  # fmt: skip
-        (bits,) = struct.unpack(">f", packet.body.magnitude.to_bytes(4, "big"))
-        assert float(said["magnitude"][0]) == pytest.approx(bits, rel=1e-5, nan_ok=True)
+        assert number(*said["plan"]) == packet.body.plan
+        if packet.fields.kind == Kind.REDUCING:
+            lower, upper = packet.body.round, packet.body.magnitude % 256
+            assert number(*said["reduce.newest"]) == upper * 2**32 + lower
+        else:
+            assert number(*said["seen_round"]) == packet.body.round
+            (bits,) = struct.unpack(">f", packet.body.magnitude.to_bytes(4, "big"))
+            assert float(said["magnitude"][0]) == pytest.approx(bits, rel=1e-5, nan_ok=True)
         assert list(map(int, said["worker"])) == workers_of(packet.body.workers)
         assert list(map(int, said["pulse"])) == workers_of(packet.body.pulses or 0)
     if not packet.direct:
         parts = [number(*said[name]) for name in PARTS]
         assert parts == [packet.fields.fragment, packet.fields.width, packet.fields.lanes]
     count = there if packet.direct else packet.fields.lanes
-    lanes_here = packet.fields.kind in (Kind.FEATURE, Kind.SUM, Kind.REDUCE, Kind.REDUCED)
-    if lanes_here and there >= count:
+    if packet.fields.kind in WITH_LANES and there >= count:
         form, name = (f">{count}f", "direct.lane") if packet.direct else (f">{count}i", "lane")
         lanes = struct.unpack_from(form, frame, BODY_AT)
         assert list(map(float, said[name])) == pytest.approx(lanes, rel=1e-5, nan_ok=True)
+    if packet.fields.kind in OF_REDUCE and not packet.direct:
+        fragment = packet.fields.round * 2**16 + packet.fields.block_id
+        assert number(*said["reduce.number"]) == fragment
+        assert number(*said["reduce.code"]) == packet.fields.feature_group
     if packet.fields.kind == Kind.WAITING and not packet.direct:
         assert number(*said["refusal"]) == packet.fields.count
     if packet.direct:
@@ -207,6 +216,10 @@ MISTAKES = [
     ("innermost(ip_len) - innermost(ip_hdr_len)", "128"),
     ("0, bytes / 4 - 1 do", "0, bytes / 4 - 2 do"),
     ("WORKER_BYTES - math.floor(worker / 8)", "1 + math.floor(worker / 8)"),
+    ("buffer(8, 2):uint(), 16)", "buffer(8, 2):uint(), 8)"),
+    ("buffer(29, 1):uint(), buffer(34, 4)", "buffer(26, 1):uint(), buffer(34, 4)"),
+    ("tree:add(f.reduce_code, buffer(16, 2))", "tree:add(f.reduce_code, buffer(14, 2))"),
+    ("[REDUCED] = true }", "}"),
 ]  # fmt: skip
 
 
@@ -221,9 +234,12 @@ def test_a_mistake_is_noticed(right, wrong, tmp_path):
         Kind.WAITING, 5, 6, 7, 3, True, False, True, False, 5, True, 8 << 3 | 5, 9, 200, 0x123456
     )  # fmt: skip
     body = BarrierBody(0x3F800000, 0xABCDEF, 7, 0b101 | 1 << 100, 0b10)
+    newest = body._replace(magnitude=0xEF)
     frames = [
         frame_of(header, body.pack(), SWITCH, WORKERS[0]),
         frame_of(Header(Kind.SUM, 1, 2, 3, 4, fragment=2), bytes(range(128)), SWITCH, WORKERS[1]),
+        frame_of(header._replace(kind=Kind.REDUCING), newest.pack(), SWITCH, WORKERS[0]),
+        frame_of(Header(Kind.REDUCED, block_id=7, fragment=2), bytes(range(128)), *WORKERS[:2]),
         frame_of(
             Header(Kind.FEATURE, 1, 2, 3, 4, level=1),
             struct.pack(">5f", *range(5)),
