@@ -51,10 +51,6 @@ class Timers:
         """Return how often a fragment was sent."""
         return int(self._tries[number & self._mask])
 
-    def age(self, number: int, now: float) -> float:
-        """Return the seconds since a fragment was sent last."""
-        return now - float(self._sent_at[number & self._mask])
-
     def sent(self, number: int, count: int, now: float) -> None:
         """Record consecutive fragments that are sent for the first time."""
         numbers = np.arange(number, number + count)

@@ -49,8 +49,6 @@ _ASK_AFTER = 1.0
 _ASK_WITHIN = 0.25
 # Seconds between two answers to the same question; each worker that waits repeats it.
 _ANSWER_AFTER = 0.25
-# After so many tries only the time-out repeats a fragment that the switch does not have.
-_HURRIED_TRIES = 3
 _BATCHES = 4
 _KINDS = (Kind.REDUCED, Kind.REDUCING)
 _NO_PLAN = 0
@@ -391,11 +389,6 @@ class ReduceStream:
             return
         if header.resend and number == flow.pipeline.base:
             self._ask_at = now + self._ask_after
-        mine = bool(body.workers >> self._worker & 1)
-        few = flow.timers.tries(number) <= _HURRIED_TRIES
-        if not mine and few and flow.timers.age(number, now) > self._round_trip.smoothed:
-            flow.pipeline.repeat(np.array([number]), now)
-            self.counters.resent += 1
         if number == flow.pipeline.base and self._patience.looked(
             body.workers, body.pulses or 0, now
         ):

@@ -405,6 +405,17 @@ def test_a_worker_that_only_gives_signs_of_life_is_waited_for():
     assert_integer_sums(reductions, values)
 
 
+def test_signs_of_life_of_an_earlier_wait_do_not_count():
+    table = bench(2)
+    for rest in range(8):
+        for stream, seconds in ((table.streams[0], 0.6), (table.streams[1], 5.5 + rest / 8)):
+            stream.submit(np.zeros(4, dtype=np.int32))
+            end = table.clock.seconds + seconds
+            while table.clock.seconds < end:
+                table.step()
+        assert all(stream.idle for stream in table.streams)
+
+
 def test_while_a_worker_is_missing_only_the_oldest_fragment_is_repeated():
     table = bench(2, 64)
     numbers = []
