@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What stands beside the code agrees with it: metadata, citation, CI, and what is handed out."""
 
+import importlib
 import os
 import re
 import shutil
@@ -264,3 +265,8 @@ def test_it_runs_outside_the_checkout(installed, command, tmp_path):
     program = [sys.executable, "-m", "switchgnn.commands", *command.split()]
     told = subprocess.run(program, check=False, timeout=seconds_here(100), **run)
     assert told.returncode == 0, told.stdout + told.stderr
+
+
+def test_all_figures_of_the_benchmark_can_be_imported():
+    names = [figure.NAME for figure in importlib.import_module("bench.__main__")._FIGURES]
+    assert len(set(names)) == len(names)

@@ -12,12 +12,12 @@ from bench.measure import Samples, repeat
 from bench.settings import Settings
 from switchgnn.base.native import find_compiler
 from switchgnn.lab.virtual.draw import Wish
-from switchgnn.lab.virtual.scenario import FaultRates, Scenario
+from switchgnn.lab.virtual.scenario import IncidentRates, Scenario
 from switchgnn.lab.virtual.soak import Soak
 
 NAME = "simulated"
 _GOAL = 1_000.0
-_BAD = FaultRates(loss=0.02, duplicate=0.02, late=0.01, reorder=0.01, corrupt=0.01)
+_BAD = IncidentRates(loss=0.02, duplicate=0.02, late=0.01, reorder=0.01, corrupt=0.01)
 # 201 of its vertices are on the boundary of 4 workers.
 _SCENARIO = Scenario(seed=0, graph="random:240:640:0", workers=4, slots=256, up=_BAD, down=_BAD)
 _ROUNDS = (1, 8)
