@@ -64,10 +64,10 @@ class SwitchProcessGroup(dist.ProcessGroup):
         self._plain: Any = dist.ProcessGroup(store, rank, size)
         for group in (self, self._plain):
             for device in ("cpu", "cuda"):
-                group._register_backend(  # noqa: SLF001
+                group._register_backend(
                     torch.device(device), dist.ProcessGroup.BackendType.GLOO, self._gloo
                 )
-            group._set_default_backend(dist.ProcessGroup.BackendType.GLOO)  # noqa: SLF001
+            group._set_default_backend(dist.ProcessGroup.BackendType.GLOO)
         self._switch: SwitchAllReduce | None = None
         if reducer is not None:
             self._switch = start(reducer, size, self._largest)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """All-reduces of tensors in the switch, whose part a pile of arrays plays; ranks are threads."""
 
+import faulthandler
 import gc
 import re
 import threading
@@ -28,6 +29,14 @@ from tests.training.reducing import Pile  # noqa: E402
 
 WORKERS = 3
 SUM, AVG, MAX = dist.ReduceOp.SUM, dist.ReduceOp.AVG, dist.ReduceOp.MAX
+
+
+@pytest.fixture(autouse=True)
+def _limit():
+    """End the process if a test hangs: threads that hold the GIL in C++ stop all else."""
+    faulthandler.dump_traceback_later(seconds_here(120), exit=True)
+    yield
+    faulthandler.cancel_dump_traceback_later()
 
 
 class Ranks:
