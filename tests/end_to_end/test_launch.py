@@ -84,8 +84,8 @@ def test_ctrl_c_ends_all_workers(tmp_path):
         assert child.wait(seconds_here()) == 130
 
 
-# Worker r has base times r + 1, so the sum of three workers is 6 base, and the mean 2 base. All are at
-# most 42, which bfloat16 holds exactly.
+# Worker r has base times r + 1: the sum of three workers is 6 base, and the mean 2 base.
+# bfloat16 holds all of these integers.
 SUMS = """
 import warnings, torch, torch.distributed as dist
 dist.init_process_group("switchgnn")

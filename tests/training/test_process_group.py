@@ -206,7 +206,12 @@ def test_some_tensors_are_one_work(ranks):
 
 @pytest.mark.parametrize("last", [0, 1, 2])
 def test_a_work_is_complete_with_the_last_of_its_tensors(last):
-    sums = [Future() for _ in range(3)]
+    class Sum(Future):
+        def result(self, timeout=None):
+            assert self.done(), "a thread would wait for it"
+            return super().result(timeout)
+
+    sums = [Sum() for _ in range(3)]
     waiting = iter(sums)
 
     class Slow:
