@@ -35,6 +35,14 @@ _SUM, _AVG, _MAX = dist.ReduceOp.SUM, dist.ReduceOp.AVG, dist.ReduceOp.MAX
 _SUBGROUP = "groups that `new_group` has made"
 
 
+def _forwarded(name: str) -> Callable[..., Any]:
+    def forward(self: "SwitchProcessGroup", *args: object, **options: object) -> Any:  # noqa: ANN401
+        return getattr(self._plain, name)(*args, **options)
+
+    forward.__name__ = name
+    return forward
+
+
 class SwitchProcessGroup(dist.ProcessGroup):
     """All-reduces in the switch, and everything else with Gloo.
 
@@ -53,11 +61,13 @@ class SwitchProcessGroup(dist.ProcessGroup):
         store = PrefixStore("gloo", options.store)
         # PyTorch declares few of its methods.
         self._gloo: Any = dist.ProcessGroupGloo(store, rank, size, options.timeout)
-        for device in ("cpu", "cuda"):
-            self._register_backend(
-                torch.device(device), dist.ProcessGroup.BackendType.GLOO, self._gloo
-            )
-        self._set_default_backend(dist.ProcessGroup.BackendType.GLOO)
+        self._plain: Any = dist.ProcessGroup(store, rank, size)
+        for group in (self, self._plain):
+            for device in ("cpu", "cuda"):
+                group._register_backend(
+                    torch.device(device), dist.ProcessGroup.BackendType.GLOO, self._gloo
+                )
+            group._set_default_backend(dist.ProcessGroup.BackendType.GLOO)
         self._switch: SwitchAllReduce | None = None
         if reducer is not None:
             self._switch = start(reducer, size, self._largest)
@@ -98,6 +108,22 @@ class SwitchProcessGroup(dist.ProcessGroup):
         if self._switch is not None and self._end.detach():
             self._switch.close()
         super().shutdown()
+
+    # In a Python class, PyTorch holds the GIL while it calls its own code for these, and Gloo waits
+    # there for the lock of its queue. A thread of Gloo releases the tensors of complete work with
+    # that lock held, which needs the GIL: a deadlock. A plain group enqueues without the GIL.
+    allgather = _forwarded("allgather")
+    all_gather_single_coalesced = _forwarded("all_gather_single_coalesced")
+    allgather_into_tensor_coalesced = _forwarded("allgather_into_tensor_coalesced")
+    all_to_all_single = _forwarded("all_to_all_single")
+    alltoall_base = _forwarded("alltoall_base")
+    barrier = _forwarded("barrier")
+    broadcast = _forwarded("broadcast")
+    recv = _forwarded("recv")
+    reduce_scatter = _forwarded("reduce_scatter")
+    reduce_scatter_single_coalesced = _forwarded("reduce_scatter_single_coalesced")
+    reduce_scatter_tensor_coalesced = _forwarded("reduce_scatter_tensor_coalesced")
+    send = _forwarded("send")
 
     def _reduce(
         self,

@@ -2,19 +2,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """All-reduces of tensors in the switch, whose part a pile of arrays plays; ranks are threads."""
 
+import faulthandler
 import gc
+import re
 import threading
 import warnings
+from concurrent.futures import Future
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
+import numpy as np  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 from torch._C._distributed_c10d import AllreduceOptions, _DistributedBackendOptions  # noqa: E402
 
 from switchgnn.host.errors import HostError  # noqa: E402
+from switchgnn.training.all_reduce import SwitchAllReduce  # noqa: E402
 from switchgnn.training.errors import AllReduceError  # noqa: E402
 from switchgnn.training.process_group import SwitchProcessGroup  # noqa: E402
 from tests.support.speed import seconds_here  # noqa: E402
@@ -25,6 +31,14 @@ WORKERS = 3
 SUM, AVG, MAX = dist.ReduceOp.SUM, dist.ReduceOp.AVG, dist.ReduceOp.MAX
 
 
+@pytest.fixture(autouse=True)
+def _limit():
+    """End the process if a test hangs: threads that hold the GIL in C++ stop all else."""
+    faulthandler.dump_traceback_later(seconds_here(120), exit=True)
+    yield
+    faulthandler.cancel_dump_traceback_later()
+
+
 class Ranks:
     """The groups of some workers."""
 
@@ -32,6 +46,10 @@ class Ranks:
         self.pile = pile or Pile(WORKERS)
         self.store = dist.HashStore()
         self.groups = in_threads(lambda rank: self.group(rank, self.pile.reducer), WORKERS)
+
+    def close(self):
+        for group in self.groups:
+            group.shutdown()
 
     def group(self, rank, open_reducer=None):
         options = _DistributedBackendOptions()
@@ -48,8 +66,7 @@ class Ranks:
         groups = groups or self.groups
         # Warnings belong to the process and not to threads.
         works = in_threads(lambda rank: groups[rank].allreduce([tensors[rank]], options), WORKERS)
-        for work in works:
-            assert work.wait(timedelta(seconds=seconds_here(30)))
+        assert all(map(arrived, works))
         return tensors
 
 
@@ -57,8 +74,30 @@ class Ranks:
 def ranks():
     made = Ranks()
     yield made
-    for group in made.groups:
+    made.pile.release()
+    made.close()
+
+
+@pytest.fixture
+def without_switch(ranks):
+    """Groups as `new_group` makes them."""
+    groups = in_threads(ranks.group, WORKERS)
+    yield groups
+    for group in groups:
         group.shutdown()
+
+
+def arrived(work):
+    """Wait for a work with a deadline."""
+    return work.wait(timedelta(seconds=seconds_here(30)))
+
+
+def value_of(future):
+    """The value of a future, with a deadline."""
+    done = threading.Event()
+    future.add_done_callback(lambda _: done.set())
+    assert done.wait(seconds_here(30))
+    return future.value()
 
 
 def drawn(shape, dtype):
@@ -123,10 +162,10 @@ def test_the_caller_goes_on_before_the_result_is_there(ranks):
         works[0][0].wait(timedelta(seconds=0.01))
     assert all((each == number).all() for own in tensors for number, each in enumerate(own))
     ranks.pile.release()
-    results = [future.wait() for future in futures]
+    results = [value_of(future) for future in futures]
     for own, of_worker in zip(works, tensors, strict=True):
         for number, (work, each) in enumerate(zip(own, of_worker, strict=True)):
-            assert work.wait()
+            assert arrived(work)
             assert work.is_completed()
             assert work.is_success()
             assert (each == WORKERS * number).all()
@@ -141,7 +180,7 @@ def test_callbacks_may_wait_for_other_all_reduces(ranks):
     def again(group):
         def reduce(future):
             (values,) = future.value()
-            return group.allreduce([values]).get_future().wait()[0]
+            return value_of(group.allreduce([values]).get_future())[0]
 
         return reduce
 
@@ -152,7 +191,7 @@ def test_callbacks_may_wait_for_other_all_reduces(ranks):
         for _ in range(4)
     ]
     ranks.pile.release()
-    assert all((each.wait() == WORKERS**2).all() for each in chained)
+    assert all((value_of(each) == WORKERS**2).all() for each in chained)
 
 
 def test_some_tensors_are_one_work(ranks):
@@ -160,9 +199,50 @@ def test_some_tensors_are_one_work(ranks):
     works = [
         group.allreduce_coalesced(own) for group, own in zip(ranks.groups, tensors, strict=True)
     ]
-    assert all(work.wait() for work in works)
+    assert all(map(arrived, works))
     assert all((each == WORKERS).all() for own in tensors for each in own)
-    assert ranks.groups[0].allreduce([]).wait()
+    assert arrived(ranks.groups[0].allreduce([]))
+
+
+@pytest.mark.parametrize("last", [0, 1, 2])
+def test_a_work_is_complete_with_the_last_of_its_tensors(last):
+    class Sum(Future):
+        def result(self, timeout=None):
+            assert self.done(), "a thread would wait for it"
+            return super().result(timeout)
+
+    sums = [Sum() for _ in range(3)]
+    waiting = iter(sums)
+
+    class Slow:
+        def submit(self, _values, *, average):
+            assert not average
+            return next(waiting)
+
+        def close(self, *, abort):
+            assert abort
+
+    switch = SwitchAllReduce(Slow(), WORKERS)
+    tensors = [torch.zeros(2) for _ in sums]
+    work = switch.start(tensors, average=False)
+    for number in (each for each in range(3) if each != last):
+        sums[number].set_result(np.full(2, 5, np.float32))
+    # A work that ends too early does so here.
+    with pytest.raises(RuntimeError, match="taken longer"):
+        work.wait(timedelta(seconds=0.2))
+    assert not work.is_completed()
+    sums[last].set_result(np.full(2, 5, np.float32))
+    assert arrived(work)
+    assert all((each == 5).all() for each in tensors)
+    switch.close(abort=True)
+
+
+def test_gloo_rounds_means_of_integers_towards_zero(ranks):
+    """As the switch does: a floor would give -3 and -1."""
+    parts = ([-7, 7, -1], [0, 0, 0], [-1, 1, 0])
+    with pytest.warns(UserWarning, match="through Gloo"):
+        for found in ranks.reduce([torch.tensor(each) for each in parts], AVG):
+            assert found.tolist() == [-2, 2, 0]
 
 
 @pytest.mark.parametrize(
@@ -189,11 +269,9 @@ def test_gloo_reduces_the_rest_and_one_warning_says_so(ranks, tensor, op, expect
     assert not ranks.groups[0].arrays
 
 
-def test_a_group_without_a_switch_has_gloo():
-    ranks = Ranks()
-    groups = in_threads(ranks.group, WORKERS)
+def test_a_group_without_a_switch_has_gloo(ranks, without_switch):
     with pytest.warns(UserWarning, match="`new_group`"):
-        (found, *_) = ranks.reduce([torch.ones(4) for _ in range(WORKERS)], groups=groups)
+        (found, *_) = ranks.reduce([torch.ones(4) for _ in range(WORKERS)], groups=without_switch)
     assert (found == WORKERS).all()
     assert ranks.pile.lines == [[], [], []]
 
@@ -203,12 +281,26 @@ def test_other_operations_are_those_of_gloo(ranks):
         group = ranks.groups[rank]
         value = torch.tensor([float(rank)])
         found = [torch.zeros(1) for _ in range(WORKERS)]
-        group.allgather([found], [value]).wait()
-        group.broadcast([value], dist.BroadcastOptions()).wait()
-        group.barrier().wait()
+        arrived(group.allgather([found], [value]))
+        arrived(group.broadcast([value], dist.BroadcastOptions()))
+        arrived(group.barrier())
         return torch.cat([*found, value]).tolist()
 
     assert in_threads(work, WORKERS) == WORKERS * [[0.0, 1.0, 2.0, 0.0]]
+
+
+def test_no_operation_waits_for_gloo_with_the_gil_held():
+    """PyTorch holds the GIL in methods that a Python class may override but does not.
+
+    A thread of Gloo that holds the lock of the queue then waits for the GIL, and never gets it.
+    """
+    header = Path(torch.__file__).parent.joinpath(
+        "include/torch/csrc/distributed/c10d/PyProcessGroup.hpp"
+    )
+    text = header.read_text().partition("class PyProcessGroup")[2]
+    names = re.findall(r"intrusive_ptr<Work> (\w+)\(", text)
+    assert {"allgather", "barrier", "broadcast", "send"} <= set(names)
+    assert [name for name in names if name not in vars(SwitchProcessGroup)] == []
 
 
 def test_workers_begin_at_the_largest_number(ranks):
@@ -222,7 +314,7 @@ def test_an_error_names_the_worker(ranks):
     works = [group.allreduce([torch.ones(2)]) for group in ranks.groups]
     for work in works:
         with pytest.raises(RuntimeError, match="Worker 2 has not") as error:
-            work.wait()
+            arrived(work)
         assert isinstance(error.value, AllReduceError)
         assert error.value.workers == (2,)
         assert work.is_completed()
@@ -230,14 +322,13 @@ def test_an_error_names_the_worker(ranks):
         assert work.exception() is error.value
         # C++ code gets this one.
         with pytest.raises(RuntimeError, match="Worker 2 has not"):
-            work.get_future().wait()
+            value_of(work.get_future())
 
 
 def test_the_end_of_a_group_completes_its_work_once():
     ranks = Ranks()
-    for group in ranks.groups:
-        group.shutdown()
-        group.shutdown()
+    ranks.close()
+    ranks.close()
     assert sorted(ranks.pile.closed) == [(0, False), (1, False), (2, False)]
 
 
@@ -275,5 +366,5 @@ def test_results_do_not_occupy_the_thread_that_brings_them(ranks):
     ]
     ranks.pile.release()
     for each in chained:
-        each.wait()
+        value_of(each)
     assert threading.current_thread() not in threads
