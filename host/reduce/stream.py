@@ -402,7 +402,8 @@ class ReduceStream:
             return
         self._answered_at[slot] = now
         header, body = held
-        self._link.send(self._addresses.frame(header.pack(body)))
+        own = header._replace(src_id=self._worker)
+        self._link.send(self._addresses.frame(own.pack(body)))
         self.counters.answered += 1
 
 
