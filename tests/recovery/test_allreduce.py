@@ -191,7 +191,7 @@ def test_forged_frames_change_no_sum(crew, shared_bed):
             wait_until(lambda: outcomes(client) - before >= sent, "the forgeries are counted")
 
         before = outcomes(client)
-        jobs = workers.submit(1, (*SIZES, 100_001), workers=range(BYZANTINE))
+        jobs = workers.submit(1, (100_001, *SIZES), workers=range(BYZANTINE))
         # All others await this fragment.
         wait_until(lambda: workers.total()["waiting"] > 0)
         attack(workers.first)
