@@ -25,7 +25,8 @@ control Admission(in headers_t hdr,
             meta.outcome = MALFORMED;
         } else if (hdr.switchgnn.isValid()) {
             if (hdr.switchgnn.version != SWITCHGNN_VERSION
-                    || (hdr.switchgnn.width > meta.loop.width && !IS_REDUCE(hdr.switchgnn))
+                    || (hdr.switchgnn.width > meta.loop.width
+                        && (!IS_REDUCE(hdr.switchgnn) || hdr.switchgnn.width > LANES_256))
                     || (hdr.barrier.isValid() && hdr.barrier.magnitude > LARGEST_FLOAT)) {
                 meta.outcome = MALFORMED;
             } else if (meta.from_above == 1) {

@@ -149,6 +149,8 @@ class ReduceStream:
         self._flow: _Flow | None = None
         self._pulse = Pulse(self._pace.beat)
         self._pulse_at = self._ask_at = float("-inf")
+        # The fragment of the last question to all workers, and the end of what was sent by then.
+        self._question = self._doubtful_until = _NO_FRAGMENT
         # What the last pulse asked about, and when, until it is answered.
         self._asked: tuple[int, float] | None = None
         self._patience = Patience(link.name, worker, workers, self._pace.patience, clock.now())
@@ -298,13 +300,21 @@ class ReduceStream:
     def _ask(self, flow: "_Flow", now: float) -> None:
         """Ask all workers for the first sum that is missing, after a long time without any."""
         base = flow.pipeline.base
-        if not flow.pipeline.in_flight or now - self._patience.progress_at < self._ask_after:
+        if not flow.pipeline.in_flight or flow.timers.tries(base) < 2:
             return
-        if now < self._ask_at or flow.timers.tries(base) < 2:
+        # A worker that lacked one sum may lack those after it, which were on their way then.
+        goes_on = self._question < base < self._doubtful_until
+        wait = self._round_trip.timeout if goes_on else self._ask_after
+        if now - self._patience.progress_at < wait or (now < self._ask_at and not goes_on):
             return
-        self._ask_at = now + self._ask_after
+        self._note_question(flow, now)
         self._link.send(flow.frames.question(base))
         self.counters.asked += 1
+
+    def _note_question(self, flow: "_Flow", now: float) -> None:
+        """Record that a worker asks all others for the first sum that is missing here."""
+        self._ask_at = now + self._ask_after
+        self._question, self._doubtful_until = flow.pipeline.base, flow.pipeline.next
 
     def _receive(self, seconds: float) -> bool:
         """Take the next frames; return whether there were any."""
@@ -388,7 +398,7 @@ class ReduceStream:
                 self._answer(flow, number, now)
             return
         if header.resend and number == flow.pipeline.base:
-            self._ask_at = now + self._ask_after
+            self._note_question(flow, now)
         if number == flow.pipeline.base and self._patience.looked(
             body.workers, body.pulses or 0, now
         ):
@@ -402,7 +412,8 @@ class ReduceStream:
             return
         self._answered_at[slot] = now
         header, body = held
-        self._link.send(self._addresses.frame(header.pack(body)))
+        own = header._replace(src_id=self._worker)
+        self._link.send(self._addresses.frame(own.pack(body)))
         self.counters.answered += 1
 
 

@@ -14,8 +14,8 @@ from scapy.layers.l2 import ARP, LLC, Dot1Q, Ether
 from scapy.packet import Raw
 
 from switchgnn.capture.layers import BarrierLayer as Barrier
-from switchgnn.capture.layers import Fragment, SwitchGNN
-from switchgnn.host.wire.header import KIND_AT, PROTOCOL, Kind
+from switchgnn.capture.layers import Fragment, SwitchGNN, WaitingLayer
+from switchgnn.host.wire.header import BARRIER_KINDS, KIND_AT, PROTOCOL, PULSE_KINDS, Kind
 from switchgnn.lab.virtual import byzantine
 from switchgnn.lab.virtual.network import EXTENSION_AT, LANE_KINDS, seal, write_header
 
@@ -77,8 +77,10 @@ def _kind_template(kind, *, source, target, plan):
     layers = Ether(src=source, dst=target) / IP(**IPS, proto=PROTOCOL) / SwitchGNN(Kind=kind)
     if kind in LANE_KINDS:
         layers = layers / Fragment()
-    elif kind in (Kind.DONE, Kind.ADVANCE):
+    elif kind in BARRIER_KINDS:
         layers = layers / Barrier(plan=plan)
+        if kind in PULSE_KINDS:
+            layers = layers / WaitingLayer()
     return bytes(layers)
 
 

@@ -10,6 +10,10 @@ from switchgnn.lab.virtual.network import VERSION_IHL_AT
 from tests.fuzz.frames import is_ping, ping
 
 VOLLEY = 16
+# Outcomes of contributions and questions; the workers here do not reduce.
+OF_ALL_REDUCES = ("REDUCE_ADDED", "REDUCE_REPEATED", "REDUCE_STALE", "REDUCE_ASKED")
+# Kinds that a worker may send in no other worker's name.
+IN_ITS_OWN_NAME = (Kind.DONE, Kind.NOTICE, Kind.REDUCE, Kind.REDUCED, Kind.REDUCING)
 
 
 class WrappedLink(Link):
@@ -144,4 +148,4 @@ def _may_send(world, worker, frame):
         return world.facts.owner.get(header.src_id) == worker
     if header.kind in (Kind.RECALL, Kind.FETCH):
         return world.facts.sums.get((header.block_id, header.dst_id), (None, 0))[0] == worker
-    return header.kind in (Kind.DONE, Kind.NOTICE) and header.src_id == worker
+    return header.kind in IN_ITS_OWN_NAME and header.src_id == worker

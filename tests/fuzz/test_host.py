@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import (
+    BARRIER_KINDS,
     BODY_AT,
     HEADER_AT,
     BarrierBody,
@@ -39,7 +40,7 @@ def is_sound(frame):
         return False
     end = body_end(frame)
     assert header.pack(bytes(frame[BODY_AT:end])) == bytes(frame[HEADER_AT:end])
-    if header.kind in (Kind.DONE, Kind.ADVANCE, Kind.WAITING, Kind.REDUCING):
+    if header.kind in BARRIER_KINDS:
         assert BarrierBody.unpack(frame, header.kind).pack() == bytes(frame[BODY_AT:end])
     return True
 

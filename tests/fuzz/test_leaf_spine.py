@@ -20,7 +20,7 @@ from switchgnn.p4src import load_program
 from switchgnn.topologies import Backend
 from tests.fuzz.field import leaf_spine
 from tests.fuzz.frames import LeafSpineGenerator
-from tests.fuzz.links import FiringLink, LyingLink, attack, forged_shots
+from tests.fuzz.links import OF_ALL_REDUCES, FiringLink, LyingLink, attack, forged_shots
 from tests.fuzz.team import ALL, BRIEF, FRAGMENTS
 from tests.planted.planting import changed_program, cut_branches
 from tests.ptf.switchgnn_ptf.mistakes import let_anything_have_its_turn
@@ -77,6 +77,7 @@ def complaints(field, team):
             "DONE_COLLECTED": done * len(own),
             "NOTICED": sum(counters.notices for counters in own),
             "WRONG_PLAN": 0,
+            **dict.fromkeys(OF_ALL_REDUCES, 0),
         }
         if (there := {name: counts[name] for name in right}) != right:
             yield f"leaf {leaf} counts {there}, not {right}"

@@ -25,7 +25,7 @@ from switchgnn.p4src import load_program
 from switchgnn.topologies import Backend
 from tests.fuzz.field import STRANGER, star
 from tests.fuzz.frames import Generator
-from tests.fuzz.links import FiringLink, LyingLink, attack, forged_shots
+from tests.fuzz.links import OF_ALL_REDUCES, FiringLink, LyingLink, attack, forged_shots
 from tests.fuzz.team import ALL, BRIEF, PATIENT, WORKERS, star_world
 from tests.planted.planting import changed_program, cut_branches
 from tests.support.markers import full
@@ -77,6 +77,7 @@ def test_forged_frames_change_nothing(field, end):
     assert counted["FETCHED"] == workers["fetches"]
     assert counted["RESENT"] == workers["features_served"]
     assert counted["WRONG_PLAN"] == 0
+    assert sum(counted[name] for name in (*OF_ALL_REDUCES, "PASSED_ON")) == 0
     assert field.switch.exit_code() is None
 
 

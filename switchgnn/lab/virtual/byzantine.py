@@ -11,13 +11,17 @@ from random import Random
 from switchgnn.host.innetwork.exchange import plan_id
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import (
+    BARRIER,
+    BARRIER_KINDS,
     BODY_AT,
     ETHERNET_BYTES,
     HEADER_AT,
     KIND_AT,
     KIND_MASK,
     LAST_ROUND,
+    PULSE_KINDS,
     VERSION,
+    WAITING,
     Header,
     Kind,
     session_and_round,
@@ -100,6 +104,7 @@ _TAGGED_BYTES = 20
 # The shares of past frames that are changed and sealed, or damaged; and of changed bodies.
 _DIFFERENT, _DAMAGED, _LIES = 0.7, 0.15, 0.3
 _ROUND = struct.Struct(">I")
+_REDUCE_KINDS = (Kind.REDUCE, Kind.REDUCED, Kind.REDUCING)
 _BOUNDARIES = {
     size: [0, 1, 2, half - 1, half, half + 1, top - 1, top]
     for size in (1, 2, 4)
@@ -231,7 +236,7 @@ class Generator:
         write_header(frame, **self._numbers(kind))
         if kind in LANE_KINDS:
             frame[BODY_AT:] = draw.randbytes(body_end(frame) - BODY_AT)
-        elif kind in (Kind.DONE, Kind.ADVANCE):
+        elif kind in BARRIER_KINDS:
             self._fill_barrier(frame)
         seal(frame)
         return frame
@@ -244,9 +249,10 @@ class Generator:
         if kind in (Kind.SUM, Kind.RECALL, Kind.FETCH, Kind.MISSING):
             block = sum_block
             count = facts.sums[block, destination][1] if kind == Kind.SUM else 0
-        if kind in (Kind.DONE, Kind.ADVANCE, Kind.WAITING):
+        if kind in (*BARRIER_KINDS, *_REDUCE_KINDS):
             vertex = draw.randrange(facts.workers)
             block = draw.randrange(facts.blocks + 1)
+            count = int(kind == Kind.REDUCE)
         numbers = {
             "src_id": vertex,
             "dst_id": destination,
@@ -275,6 +281,9 @@ class Generator:
             self._number(4),
             draw.choice((7, self._number(4))),
         )
+        if frame[KIND_AT] & KIND_MASK in PULSE_KINDS:
+            at = BODY_AT + BARRIER.size
+            frame[at : at + WAITING.size] = draw.randbytes(WAITING.size)
 
     def _number(self, size: int) -> int:
         draw = self.random
@@ -508,7 +517,7 @@ def generator_for(
 def _template(kind: int, addresses: Addresses, facts: Facts) -> bytes:
     """Return a frame of a kind, sound but for its numbers; unknown kinds are empty."""
     body = bytearray(body_bytes(kind, _BANK_WIDTH))
-    if kind in (Kind.DONE, Kind.ADVANCE, Kind.WAITING):
+    if kind in BARRIER_KINDS:
         body[_PLAN_AT : _PLAN_AT + 4] = facts.plan_id.to_bytes(4, "big")
     header = Header(Kind.FEATURE, fragment=_BANK_WIDTH)
     frame = bytearray(addresses.frame(header.pack(bytes(body))))

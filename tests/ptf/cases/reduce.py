@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from scapy.packet import Packet
 
+from switchgnn.capture.layers import SwitchGNN
 from switchgnn.controller import Outcome
 from switchgnn.host.wire.header import Kind
 from tests.ptf.switchgnn_ptf.bases import ABOVE, LEAF, LeafTest, LeavesTest
@@ -226,6 +227,18 @@ class WhoMayContribute(ReduceTest):
             self.send(STRANGER_PORT, reduce_(0, 701, lanes))
         with self.counted(Outcome.WRONG_COUNT):
             self.send(1, reduce_(0, 702, lanes, count=0))
+        self.reduce(700)
+
+
+class UnknownWidthsAreMalformed(ReduceTest):
+    """They would take the slot of a fragment without bringing numbers."""
+
+    def runTest(self) -> None:
+        for width in (6, 7):
+            packet = resigned(reduce_(0, 700, numbers(0, 700)), Width=width)
+            packet[SwitchGNN].remove_payload()
+            with self.counted(Outcome.MALFORMED):
+                self.send(1, packet)
         self.reduce(700)
 
 

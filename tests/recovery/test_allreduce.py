@@ -1,0 +1,236 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""All-reduces on bad links, with workers that end or are late, and beside forged frames.
+
+More weathers and moments, in virtual time, are in tests/host/reduce.
+"""
+
+import random
+import time
+from collections import Counter
+from contextlib import ExitStack
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from switchgnn.controller import P4RuntimeClient, read_counters
+from switchgnn.host.innetwork.errors import ExchangeTimeoutError, RoundMismatchError
+from switchgnn.host.pace import Pace
+from switchgnn.host.reduce.frames import LAST_NUMBER, with_number
+from switchgnn.host.reduce.reducer import ReducerClosedError
+from switchgnn.host.wire.header import SESSION_MASK, BarrierBody, Header, Kind
+from tests.recovery.conftest import ALL_FAULTS, EACH_FAULT, happened, kinds_of
+from tests.support.fabrics import JOIN_SECONDS, PATIENT
+from tests.support.markers import full
+from tests.support.reducing import SIZES, Crew, all_done, check
+from tests.support.speed import seconds_here
+from tests.support.waiting import wait_until
+
+WORKERS = 4
+
+
+@pytest.fixture
+def stack():
+    with ExitStack() as made:
+        yield made
+
+
+@pytest.fixture
+def crew(shared_bed, stack):
+    """Make a crew on a new session."""
+
+    def make(**options):
+        shared_bed.install()
+        return Crew(shared_bed, stack, **options)
+
+    return make
+
+
+@pytest.mark.parametrize("faults", [ALL_FAULTS, *EACH_FAULT, pytest.param("loss=0.01", marks=full)])
+def test_every_sum_is_exact(crew, stack, faults):
+    """Several tensors are queued, and neighbour sums use the same links."""
+    workers = crew(faults=f"{faults},seed=1").begun()
+    with workers.exchanging(stack):
+        check(workers.submit(1, SIZES))
+    assert happened(workers.injected()) == kinds_of(faults)
+
+
+def test_without_faults_nothing_is_repaired(crew):
+    # A busy machine takes longer than the shortest time-out.
+    workers = crew(pace=replace(PATIENT, shortest_timeout=0.5)).begun()
+    check(workers.submit(1, SIZES))
+    total = workers.total()
+    assert total["resent"] <= total["sent"] // 50
+    assert total["wrong"] == total["answered"] == 0
+
+
+# --- Workers end, are slow, or start late
+
+
+BRIEF = Pace(patience=1.0)
+
+
+@pytest.mark.parametrize("victim", [1, pytest.param(0, marks=full)])
+@pytest.mark.parametrize("busy", [True, False], ids=["busy", "idle"])
+def test_a_worker_that_ends_is_named(crew, victim, busy):
+    workers = crew(pace=BRIEF).begun()
+    check(workers.submit(1, (300,)))
+    jobs = workers.submit(2, (3_000_000,), [np.int32]) if busy else []
+    if busy:
+        wait_until(lambda: workers.streams[victim].counters.sums > 200, "some sums")
+    ended = time.monotonic()
+    workers.end([victim])
+    if not busy:
+        jobs = workers.submit(2, (300,))
+    for worker in workers.reducers:
+        error = jobs[0].futures[worker].exception(seconds_here(JOIN_SECONDS))
+        assert isinstance(error, ExchangeTimeoutError), error
+        assert error.workers == (victim,)
+    assert time.monotonic() - ended < workers.pace.patience + seconds_here(1)
+
+
+def test_a_worker_that_only_gives_signs_of_life_is_waited_for(crew):
+    workers = crew(pace=BRIEF).begun()
+    early = range(WORKERS - 1)
+    jobs = workers.submit(1, SIZES, workers=early)
+    # Two patiences at least.
+    for worker in early:
+        counters = workers.streams[worker].counters
+        wait_until(lambda counters=counters: counters.pulses > 45, "signs of life", 60)
+    assert not jobs[0].futures[0].done()
+    contribute_late(jobs, workers.reducers, WORKERS - 1)
+    check(jobs)
+
+
+def contribute_late(jobs, reducers, worker):
+    for job in jobs:
+        job.futures[worker] = reducers[worker].submit(job.values[worker])
+
+
+def test_a_worker_may_start_late(crew):
+    """Within the patience of the others."""
+    workers = crew()
+    workers.agree()
+    workers.begin(range(1, WORKERS))
+    jobs = workers.submit(1, SIZES)
+    wait_until(lambda: workers.total()["waiting"] > 10, "answers about the missing worker")
+    workers.begin([0])
+    contribute_late(jobs, workers.reducers, 0)
+    check(jobs)
+
+
+@pytest.mark.parametrize("faults", ["", "loss=0.05,reorder=0.1,duplicate=0.1,seed=3"])
+def test_workers_that_start_again_need_no_new_session(shared_bed, faults):
+    shared_bed.install()
+    firsts = []
+    for again in range(3):
+        with ExitStack() as stack:
+            workers = Crew(shared_bed, stack, faults=faults).begun()
+            firsts.append(workers.first)
+            check(workers.submit(again, SIZES))
+            counters = workers.streams[again].counters
+            before = counters.sums
+            jobs = workers.submit(again, (3_000_000,), [np.int32])
+            wait_until(lambda counters=counters, before=before: counters.sums > before + 50)
+            workers.end([again])
+        for future in jobs[0].futures.values():
+            assert isinstance(future.exception(), ReducerClosedError)
+    assert firsts == sorted(set(firsts))
+
+
+# --- Forged frames, of a Byzantine worker
+
+
+BYZANTINE = WORKERS - 1
+LANES = bytes(range(256)) * 4
+WIDEST = 5
+
+
+def forge(workers, header, body=LANES):
+    frame = workers.bed.addresses(BYZANTINE).frame(header.pack(body))
+    workers.halves[BYZANTINE][1].send(frame)
+
+
+def about(workers, number):
+    """The header of a contribution of the Byzantine worker."""
+    session = workers.bed.session & SESSION_MASK
+    own = Header(Kind.REDUCE, BYZANTINE, count=1, fragment=WIDEST, session=session)
+    return with_number(own, number)
+
+
+def forgeries(workers, number):
+    """Frames about a fragment that no worker or switch may believe, with their outcomes."""
+    own = about(workers, number)
+    pulse = own._replace(kind=Kind.REDUCING, src_id=0, count=0, fragment=0)
+    yield "WRONG_PORT", own._replace(src_id=0), LANES
+    yield "WRONG_PORT", own._replace(src_id=WORKERS), LANES
+    yield "WRONG_PORT", own._replace(src_id=0, kind=Kind.REDUCED, resend=True), LANES
+    yield "WRONG_PORT", pulse, BarrierBody(pulses=1).pack()
+    for count in (0, 2, WORKERS, 0xFFFF):
+        yield "WRONG_COUNT", own._replace(count=count), LANES
+    yield "WRONG_SESSION", own._replace(session=own.session ^ 1), LANES
+    yield "UNKNOWN_KIND", own._replace(kind=Kind.REDUCED, count=WORKERS), LANES
+    yield "MALFORMED", own, LANES[:-4]
+    yield "MALFORMED", own._replace(fragment=WIDEST + 1), LANES
+    copy = own._replace(kind=Kind.REDUCED, resend=True)
+    yield "PASSED_ON", copy._replace(count=WORKERS - 1), LANES
+    yield "PASSED_ON", copy._replace(count=WORKERS, feature_group=256), LANES
+
+
+def test_forged_frames_change_no_sum(crew, shared_bed):
+    workers = crew().begun()
+    generator = random.Random(1)
+    sent = Counter()
+    with P4RuntimeClient(shared_bed.address, primary=False) as client:
+
+        def attack(number):
+            for outcome, header, body in forgeries(workers, number):
+                forge(workers, header, body)
+                sent[outcome] += 1
+
+        before = outcomes(client)
+        jobs = workers.submit(1, (100_001, *SIZES), workers=range(BYZANTINE))
+        # All others await this fragment.
+        wait_until(lambda: workers.total()["waiting"] > 0)
+        attack(workers.first)
+        wait_until(lambda: outcomes(client) - before >= sent, "the forgeries are counted")
+        assert workers.total()["wrong"] > 0
+        contribute_late(jobs, workers.reducers, BYZANTINE)
+        while not all_done(jobs):
+            attack(workers.first + generator.randrange(1000))
+            # So that the switch is not flooded.
+            outcomes(client)
+        check([*jobs, *workers.submit(2, SIZES)])
+
+
+def outcomes(client):
+    return Counter({each.name: count for each, count in read_counters(client).outcomes.items()})
+
+
+@pytest.mark.parametrize("ahead", [0, 512, 512 * 1000])
+def test_a_contribution_ahead_stops_all_with_an_error(crew, ahead):
+    """It takes slots that all need; so does a wider one of the same number (docs/security.md)."""
+    workers = crew(pace=BRIEF).begun()
+    numbers = range(workers.first, workers.first + 8)
+    for number in numbers:
+        forge(workers, about(workers, number + ahead))
+    jobs = workers.submit(1, (3,) * len(numbers), [np.int32])
+    for future in jobs[0].futures.values():
+        error = future.exception(seconds_here(JOIN_SECONDS))
+        assert isinstance(error, ExchangeTimeoutError), error
+
+
+def test_after_the_last_number_a_new_session_is_needed(shared_bed):
+    """A Byzantine worker may send it at any time."""
+    shared_bed.install()
+    with ExitStack() as stack:
+        workers = Crew(shared_bed, stack)
+        forge(workers, about(workers, LAST_NUMBER))
+        workers.begun()
+        for future in workers.submit(1, (300,), [np.int32])[0].futures.values():
+            with pytest.raises(RoundMismatchError, match="--new-session"):
+                future.result(seconds_here(JOIN_SECONDS))
+    shared_bed.install()
+    with ExitStack() as stack:
+        check(Crew(shared_bed, stack).begun().submit(1, (300,)))

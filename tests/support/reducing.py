@@ -1,0 +1,193 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""All-reduces of all workers of a bed, beside neighbour sums over the same links."""
+
+import threading
+from contextlib import contextmanager
+from dataclasses import asdict
+from fractions import Fraction
+
+import numpy as np
+
+from switchgnn.host.innetwork.exchange import plan_id
+from switchgnn.host.reduce.reducer import Reducer
+from switchgnn.host.reduce.stream import ReduceStream
+from switchgnn.host.wire.faults import Faults, FaultyLink
+from switchgnn.host.wire.header import KIND_AT, KIND_MASK, Kind
+from switchgnn.host.wire.link import WrappedLink
+from switchgnn.host.wire.split import kinds_from, split_link
+from tests.support.fabrics import JOIN_SECONDS, PATIENT, Team
+from tests.support.speed import pace_here, seconds_here
+
+# All but one are no multiples of a frame's 256 numbers; more fragments than slots.
+SIZES = (1, 257, 20_001, 8, 60_000, 512, 700)
+
+
+class DeafLink(WrappedLink):
+    """Loses all sums of all-reduces while it is `deaf`."""
+
+    deaf = True
+
+    def receive(self, seconds):
+        frame = self._link.receive(seconds)
+        if frame is None or len(frame) <= KIND_AT or not self.deaf:
+            return frame
+        return None if frame[KIND_AT] & KIND_MASK == Kind.REDUCED else frame
+
+
+class Crew:
+    """Streams of all workers, each with a thread; a stack closes them.
+
+    `wraps` has a link to put on that of a worker.
+
+    Attributes:
+        halves: of each worker's link, for neighbour sums and for all-reduces.
+        first: the first fragment of the streams.
+        reducers: of the workers that have begun.
+    """
+
+    def __init__(self, bed, stack, *, faults="", pace=PATIENT, wraps=None):
+        self.bed = bed
+        self.pace = pace_here(pace)
+        self.links, self.halves, self.streams = [], [], []
+        self.reducers = {}
+        parsed = Faults.parse(faults)
+        for worker in range(bed.workers):
+            link = bed.link(worker)
+            if faults:
+                link = FaultyLink(link, parsed, worker)
+            link = (wraps or {}).get(worker, lambda each: each)(link)
+            self.links.append(link)
+            halves = split_link(link, kinds_from(Kind.REDUCE))
+            self.halves.append([stack.enter_context(half) for half in halves])
+            self.streams.append(self._stream(worker))
+        stack.callback(self.end)
+
+    def _stream(self, worker):
+        return ReduceStream(
+            self.halves[worker][1],
+            self.bed.addresses(worker),
+            worker=worker,
+            workers=self.bed.workers,
+            session=self.bed.session,
+            plan_id=plan_id(self.bed.plan.manifest),
+            pace=self.pace,
+        )
+
+    def agree(self):
+        """Let all workers query the switch."""
+        self.first = max(stream.query().first for stream in self.streams)
+
+    def begin(self, workers=None):
+        """Start some workers, or all."""
+        for worker in range(self.bed.workers) if workers is None else workers:
+            self.streams[worker].start(self.first)
+            self.reducers[worker] = Reducer(self.streams[worker])
+
+    def begun(self):
+        """Let all workers query and start; return this crew."""
+        self.agree()
+        self.begin()
+        return self
+
+    def end(self, workers=None):
+        """Let some workers end, or all, as if they were killed."""
+        for worker in list(self.reducers) if workers is None else workers:
+            self.reducers.pop(worker).close(abort=True)
+
+    def submit(self, seed, sizes, kinds=(np.int32, np.float32), workers=None):
+        """Queue tensors of these sizes, of each kind, at all workers that have begun."""
+        drawn = [draw(seed, size, kind, self.bed.workers) for size in sizes for kind in kinds]
+        jobs = [Job(values) for values in drawn]
+        for worker in self.reducers if workers is None else workers:
+            for job in jobs:
+                job.futures[worker] = self.reducers[worker].submit(job.values[worker])
+        return jobs
+
+    def total(self):
+        """The workers' counters, added up."""
+        counters = [asdict(stream.counters) for stream in self.streams]
+        return {name: sum(each[name] for each in counters) for name in counters[0]}
+
+    def injected(self):
+        """The faults on all links, added up."""
+        each = [asdict(counts) for link in self.links for counts in link.counts.values()]
+        return {name: sum(counts[name] for counts in each) for name in each[0]}
+
+    @contextmanager
+    def exchanging(self, stack):
+        """Exchange neighbour sums until the block ends, and check them; yields the team."""
+        team, over, wrong = Team(_Shared(self), stack), threading.Event(), []
+
+        def exchange():
+            while not (over.is_set() and wrong) and not team.errors:
+                wrong.append(team.run(1, seed=len(wrong)))
+
+        thread = threading.Thread(target=exchange, daemon=True)
+        thread.start()
+        try:
+            yield team
+        finally:
+            over.set()
+            thread.join(seconds_here(JOIN_SECONDS))
+        assert not thread.is_alive()
+        assert not team.errors, team.errors
+        assert not any(wrong)
+
+
+class _Shared:
+    """A bed whose links are the halves for neighbour sums."""
+
+    def __init__(self, crew):
+        self._crew = crew
+
+    def link(self, worker):
+        return self._crew.halves[worker][0]
+
+    def __getattr__(self, name):
+        return getattr(self._crew.bed, name)
+
+
+class Job:
+    """A tensor of each worker, and the futures of their sum."""
+
+    def __init__(self, values):
+        self.values = values
+        self.futures = {}
+
+    def check(self):
+        """Wait for all sums; they are the same, and right."""
+        futures = self.futures.values()
+        results = [future.result(seconds_here(JOIN_SECONDS)) for future in futures]
+        for result in results:
+            assert np.array_equal(result, results[0])
+        exact = np.sum(self.values, axis=0, dtype=np.float64)
+        if results[0].dtype == np.int32:
+            wrapped = np.sum(self.values, axis=0, dtype=np.int64).astype(np.int32)
+            assert np.array_equal(results[0], wrapped)
+        else:
+            error = np.abs(results[0] - exact)
+            assert (error <= self._bound() + np.abs(exact) * 2.0**-24).all()
+
+    def _bound(self):
+        """Return n^2 2^e / (2 (2^31 - n)), with the largest e of any group."""
+        workers, largest = len(self.values), float(np.abs(self.values).max())
+        power = Fraction(2) ** int(np.ceil(np.log2(largest)))
+        return float(workers**2 * power / (2 * (2**31 - workers)))
+
+
+def check(jobs):
+    for job in jobs:
+        job.check()
+
+
+def all_done(jobs):
+    return all(future.done() for job in jobs for future in job.futures.values())
+
+
+def draw(seed, size, kind, workers):
+    """Draw a tensor for each worker: all of int32, or normally distributed."""
+    generator = np.random.default_rng((seed, size))
+    if kind is np.int32:
+        return generator.integers(-(2**31), 2**31, (workers, size), dtype=np.int32)
+    return generator.standard_normal((workers, size), dtype=np.float32)
