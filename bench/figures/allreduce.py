@@ -26,8 +26,8 @@ _BANDWIDTH = 20.0
 _ROUNDS = 2
 _BYTES_OFF, _SHAPED, _UNSHAPED = 0.6, 0.62, 1.0
 _LOSS, _RATE = 0.01, 0.6
-# Half of the gradients' share of an epoch.
-_SHARE = 0.5
+# The data set of `make run`, unless another is given.
+_GRAPH = "digits"
 _SLOW, _EPOCHS, _LONG = 2.0, 5, 100
 _LOSSES_OFF = 1e-5
 
@@ -113,23 +113,21 @@ def _in_training(settings: Settings) -> Iterator[Line]:
     from switchgnn.training import load_dataset  # noqa: PLC0415
     from switchgnn.training.asked import ReduceBy  # noqa: PLC0415
 
-    graph = "cora" if settings.data is None else str(settings.data)
+    graph = _GRAPH if settings.data is None else str(settings.data)
     data = load_dataset(graph)
-    shares: dict[ReduceBy, list[float]] = {each: [] for each in ReduceBy}
+    seconds: dict[ReduceBy, list[float]] = {each: [] for each in ReduceBy}
     setting = Setting(graph, _EPOCHS, Target.EMBEDDED, FabricKind.MININET, _SLOW, hidden=16)
     for _ in range(settings.pairs):
-        for by, found in shares.items():
+        for by, found in seconds.items():
             job = job_of(setting, SWITCH.name)
-            split = train(replace(job, task=replace(job.task, reduce=by)), data).split
-            found.append(
-                split["all_reduce"] / (split["compute"] + split["waiting"] + split["all_reduce"])
-            )
+            report = train(replace(job, task=replace(job.task, reduce=by)), data)
+            found.append(report.split["all_reduce"])
     yield Line(
         NAME,
-        f"{graph}, {WORKERS} workers, {_SLOW:g} Mbit/s: share of gradients in an epoch",
-        "",
-        *(Samples(by.value, tuple(found)) for by, found in shares.items()),
-        Goal(ratio_most=_SHARE),
+        f"{graph}, {WORKERS} workers, {_SLOW:g} Mbit/s: time of gradients in an epoch",
+        "s",
+        *(Samples(by.value, tuple(found)) for by, found in seconds.items()),
+        Goal(ratio_most=_SHAPED),
     )
     long = replace(setting, epochs=_LONG, bandwidth=None, fabric=FabricKind.LOOPBACK)
     losses = []
