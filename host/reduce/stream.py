@@ -402,6 +402,7 @@ class ReduceStream:
             return
         self._answered_at[slot] = now
         header, body = held
+        header = header._replace(src_id=self._worker)
         self._link.send(self._addresses.frame(header.pack(body)))
         self.counters.answered += 1
 

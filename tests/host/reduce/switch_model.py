@@ -54,7 +54,7 @@ class ModelSwitch:
 
     def take(self, worker, frame):
         header = unpack_header(frame)
-        if header is None or header.session != SESSION:
+        if header is None or header.session != SESSION or header.src_id != worker:
             return []
         number = header.round << 16 | header.block_id
         if header.kind is Kind.REDUCE:
