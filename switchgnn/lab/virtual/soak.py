@@ -60,6 +60,7 @@ class SoakSums:
 
     scenarios: int = 0
     exchanges: int = 0
+    reduces: int = 0
     events: int = 0
     frames: int = 0
     virtual_seconds: float = 0.0
@@ -73,6 +74,7 @@ class SoakSums:
         """Add the outcome of a scenario."""
         self.scenarios += 1
         self.exchanges += outcome.exchanges
+        self.reduces += outcome.reduces
         self.events += outcome.events
         self.frames += outcome.frames
         self.virtual_seconds += outcome.seconds
@@ -98,6 +100,7 @@ class SoakSums:
         return {
             "scenarios": self.scenarios,
             "exchanges": self.exchanges,
+            "reduces": self.reduces,
             "events": self.events,
             "frames": self.frames,
             "virtual_seconds": round(self.virtual_seconds, 9),
