@@ -18,6 +18,7 @@ import typer
 from rich.console import Console
 
 from bench.beds.namespace import Namespace
+from bench.figures import allreduce as fig_allreduce
 from bench.figures import auto as fig_auto
 from bench.figures import clone as fig_clone
 from bench.figures import congestion as fig_congestion
@@ -34,6 +35,7 @@ from bench.figures import planner as fig_planner
 from bench.figures import predicted as fig_predicted
 from bench.figures import recovery as fig_recovery
 from bench.figures import simulated as fig_simulated
+from bench.figures import stream as fig_stream
 from bench.figures import targets as fig_targets
 from bench.figures import training as fig_training
 from bench.line import Line
@@ -58,6 +60,8 @@ _FIGURES = (
     fig_predicted,
     fig_auto,
     fig_training,
+    fig_stream,
+    fig_allreduce,
     fig_planner,
 )
 _NAMES = [figure.NAME for figure in (*_FIGURES, fig_clone)]

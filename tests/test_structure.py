@@ -34,7 +34,7 @@ PARTS: Mapping[str, frozenset[str]] = {
     "profiles": frozenset({"base", "planner", "controller", "p4src"}),
     "topologies": frozenset({"base", "planner", "controller", "host", "softswitch"}),
     "training": frozenset({"base", "planner", "controller", "host", "p4src"}),
-    "torch_backend": frozenset({"training"}),
+    "torch_backend": frozenset({"host", "training"}),
     "torch": frozenset({"torch_backend", "training"}),
     "train": frozenset({"training"}),
     "capture": frozenset({"base", "host"}),

@@ -99,11 +99,14 @@ def _copies(data: "Dataset") -> str:
 
 
 def _train(setting: Setting, data: "Dataset", transport: str) -> "TrainReport":
+    make = {AUTO: lambda: auto_job(setting, data)}
+    return train(make.get(transport, lambda: job_of(setting, transport))(), data)
+
+
+def train(job: "TrainJob", data: "Dataset") -> "TrainReport":
+    """Train in processes of their own: PyTorch may have computed in this one."""
     from switchgnn.commands.train.steps import run_training  # noqa: PLC0415
 
-    # A process of its own: PyTorch may have computed in this one.
-    make = {AUTO: lambda: auto_job(setting, data)}
-    job = make.get(transport, lambda: job_of(setting, transport))()
     with Nursery([_STEPS], ENVIRONMENT) as nursery:
         return run_training(job, data, lambda *_: None, lambda _: None, nursery=nursery)
 

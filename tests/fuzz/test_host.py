@@ -39,7 +39,7 @@ def is_sound(frame):
         return False
     end = body_end(frame)
     assert header.pack(bytes(frame[BODY_AT:end])) == bytes(frame[HEADER_AT:end])
-    if header.kind in (Kind.DONE, Kind.ADVANCE, Kind.WAITING):
+    if header.kind in (Kind.DONE, Kind.ADVANCE, Kind.WAITING, Kind.REDUCING):
         assert BarrierBody.unpack(frame, header.kind).pack() == bytes(frame[BODY_AT:end])
     return True
 

@@ -183,8 +183,11 @@ FIELDS = {
 _WIDTH_BITS, _NARROWEST, _WIDEST_CODE = 3, 8, 5
 _NUMBER_BYTES = 4
 # Plain numbers, as checks ask for each frame.
-LANE_KINDS = (int(Kind.FEATURE), int(Kind.SUM))
-_BODY_BYTES: dict[int, int] = {Kind.DONE: 28, Kind.ADVANCE: 28, Kind.WAITING: 44}
+LANE_KINDS = (int(Kind.FEATURE), int(Kind.SUM), int(Kind.REDUCE), int(Kind.REDUCED))
+_BODY_BYTES: dict[int, int] = {
+    **dict.fromkeys((Kind.DONE, Kind.ADVANCE), 28),
+    **dict.fromkeys((Kind.WAITING, Kind.REDUCING), 44),
+}
 
 
 def body_bytes(kind: int, word: int) -> int:

@@ -22,7 +22,7 @@ from switchgnn.topologies.site import cable_name
 _IS_FETCH, _RESEND = 0x40, 0x10
 _ROUND_BITS = 24
 _GROUPS = {
-    **dict.fromkeys((Kind.FEATURE, Kind.SUM), "data"),
+    **dict.fromkeys((Kind.FEATURE, Kind.SUM, Kind.REDUCE, Kind.REDUCED), "data"),
     **dict.fromkeys((Kind.DONE, Kind.ADVANCE, Kind.WAITING), "barrier"),
 }
 

@@ -1,0 +1,141 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""All-reduces in the switch, compared with Gloo's ring on the same links."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from bench.line import Goal, Line
+from bench.loads.training import WORKERS, Setting, job_of, lacks_training, train
+from bench.measure import Samples, alternate
+from bench.settings import Settings
+from switchgnn.commands.allreduce.job import ReduceOptions, ReduceReport, run_allreduce
+from switchgnn.host.pace import Pace
+from switchgnn.host.registry import SWITCH
+from switchgnn.topologies import FabricKind, Target, usual_limits
+from switchgnn.topologies.mininet_fabric import mininet_missing
+
+NAME = "allreduce"
+# Mininet makes its own namespaces.
+OWN_NAMESPACE = False
+
+_BYTES = 4_000_000
+_BANDWIDTH = 20.0
+_ROUNDS = 2
+_BYTES_OFF, _SHAPED, _UNSHAPED = 0.6, 0.62, 1.0
+_LOSS, _RATE = 0.01, 0.6
+# Half of the gradients' share of an epoch.
+_SHARE = 0.5
+_SLOW, _EPOCHS, _LONG = 2.0, 5, 100
+_LOSSES_OFF = 1e-5
+
+
+def missing() -> str | None:
+    """Return what the machine lacks for this figure."""
+    return lacks_training() or mininet_missing()
+
+
+def run(settings: Settings) -> Iterator[Line]:
+    """Measure on the embedded switch, in Mininet."""
+    yield from _beside_gloo(settings)
+    yield _with_loss(settings)
+    yield from _in_training(settings)
+
+
+def _options(bandwidth: float | None, faults: str = "") -> ReduceOptions:
+    target, fabric = Target.EMBEDDED, FabricKind.MININET
+    limits = usual_limits(target, fabric, shaped=bandwidth is not None)
+    return ReduceOptions(
+        workers=WORKERS,
+        slots=0,
+        target=target.value,
+        fabric=fabric.value,
+        bandwidth=bandwidth,
+        ecn_threshold=limits.ecn_threshold,
+        elements=_BYTES // 4,
+        rounds=_ROUNDS,
+        seed=1,
+        pace=Pace(window=limits.window),
+        faults=faults,
+    )
+
+
+def _reduced(options: ReduceOptions) -> ReduceReport:
+    return run_allreduce(options, lambda *_: None)
+
+
+def _beside_gloo(settings: Settings) -> Iterator[Line]:
+    """Compare times on slow and fast links; each job runs the switch and then Gloo."""
+    what = f"{_BYTES / 1e6:g} MB, {WORKERS} workers"
+    for bandwidth, most in ((_BANDWIDTH, _SHAPED), (None, _UNSHAPED)):
+        reports = [_reduced(_options(bandwidth)) for _ in range(settings.pairs)]
+        links = "no limit" if bandwidth is None else f"{bandwidth:g} Mbit/s"
+        yield Line(
+            NAME,
+            f"{what}, {links}: time of an all-reduce",
+            "s",
+            Samples(SWITCH.name, tuple(each.seconds for each in reports)),
+            Samples("gloo", tuple(each.gloo_seconds or 0.0 for each in reports)),
+            Goal(ratio_most=most),
+        )
+        if bandwidth is None:
+            payload = 2 * _BYTES / max(each.bytes_per_link for each in reports)
+            yield Line(
+                NAME,
+                f"{what}: bytes on the busiest link",
+                "MB",
+                Samples(SWITCH.name, tuple(each.bytes_per_link / 1e6 for each in reports)),
+                Samples("gloo", tuple(each.ring_bytes_per_link / 1e6 for each in reports)),
+                Goal(ratio_most=_BYTES_OFF),
+                f"{payload:.3f} of them are numbers",
+            )
+
+
+def _with_loss(settings: Settings) -> Line:
+    def seconds(loss: float) -> float:
+        faults = f"loss={loss},seed=1"
+        return _reduced(replace(_options(_BANDWIDTH, faults), gloo=False)).seconds
+
+    # Injecting faults itself takes time.
+    none, some = alternate(
+        settings.pairs,
+        ("none", lambda: seconds(1e-12)),
+        (f"{_LOSS:.0%} lost", lambda: seconds(_LOSS)),
+    )
+    what = f"{_BANDWIDTH:g} Mbit/s, {_LOSS:.0%} of all frames lost: rate against none"
+    return Line(NAME, what, "s", none, some, Goal(ratio=_RATE))
+
+
+def _in_training(settings: Settings) -> Iterator[Line]:
+    """Compare the share of an epoch, and the losses of a long training."""
+    from switchgnn.training import load_dataset  # noqa: PLC0415
+    from switchgnn.training.asked import ReduceBy  # noqa: PLC0415
+
+    graph = "cora" if settings.data is None else str(settings.data)
+    data = load_dataset(graph)
+    shares: dict[ReduceBy, list[float]] = {each: [] for each in ReduceBy}
+    setting = Setting(graph, _EPOCHS, Target.EMBEDDED, FabricKind.MININET, _SLOW, hidden=16)
+    for _ in range(settings.pairs):
+        for by, found in shares.items():
+            job = job_of(setting, SWITCH.name)
+            split = train(replace(job, task=replace(job.task, reduce=by)), data).split
+            found.append(
+                split["all_reduce"] / (split["compute"] + split["waiting"] + split["all_reduce"])
+            )
+    yield Line(
+        NAME,
+        f"{graph}, {WORKERS} workers, {_SLOW:g} Mbit/s: share of gradients in an epoch",
+        "",
+        *(Samples(by.value, tuple(found)) for by, found in shares.items()),
+        Goal(ratio_most=_SHARE),
+    )
+    long = replace(setting, epochs=_LONG, bandwidth=None, fabric=FabricKind.LOOPBACK)
+    losses = []
+    for by in ReduceBy:
+        job = job_of(long, SWITCH.name)
+        losses.append(train(replace(job, task=replace(job.task, reduce=by)), data).losses)
+    apart = float(np.abs(np.subtract(*losses)).max())
+    what = f"{graph}, {_LONG} epochs: largest difference of losses between switch and gloo"
+    yield Line(NAME, what, "", Samples("difference", (apart,)), goal=Goal(most=_LOSSES_OFF))
