@@ -44,6 +44,7 @@ from switchgnn.lab.virtual.parts.switch import VirtualSwitch
 from switchgnn.lab.virtual.scenario import Scenario
 from switchgnn.lab.virtual.subject import PlannedSubject
 from switchgnn.lab.virtual.timing import SECOND, Scheduler, Trace
+from switchgnn.planner.lanes import LANES
 from switchgnn.planner.plan.plan import Plan, SwitchPart
 
 
@@ -100,6 +101,10 @@ _TAGGED_BYTES = 20
 # The shares of past frames that are changed and sealed, or damaged; and of changed bodies.
 _DIFFERENT, _DAMAGED, _LIES = 0.7, 0.15, 0.3
 _ROUND = struct.Struct(">I")
+_REDUCE_KINDS = (Kind.REDUCE, Kind.REDUCED, Kind.REDUCING)
+# Twice as many as the first tensors take, from the number of slots on.
+_FRAGMENTS = 2048
+_BARRIER_BYTES, _PULSES_BYTES = 28, 16
 _BOUNDARIES = {
     size: [0, 1, 2, half - 1, half, half + 1, top - 1, top]
     for size in (1, 2, 4)
@@ -119,7 +124,9 @@ class Shot:
         if self.ahead is None:
             return self.frame
         aimed = bytearray(self.frame)
-        ahead = (round_number + self.ahead) & LAST_ROUND
+        # The numbers of fragments of all-reduces are small.
+        of_reduces = self.frame[KIND_AT] & KIND_MASK in _REDUCE_KINDS
+        ahead = self.ahead & 1 if of_reduces else (round_number + self.ahead) & LAST_ROUND
         _ROUND.pack_into(aimed, ROUND_AT, session_and_round(session, ahead))
         seal(aimed)
         return bytes(aimed)
@@ -231,7 +238,7 @@ class Generator:
         write_header(frame, **self._numbers(kind))
         if kind in LANE_KINDS:
             frame[BODY_AT:] = draw.randbytes(body_end(frame) - BODY_AT)
-        elif kind in (Kind.DONE, Kind.ADVANCE):
+        elif kind in (Kind.DONE, Kind.ADVANCE, Kind.REDUCING):
             self._fill_barrier(frame)
         seal(frame)
         return frame
@@ -247,6 +254,11 @@ class Generator:
         if kind in (Kind.DONE, Kind.ADVANCE, Kind.WAITING):
             vertex = draw.randrange(facts.workers)
             block = draw.randrange(facts.blocks + 1)
+        word = draw.choice(facts.words) if block else 0
+        if kind in _REDUCE_KINDS:
+            vertex, destination = draw.randrange(facts.workers), 0
+            block, word = draw.randrange(_FRAGMENTS), draw.randrange(len(LANES))
+            count = draw.choice((0, 1, facts.workers))
         numbers = {
             "src_id": vertex,
             "dst_id": destination,
@@ -254,7 +266,7 @@ class Generator:
             "count": count,
             "flags_kind": draw.choice((0, 0, 1, 4, 8, draw.randrange(16))) << 4 | kind,
             "version_level_echo": VERSION << 4 | draw.randrange(2),
-            "fragment": draw.choice(facts.words) if block else 0,
+            "fragment": word,
             "group": draw.randrange(4),
             "round": draw.randrange(1, 100),
         }
@@ -275,6 +287,8 @@ class Generator:
             self._number(4),
             draw.choice((7, self._number(4))),
         )
+        if len(frame) > BODY_AT + _BARRIER_BYTES:
+            frame[BODY_AT + _BARRIER_BYTES :] = draw.randbytes(_PULSES_BYTES)
 
     def _number(self, size: int) -> int:
         draw = self.random
@@ -508,7 +522,7 @@ def generator_for(
 def _template(kind: int, addresses: Addresses, facts: Facts) -> bytes:
     """Return a frame of a kind, sound but for its numbers; unknown kinds are empty."""
     body = bytearray(body_bytes(kind, _BANK_WIDTH))
-    if kind in (Kind.DONE, Kind.ADVANCE, Kind.WAITING):
+    if kind in (Kind.DONE, Kind.ADVANCE, Kind.WAITING, Kind.REDUCING):
         body[_PLAN_AT : _PLAN_AT + 4] = facts.plan_id.to_bytes(4, "big")
     header = Header(Kind.FEATURE, fragment=_BANK_WIDTH)
     frame = bytearray(addresses.frame(header.pack(bytes(body))))

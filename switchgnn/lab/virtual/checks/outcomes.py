@@ -35,14 +35,18 @@ _RECOVERED = 2.0
 _STANDS = 0.4
 
 
-class RightParty(Check):
-    """Compares the errors of a session with what has happened in it."""
+class PartyCheck(Check):
+    """Compares the errors of a session with what has happened in it.
 
-    name = "right party"
+    Attributes:
+        name: of the violated invariant.
+    """
+
+    name: str
 
     def task_of(self, worker: VirtualWorker) -> Task | None:
         """Return the task of a worker whose error counts."""
-        return worker.task
+        raise NotImplementedError
 
     def session_begins(self) -> None:
         self._known = len(self.scene.happened)
@@ -131,6 +135,15 @@ class RightParty(Check):
         # A controller that was away together with a switch has forgotten the session.
         forgotten = len(restarted) > 1 or self.scene.unwatched > self._unwatched
         return forgotten or away > patience - _RECOVERED
+
+
+class RightParty(PartyCheck):
+    """Looks at the errors of exchanges."""
+
+    name = "right party"
+
+    def task_of(self, worker: VirtualWorker) -> Task | None:
+        return worker.task
 
 
 # Losses in the network are repaired without fetching, but for repeated bad luck.

@@ -22,7 +22,7 @@ from switchgnn.lab.virtual.checks.check import (
     kind_in,
     read_packet,
 )
-from switchgnn.lab.virtual.checks.outcomes import RightParty
+from switchgnn.lab.virtual.checks.outcomes import PartyCheck
 from switchgnn.lab.virtual.parts.reducer import Reduced, ReduceJob
 from switchgnn.lab.virtual.parts.switch import VirtualSwitch
 from switchgnn.lab.virtual.parts.worker import VirtualWorker
@@ -157,7 +157,9 @@ class ReducesAddedOnce(SwitchCheck):
 
     def begin(self, scene: Scene) -> None:
         super().begin(scene)
-        self._came: dict[int, set[tuple[int, ...]]] = {each.number: set() for each in scene.switches}
+        self._came: dict[int, set[tuple[int, ...]]] = {
+            each.number: set() for each in scene.switches
+        }
 
     def taken(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
         for frame in frames:
@@ -287,7 +289,7 @@ class ReducedInTime(Check):
         ends += [task.ended_at for task in tasks]
         pauses = max(tensor.pause for tensor in job.tensors)
         most = 2 * scenario.patience + pauses + _REPAIRED
-        for task in tasks:
+        for task in [task for task in tasks if task.ended_at]:
             last = max(time for time in [*self._milestones, *ends, 0] if time < task.ended_at)
             waited = (task.ended_at - last) / SECOND
             if waited > most:
@@ -297,8 +299,8 @@ class ReducedInTime(Check):
                 )
 
 
-class ReduceRightParty(RightParty):
-    """Compares the errors of the all-reduces of a session with what has happened in it."""
+class ReduceRightParty(PartyCheck):
+    """Looks at the errors of all-reduces."""
 
     name = "all-reduce right party"
 

@@ -73,7 +73,7 @@ class ReduceJob:
     plan_id: int
     agreement: Agreement
 
-    def values(self, worker: int, index: int) -> NDArray[np.int32] | NDArray[np.float32]:
+    def values(self, worker: int, index: int) -> NDArray[Any]:
         """Draw the tensor of a worker for one all-reduce.
 
         Integers have all of int32. Floats have magnitudes that differ from part to part. Of some
@@ -96,7 +96,8 @@ class ReduceJob:
             values[shared.integers(size)] = _PEAK
         if own.random() < _NOT_FINITE / self.workers:
             values[own.integers(size)] = own.choice([np.inf, -np.inf, np.nan])
-        return values * np.float32(shared.random() >= _ZERO)
+        scaled: NDArray[np.float32] = values * np.float32(shared.random() >= _ZERO)
+        return scaled
 
 
 @dataclass(frozen=True, eq=False)

@@ -140,9 +140,7 @@ class VirtualWorker:
 
         def start() -> None:
             self.killed = False
-            self.task = self._new_task(
-                _EXCHANGES, lambda task: self._work(task, job, reports.done)
-            )
+            self.task = self._new_task(_EXCHANGES, lambda task: self._work(task, job, reports.done))
             self._link = self._new_link(self.task, job.version)
             self.task.start(int(_COMPUTES * self._random.random()))
 
@@ -176,9 +174,7 @@ class VirtualWorker:
             if not self._unfinished and self._ended is not None:
                 self._ended()
 
-    def _new_reducer(
-        self, job: ReduceJob, reduced: Callable[[Reduced], None]
-    ) -> VirtualReducer:
+    def _new_reducer(self, job: ReduceJob, reduced: Callable[[Reduced], None]) -> VirtualReducer:
         def work(_task: Task) -> None:
             reducer.run(self._subject.site.addresses(self.number), reduced)
 
