@@ -126,10 +126,14 @@ _DRAW_WINDOWS = (1, 2, 4, 8, 16, 16, 64)
 # The shares of scenarios with all-reduces, of these with a large one, and of those that wait.
 _REDUCES, _LARGE, _WAITS = 1 / 4, 1 / 6, 0.5
 _ELEMENTS = (1, 7, 255, 256, 257, 257, 1_000, 5_000, 20_000)
+# The share with one more restart, while all-reduces run: sums are lost that some workers have.
+_RESTARTS, _RESTART_KINDS = 0.4, (IncidentKind.TEAR, IncidentKind.TEAR, IncidentKind.RESTART)
+# The exponents of the event.
+_EVENTS = (6.0, 12.0)
 # More fragments than slots, and more than one group of floats.
 _ALL_SLOTS = 140_000, 200_000
 # The longest computation, in patiences.
-_PAUSES = (0.001, 0.001, 0.05, 1.5)
+_PAUSES = (0.001, 0.001, 0.05, 3.0)
 # The most of each rate in a direction, and the shares without a fault.
 _RATES = {"loss": 0.1, "duplicate": 0.1, "late": 0.05, "reorder": 0.05, "corrupt": 0.03}
 _NO_FAULT = 0.4
@@ -233,7 +237,12 @@ def _with_reduces(scenario: Scenario, *, always: bool) -> Scenario:
     if source.random() < _LARGE:
         place = source.randrange(number)
         tensors[place] = replace(tensors[place], elements=source.randint(*_ALL_SLOTS))
-    return replace(scenario, reduces=tuple(tensors))
+    incidents = [*scenario.incidents]
+    if source.random() < _RESTARTS:
+        kind, switch = source.choice(_RESTART_KINDS), f"s{source.randrange(scenario.switches)}"
+        event, gone = int(2 ** source.uniform(*_EVENTS)), scenario.patience / 20 * source.random()
+        incidents.append(Incident(kind, switch, event, round(gone, 3)))
+    return replace(scenario, reduces=tuple(tensors), incidents=_in_order(incidents))
 
 
 def _rates(source: Random, share: float) -> IncidentRates:

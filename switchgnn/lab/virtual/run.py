@@ -329,6 +329,5 @@ def longest(scenario: Scenario) -> float:
     """Return the virtual seconds within which a scenario must end."""
     waits = sum(incident.seconds for incident in scenario.incidents)
     pauses = sum(tensor.pause for tensor in scenario.reduces)
-    rounds = scenario.rounds + len(scenario.reduces)
-    session = 10 * scenario.patience + 30.0 * rounds + pauses
+    session = 10 * scenario.patience + 30.0 * scenario.rounds + pauses
     return scenario.sessions * (session + waits) + 60.0

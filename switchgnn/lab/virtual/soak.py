@@ -24,7 +24,7 @@ from switchgnn.softswitch.native.build import Backend
 EXACT, WRONG, FAILED = 0, 1, 2
 # A soak ends after this number of failures, as more would show nothing new.
 _MOST_FAILURES = 5
-SUMS_EXACT = "sums exact"
+SUMS_EXACT, REDUCES_EXACT = "sums exact", "all-reduces exact"
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class SoakSums:
     @property
     def exit_code(self) -> int:
         """The exit code of the program; a wrong sum counts more than another failure."""
-        if any(failure.name == SUMS_EXACT for failure in self.failures):
+        if any(failure.name in (SUMS_EXACT, REDUCES_EXACT) for failure in self.failures):
             return WRONG
         return FAILED if self.failures else EXACT
 

@@ -91,6 +91,21 @@ FOUND = {
     "missing_without_count": (20, 7, "missing counted"),
     "tag_without_round": (5, 1, "right party"),
     "tag_without_fragment": (10, 1, "sums leave exact"),
+    "forget_contributors": (5, 1, "sums of all leave exact"),
+    "begin_older_fragments": (40, 11, "contributions once"),
+    "forget_exponents": (10, 1, "sums of all leave exact"),
+    "reduce_as_a_worker": (5, 1, "all-reduce right party"),
+    "all_slots_in_flight": (40, 8, "half of the slots"),
+    "overdue_sums_not_asked_for": (10, 2, "all-reduce right party"),
+    "any_sum_taken": (10, 1, "all-reduces add up"),
+    "lost_sums_not_asked_for": (250, 18, "ends"),
+    "questions_not_answered": (250, 18, "ends"),
+    "answers_of_worker_0": (250, 18, "ends"),
+    "idle_without_pulse": (20, 4, "all-reduce right party"),
+    "pulses_not_heeded": (60, 24, "all-reduce right party"),
+    "scale_without_workers": (10, 2, "all-reduces exact"),
+    "own_exponent": (5, 1, "all-reduces exact"),
+    "next_group_not_told": (60, 14, "all-reduces exact"),
 }
 # And why, as far as it is known.
 NOT_FOUND = {
