@@ -57,6 +57,7 @@ def test_all_are_done_beside_exchanges(soaks, leaves, rates):
     assert (outcome.exchanges, outcome.reduces) == (1, len(TENSORS))
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("kind", [IncidentKind.RESTART, IncidentKind.TEAR])
 def test_a_restarted_switch_loses_none(star, kind):
     """Its sums are lost as well, of which some workers have some."""
