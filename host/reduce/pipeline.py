@@ -196,6 +196,8 @@ class Pipeline:
         while self.next < limit:
             count = self._unsent[0].write(self._frames, self.next, limit)
             if not count:
+                # The next one needs the sum of an earlier one, however long it takes.
+                self._blocked = False
                 break
             self.next += count
             if self.next == self._unsent[0].end:

@@ -263,7 +263,7 @@ class ReduceStream:
             self._send_pulse(now)
         if flow.pipeline.in_flight:
             self._patience.check(flow.pipeline.base, now)
-        if self._receive(max(0.0, min(seconds, self._next_timer(flow) - now))):
+        if self._receive(max(0.0, min(seconds, self._until_next_timer(flow, now)))):
             self._receive_all()
 
     def _receive_all(self) -> None:
@@ -277,11 +277,12 @@ class ReduceStream:
             raise ValueError("the stream has not started")
         return self._flow
 
-    def _next_timer(self, flow: "_Flow") -> float:
-        """Return when there is something to send again."""
-        due = min(self._pulse_at, flow.timers.earliest)
+    def _until_next_timer(self, flow: "_Flow", now: float) -> float:
+        """Return the seconds until there is something to send again."""
+        due = min(self._pulse_at, flow.timers.earliest) - now
         wait = flow.pipeline.wait()
-        return due if wait is None else min(due, self._clock.now() + wait)
+        # Not as a time of the clock, in which a very short wait is none.
+        return due if wait is None else min(due, wait)
 
     def _send_pulse(self, now: float) -> None:
         """Send a sign of life, which asks about the first fragment without a sum."""

@@ -6,6 +6,7 @@ import importlib
 import json
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from types import FunctionType, ModuleType
 
@@ -84,6 +85,8 @@ def _of_attribute(found):
         yield "", found.__func__
     elif isinstance(found, property):
         yield "get", found.fget
+    elif isinstance(found, cached_property):
+        yield "get", found.func
 
 
 def changed_program(program, name, change):

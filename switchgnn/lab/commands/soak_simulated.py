@@ -260,6 +260,7 @@ def _print(
         f"scenario{'s' * (sums.scenarios != 1)} {where}: "
         f"{sums.frames:,} frames, {sums.virtual_seconds:,.0f} virtual seconds in {seconds:.0f} s "
         f"({speed:,.0f} exchanges per minute)",
+        f"All-reduces beside them: {sums.reduces:,}.",
         counted("What went wrong on purpose", dict(sums.faults)),
         f"Workers that gave up, as they had to: {sums.gave_up:,}.",
         f"States of hosts and program that were met: {len(sums.states):,}.",

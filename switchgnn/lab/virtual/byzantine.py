@@ -48,6 +48,7 @@ from switchgnn.lab.virtual.parts.switch import VirtualSwitch
 from switchgnn.lab.virtual.scenario import Scenario
 from switchgnn.lab.virtual.subject import PlannedSubject
 from switchgnn.lab.virtual.timing import SECOND, Scheduler, Trace
+from switchgnn.planner.lanes import LANES
 from switchgnn.planner.plan.plan import Plan, SwitchPart
 
 
@@ -105,6 +106,8 @@ _TAGGED_BYTES = 20
 _DIFFERENT, _DAMAGED, _LIES = 0.7, 0.15, 0.3
 _ROUND = struct.Struct(">I")
 _REDUCE_KINDS = (Kind.REDUCE, Kind.REDUCED, Kind.REDUCING)
+# Twice as many as the first tensors take, from the number of slots on.
+_FRAGMENTS = 2048
 _BOUNDARIES = {
     size: [0, 1, 2, half - 1, half, half + 1, top - 1, top]
     for size in (1, 2, 4)
@@ -124,7 +127,9 @@ class Shot:
         if self.ahead is None:
             return self.frame
         aimed = bytearray(self.frame)
-        ahead = (round_number + self.ahead) & LAST_ROUND
+        # The numbers of fragments of all-reduces are small.
+        of_reduces = self.frame[KIND_AT] & KIND_MASK in _REDUCE_KINDS
+        ahead = self.ahead & 1 if of_reduces else (round_number + self.ahead) & LAST_ROUND
         _ROUND.pack_into(aimed, ROUND_AT, session_and_round(session, ahead))
         seal(aimed)
         return bytes(aimed)
@@ -252,7 +257,11 @@ class Generator:
         if kind in (*BARRIER_KINDS, *_REDUCE_KINDS):
             vertex = draw.randrange(facts.workers)
             block = draw.randrange(facts.blocks + 1)
-            count = int(kind == Kind.REDUCE)
+        word = draw.choice(facts.words) if block else 0
+        if kind in _REDUCE_KINDS:
+            vertex, destination = draw.randrange(facts.workers), 0
+            block, word = draw.randrange(_FRAGMENTS), draw.randrange(len(LANES))
+            count = draw.choice((0, 1, facts.workers))
         numbers = {
             "src_id": vertex,
             "dst_id": destination,
@@ -260,7 +269,7 @@ class Generator:
             "count": count,
             "flags_kind": draw.choice((0, 0, 1, 4, 8, draw.randrange(16))) << 4 | kind,
             "version_level_echo": VERSION << 4 | draw.randrange(2),
-            "fragment": draw.choice(facts.words) if block else 0,
+            "fragment": word,
             "group": draw.randrange(4),
             "round": draw.randrange(1, 100),
         }

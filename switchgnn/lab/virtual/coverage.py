@@ -5,7 +5,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 
 from switchgnn.controller.controls.outcome import Outcome
 from switchgnn.host.pace import Pace
@@ -218,13 +218,16 @@ class States(SwitchCheck):
 
     def session_ends(self) -> None:
         for worker in self.scene.workers:
-            error = worker.task.error if worker.task else None
-            if error is not None:
-                self._meet(type(error).__name__, 1)
+            for task in worker.tasks:
+                if task.error is not None:
+                    self._meet(type(task.error).__name__, 1)
             if worker.exchange is not None:
                 counters = worker.exchange.counters
                 for each in fields(counters):
                     self._meet(each.name, getattr(counters, each.name))
+            if worker.reducer is not None and worker.reducer.stream is not None:
+                for name, number in asdict(worker.reducer.stream.counters).items():
+                    self._meet(f"all-reduces {name}", number)
         self._known = len(self.scene.happened)
 
     def conclude(self, *, in_time: bool) -> None:

@@ -13,6 +13,8 @@ from switchgnn.lab.virtual.scenario import (
     IncidentKind,
     IncidentRates,
     Scenario,
+    Tensor,
+    TensorKind,
 )
 
 # Shares of scenarios with a Byzantine or a different worker.
@@ -121,6 +123,17 @@ _LANES = (32, 32, 32, 32, 8, 64, 256)
 _BANK_LANES, _LEAST_ROOM = 32, 8
 _SURGES = (0.0, 0.0, 0.0, 0.3)
 _DRAW_WINDOWS = (1, 2, 4, 8, 16, 16, 64)
+# The shares of scenarios with all-reduces, of these with a large one, and of those that wait.
+_REDUCES, _LARGE, _WAITS = 1 / 4, 1 / 6, 0.5
+_ELEMENTS = (1, 7, 255, 256, 257, 257, 1_000, 5_000, 20_000)
+# The share with one more restart, while all-reduces run: sums are lost that some workers have.
+_RESTARTS, _RESTART_KINDS = 0.4, (IncidentKind.TEAR, IncidentKind.TEAR, IncidentKind.RESTART)
+# The exponents of the event.
+_EVENTS = (6.0, 12.0)
+# More fragments than slots, and more than one group of floats.
+_ALL_SLOTS = 140_000, 200_000
+# The longest computation, in patiences.
+_PAUSES = (0.001, 0.001, 0.05, 3.0)
 # The most of each rate in a direction, and the shares without a fault.
 _RATES = {"loss": 0.1, "duplicate": 0.1, "late": 0.05, "reorder": 0.05, "corrupt": 0.03}
 _NO_FAULT = 0.4
@@ -140,12 +153,14 @@ class Wish:
     Attributes:
         leaves, spines: no leaves: stars.
         misfits: whether each has a Byzantine worker, or one that differs from the others.
+        reduces: whether each has all-reduces, but for those with a worker that differs.
     """
 
     leaves: int = 0
     spines: int = 0
     backend: str = "auto"
     misfits: bool = False
+    reduces: bool = False
 
 
 def draw_scenario(seed: int, wish: Wish) -> Scenario:
@@ -185,7 +200,8 @@ def draw_scenario(seed: int, wish: Wish) -> Scenario:
         incidents=_incidents(source, workers, wish, patience, rounds * sessions),
     )
     scenario = with_many_groups(_with_surges(_with_other_lanes(scenario)))
-    return with_other_restarts(with_misfits(scenario, always=wish.misfits))
+    scenario = with_other_restarts(with_misfits(scenario, always=wish.misfits))
+    return _with_reduces(scenario, always=wish.reduces)
 
 
 def _with_other_lanes(scenario: Scenario) -> Scenario:
@@ -202,6 +218,31 @@ def _with_surges(scenario: Scenario) -> Scenario:
     """Return a scenario, sometimes with features that outgrow earlier ones, by its seed."""
     source = Random(f"surges/{scenario.seed}")  # noqa: S311
     return replace(scenario, surges=source.choice(_SURGES))
+
+
+def _with_reduces(scenario: Scenario, *, always: bool) -> Scenario:
+    """Return a scenario, sometimes with all-reduces, by its seed."""
+    source = Random(f"reduces/{scenario.seed}")  # noqa: S311
+    if (source.random() >= _REDUCES and not always) or scenario.differences or scenario.other_plan:
+        return scenario
+    number, pause = source.choice((1, 2, 4, 8)), source.choice(_PAUSES) * scenario.patience
+    tensors = [
+        Tensor(
+            source.choice(_ELEMENTS),
+            source.choice(list(TensorKind)),
+            round(pause * source.random(), 3) if source.random() < _WAITS else 0.0,
+        )
+        for _ in range(number)
+    ]
+    if source.random() < _LARGE:
+        place = source.randrange(number)
+        tensors[place] = replace(tensors[place], elements=source.randint(*_ALL_SLOTS))
+    incidents = [*scenario.incidents]
+    if source.random() < _RESTARTS:
+        kind, switch = source.choice(_RESTART_KINDS), f"s{source.randrange(scenario.switches)}"
+        event, gone = int(2 ** source.uniform(*_EVENTS)), scenario.patience / 20 * source.random()
+        incidents.append(Incident(kind, switch, event, round(gone, 3)))
+    return replace(scenario, reduces=tuple(tensors), incidents=_in_order(incidents))
 
 
 def _rates(source: Random, share: float) -> IncidentRates:
@@ -266,6 +307,7 @@ _TOGETHER = (
     ("window",),
     ("queue_depth", "queue_rate"),
     ("turns",),
+    ("reduces",),
     ("latency", "jitter"),
     ("patience", "up", "down", "cables"),
     ("workers", "incidents", "differences", "other_plan"),
@@ -287,7 +329,7 @@ def changed(scenario: Scenario, seed: int, wish: Wish) -> Scenario:
         like = change(like, fresh, source)
     # No incidents where workers differ, so that the right error is known.
     alone = like.differences or like.other_plan
-    return in_time(replace(like, incidents=()) if alone else like)
+    return in_time(replace(like, incidents=(), reduces=()) if alone else like)
 
 
 def _take_some(scenario: Scenario, fresh: Scenario, source: Random) -> Scenario:

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from functools import partial
 
 from switchgnn.base.errors import SwitchGNNError
+from switchgnn.host.innetwork.exchange import plan_id
 from switchgnn.host.pace import Pace
 from switchgnn.lab.virtual.checks import all_checks
 from switchgnn.lab.virtual.coverage import States
 from switchgnn.lab.virtual.jobs import Jobs
-from switchgnn.lab.virtual.parts.worker import Done, ExchangeJob
+from switchgnn.lab.virtual.parts.reducer import Agreement, Reduced, ReduceJob
+from switchgnn.lab.virtual.parts.worker import Done, ExchangeJob, Reports
 from switchgnn.lab.virtual.scenario import Fault, Incident, IncidentKind, Scenario
 from switchgnn.lab.virtual.scene import CRASH, Made, Scene, Violation, what_crashed
 from switchgnn.lab.virtual.subject import Subjects
@@ -136,6 +138,7 @@ class ScenarioOutcome:
         states: of hosts and program, in alphabetical order.
         digest: SHA-256 of the trace.
         trace: its lines, if kept.
+        reduces: all-reduces that all workers have done.
     """
 
     violations: tuple[Violation, ...]
@@ -149,6 +152,7 @@ class ScenarioOutcome:
     states: tuple[str, ...]
     digest: str
     trace: tuple[str, ...]
+    reduces: int = 0
 
 
 def run_scenario(
@@ -187,7 +191,8 @@ class _ScenarioRun:
         self._numbers: set[int] = set()
         self._running = 0
         self._finished = False
-        self._done_by: dict[tuple[int, int], int] = {}
+        self._done_by: Counter[tuple[int, int]] = Counter()
+        self._reduced_by: Counter[tuple[int, int]] = Counter()
         self._errors: list[str] = []
 
     def run(self) -> ScenarioOutcome:
@@ -251,18 +256,38 @@ class _ScenarioRun:
         scene.job = ExchangeJob(
             session, rounds, Pace(scenario.window, scenario.patience), subject.plan
         )
+        scene.reduces = self._reduce_job(session)
         scene.session_begins()
         for check in self._checks:
             check.session_begins()
         self._running = len(scene.workers)
         for worker in scene.workers:
-            worker.begin(self._jobs.of(worker.number, scene.job), self._done, self._worker_ended)
+            reports = Reports(self._done, self._reduced, self._worker_ended)
+            worker.begin(self._jobs.of(worker.number, scene.job), scene.reduces, reports)
+
+    def _reduce_job(self, session: int) -> ReduceJob | None:
+        scenario = self._scene.scenario
+        if not scenario.reduces:
+            return None
+        return ReduceJob(
+            session,
+            (scenario.seed, self._session),
+            scenario.reduces,
+            scenario.workers,
+            Pace(scenario.window, scenario.patience),
+            plan_id(self._scene.subject.plan.manifest),
+            Agreement(scenario.workers),
+        )
 
     def _done(self, done: Done) -> None:
-        key = (self._session, done.round)
-        self._done_by[key] = self._done_by.get(key, 0) + 1
+        self._done_by[self._session, done.round] += 1
         for check in self._checks:
             check.done(done)
+
+    def _reduced(self, reduced: Reduced) -> None:
+        self._reduced_by[self._session, reduced.index] += 1
+        for check in self._checks:
+            check.reduced(reduced)
 
     def _worker_ended(self) -> None:
         self._running -= 1
@@ -271,7 +296,7 @@ class _ScenarioRun:
         self._scene.session_ends()
         for check in self._checks:
             check.session_ends()
-        tasks = [worker.task for worker in self._scene.workers if worker.task is not None]
+        tasks = [task for worker in self._scene.workers for task in worker.tasks]
         self._errors += [f"{task.name}: {task.error}" for task in tasks if task.error]
         self._scene.controller.close_session()
         if self._session == self._scene.scenario.sessions:
@@ -287,6 +312,7 @@ class _ScenarioRun:
         return ScenarioOutcome(
             violations=tuple(scene.violations),
             exchanges=sum(n == len(scene.workers) for n in self._done_by.values()),
+            reduces=sum(n == len(scene.workers) for n in self._reduced_by.values()),
             seconds=scene.scheduler.seconds,
             events=scene.scheduler.events,
             frames=scene.fates.total(),
@@ -302,5 +328,6 @@ class _ScenarioRun:
 def longest(scenario: Scenario) -> float:
     """Return the virtual seconds within which a scenario must end."""
     waits = sum(incident.seconds for incident in scenario.incidents)
-    session = 10 * scenario.patience + 30.0 * scenario.rounds
+    pauses = sum(tensor.pause for tensor in scenario.reduces)
+    session = 10 * scenario.patience + 30.0 * scenario.rounds + pauses
     return scenario.sessions * (session + waits) + 60.0

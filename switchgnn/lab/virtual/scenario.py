@@ -150,6 +150,28 @@ class Fault:
     bits: tuple[int, ...] = ()
 
 
+class TensorKind(str, Enum):
+    """The type of a tensor, and whether its sums are divided by the number of workers."""
+
+    INT32 = "int32"
+    FLOAT32 = "float32"
+    AVERAGE = "average"
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """The tensors of all workers for one all-reduce.
+
+    Attributes:
+        pause: 0: it is submitted together with the one before. Otherwise each worker waits for
+            those before, and then computes for up to that many seconds.
+    """
+
+    elements: int
+    kind: TensorKind = TensorKind.INT32
+    pause: float = 0.0
+
+
 @dataclass(frozen=True)
 class Scenario:
     """The input of a run.
@@ -163,6 +185,7 @@ class Scenario:
         width: columns of the features.
         rounds: exchanges of each session; if the plan has both directions, they take turns.
         surges: the share of exchanges with much larger features of one vertex.
+        reduces: all-reduces of each session, beside its exchanges.
         sessions: installs of the plan, each with new workers.
         window, patience: of the workers.
         backend: `native`, `python`, or `auto`: native code where a compiler is there.
@@ -206,6 +229,7 @@ class Scenario:
     incidents: tuple[Incident, ...] = ()
     differences: tuple[Difference, ...] = ()
     other_plan: bool = False
+    reduces: tuple[Tensor, ...] = ()
 
     @property
     def switches(self) -> int:

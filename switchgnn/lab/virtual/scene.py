@@ -19,6 +19,7 @@ from switchgnn.lab.virtual.network import Deliver, Disturbance, ListedFaults, Wa
 from switchgnn.lab.virtual.parts.control_line import ControlLine, VirtualConnection
 from switchgnn.lab.virtual.parts.controller import InOrder, VirtualController
 from switchgnn.lab.virtual.parts.engines import Programs
+from switchgnn.lab.virtual.parts.reducer import ReduceJob
 from switchgnn.lab.virtual.parts.switch import SwitchSettings, VirtualSwitch
 from switchgnn.lab.virtual.parts.worker import ExchangeJob, VirtualWorker
 from switchgnn.lab.virtual.scenario import (
@@ -140,6 +141,7 @@ class Scene:
         happened: incidents, with their times in nanoseconds.
         wires: all directions of all lines, by name.
         job: of workers in this session; None before the first one.
+        reduces: their all-reduces; None if there are none.
         unwatched: switches that were restarted while no controller knew their session.
         spoilt: vertices with sums of features that are not the scenario's: of Byzantine
             workers, and of one whose magnitude differs.
@@ -163,6 +165,7 @@ class Scene:
         self.happened: list[tuple[int, Incident]] = []
         self.wires: dict[str, Wire] = {}
         self.job: ExchangeJob | None = None
+        self.reduces: ReduceJob | None = None
         self.unwatched = 0
         self.violations: list[Violation] = []
         self.spoilt: set[int] = set()

@@ -60,7 +60,7 @@ def tiny(scenario: Scenario) -> Iterator[Scenario]:
 
 
 def less_to_exchange(scenario: Scenario) -> Iterator[Scenario]:
-    """Yield those with fewer sessions, fewer rounds in each, and fewer columns."""
+    """Yield those with fewer sessions, fewer rounds and all-reduces in each, and fewer columns."""
     for sessions in _fewer(scenario.sessions, 1):
         yield replace(scenario, sessions=sessions)
     for rounds in _fewer(scenario.rounds, 1):
@@ -68,6 +68,9 @@ def less_to_exchange(scenario: Scenario) -> Iterator[Scenario]:
     for width in (1, scenario.lanes, scenario.lanes + 1):
         if width < scenario.width:
             yield replace(scenario, width=width)
+    for place in range(len(scenario.reduces)):
+        others = scenario.reduces[:place] + scenario.reduces[place + 1 :]
+        yield replace(scenario, reduces=others)
 
 
 def fewer_parts(scenario: Scenario) -> Iterator[Scenario]:

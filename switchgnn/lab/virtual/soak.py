@@ -24,7 +24,7 @@ from switchgnn.softswitch.native.build import Backend
 EXACT, WRONG, FAILED = 0, 1, 2
 # A soak ends after this number of failures, as more would show nothing new.
 _MOST_FAILURES = 5
-SUMS_EXACT = "sums exact"
+SUMS_EXACT, REDUCES_EXACT = "sums exact", "all-reduces exact"
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,7 @@ class SoakSums:
 
     scenarios: int = 0
     exchanges: int = 0
+    reduces: int = 0
     events: int = 0
     frames: int = 0
     virtual_seconds: float = 0.0
@@ -73,6 +74,7 @@ class SoakSums:
         """Add the outcome of a scenario."""
         self.scenarios += 1
         self.exchanges += outcome.exchanges
+        self.reduces += outcome.reduces
         self.events += outcome.events
         self.frames += outcome.frames
         self.virtual_seconds += outcome.seconds
@@ -89,7 +91,7 @@ class SoakSums:
     @property
     def exit_code(self) -> int:
         """The exit code of the program; a wrong sum counts more than another failure."""
-        if any(failure.name == SUMS_EXACT for failure in self.failures):
+        if any(failure.name in (SUMS_EXACT, REDUCES_EXACT) for failure in self.failures):
             return WRONG
         return FAILED if self.failures else EXACT
 
@@ -98,6 +100,7 @@ class SoakSums:
         return {
             "scenarios": self.scenarios,
             "exchanges": self.exchanges,
+            "reduces": self.reduces,
             "events": self.events,
             "frames": self.frames,
             "virtual_seconds": round(self.virtual_seconds, 9),

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Streams of all workers over a model switch: sums, losses, restarts, and workers that end."""
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from switchgnn.host.innetwork.errors import (
 )
 from switchgnn.host.pace import Pace
 from switchgnn.host.reduce import frames
+from switchgnn.host.reduce.pipeline import Pipeline
 from switchgnn.host.reduce.stream import Opening, ReduceStream
 from switchgnn.host.wire.header import Header, Kind
 from tests.host.reduce.switch_model import (
@@ -302,6 +305,40 @@ def test_steps_of_an_idle_stream_wait():
         stream.step(1.0)
     # Half of the steps take the answer to a sign of life.
     assert table.clock.seconds - before > 8 * PACE.beat
+
+
+def test_steps_that_await_a_scale_wait():
+    """The window has room, but nothing may be sent into it before the sum of zeros is here."""
+    stream = (table := bench(2, slots=64)).streams[0]
+    stream.submit(np.ones(4 * GROUP, dtype=np.float32))
+    before = table.clock.seconds
+    for _ in range(20):
+        stream.step(0.01)
+    assert table.clock.seconds - before > 0.05
+
+
+def test_steps_wait_for_the_rate_however_short_the_wait_is():
+    """An addition to the clock's time would lose it, and the step would not wait at all."""
+    stream = (table := bench(2)).streams[0]
+    stream.submit(np.ones(4 * GROUP, dtype=np.int32))
+    stream.step(0.0)
+    before = table.clock.seconds
+    with mock.patch.object(Pipeline, "wait", lambda _pipeline: 1e-20), awaited(table) as seconds:
+        stream.step(0.01)
+    assert before + 1e-20 == before
+    assert seconds == [1e-20]
+
+
+@contextmanager
+def awaited(table):
+    """Yield a list of the seconds for which a step waits for frames at first."""
+    link, seconds = table.streams[0]._link, []
+
+    def receive(wait):
+        seconds.append(wait)
+
+    with mock.patch.object(link, "receive_batch", receive):
+        yield seconds
 
 
 @pytest.mark.usefixtures("parser")

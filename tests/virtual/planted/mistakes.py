@@ -21,7 +21,7 @@ from tests.virtual.planted import programs
 
 STAR, LEAF_SPINE = (0, 0), (2, 1)
 HOST, BARRIER, CONTROLLER = "host", "barrier", "controller"
-PROGRAM, PLAN = "program", "plan"
+PROGRAM, PLAN, REDUCE = "program", "plan", "reduce"
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ class Planted:
         new: whether no other suite knows it.
         topology: leaves and spines.
         misfits: whether each scenario has somebody who is mad or differs.
+        reduces: whether each scenario has all-reduces.
         text: file, what stands there once, and what does with the mistake; or None.
         in_program: changes the compiled program in place; or None.
         in_plan: returns the switch's part of a plan with it; or None.
@@ -47,6 +48,7 @@ class Planted:
     new: bool = True
     topology: tuple[int, int] = STAR
     misfits: bool = False
+    reduces: bool = False
     text: tuple[str, str, str] | None = None
     in_program: object = None
     in_plan: object = field(default=None)
@@ -56,7 +58,7 @@ class Planted:
     def planted(self):
         """Yield a soak of exchanges with the mistake."""
         backend = "python" if self.in_program else "auto"
-        wish = Wish(*self.topology, backend=backend, misfits=self.misfits)
+        wish = Wish(*self.topology, backend=backend, misfits=self.misfits, reduces=self.reduces)
         soak = Soak(wish, self.program())
         with text_replaced(*self.text) if self.text else nullcontext(), self._plan():
             yield soak
@@ -128,6 +130,11 @@ def known_plan(name, what, **options):
 def in_text(name, part, what, file, old, new, **options):
     """Return a new mistake in the text of a file."""
     return Planted(name, part, what, text=(file, old, new), **options)
+
+
+def of_reduces(name, what, file, old, new):
+    """Return a new mistake in a file of the all-reduce."""
+    return in_text(name, REDUCE, what, f"host/reduce/{file}", old, new, reduces=True)
 
 
 def in_program(name, what, **options):
@@ -462,4 +469,97 @@ MISTAKES = (
     in_program("missing_without_count", "a switch says of every slot that it is empty"),
     in_program("tag_without_round", "tags are without the round"),
     in_program("tag_without_fragment", "tags are without the fragment"),
+    # --- all-reduces
+    known_program(
+        "forget_contributors", "a contribution that comes twice is added twice", reduces=True
+    ),
+    known_program(
+        "begin_older_fragments", "a late contribution takes the slot of a newer one", reduces=True
+    ),
+    known_program(
+        "forget_exponents", "the last contribution's exponent is that of all", reduces=True
+    ),
+    known_program(
+        "reduce_as_a_worker",
+        "a leaf's sum of all goes up as its worker's",
+        topology=LEAF_SPINE,
+        reduces=True,
+    ),
+    of_reduces(
+        "all_slots_in_flight",
+        "a worker sends as many fragments ahead as there are slots",
+        "pipeline.py",
+        "max(1, len(sums.awaited) // 2)",
+        "len(sums.awaited)",
+    ),
+    of_reduces(
+        "overdue_sums_not_asked_for",
+        "a fragment whose sum is overdue is not sent again",
+        "pipeline.py",
+        "        if len(late):\n            self.repeat(late, now)\n",
+        "",
+    ),
+    of_reduces(
+        "any_sum_taken",
+        "a sum that is not awaited is taken",
+        "stream.py",
+        "        elif flow is None or not flow.sums.awaits(number_of(header)):\n",
+        "        elif flow is None:\n",
+    ),
+    of_reduces(
+        "lost_sums_not_asked_for",
+        "no worker asks for a sum that the switch has lost",
+        "stream.py",
+        "        if now < self._ask_at or flow.timers.tries(base) < 2:\n",
+        "        if now:\n",
+    ),
+    of_reduces(
+        "questions_not_answered",
+        "no worker answers the question for a sum",
+        "stream.py",
+        "        if held is None or now - ",
+        "        if now or held is None or now - ",
+    ),
+    of_reduces(
+        "answers_of_worker_0",
+        "all answers are in the name of worker 0",
+        "stream.py",
+        "        header = header._replace(src_id=self._worker)\n",
+        "",
+    ),
+    of_reduces(
+        "idle_without_pulse",
+        "a worker that computes gives no sign of life",
+        "stream.py",
+        "        if now >= self._pulse_at:\n",
+        "        if now >= self._pulse_at and flow.pipeline.in_flight:\n",
+    ),
+    of_reduces(
+        "pulses_not_heeded",
+        "the pulses of others are not heeded",
+        "patience.py",
+        "contributed | own, pulses, now",
+        "contributed | own, 0, now",
+    ),
+    of_reduces(
+        "scale_without_workers",
+        "the scale leaves no room for rounding",
+        "scale.py",
+        "(2.0**31 - self.workers) / ",
+        "2.0**31 / ",
+    ),
+    of_reduces(
+        "own_exponent",
+        "a worker scales a group of floats by its own exponent",
+        "reduction.py",
+        "code = int(sums.codes[number & self._slots - 1])",
+        "code = self._code(group)",
+    ),
+    of_reduces(
+        "next_group_not_told",
+        "each group is sent with its own exponent",
+        "reduction.py",
+        "self._code(group + 1))\n        return limit",
+        "self._code(group))\n        return limit",
+    ),
 )

@@ -91,6 +91,21 @@ FOUND = {
     "missing_without_count": (20, 7, "missing counted"),
     "tag_without_round": (5, 1, "right party"),
     "tag_without_fragment": (10, 1, "sums leave exact"),
+    "forget_contributors": (5, 1, "sums of all leave exact"),
+    "begin_older_fragments": (40, 13, "contributions once"),
+    "forget_exponents": (10, 1, "sums of all leave exact"),
+    "reduce_as_a_worker": (5, 2, "all-reduce right party"),
+    "all_slots_in_flight": (40, 8, "half of the slots"),
+    "overdue_sums_not_asked_for": (10, 2, "all-reduce right party"),
+    "any_sum_taken": (10, 1, "all-reduces add up"),
+    "lost_sums_not_asked_for": (20, 5, "ends"),
+    "questions_not_answered": (20, 5, "ends"),
+    "answers_of_worker_0": (40, 10, "ends"),
+    "idle_without_pulse": (20, 4, "all-reduce right party"),
+    "pulses_not_heeded": (30, 9, "all-reduce right party"),
+    "scale_without_workers": (10, 3, "all-reduces exact"),
+    "own_exponent": (5, 1, "all-reduces exact"),
+    "next_group_not_told": (40, 14, "all-reduces exact"),
 }
 # And why, as far as it is known.
 NOT_FOUND = {

@@ -35,6 +35,17 @@ from switchgnn.lab.virtual.checks.outcomes import (
     RightParty,
     SumsExact,
 )
+from switchgnn.lab.virtual.checks.reduces import (
+    ReducedAlike,
+    ReducedExact,
+    ReducedInOrder,
+    ReducedInTime,
+    ReduceRightParty,
+    ReducesAddedOnce,
+    ReducesLeaveExact,
+    ReduceTalliesAddUp,
+    ReduceWindowHeld,
+)
 from switchgnn.lab.virtual.checks.sums import (
     FetchedSumsStay,
     ResentRight,
@@ -61,6 +72,8 @@ def all_checks() -> list[Check]:
         WorkersWait(),
         MissingCounted(),
         OneProcess(),
+        ReducesLeaveExact(),
+        ReduceWindowHeld(),
     ]
     return [
         NothingCrashes(),
@@ -73,9 +86,16 @@ def all_checks() -> list[Check]:
         MemoryBounded(),
         TalliesAddUp(),
         CalmIsQuiet(),
+        ReducedExact(),
+        ReducedAlike(),
+        ReducedInOrder(),
+        ReducedInTime(),
+        ReduceTalliesAddUp(),
+        ReducesAddedOnce(),
         *packets,
         PacketReader(packets),
         RightParty(),
+        ReduceRightParty(),
         DifferencesTold(),
         Ends(),
     ]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from switchgnn.host.wire.header import OPENING_BLOCK, PROTOCOL, SESSION_MASK, Kind
 from switchgnn.lab.virtual.network import LANE_KINDS, body_bytes, number_of, words_of
+from switchgnn.lab.virtual.parts.reducer import Reduced
 from switchgnn.lab.virtual.parts.switch import VirtualSwitch
 from switchgnn.lab.virtual.parts.worker import Done
 from switchgnn.lab.virtual.scene import Scene
@@ -34,6 +35,9 @@ class Check:
 
     def done(self, done: Done) -> None:
         """Note that a worker has done an exchange."""
+
+    def reduced(self, reduced: Reduced) -> None:
+        """Note that a worker has done an all-reduce."""
 
     def session_ends(self) -> None:
         """Note that all workers have ended."""

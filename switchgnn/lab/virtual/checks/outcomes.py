@@ -15,7 +15,7 @@ from switchgnn.lab.virtual.checks.features import ExpectedScales
 from switchgnn.lab.virtual.parts.worker import Done, VirtualWorker
 from switchgnn.lab.virtual.scenario import Difference, DifferenceKind, IncidentKind
 from switchgnn.lab.virtual.scene import CRASH, what_crashed
-from switchgnn.lab.virtual.timing import SECOND, HangError
+from switchgnn.lab.virtual.timing import SECOND, HangError, Task
 
 # Errors where a restarted switch has believed a Byzantine worker: it may also have let others go
 # on, which then do not answer those that it has left behind.
@@ -35,8 +35,18 @@ _RECOVERED = 2.0
 _STANDS = 0.4
 
 
-class RightParty(Check):
-    """Compares the errors of a session with what has happened in it."""
+class PartyCheck(Check):
+    """Compares the errors of a session with what has happened in it.
+
+    Attributes:
+        name: of the violated invariant.
+    """
+
+    name: str
+
+    def task_of(self, worker: VirtualWorker) -> Task | None:
+        """Return the task of a worker whose error counts."""
+        raise NotImplementedError
 
     def session_begins(self) -> None:
         self._known = len(self.scene.happened)
@@ -46,32 +56,33 @@ class RightParty(Check):
         gone, excused = self._gone() | self.scene.misfits, self._excused()
         happened = self.scene.happened[self._known :]
         restarted = any(incident.restarts_switch for _, incident in happened)
-        ended = [(worker.task.ended_at, worker) for worker in self.scene.workers if worker.task]
-        for _, worker in sorted(ended, key=lambda each: (each[0], each[1].number)):
-            error = worker.task.error if worker.task else None
+        tasks = [(task, worker) for worker in self.scene.workers if (task := self.task_of(worker))]
+        for task, worker in sorted(tasks, key=lambda each: (each[0].ended_at, each[1].number)):
+            error = task.error
             if error is not None and not excused and worker.number not in gone:
-                self._judge(worker, error, gone)
+                self.judge(worker, error, gone)
             # A worker that is done has left, and no longer repeats that to a restarted switch.
             if error is not None or restarted:
                 gone = gone | {worker.number}
 
-    def _judge(self, worker: VirtualWorker, error: Exception, gone: set[int]) -> None:
+    def judge(self, worker: VirtualWorker, error: Exception, gone: set[int]) -> None:
+        """Look at the error of a worker, where some workers are gone."""
         if self._relapsed():
             # Workers of other switches see only the silence of their peers.
             if not _SWITCH_OR_SILENT.search(str(error)):
                 self.scene.violated(
-                    "right party", f"{worker.name} gives up, and blames no switch: {error}"
+                    self.name, f"{worker.name} gives up, and blames no switch: {error}"
                 )
             return
         if not gone:
-            self.scene.violated("right party", f"{worker.name} gives up without need: {error}")
+            self.scene.violated(self.name, f"{worker.name} gives up without need: {error}")
             return
         if self.scene.lawless and _BROKEN.search(str(error)):
             return
         blamed = set(error.workers) if isinstance(error, HostError) else set()
         if not blamed or not blamed - gone <= self._look_gone(gone, worker.number):
             self.scene.violated(
-                "right party",
+                self.name,
                 f"{worker.name} gives up, and blames another than workers {sorted(gone)}: {error}",
             )
 
@@ -124,6 +135,15 @@ class RightParty(Check):
         # A controller that was away together with a switch has forgotten the session.
         forgotten = len(restarted) > 1 or self.scene.unwatched > self._unwatched
         return forgotten or away > patience - _RECOVERED
+
+
+class RightParty(PartyCheck):
+    """Looks at the errors of exchanges."""
+
+    name = "right party"
+
+    def task_of(self, worker: VirtualWorker) -> Task | None:
+        return worker.task
 
 
 # Losses in the network are repaired without fetching, but for repeated bad luck.
@@ -248,7 +268,9 @@ class Ends(Check):
         if in_time:
             return
         running = [
-            worker.name for worker in self.scene.workers if worker.task and not worker.task.ended
+            worker.name
+            for worker in self.scene.workers
+            if not all(task.ended for task in worker.tasks)
         ]
         seconds = self.scene.scheduler.seconds
         who = f"{', '.join(running)} still run" if running else "no session is installed"
@@ -260,7 +282,8 @@ class NothingCrashes(Check):
 
     def session_ends(self) -> None:
         for worker in self.scene.workers:
-            self._look(worker.name, worker.task.error if worker.task else None)
+            for task in worker.tasks:
+                self._look(worker.name, task.error)
 
     def conclude(self, *, in_time: bool) -> None:
         self.session_ends()

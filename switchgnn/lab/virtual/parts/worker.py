@@ -14,6 +14,12 @@ from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import VERSION
 from switchgnn.lab.virtual.network import OtherVersionLink, VirtualLink, Wire
+from switchgnn.lab.virtual.parts.reducer import (
+    Reduced,
+    ReduceJob,
+    VirtualReducer,
+    is_of_reduces,
+)
 from switchgnn.lab.virtual.subject import PlannedSubject
 from switchgnn.lab.virtual.timing import SECOND, Scheduler, Task, Trace, VirtualClock
 from switchgnn.planner.direction import Direction
@@ -24,6 +30,7 @@ _WAKES = 60_000
 # The most nanoseconds of computation between two rounds.
 _COMPUTES = 3_000_000
 Round = tuple[NDArray[np.float32], Direction]
+_EXCHANGES, _REDUCES = "exchanges", "all-reduces"
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +68,15 @@ class ExchangeJob:
     version: int = VERSION
 
 
+@dataclass(frozen=True)
+class Reports:
+    """The functions that a worker calls: after each exchange and all-reduce, and at its end."""
+
+    done: Callable[[Done], None]
+    reduced: Callable[[Reduced], None]
+    ended: Callable[[], None]
+
+
 class Listener(Protocol):
     """Observes the frames that workers take."""
 
@@ -74,6 +90,7 @@ class VirtualWorker:
     Attributes:
         up: takes its frames.
         exchange, task: of its process; None before the first one.
+        reducer: of the first process of the session; None if there are no all-reduces.
         incarnation: of its process; 0 before the first one.
         killed: whether it was killed in this session.
     """
@@ -92,6 +109,7 @@ class VirtualWorker:
         self.clock = VirtualClock(scheduler)
         self.exchange: InNetworkExchange | None = None
         self.task: Task | None = None
+        self.reducer: VirtualReducer | None = None
         self.incarnation = 0
         self.killed = False
         self.onlookers: list[Listener] = []
@@ -102,37 +120,70 @@ class VirtualWorker:
         self._link: VirtualLink | None = None
         self._start: Callable[[], None] | None = None
         self._ended: Callable[[], None] | None = None
+        # What its process has not finished.
+        self._unfinished: set[str] = set()
 
     def arrive(self, frames: list[bytes]) -> None:
         """Take frames for the worker."""
         for onlooker in self.onlookers:
             onlooker.heard(self, frames)
-        if self._link is not None:
+        if self.reducer is not None:
+            of_reduces = [frame for frame in frames if is_of_reduces(frame)]
+            if of_reduces:
+                self.reducer.link.arrive(of_reduces)
+                frames = [frame for frame in frames if not is_of_reduces(frame)]
+        if self._link is not None and frames:
             self._link.arrive(frames)
 
-    def begin(
-        self, job: ExchangeJob, done: Callable[[Done], None], ended: Callable[[], None]
-    ) -> None:
-        """Start a process."""
+    def begin(self, job: ExchangeJob, reduces: ReduceJob | None, reports: Reports) -> None:
+        """Start a process; one that takes its place later has no part in the all-reduces."""
 
-        def work(task: Task) -> None:
+        def start() -> None:
+            self.killed = False
+            self.task = self._new_task(_EXCHANGES, lambda task: self._work(task, job, reports.done))
+            self._link = self._new_link(self.task, job.version)
+            self.task.start(int(_COMPUTES * self._random.random()))
+
+        self._start, self._ended = start, reports.ended
+        self._unfinished = set()
+        start()
+        self.reducer = self._new_reducer(reduces, reports.reduced) if reduces else None
+        if self.reducer is not None:
+            self.reducer.task.start(int(_COMPUTES * self._random.random()))
+
+    def _new_task(self, what: str, work: Callable[[Task], None]) -> Task:
+        """Return a task of its process, which ends with the last of them."""
+
+        def do(task: Task) -> None:
             try:
-                self._work(task, job, done)
+                work(task)
             except Exception as error:
                 self._trace.note(self.name, f"gives up: {type(error).__name__}: {error}")
                 raise
             finally:
                 if not self.killed:
-                    self._scheduler.after(0, ended)
+                    self._scheduler.after(0, self._finished, what)
 
-        def start() -> None:
-            self.killed = False
-            self.task = Task(self._scheduler, self.name, work)
-            self._link = self._new_link(self.task, job.version)
-            self.task.start(int(_COMPUTES * self._random.random()))
+        self._unfinished.add(what)
+        return Task(self._scheduler, self.name, do)
 
-        self._start, self._ended = start, ended
-        start()
+    def _finished(self, what: str) -> None:
+        """Report the end of the process, unless it was killed or has more to do."""
+        if what in self._unfinished:
+            self._unfinished.remove(what)
+            if not self._unfinished and self._ended is not None:
+                self._ended()
+
+    def _new_reducer(self, job: ReduceJob, reduced: Callable[[Reduced], None]) -> VirtualReducer:
+        def work(_task: Task) -> None:
+            reducer.run(self._subject.site.addresses(self.number), reduced)
+
+        task = self._new_task(_REDUCES, work)
+        link = self._new_link(task, VERSION)
+        reducer = VirtualReducer(
+            self.number, job, link, task, self.clock, random=self._random, trace=self._trace
+        )
+        return reducer
 
     def _new_link(self, task: Task, version: int) -> VirtualLink:
         kind = VirtualLink if version == VERSION else OtherVersionLink
@@ -151,28 +202,44 @@ class VirtualWorker:
 
     def restart(self, seconds: float) -> None:
         """End its process, and start another one some seconds later, with round 1."""
-        if self._end() and self._start is not None:
+        exchanges = self.task is not None and not self.task.ended
+        if not self._end():
+            return
+        if exchanges and self._start is not None:
             self._scheduler.after(int(seconds * SECOND), self._start)
+        elif self._ended is not None:
+            self._scheduler.after(0, self._ended)
 
     def _end(self) -> bool:
-        if self.task is None or self.task.ended:
+        if all(task.ended for task in self.tasks):
             return False
         self.killed = True
+        self._unfinished.clear()
         self._trace.note(self.name, "is killed")
-        self.task.kill()
+        for task in self.tasks:
+            task.kill()
         self.close()
         return True
+
+    @property
+    def tasks(self) -> list[Task]:
+        """Those of its process."""
+        reducing = [self.reducer.task] if self.reducer is not None else []
+        return [*([self.task] if self.task is not None else []), *reducing]
 
     def stand_still(self, seconds: float) -> None:
         """Suspend its process for some seconds."""
         if self.task is not None:
             self._trace.note(self.name, f"stands still for {seconds:g} s")
-            self.task.stand_still(seconds)
+        for task in self.tasks:
+            task.stand_still(seconds)
 
     def close(self) -> None:
         """Stop receiving."""
         if self._link is not None:
             self._link.close()
+        if self.reducer is not None:
+            self.reducer.link.close()
 
     def _work(self, task: Task, job: ExchangeJob, done: Callable[[Done], None]) -> None:
         link = self._link

@@ -1,0 +1,195 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The all-reduces of a worker in virtual time: a real stream, beside the worker's exchanges."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.host.innetwork.errors import ExchangeTimeoutError
+from switchgnn.host.pace import Pace
+from switchgnn.host.reduce.reduction import Reduction
+from switchgnn.host.reduce.stream import ReduceStream
+from switchgnn.host.wire.addresses import Addresses
+from switchgnn.host.wire.header import KIND_AT, KIND_MASK, Kind
+from switchgnn.lab.virtual.network import VirtualLink
+from switchgnn.lab.virtual.scenario import Tensor, TensorKind
+from switchgnn.lab.virtual.timing import Task, Trace, VirtualClock
+
+# Seconds of a step with tensors and without, as those of `Reducer`.
+_WAIT, _IDLE_WAIT = 0.005, 0.1
+# The values of so many elements have one magnitude.
+_ALIKE = 4096
+# Above all other values.
+_PEAK = np.float32(2.0**24)
+_PEAKS, _NOT_FINITE, _ZERO = 0.5, 0.1, 0.1
+
+
+class Agreement:
+    """The numbers that workers exchange over their process group before the first all-reduce."""
+
+    def __init__(self, workers: int) -> None:
+        self._numbers: dict[int, int] = {}
+        self._workers = workers
+        self._waiting: list[Task] = []
+
+    def tell(self, worker: int, number: int, task: Task) -> None:
+        """Report the number of a worker, whose task waits for the others."""
+        self._numbers[worker] = number
+        self._waiting.append(task)
+        if not self.missing:
+            for each in self._waiting:
+                each.tell(0)
+
+    @property
+    def missing(self) -> list[int]:
+        """The workers that have not reported a number."""
+        return [each for each in range(self._workers) if each not in self._numbers]
+
+    @property
+    def largest(self) -> int:
+        """The largest number so far."""
+        return max(self._numbers.values())
+
+
+@dataclass(frozen=True, eq=False)
+class ReduceJob:
+    """The all-reduces of all workers in a session.
+
+    Attributes:
+        seed: of the tensors.
+        plan_id: the first 32 bits of the plan's digest.
+    """
+
+    session: int
+    seed: tuple[int, ...]
+    tensors: tuple[Tensor, ...]
+    workers: int
+    pace: Pace
+    plan_id: int
+    agreement: Agreement
+
+    def values(self, worker: int, index: int) -> NDArray[Any]:
+        """Draw the tensor of a worker for one all-reduce.
+
+        Integers have all of int32. Floats have magnitudes that differ from part to part. Of some
+        tensors one element is an equal power of two at all workers, larger than all others, so
+        that its sum is the largest possible; some have an element that is not finite, or only
+        zeros.
+
+        Returns:
+            int32[N] or float32[N].
+        """
+        tensor = self.tensors[index]
+        shared = np.random.default_rng((*self.seed, index))
+        own = np.random.default_rng((*self.seed, index, worker))
+        size = tensor.elements
+        if tensor.kind is TensorKind.INT32:
+            return own.integers(-(2**31), 2**31, size, dtype=np.int64).astype(np.int32)
+        powers = np.repeat(own.integers(-20, 20, -(-size // _ALIKE)), _ALIKE)[:size]
+        values = own.standard_normal(size, dtype=np.float32) * np.exp2(powers.astype(np.float32))
+        if shared.random() < _PEAKS:
+            values[shared.integers(size)] = _PEAK
+        if own.random() < _NOT_FINITE / self.workers:
+            values[own.integers(size)] = own.choice([np.inf, -np.inf, np.nan])
+        return np.zeros_like(values) if shared.random() < _ZERO else values
+
+
+@dataclass(frozen=True, eq=False)
+class Reduced:
+    """One all-reduce of one worker.
+
+    Attributes:
+        index: its place among those of the session.
+        values: int32[N] or float32[N].
+    """
+
+    worker: int
+    session: int
+    index: int
+    values: NDArray[Any]
+
+
+def is_of_reduces(frame: bytes) -> bool:
+    """Return whether a frame belongs to all-reduces, as the hosts' split of a link decides."""
+    return len(frame) > KIND_AT and frame[KIND_AT] & KIND_MASK >= Kind.REDUCE
+
+
+class VirtualReducer:
+    """The all-reduces of one process.
+
+    Attributes:
+        stream: None before it begins.
+        task: steps it.
+    """
+
+    def __init__(
+        self,
+        worker: int,
+        job: ReduceJob,
+        link: VirtualLink,
+        task: Task,
+        clock: VirtualClock,
+        *,
+        random: Random,
+        trace: Trace,
+    ) -> None:
+        self.stream: ReduceStream | None = None
+        self.task = task
+        self.link = link
+        self._worker, self._job = worker, job
+        self._clock, self._random, self._trace = clock, random, trace
+        self._running: dict[int, Reduction] = {}
+
+    def run(self, addresses: Addresses, reduced: Callable[[Reduced], None]) -> None:
+        """Do all of the job."""
+        job = self._job
+        stream = self.stream = ReduceStream(
+            self.link,
+            addresses,
+            worker=self._worker,
+            workers=job.workers,
+            session=job.session,
+            plan_id=job.plan_id,
+            pace=job.pace,
+            clock=self._clock,
+        )
+        stream.start(self._agree(stream.query().first))
+        for index, tensor in enumerate(job.tensors):
+            if tensor.pause:
+                self._finish(stream, reduced)
+                self._compute(stream, tensor.pause * self._random.random())
+            average = tensor.kind is TensorKind.AVERAGE
+            values = job.values(self._worker, index)
+            self._running[index] = stream.submit(values, average=average)
+        self._finish(stream, reduced)
+        self.link.close()
+
+    def _agree(self, first: int) -> int:
+        agreement, deadline = self._job.agreement, self._clock.now() + self._job.pace.patience
+        agreement.tell(self._worker, first, self.task)
+        while missing := agreement.missing:
+            left = deadline - self._clock.now()
+            if left <= 0:
+                raise ExchangeTimeoutError("The process group is not complete.", missing)
+            self.task.wait(left)
+        return agreement.largest
+
+    def _compute(self, stream: ReduceStream, seconds: float) -> None:
+        """Only send signs of life, and answer questions."""
+        until = self._clock.now() + seconds
+        while (left := until - self._clock.now()) > 0:
+            stream.step(min(left, _IDLE_WAIT))
+
+    def _finish(self, stream: ReduceStream, reduced: Callable[[Reduced], None]) -> None:
+        """Wait for all that was submitted."""
+        while self._running:
+            stream.step(_WAIT)
+            for index in [each for each, reduction in self._running.items() if reduction.done]:
+                self._trace.note(f"w{self._worker}", f"has all-reduce {index + 1}")
+                values = self._running.pop(index).result
+                reduced(Reduced(self._worker, self._job.session, index, values))

@@ -1,0 +1,142 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""All-reduces in virtual time, beside exchanges, with faults, restarts, kills and slow workers."""
+
+import re
+from dataclasses import replace
+from unittest import mock
+
+import numpy as np
+import pytest
+
+from switchgnn.lab.virtual.checks.reduces import expected_floats
+from switchgnn.lab.virtual.draw import Wish, draw_scenario
+from switchgnn.lab.virtual.parts import reducer
+from switchgnn.lab.virtual.parts.reducer import ReduceJob
+from switchgnn.lab.virtual.scenario import (
+    Incident,
+    IncidentKind,
+    IncidentRates,
+    Scenario,
+    Tensor,
+    TensorKind,
+)
+from switchgnn.lab.virtual.shrink import less_to_exchange
+from switchgnn.lab.virtual.soak import Soak
+
+TENSORS = tuple(
+    Tensor(elements, kind, pause)
+    for elements, pause in ((1, 0.0), (257, 0.01), (5000, 0.0))
+    for kind in TensorKind
+)
+CALM = Scenario(seed=1, graph="random:8:12:1", rounds=1, patience=5.0, reduces=TENSORS)
+BAD = IncidentRates(loss=0.05, duplicate=0.05, late=0.05, reorder=0.05, corrupt=0.02)
+# More fragments than slots, so that later ones wait for the first.
+LARGE = replace(CALM, reduces=(Tensor(150_000), Tensor(150_000, TensorKind.FLOAT32)))
+
+
+def run(soak, scenario):
+    outcome = soak.run(scenario, keeps_trace=True)
+    assert not outcome.violations
+    return outcome
+
+
+@pytest.mark.parametrize(
+    ("leaves", "rates"),
+    [
+        pytest.param(0, IncidentRates(), id="calm"),
+        pytest.param(0, BAD, id="faults"),
+        pytest.param(2, BAD, id="leaf-spine"),
+    ],
+)
+def test_all_are_done_beside_exchanges(soaks, leaves, rates):
+    # On cables each frame passes twice as many lines.
+    scenario = replace(CALM, leaves=leaves, spines=leaves, workers=4, up=rates, down=rates)
+    outcome = run(soaks(leaves, leaves), scenario)
+    assert not outcome.errors
+    assert (outcome.exchanges, outcome.reduces) == (1, len(TENSORS))
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("kind", [IncidentKind.RESTART, IncidentKind.TEAR])
+def test_a_restarted_switch_loses_none(star, kind):
+    """Its sums are lost as well, of which some workers have some."""
+    rates = IncidentRates(loss=0.05)
+    restart = Incident(kind, "s0", 1200, 0.1)
+    outcome = run(star, replace(LARGE, up=rates, down=rates, incidents=(restart,)))
+    assert not outcome.errors
+    assert outcome.reduces == 2
+
+
+def test_a_killed_worker_is_named_by_all_others(star):
+    kill = Incident(IncidentKind.KILL, "w1", 700)
+    outcome = run(star, replace(LARGE, incidents=(kill,)))
+    errors = [error for error in outcome.errors if "All-reduce" in error]
+    assert len(errors) == CALM.workers - 1
+    assert all(re.search(r"without a sign of life, for worker 1\.", error) for error in errors)
+
+
+def test_a_worker_that_computes_for_longer_than_the_patience_is_waited_for(star):
+    slow = replace(CALM, reduces=(Tensor(300), Tensor(300, pause=4 * CALM.patience)))
+    outcome = run(star, slow)
+    assert outcome.reduces == 2
+    assert outcome.seconds > 2 * CALM.patience
+
+
+def test_equal_scenarios_have_equal_traces(star):
+    scenario = replace(CALM, up=BAD, down=BAD)
+    assert run(star, scenario) == run(star, scenario)
+
+
+def test_scenarios_without_them_are_as_before(star):
+    """Their frames and draws are the same whether a soak wishes all-reduces or not."""
+    drawn, plain = (draw_scenario(seed=3, wish=Wish(reduces=wish)) for wish in (True, False))
+    assert drawn.reduces
+    assert not plain.reduces
+    assert replace(drawn, reduces=(), incidents=plain.incidents) == plain
+
+
+def test_draws_have_the_sizes_at_the_borders():
+    drawn = [draw_scenario(seed, Wish()).reduces for seed in range(400)]
+    tensors = [tensor for reduces in drawn for tensor in reduces]
+    assert 60 <= sum(map(bool, drawn)) <= 140
+    assert {1, 255, 256, 257} <= {tensor.elements for tensor in tensors}
+    assert {tensor.kind for tensor in tensors} == set(TensorKind)
+    assert any(tensor.elements > 512 * 256 for tensor in tensors)
+    misfits = [draw_scenario(seed, Wish(misfits=True, reduces=True)) for seed in range(60)]
+    assert all(not each.differences and not each.other_plan for each in misfits if each.reduces)
+    assert any(each.reduces for each in misfits)
+
+
+def test_smaller_scenarios_have_fewer():
+    smaller = [each.reduces for each in less_to_exchange(replace(CALM, reduces=TENSORS[:2]))]
+    assert TENSORS[:1] in smaller
+    assert TENSORS[1:2] in smaller
+
+
+def test_the_bound_of_floats_is_that_of_their_group():
+    """Two groups: one of ones, one of a thousandth; the second one has a NaN at one worker."""
+    size = 512 * 256
+    values = np.concatenate([np.full(size, 1.0), np.full(size, 0.001), [np.nan]])
+    tensors = (Tensor(len(values), TensorKind.FLOAT32),)
+    job = ReduceJob(1, (1,), tensors, 3, mock.Mock(), 0, mock.Mock())
+    with mock.patch.object(ReduceJob, "values", lambda *_: values.astype(np.float32)):
+        right = expected_floats(job, 0)
+    assert right.errors[0] == pytest.approx(9 / (2 * (2**31 - 3)) + 3 * 2.0**-24)
+    assert right.errors[size] == pytest.approx(9 * 2.0**-9 / (2 * (2**31 - 3)) + 0.003 * 2.0**-24)
+    assert np.isnan(right.values[-1])
+    assert not np.isnan(right.values[:-1]).any()
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize(("leaves", "misfits"), [(0, False), (0, True), (2, False)])
+def test_drawn_scenarios(leaves, misfits):
+    soak = Soak(Wish(leaves, leaves, reduces=True, misfits=misfits))
+    found = {seed: soak.run(draw_scenario(seed, soak.wish)).violations for seed in range(12)}
+    assert found == dict.fromkeys(found, ())
+
+
+def test_frames_are_split_as_on_a_link_of_hosts():
+    assert not reducer.is_of_reduces(bytes(46) + b"\x0a" + bytes(20))
+    assert reducer.is_of_reduces(bytes(46) + b"\x1b" + bytes(20))
+    assert not reducer.is_of_reduces(bytes(20))
