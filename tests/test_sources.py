@@ -319,6 +319,7 @@ def _unseeded(node, aliases):
 # Files that ask the system, and what of; no exchange of several workers in one process needs them.
 ALLOWED = {
     "host/worker.py": {"time"},  # a process of its own reports how long it took
+    "host/reduce/worker.py": {"time"},  # as well
     # A thread of its own tells how long a round was under way, and answers the others when its
     # caller has been busy with something else for long.
     "host/direct/stream.py": {"threading", "time"},
@@ -326,6 +327,7 @@ ALLOWED = {
     "host/wire/batches.py": {"select", "time"},  # waits for frames of a socket
     # A limited link waits for its turn on the line.
     "host/wire/link.py": {"time", "select"},
+    "host/wire/split.py": {"time"},  # two threads of one process share a link
     "host/wire/recording.py": {"time"},  # a file for people says when a frame has passed
 }
 

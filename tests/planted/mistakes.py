@@ -67,8 +67,8 @@ MISTAKES = (
         TRAIN,
         "each worker steps with its own gradients alone",
         "switchgnn/training/gradients.py",
-        "        self.add(flat)\n",
-        "",
+        "        self._add(flat, self._reduce if ",
+        "        self._add(flat.clone(), self._reduce if ",
         (f"{TRAIN}::test_a_model_of_ones_own_trains_like_one_process",),
     ),
     Mistake(
@@ -161,9 +161,9 @@ MISTAKES = (
         "gloo_on_loopback",
         TRAIN,
         "workers in Mininet add up gradients over the loopback interface",
-        "switchgnn/commands/train/steps.py",
-        'fabric.worker_link(worker).removeprefix("eth:")',
-        '"lo"',
+        "switchgnn/commands/shared/runner.py",
+        '"GLOO_SOCKET_IFNAME": link if fabric.workers_have_hosts else "lo"',
+        '"GLOO_SOCKET_IFNAME": "lo"',
         (f"{TRAIN}::test_the_best_strategies_train_like_one_process[embedded-mininet]",),
     ),
     Mistake(

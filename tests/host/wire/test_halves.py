@@ -149,7 +149,7 @@ def batch_of(half, seconds=0.0):
 
 def wait_until(condition):
     """Wait for a state that has no event."""
-    deadline = time.monotonic() + SECONDS
+    deadline = time.monotonic() + seconds_here(10.0)
     while not condition():
         assert time.monotonic() < deadline
         threading.Event().wait(0.0005)
@@ -217,7 +217,7 @@ def test_a_reader_hands_over_frames_at_once(scripted):
     link, one, other = scripted
     with elsewhere() as run:
         reading = run(lambda: batch_of(one, SECONDS))
-        assert link.reading.acquire(timeout=SECONDS)
+        assert link.reading.acquire(timeout=seconds_here(10.0))
         waiting = run(lambda: batch_of(other, SECONDS))
         wait_until(lambda: other._waits)
         link.arrive(second(1))
@@ -231,7 +231,7 @@ def test_a_follower_takes_over_in_the_same_wait(scripted, ending):
     link, one, other = scripted
     with elsewhere() as run:
         reading = run(lambda: batch_of(one, SHORT if ending in ("time", "close") else SECONDS))
-        assert link.reading.acquire(timeout=SECONDS)
+        assert link.reading.acquire(timeout=seconds_here(10.0))
         waiting = run(lambda: batch_of(other, SECONDS))
         wait_until(lambda: other._waits)
         if ending == "frames":
@@ -248,7 +248,7 @@ def test_a_follower_takes_over_in_the_same_wait(scripted, ending):
             if ending == "close":
                 one.close()
             assert reading.result(SECONDS) == []
-        assert link.reading.acquire(timeout=SECONDS)
+        assert link.reading.acquire(timeout=seconds_here(10.0))
         link.arrive(second(2))
         assert waiting.result(SECONDS) == [second(2)]
 
@@ -259,7 +259,7 @@ def test_the_leader_keeps_reading_while_the_other_half_waits():
     one, other = split_link(link, kinds_from(FIRST_KIND))
     with elsewhere() as run:
         waiting = run(lambda: batch_of(other, SECONDS))
-        assert link.reading.acquire(timeout=SECONDS)
+        assert link.reading.acquire(timeout=seconds_here(10.0))
         reading = run(lambda: batch_of(one, SECONDS))
         wait_until(lambda: one._waits)
         link.arrive(first(0))
@@ -283,7 +283,7 @@ def test_a_wait_takes_its_time(scripted, role, theirs):
     with elsewhere() as run:
         if role == "follower":
             longer = run(lambda: batch_of(one, 3 * SHORT))
-            assert link.reading.acquire(timeout=SECONDS)
+            assert link.reading.acquire(timeout=seconds_here(10.0))
         began = time.monotonic()
         waiting = run(lambda: (batch_of(other, SHORT), time.monotonic()))
         for _ in range(4 * theirs):
@@ -303,7 +303,7 @@ def test_a_look_does_not_wait_for_the_reader(scripted):
     link, one, other = scripted
     with elsewhere() as run:
         reading = run(lambda: batch_of(one, SECONDS))
-        assert link.reading.acquire(timeout=SECONDS)
+        assert link.reading.acquire(timeout=seconds_here(10.0))
         assert other.receive(0.0) is None and other.receive_batch(0.0) is None
         assert not reading.done()
         link.arrive(first())
@@ -367,7 +367,7 @@ def test_a_link_is_not_closed_while_it_is_read(scripted):
     link, one, other = scripted
     with elsewhere() as run:
         reading = run(lambda: batch_of(one, SECONDS))
-        assert link.reading.acquire(timeout=SECONDS)
+        assert link.reading.acquire(timeout=seconds_here(10.0))
         waiting = run(lambda: batch_of(other, SECONDS))
         wait_until(lambda: other._waits)
         other.close()
@@ -492,7 +492,7 @@ def send_all(half, window, make):
     rows = FrameRows(np.frombuffer(frames, dtype=np.uint8).reshape(FRAMES, -1).copy())
     for at in range(0, FRAMES, AT_ONCE):
         for _ in range(AT_ONCE):
-            assert window.acquire(timeout=SECONDS)
+            assert window.acquire(timeout=seconds_here(10.0))
         half.send_rows(rows, at, AT_ONCE)
 
 

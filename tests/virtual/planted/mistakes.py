@@ -510,7 +510,7 @@ MISTAKES = (
         "lost_sums_not_asked_for",
         "no worker asks for a sum that the switch has lost",
         "stream.py",
-        "        if now < self._ask_at or flow.timers.tries(base) < 2:\n",
+        "        if not flow.pipeline.in_flight or flow.timers.tries(base) < 2:\n",
         "        if now:\n",
     ),
     of_reduces(
@@ -524,8 +524,8 @@ MISTAKES = (
         "answers_of_worker_0",
         "all answers are in the name of worker 0",
         "stream.py",
-        "        header = header._replace(src_id=self._worker)\n",
-        "",
+        "        own = header._replace(src_id=self._worker)\n",
+        "        own = header\n",
     ),
     of_reduces(
         "idle_without_pulse",

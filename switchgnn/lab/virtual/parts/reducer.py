@@ -22,7 +22,7 @@ from switchgnn.lab.virtual.timing import Task, Trace, VirtualClock
 
 # Seconds of a step with tensors and without, as those of `Reducer`.
 _WAIT, _IDLE_WAIT = 0.005, 0.1
-# The values of so many elements have one magnitude.
+# How many elements in a row have values of one magnitude.
 _ALIKE = 4096
 # Above all other values.
 _PEAK = np.float32(2.0**24)
