@@ -80,7 +80,7 @@ def _beside_gloo(settings: Settings) -> Iterator[Line]:
             Samples("gloo", tuple(each.gloo_seconds or 0.0 for each in reports)),
             Goal(ratio_most=most),
         )
-        if bandwidth is None:
+        if bandwidth is not None:
             payload = 2 * _BYTES / max(each.bytes_per_link for each in reports)
             yield Line(
                 NAME,

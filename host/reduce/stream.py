@@ -50,6 +50,9 @@ _ASK_WITHIN = 0.25
 # Seconds between two answers to the same question; each worker that waits repeats it.
 _ANSWER_AFTER = 0.25
 _BATCHES = 4
+# All workers together have as many fragments on their way as there are slots, but each
+# has at least this number. With more, frames wait in queues for longer than the time-outs.
+_LEAST_WINDOW = 16
 _KINDS = (Kind.REDUCED, Kind.REDUCING)
 _NO_PLAN = 0
 
@@ -194,7 +197,8 @@ class ReduceStream:
         frames = FragmentFrames(self._addresses, self._worker, self._session, slots)
         sums = SumRing(frames, self._workers, self._session, number)
         timers = Timers(sums.awaited, self._round_trip, self._pace.beat)
-        pace = replace(self._pace, window=min(self._pace.window, slots))
+        share = max(_LEAST_WINDOW, slots // self._workers)
+        pace = replace(self._pace, window=min(self._pace.window, share))
         congestion = CongestionWindow(pace, self._round_trip)
         pipeline = Pipeline(
             self._link, frames, sums, timers=timers, congestion=congestion, first=number
