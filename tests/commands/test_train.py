@@ -11,6 +11,7 @@ import pytest
 import typer
 from rich.console import Console
 
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.commands.errors import PlotError
 from switchgnn.commands.train.display import (
     closing_line,
@@ -21,9 +22,11 @@ from switchgnn.commands.train.display import (
     verdict_lines,
 )
 from switchgnn.commands.train.follow import EventsError, Reached, TrainEvents
+from switchgnn.commands.train.options import TransportOptions
 from switchgnn.commands.train.plots import draw_plots
 from switchgnn.commands.train.report import Recorder
 from switchgnn.host import registry
+from switchgnn.training.asked import ReduceBy
 
 WORKERS, EPOCHS = 3, 4
 WHAT = {
@@ -313,3 +316,10 @@ def test_it_is_said_whether_a_checkpoint_is_there(saved, tmp_path, capsys):
         (tmp_path / "saved").touch()
     interrupt([reached_event(1)], checkpoint=tmp_path / "saved")
     assert ("the same command goes on from" in capsys.readouterr().out) is saved
+
+
+@pytest.mark.parametrize("names", [["host"], ["switch", "local"]])
+def test_only_the_switch_of_the_transport_switch_reduces(names):
+    with pytest.raises(SwitchGNNError, match="--reduce switch is for --transport switch alone"):
+        TransportOptions(transport=names, reduce=ReduceBy.SWITCH).chosen()
+    assert TransportOptions(transport=["switch", "auto"], reduce=ReduceBy.SWITCH).chosen()

@@ -166,7 +166,7 @@ class TransportOptions:
     def chosen(self) -> list[TransportKind]:
         """Return the transports in their order."""
         chosen = [_kind(name) for name in self.transport or [DEFAULT.name]]
-        if self.reduce is ReduceBy.SWITCH and not set(chosen) <= {SWITCH, AUTO}:
+        if self.reduce is ReduceBy.SWITCH and any(each not in (SWITCH, AUTO) for each in chosen):
             raise SwitchGNNError(
                 f"--reduce {SWITCH.name} is for --transport {SWITCH.name} alone: the switch of the "
                 "others only forwards frames, or has no slots left."
