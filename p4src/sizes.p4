@@ -15,8 +15,8 @@ const bit<32> SLOT_MEMORY_BYTES = 10485760;
 // the paper recirculates for. Eight banks are eight additions per pass.
 const bit<32> BANKS = 8;
 const bit<32> SLOTS_PER_BANK = SLOT_MEMORY_BYTES / 128 / BANKS;
-// Slots of the all-reduce behind them, each across all banks. A power of two. SwitchML takes as many
-// for 100 Gbit/s.
+// Slots of the all-reduce, behind those of plans; each goes across all banks. Their number is a power
+// of two, and SwitchML's for links of 100 Gbit/s.
 const bit<32> REDUCE_SLOTS = 512;
 // Bits of a slot's number in its bank; no more than needed, as each entry has eight of them.
 // A main file may define more.

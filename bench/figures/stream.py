@@ -12,6 +12,7 @@ from bench.loads.frames import echo, stream_rate
 from bench.machine import lacks
 from bench.measure import alternate
 from bench.settings import Settings
+from switchgnn.host.innetwork.exchange import plan_id
 from switchgnn.host.wire.link import open_link
 from switchgnn.p4src import load_program
 from switchgnn.planner import build_plan, graph_from_edges
@@ -30,7 +31,7 @@ def run(settings: Settings) -> Iterator[Line]:
     graph = graph_from_edges(nothing, nothing, name="none", vertices=1, directed=False)
     program = load_program()
     plan = build_plan(graph, workers=1, slots=8, program=program.digest)
-    number = int(plan.manifest.digest[:8], 16)
+    number = plan_id(plan.manifest)
     with (
         Bed(Target.EMBEDDED, Served.whole(plan)) as bed,
         open_link(bed.fabric.worker_link(0)) as link,

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from switchgnn.base.arrays import ArrayKind, pack_arrays
 from switchgnn.base.full_disk import writing
-from switchgnn.base.network import Station
 from switchgnn.base.tasks import EventWriter, Heartbeat, task_from_json, task_to_json
+from switchgnn.host.innetwork.exchange import plan_id
 from switchgnn.host.pace import Pace
 from switchgnn.host.reduce.frames import LANES
 from switchgnn.host.reduce.reducer import Reducer
@@ -45,7 +45,6 @@ class AllReduceTask:
         plan: the plan folder.
         session: the number of the plan's install.
         link: ``eth:...`` or ``udp:...``.
-        stations: the addresses of all workers.
         elements: numbers of a tensor.
         rounds: all-reduces of integers, and then as many of floats.
         output: the safetensors file with the last sums.
@@ -63,12 +62,8 @@ class AllReduceTask:
     seed: int
     output: Path
     pace: Pace
-    stations: tuple[Station, ...] = ()
     faults: str = ""
     recording: Path | None = None
-    schedule: Path | None = None
-    metrics: str = ""
-    tell_every: float = 0.0
 
     def to_json(self) -> str:
         """Return the task as one line of JSON."""
@@ -113,7 +108,7 @@ def _reduce(task: AllReduceTask, events: EventWriter) -> None:
             worker=task.worker,
             workers=manifest.workers,
             session=task.session,
-            plan_id=int(manifest.digest[:8], 16),
+            plan_id=plan_id(manifest),
             pace=task.pace,
         )
         # In a new session no fragment is older than the slots.

@@ -39,6 +39,7 @@ from switchgnn.commands.shared.runner import (
     rank_variables,
     workplace,
 )
+from switchgnn.host.innetwork.exchange import plan_id
 from switchgnn.host.pace import Pace
 from switchgnn.host.reduce.connection import VARIABLE, ReduceTask
 from switchgnn.host.registry import SWITCH
@@ -68,18 +69,7 @@ class AskedLaunch:
 
     def job(self) -> NetworkJob:
         """Return the network that is asked for."""
-        limits = self.limits.usual(self.site)
-        return NetworkJob(
-            workers=self.workers,
-            slots=0,
-            target=self.site.target.value,
-            fabric=self.site.fabric.value,
-            backend=self.site.backend,
-            bandwidth=self.limits.bandwidth,
-            ecn_threshold=limits.ecn_threshold,
-            leaf_spine=self.site.leaf_spine(self.workers),
-            faults=self.faults,
-        )
+        return NetworkJob(**self.site.network_of(self.workers, self.limits, self.faults))
 
     @property
     def pace(self) -> Pace:
@@ -152,7 +142,7 @@ def _write_task(tasks: Sequence[dict[str, Any]], pace: Pace, folder: Path) -> Pa
     manifest = read_manifest(folder / "plan")
     task = ReduceTask(
         session=tasks[0]["session"],
-        plan_id=int(manifest.digest[:8], 16),
+        plan_id=plan_id(manifest),
         links=tuple(task["link"] for task in tasks),
         addresses=tuple(task["addresses"] for task in tasks),
         faults=tasks[0]["faults"],

@@ -10,6 +10,7 @@ import torch
 import torch.distributed as dist
 
 from switchgnn.host.direct.frames import PROTOCOL as DIRECT_PROTOCOL
+from switchgnn.host.innetwork.exchange import plan_id
 from switchgnn.host.reduce.reducer import Reducer
 from switchgnn.host.reduce.stream import ReduceStream
 from switchgnn.host.transport import WorkerEnd
@@ -50,7 +51,7 @@ def switch_sums(end: WorkerEnd) -> Iterator[SwitchSums]:
             worker=end.worker,
             workers=end.workers,
             session=end.session,
-            plan_id=int(manifest.digest[:8], 16),
+            plan_id=plan_id(manifest),
             pace=end.pace,
             clock=end.clock,
         )

@@ -79,15 +79,7 @@ class AskedReduce:
             )
         Faults.parse(self.faults)
         return ReduceOptions(
-            workers=self.workers,
-            slots=0,
-            target=self.site.target.value,
-            fabric=self.site.fabric.value,
-            backend=self.site.backend,
-            bandwidth=self.limits.bandwidth,
-            ecn_threshold=limits.ecn_threshold,
-            leaf_spine=self.site.leaf_spine(self.workers),
-            faults=self.faults,
+            **self.site.network_of(self.workers, self.limits, self.faults),
             elements=size // NUMBER_BYTES,
             rounds=self.rounds,
             seed=self.seed,

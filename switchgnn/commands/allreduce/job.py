@@ -47,6 +47,8 @@ from switchgnn.topologies.processes.nursery import Nursery
 NUMBER_BYTES = 4
 _WORKER = python_program("switchgnn.commands", "reduce-worker")
 _GLOO_WORKER = python_program("switchgnn.commands", "gloo-worker")
+# What a task has of the fields that all jobs share.
+_SHARED = ("worker", "plan", "session", "link", "addresses", "faults", "recording")
 # Of a plan without a graph.
 _FEWEST_SLOTS = 8
 _ROUNDING = 2.0**-24  # of float32, relative
@@ -143,7 +145,7 @@ def run_allreduce(
             parts=parts,
             transport=SWITCH.name,
             task=lambda shared: AllReduceTask(
-                **shared,
+                **{name: shared[name] for name in _SHARED},
                 elements=options.elements,
                 rounds=options.rounds,
                 seed=options.seed,

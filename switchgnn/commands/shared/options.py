@@ -312,6 +312,20 @@ class SiteOptions:
         numbers = self.leaves_and_spines()
         return None if numbers is None else even_leaf_spine(workers, *numbers)
 
+    def network_of(self, workers: int, limits: "LimitOptions", faults: str) -> dict[str, Any]:
+        """Return the fields of a NetworkJob whose switches only reduce."""
+        return {
+            "workers": workers,
+            "slots": 0,
+            "target": self.target.value,
+            "fabric": self.fabric.value,
+            "backend": self.backend,
+            "bandwidth": limits.bandwidth,
+            "ecn_threshold": limits.usual(self).ecn_threshold,
+            "leaf_spine": self.leaf_spine(workers),
+            "faults": faults,
+        }
+
     def leaves_and_spines(self) -> tuple[int, int] | None:
         """Return the numbers of leaves and spines; None for a star."""
         if self.topology is Topology.LEAF_SPINE:

@@ -168,8 +168,8 @@ class TransportOptions:
         chosen = [_kind(name) for name in self.transport or [DEFAULT.name]]
         if self.reduce is ReduceBy.SWITCH and any(each not in (SWITCH, AUTO) for each in chosen):
             raise SwitchGNNError(
-                f"--reduce {SWITCH.name} is for --transport {SWITCH.name} alone: the switch of the "
-                "others only forwards frames, or has no slots left."
+                f"--reduce {SWITCH.name} is for --transport {SWITCH.name} alone: over the "
+                "others the switch adds up no gradients."
             )
         if self.sampling < 1 and not all(each.samples for each in chosen):
             raise SwitchGNNError(

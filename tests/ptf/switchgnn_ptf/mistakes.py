@@ -267,7 +267,7 @@ def restart_with_old_features(compiled: Json) -> None:
 
 @noticed_by("reduce.RepeatedContributionIsAddedOnce")
 def forget_contributors(compiled: Json) -> None:
-    """Let every contribution to an all-reduce count, whoever sends it."""
+    """Let a slot forget who has contributed, so that repetitions are added."""
     _leave_out(compiled, "SwitchIngress.reduce.look", "SwitchIngress.reduce.contributors")
 
 

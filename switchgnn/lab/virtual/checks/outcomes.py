@@ -4,6 +4,7 @@
 """A worker gives up only when it has to, and names the workers to blame."""
 
 import re
+from abc import ABC, abstractmethod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +36,7 @@ _RECOVERED = 2.0
 _STANDS = 0.4
 
 
-class PartyCheck(Check):
+class PartyCheck(Check, ABC):
     """Compares the errors of a session with what has happened in it.
 
     Attributes:
@@ -44,9 +45,9 @@ class PartyCheck(Check):
 
     name: str
 
+    @abstractmethod
     def task_of(self, worker: VirtualWorker) -> Task | None:
         """Return the task of a worker whose error counts."""
-        raise NotImplementedError
 
     def session_begins(self) -> None:
         self._known = len(self.scene.happened)
