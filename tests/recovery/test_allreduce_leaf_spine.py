@@ -98,6 +98,6 @@ def test_a_sum_that_only_others_have_is_asked_for(shared_bed, crew, watched, los
     jobs = workers.submit(1, (20,))
     others = [jobs[0].futures[worker] for worker in range(WORKERS) if worker != loser]
     wait_until(lambda: all(future.done() for future in others), "the sums of the others")
-    workers.links[loser].deaf = False
     shared_bed.restart(switch)
+    workers.links[loser].deaf = False
     check([*jobs, *workers.submit(2, SIZES)])

@@ -62,8 +62,9 @@ def test_a_sum_that_only_others_have_is_asked_for(own_bed, stack, loser):
     others = [jobs[0].futures[worker] for worker in range(WORKERS) if worker != loser]
     wait_until(lambda: all(future.done() for future in others), "the sums of the others")
     assert not jobs[0].futures[loser].done()
-    workers.links[loser].deaf = False
+    # A sum that the switch repeats must not arrive before it restarts.
     restart(own_bed)
+    workers.links[loser].deaf = False
     check([*jobs, *workers.submit(2, SIZES)])
     assert workers.streams[loser].counters.asked > 0
     assert workers.total()["answered"] > 0
