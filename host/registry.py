@@ -46,7 +46,9 @@ class LocalTransport:
             )
         self._vertices = vertices
 
-    def aggregate(self, rows: NDArray[np.float32], direction: Direction) -> NDArray[np.float32]:
+    def aggregate(
+        self, rows: NDArray[np.float32], direction: Direction, _site: int = 0
+    ) -> NDArray[np.float32]:
         """Return float32[n, F] zeros; see ``Transport``."""
         check_rows(rows, self._vertices, 0)
         return np.zeros_like(rows)
@@ -73,6 +75,7 @@ class LocalTransport:
 @contextmanager
 def open_local(end: WorkerEnd) -> Iterator[LocalTransport]:
     """Open the transport `local`."""
+    end.compression.refuse("local", "leave out the options of compression")
     yield LocalTransport(end.vertices, end.workers)
 
 
