@@ -5,6 +5,7 @@
 Rows may be on any device; the sums are copied back to it.
 """
 
+import itertools
 import threading
 import time
 import warnings
@@ -33,20 +34,27 @@ class Ledger:
 
     Attributes:
         expected: their traffic on the link without losses.
+        plain: the same if all columns of their rows were exchanged.
         exchanges: their number, by direction and width.
         kept: passes of a layer that reused kept sums and needed no exchange.
         gradients: numbers that all workers added up, with each step's loss.
     """
 
     expected: Traffic = NO_TRAFFIC
+    plain: Traffic = NO_TRAFFIC
     exchanges: Counter[tuple[Direction, int]] = field(default_factory=Counter)
     kept: int = 0
     gradients: int = 0
 
-    def enter(self, transport: Transport, width: int, direction: Direction) -> None:
-        """Count one exchange."""
+    def enter(
+        self, transport: Transport, width: int, direction: Direction, whole: int | None = None
+    ) -> None:
+        """Count one exchange of rows, which have `whole` columns if not all are exchanged."""
         traffic = transport.expected_traffic(width, direction)
         self.expected = add_traffic(self.expected, traffic)
+        if whole is not None:
+            traffic = transport.expected_traffic(whole, direction)
+        self.plain = add_traffic(self.plain, traffic)
         self.exchanges[direction, width] += 1
 
     def to_dict(self) -> dict[str, Any]:
@@ -57,6 +65,7 @@ class Ledger:
         ]
         return {
             "expected": self.expected._asdict(),
+            "plain": self.plain._asdict(),
             "exchanges": exchanges,
             "kept": self.kept,
             "gradients": self.gradients,
@@ -235,12 +244,17 @@ class RemoteSum:
     """Runs one exchange at a time, in the order of the calls, in a thread of its own.
 
     All workers must launch the same exchanges in the same order. Use it as a context manager.
+
+    Attributes:
+        transport: carries the rows.
+        new_site: returns another number of a tensor at each call, for `Transport.aggregate`.
     """
 
     def __init__(self, transport: Transport, staging: Staging | None = None) -> None:
         self.clock = ExchangeClock()
         self.ledger = Ledger()
-        self._transport = transport
+        self.new_site = itertools.count().__next__
+        self.transport = transport
         self._staging = staging or Staging()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="exchange")
 
@@ -257,7 +271,7 @@ class RemoteSum:
 
         def attend() -> None:
             if not over.wait(_LONG):
-                self._transport.attend(over.is_set)
+                self.transport.attend(over.is_set)
 
         attendant = self._thread.submit(attend)
         try:
@@ -266,10 +280,15 @@ class RemoteSum:
             over.set()
         attendant.result()
 
-    def submit(self, rows: Tensor, direction: Direction) -> "Future[OnDevice]":
-        """Queue an exchange of [n, F]; the rows must not change until :meth:`result` returns."""
+    def submit(
+        self, rows: Tensor, direction: Direction, site: int = 0, whole: int | None = None
+    ) -> "Future[OnDevice]":
+        """Queue an exchange of [n, F]; the rows must not change until :meth:`result` returns.
+
+        `whole`: all columns, where only some are exchanged.
+        """
         on_host = self._staging.to_host(rows)
-        return self._thread.submit(self._exchange, on_host, direction, rows.device)
+        return self._thread.submit(self._exchange, on_host, direction, rows.device, site, whole)
 
     def result(self, future: "Future[OnDevice]") -> Tensor:
         """Wait for an exchange and return its sums, float32[n, F]."""
@@ -278,14 +297,21 @@ class RemoteSum:
         self.clock.waiting += time.perf_counter() - started
         return sums.tensor()
 
-    def _exchange(self, rows: OnHost, direction: Direction, device: torch.device) -> OnDevice:
+    def _exchange(
+        self,
+        rows: OnHost,
+        direction: Direction,
+        device: torch.device,
+        site: int,
+        whole: int | None,
+    ) -> OnDevice:
         with rows.array() as values:
             started = time.perf_counter()
             try:
-                sums = self._transport.aggregate(values, direction)
+                sums = self.transport.aggregate(values, direction, site)
             finally:
                 self.clock.exchanging += time.perf_counter() - started
-            self.ledger.enter(self._transport, values.shape[1], direction)
+            self.ledger.enter(self.transport, values.shape[1], direction, whole)
         return self._staging.to_device(sums, device)
 
 
@@ -377,26 +403,31 @@ class NeighbourSum:
         self._local = local
         self._remote = remote
 
-    def __call__(self, rows: Tensor) -> Tensor:
-        """Return [n, F], the sums of [n, F]."""
-        sums: Tensor = _Sum.apply(rows, self)  # type: ignore[no-untyped-call]
+    def __call__(self, rows: Tensor, site: int = 0) -> Tensor:
+        """Return [n, F], the sums of [n, F]; see `Transport.aggregate` for the site."""
+        sums: Tensor = _Sum.apply(rows, self, site)  # type: ignore[no-untyped-call]
         return sums
 
-    def directed(self, rows: Tensor, direction: Direction) -> Tensor:
+    def directed(self, rows: Tensor, direction: Direction, site: int) -> Tensor:
         """Return the sums over the neighbours of one direction, without autograd."""
         if self._remote is None:
             return self._local.sums(rows, direction)
-        exchange = self._remote.submit(rows, direction)
+        exchange = self._remote.submit(rows, direction, site)
         sums = self._local.sums(rows, direction)
         return sums.add_(self._remote.result(exchange))
 
 
 class _Sum(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, rows: Tensor, neighbours: NeighbourSum) -> Tensor:  # noqa: ANN401
-        ctx.neighbours = neighbours
-        return neighbours.directed(rows, Direction.FORWARD)
+    def forward(
+        ctx: Any,  # noqa: ANN401
+        rows: Tensor,
+        neighbours: NeighbourSum,
+        site: int,
+    ) -> Tensor:
+        ctx.neighbours, ctx.site = neighbours, site
+        return neighbours.directed(rows, Direction.FORWARD, site)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:  # noqa: ANN401
-        return ctx.neighbours.directed(gradient, Direction.BACKWARD), None
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:  # noqa: ANN401
+        return ctx.neighbours.directed(gradient, Direction.BACKWARD, ctx.site), None, None

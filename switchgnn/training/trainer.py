@@ -4,7 +4,7 @@
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -14,6 +14,7 @@ from torch.nn import functional
 from switchgnn.training.bins import BinnedSum
 from switchgnn.training.checkpoint import Checkpoint, Trained, TrainingProgress
 from switchgnn.training.device import device_of
+from switchgnn.training.epsilon import CacheControl
 from switchgnn.training.errors import TrainingError
 from switchgnn.training.gradients import GradientSums
 from switchgnn.training.layers.dropout import VertexDropout, begin_epoch
@@ -68,6 +69,11 @@ class EpochReport:
         exchange: the time of exchanges.
         waiting: the part of ``exchange`` in which the worker waited.
         all_reduce: the time of summing gradients.
+        epsilon: of the cache, in this epoch; None without a cache.
+        rows, skipped_rows: rows that were due so far, and those of them that were not sent as they
+            had changed too little; None without compression.
+        bytes_without: of the exchanges so far, both ways, if nothing were left out or lost; None if
+            nothing is.
     """
 
     epoch: int
@@ -77,6 +83,10 @@ class EpochReport:
     exchange: float
     waiting: float
     all_reduce: float
+    epsilon: float | None = None
+    rows: int | None = None
+    skipped_rows: int | None = None
+    bytes_without: int | None = None
 
 
 class Trainer:
@@ -90,12 +100,14 @@ class Trainer:
         options: TrainOptions,
         *,
         sums: GradientSums | None = None,
+        cache: CacheControl | None = None,
     ) -> None:
         self.model = model
         self._partition = partition
         self._remote = remote
         self._options = options
         self._sums = sums or GradientSums(attending=remote.attending)
+        self._cache = cache
         self._optimizer = torch.optim.Adam(
             model.parameters(), lr=options.learning_rate, weight_decay=options.weight_decay
         )
@@ -149,12 +161,13 @@ class Trainer:
         clock = self._remote.clock
         exchange, waiting, reduce = clock.exchanging, clock.waiting, self._sums.seconds
         begin_epoch(self.model, seed=self._options.seed, epoch=epoch, worker=self._partition.worker)
+        epsilon = self._cache.epsilon if self._cache is not None else None
         started = time.perf_counter()
         loss = self._step()
         seconds = time.perf_counter() - started
         clock = self._remote.clock
         due = epoch % self._options.evaluate_every == 0 or epoch == self._options.epochs
-        return EpochReport(
+        report = EpochReport(
             epoch=epoch,
             loss=loss,
             seconds=seconds,
@@ -162,6 +175,19 @@ class Trainer:
             waiting=clock.waiting - waiting,
             all_reduce=self._sums.seconds - reduce,
             accuracy=self.evaluate() if due else None,
+            epsilon=epsilon,
+        )
+        return self._with_savings(report)
+
+    def _with_savings(self, report: EpochReport) -> EpochReport:
+        if self._cache is None:
+            return report
+        saved, plain = self._cache.savings, self._remote.ledger.plain
+        return replace(
+            report,
+            rows=saved.rows,
+            skipped_rows=saved.skipped,
+            bytes_without=plain.bytes_up + plain.bytes_down,
         )
 
     def _step(self) -> float:
@@ -171,8 +197,15 @@ class Trainer:
         loss = self._loss(outputs)
         # Also without labels here, as the others wait for this worker's gradients.
         loss.backward()  # type: ignore[no-untyped-call]
-        total = self._sums.add_gradients(self.model.parameters(), loss)
+        shares = loss.reshape(1)
+        following = self._cache if self._cache is not None and self._cache.follows else None
+        if following is not None:
+            hits = self._right(outputs.detach())[self._masks[0]].sum()
+            shares = torch.cat([shares, hits.reshape(1) / self._partition.total_train])
+        total, *accuracy = self._sums.add_with_gradients(self.model.parameters(), shares)
         self._optimizer.step()
+        if following is not None:
+            following.note(*accuracy)
         return total
 
     def _loss(self, outputs: Tensor) -> Tensor:
@@ -192,13 +225,15 @@ class Trainer:
         """Return the accuracies over all workers (micro-averaged over labels if multi-label)."""
         self.model.eval()
         outputs = self.model(self._features, self._edges)
-        right = (
-            ((outputs > 0) == (self._labels > 0)).float().mean(dim=1)
-            if self._partition.multilabel
-            else (outputs.argmax(dim=1) == self._labels).float()
-        )
+        right = self._right(outputs)
         counts = torch.stack(
             [torch.stack([right[mask].sum(), mask.sum().float()]) for mask in self._masks]
         ).double()
         shares = [float(hit / all_) if all_ else None for hit, all_ in self._sums.add(counts)]
         return Accuracy(*shares)
+
+    def _right(self, outputs: Tensor) -> Tensor:
+        """Return how right the outputs of each vertex are, float32[n] from 0 to 1."""
+        if self._partition.multilabel:
+            return ((outputs > 0) == (self._labels > 0)).float().mean(dim=1)
+        return (outputs.argmax(dim=1) == self._labels).float()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import cast
 
 import torch
 from torch import nn
@@ -25,6 +26,7 @@ from switchgnn.host.wire.addresses import Addresses
 from switchgnn.training.asked import ReduceBy
 from switchgnn.training.bins import BinnedSum, BinOptions, distribute_in_bins
 from switchgnn.training.device import DeviceName, own_device
+from switchgnn.training.epsilon import NOTHING_LESS, CacheControl, Compressing, FewerBytes
 from switchgnn.training.errors import ModelError, TrainingError
 from switchgnn.training.gradients import GradientSums, share_cores, together_in_file
 from switchgnn.training.layers.models import ModelOptions, build_model, distribute
@@ -45,6 +47,7 @@ class Training:
     options: TrainOptions
     bins: BinOptions = field(default_factory=BinOptions)
     device: DeviceName = DeviceName.CPU
+    fewer: FewerBytes = NOTHING_LESS
 
 
 def train_as_worker(
@@ -69,7 +72,10 @@ def train_as_worker(
         with _distributed(model, partition, transport, training) as remote:
             sums = GradientSums(first, remote.attending, reducer)
             sums.spread_model(model)
-            trainer = Trainer(model, partition, remote, training.options, sums=sums)
+            cache = None
+            if training.fewer.compression.active:
+                cache = CacheControl(cast("Compressing", transport), training.fewer)
+            trainer = Trainer(model, partition, remote, training.options, sums=sums, cache=cache)
             with seen(view_of(partition.worker, transport, remote)):
                 for _ in range(trainer.resume()):
                     transport.next_epoch()
@@ -236,4 +242,5 @@ def _end(task: TrainTask, partition: Partition) -> WorkerEnd:
         seed=task.training.options.seed,
         mtu=task.mtu,
         recording=task.recording,
+        compression=task.training.fewer.compression,
     )

@@ -5,6 +5,7 @@
 import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -152,7 +153,8 @@ def distribute(
             local = LocalSum(local_edges(partition, loops=layer.loops), (rows, rows))
             sums[layer.loops] = NeighbourSum(local, others)
         kept = KeptSum(remote.ledger) if precompute and layer.constant else None
-        whole = _Whole(called_by(name, module), layer, sums[layer.loops], partition, kept)
+        summed = partial(sums[layer.loops], site=remote.new_site())
+        whole = _Whole(called_by(name, module), layer, summed, partition, kept)
         object.__setattr__(module, "forward", whole.forward)
     drop_by_vertex(model, torch.from_numpy(partition.vertices), seed)
     return model
@@ -177,7 +179,7 @@ class _Whole:
         self,
         called: str,
         layer: SummedLayer,
-        sums: NeighbourSum,
+        sums: Callable[[Tensor], Tensor],
         partition: Partition,
         kept: KeptSum | None,
     ) -> None:

@@ -1,0 +1,162 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""How much a row must change before it is sent again, and whether that follows the accuracy.
+
+With a cache, a row is sent if its largest change exceeds epsilon times its largest number (CDFGNN,
+section 4). Epsilon may follow the training accuracy (equations 6 and 7): while the accuracy rises,
+old rows do little harm, and epsilon grows; where it falls, epsilon shrinks. The equations as
+printed have the two cases the other way round than their text, and this module follows the text.
+"""
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from switchgnn.host.compression import NO_COMPRESSION, WHOLE_BITS, Compression, Savings
+from switchgnn.training.errors import TrainingError
+
+FIRST = 0.01
+LEAST, MOST = 0.001, 0.3
+# Changes of accuracy that count: a small fall, but only a larger rise.
+_FALL, _RISE = 0.001, 0.02
+# The mean of the accuracies so far keeps this share in each epoch.
+_KEPT = 0.8
+# A step changes epsilon by a factor, but by no more than this.
+_GROWTH, _SHRINKAGE, _STEP = 1.05, 0.9, 0.01
+
+
+@dataclass(frozen=True)
+class FewerBytes:
+    """What a training leaves out of its exchanges.
+
+    Attributes:
+        compression: of each row.
+        epsilon: the change of a cached row that is too small to be sent, at the start.
+        follows: whether epsilon follows the training accuracy.
+    """
+
+    compression: Compression = NO_COMPRESSION
+    epsilon: float = 0.0
+    follows: bool = False
+
+    @property
+    def active(self) -> bool:
+        """Whether anything is left out."""
+        return self.compression.active
+
+
+NOTHING_LESS = FewerBytes()
+AUTO = "auto"
+BITS = (32, 16, 8)
+
+
+def fewer_bytes(
+    bits: int,
+    cache: float | str | None,
+    *,
+    feedback: bool | None = None,
+    stochastic: bool = False,
+    seed: int = 0,
+) -> FewerBytes:
+    """Return what a training leaves out.
+
+    Args:
+        bits: one of BITS.
+        cache: epsilon, or "auto"; None: no cache.
+        feedback: whether there is error feedback; None: if numbers are rounded.
+        stochastic: whether rounding is stochastic.
+        seed: of stochastic rounding.
+
+    Raises:
+        TrainingError: the values are out of range, or do not go together.
+    """
+    if bits not in BITS:
+        raise TrainingError(f"Numbers have 32, 16 or 8 bits in exchanges, not {bits}.")
+    rounds = bits < WHOLE_BITS
+    if not rounds and (feedback or stochastic):
+        raise TrainingError(
+            "Error feedback and stochastic rounding are for 16 or 8 bits: numbers of 32 bits are "
+            "not rounded."
+        )
+    epsilon = FIRST if cache == AUTO else cache or 0.0
+    if isinstance(epsilon, str) or not 0 <= epsilon < 1:
+        raise TrainingError(
+            f"Epsilon of the cache is {AUTO}, or a number from 0 to below 1, not {cache}."
+        )
+    compression = Compression(
+        bits, cache is not None, rounds if feedback is None else feedback, stochastic, seed
+    )
+    return FewerBytes(compression, epsilon, follows=cache == AUTO)
+
+
+class Compressing(Protocol):
+    """A transport with compression, besides the methods of `Transport`.
+
+    Attributes:
+        epsilon: of its cache; it may change between exchanges.
+        savings: what it has left out so far.
+    """
+
+    epsilon: float
+    savings: Savings
+
+    def compress(self, compression: Compression) -> None:
+        """Begin to compress, before the first exchange."""
+
+
+@dataclass
+class FollowingEpsilon:
+    """Epsilon as a function of the accuracies so far.
+
+    Attributes:
+        epsilon: LEAST <= epsilon <= MOST.
+        mean: the moving mean of the accuracies; None before the first.
+    """
+
+    epsilon: float = FIRST
+    mean: float | None = field(default=None, init=False)
+
+    def note(self, accuracy: float) -> float:
+        """Return epsilon after another epoch with an accuracy, 0 <= accuracy <= 1.
+
+        The accuracy is compared with the mean of those before; the first one changes nothing.
+        """
+        if self.mean is None:
+            self.mean = accuracy
+            return self.epsilon
+        if accuracy > self.mean + _RISE:
+            self.epsilon = min(self.epsilon * _GROWTH, self.epsilon + _STEP, MOST)
+        elif accuracy < self.mean - _FALL:
+            self.epsilon = max(self.epsilon * _SHRINKAGE, self.epsilon - _STEP, LEAST)
+        self.mean = _KEPT * self.mean + (1 - _KEPT) * accuracy
+        return self.epsilon
+
+
+class CacheControl:
+    """The cache of one worker's transport, in training."""
+
+    def __init__(self, transport: Compressing, fewer: FewerBytes) -> None:
+        self._transport = transport
+        self._cached = fewer.compression.cache
+        self._following = FollowingEpsilon(fewer.epsilon) if fewer.follows else None
+        if self._cached:
+            transport.epsilon = fewer.epsilon
+
+    @property
+    def follows(self) -> bool:
+        """Whether epsilon follows the accuracy."""
+        return self._following is not None
+
+    @property
+    def epsilon(self) -> float | None:
+        """Epsilon now; None without a cache."""
+        return self._transport.epsilon if self._cached else None
+
+    @property
+    def savings(self) -> Savings:
+        """What was left out so far."""
+        return self._transport.savings
+
+    def note(self, accuracy: float) -> None:
+        """Take the training accuracy of an epoch, over all workers."""
+        if self._following is not None:
+            self._transport.epsilon = self._following.note(accuracy)
