@@ -16,8 +16,8 @@ from switchgnn.base.options import EXCHANGE, FEWER_BYTES, MODEL, TRAINING, optio
 from switchgnn.host.compression import WHOLE_BITS
 from switchgnn.host.wire.header import WIDEST
 from switchgnn.training.device import DeviceName
-from switchgnn.training.epsilon import AUTO, BITS, FewerBytes, fewer_bytes
 from switchgnn.training.errors import TrainingError
+from switchgnn.training.fewer import AUTO, BITS, ColumnsBy, FewerBytes, fewer_bytes
 
 if TYPE_CHECKING:
     from switchgnn.training.layers.models import ModelOptions
@@ -99,13 +99,32 @@ class AskedFewer:
         "--error-feedback/--no-error-feedback",
         shown="with 16 or 8 bits",
     )
-    # In a panel without negations, as its name is too long beside them.
+    # The next ones are in a panel without negations, as they are too wide beside them.
     stochastic_rounding: bool = option(
         EXCHANGE,
         None,
         "With 16 or 8 bits, round up with the probability of the rest.",
         "--stochastic-rounding",
         default=False,
+    )
+    keep: float = option(
+        EXCHANGE,
+        "SHARE",
+        "Share of the columns that are exchanged, the most important ones; the others count as 0 "
+        "between workers.",
+        default=1.0,
+        min=0.001,
+        max=1.0,
+    )
+    columns_every: int = option(
+        EXCHANGE, "EPOCHS", "How often they are chosen; before, all are.", default=30, min=1
+    )
+    columns_by: ColumnsBy = option(
+        EXCHANGE,
+        "WAY",
+        f"{ColumnsBy.GRADIENT.value}: by gradient times value, or {ColumnsBy.EXPLANATION.value}: "
+        "by masks that explain the predictions, as in DGS.",
+        default=ColumnsBy.GRADIENT,
     )
 
     @property
@@ -115,7 +134,13 @@ class AskedFewer:
 
     @property
     def named(self) -> str:
-        """The options that compress rows, as they are written; empty without any."""
+        """The options that leave something out, as they are written; empty without any."""
+        keep = f"--keep {self.keep:g}" if self.keep < 1 else ""
+        return " ".join(filter(None, (self.compresses, keep)))
+
+    @property
+    def compresses(self) -> str:
+        """Those of them that compress rows."""
         bits = f"--bits {self.bits}" if self.bits < WHOLE_BITS else ""
         return " ".join(filter(None, (f"--cache {self.cache}" if self.caches else "", bits)))
 
@@ -131,6 +156,9 @@ class AskedFewer:
             feedback=self.error_feedback,
             stochastic=self.stochastic_rounding,
             seed=seed,
+            keep=self.keep,
+            every=self.columns_every,
+            by=self.columns_by,
         )
 
 

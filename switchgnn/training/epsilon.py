@@ -11,10 +11,9 @@ printed have the two cases the other way round than their text, and this module 
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from switchgnn.host.compression import NO_COMPRESSION, WHOLE_BITS, Compression, Savings
-from switchgnn.training.errors import TrainingError
+from switchgnn.host.compression import Compression, Savings
+from switchgnn.training.fewer import FIRST, FewerBytes
 
-FIRST = 0.01
 LEAST, MOST = 0.001, 0.3
 # Changes of accuracy that count: a small fall, but only a larger rise.
 _FALL, _RISE = 0.001, 0.02
@@ -22,70 +21,6 @@ _FALL, _RISE = 0.001, 0.02
 _KEPT = 0.8
 # A step changes epsilon by a factor, but by no more than this.
 _GROWTH, _SHRINKAGE, _STEP = 1.05, 0.9, 0.01
-
-
-@dataclass(frozen=True)
-class FewerBytes:
-    """What a training leaves out of its exchanges.
-
-    Attributes:
-        compression: of each row.
-        epsilon: the change of a cached row that is too small to be sent, at the start.
-        follows: whether epsilon follows the training accuracy.
-    """
-
-    compression: Compression = NO_COMPRESSION
-    epsilon: float = 0.0
-    follows: bool = False
-
-    @property
-    def active(self) -> bool:
-        """Whether anything is left out."""
-        return self.compression.active
-
-
-NOTHING_LESS = FewerBytes()
-AUTO = "auto"
-BITS = (32, 16, 8)
-
-
-def fewer_bytes(
-    bits: int,
-    cache: float | str | None,
-    *,
-    feedback: bool | None = None,
-    stochastic: bool = False,
-    seed: int = 0,
-) -> FewerBytes:
-    """Return what a training leaves out.
-
-    Args:
-        bits: one of BITS.
-        cache: epsilon, or "auto"; None: no cache.
-        feedback: whether there is error feedback; None: if numbers are rounded.
-        stochastic: whether rounding is stochastic.
-        seed: of stochastic rounding.
-
-    Raises:
-        TrainingError: the values are out of range, or do not go together.
-    """
-    if bits not in BITS:
-        raise TrainingError(f"Numbers have 32, 16 or 8 bits in exchanges, not {bits}.")
-    rounds = bits < WHOLE_BITS
-    if not rounds and (feedback or stochastic):
-        raise TrainingError(
-            "Error feedback and stochastic rounding are for 16 or 8 bits: numbers of 32 bits are "
-            "not rounded."
-        )
-    epsilon = FIRST if cache == AUTO else cache or 0.0
-    if isinstance(epsilon, str) or not 0 <= epsilon < 1:
-        raise TrainingError(
-            f"Epsilon of the cache is {AUTO}, or a number from 0 to below 1, not {cache}."
-        )
-    compression = Compression(
-        bits, cache is not None, rounds if feedback is None else feedback, stochastic, seed
-    )
-    return FewerBytes(compression, epsilon, follows=cache == AUTO)
 
 
 class Compressing(Protocol):

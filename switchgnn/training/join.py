@@ -29,8 +29,9 @@ from switchgnn.host.pace import Pace
 from switchgnn.host.transport import Transport, WorkerEnd
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.p4src import load_program
-from switchgnn.training.epsilon import CacheControl, Compressing, fewer_bytes
+from switchgnn.training.epsilon import CacheControl, Compressing
 from switchgnn.training.errors import JobError
+from switchgnn.training.fewer import fewer_bytes
 from switchgnn.training.gradients import (
     GradientSums,
     collective,

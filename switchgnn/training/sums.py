@@ -21,11 +21,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
-from torch import Tensor
+from torch import Tensor, nn
 
 from switchgnn.host.transport import NO_TRAFFIC, Transport, add_traffic
 from switchgnn.host.wire.link import Traffic
 from switchgnn.planner.direction import Direction
+from switchgnn.training.columns import Columns
 
 
 @dataclass
@@ -247,13 +248,19 @@ class RemoteSum:
 
     Attributes:
         transport: carries the rows.
-        new_site: returns another number of a tensor at each call, for `Transport.aggregate`.
+        columns: those that are exchanged; None: all.
+        sites: the numbers of the tensors that layers exchange, see `Transport.aggregate`.
+        new_site: returns another such number at each call.
     """
 
-    def __init__(self, transport: Transport, staging: Staging | None = None) -> None:
+    def __init__(
+        self, transport: Transport, staging: Staging | None = None, *, keep: float = 1.0
+    ) -> None:
         self.clock = ExchangeClock()
         self.ledger = Ledger()
         self.new_site = itertools.count().__next__
+        self.sites: dict[nn.Module, int] = {}
+        self.columns = Columns(keep, self.new_site) if keep < 1 else None
         self.transport = transport
         self._staging = staging or Staging()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="exchange")
@@ -403,18 +410,58 @@ class NeighbourSum:
         self._local = local
         self._remote = remote
 
-    def __call__(self, rows: Tensor, site: int = 0) -> Tensor:
-        """Return [n, F], the sums of [n, F]; see `Transport.aggregate` for the site."""
-        sums: Tensor = _Sum.apply(rows, self, site)  # type: ignore[no-untyped-call]
+    def __call__(self, rows: Tensor, site: int = 0, *, whole: bool = False) -> Tensor:
+        """Return [n, F], the sums of [n, F].
+
+        Args:
+            rows: one for each vertex of this worker.
+            site: the number of the tensor, see `Transport.aggregate`.
+            whole: whether all columns are exchanged, even where only some are chosen.
+        """
+        columns = None if self._remote is None or whole else self._remote.columns
+        scored = columns is not None and columns.scoring and torch.is_grad_enabled()
+        local = scored and not rows.requires_grad
+        if local:
+            rows = rows.detach().requires_grad_()
+        what = _Summed(site, columns, scored=scored, local=local)
+        sums: Tensor = _Sum.apply(rows, self, what)  # type: ignore[no-untyped-call]
         return sums
 
-    def directed(self, rows: Tensor, direction: Direction, site: int) -> Tensor:
+    def directed(
+        self, rows: Tensor, direction: Direction, site: int, columns: Columns | None
+    ) -> Tensor:
         """Return the sums over the neighbours of one direction, without autograd."""
         if self._remote is None:
-            return self._local.sums(rows, direction)
-        exchange = self._remote.submit(rows, direction, site)
-        sums = self._local.sums(rows, direction)
-        return sums.add_(self._remote.result(exchange))
+            return self.local(rows, direction)
+        chosen = None if columns is None else columns.of(site, rows.shape[1])
+        if chosen is None:
+            exchange = self._remote.submit(rows, direction, site)
+            sums = self.local(rows, direction)
+            return sums.add_(self._remote.result(exchange))
+        kept = chosen.columns.to(rows.device)
+        exchange = self._remote.submit(rows[:, kept], direction, chosen.site, rows.shape[1])
+        sums = self.local(rows, direction)
+        return sums.index_add_(1, kept, self._remote.result(exchange).to(sums.dtype))
+
+    def local(self, rows: Tensor, direction: Direction) -> Tensor:
+        """Return the sums over the neighbours on this worker alone."""
+        return self._local.sums(rows, direction)
+
+
+@dataclass(frozen=True, eq=False)
+class _Summed:
+    """What is summed in a pass.
+
+    Attributes:
+        columns: those that are exchanged; None: all.
+        scored: whether the importances of the columns are noted.
+        local: whether the rows need no gradient but for these, so that it is not exchanged.
+    """
+
+    site: int
+    columns: Columns | None
+    scored: bool
+    local: bool
 
 
 class _Sum(torch.autograd.Function):
@@ -423,11 +470,21 @@ class _Sum(torch.autograd.Function):
         ctx: Any,  # noqa: ANN401
         rows: Tensor,
         neighbours: NeighbourSum,
-        site: int,
+        what: _Summed,
     ) -> Tensor:
-        ctx.neighbours, ctx.site = neighbours, site
-        return neighbours.directed(rows, Direction.FORWARD, site)
+        ctx.neighbours, ctx.what = neighbours, what
+        if what.scored:
+            ctx.save_for_backward(rows)
+        return neighbours.directed(rows, Direction.FORWARD, what.site, what.columns)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:  # noqa: ANN401
-        return ctx.neighbours.directed(gradient, Direction.BACKWARD, ctx.site), None, None
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, None, None]:  # noqa: ANN401
+        what, neighbours = ctx.what, ctx.neighbours
+        if what.local:
+            total = neighbours.local(gradient, Direction.BACKWARD)
+        else:
+            total = neighbours.directed(gradient, Direction.BACKWARD, what.site, what.columns)
+        if what.scored:
+            (rows,) = ctx.saved_tensors
+            what.columns.note(what.site, rows, total)
+        return None if what.local else total, None, None

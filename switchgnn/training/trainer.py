@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -13,9 +14,12 @@ from torch.nn import functional
 
 from switchgnn.training.bins import BinnedSum
 from switchgnn.training.checkpoint import Checkpoint, Trained, TrainingProgress
+from switchgnn.training.columns import Columns
 from switchgnn.training.device import device_of
-from switchgnn.training.epsilon import CacheControl
+from switchgnn.training.epsilon import CacheControl, Compressing
 from switchgnn.training.errors import TrainingError
+from switchgnn.training.explanation import Explanation
+from switchgnn.training.fewer import NOTHING_LESS, ColumnsBy, FewerBytes
 from switchgnn.training.gradients import GradientSums
 from switchgnn.training.layers.dropout import VertexDropout, begin_epoch
 from switchgnn.training.partition import Partition
@@ -100,14 +104,19 @@ class Trainer:
         options: TrainOptions,
         *,
         sums: GradientSums | None = None,
-        cache: CacheControl | None = None,
+        fewer: FewerBytes = NOTHING_LESS,
     ) -> None:
         self.model = model
         self._partition = partition
         self._remote = remote
         self._options = options
         self._sums = sums or GradientSums(attending=remote.attending)
-        self._cache = cache
+        self._fewer = fewer
+        self._columns = remote.columns if isinstance(remote, RemoteSum) else None
+        self._explanation: Explanation | None = None
+        self._cache: CacheControl | None = None
+        if fewer.compression.active and isinstance(remote, RemoteSum):
+            self._cache = CacheControl(cast("Compressing", remote.transport), fewer)
         self._optimizer = torch.optim.Adam(
             model.parameters(), lr=options.learning_rate, weight_decay=options.weight_decay
         )
@@ -163,7 +172,7 @@ class Trainer:
         begin_epoch(self.model, seed=self._options.seed, epoch=epoch, worker=self._partition.worker)
         epsilon = self._cache.epsilon if self._cache is not None else None
         started = time.perf_counter()
-        loss = self._step()
+        loss = self._step(epoch)
         seconds = time.perf_counter() - started
         clock = self._remote.clock
         due = epoch % self._options.evaluate_every == 0 or epoch == self._options.epochs
@@ -180,18 +189,28 @@ class Trainer:
         return self._with_savings(report)
 
     def _with_savings(self, report: EpochReport) -> EpochReport:
-        if self._cache is None:
-            return report
-        saved, plain = self._cache.savings, self._remote.ledger.plain
-        return replace(
-            report,
-            rows=saved.rows,
-            skipped_rows=saved.skipped,
-            bytes_without=plain.bytes_up + plain.bytes_down,
-        )
+        if self._fewer.active:
+            plain = self._remote.ledger.plain
+            report = replace(report, bytes_without=plain.bytes_up + plain.bytes_down)
+        if self._cache is not None:
+            saved = self._cache.savings
+            report = replace(report, rows=saved.rows, skipped_rows=saved.skipped)
+        return report
 
-    def _step(self) -> float:
+    def _choose_columns(self, columns: Columns, outputs: Tensor) -> None:
+        """Choose the columns that are exchanged, after a step with these outputs."""
+        scores = columns.take()
+        if self._fewer.by is ColumnsBy.EXPLANATION and isinstance(self._remote, RemoteSum):
+            if self._explanation is None:
+                self._explanation = Explanation(self.model, self._partition, self._remote)
+            scores = self._explanation.scores(outputs)
+        columns.choose(scores, self._sums)
+
+    def _step(self, epoch: int) -> float:
         self.model.train()
+        columns = self._columns if epoch % self._fewer.every == 0 else None
+        if columns is not None:
+            columns.scoring = self._fewer.by is ColumnsBy.GRADIENT
         self._optimizer.zero_grad()
         outputs = self.model(self._input_dropout(self._features), self._edges)
         loss = self._loss(outputs)
@@ -206,6 +225,9 @@ class Trainer:
         self._optimizer.step()
         if following is not None:
             following.note(*accuracy)
+        if columns is not None:
+            columns.scoring = False
+            self._choose_columns(columns, outputs.detach())
         return total
 
     def _loss(self, outputs: Tensor) -> Tensor:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import cast
 
 import torch
 from torch import nn
@@ -26,8 +25,8 @@ from switchgnn.host.wire.addresses import Addresses
 from switchgnn.training.asked import ReduceBy
 from switchgnn.training.bins import BinnedSum, BinOptions, distribute_in_bins
 from switchgnn.training.device import DeviceName, own_device
-from switchgnn.training.epsilon import NOTHING_LESS, CacheControl, Compressing, FewerBytes
 from switchgnn.training.errors import ModelError, TrainingError
+from switchgnn.training.fewer import NOTHING_LESS, FewerBytes
 from switchgnn.training.gradients import GradientSums, share_cores, together_in_file
 from switchgnn.training.layers.models import ModelOptions, build_model, distribute
 from switchgnn.training.layers.pyg_layers import own_code, templates_removed
@@ -72,10 +71,8 @@ def train_as_worker(
         with _distributed(model, partition, transport, training) as remote:
             sums = GradientSums(first, remote.attending, reducer)
             sums.spread_model(model)
-            cache = None
-            if training.fewer.compression.active:
-                cache = CacheControl(cast("Compressing", transport), training.fewer)
-            trainer = Trainer(model, partition, remote, training.options, sums=sums, cache=cache)
+            options, fewer = training.options, training.fewer
+            trainer = Trainer(model, partition, remote, options, sums=sums, fewer=fewer)
             with seen(view_of(partition.worker, transport, remote)):
                 for _ in range(trainer.resume()):
                     transport.next_epoch()
@@ -95,7 +92,7 @@ def _distributed(
             distribute_in_bins(model, partition, binned, seed=seed, precompute=precompute)
             yield binned
         return
-    with RemoteSum(transport) as remote:
+    with RemoteSum(transport, keep=training.fewer.keep) as remote:
         distribute(model, partition, remote, seed=seed, precompute=precompute)
         yield remote
 

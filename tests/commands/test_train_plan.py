@@ -23,7 +23,7 @@ from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.plan.files import read_assignment
 from switchgnn.training.data.load import load_dataset
-from switchgnn.training.epsilon import NOTHING_LESS, fewer_bytes
+from switchgnn.training.fewer import NOTHING_LESS, fewer_bytes
 from switchgnn.training.layers.models import ModelOptions
 from switchgnn.training.trainer import TrainOptions
 from switchgnn.training.worker import Training

@@ -18,9 +18,9 @@ from switchgnn.training.epsilon import (
     LEAST,
     MOST,
     FollowingEpsilon,
-    fewer_bytes,
 )
 from switchgnn.training.errors import TrainingError
+from switchgnn.training.fewer import fewer_bytes
 from switchgnn.training.join import Worker
 from switchgnn.training.partition import partition_dataset
 from switchgnn.training.sums import RemoteSum

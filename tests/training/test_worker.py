@@ -28,8 +28,8 @@ from switchgnn.training.asked import AskedTraining
 from switchgnn.training.bins import BinOptions
 from switchgnn.training.command import main
 from switchgnn.training.device import DeviceName
-from switchgnn.training.epsilon import fewer_bytes
 from switchgnn.training.errors import ModelError
+from switchgnn.training.fewer import fewer_bytes
 from switchgnn.training.layers.models import ModelOptions, build_model
 from switchgnn.training.layers.pyg_layers import own_code
 from switchgnn.training.trainer import TrainOptions

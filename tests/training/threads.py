@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 
-from switchgnn.training.epsilon import NOTHING_LESS, CacheControl
+from switchgnn.training.fewer import NOTHING_LESS
 from switchgnn.training.gradients import GradientSums
 from switchgnn.training.layers.models import ModelOptions, build_model, distribute
 from switchgnn.training.partition import partition_dataset
@@ -78,10 +78,7 @@ def train_parts(
         if kept is not None:
             kept.append(sums)
         with distributed(net, parts[worker], transports[worker]) as remote:
-            cache = None
-            if fewer.compression.active:
-                cache = CacheControl(transports[worker], fewer)
-            trainer = Trainer(net, parts[worker], remote, options, sums=sums, cache=cache)
+            trainer = Trainer(net, parts[worker], remote, options, sums=sums, fewer=fewer)
             trainer.resume()
             for report in trainer.run():
                 reports.append(report)
@@ -90,6 +87,11 @@ def train_parts(
         return reports, net.state_dict()
 
     return in_threads(work, len(parts), shared[0])
+
+
+def shared_out(vertices, workers):
+    """Return a worker for each vertex, as `train_in_threads` has them."""
+    return np.random.default_rng(5).permutation(np.arange(vertices) % workers)
 
 
 def train_in_threads(
@@ -108,8 +110,9 @@ def train_in_threads(
     evaluate_every=None,
     kept=None,
     ends=None,
+    remotes=None,
 ):
-    assignment = np.random.default_rng(5).permutation(np.arange(data.vertices) % workers)
+    assignment = shared_out(data.vertices, workers)
     options = TrainOptions(
         epochs=epochs,
         weight_decay=5e-4,
@@ -121,8 +124,10 @@ def train_in_threads(
 
     @contextmanager
     def distributed(net, part, transport):
-        with RemoteSum(transport) as remote:
+        with RemoteSum(transport, keep=fewer.keep) as remote:
             distribute(net, part, remote, seed=seed, precompute=precompute)
+            if remotes is not None:
+                remotes.append(remote)
             yield remote
 
     gathering = Gathering(data.graph, assignment, spoil=spoil, compression=fewer.compression)

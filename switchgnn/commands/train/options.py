@@ -249,13 +249,18 @@ class AskedTrain:
         self.training.check_dropout()
         less = self.training.less
         without = [each.name for each in chosen if not each.compresses]
-        if less.named and without:
+        if less.compresses and without:
             raise SwitchGNNError(
-                f"{less.named} is not for --transport {without[0]}: take "
+                f"{less.compresses} is not for --transport {without[0]}: take "
                 f"{', '.join(each.name for each in (*TRANSPORTS, AUTO) if each.compresses)}."
             )
-        if less.named and self.over.sampling < 1:
+        if less.compresses and self.over.sampling < 1:
             raise SwitchGNNError(
-                f"{less.named} and --sampling do not go together: with sampling other rows are due "
-                "in each epoch."
+                f"{less.compresses} and --sampling do not go together: with sampling other rows "
+                "are due in each epoch."
+            )
+        whole = [each.name for each in chosen if each is G3 or not each.networked]
+        if less.keep < 1 and whole:
+            raise SwitchGNNError(
+                f"--keep is not for --transport {whole[0]}, which exchanges all columns or nothing."
             )
