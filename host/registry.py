@@ -75,6 +75,7 @@ class LocalTransport:
 @contextmanager
 def open_local(end: WorkerEnd) -> Iterator[LocalTransport]:
     """Open the transport `local`."""
+    end.compression.refuse("local", "leave out the options of compression")
     yield LocalTransport(end.vertices, end.workers)
 
 

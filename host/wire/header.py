@@ -24,8 +24,8 @@ _CODE_MASK = (1 << _CODE_BITS) - 1
 _LANE_BYTES = 4
 # Bits of a number in a body, by their code in the header; 0: all are 0, and there is no body.
 BITS = (32, 16, 8, 0)
-_BITS_AT = 2
-_BITS_MASK = 3
+BITS_AT = 2
+BITS_MASK = 3
 # A shorter body of narrow numbers does not exist: they go with more bits.
 LEAST_NARROW_BYTES = 32
 # Of a whole bank; what a fragment of one row has between hosts that do not pack.
@@ -188,7 +188,7 @@ class Header(NamedTuple):
             self.block_id,
             self.count,
             flags << 4 | self.kind,
-            VERSION << 4 | bits_code(self.bits) << _BITS_AT | self.level << 1 | self.echo,
+            VERSION << 4 | bits_code(self.bits) << BITS_AT | self.level << 1 | self.echo,
             self.fragment,
             self.feature_group,
             session_and_round(self.session, self.round),
@@ -247,7 +247,7 @@ def unpack_header(frame: bytes | memoryview) -> Header | None:
     src, dst, block, count, flags, extension, fragment, group, number, checksum = (
         HEADER.unpack_from(frame, HEADER_AT)
     )
-    kind, bits = flags & 0xF, BITS[extension >> _BITS_AT & _BITS_MASK]
+    kind, bits = flags & 0xF, BITS[extension >> BITS_AT & BITS_MASK]
     known, body = kind in _BODY_BYTES, _BODY_BYTES.get(kind, 0)
     if kind in LANE_KINDS:
         known, body = _fits(kind, fragment, bits), payload_bytes(fragment, bits)
