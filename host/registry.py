@@ -119,6 +119,7 @@ class TransportKind:
         write_left: writes the rows that workers send each other for the destinations that a plan
             leaves to the hosts; None if no plan leaves any.
         samples: whether a share of the rows may be sent instead of all.
+        compresses: whether rows may be sent in fewer bytes, see ``Compression``.
     """
 
     name: str
@@ -132,6 +133,7 @@ class TransportKind:
     write_schedules: ScheduleWriter | None = None
     write_left: LeftWriter | None = None
     samples: bool = False
+    compresses: bool = False
 
     @property
     def needs_plan(self) -> bool:
@@ -153,6 +155,7 @@ SWITCH = TransportKind(
     open=open_switch,
     program=SwitchProgram.SWITCHGNN,
     write_left=write_left_schedules,
+    compresses=True,
 )
 HOST = TransportKind(
     name="host",
@@ -162,6 +165,7 @@ HOST = TransportKind(
     strategies=_PARTITION_ONLY,
     write_schedules=partial(write_schedules, choose=copy_schedules),
     samples=True,
+    compresses=True,
 )
 HOST_PARTIAL = TransportKind(
     name="host-partial",
@@ -170,6 +174,7 @@ HOST_PARTIAL = TransportKind(
     open=open_direct,
     strategies=_PARTITION_ONLY,
     write_schedules=partial(write_schedules, choose=partial_schedules),
+    compresses=True,
 )
 G3 = TransportKind(
     name="g3",

@@ -29,6 +29,7 @@ from switchgnn.training.bins import BinOptions
 from switchgnn.training.command import main
 from switchgnn.training.device import DeviceName
 from switchgnn.training.errors import ModelError
+from switchgnn.training.fewer import fewer_bytes
 from switchgnn.training.layers.models import ModelOptions, build_model
 from switchgnn.training.layers.pyg_layers import own_code
 from switchgnn.training.trainer import TrainOptions
@@ -125,6 +126,7 @@ TASK = TrainTask(
         TrainOptions(checkpoint=Path("saved")),
         BinOptions(4000, intra=True, inter=False),
         DeviceName.CUDA,
+        fewer_bytes(8, "auto"),
     ),
     pace=Pace(window=5),
     link="udp:127.0.0.1:1:127.0.0.1:2",
