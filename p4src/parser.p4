@@ -46,12 +46,10 @@ parser SwitchParser(packet_in packet,
     }
 
     state parse_reduce {
-        transition select(hdr.switchgnn.bits) {
-            BITS_32: parse_payload;
-        }
+        verify(hdr.switchgnn.bits == BITS_32, error.NoMatch);
+        transition parse_payload;
     }
 
-    // Bits that a width cannot have are an error.
     state parse_payload {
         transition select(hdr.switchgnn.bits, hdr.switchgnn.width) {
             (BITS_32, LANES_8):   parse_lanes8;
@@ -70,7 +68,14 @@ parser SwitchParser(packet_in packet,
             (BITS_8, LANES_128):  parse_chunk0;
             (BITS_8, LANES_256):  parse_chunk1;
             (NO_BODY, _):         accept;
+            default: parse_nothing;
         }
+    }
+
+    // There are no such bits of this width. BMv2 takes no transition for no error.
+    state parse_nothing {
+        verify(false, error.NoMatch);
+        transition accept;
     }
 
     state parse_lanes8 {

@@ -265,7 +265,9 @@ class NoSuchBits(NarrowTest):
         for lanes, codes in {8: (1, 2), 16: (2,)}.items():
             # Bytes enough for any body.
             whole = feature(101, random_lanes(1, 256), port=1)
-            frames += [resigned(whole, Width=WIDTHS[lanes], Bits=code) for code in codes]
+            wrong = [resigned(whole, Width=WIDTHS[lanes], Bits=code) for code in codes]
+            bare = feature(101, lanes_of(0, lanes), port=1, bits=0)
+            frames += [*wrong, *(resigned(bare, Bits=code) for code in codes)]
         for lanes in FRAME_BYTES:
             for code in (1, 2, 3):
                 for kind in (Kind.REDUCE, Kind.REDUCED):
