@@ -76,6 +76,8 @@ def decoded(frame, size=None):
 
 
 def narrow_lanes(fields, frame):
+    if fields.bits == 0:
+        return []
     size = fields.lanes * fields.bits // 8
     body = np.frombuffer(frame[BODY_AT : BODY_AT + size], dtype=np.uint8)[np.newaxis]
     return unpack_lanes(body, fields.lanes, fields.bits)[0].tolist()
