@@ -45,7 +45,6 @@
 // A bank of half or a quarter of its bytes, and the bank.
 #define BANK_OF_16(half) WITHOUT_BIAS_16(WIDE_16(half, SIXTEEN), ALL)
 #define BANK_OF_8(quarter) WITHOUT_BIAS_8(WIDE_8(quarter), ALL)
-#define CHANGES(bank) ((bank) ^ ((bank) << 1))
 #define HALF_OF(bank) NARROW_16((bank)[1023:512], (bank)[511:0], SIXTEEN)
 #define QUARTER_OF(bank) NARROW_8(bank)
 
@@ -176,37 +175,26 @@ control Widen(inout headers_t hdr, inout metadata_t meta) {
     }
 }
 
+// Whether the numbers of a bank need more than 16 or 8 bits. Bit i of the exclusive or is 0 where
+// bits i and i - 1 of a number are equal; a number fits in b bits if they are from bit b on.
+#define CHANGES(bank) ((bank) ^ ((bank) << 1))
+#define ABOVE_16(bank) ((CHANGES(bank) & ALL(32w0xffff0000)) != 0)
+#define ABOVE_8(bank) ((CHANGES(bank) & ALL(32w0xffffff00)) != 0)
+// Fewer bits have a higher code.
+#define NEED(bank) \
+    if (ABOVE_16(bank)) { \
+        need(BITS_32); \
+    } else if (hdr.switchgnn.bits >= BITS_8 && ABOVE_8(bank)) { \
+        need(BITS_16); \
+    } else if (hdr.switchgnn.bits == NO_BODY && bank != 0) { \
+        need(BITS_8); \
+    }
+
 // Gives a sum the fewest bits that hold all its lanes, and its body if these are less than 32.
 control Narrow(inout headers_t hdr, in chunks_t sum) {
     NoPayload() no_payload;
 
-    lanes_t numbers;  // 0: all lanes are
-    // Bit i of a lane is 0 where bits i and i - 1 of all numbers are equal. A number fits in b bits
-    // if this holds from bit b on.
-    lanes_t changes;
-
-    action look1() {
-        numbers = sum.chunk0;
-        changes = CHANGES(sum.chunk0);
-    }
-
-    action look2() {
-        numbers = numbers | sum.chunk1;
-        changes = changes | CHANGES(sum.chunk1);
-    }
-
-    action look4() {
-        numbers = numbers | sum.chunk2 | sum.chunk3;
-        changes = changes | CHANGES(sum.chunk2) | CHANGES(sum.chunk3);
-    }
-
-    action look8() {
-        numbers = numbers | sum.chunk4 | sum.chunk5 | sum.chunk6 | sum.chunk7;
-        changes = changes | CHANGES(sum.chunk4) | CHANGES(sum.chunk5) | CHANGES(sum.chunk6)
-            | CHANGES(sum.chunk7);
-    }
-
-    action choose(bits_t bits) {
+    action need(bits_t bits) {
         hdr.switchgnn.bits = bits;
     }
 
@@ -269,24 +257,26 @@ control Narrow(inout headers_t hdr, in chunks_t sum) {
     }
 
     apply {
-        look1();
+        need(NO_BODY);
+        NEED(sum.chunk0)
         if (hdr.switchgnn.width >= LANES_64) {
-            look2();
+            NEED(sum.chunk1)
             if (hdr.switchgnn.width >= LANES_128) {
-                look4();
+                NEED(sum.chunk2)
+                NEED(sum.chunk3)
                 if (hdr.switchgnn.width == LANES_256) {
-                    look8();
+                    NEED(sum.chunk4)
+                    NEED(sum.chunk5)
+                    NEED(sum.chunk6)
+                    NEED(sum.chunk7)
                 }
             }
         }
-        if (numbers == 0) {
-            choose(NO_BODY);
-        } else if (hdr.switchgnn.width >= LANES_32 && (changes & ALL(32w0xffffff00)) == 0) {
-            choose(BITS_8);
-        } else if (hdr.switchgnn.width >= LANES_16 && (changes & ALL(32w0xffff0000)) == 0) {
-            choose(BITS_16);
-        } else {
-            choose(BITS_32);
+        if (hdr.switchgnn.bits == BITS_8 && hdr.switchgnn.width < LANES_32) {
+            need(BITS_16);
+        }
+        if (hdr.switchgnn.bits == BITS_16 && hdr.switchgnn.width == LANES_8) {
+            need(BITS_32);
         }
         no_payload.apply(hdr);
         if (hdr.switchgnn.bits == BITS_16) {
