@@ -15,6 +15,9 @@ import pytest
 from switchgnn.controller import P4RuntimeClient, Watched, load_plan
 from switchgnn.host.compression import Compression
 from switchgnn.host.errors import TransportError
+from switchgnn.host.innetwork.errors import RoundMismatchError
+from switchgnn.host.innetwork.exchange import InNetworkExchange
+from switchgnn.host.pace import Pace
 from tests.recovery.conftest import ALL_FAULTS, control, happened, kinds_of, restarting
 from tests.support.compressing import CACHED, calls_of, run, run_and_check
 from tests.support.fabrics import Team, bed
@@ -25,6 +28,7 @@ from tests.support.seeds import seeds
 
 WORKERS = 4
 PLAN = {"send": "cover", "directions": "both", "slots": 16}
+BRIEF = Pace(patience=2.0, skew=1.0)
 FEW_FAULTS = "loss=0.02,duplicate=0.02,reorder=0.02,seed=8"
 
 
@@ -92,6 +96,40 @@ def test_beside_all_reduces(shared_bed, stack):
     run_and_check(workers, calls_of(shared_bed.graph, 30, seed=5), CACHED[16])
     check_reduces(jobs)
     assert all_done(jobs)
+
+
+# --- Another process takes the place of a worker, with an empty cache
+
+
+def test_another_process_ends_the_session(shared_bed, team):
+    """It begins with round 1, as all processes do: nobody gets sums."""
+    calls = calls_of(shared_bed.graph, 8, widths=(7,), seed=6, surges=False)
+    workers = team(pace=BRIEF)
+    run_and_check(workers, calls[:4], CACHED[32])
+    workers.exchanges[2] = InNetworkExchange(
+        shared_bed.plan.manifest,
+        shared_bed.plan.workers[2],
+        workers.links[2],
+        shared_bed.addresses(2),
+        session=shared_bed.session,
+        pace=BRIEF,
+    )
+    workers.exchanges[2].compress(CACHED[32])
+    results = run(workers, calls[4:])
+    assert set(workers.errors) == set(range(WORKERS))
+    assert type(workers.errors[2]) is RoundMismatchError
+    assert not any(results)
+
+
+def test_a_process_that_joins_later_may_have_no_cache(shared_bed, team):
+    workers = team(first_round=3)
+    for exchange in workers.exchanges:
+        exchange.compress(Compression(bits=8))
+        with pytest.raises(TransportError, match=r"begins with round 3.*--new-session"):
+            exchange.compress(CACHED[32])
+
+
+# --- The switch dies
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -112,8 +112,8 @@ def calls_of(graph, rounds, *, widths=(33, 7), seed=0, surges=True):
     return calls
 
 
-def run(team, calls, compression, epsilon=EPSILON, pause=lambda _worker, _index: None):
-    """Let all workers of a team do these rounds; return `check`'s results per round.
+def run(team, calls, pause=lambda _worker, _index: None):
+    """Let all workers of a team do these rounds; return their sums, by round and worker.
 
     `pause` is called before each round of a worker.
     """
@@ -122,8 +122,6 @@ def run(team, calls, compression, epsilon=EPSILON, pause=lambda _worker, _index:
     def work(worker):
         exchange, rows = team.exchanges[worker], team.bed.plan.workers[worker].vertices
         try:
-            exchange.compress(compression)
-            exchange.epsilon = epsilon
             for index, call in enumerate(calls):
                 pause(worker, index)
                 before = exchange.savings.full
@@ -177,7 +175,10 @@ def _largest(features):
 
 def run_and_check(team, calls, compression, epsilon=EPSILON, **options):
     """Do rounds, and check them; returns how many of them sent all rows."""
-    results = run(team, calls, compression, epsilon, **options)
+    for exchange in team.exchanges:
+        exchange.compress(compression)
+        exchange.epsilon = epsilon
+    results = run(team, calls, **options)
     return check(team, calls, results, compression, epsilon)
 
 
