@@ -13,7 +13,9 @@ from types import SimpleNamespace
 import pytest
 
 import tests.support.fabrics
-from switchgnn.lab.virtual.network import FIELDS, seal
+from switchgnn.host.compression import NO_COMPRESSION, Compression
+from switchgnn.host.wire.header import BODY_AT
+from switchgnn.lab.virtual.network import EXTENSION_AT, FIELDS, body_end, seal
 from switchgnn.softswitch import Backend, SoftSwitch
 from switchgnn.softswitch import loader as given_program
 from switchgnn.softswitch.codegen.compiler import compile_program
@@ -161,16 +163,25 @@ def _prepare(rig, recording):
 
 pytestmark = [pytest.mark.whole, needs_compiler]
 FAULTS = "loss=0.05,duplicate=0.05,reorder=0.1,corrupt=0.02,seed=7"
-ROUNDS = 2
+# Numbers of 32 bits, of 16, and rows of 8 bits that are the same again.
+COMPRESSIONS = (NO_COMPRESSION, Compression(bits=16), Compression(bits=8, cache=True))
 
 
 def exchange(made, stack, lanes, *, reduces):
-    """Reduce tensors of several widths, and exchange rows of a full and a narrow fragment."""
+    """Reduce tensors of several widths, and exchange rows of two fragments, in fewer bits, too.
+
+    The second fragment has few lanes.
+    """
     if reduces:
         with ExitStack() as own:
             check(Crew(made, own, faults=FAULTS).begun().submit(1, (8, 300, 700)))
     team = Team(made, stack, faults=FAULTS)
-    assert team.run(ROUNDS, width=lanes + 1) == 0, team.errors
+    for compression in COMPRESSIONS if reduces else (NO_COMPRESSION,) * 2:
+        for each in team.exchanges:
+            each.compress(compression)
+        # Rows that are cached are the same in each round.
+        for _ in range(1 + compression.cache):
+            assert team.run(1, width=lanes + 1) == 0, team.errors
     assert all(team.injected()[kind] for kind in ("lost", "duplicated", "reordered", "corrupted"))
 
 
@@ -207,6 +218,8 @@ def forged(frames, rng):
         yield parts, port, frame
         for _ in range(2):
             made = bytearray(changed(frame, rng) if rng.random() < 0.3 else frame)
+            if rng.random() < 0.2:
+                make_narrow(made, rng)
             for name in rng.sample(sorted(FIELDS), rng.randrange(3)):
                 at, size = FIELDS[name]
                 if at + size <= len(made):
@@ -214,6 +227,13 @@ def forged(frames, rng):
             if rng.random() < 0.9:
                 seal(made)
             yield parts, rng.choice(ports) if rng.random() < 0.3 else port, bytes(made)
+
+
+def make_narrow(frame, rng):
+    """Let a frame have numbers of fewer bits, and cut its body."""
+    if len(frame) >= BODY_AT:
+        frame[EXTENSION_AT] = frame[EXTENSION_AT] & ~0xC | rng.randrange(1, 4) << 2
+        del frame[body_end(frame) :]
 
 
 def forged_recordings(kind, lanes, folder, monkeypatch):
