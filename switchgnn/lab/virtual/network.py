@@ -208,7 +208,7 @@ def body_bytes(kind: int, word: int, bits: int = _BITS[0]) -> int:
 
 
 def has_body_of(kind: int, word: int, bits: int) -> bool:
-    """Return whether a kind with numbers may have so many of so many bits each."""
+    """Return whether a kind with numbers may have those of a word with these bits each."""
     size = body_bytes(kind, word)
     if bits == _BITS[0]:
         return size > 0
