@@ -226,7 +226,8 @@ def widened(body: bytes, word: int, bits: int) -> bytes:
     # Words of one number of each part of a bank.
     numbers = np.frombuffer(body, dtype=f">u{bits // 8}", count=lanes)
     parts = numbers.reshape(-1, min(lanes, _BANK_LANES) * bits // 32, 32 // bits).swapaxes(1, 2)
-    return (parts.astype(np.int32) - (1 << (bits - 1))).astype(">i4").tobytes()
+    wide: bytes = (parts.astype(np.int32) - (1 << (bits - 1))).astype(">i4").tobytes()
+    return wide
 
 
 def body_end(frame: bytes | bytearray) -> int:
