@@ -358,7 +358,19 @@ class InNetworkExchange:
         direction: Direction = Direction.FORWARD,
         site: int = 0,
     ) -> FixedSums:
-        """Return the integers that the switch summed; otherwise as :meth:`aggregate`."""
+        """Sum as :meth:`aggregate`, in the integers of the switch.
+
+        Args:
+            features: float32[n, F].
+            direction: which neighbours are added up.
+            site: the number of the tensor.
+
+        Returns:
+            The integers that the switch summed; with a cache those of all rounds together.
+
+        Raises:
+            FeatureError: as there, and MagnitudeError, ExchangeTimeoutError and PlannerError.
+        """
         self._check(features)
         if self._round > LAST_ROUND:
             raise RoundMismatchError(

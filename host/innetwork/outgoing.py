@@ -82,7 +82,8 @@ class ChangedRows:
         if frame is None:
             return None
         first = int(schedule.send_row[schedule.send_row_indptr[frame]])
-        return lanes[frame] if row == first else np.zeros_like(lanes[frame])
+        change: NDArray[np.int32] = lanes[frame] if row == first else np.zeros_like(lanes[frame])
+        return change
 
 
 def _frame_of(schedule: BlockSchedule, destination: int, row: int) -> int | None:

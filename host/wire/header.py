@@ -17,7 +17,7 @@ from switchgnn.planner.lanes import LANES as PLANNED_LANES
 
 ETHERTYPE_IPV4 = 0x0800
 PROTOCOL = 253
-VERSION = 3
+VERSION = 4
 # A frame carries 8 << code numbers; the code is in the lower bits of the word of the fragment.
 _CODE_BITS = 3
 _CODE_MASK = (1 << _CODE_BITS) - 1
