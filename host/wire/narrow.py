@@ -60,7 +60,8 @@ def unpack_lanes(bodies: NDArray[np.uint8], lanes: int, bits: int) -> NDArray[np
     shifts = _WORD_BITS - bits * np.arange(1, parts + 1, dtype=np.uint32)
     biased = packed >> shifts[:, np.newaxis] & np.uint32((1 << bits) - 1)
     numbers: NDArray[np.int32] = biased.astype(np.int32).reshape(rows, lanes)
-    return numbers - np.int32(1 << (bits - 1))
+    numbers -= np.int32(1 << (bits - 1))
+    return numbers
 
 
 def _parts(lanes: int, bits: int) -> tuple[int, int, int]:
