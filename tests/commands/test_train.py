@@ -356,6 +356,8 @@ def test_only_the_switch_of_the_transport_switch_reduces(names):
         ("--cache 0 --transport host --transport local", "--cache 0 is not for --transport local"),
         ("--cache 0.1 --bits 16 --transport strawman", "--cache 0.1 --bits 16 is not for --tran"),
         ("--bits 8 --transport host --sampling 0.5", "--bits 8 and --sampling do not go together"),
+        ("--keep 0.5 --transport g3", "--keep is not for --transport g3"),
+        ("--keep 0.5 --transport host --transport local", "--keep is not for --transport local"),
         ("--error-feedback", "Error feedback and stochastic rounding are for 16 or 8 bits"),
         ("--cache 1", "'1' is neither auto, off nor a number"),
         ("--cache nan", "'nan' is neither auto, off nor a number"),

@@ -154,10 +154,11 @@ def losses(results):
 
 @EACH_WAY
 def test_fewer_columns_travel_after_the_first_choice(karate, by):
-    ends = []
+    ends, remotes = [], []
     results = train_in_threads(
         *(karate, 2),
-        **{"model": "gcn", "hidden": 20, "epochs": 4, "precompute": False, "ends": ends},
+        **{"model": "gcn", "hidden": 20, "epochs": 4, "precompute": False},
+        **{"ends": ends, "remotes": remotes},
         fewer=FewerBytes(keep=0.5, every=2, by=by),
     )
     widths = [width for _, width in ends[0].calls]
@@ -171,6 +172,9 @@ def test_fewer_columns_travel_after_the_first_choice(karate, by):
     reports = results[0][0]
     assert reports[-1].bytes_without == sum(4 * whole) + sum(of_explanation) + 42
     assert reports[-1].rows is None
+    one, other = (remote.columns.scores for remote in remotes)
+    assert one.keys() == {(0, 34), (1, 20), (2, 2)} == other.keys()
+    assert all(torch.equal(one[key], other[key]) for key in one)
 
 
 def test_with_all_columns_nothing_changes(karate):

@@ -298,6 +298,8 @@ def test_what_cannot_be_done_is_a_sentence(monkeypatch, capsys, tmp_path):
     assert said.startswith(f"Error: {tmp_path} holds no job")
     said = refused(monkeypatch, capsys, tmp_path, "--model", "own.py:Net")
     assert "own.py does not exist" in said
+    said = refused(monkeypatch, capsys, tmp_path, "--cache", "auto", "--dropout", "0.5")
+    assert said.startswith("Error: --cache and --dropout 0.5 do not go together")
     said = refused(monkeypatch, capsys, tmp_path, "--metrics", "http")
     assert said.startswith("Error: Metrics cannot be served on 'http'")
 

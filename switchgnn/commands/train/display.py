@@ -164,10 +164,11 @@ def _saved(report: TrainReport) -> str:
         f"{report.transport} with {report.compression}: {_megabytes(report.total_bytes)} instead "
         f"of {_megabytes(without)}, {report.total_bytes / without:.1%}"
     )
-    if report.rows:
-        line += f"; {(report.skipped_rows or 0) / report.rows:.1%} of the rows were left out"
-    if report.epsilon is not None:
-        line += f", and epsilon was {report.epsilon:.3g} at the end"
+    if report.epsilon is not None and report.rows:
+        line += (
+            f"; {(report.skipped_rows or 0) / report.rows:.1%} of the rows were left out, and "
+            f"epsilon was {report.epsilon:.3g} at the end"
+        )
     return f"{line}."
 
 

@@ -112,7 +112,11 @@ class WideAndNarrowMeetInOneSlot(NarrowTest):
             for round_, (first, last) in enumerate(orders, 1):
                 if too_wide_for_bmv2(lanes, min(first, last)):
                     continue
-                features = [(lanes_of(bits, lanes, bits + 1), bits) for bits in (first, last)]
+                # A wide packet may have small numbers.
+                features = [
+                    (lanes_of(8 if bits == 32 else bits, lanes, bits + 1), bits)
+                    for bits in (first, last)
+                ]
                 self.add_up(*features, round_=round_)
 
 

@@ -13,7 +13,8 @@ from types import SimpleNamespace
 import pytest
 
 import tests.support.fabrics
-from switchgnn.lab.virtual.network import FIELDS, seal
+from switchgnn.host.wire.header import KIND_AT, KIND_MASK
+from switchgnn.lab.virtual.network import EXTENSION_AT, FIELDS, LANE_KINDS, body_end, seal
 from switchgnn.softswitch import Backend, SoftSwitch
 from switchgnn.softswitch import loader as given_program
 from switchgnn.softswitch.codegen.compiler import compile_program
@@ -200,10 +201,25 @@ def differences(recording, monkeypatch):
     return frames, [part for part in state if state[part] != other_state[part]]
 
 
+def narrowed(frame, bits):
+    """A frame with another code of the bits of its numbers, and as many bytes as they take."""
+    made = bytearray(frame)
+    made[EXTENSION_AT] |= bits << 2
+    if made[KIND_AT] & KIND_MASK in LANE_KINDS:
+        del made[body_end(made) :]
+    seal(made)
+    return bytes(made)
+
+
 def forged(frames, rng):
-    """Frames of an exchange, each followed by two forged ones, most with a right checksum."""
+    """Frames of an exchange, each followed by two forged ones, most with a right checksum.
+
+    Some come after one that has a narrow body, or none, so that the switch widens it.
+    """
     ports = sorted({port for _, port, _ in frames})
     for parts, port, frame in frames:
+        if len(frame) > EXTENSION_AT and rng.random() < 0.5:
+            yield parts, port, narrowed(frame, rng.randrange(1, 4))
         yield parts, port, frame
         for _ in range(2):
             made = bytearray(changed(frame, rng) if rng.random() < 0.3 else frame)
