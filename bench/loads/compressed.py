@@ -94,7 +94,7 @@ def draw_epochs(setting: Setting, path: Path) -> None:
         accuracies = [100 * event["accuracy"]["test"] for event in evaluated]
         at = [event["epoch"] for event in evaluated]
         below.plot(at, accuracies, "o-", markersize=2.5, linewidth=1)
-    above.set_ylabel("bytes on one link, kB")
+    above.set_ylabel("kB on one link")
     above.set_ylim(bottom=0)
     above.legend(ncols=len(kinds), fontsize=8)
     above.set_title(
