@@ -153,7 +153,15 @@ class DirectTransport:
     def aggregate(
         self, rows: NDArray[np.float32], direction: Direction, site: int = 0
     ) -> NDArray[np.float32]:
-        """Return float32[n, F], added in float32; see ``Transport``.
+        """Sum over remote neighbours, in float32; see ``Transport``.
+
+        Args:
+            rows: float32[n, F].
+            direction: which neighbours.
+            site: the number of the tensor.
+
+        Returns:
+            float32[n, F].
 
         Raises:
             FeatureError: wrong shape or type, or numbers that fewer bits cannot hold.

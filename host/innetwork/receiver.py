@@ -264,8 +264,10 @@ class SumReceiver:
             return lanes.astype(np.int32)
         size = payload_bytes(self._place[2], header.bits)
         body = np.frombuffer(frame, dtype=np.uint8, count=size, offset=BODY_AT)
-        (lanes,) = unpack_lanes(body.reshape(1, size), self._lanes, header.bits)
-        return lanes
+        numbers: NDArray[np.int32] = unpack_lanes(
+            body.reshape(1, size), self._lanes, header.bits
+        ).reshape(-1)
+        return numbers
 
     def _body_of(self, header: Header, frame: memoryview) -> memoryview:
         """Return the numbers in a frame of this fragment, in 32 bits each."""

@@ -59,7 +59,9 @@ def unpack_lanes(bodies: NDArray[np.uint8], lanes: int, bits: int) -> NDArray[np
     packed = words.reshape(rows, banks, 1, places)
     shifts = _WORD_BITS - bits * np.arange(1, parts + 1, dtype=np.uint32)
     biased = packed >> shifts[:, np.newaxis] & np.uint32((1 << bits) - 1)
-    return biased.astype(np.int32).reshape(rows, lanes) - np.int32(1 << (bits - 1))
+    numbers: NDArray[np.int32] = biased.astype(np.int32).reshape(rows, lanes)
+    numbers -= np.int32(1 << (bits - 1))
+    return numbers
 
 
 def _parts(lanes: int, bits: int) -> tuple[int, int, int]:

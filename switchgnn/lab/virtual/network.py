@@ -208,7 +208,7 @@ def body_bytes(kind: int, word: int, bits: int = _BITS[0]) -> int:
 
 
 def has_body_of(kind: int, word: int, bits: int) -> bool:
-    """Return whether a kind with numbers may have so many of so many bits each."""
+    """Return whether a kind with numbers may have those of a word with these bits each."""
     size = body_bytes(kind, word)
     if bits == _BITS[0]:
         return size > 0
@@ -226,7 +226,8 @@ def widened(body: bytes, word: int, bits: int) -> bytes:
     # Words of one number of each part of a bank.
     numbers = np.frombuffer(body, dtype=f">u{bits // 8}", count=lanes)
     parts = numbers.reshape(-1, min(lanes, _BANK_LANES) * bits // 32, 32 // bits).swapaxes(1, 2)
-    return (parts.astype(np.int32) - (1 << (bits - 1))).astype(">i4").tobytes()
+    wide: bytes = (parts.astype(np.int32) - (1 << (bits - 1))).astype(">i4").tobytes()
+    return wide
 
 
 def body_end(frame: bytes | bytearray) -> int:

@@ -26,8 +26,8 @@ from switchgnn.host.wire.header import (
     Kind,
     fragment_words,
 )
-from switchgnn.host.wire.native import native_frames
 from switchgnn.host.wire.narrow import pack_lanes
+from switchgnn.host.wire.native import native_frames
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph
 from tests.host.addresses import ADDRESSES, SESSION, Recorder

@@ -49,7 +49,7 @@ NARROW = {lanes: (*(bits for bits in (8, 16) if lanes * bits >= 256), 0) for lan
 
 
 def lanes_of(bits: int, number: int = 32, seed: int = 1) -> Lanes:
-    """Return lanes over half the range of so many bits, so that the sum of two has them as well."""
+    """Return lanes over half the range of some bits, so that the sum of two has them as well."""
     if bits == 0:
         return np.zeros(number, np.int32)
     lanes = random_lanes(seed, number) >> (33 - bits)
@@ -65,7 +65,7 @@ def with_one(value: int, at: int, number: int = 32) -> Lanes:
 
 
 def too_wide_for_bmv2(lanes: int, bits: int) -> bool:
-    """Return whether BMv2 cannot widen a frame by so many bytes."""
+    """Return whether BMv2 cannot widen a frame that far."""
     return 4 * lanes - lanes * bits // 8 > 4 * WIDEST_ANSWER.get(test_param_get("setting"), 256)
 
 

@@ -246,8 +246,8 @@ def forged_recordings(kind, lanes, folder, monkeypatch):
 
 # Numbers of lanes of a slot, of which the program has a part each, and the share of lines that
 # must be reached with the first number and with all of them; no switch has all roles.
-LANES = {"star": (32, 64, 128, 256), "leaf-spine": (32, 64, 128, 256), "strawman": (8, 16, 32)}
-LINES = {"star": (0.5, 0.7), "leaf-spine": (0.5, 0.7), "strawman": (0.5, 0.6)}
+LANES = {"star": (32, 64, 128, 256), "leaf-spine": (32, 64, 128, 256), "strawman": (32, 16, 8)}
+LINES = {"star": (0.5, 0.7), "leaf-spine": (0.5, 0.7), "strawman": (0.4, 0.5)}
 
 
 @pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.full)])
