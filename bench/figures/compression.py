@@ -46,6 +46,8 @@ _OVER_SWITCH = (
     (f"cache, epsilon {_FIXED:g}", fewer_bytes(32, _FIXED), 0.4),
     ("cache, 16 bits", fewer_bytes(16, AUTO), 0.2),
     ("cache, 8 bits", fewer_bytes(8, AUTO), 0.12),
+    (f"cache, epsilon {_FIXED:g}, 16 bits", fewer_bytes(16, _FIXED), 0.2),
+    (f"cache, epsilon {_FIXED:g}, 8 bits", fewer_bytes(8, _FIXED), 0.12),
     ("16 bits", fewer_bytes(16, None), None),
     ("8 bits", fewer_bytes(8, None), None),
 )
