@@ -124,7 +124,7 @@ def _bytes_of_epochs(report: "TrainReport") -> tuple[list[int], list[float]]:
 
 
 def draw_columns(setting: Setting, path: Path) -> None:
-    """Draw accuracy and bytes by the share of columns that is exchanged, for both ways to choose."""
+    """Draw accuracy and bytes by the share of columns, for both ways to choose them."""
     setting = replace(setting, epochs=_COLUMN_EPOCHS)
     whole = _with_columns(setting, ColumnsBy.GRADIENT, 1.0)
     found = {
