@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.host.compression import NO_COMPRESSION, WHOLE_BITS, Compression, Savings
 from switchgnn.host.congestion import StallClock
-from switchgnn.host.errors import FeatureError
+from switchgnn.host.errors import FeatureError, TransportError
 from switchgnn.host.innetwork.barrier import NEXT_ROUND, Barrier, Following, Largest, Opening
 from switchgnn.host.innetwork.block import BlockExchange, ShareListener
 from switchgnn.host.innetwork.endpoint import new_endpoint
@@ -288,7 +288,7 @@ class InNetworkExchange:
         self._group_size = pace.group_size
         self._foreseen: Foreseen | None = None
         self._sending = endpoint.sending
-        self._round = first_round
+        self._round = self._first_round = first_round
         self._on_block = on_block
         self._responder = Responder(endpoint, part.vertices)
         self._schedules = block_schedules(part, addresses, pace.group_size, session)
@@ -310,10 +310,17 @@ class InNetworkExchange:
         """Send rows in fewer bytes from the next exchange on, as all workers must.
 
         Raises:
-            TransportError: this exchange has no compression.
+            TransportError: this exchange has no compression; or it begins in the middle of a
+                session, where others may hold what an earlier process has sent.
         """
         if self._strawman:
             compression.refuse("strawman", "take switch, or leave out the options of compression")
+        if compression.cache and self._first_round > 1:
+            raise TransportError(
+                f"Worker {self._part.worker} begins with round {self._first_round}, and has none "
+                "of the rows that others may have cached: start all workers with round 1 after "
+                "`switchgnn controller install --new-session`."
+            )
         self._cached = compression.cache
         self._rounding = Rounding(compression, self._part.worker)
         bits, step_error = compression.bits, self._rounding.step_error

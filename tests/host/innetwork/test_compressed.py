@@ -7,6 +7,7 @@ import pytest
 
 from switchgnn.host.compression import Compression
 from switchgnn.host.innetwork.fixed_point import ExchangeKind
+from switchgnn.host.innetwork.outgoing import ChangedRows
 from switchgnn.host.wire.faults import Faults
 from switchgnn.host.wire.header import BODY_AT, Kind, unpack_header
 from switchgnn.planner.direction import Direction
@@ -170,7 +171,7 @@ def test_a_scale_that_no_longer_fits_is_renewed(graph, factor, bits):
     assert step < np.abs(features).max() / 2 ** (bits - 6)
 
 
-def test_sums_that_the_switch_has_lost_are_fetched_change_by_change(graph):
+def test_sums_that_the_switch_has_lost_are_fetched_change_by_change(graph, monkeypatch):
     """Each sum gets the change that its own frame carried, of a row or of a partial sum."""
     team = team_of(graph, CACHED, slots=4)
     generator, features = np.random.default_rng(3), random_features(graph, 8)
@@ -180,17 +181,36 @@ def test_sums_that_the_switch_has_lost_are_fetched_change_by_change(graph):
         (source, vertex)
         for (_, source), targets in switch.fanout.items()
         for vertex, _, _ in targets
-        if (source + vertex) % 7 == 0
+        if source >= 2**31 or (source + vertex) % 7 == 0
     }
-    partial = [pair for pair in lost if pair[0] >= 2**31]
-    assert partial
     switch.lose_inside = lost
+    served = watch_contributions(monkeypatch)
     for _ in range(2):
         features = walk(generator, features)
         _, integers, scale = run(team, features)
         fixed = np.rint(features.astype(np.float64) * scale.scale).astype(np.int64)
         assert np.array_equal(integers, reference_sums(graph, team.plan.assignment, fixed, FORWARD))
     assert team.total()["sums_made"] > 0
+    # Of partial sums the first row alone stands for all.
+    assert {(1, True), (2, True), (2, False)} <= served
+
+
+def watch_contributions(monkeypatch):
+    """Return what is served: of how many rows (2 or more), and whether it is more than zeros."""
+    served, contribution = set(), ChangedRows.contribution
+
+    def watch(rows, request, row):
+        lanes = contribution(rows, request, row)
+        schedule = rows.schedules[request.block_id - 1]
+        among = [1]
+        for frame in np.flatnonzero(schedule.send_destination == request.dst_id):
+            sent = schedule.send_row[slice(*schedule.send_row_indptr[frame : frame + 2])]
+            among += [len(sent)] if row in sent else []
+        served.add((min(2, max(among)), bool(lanes.any())))
+        return lanes
+
+    monkeypatch.setattr(ChangedRows, "contribution", watch)
+    return served
 
 
 def test_unchanged_rows_and_sums_have_no_body(graph):

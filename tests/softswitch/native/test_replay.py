@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 import tests.support.fabrics
+from switchgnn.host.compression import NO_COMPRESSION, Compression
 from switchgnn.host.wire.header import KIND_AT, KIND_MASK
 from switchgnn.lab.virtual.network import EXTENSION_AT, FIELDS, LANE_KINDS, body_end, seal
 from switchgnn.softswitch import Backend, SoftSwitch
@@ -162,16 +163,25 @@ def _prepare(rig, recording):
 
 pytestmark = [pytest.mark.whole, needs_compiler]
 FAULTS = "loss=0.05,duplicate=0.05,reorder=0.1,corrupt=0.02,seed=7"
-ROUNDS = 2
+# Numbers of 32 bits, of 16, and rows of 8 bits that are the same again.
+COMPRESSIONS = (NO_COMPRESSION, Compression(bits=16), Compression(bits=8, cache=True))
 
 
 def exchange(made, stack, lanes, *, reduces):
-    """Reduce tensors of several widths, and exchange rows of a full and a narrow fragment."""
+    """Reduce tensors of several widths, and exchange rows of two fragments, in fewer bits, too.
+
+    The second fragment has few lanes.
+    """
     if reduces:
         with ExitStack() as own:
             check(Crew(made, own, faults=FAULTS).begun().submit(1, (8, 300, 700)))
     team = Team(made, stack, faults=FAULTS)
-    assert team.run(ROUNDS, width=lanes + 1) == 0, team.errors
+    for compression in COMPRESSIONS if reduces else (NO_COMPRESSION,) * 2:
+        for each in team.exchanges:
+            each.compress(compression)
+        # Rows that are cached are the same in each round.
+        for _ in range(1 + compression.cache):
+            assert team.run(1, width=lanes + 1) == 0, team.errors
     assert all(team.injected()[kind] for kind in ("lost", "duplicated", "reordered", "corrupted"))
 
 
