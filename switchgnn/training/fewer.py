@@ -46,8 +46,8 @@ class FewerBytes:
 NOTHING_LESS = FewerBytes()
 AUTO = "auto"
 BITS = (32, 16, 8)
-# Epsilon at the start, where it follows the accuracy.
-FIRST = 0.01
+# Epsilon at the start, where it follows the accuracy. CDFGNN states none.
+FIRST = 0.1
 
 
 def fewer_bytes(

@@ -91,7 +91,7 @@ def test_options_are_what_transports_are_told(asked, compression, epsilon):
 
 def test_auto_begins_with_a_small_epsilon_that_follows():
     made = AskedFewer(cache="auto").fewer(0)
-    assert (made.compression.cache, made.epsilon, made.follows) == (True, 0.01, True)
+    assert (made.compression.cache, made.epsilon, made.follows) == (True, 0.1, True)
 
 
 def test_there_is_no_dropout_with_a_cache_unless_it_is_asked_for():
