@@ -21,6 +21,7 @@ from bench.beds.namespace import Namespace
 from bench.figures import allreduce as fig_allreduce
 from bench.figures import auto as fig_auto
 from bench.figures import clone as fig_clone
+from bench.figures import compression as fig_compression
 from bench.figures import congestion as fig_congestion
 from bench.figures import entries as fig_entries
 from bench.figures import epoch as fig_epoch
@@ -62,6 +63,7 @@ _FIGURES = (
     fig_training,
     fig_stream,
     fig_allreduce,
+    fig_compression,
     fig_planner,
 )
 _NAMES = [figure.NAME for figure in (*_FIGURES, fig_clone)]

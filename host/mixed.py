@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
+from switchgnn.host.compression import Compression
 from switchgnn.host.direct.counters import DirectCounters
 from switchgnn.host.direct.frames import PROTOCOL as DIRECT_PROTOCOL
 from switchgnn.host.direct.framing import Framing
@@ -168,7 +169,16 @@ class MixedTransport(InNetworkTransport):
         """The counters of the exchange between hosts."""
         return self._hosts.counters
 
-    def aggregate(self, rows: NDArray[np.float32], direction: Direction) -> NDArray[np.float32]:
+    def compress(self, compression: Compression) -> None:
+        """Refuse: sums of switch and hosts have no common scale."""
+        compression.refuse(
+            "switch with a plan that leaves sums to the hosts",
+            "plan with the strategy best, or take host or host-partial",
+        )
+
+    def aggregate(
+        self, rows: NDArray[np.float32], direction: Direction, _site: int = 0
+    ) -> NDArray[np.float32]:
         """Return float32[n, F]; see ``Transport``.
 
         Sums of the switch are off by at most ``FixedPoint.error_bound()``; hosts add in float32.
@@ -237,7 +247,9 @@ def open_switch(end: WorkerEnd, listeners: Listeners | None = None) -> Iterator[
     over_switch = feature_frame_bytes(manifest.lanes) - ETHERNET_BYTES
     check_packets_fit(end.link, max(over_switch, Framing.parse(end.mtu).packet_bytes))
     with end.open_link(PROTOCOL, DIRECT_PROTOCOL) as link:
-        yield mixed_transport(end, manifest, part, schedule, link, listeners=listeners)
+        mixed = mixed_transport(end, manifest, part, schedule, link, listeners=listeners)
+        mixed.compress(end.compression)
+        yield mixed
 
 
 def mixed_transport(

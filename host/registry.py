@@ -46,7 +46,9 @@ class LocalTransport:
             )
         self._vertices = vertices
 
-    def aggregate(self, rows: NDArray[np.float32], direction: Direction) -> NDArray[np.float32]:
+    def aggregate(
+        self, rows: NDArray[np.float32], direction: Direction, _site: int = 0
+    ) -> NDArray[np.float32]:
         """Return float32[n, F] zeros; see ``Transport``."""
         check_rows(rows, self._vertices, 0)
         return np.zeros_like(rows)
@@ -73,6 +75,7 @@ class LocalTransport:
 @contextmanager
 def open_local(end: WorkerEnd) -> Iterator[LocalTransport]:
     """Open the transport `local`."""
+    end.compression.refuse("local", "leave out the options of compression")
     yield LocalTransport(end.vertices, end.workers)
 
 
@@ -116,6 +119,7 @@ class TransportKind:
         write_left: writes the rows that workers send each other for the destinations that a plan
             leaves to the hosts; None if no plan leaves any.
         samples: whether a share of the rows may be sent instead of all.
+        compresses: whether rows may be sent in fewer bytes, see ``Compression``.
     """
 
     name: str
@@ -129,6 +133,7 @@ class TransportKind:
     write_schedules: ScheduleWriter | None = None
     write_left: LeftWriter | None = None
     samples: bool = False
+    compresses: bool = False
 
     @property
     def needs_plan(self) -> bool:
@@ -150,6 +155,7 @@ SWITCH = TransportKind(
     open=open_switch,
     program=SwitchProgram.SWITCHGNN,
     write_left=write_left_schedules,
+    compresses=True,
 )
 HOST = TransportKind(
     name="host",
@@ -159,6 +165,7 @@ HOST = TransportKind(
     strategies=_PARTITION_ONLY,
     write_schedules=partial(write_schedules, choose=copy_schedules),
     samples=True,
+    compresses=True,
 )
 HOST_PARTIAL = TransportKind(
     name="host-partial",
@@ -167,6 +174,7 @@ HOST_PARTIAL = TransportKind(
     open=open_direct,
     strategies=_PARTITION_ONLY,
     write_schedules=partial(write_schedules, choose=partial_schedules),
+    compresses=True,
 )
 G3 = TransportKind(
     name="g3",

@@ -70,7 +70,7 @@ class PartReceiver(SumReceiver):
         if place in self._doubts:
             self._counters.sums_recalled += 1
         self._counters.sums_received += 1
-        self._parts[place] = _Part(header.count, header.src_id, self._lanes_of(frame))
+        self._parts[place] = _Part(header.count, header.src_id, self._lanes_of(header, frame))
         self._complete(place, now)
         return True
 
@@ -92,7 +92,7 @@ class PartReceiver(SumReceiver):
         overflowed.add(source)
         self._attempts = 0
         self._quiet_since = now
-        self._keep_feature(source, self._lanes_of(frame), now)
+        self._keep_feature(source, self._lanes_of(header, frame), now)
         if self._awaited[place]:
             self._complete(place, now)
         return True

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Station
+from switchgnn.host.compression import NO_COMPRESSION, Compression
 from switchgnn.host.errors import FeatureError, TransportError
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.addresses import Addresses
@@ -40,6 +41,7 @@ class WorkerEnd:
         clock: the clock of the link.
         recording: the file for the frames of the link, or None.
         shared: an open link to use instead, of which an all-reduce uses the other half.
+        compression: what workers leave out of the rows that they send.
     """
 
     worker: int
@@ -59,6 +61,7 @@ class WorkerEnd:
     clock: Clock = SYSTEM_CLOCK
     recording: Path | None = None
     shared: Link | None = None
+    compression: Compression = NO_COMPRESSION
 
     def open_link(self, *protocols: int) -> Link:
         """Open the link for some IPv4 protocols."""
@@ -82,12 +85,15 @@ class WorkerEnd:
 class Transport(Protocol):
     """One worker's end. All workers make the same calls in the same order."""
 
-    def aggregate(self, rows: NDArray[np.float32], direction: Direction) -> NDArray[np.float32]:
+    def aggregate(
+        self, rows: NDArray[np.float32], direction: Direction, site: int = 0
+    ) -> NDArray[np.float32]:
         """Sum over the remote neighbours of each of this worker's vertices.
 
         `rows`: float32[n, F], one row per vertex of this worker, ids ascending; any F from 1, the
-        same for all workers. They are not used after the return. Returns float32[n, F]; 0 for a
-        vertex without remote neighbours.
+        same for all workers. They are not used after the return. `site` numbers the tensor: a cache
+        compares it with the last one of the same site, direction and width. Returns float32[n, F];
+        0 for a vertex without remote neighbours.
         """
 
     def attend(self, until: Callable[[], bool]) -> None:

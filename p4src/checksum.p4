@@ -12,8 +12,8 @@
     hdr.switchgnn.src_id, hdr.switchgnn.dst_id, hdr.switchgnn.block_id,     \
     hdr.switchgnn.count, hdr.switchgnn.is_ack, hdr.switchgnn.is_fetch,      \
     hdr.switchgnn.ecn, hdr.switchgnn.resend, hdr.switchgnn.kind,            \
-    hdr.switchgnn.version, hdr.switchgnn.level, hdr.switchgnn.echo,         \
-    hdr.switchgnn.fragment, hdr.switchgnn.width,                            \
+    hdr.switchgnn.version, hdr.switchgnn.bits, hdr.switchgnn.level,         \
+    hdr.switchgnn.echo, hdr.switchgnn.fragment, hdr.switchgnn.width,        \
     hdr.switchgnn.feature_group,                                            \
     hdr.switchgnn.session, hdr.switchgnn.round
 

@@ -9,9 +9,11 @@
 
 #include "metadata.p4"
 #include "payload.p4"
+#include "narrow.p4"
 
 control Departure(inout headers_t hdr, inout metadata_t meta, in port_t egress_port) {
     Sum()       sum;
+    Narrow()    narrow;
     Payload()   payload;
     NoPayload() no_payload;
 
@@ -69,6 +71,7 @@ control Departure(inout headers_t hdr, inout metadata_t meta, in port_t egress_p
 
     action make_ack() {
         hdr.switchgnn.kind = kind_t.ACK;
+        hdr.switchgnn.bits = BITS_32;
         hdr.switchgnn.is_ack = 1;
         hdr.switchgnn.count = meta.loop.accepted;
     }
@@ -94,19 +97,24 @@ control Departure(inout headers_t hdr, inout metadata_t meta, in port_t egress_p
     }
 
     apply {
-        if (meta.send_sum == 1 && meta.partial != 0) {
-            make_partial();
-            payload.apply(hdr, meta.sum.lanes);
-        } else if (meta.send_sum == 1) {
-            sum.apply(hdr, meta.sum, meta.destination);
-            payload.apply(hdr, meta.sum.lanes);
-        } else if (meta.send_reduced == 1) {
-            if (meta.above_port != 0) {
-                make_reduce();
+        if (meta.send_sum == 1 || meta.send_reduced == 1) {
+            if (meta.send_reduced == 1) {
+                if (meta.above_port != 0) {
+                    make_reduce();
+                } else {
+                    make_reduced();
+                }
+            } else if (meta.partial != 0) {
+                make_partial();
             } else {
-                make_reduced();
+                sum.apply(hdr, meta.sum, meta.destination);
             }
-            payload.apply(hdr, meta.sum.lanes);
+            if (meta.loop.narrow == 1) {
+                narrow.apply(hdr, meta.sum.lanes);
+            }
+            if (hdr.switchgnn.bits == BITS_32) {
+                payload.apply(hdr, meta.sum.lanes);
+            }
         } else if (meta.send_ack == 1 && hdr.switchgnn.kind == kind_t.MISSING) {
             make_missing_again();
             no_payload.apply(hdr);

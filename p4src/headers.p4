@@ -16,6 +16,7 @@ typedef bit<128>  worker_set_t;
 typedef bit<8>    session_t;
 typedef bit<1024> lanes_t;  // of one bank
 typedef bit<3>    width_t;
+typedef bit<2>    bits_t;  // of a lane in a body
 typedef bit<8>    exponent_t;  // of a group of fragments of an all-reduce
 // session ++ round ++ block ++ fragment ++ width: one number that only grows.
 typedef bit<80>   tag_t;
@@ -30,7 +31,7 @@ const bit<16> ETHERTYPE_VLAN         = 0x8100;
 const bit<16> ETHERTYPE_SERVICE_VLAN = 0x88a8;
 // "Use for experimentation and testing", RFC 3692.
 const bit<8>  PROTOCOL_SWITCHGNN = 253;
-const bit<4>  SWITCHGNN_VERSION  = 3;
+const bit<4>  SWITCHGNN_VERSION  = 4;
 // The bits of the largest finite float32; above it are infinity, NaN, and negatives.
 const bit<32> LARGEST_FLOAT      = 0x7f7fffff;
 
@@ -41,6 +42,13 @@ const width_t LANES_32 = 2;
 const width_t LANES_64 = 3;
 const width_t LANES_128 = 4;
 const width_t LANES_256 = 5;
+
+// The bits of each lane of a FEATURE or SUM; without a body all lanes are 0. A body has at least 32
+// bytes. In a RECALL, other bits than 32 allow the sum to have fewer.
+const bits_t BITS_32 = 0;
+const bits_t BITS_16 = 1;
+const bits_t BITS_8 = 2;
+const bits_t NO_BODY = 3;
 
 // IPv4's total length of a packet without a body, and of a WAITING.
 const bit<16> BARE_LENGTH = 20 + 26;
@@ -117,7 +125,8 @@ header switchgnn_t {
     // Our extension.
     kind_t   kind;
     bit<4>   version;
-    bit<3>   level;
+    bits_t   bits;
+    bit<1>   level;
     bit<1>   echo;
     bit<13>  fragment;
     width_t  width;
@@ -128,6 +137,7 @@ header switchgnn_t {
 }
 
 // Follow the SwitchGNN header in FEATURE, SUM, REDUCE and REDUCED: one chunk per bank, or less than a bank has.
+// Lanes of fewer bits have the body of fewer lanes of 32 bits (narrow.p4).
 header lanes8_t {
     bit<256> lanes;
 }

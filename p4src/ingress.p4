@@ -21,6 +21,7 @@
 #include "seen.p4"
 #include "outcome.p4"
 #include "payload.p4"
+#include "narrow.p4"
 #include "loop.p4"
 
 control SwitchIngress(inout headers_t hdr,
@@ -44,6 +45,7 @@ control SwitchIngress(inout headers_t hdr,
     Seen()      seen;
     Accepted()  accepted;
     Outcome()   outcome;
+    Widen()     widen;
     FirstChunk() first_chunk;
     Banks()     banks;
     Result()    result;
@@ -115,6 +117,7 @@ control SwitchIngress(inout headers_t hdr,
         }
         if (meta.loop.finished == 0
                 && (meta.outcome == AGGREGATED || meta.touches_slot == 1)) {
+            widen.apply(hdr, meta);
             first_chunk.apply(hdr, meta);
             banks.apply(hdr, meta);
             if (!IS_REDUCE(hdr.switchgnn)) {

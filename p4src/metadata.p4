@@ -20,6 +20,7 @@ struct loop_t {
     @field_list(1) bit<1>  finished;
     @field_list(1) port_t  port;
     @field_list(1) count_t accepted;
+    @field_list(1) bit<1>  narrow;    // whether a sum that it completes or recalls may be narrow
 }
 
 #define SPEAKS_FOR_ITSELF(hdr, meta) \

@@ -38,22 +38,44 @@ parser SwitchParser(packet_in packet,
             kind_t.DONE:    parse_barrier;
             kind_t.ADVANCE: parse_barrier;
             kind_t.WAITING: parse_barrier;
-            kind_t.REDUCE:  parse_payload;
-            kind_t.REDUCED: parse_payload;
+            kind_t.REDUCE:  parse_reduce;
+            kind_t.REDUCED: parse_reduce;
             kind_t.REDUCING: parse_barrier;
             default: accept;
         }
     }
 
+    state parse_reduce {
+        verify(hdr.switchgnn.bits == BITS_32, error.NoMatch);
+        transition parse_payload;
+    }
+
     state parse_payload {
-        transition select(hdr.switchgnn.width) {
-            LANES_8:   parse_lanes8;
-            LANES_16:  parse_lanes16;
-            LANES_32:  parse_chunk0;
-            LANES_64:  parse_chunk1;
-            LANES_128: parse_chunk3;
-            LANES_256: parse_chunk7;
+        transition select(hdr.switchgnn.bits, hdr.switchgnn.width) {
+            (BITS_32, LANES_8):   parse_lanes8;
+            (BITS_32, LANES_16):  parse_lanes16;
+            (BITS_32, LANES_32):  parse_chunk0;
+            (BITS_32, LANES_64):  parse_chunk1;
+            (BITS_32, LANES_128): parse_chunk3;
+            (BITS_32, LANES_256): parse_chunk7;
+            (BITS_16, LANES_16):  parse_lanes8;
+            (BITS_16, LANES_32):  parse_lanes16;
+            (BITS_16, LANES_64):  parse_chunk0;
+            (BITS_16, LANES_128): parse_chunk1;
+            (BITS_16, LANES_256): parse_chunk3;
+            (BITS_8, LANES_32):   parse_lanes8;
+            (BITS_8, LANES_64):   parse_lanes16;
+            (BITS_8, LANES_128):  parse_chunk0;
+            (BITS_8, LANES_256):  parse_chunk1;
+            (NO_BODY, _):         accept;
+            default: parse_nothing;
         }
+    }
+
+    // There are no such bits of this width. BMv2 takes no transition for no error.
+    state parse_nothing {
+        verify(false, error.NoMatch);
+        transition accept;
     }
 
     state parse_lanes8 {

@@ -27,7 +27,7 @@ control FirstChunk(in headers_t hdr, inout metadata_t meta) {
             take();
         } else if (hdr.lanes16.isValid()) {
             widen16();
-        } else {
+        } else if (hdr.lanes8.isValid()) {
             widen8();
         }
     }

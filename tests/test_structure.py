@@ -259,7 +259,7 @@ CORE = (
 )
 NOT_CORE = ("controller/metrics.py", "controller/watch.py", "host/wire/faults.py")
 # Growth is a decision: raise a number here only together with a reason in the commit.
-MOST_OF_PRODUCT, MOST_OF_CORE = Size(480, 86_000), Size(104, 16_250)
+MOST_OF_PRODUCT, MOST_OF_CORE = Size(490, 89_000), Size(108, 17_400)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@
 -- its checksum is right, or if version, kind and length are those of ours; others are left alone.
 
 local TO_SWITCH, BETWEEN_HOSTS = 253, 254
-local VERSION = 3
+local VERSION = 4
 local HEADER_BYTES, CHECKED_BYTES = 26, 22
 local BARRIER_BYTES, WAITING_BYTES = 28, 44
 local WORKER_BYTES = 16
@@ -27,11 +27,16 @@ local REFUSALS = {
 }
 -- By Width. Of kinds with lanes it tells the length.
 local LANES = { [0] = 8, [1] = 16, [2] = 32, [3] = 64, [4] = 128, [5] = 256 }
+-- Of a number, by Bits; 0: there is no body.
+local BITS = { [0] = 32, [1] = 16, [2] = 8, [3] = 0 }
+local BITS_NAMES = { [0] = "32", [1] = "16", [2] = "8", [3] = "none" }
+local LEAST_NARROW_BYTES, BANK_LANES = 32, 32
 local BODY_BYTES = {
     [DONE] = BARRIER_BYTES, [ADVANCE] = BARRIER_BYTES, [WAITING] = WAITING_BYTES, [ACK] = 0,
     [RECALL] = 0, [MISSING] = 0, [FETCH] = 0, [NOTICE] = 0, [REDUCING] = WAITING_BYTES,
 }
 local WITH_LANES = { [FEATURE] = true, [SUM] = true, [REDUCE] = true, [REDUCED] = true }
+local NARROW = { [FEATURE] = true, [SUM] = true }
 local OF_REDUCE = { [REDUCE] = true, [REDUCED] = true, [REDUCING] = true }
 -- Of a feature between hosts IPv4 tells the length.
 local DIRECT_BODY_BYTES = { [DONE] = 0, [ACK] = 0, [RECALL] = 0 }
@@ -51,7 +56,8 @@ local f = {
     resend = ProtoField.bool("switchgnn.resend", "Resend", 8, YES_NO, 0x10),
     kind = ProtoField.uint8("switchgnn.kind", "Kind", base.DEC, KINDS, 0x0f),
     version = ProtoField.uint8("switchgnn.version", "Version", base.DEC, nil, 0xf0),
-    level = ProtoField.uint8("switchgnn.level", "Level", base.DEC, nil, 0x0e),
+    bits = ProtoField.uint8("switchgnn.bits", "Bits", base.DEC, BITS_NAMES, 0x0c),
+    level = ProtoField.uint8("switchgnn.level", "Level", base.DEC, nil, 0x02),
     echo = ProtoField.bool("switchgnn.echo", "Echo", 8, YES_NO, 0x01),
     fragment = ProtoField.uint16("switchgnn.fragment", "Fragment", base.DEC, nil, 0xfff8),
     width = ProtoField.uint16("switchgnn.width", "Width", base.DEC, nil, 0x0007),
@@ -158,17 +164,31 @@ local function width_of(buffer)
     return band(buffer(15, 1):uint(), 0x07)
 end
 
+local function bits_of(buffer)
+    return BITS[band(rshift(buffer(13, 1):uint(), 2), 3)]
+end
+
 -- Whether there are lanes, of which Width tells how many.
 local function has_width(kind, direct)
     return not direct and WITH_LANES[kind] or false
+end
+
+-- The bytes of lanes; nil if there are none of that width, or with so few bits.
+local function lane_bytes_of(buffer, kind)
+    local lanes, bits = LANES[width_of(buffer)], bits_of(buffer)
+    if lanes == nil or bits == 32 then
+        return lanes and 4 * lanes
+    end
+    local bytes = lanes * bits / 8
+    local known = NARROW[kind] and (bits == 0 or bytes >= LEAST_NARROW_BYTES)
+    return known and math.floor(bytes) or nil
 end
 
 -- The bytes of the body; nil if kind or width is not known here, or it cannot have that many.
 local function body_bytes_of(buffer, direct)
     local kind = kind_of(buffer)
     if has_width(kind, direct) then
-        local lanes = LANES[width_of(buffer)]
-        return lanes and 4 * lanes
+        return lane_bytes_of(buffer, kind)
     end
     if not (direct and kind == FEATURE) then
         return (direct and DIRECT_BODY_BYTES or BODY_BYTES)[kind]
@@ -195,6 +215,10 @@ local function problem_of(buffer, direct)
         return string.format("version %d, not %d", version, VERSION)
     end
     local bytes = body_bytes_of(buffer, direct)
+    local lanes = LANES[width_of(buffer)]
+    if bytes == nil and has_width(kind, direct) and lanes ~= nil then
+        return string.format("%d bits are not known here for %d lanes", bits_of(buffer), lanes)
+    end
     if bytes == nil and has_width(kind, direct) then
         return string.format("width %d is not known here", width_of(buffer))
     end
@@ -297,7 +321,7 @@ local function add_header(tree, buffer)
     for _, field in ipairs({ f.is_ack, f.is_fetch, f.ecn, f.resend, f.kind }) do
         tree:add(field, buffer(12, 1))
     end
-    for _, field in ipairs({ f.version, f.level, f.echo }) do
+    for _, field in ipairs({ f.version, f.bits, f.level, f.echo }) do
         tree:add(field, buffer(13, 1))
     end
     tree:add(f.feature_group, buffer(16, 2))
@@ -333,13 +357,14 @@ local function add_reduce(tree, buffer)
 end
 
 local function header_words(buffer)
-    local kind = kind_of(buffer)
+    local kind, bits = kind_of(buffer), bits_of(buffer)
     return string.format(
-        "%s session %d round %d block %d fragment %d lanes %d group %d src %d dst %d count %d " ..
+        "%s session %d round %d block %d fragment %d lanes %d%s group %d src %d dst %d count %d " ..
             "level %d",
         KINDS[kind] or kind, buffer(18, 1):uint(), buffer(19, 3):uint(), buffer(8, 2):uint(),
-        rshift(buffer(14, 2):uint(), 3), LANES[width_of(buffer)] or 0, buffer(16, 2):uint(),
-        buffer(0, 4):uint(), buffer(4, 4):uint(), buffer(10, 2):uint(), band(rshift(buffer(13, 1):uint(), 1), 7))
+        rshift(buffer(14, 2):uint(), 3), LANES[width_of(buffer)] or 0,
+        bits == 32 and "" or " bits " .. bits, buffer(16, 2):uint(), buffer(0, 4):uint(),
+        buffer(4, 4):uint(), buffer(10, 2):uint(), band(rshift(buffer(13, 1):uint(), 1), 1))
 end
 
 local function direct_words(buffer)
@@ -349,7 +374,7 @@ local function direct_words(buffer)
             "level %d",
         KINDS[kind] or kind, buffer(18, 4):uint(), buffer(0, 4):uint(), buffer(4, 4):uint(),
         buffer(8, 1):uint(), buffer(9, 1):uint(), buffer(10, 2):uint(), buffer(14, 2):uint(),
-        buffer(16, 2):uint(), band(rshift(buffer(13, 1):uint(), 1), 7))
+        buffer(16, 2):uint(), band(rshift(buffer(13, 1):uint(), 1), 1))
 end
 
 local function flag_words(buffer)
@@ -365,6 +390,18 @@ local function flag_words(buffer)
     return #names > 0 and " [" .. table.concat(names, " ") .. "]" or ""
 end
 
+-- A word holds a number of each part of its bank, that of the first part in its upper bits.
+local function add_narrow_lanes(tree, buffer, lanes, bits)
+    local of_bank, parts = math.min(lanes, BANK_LANES), 32 / bits
+    local places = of_bank / parts
+    for lane = 0, lanes - 1 do
+        local bank, part = math.floor(lane / of_bank), math.floor(lane % of_bank / places)
+        local at = HEADER_BYTES + 4 * (bank * places + lane % places) + part * bits / 8
+        local range = buffer(math.floor(at), math.floor(bits / 8))
+        tree:add(f.lane, range, range:uint() - math.floor(2 ^ (bits - 1)))
+    end
+end
+
 local function add_body(tree, buffer, direct)
     local kind = kind_of(buffer)
     local bytes = body_bytes_of(buffer, direct) or 0
@@ -375,6 +412,10 @@ local function add_body(tree, buffer, direct)
         return " " .. add_barrier(tree, buffer, kind)
     end
     local lanes = tree:add(buffer(HEADER_BYTES, bytes), "Lanes")
+    if not direct and bits_of(buffer) < 32 then
+        add_narrow_lanes(lanes, buffer, LANES[width_of(buffer)], bits_of(buffer))
+        return ""
+    end
     for lane = 0, bytes / 4 - 1 do
         lanes:add(direct and f.direct_lane or f.lane, buffer(HEADER_BYTES + 4 * lane, 4))
     end

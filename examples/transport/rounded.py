@@ -24,10 +24,12 @@ class RoundedTransport:
     def __init__(self, copies: DirectTransport) -> None:
         self._copies = copies
 
-    def aggregate(self, rows: NDArray[np.float32], direction: Direction) -> NDArray[np.float32]:
+    def aggregate(
+        self, rows: NDArray[np.float32], direction: Direction, site: int = 0
+    ) -> NDArray[np.float32]:
         """Return the sums of rounded rows; see ``Transport``."""
         rounded = rows.astype(np.float16).astype(np.float32)
-        return self._copies.aggregate(rounded, direction)
+        return self._copies.aggregate(rounded, direction, site)
 
     def attend(self, until: Callable[[], bool]) -> None:
         """Answer other workers while nothing is exchanged."""

@@ -18,7 +18,7 @@ class Recorded:
     def __init__(self):
         self.rows = []
 
-    def aggregate(self, rows, direction):
+    def aggregate(self, rows, direction, _site):
         self.rows.append((rows, direction))
         return rows
 

@@ -374,7 +374,7 @@ class DirectExchange:
         if self.counters.foreign:
             told += (
                 " Frames of another schedule arrived: do all workers have the same graph, "
-                "partition, sampling, epoch and direction, width of rows, and MTU?"
+                "partition, sampling, epoch and direction, width and compression of rows, and MTU?"
             )
         return SilentWorkerError(
             f"Round {number}: {' and '.join(parts)} after {self._patience:g} s "

@@ -179,7 +179,12 @@ class BinnedTransport(DirectTransport):
 
 @contextmanager
 def open_binned(end: WorkerEnd) -> Iterator[DirectTransport]:
-    """Open the transport `g3`."""
+    """Open the transport `g3`.
+
+    Raises:
+        TransportError: it has no compression.
+    """
+    end.compression.refuse("g3", "take host, host-partial or switch, or plain rows of 32 bits")
     both = read_binned_schedule(end.schedule_file())
     with open_schedule(end, both.forward, backward=both.backward, kind=BinnedTransport) as made:
         yield made

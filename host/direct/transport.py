@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Station
+from switchgnn.host.compression import NO_COMPRESSION, Compression, Savings
+from switchgnn.host.direct.compressed import CompressedRows
 from switchgnn.host.direct.counters import DirectCounters
 from switchgnn.host.direct.errors import DirectError
-from switchgnn.host.direct.exchange import DirectExchange
+from switchgnn.host.direct.exchange import DirectExchange, Round
 from switchgnn.host.direct.frames import PROTOCOL
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.sampling import Sampling, sample_rows
@@ -47,13 +49,18 @@ class DirectTransport:
         framing: the content of a frame.
         first_round: number of the first round; must grow if a link is used again.
         clock: the clock of the link.
+        compression: what `aggregate` leaves out of the rows; streams are plain.
 
     Attributes:
         worker: its number.
         vertices: how many vertices it holds.
+        epsilon: with a cache, how much a row changes before it is sent, as a share of its largest
+            number; may differ between workers and exchanges.
+        savings: counters of compressed exchanges.
 
     Raises:
-        DirectError: stations for another number of workers, or sampling with `backward`.
+        DirectError: stations for another number of workers, or sampling with `backward` or
+            compression.
     """
 
     def __init__(
@@ -68,6 +75,7 @@ class DirectTransport:
         framing: Framing = _USUAL,
         first_round: int = 1,
         clock: Clock = SYSTEM_CLOCK,
+        compression: Compression = NO_COMPRESSION,
     ) -> None:
         if len(stations) != schedule.workers:
             raise DirectError(
@@ -79,6 +87,11 @@ class DirectTransport:
                 "A schedule with its own backward order cannot be sampled: use all rows, or the "
                 "transport host."
             )
+        if compression.active and sampling.rate < 1:
+            raise DirectError(
+                f"A sampling rate of {sampling.rate:g} allows neither a cache nor fewer bits, as "
+                "each epoch has other rows: use all rows, or neither of them."
+            )
         self._schedules = {
             Direction.FORWARD: schedule,
             Direction.BACKWARD: schedule.transposed() if backward is None else backward,
@@ -87,6 +100,10 @@ class DirectTransport:
         self._sampling, self._framing = sampling, framing
         self._epoch = 0
         self._sides = self._draw()
+        self.epsilon, self.savings = 0.0, Savings()
+        self._compressed: CompressedRows | None = None
+        if compression.active:
+            self._compressed = CompressedRows(compression, self.worker, self._sides, self.savings)
         self._link = link
         self._start = link.traffic
         self._agreement = zlib.crc32(
@@ -95,6 +112,8 @@ class DirectTransport:
         )
         if framing.packed:
             self._agreement = zlib.crc32(f"mtu {framing.mtu}".encode(), self._agreement)
+        if compression.active:
+            self._agreement = zlib.crc32(repr(compression).encode(), self._agreement)
         peers, one_way = _peers(self._schedules.values())
         self._exchange = DirectExchange(
             schedule.worker,
@@ -131,15 +150,29 @@ class DirectTransport:
         if self._sampling.rate < 1:
             self._sides = self._draw()
 
-    def aggregate(self, rows: NDArray[np.float32], direction: Direction) -> NDArray[np.float32]:
-        """Return float32[n, F], added in float32; see ``Transport``.
+    def aggregate(
+        self, rows: NDArray[np.float32], direction: Direction, site: int = 0
+    ) -> NDArray[np.float32]:
+        """Sum over remote neighbours, in float32; see ``Transport``.
+
+        Args:
+            rows: float32[n, F].
+            direction: which neighbours.
+            site: the number of the tensor.
+
+        Returns:
+            float32[n, F].
 
         Raises:
-            FeatureError: wrong shape or type.
+            FeatureError: wrong shape or type, or numbers that fewer bits cannot hold.
             SilentWorkerError: another worker is gone, or calls with other arguments.
             LinkError: the link is gone.
         """
         check_rows(rows, self.vertices, self.worker)
+        if self._compressed is not None:
+            return self._compressed.aggregate(
+                rows, direction, site, epsilon=self.epsilon, swap=self._swap
+            )
         stream = self.begin(rows.shape[1], direction)
         everything = np.arange(self.vertices)
         stream.feed(everything, rows)
@@ -156,11 +189,9 @@ class DirectTransport:
             direction: which neighbours.
         """
         side = self._sides[direction]
-        self._wait_until(lambda: self._exchange.may_begin)
         # Frames of one fragment carry its number; their mark is that of earlier versions.
         packed = f"/{width}" if self._framing.packed else ""
-        mark = zlib.crc32(f"{self._epoch}/{direction.value}{packed}".encode(), self._agreement)
-        begun = self._exchange.begin(width, side.out_indptr, side.in_indptr, mark)
+        begun = self._begin(f"{direction.value}{packed}", width, side.out_indptr, side.in_indptr)
         return Stream(self._exchange, begun, side, self._wait_until)
 
     def wait_for(self, stream: Stream) -> None:
@@ -204,6 +235,29 @@ class DirectTransport:
     def close(self) -> None:
         """Take leave of the other workers; takes two seconds at most."""
         self._exchange.close()
+
+    def _begin(
+        self, name: str, width: int, out_indptr: NDArray[np.int64], in_indptr: NDArray[np.int64]
+    ) -> Round:
+        """Begin a round, which has a name among those of the epoch."""
+        self._wait_until(lambda: self._exchange.may_begin)
+        mark = zlib.crc32(f"{self._epoch}/{name}".encode(), self._agreement)
+        return self._exchange.begin(width, out_indptr, in_indptr, mark)
+
+    def _swap(
+        self,
+        name: str,
+        rows: NDArray[np.float32],
+        counts: NDArray[np.int64],
+        out_indptr: NDArray[np.int64],
+        in_indptr: NDArray[np.int64],
+    ) -> NDArray[np.float32]:
+        """Exchange one round of rows; see ``Swap``."""
+        begun = self._begin(name, rows.shape[1], out_indptr, in_indptr)
+        self._exchange.give(begun, np.arange(len(rows)), rows, counts)
+        # Complete, and not just here: see ``arrivals`` for how far workers may be ahead.
+        self._wait_until(lambda: begun.complete)
+        return begun.incoming.rows(np.arange(int(in_indptr[-1])))
 
     def _draw(self) -> dict[Direction, Side]:
         """Return both directions with the epoch's sample; the backward one is its reverse."""
@@ -254,6 +308,7 @@ def open_schedule(
             sampling=sampling,
             framing=framing,
             clock=end.clock,
+            compression=end.compression,
         )
 
 

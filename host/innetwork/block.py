@@ -256,13 +256,15 @@ class BlockExchange:
         awaited vertex; meaningless if the round is void.
         """
         place = (round_number, schedule.block_id, fragment)
-        sender = FeatureSender(self._endpoint, schedule.frames.fill(round_number, fragment, lanes))
+        sending = self._endpoint.sending
+        frames = schedule.frames.fill(round_number, fragment, lanes, narrow=sending.narrow)
+        sender = FeatureSender(self._endpoint, frames)
         receiver = self._receiver(
             self._endpoint,
             schedule,
             place=place,
             began=self._clock.now(),
-            fetched=self._fetched.of(round_number, fragment),
+            fetched=None if sending.per_sum else self._fetched.of(round_number, fragment),
         )
         if sieve is not None:
             sieve.open(self._endpoint.session, place, receiver.awaited, receiver.payloads)

@@ -3,7 +3,7 @@
 """The shared state of one worker's exchange over the switch."""
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.host.congestion import CongestionWindow
@@ -73,6 +73,19 @@ class InNetworkCounters:
     noticed: int = 0
 
 
+@dataclass
+class Sending:
+    """How rows are sent.
+
+    Attributes:
+        narrow: whether frames have the fewest bits that hold their numbers.
+        per_sum: whether a source contributes differently to different sums, as with a cache.
+    """
+
+    narrow: bool = False
+    per_sum: bool = False
+
+
 @dataclass(frozen=True, eq=False)
 class Endpoint:
     """One worker's connection to the switch, with its state and counters.
@@ -81,6 +94,7 @@ class Endpoint:
         session: the number of the plan's install.
         incarnation: 32 bits that distinguish this process from others of the same worker.
         clock: the clock of the link.
+        sending: how rows are sent.
     """
 
     worker: int
@@ -93,6 +107,7 @@ class Endpoint:
     congestion: CongestionWindow
     counters: InNetworkCounters
     clock: Clock = SYSTEM_CLOCK
+    sending: Sending = field(default_factory=Sending)
 
     def send(self, header: Header, body: bytes = b"") -> None:
         """Send one packet of this session to the switch."""

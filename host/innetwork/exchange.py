@@ -2,20 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """The exchange: features in, sums over remote neighbours out, in either direction."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
+from switchgnn.host.compression import NO_COMPRESSION, WHOLE_BITS, Compression, Savings
 from switchgnn.host.congestion import StallClock
-from switchgnn.host.errors import FeatureError
+from switchgnn.host.errors import FeatureError, TransportError
 from switchgnn.host.innetwork.barrier import NEXT_ROUND, Barrier, Following, Largest, Opening
 from switchgnn.host.innetwork.block import BlockExchange, ShareListener
 from switchgnn.host.innetwork.endpoint import new_endpoint
 from switchgnn.host.innetwork.errors import MagnitudeError, PlanMismatchError, RoundMismatchError
 from switchgnn.host.innetwork.fixed_point import (
+    LARGEST_SUM,
     ExchangeKind,
     FixedPoint,
     Foreseen,
@@ -23,9 +25,19 @@ from switchgnn.host.innetwork.fixed_point import (
     largest_magnitude,
     magnitude_from_bits,
 )
+from switchgnn.host.innetwork.outgoing import (
+    ROOM,
+    ChangedRows,
+    Outgoing,
+    Rounding,
+    RowCache,
+    RowCaches,
+    WholeRows,
+    changed_rows,
+    cut_into_fragments,
+)
 from switchgnn.host.innetwork.receiver import SumReceiver, sieves
 from switchgnn.host.innetwork.responder import (
-    Fragments,
     Inbox,
     Notifier,
     Responder,
@@ -86,9 +98,12 @@ _HALF_A_STEP = 0.5
 class Scales:
     """Chooses scales; rejects those that overflow or round all features of this worker to zero."""
 
-    def __init__(self, worker: int, max_fan_in: int) -> None:
+    def __init__(
+        self, worker: int, max_fan_in: int, bits: int = WHOLE_BITS, step_error: float = 0.5
+    ) -> None:
         self._worker = worker
         self._max_fan_in = max_fan_in
+        self._bits, self._step_error = bits, step_error
         self._peaks: dict[Direction, float] = {}
 
     def check_own(self, direction: Direction, own: int) -> None:
@@ -102,11 +117,13 @@ class Scales:
             ) from error
         self._peaks[direction] = max(self._peaks.get(direction, 0.0), magnitude)
 
-    def choose(self, round_number: int, largest: Largest) -> FixedPoint:
-        """Choose the scale of a round by its largest feature."""
+    def choose(self, round_number: int, largest: Largest, *, lasting: bool = False) -> FixedPoint:
+        """Choose the scale of a round by its largest feature; `lasting`: of a cache."""
         fan_in, magnitude = self._max_fan_in, magnitude_from_bits(largest.bits)
+        if lasting and self._bits == WHOLE_BITS and ROOM * fan_in * magnitude < LARGEST_SUM:
+            magnitude *= ROOM
         try:
-            return FixedPoint.for_exchange(fan_in, magnitude)
+            return FixedPoint.for_exchange(fan_in, magnitude, self._bits, self._step_error)
         except FeatureError as error:
             raise MagnitudeError(
                 f"Round {round_number}: worker {largest.worker} reports features of up to "
@@ -124,6 +141,8 @@ class Scales:
         Later features may be that small, as gradients are.
         """
         magnitude = self._peaks[direction]
+        if self._bits < WHOLE_BITS:
+            return  # that is the price of few bits
         if magnitude and largest.bits and magnitude * fixed_point.scale < _HALF_A_STEP:
             raise MagnitudeError(
                 f"Round {round_number}: worker {largest.worker} reports features of up to "
@@ -181,6 +200,8 @@ class _Work:
         features: float32[n, F].
         own: float32 bits of their largest magnitude.
         steps: the barriers after the opening of a round.
+        site: the number of the tensor.
+        cache: what was sent of it; None: there is no cache.
     """
 
     features: NDArray[np.float32]
@@ -188,14 +209,20 @@ class _Work:
     kind: ExchangeKind
     blocks: range
     steps: list[Following]
+    site: int
+    cache: RowCache | None
 
 
 @dataclass(frozen=True)
 class _Started:
-    """A round that all workers have opened; `received`: the first step's sums, if already here."""
+    """A round that all workers have opened.
+
+    `largest`: its largest feature. `received`: the first step's sums, if already here.
+    """
 
     fixed_point: FixedPoint
-    lanes: Fragments
+    largest: float
+    outgoing: Outgoing
     received: NDArray[np.int32] | None = None
 
 
@@ -259,10 +286,9 @@ class InNetworkExchange:
         self._manifest = manifest
         self._part = part
         self._group_size = pace.group_size
-        self._foresight = Foresight(manifest.max_fan_in)
         self._foreseen: Foreseen | None = None
-        self._scales = Scales(part.worker, manifest.max_fan_in)
-        self._round = first_round
+        self._sending = endpoint.sending
+        self._round = self._first_round = first_round
         self._on_block = on_block
         self._responder = Responder(endpoint, part.vertices)
         self._schedules = block_schedules(part, addresses, pace.group_size, session)
@@ -275,9 +301,41 @@ class InNetworkExchange:
         self._block = BlockExchange(
             endpoint, inbox, barrier=self._barrier, receiver=self._receiver, on_share=on_share
         )
+        self.epsilon = 0.0
+        self.savings = Savings()
+        self._caches = RowCaches()
+        self.compress(NO_COMPRESSION)
+
+    def compress(self, compression: Compression) -> None:
+        """Send rows in fewer bytes from the next exchange on, as all workers must.
+
+        Raises:
+            TransportError: this exchange has no compression; or it begins in the middle of a
+                session, where others may hold what an earlier process has sent.
+        """
+        if self._strawman:
+            compression.refuse("strawman", "take switch, or leave out the options of compression")
+        if compression.cache and self._first_round > 1:
+            raise TransportError(
+                f"Worker {self._part.worker} begins with round {self._first_round}, and has none "
+                "of the rows that others may have cached: start all workers with round 1 after "
+                "`switchgnn controller install --new-session`."
+            )
+        self._cached = compression.cache
+        self._rounding = Rounding(compression, self._part.worker)
+        bits, step_error = compression.bits, self._rounding.step_error
+        fan_in = self._manifest.max_fan_in
+        self._foresight = Foresight(fan_in, bits, step_error)
+        self._scales = Scales(self._part.worker, fan_in, bits, step_error)
+        self._sending.narrow, self._sending.per_sum = compression.active, compression.cache
+        self._foreseen = None
+        self._caches.clear()
 
     def aggregate(
-        self, features: NDArray[np.float32], direction: Direction = Direction.FORWARD
+        self,
+        features: NDArray[np.float32],
+        direction: Direction = Direction.FORWARD,
+        site: int = 0,
     ) -> NDArray[np.float32]:
         """Sum the features of each vertex's remote in-neighbours or out-neighbours.
 
@@ -286,9 +344,11 @@ class InNetworkExchange:
                 of ``WorkerPart.vertices``; any F from 1, the same for all workers.
             direction: FORWARD sums in-neighbours; BACKWARD sums out-neighbours, for the
                 gradients of forward sums. The same for all workers.
+            site: the number of the tensor, for a cache; see ``Transport.aggregate``.
 
         Returns:
-            float32[n, F]; off by at most ``FixedPoint.error_bound()`` per element.
+            float32[n, F]; off by at most ``FixedPoint.error_bound()`` per element, with a cache
+            also by ``epsilon`` times the largest element of each row that is added.
 
         Raises:
             FeatureError: wrong shape or type, NaN, infinity, or an overflow.
@@ -297,12 +357,27 @@ class InNetworkExchange:
             ExchangeTimeoutError: the switch or a worker does not answer.
             PlannerError: the plan was made without that direction.
         """
-        return self.aggregate_fixed(features, direction).decode()
+        return self.aggregate_fixed(features, direction, site).decode()
 
     def aggregate_fixed(
-        self, features: NDArray[np.float32], direction: Direction = Direction.FORWARD
+        self,
+        features: NDArray[np.float32],
+        direction: Direction = Direction.FORWARD,
+        site: int = 0,
     ) -> FixedSums:
-        """Return the integers that the switch summed; otherwise as :meth:`aggregate`."""
+        """Sum as :meth:`aggregate`, in the integers of the switch.
+
+        Args:
+            features: float32[n, F].
+            direction: which neighbours are added up.
+            site: the number of the tensor.
+
+        Returns:
+            The integers that the switch summed; with a cache those of all rounds together.
+
+        Raises:
+            FeatureError: as there, and MagnitudeError, ExchangeTimeoutError and PlannerError.
+        """
         self._check(features)
         if self._round > LAST_ROUND:
             raise RoundMismatchError(
@@ -311,30 +386,42 @@ class InNetworkExchange:
             )
         self._exchanging = True
         try:
-            return self._aggregate(features, direction)
+            return self._aggregate(features, direction, site)
         finally:
             self._exchanging = False
 
-    def _aggregate(self, features: NDArray[np.float32], direction: Direction) -> FixedSums:
+    def _aggregate(
+        self, features: NDArray[np.float32], direction: Direction, site: int
+    ) -> FixedSums:
         own = largest_magnitude(features)
         # Check locally first, so that the offending worker reports the error.
         self._scales.check_own(direction, own)
         kind = ExchangeKind(direction, features.shape[1])
         foreseen, self._foreseen = self._foreseen, None
-        work = _Work(features, own, kind, *self._steps(kind))
+        cache = self._caches.of(site, kind) if self._cached else None
+        work = _Work(features, own, kind, *self._steps(kind), site, cache)
+        # A lasting scale is chosen by the round's own features.
+        scale = None if foreseen is None else foreseen.fixed_point
+        if cache is not None:
+            scale = cache.fixed_point
         started = None
-        if foreseen is not None and foreseen.kind == kind:
-            started = self._start_early(work, foreseen.fixed_point)
+        if foreseen is not None and foreseen.kind == kind and scale is not None:
+            started = self._start_early(work, scale)
         return self._finish(work, started or self._start(work))
 
     def _start(self, work: _Work) -> _Started:
         """Open the round, and choose the scale by its largest features."""
         with self._stall:
             largest = self._barrier.open_round(self._round, work.own, work.steps[0])
-        fixed_point = self._scales.choose(self._round, largest)
+        magnitude, cache = magnitude_from_bits(largest.bits), work.cache
+        if cache is not None and not cache.fits(magnitude):
+            cache.begin_again()
+        kept = None if cache is None else cache.fixed_point
+        lasting = cache is not None
+        fixed_point = kept or self._scales.choose(self._round, largest, lasting=lasting)
         self._scales.check(self._round, work.kind.direction, largest, fixed_point)
         self._foresight.note(work.kind, largest.bits)
-        return _Started(fixed_point, self._lanes(work, fixed_point))
+        return _Started(fixed_point, magnitude, self._outgoing(work, fixed_point))
 
     def _start_early(self, work: _Work, fixed_point: FixedPoint) -> _Started | None:
         """Open the round while its first features are sent, at the predicted scale.
@@ -342,23 +429,23 @@ class InNetworkExchange:
         Returns None if the features of some worker did not fit; the round is then void.
         """
         first = work.steps[0]
-        fits = magnitude_from_bits(work.own) <= fixed_point.magnitude
-        if fits:
-            opening = Opening(self._barrier, self._stall, fixed_point.magnitude)
-            lanes = self._lanes(work, fixed_point)
+        limit = fixed_point.limit
+        if magnitude_from_bits(work.own) <= limit:
+            opening = Opening(self._barrier, self._stall, limit)
+            outgoing = self._outgoing(work, fixed_point)
             opening.begin(self._round, work.own, first)
-            received = self._run(first, lanes, opening)
+            received = self._run(first, outgoing, opening)
             largest = opening.largest
         else:
             with self._stall:
                 largest = self._barrier.open_round(self._round, work.own, first)
-        if largest is None or magnitude_from_bits(largest.bits) > fixed_point.magnitude:
+        if largest is None or magnitude_from_bits(largest.bits) > limit:
             self._give_up(first)
             return None
         self.counters.early += 1
         self._scales.check(self._round, work.kind.direction, largest, fixed_point)
         self._foresight.note(work.kind, largest.bits)
-        return _Started(fixed_point, lanes, received)
+        return _Started(fixed_point, magnitude_from_bits(largest.bits), outgoing, received)
 
     def _give_up(self, first: Following) -> None:
         """Close a void round; the next one opens without a prediction."""
@@ -369,11 +456,13 @@ class InNetworkExchange:
 
     def _finish(self, work: _Work, started: _Started) -> FixedSums:
         """Exchange the rest of a round, and predict the next one."""
-        sums = {word: np.zeros_like(part) for word, part in started.lanes.items()}
+        rows, width = len(work.features), work.kind.width
+        words = fragment_words(width, self._manifest.lanes)
+        sums = {word: np.zeros((rows, lanes_of(word)), dtype=np.int32) for word in words}
         received = started.received
         for number, step in enumerate(work.steps):
             if received is None and step.block in work.blocks:
-                received = self._run(step, started.lanes)
+                received = self._run(step, started.outgoing)
             if received is not None:
                 sums[step.fragment][self._schedules[step.block - 1].receive_row] += received
             received = None
@@ -382,14 +471,23 @@ class InNetworkExchange:
             self._close(step, following)
         self._round += 1
         self._rounds += 1
-        width = work.kind.width
-        return FixedSums(np.hstack(list(sums.values()))[:, :width], started.fixed_point)
+        return self._kept(work, started, np.hstack(list(sums.values()))[:, :width])
+
+    def _kept(self, work: _Work, started: _Started, values: NDArray[np.int32]) -> FixedSums:
+        """Return the sums of a completed round; with a cache it brought their changes."""
+        self._rounding.sent()
+        scale = started.fixed_point
+        if work.cache is not None and isinstance(started.outgoing, ChangedRows):
+            values = work.cache.keep(values, started.outgoing, scale, self.savings)
+            if not work.cache.fits(started.largest):
+                work.cache.begin_again()
+        return FixedSums(values, replace(scale, magnitude=max(scale.magnitude, started.largest)))
 
     def _run(
-        self, step: Following, lanes: Fragments, opening: Opening | None = None
+        self, step: Following, outgoing: Outgoing, opening: Opening | None = None
     ) -> NDArray[np.int32]:
         schedule, sieve = self._schedules[step.block - 1], self._sieves[step.block - 1]
-        lanes_sent = schedule.payloads(lanes[step.fragment])
+        lanes_sent = outgoing.payloads(schedule, step.fragment)
         return self._block.run(
             schedule, sieve, self._round, step.fragment, lanes_sent, opening=opening
         )
@@ -423,12 +521,19 @@ class InNetworkExchange:
         steps = [Following(block, word) for block in blocks for word in words]
         return blocks, steps or [Following(OPENING_BLOCK + 1, 0)]
 
-    def _lanes(self, work: _Work, fixed_point: FixedPoint) -> Fragments:
-        """Return the features as integers, by fragment, and serve them to other workers."""
+    def _outgoing(self, work: _Work, fixed_point: FixedPoint) -> Outgoing:
+        """Return the integers to send, and serve them to other workers."""
         words = fragment_words(work.kind.width, self._manifest.lanes)
-        lanes = _cut_into_fragments(fixed_point.encode(work.features), words)
-        self._responder.serve(self._round, work.blocks, lanes)
-        return lanes
+        values = self._rounding.encode(work.features, fixed_point, (work.site, work.kind))
+        outgoing: Outgoing
+        if work.cache is None:
+            outgoing = WholeRows(cut_into_fragments(values, words))
+        else:
+            outgoing = changed_rows(
+                *(values, work.cache, self._schedules, work.blocks, words), epsilon=self.epsilon
+            )
+        self._responder.serve(self._round, work.blocks, outgoing.contribution)
+        return outgoing
 
     @property
     def status(self) -> ExchangeStatus:
@@ -468,11 +573,3 @@ class InNetworkExchange:
 def plan_id(manifest: Manifest) -> int:
     """Return the first 32 bits of the plan's digest, which barrier packets carry."""
     return int(manifest.digest[:8], 16)
-
-
-def _cut_into_fragments(values: NDArray[np.int32], words: Sequence[int]) -> Fragments:
-    """Return the slices of the rows by the word of the fragment; the last is padded with zeros."""
-    ends = np.cumsum([lanes_of(word) for word in words])
-    padded = np.zeros((len(values), ends[-1]), dtype=np.int32)
-    padded[:, : values.shape[1]] = values
-    return dict(zip(words, np.split(padded, ends[:-1], axis=1), strict=True))

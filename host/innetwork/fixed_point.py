@@ -13,8 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.host.compression import WHOLE_BITS
 from switchgnn.host.errors import FeatureError
 from switchgnn.planner.direction import Direction
+
+LARGEST_SUM = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True)
@@ -25,27 +28,58 @@ class FixedPoint:
         scale: f, steps per unit (float64); 1 when all features are zero.
         max_fan_in: n, the largest number of contributions to one sum.
         magnitude: m, the largest absolute value over all workers.
+        bits: 32; or 16 or 8: f then is such that a feature of m has that many bits, and larger ones
+            have more.
+        step_error: the largest error of a rounded feature, in steps.
     """
 
     scale: float
     max_fan_in: int
     magnitude: float
+    bits: int = WHOLE_BITS
+    step_error: float = 0.5
 
     @classmethod
-    def for_exchange(cls, max_fan_in: int, magnitude: float) -> "FixedPoint":
+    def for_exchange(
+        cls,
+        max_fan_in: int,
+        magnitude: float,
+        bits: int = WHOLE_BITS,
+        step_error: float = 0.5,
+    ) -> "FixedPoint":
         """Choose the scale for a fan-in and a magnitude.
+
+        Args:
+            max_fan_in: n, the largest number of contributions to one sum.
+            magnitude: m, the largest absolute value.
+            bits: 32, 16 or 8.
+            step_error: the largest error of a rounded feature, in steps.
+
+        Returns:
+            The scale.
 
         Raises:
             FeatureError: a sum of ``max_fan_in`` such features would overflow float32.
         """
-        if max_fan_in * magnitude > float(np.finfo(np.float32).max):
+        if max_fan_in * magnitude > LARGEST_SUM:
             raise FeatureError(
                 f"The largest feature is {magnitude:g} and a vertex sums up to {max_fan_in} of "
                 "them: the sum overflows float32. Scale the features down."
             )
         if magnitude == 0.0:
-            return cls(1.0, max_fan_in, 0.0)
-        return cls((2.0**31 - max_fan_in) / (max_fan_in * magnitude), max_fan_in, magnitude)
+            return cls(1.0, max_fan_in, 0.0, bits, step_error)
+        steps = (2.0**31 - max_fan_in) / max_fan_in
+        if bits < WHOLE_BITS:
+            steps = min(steps, 2.0 ** (bits - 1) - 1)
+        return cls(steps / magnitude, max_fan_in, magnitude, bits, step_error)
+
+    @property
+    def limit(self) -> float:
+        """The largest absolute value whose sums cannot overflow."""
+        if self.bits == WHOLE_BITS or self.magnitude == 0.0:
+            return self.magnitude
+        steps = (2.0**31 - self.max_fan_in) / self.max_fan_in
+        return max(self.magnitude, min(steps / self.scale, LARGEST_SUM / self.max_fan_in))
 
     def encode(self, features: NDArray[np.float32]) -> NDArray[np.int32]:
         """Return round(f x), same shape, int32."""
@@ -56,14 +90,15 @@ class FixedPoint:
         return (sums / self.scale).astype(np.float32)
 
     def error_bound(self) -> float:
-        """Return the largest absolute error of a decoded sum.
+        """Return the largest absolute error of a decoded sum of features of up to m.
 
-        Rounding n features costs n / (2 f); the float32 result rounds once more,
+        Rounding n features costs n e / f, e steps each; the float32 result rounds once more,
         by at most 2^-24 of its size, which n m bounds.
         """
         if self.magnitude == 0.0:
             return 0.0
-        return self.max_fan_in / (2 * self.scale) + self.max_fan_in * self.magnitude * 2.0**-24
+        rounded = self.max_fan_in * self.step_error / self.scale
+        return rounded + self.max_fan_in * self.magnitude * 2.0**-24
 
 
 def largest_magnitude(features: NDArray[np.float32]) -> int:
@@ -107,17 +142,21 @@ class ExchangeKind:
 
 @dataclass(frozen=True)
 class Foreseen:
-    """The predicted next exchange; features up to the scale's ``magnitude`` fit."""
+    """The predicted next exchange; features up to the scale's ``limit`` fit."""
 
     kind: ExchangeKind
     fixed_point: FixedPoint
 
 
 class Foresight:
-    """Predicts the next exchange from the previous ones."""
+    """Predicts the next exchange from the previous ones.
 
-    def __init__(self, max_fan_in: int) -> None:
+    `bits` and `step_error`: of its scale. Fewer than 32 bits have room for larger features.
+    """
+
+    def __init__(self, max_fan_in: int, bits: int = WHOLE_BITS, step_error: float = 0.5) -> None:
         self._max_fan_in = max_fan_in
+        self._bits, self._step_error = bits, step_error
         self._past: deque[tuple[ExchangeKind, int]] = deque(maxlen=_REMEMBERED)
 
     def note(self, kind: ExchangeKind, largest: int) -> None:
@@ -143,11 +182,12 @@ class Foresight:
 
     def _fixed_point(self, largest: int) -> FixedPoint | None:
         """Choose a scale with headroom; zeros and extremes give no hint."""
-        capacity = HEADROOM * magnitude_from_bits(largest)
-        if not 0 < capacity <= float(np.finfo(np.float32).max):
+        headroom = HEADROOM if self._bits == WHOLE_BITS else 1.0
+        capacity = headroom * magnitude_from_bits(largest)
+        if not 0 < capacity <= LARGEST_SUM:
             return None
         try:
-            return FixedPoint.for_exchange(self._max_fan_in, capacity)
+            return FixedPoint.for_exchange(self._max_fan_in, capacity, self._bits, self._step_error)
         except FeatureError:
             return None
 

@@ -10,7 +10,7 @@ Three steps, each only if the previous one did not help:
 2. If the slot stays incomplete, a contribution was lost inside the switch. The worker *fetches* the
    features of that sum's sources from their owners, which releases the slot, and adds them itself.
 3. A fetched feature serves every sum of this worker that needs it, also in later blocks of the
-   round.
+   round. With a cache the contribution of a source depends on the sum, so each sum fetches its own.
 
 A sum is either one result of the switch with the expected count, or the worker's own sum of all raw
 features, never a mixture (invariant 2).
@@ -23,14 +23,17 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.host.compression import WHOLE_BITS
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.schedule import BlockSchedule
 from switchgnn.host.wire.batches import FrameBatch
 from switchgnn.host.wire.header import BODY_AT, Header, Kind, lanes_of, payload_bytes
+from switchgnn.host.wire.narrow import unpack_lanes
 from switchgnn.host.wire.native import Sifted, SumSieve, native_frames
 
-# int32[32] by vertex.
+# int32[W] by vertex; or by vertex and sum, see `SumReceiver`.
 Features = dict[int, NDArray[np.int32]]
+_VERTEX_BITS = 32
 
 
 class FetchedFeatures:
@@ -96,6 +99,7 @@ class SumReceiver:
         fetched: Features | None = None,
     ) -> None:
         self._endpoint = endpoint
+        self._sending = endpoint.sending
         self._schedule = schedule
         self._place = place
         self._round_trip = endpoint.round_trip
@@ -157,8 +161,8 @@ class SumReceiver:
         """
         owners, now = self._schedule.neighbour_owner, self._endpoint.clock.now()
         oldest: dict[int, float] = {}
-        for source, asked in self._asked_at.items():
-            owner = owners[source]
+        for key, asked in self._asked_at.items():
+            owner = owners[_source_of(key)]
             oldest[owner] = min(asked, oldest.get(owner, asked))
         late = _LATE_SHARE * max((now - asked for asked in oldest.values()), default=0.0)
         silent = [
@@ -195,7 +199,7 @@ class SumReceiver:
         if place in self._doubts:
             self._counters.sums_recalled += 1
         self._counters.sums_received += 1
-        self._finish(place, frame[BODY_AT : BODY_AT + self._bytes], now)
+        self._finish(place, self._body_of(header, frame), now)
         if header.is_fetch:
             self._lossy = True
             self._ask_some(min(_NEXT, _AT_ONCE - len(self._unanswered)))
@@ -237,31 +241,49 @@ class SumReceiver:
         source, owners = header.src_id, self._schedule.neighbour_owner
         if source in owners:
             self._heard_at[owners[source]] = now
-        if source not in self._wanted:
+        key = self._key(source, self._schedule.receive_place.get(header.dst_id, 0))
+        if key not in self._wanted:
             self._counters.repeated += 1
             # Its worker is alive and may owe others.
-            return any(owners[owed] == owners.get(source) for owed in self._asked_at)
+            return any(owners[_source_of(owed)] == owners.get(source) for owed in self._asked_at)
         self._counters.features_fetched += 1
         # The features that are still awaited were asked for at the same time: overdue soon.
         self._attempts = 0
         self._quiet_since = now
-        self._keep_feature(source, self._lanes_of(frame), now)
+        self._keep_feature(key, self._lanes_of(header, frame), now)
         return True
 
-    def _lanes_of(self, frame: memoryview) -> NDArray[np.int32]:
-        """Return int32[W], the numbers in a frame of this fragment."""
-        lanes = np.frombuffer(frame, dtype=">i4", count=self._lanes, offset=BODY_AT)
-        return lanes.astype(np.int32)
+    def _key(self, source: int, place: int) -> int:
+        """Return the key of a fetched feature: its vertex, and its sum if that matters."""
+        return place << _VERTEX_BITS | source if self._sending.per_sum else source
 
-    def _keep_feature(self, source: int, lanes: NDArray[np.int32], now: float) -> None:
+    def _lanes_of(self, header: Header, frame: memoryview) -> NDArray[np.int32]:
+        """Return int32[W], the numbers in a frame of this fragment."""
+        if header.bits == WHOLE_BITS:
+            lanes = np.frombuffer(frame, dtype=">i4", count=self._lanes, offset=BODY_AT)
+            return lanes.astype(np.int32)
+        size = payload_bytes(self._place[2], header.bits)
+        body = np.frombuffer(frame, dtype=np.uint8, count=size, offset=BODY_AT)
+        numbers: NDArray[np.int32] = unpack_lanes(
+            body.reshape(1, size), self._lanes, header.bits
+        ).reshape(-1)
+        return numbers
+
+    def _body_of(self, header: Header, frame: memoryview) -> memoryview:
+        """Return the numbers in a frame of this fragment, in 32 bits each."""
+        if header.bits == WHOLE_BITS:
+            return frame[BODY_AT : BODY_AT + self._bytes]
+        return memoryview(self._lanes_of(header, frame).astype(">i4").tobytes())
+
+    def _keep_feature(self, key: int, lanes: NDArray[np.int32], now: float) -> None:
         """Keep a raw feature, and add up the sums that lacked only this one."""
-        self._features[source] = lanes
-        self._asked_at.pop(source, None)
-        for place in self._wanted.pop(source, ()):
+        self._features[key] = lanes
+        self._asked_at.pop(key, None)
+        for place in self._wanted.pop(key, ()):
             # None: the sum has come meanwhile.
             if (doubt := self._doubts.get(place)) is None:
                 continue
-            doubt.awaited.discard(source)
+            doubt.awaited.discard(key)
             if not doubt.awaited:
                 self._add_up(place, now)
 
@@ -326,8 +348,8 @@ class SumReceiver:
             doubt.unanswered += 1
             self._counters.recalls += 1
             return 1
-        for source in doubt.awaited:
-            self._send(Kind.FETCH, source, vertex)
+        for key in doubt.awaited:
+            self._send(Kind.FETCH, _source_of(key), vertex)
         self._counters.fetches += len(doubt.awaited)
         return len(doubt.awaited)
 
@@ -349,13 +371,14 @@ class SumReceiver:
         neighbours = self._schedule.neighbours_of(place)
         to_fetch = []
         for source in neighbours:
-            if source in self._features:
+            key = self._key(source, place)
+            if key in self._features:
                 continue
-            doubt.awaited.add(source)
-            if source not in self._wanted:
+            doubt.awaited.add(key)
+            if key not in self._wanted:
                 to_fetch.append(source)
-            self._wanted.setdefault(source, set()).add(place)
-            self._asked_at.setdefault(source, self._endpoint.clock.now())
+            self._wanted.setdefault(key, set()).add(place)
+            self._asked_at.setdefault(key, self._endpoint.clock.now())
         # If all are here or awaited for another sum, one fetch still has to release the slot.
         for source in to_fetch or neighbours[:1]:
             self._send(Kind.FETCH, source, vertex)
@@ -366,7 +389,7 @@ class SumReceiver:
     def _add_up(self, place: int, now: float) -> None:
         total = np.zeros(self._lanes, dtype=np.int32)
         for source in self._schedule.neighbours_of(place):
-            total += self._features[source]
+            total += self._features[self._key(source, place)]
         self._counters.sums_made += 1
         self._finish(place, memoryview(total.astype(">i4").tobytes()), now)
 
@@ -391,8 +414,13 @@ class SumReceiver:
             round=round_number,
             is_fetch=True,
             resend=resend,
+            bits=0 if self._sending.narrow and kind is Kind.RECALL else WHOLE_BITS,
         )
         self._endpoint.send(header)
+
+
+def _source_of(key: int) -> int:
+    return key & (1 << _VERTEX_BITS) - 1
 
 
 def sieves(schedules: Sequence[BlockSchedule]) -> tuple[SumSieve | None, ...]:

@@ -3,19 +3,23 @@
 """Receives packets: answers fetches, passes marks on, and leaves the rest to the exchange."""
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.host.compression import WHOLE_BITS
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.schedule import BlockSchedule
 from switchgnn.host.wire.batches import FrameBatch
 from switchgnn.host.wire.header import SESSION_MASK, Header, Kind, unpack_header
+from switchgnn.host.wire.narrow import bits_needed, pack_lanes
 from switchgnn.planner.plan.manifest import Manifest
 
 # The slice of each row in a fragment, by the word of the fragment.
 Fragments = Mapping[int, NDArray[np.int32]]
+# Returns int32[W], what a local row contributes to a requested sum; None: it does not.
+Contribution = Callable[[Header, int], NDArray[np.int32] | None]
 
 
 class Responder:
@@ -27,11 +31,11 @@ class Responder:
         self._row = {int(vertex): row for row, vertex in enumerate(vertices)}
         self._round = 0
         self._blocks = range(0)
-        self._lanes: Fragments = {}
+        self._contribution: Contribution = lambda _request, _row: None
 
-    def serve(self, round_number: int, blocks: range, lanes: Fragments) -> None:
-        """Serve these features from now on; `lanes`: int32[n, W] by the word of the fragment."""
-        self._round, self._blocks, self._lanes = round_number, blocks, lanes
+    def serve(self, round_number: int, blocks: range, contribution: Contribution) -> None:
+        """Serve these features from now on."""
+        self._round, self._blocks, self._contribution = round_number, blocks, contribution
 
     def answer(self, request: Header) -> None:
         """Send the requested feature, if it is of this round."""
@@ -39,9 +43,15 @@ class Responder:
         if row is None or request.round != self._round:
             self._counters.late += 1
             return
-        if request.block_id not in self._blocks or request.fragment not in self._lanes:
+        lanes = None
+        if request.block_id in self._blocks:
+            lanes = self._contribution(request, row)
+        if lanes is None:
             self._counters.wrong += 1
             return
+        bits = (
+            int(bits_needed(lanes[np.newaxis])[0]) if self._endpoint.sending.narrow else WHOLE_BITS
+        )
         header = Header(
             kind=Kind.FEATURE,
             src_id=request.src_id,
@@ -49,10 +59,11 @@ class Responder:
             block_id=request.block_id,
             count=1,
             resend=True,
+            bits=bits,
             fragment=request.fragment,
             round=request.round,
         )
-        body = self._lanes[request.fragment][row].astype(">i4").tobytes()
+        body = pack_lanes(lanes[np.newaxis], bits).tobytes()
         self._endpoint.send(header, body)
         self._counters.features_served += 1
 

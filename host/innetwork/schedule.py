@@ -10,14 +10,19 @@ from numpy.typing import NDArray
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.batches import FrameRows
 from switchgnn.host.wire.header import (
+    BITS_AT,
     BODY_AT,
     HEADER_AT,
     VERSION,
     Kind,
+    allowed_bits,
+    bits_code,
     feature_frame_bytes,
     session_and_round,
 )
+from switchgnn.host.wire.narrow import bits_needed, pack_lanes
 from switchgnn.host.wire.native import write_checksums
+from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID
 from switchgnn.planner.plan.plan import WorkerPart
 
 _SRC_ID = HEADER_AT
@@ -65,30 +70,53 @@ class FeatureFrames:
         echoes[group_size - 1 :: group_size] = True
         echoes[-1:] = True
         self._headers[:, _ECHO] = VERSION << 4 | echoes
-        self._of_width: dict[int, NDArray[np.uint8]] = {}
+        # By the width, and whether they are narrow.
+        self._of_width: dict[tuple[int, bool], NDArray[np.uint8]] = {}
 
     @property
     def count(self) -> int:
         """The number of frames."""
         return len(self._headers)
 
-    def fill(self, round_number: int, fragment: int, lanes: NDArray[np.int32]) -> FrameRows:
+    def fill(
+        self, round_number: int, fragment: int, lanes: NDArray[np.int32], *, narrow: bool = False
+    ) -> FrameRows:
         """Write round, fragment, payloads and checksums.
 
         `fragment`: its word, see `fragment_words`. `lanes`: int32[S, W], the slice of each source's
-        fixed-point feature or sum, as wide as the fragment. The frames are valid until the next
-        call for this width.
+        fixed-point feature or sum, as wide as the fragment. `narrow`: each frame gets the fewest
+        bits that hold its numbers. The frames are valid until the next call for this width.
         """
         size, width = lanes.shape
-        frames = self._of_width.get(width)
+        frames = self._of_width.get((width, narrow))
         if frames is None:
-            frames = self._of_width[width] = self._frames(width)
+            frames = self._of_width[width, narrow] = self._frames(width)
         _write(frames, _FRAGMENT, np.full(size, fragment, dtype=">u2"))
         number = session_and_round(self._session, round_number)
         _write(frames, _ROUND, np.full(size, number, dtype=">u4"))
-        _write(frames, BODY_AT, np.ascontiguousarray(lanes, dtype=">i4"))
-        write_checksums(frames)
-        return FrameRows(frames)
+        sizes = self._write_narrow(frames, lanes) if narrow else None
+        if sizes is None:
+            _write(frames, BODY_AT, np.ascontiguousarray(lanes, dtype=">i4"))
+        write_checksums(frames, sizes)
+        return FrameRows(frames, sizes)
+
+    def _write_narrow(
+        self, frames: NDArray[np.uint8], lanes: NDArray[np.int32]
+    ) -> NDArray[np.uint32]:
+        """Write bodies, lengths and Bits; return uint32[S], the bytes of each frame."""
+        width = lanes.shape[1]
+        needed = bits_needed(lanes)
+        sizes = np.zeros(len(lanes), dtype=np.uint32)
+        for bits in allowed_bits(width):
+            those = np.flatnonzero(needed == bits)
+            if not len(those):
+                continue
+            sizes[those] = end = feature_frame_bytes(width, bits)
+            frames[those, BODY_AT:end] = pack_lanes(lanes[those], bits)
+            envelope = self._addresses.envelope(end - HEADER_AT)
+            frames[those, :HEADER_AT] = np.frombuffer(envelope, dtype=np.uint8)
+            frames[those, _ECHO] = self._headers[those, _ECHO] | bits_code(bits) << BITS_AT
+        return sizes
 
     def _frames(self, width: int) -> NDArray[np.uint8]:
         """Return frames with that many numbers, still to be filled."""
@@ -113,6 +141,7 @@ class BlockSchedule:
         frames: the FEATURE frames in send order.
         send_row_indptr: int64[S + 1], where the rows of each frame begin.
         send_row: int64[...], local rows of the features that each frame adds up.
+        send_destination: int64[S], the vertex of each partial sum, otherwise -1.
         receive_vertex: uint32[Q], the vertices whose sums arrive.
         receive_row: int64[Q], their local rows.
         receive_count: the contributions each sum must have, in the same order.
@@ -126,6 +155,7 @@ class BlockSchedule:
     frames: FeatureFrames
     send_row_indptr: NDArray[np.int64]
     send_row: NDArray[np.int64]
+    send_destination: NDArray[np.int64]
     receive_vertex: NDArray[np.uint32]
     receive_row: NDArray[np.int64]
     receive_count: list[int]
@@ -189,6 +219,9 @@ def _block_schedule(
         ),
         send_row_indptr=row_bounds - row_bounds[0],
         send_row=part.send_row[row_bounds[0] : row_bounds[-1]],
+        send_destination=np.where(
+            sources >= FIRST_RESERVED_ID, part.send_destination[sent].astype(np.int64), -1
+        ),
         receive_vertex=vertices,
         receive_row=part.receive_row[received],
         receive_count=[int(count) for count in part.receive_count[received]],

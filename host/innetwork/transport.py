@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.host.compression import Compression, Savings
 from switchgnn.host.innetwork.block import ShareListener
 from switchgnn.host.innetwork.exchange import BlockListener, FixedSums, InNetworkExchange
 from switchgnn.host.transport import WorkerEnd, traffic_since
@@ -40,9 +41,29 @@ class InNetworkTransport:
         self._link = link
         self._start = link.traffic
 
-    def aggregate(self, rows: NDArray[np.float32], direction: Direction) -> NDArray[np.float32]:
-        """Return float32[n, F], off by at most ``FixedPoint.error_bound()``; see ``Transport``."""
-        return self.exchange.aggregate(rows, direction)
+    def compress(self, compression: Compression) -> None:
+        """Send rows in fewer bytes from the next exchange on, as all workers must."""
+        self.exchange.compress(compression)
+
+    @property
+    def epsilon(self) -> float:
+        """The least relative change of a cached row that is sent."""
+        return self.exchange.epsilon
+
+    @epsilon.setter
+    def epsilon(self, epsilon: float) -> None:
+        self.exchange.epsilon = epsilon
+
+    @property
+    def savings(self) -> Savings:
+        """The counters of compression."""
+        return self.exchange.savings
+
+    def aggregate(
+        self, rows: NDArray[np.float32], direction: Direction, site: int = 0
+    ) -> NDArray[np.float32]:
+        """Return float32[n, F]; see ``InNetworkExchange.aggregate`` and ``Transport``."""
+        return self.exchange.aggregate(rows, direction, site)
 
     def aggregate_parts(
         self, rows: NDArray[np.float32], direction: Direction
@@ -100,6 +121,7 @@ def open_in_network(
     check_packets_fit(end.link, feature_frame_bytes(manifest.lanes) - ETHERNET_BYTES)
     with end.open_link(PROTOCOL) as link:
         exchange = new_exchange(end, manifest, part, link, kind=kind, listeners=listeners)
+        exchange.compress(end.compression)
         yield InNetworkTransport(exchange, link)
 
 

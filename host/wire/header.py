@@ -17,11 +17,17 @@ from switchgnn.planner.lanes import LANES as PLANNED_LANES
 
 ETHERTYPE_IPV4 = 0x0800
 PROTOCOL = 253
-VERSION = 3
+VERSION = 4
 # A frame carries 8 << code numbers; the code is in the lower bits of the word of the fragment.
 _CODE_BITS = 3
 _CODE_MASK = (1 << _CODE_BITS) - 1
 _LANE_BYTES = 4
+# Bits of a number in a body, by their code in the header; 0: all are 0, and there is no body.
+BITS = (32, 16, 8, 0)
+BITS_AT = 2
+BITS_MASK = 3
+# A shorter body of narrow numbers does not exist: they go with more bits.
+LEAST_NARROW_BYTES = 32
 # Of a whole bank; what a fragment of one row has between hosts that do not pack.
 LANES = BANK_LANES
 FRAGMENT_BYTES = _LANE_BYTES * LANES
@@ -72,6 +78,8 @@ class Kind(IntEnum):
 
 # The length of their bodies follows from the word of the fragment.
 LANE_KINDS = (Kind.FEATURE, Kind.SUM, Kind.REDUCE, Kind.REDUCED)
+# Those whose numbers may have fewer than 32 bits.
+NARROW_KINDS = (Kind.FEATURE, Kind.SUM)
 # The body of a barrier, alone or with pulses.
 PULSE_KINDS = (Kind.WAITING, Kind.REDUCING)
 BARRIER_KINDS = (Kind.DONE, Kind.ADVANCE, *PULSE_KINDS)
@@ -120,14 +128,25 @@ def lanes_of(word: int) -> int:
     return PLANNED_LANES[code] if code < len(PLANNED_LANES) else 0
 
 
-def payload_bytes(word: int) -> int:
-    """Return the bytes of a fragment's numbers."""
-    return _LANE_BYTES * lanes_of(word)
+def payload_bytes(word: int, bits: int = 32) -> int:
+    """Return the bytes of a fragment's numbers of some bits each."""
+    return lanes_of(word) * bits // 8
 
 
-def feature_frame_bytes(lanes: int) -> int:
-    """Return the bytes of a FEATURE or SUM with that many numbers."""
-    return BODY_AT + _LANE_BYTES * lanes
+def allowed_bits(lanes: int) -> tuple[int, ...]:
+    """Return the bits that each number of a fragment may have, ascending."""
+    narrow = (8, 16)
+    return (0, *(bits for bits in narrow if lanes * bits // 8 >= LEAST_NARROW_BYTES), 32)
+
+
+def bits_code(bits: int) -> int:
+    """Return the code in the header of the bits of a number."""
+    return BITS.index(bits)
+
+
+def feature_frame_bytes(lanes: int, bits: int = 32) -> int:
+    """Return the bytes of a FEATURE or SUM with that many numbers of some bits each."""
+    return BODY_AT + lanes * bits // 8
 
 
 def session_and_round(session: int, round_number: int) -> int:
@@ -138,7 +157,8 @@ def session_and_round(session: int, round_number: int) -> int:
 class Header(NamedTuple):
     """One SwitchGNN header; names and widths of the fields are those of the P4 program.
 
-    `fragment` is the word with the number and the width of a fragment, see `fragment_words`. A
+    `fragment` is the word with the number and the width of a fragment, see `fragment_words`; `bits`
+    are those of a number in the body, and in a RECALL any but 32 allow a narrow sum. A
     tuple is created in a third of the time of a frozen dataclass, and each frame needs one.
     """
 
@@ -151,6 +171,7 @@ class Header(NamedTuple):
     is_fetch: bool = False
     ecn: bool = False
     resend: bool = False
+    bits: int = 32
     level: int = 0
     echo: bool = False
     fragment: int = 0
@@ -167,7 +188,7 @@ class Header(NamedTuple):
             self.block_id,
             self.count,
             flags << 4 | self.kind,
-            VERSION << 4 | self.level << 1 | self.echo,
+            VERSION << 4 | bits_code(self.bits) << BITS_AT | self.level << 1 | self.echo,
             self.fragment,
             self.feature_group,
             session_and_round(self.session, self.round),
@@ -226,9 +247,10 @@ def unpack_header(frame: bytes | memoryview) -> Header | None:
     src, dst, block, count, flags, extension, fragment, group, number, checksum = (
         HEADER.unpack_from(frame, HEADER_AT)
     )
-    kind = flags & 0xF
-    body = payload_bytes(fragment) if kind in LANE_KINDS else _BODY_BYTES.get(kind, 0)
-    known = kind in _BODY_BYTES or (kind in LANE_KINDS and body)
+    kind, bits = flags & 0xF, BITS[extension >> BITS_AT & BITS_MASK]
+    known, body = kind in _BODY_BYTES, _BODY_BYTES.get(kind, 0)
+    if kind in LANE_KINDS:
+        known, body = _fits(kind, fragment, bits), payload_bytes(fragment, bits)
     end = BODY_AT + body
     if extension >> 4 != VERSION or not known or len(frame) < end:
         return None
@@ -245,13 +267,20 @@ def unpack_header(frame: bytes | memoryview) -> Header | None:
         is_fetch=bool(flags & 0x40),
         ecn=bool(flags & 0x20),
         resend=bool(flags & 0x10),
-        level=extension >> 1 & 7,
+        bits=bits,
+        level=extension >> 1 & 1,
         echo=bool(extension & 1),
         fragment=fragment,
         feature_group=group,
         session=number >> _ROUND_BITS,
         round=number & LAST_ROUND,
     )
+
+
+def _fits(kind: int, word: int, bits: int) -> bool:
+    """Return whether a body of this kind may have these numbers; those of an all-reduce have 32."""
+    lanes = lanes_of(word)
+    return lanes > 0 and bits in (allowed_bits(lanes) if kind in NARROW_KINDS else (32,))
 
 
 _KINDS = {int(kind): kind for kind in Kind}

@@ -22,11 +22,14 @@ from switchgnn.base.native import CompilerError, LibrarySource, compiled_library
 from switchgnn.host.errors import HostError
 from switchgnn.host.wire.batches import FrameBatch
 from switchgnn.host.wire.header import (
+    BITS_AT,
+    BITS_MASK,
     BODY_AT,
     CHECKED_BYTES,
     ETHERNET_BYTES,
     FRAGMENT_BYTES,
     HEADER_AT,
+    LEAST_NARROW_BYTES,
     PROTOCOL,
     VERSION,
     Kind,
@@ -129,6 +132,9 @@ def _source() -> LibrarySource:
         "IPV4_LENGTH_AT": ETHERNET_BYTES + 2,
         "FRAGMENT_BYTES": FRAGMENT_BYTES,
         "VERSION": VERSION,
+        "BITS_AT": BITS_AT,
+        "BITS_MASK": BITS_MASK,
+        "LEAST_NARROW_BYTES": LEAST_NARROW_BYTES,
         "PROTOCOL": PROTOCOL,
         **{f"KIND_{kind.name}": int(kind) for kind in Kind},
     }

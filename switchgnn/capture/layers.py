@@ -8,9 +8,12 @@ Nothing that runs an exchange imports this module. Scapy is GPL-2.0; see the REA
 import zlib
 from typing import Any, cast
 
+import numpy as np
+from scapy.error import Scapy_Exception
 from scapy.fields import (
     BitEnumField,
     BitField,
+    Field,
     FieldListField,
     IEEEFloatField,
     ShortField,
@@ -23,6 +26,7 @@ from scapy.packet import Packet, bind_layers
 
 from switchgnn.host.wire.header import (
     BARRIER_KINDS,
+    BITS,
     CHECKED_BYTES,
     LANE_KINDS,
     LANES,
@@ -30,13 +34,16 @@ from switchgnn.host.wire.header import (
     PULSE_KINDS,
     VERSION,
     Kind,
+    allowed_bits,
     fragment_words,
     lanes_of,
 )
+from switchgnn.host.wire.narrow import pack_lanes, unpack_lanes
 
 _LANES = [lanes for code in range(8) if (lanes := lanes_of(code))]
 _WIDTHS = {code: f"{lanes} lanes" for code, lanes in enumerate(_LANES)}
 (_BANK_WIDTH,) = fragment_words(LANES, LANES)
+_WHOLE = BITS[0]
 # Of an IP packet; without a limit of ours Scapy takes 100 numbers at most.
 _MOST_ROWS_BYTES = 1 << 16
 
@@ -56,7 +63,8 @@ class SwitchGNN(Packet):
         BitField("Resend", 0, 1),
         BitEnumField("Kind", int(Kind.FEATURE), 4, {int(kind): kind.name for kind in Kind}),
         BitField("Version", VERSION, 4),
-        BitField("Level", 0, 3),
+        BitEnumField("Bits", 0, 2, {code: f"{bits} bits" for code, bits in enumerate(BITS)}),
+        BitField("Level", 0, 1),
         BitField("Echo", 0, 1),
         BitField("Fragment", 0, 13),
         BitEnumField("Width", _BANK_WIDTH, 3, _WIDTHS),
@@ -76,10 +84,16 @@ class SwitchGNN(Packet):
     def guess_payload_class(self, payload: bytes) -> Any:  # noqa: ANN401
         """Return the body that the kind calls for."""
         if self.Kind in LANE_KINDS:
-            return Fragment
+            return self._body_of_lanes(payload)
         if self.Kind in BARRIER_KINDS:
             return BarrierLayer
         return super().guess_payload_class(payload)
+
+    def _body_of_lanes(self, payload: bytes) -> Any:  # noqa: ANN401
+        bits = BITS[self.Bits]
+        if bits == _WHOLE:
+            return Fragment
+        return NarrowFragment if bits else Packet.guess_payload_class(self, payload)
 
 
 class BetweenHosts(SwitchGNN):
@@ -125,6 +139,38 @@ class Fragment(Packet):
             max_count=_LANES[-1],
         )
     ]
+
+
+class _NarrowLanes(Field[list[int], bytes]):
+    """The numbers of a body of fewer bits."""
+
+    islist = 1
+
+    def getfield(self, pkt: Any, s: bytes) -> tuple[bytes, list[int]]:  # noqa: ANN401
+        """Return what follows the numbers, and the numbers."""
+        lanes, bits = _shape(pkt)
+        size = lanes * bits // 8
+        if len(s) < size or bits not in allowed_bits(lanes):
+            raise Scapy_Exception(f"{len(s)} bytes are no {lanes} numbers of {bits} bits.")
+        body = np.frombuffer(s[:size], dtype=np.uint8)[np.newaxis]
+        return s[size:], unpack_lanes(body, lanes, bits)[0].tolist()
+
+    def addfield(self, pkt: Any, s: bytes, val: list[int] | None) -> bytes:  # noqa: ANN401
+        """Append the numbers."""
+        _, bits = _shape(pkt)
+        return s + pack_lanes(np.array([val or []], dtype=np.int32), bits).tobytes()
+
+
+def _shape(pkt: Any) -> tuple[int, int]:  # noqa: ANN401
+    header = pkt.underlayer
+    return lanes_of(header.Width), BITS[header.Bits]
+
+
+class NarrowFragment(Packet):
+    """Lanes of fewer than 32 bits; Width and Bits give their number and size."""
+
+    name = "Narrow fragment"
+    fields_desc = [_NarrowLanes("lanes", [])]  # noqa: RUF012
 
 
 class BarrierLayer(Packet):

@@ -11,7 +11,7 @@ from scapy.layers.l2 import Ether
 
 from switchgnn.capture.layers import BetweenHosts
 from switchgnn.capture.packet import DecodedPacket, Fields
-from switchgnn.host.wire.header import ETHERNET_BYTES, HEADER_AT, BarrierBody, Kind, Refusal
+from switchgnn.host.wire.header import BITS, ETHERNET_BYTES, HEADER_AT, BarrierBody, Kind, Refusal
 
 _BILLION = 1_000_000_000
 _WORKERS = 128
@@ -86,9 +86,10 @@ def _words(fields: Fields) -> str:
             f"lanes {fields.lanes} code {fields.feature_group} src {fields.src_id} "
             f"count {fields.count}"
         )
+    bits = "" if fields.bits == BITS[0] else f" bits {fields.bits}"
     return (
         f"{fields.kind_name} session {fields.session} round {fields.round} "
-        f"block {fields.block_id} fragment {fields.fragment} lanes {fields.lanes} "
+        f"block {fields.block_id} fragment {fields.fragment} lanes {fields.lanes}{bits} "
         f"group {fields.feature_group} src {fields.src_id} dst {fields.dst_id} "
         f"count {fields.count} level {fields.level}"
     )

@@ -19,6 +19,7 @@ from switchgnn.host.direct.frames import data_bytes
 from switchgnn.host.wire.header import (
     BARRIER,
     BARRIER_KINDS,
+    BITS,
     BODY_AT,
     CHECKED_BYTES,
     ETHERNET_BYTES,
@@ -28,12 +29,14 @@ from switchgnn.host.wire.header import (
     KIND_MASK,
     LANE_KINDS,
     LAST_ROUND,
+    NARROW_KINDS,
     PROTOCOL,
     PULSE_KINDS,
     VERSION,
     WAITING,
     BarrierBody,
     Kind,
+    allowed_bits,
     fragment_number,
     lanes_of,
     payload_bytes,
@@ -138,7 +141,8 @@ _REDUCE_KINDS = (Kind.REDUCE, Kind.REDUCED, Kind.REDUCING)
 class Fields(NamedTuple):
     """The header's fields, by their names in ``docs/protocol.md`` in lower case.
 
-    Between hosts there is no `width`, and `fragment` has its bits.
+    `bits` are those of a number, not their code. Between hosts there is no `width`, and `fragment`
+    has its bits.
     """
 
     src_id: int
@@ -151,6 +155,7 @@ class Fields(NamedTuple):
     resend: bool
     kind: int
     version: int
+    bits: int
     level: int
     echo: bool
     fragment: int
@@ -262,7 +267,8 @@ def _fields(frame: bytes, *, direct: bool) -> Fields:
         bool(flags & 0x10),
         flags & KIND_MASK,
         extension >> 4,
-        extension >> 1 & 7,
+        BITS[extension >> 2 & 3],
+        extension >> 1 & 1,
         bool(extension & 1),
         word if direct else fragment_number(word),
         None if direct else width_code(word),
@@ -296,14 +302,24 @@ def _body_bytes(frame: bytes, fields: Fields, *, direct: bool) -> int | None:
         known = _DIRECT_BODY_BYTES.get(fields.kind)
         return data_bytes(frame) if fields.kind == Kind.FEATURE else known
     if fields.kind in LANE_KINDS:
-        return payload_bytes(fields.width or 0) or None
+        known = fields.bits in _bits_of(fields)
+        return payload_bytes(fields.width or 0, fields.bits) if known else None
     return _BODY_BYTES.get(fields.kind)
+
+
+def _bits_of(fields: Fields) -> tuple[int, ...]:
+    """Return the bits that numbers of this kind and width may have."""
+    if not fields.lanes:
+        return ()
+    return allowed_bits(fields.lanes) if fields.kind in NARROW_KINDS else (BITS[0],)
 
 
 def _unknown(fields: Fields, *, direct: bool) -> str:
     if direct and fields.kind == Kind.FEATURE:
         return "no rows: IPv4 tells of another length"
     if not direct and fields.kind in LANE_KINDS:
+        if fields.lanes:
+            return f"{fields.bits} bits are not known here for {fields.lanes} lanes"
         return f"width {fields.width} is not known here"
     return f"kind {fields.kind_name} is not known here"
 

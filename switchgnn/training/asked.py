@@ -4,7 +4,7 @@
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from switchgnn.base.machine import require_memory
-from switchgnn.base.options import MODEL, TRAINING, option
+from switchgnn.base.options import EXCHANGE, FEWER_BYTES, MODEL, TRAINING, option
+from switchgnn.host.compression import WHOLE_BITS
 from switchgnn.host.wire.header import WIDEST
 from switchgnn.training.device import DeviceName
+from switchgnn.training.errors import TrainingError
+from switchgnn.training.fewer import AUTO, BITS, ColumnsBy, FewerBytes, fewer_bytes
 
 if TYPE_CHECKING:
     from switchgnn.training.layers.models import ModelOptions
@@ -46,6 +49,119 @@ def _rate_option(text: str, default: float) -> Any:  # noqa: ANN401
     )
 
 
+_OFF = "off"
+_USUAL_DROPOUT = 0.5
+
+
+def _known_cache(text: str) -> str:
+    if text not in (AUTO, _OFF):
+        try:
+            valid = 0 <= float(text) < 1
+        except ValueError:
+            valid = False
+        if not valid:
+            raise typer.BadParameter(
+                f"{text!r} is neither {AUTO}, {_OFF} nor a number from 0 to below 1"
+            )
+    return text
+
+
+def _known_bits(bits: int) -> int:
+    if bits not in BITS:
+        raise typer.BadParameter(f"{bits} is not one of {', '.join(map(str, BITS))}")
+    return bits
+
+
+@dataclass(frozen=True)
+class AskedFewer:
+    """What is left out of the exchanges."""
+
+    cache: str = option(
+        FEWER_BYTES,
+        "EPSILON",
+        "Send rows as changes, and only those that have changed by more than EPSILON of their "
+        f"largest number, from 0 to below 1; {AUTO}: it follows the training accuracy; or {_OFF}.",
+        default=_OFF,
+        callback=_known_cache,
+        autocompletion=lambda: [AUTO, _OFF],
+    )
+    bits: int = option(
+        FEWER_BYTES,
+        "BITS",
+        f"Of a number in exchanges: {', '.join(map(str, BITS))}.",
+        default=WHOLE_BITS,
+        callback=_known_bits,
+    )
+    error_feedback: bool | None = option(
+        FEWER_BYTES,
+        None,
+        "Add what rounding takes away to the row of the next exchange.",
+        "--error-feedback/--no-error-feedback",
+        shown="with 16 or 8 bits",
+    )
+    # The next ones are in a panel without negations, as they are too wide beside them.
+    stochastic_rounding: bool = option(
+        EXCHANGE,
+        None,
+        "With 16 or 8 bits, round up with the probability of the rest.",
+        "--stochastic-rounding",
+        default=False,
+    )
+    keep: float = option(
+        EXCHANGE,
+        "SHARE",
+        "Share of the columns that are exchanged, the most important ones; the others count as 0 "
+        "between workers.",
+        default=1.0,
+        min=0.001,
+        max=1.0,
+    )
+    columns_every: int = option(
+        EXCHANGE, "EPOCHS", "How often they are chosen; before, all are.", default=30, min=1
+    )
+    columns_by: ColumnsBy = option(
+        EXCHANGE,
+        "WAY",
+        f"{ColumnsBy.GRADIENT.value}: by gradient times value, or {ColumnsBy.EXPLANATION.value}: "
+        "by masks that explain the predictions, as in DGS.",
+        default=ColumnsBy.GRADIENT,
+    )
+
+    @property
+    def caches(self) -> bool:
+        """Whether rows are cached."""
+        return self.cache != _OFF
+
+    @property
+    def named(self) -> str:
+        """The options that leave something out, as they are written; empty without any."""
+        keep = f"--keep {self.keep:g}" if self.keep < 1 else ""
+        return " ".join(filter(None, (self.compresses, keep)))
+
+    @property
+    def compresses(self) -> str:
+        """Those of them that compress rows."""
+        bits = f"--bits {self.bits}" if self.bits < WHOLE_BITS else ""
+        return " ".join(filter(None, (f"--cache {self.cache}" if self.caches else "", bits)))
+
+    def fewer(self, seed: int) -> FewerBytes:
+        """Return what is left out.
+
+        Raises:
+            TrainingError: options of rounding without rounding.
+        """
+        epsilon = self.cache if self.cache == AUTO else float(self.cache) if self.caches else None
+        return fewer_bytes(
+            *(self.bits, epsilon),
+            feedback=self.error_feedback,
+            stochastic=self.stochastic_rounding,
+            seed=seed,
+            keep=self.keep,
+            every=self.columns_every,
+            by=self.columns_by,
+        )
+
+
 @dataclass(frozen=True)
 class AskedTraining:
     """The model and the options of training."""
@@ -59,8 +175,13 @@ class AskedTraining:
     )
     layers: int = option(MODEL, "N", "Number of layers.", default=2, min=1, max=1000)
     hidden: int = option(MODEL, "N", "Hidden units.", default=16, min=1, max=WIDEST)
-    dropout: float = option(
-        MODEL, "SHARE", "Share of hidden units that are dropped.", default=0.5, min=0.0, max=0.99
+    dropout: float | None = option(
+        MODEL,
+        "SHARE",
+        "Share of hidden units that are dropped.",
+        min=0.0,
+        max=0.99,
+        shown=f"{_USUAL_DROPOUT}; 0 with --cache",
     )
     input_dropout: float | None = option(
         MODEL,
@@ -94,6 +215,16 @@ class AskedTraining:
         "Where workers compute: cpu, or cuda, whose GPUs they take in turn.",
         default=DeviceName.CPU,
     )
+    less: AskedFewer = field(default_factory=AskedFewer)
+
+    def check_dropout(self) -> None:
+        """Refuse dropout together with a cache."""
+        for name, share in (("dropout", self.dropout), ("input-dropout", self.input_dropout)):
+            if self.less.caches and share:
+                raise TrainingError(
+                    f"--cache and --{name} {share} do not go together: with dropout all rows "
+                    f"change in each epoch, so leave out --cache or --{name}."
+                )
 
     def shape(self) -> "ModelOptions":
         """Return the options of the model."""
@@ -101,7 +232,9 @@ class AskedTraining:
 
         if self.paper:
             return PAPER
-        return ModelOptions(model_name(self.model), self.layers, self.hidden, self.dropout)
+        usual = 0.0 if self.less.caches else _USUAL_DROPOUT
+        dropout = usual if self.dropout is None else self.dropout
+        return ModelOptions(model_name(self.model), self.layers, self.hidden, dropout)
 
     def check_size(
         self, shape: "ModelOptions", vertices: int, features: int, classes: int, processes: int

@@ -50,11 +50,15 @@ def train(
     from switchgnn.training.join import take_seat  # noqa: PLC0415
     from switchgnn.training.worker import Training, train_as_worker  # noqa: PLC0415
 
+    asked.check_dropout()
     check_device(asked.device)
     address = "" if metrics is None else _own_place(metrics)
     shape = asked.shape()
-    training = Training(shape, asked.options(shape, seed), device=asked.device)
-    with take_seat(job, network=network, faults=faults, seed=seed) as seat:
+    fewer = asked.less.fewer(seed)
+    training = Training(shape, asked.options(shape, seed), device=asked.device, fewer=fewer)
+    with take_seat(
+        job, network=network, faults=faults, seed=seed, compression=fewer.compression
+    ) as seat:
         worker, last = seat.partition.worker, None
 
         def tell(report: "EpochReport") -> None:

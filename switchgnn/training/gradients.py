@@ -131,22 +131,35 @@ class GradientSums:
 
     def add_gradients(self, parameters: Iterable[nn.Parameter], loss: Tensor) -> float:
         """Replace every gradient by its sum over all workers; return the sum of the losses."""
+        (total,) = self.add_with_gradients(parameters, loss.reshape(1))
+        return total
+
+    def add_with_gradients(
+        self, parameters: Iterable[nn.Parameter], shares: Tensor
+    ) -> tuple[float, ...]:
+        """Replace every gradient by its sum over all workers, and return the sums of some numbers.
+
+        `shares`: [k], of about the size of gradients, as the switch adds them in the same groups.
+        """
+        shares = shares.detach()
         if self._alone:
-            return float(loss.detach())
+            return tuple(map(float, shares))
         gradients = []
         for parameter in parameters:
             if parameter.requires_grad:
                 if parameter.grad is None:
                     parameter.grad = torch.zeros_like(parameter)
                 gradients.append(parameter.grad)
-        device = gradients[0].device if gradients else loss.device
-        flat = torch.cat([each.reshape(-1).to(device) for each in (*gradients, loss.detach())])
+        device = gradients[0].device if gradients else shares.device
+        flat = torch.cat([each.reshape(-1).to(device) for each in (*gradients, shares)])
         self.gradients += flat.numel()
         self._add(flat, self._reduce if self._reducer is None else self._reduce_in_switch)
         sizes = [gradient.numel() for gradient in gradients]
-        for gradient, total in zip(gradients, torch.split(flat[:-1], sizes), strict=True):
+        for gradient, total in zip(
+            gradients, torch.split(flat[: -len(shares)], sizes), strict=True
+        ):
             gradient.copy_(total.view_as(gradient))
-        return float(flat[-1])
+        return tuple(map(float, flat[-len(shares) :]))
 
     def add(self, values: Tensor) -> Tensor:
         """Replace the values by their sums over all workers, and return them."""

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import torch
 import torch.distributed as dist
@@ -21,13 +22,16 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.metrics import check_installed
 from switchgnn.controller.install import Share, install_each
 from switchgnn.controller.target import client_of, parts_for
+from switchgnn.host.compression import NO_COMPRESSION, WHOLE_BITS, Compression
 from switchgnn.host.metrics import serving_metrics
 from switchgnn.host.mixed import open_switch
 from switchgnn.host.pace import Pace
 from switchgnn.host.transport import Transport, WorkerEnd
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.p4src import load_program
+from switchgnn.training.epsilon import CacheControl, Compressing
 from switchgnn.training.errors import JobError
+from switchgnn.training.fewer import fewer_bytes
 from switchgnn.training.gradients import (
     GradientSums,
     collective,
@@ -126,13 +130,21 @@ class Worker:
         self._first = first
         self._seed = seed
         self._sums = GradientSums(first)
+        self._cache: CacheControl | None = None
 
     @property
     def workers(self) -> int:
         """Number of workers."""
         return self.partition.workers
 
-    def wrap(self, model: nn.Module, *, precompute: bool = True) -> nn.Module:
+    def wrap(
+        self,
+        model: nn.Module,
+        *,
+        precompute: bool = True,
+        bits: int = WHOLE_BITS,
+        cache: float | str | None = None,
+    ) -> nn.Module:
         """Make a model of PyG layers compute on this part what it computes on the whole graph.
 
         All workers get the weights of worker 0. Call the model with ``data.x`` and
@@ -141,16 +153,54 @@ class Worker:
         Args:
             model: built with GCNConv, SAGEConv (mean, sum) and GINConv layers; changed in place.
             precompute: whether the sums of inputs that do not change are exchanged once and kept.
+            bits: of a number in exchanges: 32, 16, or 8. With fewer than 32, what rounding takes
+                away is added to the row of the next exchange.
+            cache: send rows as changes, and only those that have changed by more than this share
+                of their largest number, 0 <= cache < 1; "auto": it follows the accuracies that
+                `note_accuracy` is given; None: send all rows. Use no dropout with a cache.
+
+        Compression is for all models of this worker, and must be the same on all workers.
 
         Returns:
             The same model.
 
         Raises:
             UnsupportedLayerError: a layer needs more than one sum of per-source rows.
+            TrainingError: `bits` or `cache` is none of these.
+            TransportError: the plan leaves sums to the hosts, or rows were exchanged before.
         """
+        fewer = fewer_bytes(bits, cache, seed=self._seed)
+        if fewer.active:
+            self._compressing.compress(fewer.compression)
+            self._cache = CacheControl(self._compressing, fewer)
         distribute(*(model, self.partition, self.remote), seed=self._seed, precompute=precompute)
         self._sums.spread_model(model)
         return model
+
+    @property
+    def _compressing(self) -> Compressing:
+        return cast("Compressing", self.remote.transport)
+
+    @property
+    def epsilon(self) -> float:
+        """The change of a cached row, as a share of its largest number, that is not sent.
+
+        It may be set between two calls of the model, and differ between workers.
+        """
+        return self._compressing.epsilon
+
+    @epsilon.setter
+    def epsilon(self, epsilon: float) -> None:
+        self._compressing.epsilon = epsilon
+
+    def note_accuracy(self, share: float) -> None:
+        """Take the training accuracy of an epoch, for ``wrap(..., cache="auto")``.
+
+        Args:
+            share: over all workers, from 0 to 1.
+        """
+        if self._cache is not None:
+            self._cache.note(share)
 
     def mean(self, total: Tensor, count: int | None = None) -> Tensor:
         """Return this worker's share of a mean over all workers.
@@ -304,6 +354,7 @@ def take_seat(
     pace: Pace | None = None,
     faults: str = "",
     seed: int = 0,
+    compression: Compression = NO_COMPRESSION,
 ) -> Iterator[Seat]:
     """Take part in a job as :func:`join` does, but leave the sums to the caller."""
     folder, pace = Path(job), pace or Pace(skew=_SKEW)
@@ -336,6 +387,7 @@ def take_seat(
             schedule=job_schedule(folder, facts, number),
             sampling=1.0,
             seed=seed,
+            compression=compression,
         )
         with open_switch(end) as transport:
             yield Seat(facts, folder, partition, transport, first, session, metrics)

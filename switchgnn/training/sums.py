@@ -5,6 +5,7 @@
 Rows may be on any device; the sums are copied back to it.
 """
 
+import itertools
 import threading
 import time
 import warnings
@@ -20,11 +21,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
-from torch import Tensor
+from torch import Tensor, nn
 
 from switchgnn.host.transport import NO_TRAFFIC, Transport, add_traffic
 from switchgnn.host.wire.link import Traffic
 from switchgnn.planner.direction import Direction
+from switchgnn.training.columns import Columns
 
 
 @dataclass
@@ -33,20 +35,27 @@ class Ledger:
 
     Attributes:
         expected: their traffic on the link without losses.
+        plain: the same if all columns of their rows were exchanged.
         exchanges: their number, by direction and width.
         kept: passes of a layer that reused kept sums and needed no exchange.
         gradients: numbers that all workers added up, with each step's loss.
     """
 
     expected: Traffic = NO_TRAFFIC
+    plain: Traffic = NO_TRAFFIC
     exchanges: Counter[tuple[Direction, int]] = field(default_factory=Counter)
     kept: int = 0
     gradients: int = 0
 
-    def enter(self, transport: Transport, width: int, direction: Direction) -> None:
-        """Count one exchange."""
+    def enter(
+        self, transport: Transport, width: int, direction: Direction, whole: int | None = None
+    ) -> None:
+        """Count one exchange of rows, which have `whole` columns if not all are exchanged."""
         traffic = transport.expected_traffic(width, direction)
         self.expected = add_traffic(self.expected, traffic)
+        if whole is not None:
+            traffic = transport.expected_traffic(whole, direction)
+        self.plain = add_traffic(self.plain, traffic)
         self.exchanges[direction, width] += 1
 
     def to_dict(self) -> dict[str, Any]:
@@ -57,6 +66,7 @@ class Ledger:
         ]
         return {
             "expected": self.expected._asdict(),
+            "plain": self.plain._asdict(),
             "exchanges": exchanges,
             "kept": self.kept,
             "gradients": self.gradients,
@@ -235,12 +245,23 @@ class RemoteSum:
     """Runs one exchange at a time, in the order of the calls, in a thread of its own.
 
     All workers must launch the same exchanges in the same order. Use it as a context manager.
+
+    Attributes:
+        transport: carries the rows.
+        columns: those that are exchanged; None: all.
+        sites: the numbers of the tensors that layers exchange, see `Transport.aggregate`.
+        new_site: returns another such number at each call.
     """
 
-    def __init__(self, transport: Transport, staging: Staging | None = None) -> None:
+    def __init__(
+        self, transport: Transport, staging: Staging | None = None, *, keep: float = 1.0
+    ) -> None:
         self.clock = ExchangeClock()
         self.ledger = Ledger()
-        self._transport = transport
+        self.new_site = itertools.count().__next__
+        self.sites: dict[nn.Module, int] = {}
+        self.columns = Columns(keep, self.new_site) if keep < 1 else None
+        self.transport = transport
         self._staging = staging or Staging()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="exchange")
 
@@ -257,7 +278,7 @@ class RemoteSum:
 
         def attend() -> None:
             if not over.wait(_LONG):
-                self._transport.attend(over.is_set)
+                self.transport.attend(over.is_set)
 
         attendant = self._thread.submit(attend)
         try:
@@ -266,10 +287,15 @@ class RemoteSum:
             over.set()
         attendant.result()
 
-    def submit(self, rows: Tensor, direction: Direction) -> "Future[OnDevice]":
-        """Queue an exchange of [n, F]; the rows must not change until :meth:`result` returns."""
+    def submit(
+        self, rows: Tensor, direction: Direction, site: int = 0, whole: int | None = None
+    ) -> "Future[OnDevice]":
+        """Queue an exchange of [n, F]; the rows must not change until :meth:`result` returns.
+
+        `whole`: all columns, where only some are exchanged.
+        """
         on_host = self._staging.to_host(rows)
-        return self._thread.submit(self._exchange, on_host, direction, rows.device)
+        return self._thread.submit(self._exchange, on_host, direction, rows.device, site, whole)
 
     def result(self, future: "Future[OnDevice]") -> Tensor:
         """Wait for an exchange and return its sums, float32[n, F]."""
@@ -278,14 +304,21 @@ class RemoteSum:
         self.clock.waiting += time.perf_counter() - started
         return sums.tensor()
 
-    def _exchange(self, rows: OnHost, direction: Direction, device: torch.device) -> OnDevice:
+    def _exchange(
+        self,
+        rows: OnHost,
+        direction: Direction,
+        device: torch.device,
+        site: int,
+        whole: int | None,
+    ) -> OnDevice:
         with rows.array() as values:
             started = time.perf_counter()
             try:
-                sums = self._transport.aggregate(values, direction)
+                sums = self.transport.aggregate(values, direction, site)
             finally:
                 self.clock.exchanging += time.perf_counter() - started
-            self.ledger.enter(self._transport, values.shape[1], direction)
+            self.ledger.enter(self.transport, values.shape[1], direction, whole)
         return self._staging.to_device(sums, device)
 
 
@@ -377,26 +410,81 @@ class NeighbourSum:
         self._local = local
         self._remote = remote
 
-    def __call__(self, rows: Tensor) -> Tensor:
-        """Return [n, F], the sums of [n, F]."""
-        sums: Tensor = _Sum.apply(rows, self)  # type: ignore[no-untyped-call]
+    def __call__(self, rows: Tensor, site: int = 0, *, whole: bool = False) -> Tensor:
+        """Return [n, F], the sums of [n, F].
+
+        Args:
+            rows: one for each vertex of this worker.
+            site: the number of the tensor, see `Transport.aggregate`.
+            whole: whether all columns are exchanged, even where only some are chosen.
+        """
+        columns = None if self._remote is None or whole else self._remote.columns
+        scored = columns is not None and columns.scoring and torch.is_grad_enabled()
+        local = scored and not rows.requires_grad
+        if local:
+            rows = rows.detach().requires_grad_()
+        what = _Summed(site, columns, scored=scored, local=local)
+        sums: Tensor = _Sum.apply(rows, self, what)  # type: ignore[no-untyped-call]
         return sums
 
-    def directed(self, rows: Tensor, direction: Direction) -> Tensor:
+    def directed(
+        self, rows: Tensor, direction: Direction, site: int, columns: Columns | None
+    ) -> Tensor:
         """Return the sums over the neighbours of one direction, without autograd."""
         if self._remote is None:
-            return self._local.sums(rows, direction)
-        exchange = self._remote.submit(rows, direction)
-        sums = self._local.sums(rows, direction)
-        return sums.add_(self._remote.result(exchange))
+            return self.local(rows, direction)
+        chosen = None if columns is None else columns.of(site, rows.shape[1])
+        if chosen is None:
+            exchange = self._remote.submit(rows, direction, site)
+            sums = self.local(rows, direction)
+            return sums.add_(self._remote.result(exchange))
+        kept = chosen.columns.to(rows.device)
+        exchange = self._remote.submit(rows[:, kept], direction, chosen.site, rows.shape[1])
+        sums = self.local(rows, direction)
+        return sums.index_add_(1, kept, self._remote.result(exchange).to(sums.dtype))
+
+    def local(self, rows: Tensor, direction: Direction) -> Tensor:
+        """Return the sums over the neighbours on this worker alone."""
+        return self._local.sums(rows, direction)
+
+
+@dataclass(frozen=True, eq=False)
+class _Summed:
+    """What is summed in a pass.
+
+    Attributes:
+        columns: those that are exchanged; None: all.
+        scored: whether the importances of the columns are noted.
+        local: whether the rows need no gradient but for these, so that it is not exchanged.
+    """
+
+    site: int
+    columns: Columns | None
+    scored: bool
+    local: bool
 
 
 class _Sum(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, rows: Tensor, neighbours: NeighbourSum) -> Tensor:  # noqa: ANN401
-        ctx.neighbours = neighbours
-        return neighbours.directed(rows, Direction.FORWARD)
+    def forward(
+        ctx: Any,  # noqa: ANN401
+        rows: Tensor,
+        neighbours: NeighbourSum,
+        what: _Summed,
+    ) -> Tensor:
+        ctx.neighbours, ctx.what = neighbours, what
+        if what.scored:
+            ctx.save_for_backward(rows)
+        return neighbours.directed(rows, Direction.FORWARD, what.site, what.columns)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:  # noqa: ANN401
-        return ctx.neighbours.directed(gradient, Direction.BACKWARD), None
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, None, None]:  # noqa: ANN401
+        what, neighbours = ctx.what, ctx.neighbours
+        if what.local:
+            total = neighbours.local(gradient, Direction.BACKWARD)
+        else:
+            total = neighbours.directed(gradient, Direction.BACKWARD, what.site, what.columns)
+        if what.scored:
+            (rows,) = ctx.saved_tensors
+            what.columns.note(what.site, rows, total)
+        return None if what.local else total, None, None

@@ -4,8 +4,9 @@
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -13,8 +14,12 @@ from torch.nn import functional
 
 from switchgnn.training.bins import BinnedSum
 from switchgnn.training.checkpoint import Checkpoint, Trained, TrainingProgress
+from switchgnn.training.columns import Columns
 from switchgnn.training.device import device_of
+from switchgnn.training.epsilon import CacheControl, Compressing
 from switchgnn.training.errors import TrainingError
+from switchgnn.training.explanation import Explanation
+from switchgnn.training.fewer import NOTHING_LESS, ColumnsBy, FewerBytes
 from switchgnn.training.gradients import GradientSums
 from switchgnn.training.layers.dropout import VertexDropout, begin_epoch
 from switchgnn.training.partition import Partition
@@ -68,6 +73,11 @@ class EpochReport:
         exchange: the time of exchanges.
         waiting: the part of ``exchange`` in which the worker waited.
         all_reduce: the time of summing gradients.
+        epsilon: of the cache, in this epoch; None without a cache.
+        rows, skipped_rows: rows that were due so far, and those of them that were not sent as they
+            had changed too little; None without compression.
+        bytes_without: of the exchanges so far, both ways, if nothing were left out or lost; None if
+            nothing is.
     """
 
     epoch: int
@@ -77,6 +87,10 @@ class EpochReport:
     exchange: float
     waiting: float
     all_reduce: float
+    epsilon: float | None = None
+    rows: int | None = None
+    skipped_rows: int | None = None
+    bytes_without: int | None = None
 
 
 class Trainer:
@@ -90,12 +104,19 @@ class Trainer:
         options: TrainOptions,
         *,
         sums: GradientSums | None = None,
+        fewer: FewerBytes = NOTHING_LESS,
     ) -> None:
         self.model = model
         self._partition = partition
         self._remote = remote
         self._options = options
         self._sums = sums or GradientSums(attending=remote.attending)
+        self._fewer = fewer
+        self._columns = remote.columns if isinstance(remote, RemoteSum) else None
+        self._explanation: Explanation | None = None
+        self._cache: CacheControl | None = None
+        if fewer.compression.active and isinstance(remote, RemoteSum):
+            self._cache = CacheControl(cast("Compressing", remote.transport), fewer)
         self._optimizer = torch.optim.Adam(
             model.parameters(), lr=options.learning_rate, weight_decay=options.weight_decay
         )
@@ -149,12 +170,13 @@ class Trainer:
         clock = self._remote.clock
         exchange, waiting, reduce = clock.exchanging, clock.waiting, self._sums.seconds
         begin_epoch(self.model, seed=self._options.seed, epoch=epoch, worker=self._partition.worker)
+        epsilon = self._cache.epsilon if self._cache is not None else None
         started = time.perf_counter()
-        loss = self._step()
+        loss = self._step(epoch)
         seconds = time.perf_counter() - started
         clock = self._remote.clock
         due = epoch % self._options.evaluate_every == 0 or epoch == self._options.epochs
-        return EpochReport(
+        report = EpochReport(
             epoch=epoch,
             loss=loss,
             seconds=seconds,
@@ -162,17 +184,50 @@ class Trainer:
             waiting=clock.waiting - waiting,
             all_reduce=self._sums.seconds - reduce,
             accuracy=self.evaluate() if due else None,
+            epsilon=epsilon,
         )
+        return self._with_savings(report)
 
-    def _step(self) -> float:
+    def _with_savings(self, report: EpochReport) -> EpochReport:
+        if self._fewer.active:
+            plain = self._remote.ledger.plain
+            report = replace(report, bytes_without=plain.bytes_up + plain.bytes_down)
+        if self._cache is not None:
+            saved = self._cache.savings
+            report = replace(report, rows=saved.rows, skipped_rows=saved.skipped)
+        return report
+
+    def _choose_columns(self, columns: Columns, outputs: Tensor) -> None:
+        """Choose the columns that are exchanged, after a step with these outputs."""
+        scores = columns.take()
+        if self._fewer.by is ColumnsBy.EXPLANATION and isinstance(self._remote, RemoteSum):
+            if self._explanation is None:
+                self._explanation = Explanation(self.model, self._partition, self._remote)
+            scores = self._explanation.scores(outputs)
+        columns.choose(scores, self._sums)
+
+    def _step(self, epoch: int) -> float:
         self.model.train()
+        columns = self._columns if epoch % self._fewer.every == 0 else None
+        if columns is not None:
+            columns.scoring = self._fewer.by is ColumnsBy.GRADIENT
         self._optimizer.zero_grad()
         outputs = self.model(self._input_dropout(self._features), self._edges)
         loss = self._loss(outputs)
         # Also without labels here, as the others wait for this worker's gradients.
         loss.backward()  # type: ignore[no-untyped-call]
-        total = self._sums.add_gradients(self.model.parameters(), loss)
+        shares = loss.reshape(1)
+        following = self._cache if self._cache is not None and self._cache.follows else None
+        if following is not None:
+            hits = self._right(outputs.detach())[self._masks[0]].sum()
+            shares = torch.cat([shares, hits.reshape(1) / self._partition.total_train])
+        total, *accuracy = self._sums.add_with_gradients(self.model.parameters(), shares)
         self._optimizer.step()
+        if following is not None:
+            following.note(*accuracy)
+        if columns is not None:
+            columns.scoring = False
+            self._choose_columns(columns, outputs.detach())
         return total
 
     def _loss(self, outputs: Tensor) -> Tensor:
@@ -192,13 +247,15 @@ class Trainer:
         """Return the accuracies over all workers (micro-averaged over labels if multi-label)."""
         self.model.eval()
         outputs = self.model(self._features, self._edges)
-        right = (
-            ((outputs > 0) == (self._labels > 0)).float().mean(dim=1)
-            if self._partition.multilabel
-            else (outputs.argmax(dim=1) == self._labels).float()
-        )
+        right = self._right(outputs)
         counts = torch.stack(
             [torch.stack([right[mask].sum(), mask.sum().float()]) for mask in self._masks]
         ).double()
         shares = [float(hit / all_) if all_ else None for hit, all_ in self._sums.add(counts)]
         return Accuracy(*shares)
+
+    def _right(self, outputs: Tensor) -> Tensor:
+        """Return how right the outputs of each vertex are, float32[n] from 0 to 1."""
+        if self._partition.multilabel:
+            return ((outputs > 0) == (self._labels > 0)).float().mean(dim=1)
+        return (outputs.argmax(dim=1) == self._labels).float()

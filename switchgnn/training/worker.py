@@ -26,6 +26,7 @@ from switchgnn.training.asked import ReduceBy
 from switchgnn.training.bins import BinnedSum, BinOptions, distribute_in_bins
 from switchgnn.training.device import DeviceName, own_device
 from switchgnn.training.errors import ModelError, TrainingError
+from switchgnn.training.fewer import NOTHING_LESS, FewerBytes
 from switchgnn.training.gradients import GradientSums, share_cores, together_in_file
 from switchgnn.training.layers.models import ModelOptions, build_model, distribute
 from switchgnn.training.layers.pyg_layers import own_code, templates_removed
@@ -45,6 +46,7 @@ class Training:
     options: TrainOptions
     bins: BinOptions = field(default_factory=BinOptions)
     device: DeviceName = DeviceName.CPU
+    fewer: FewerBytes = NOTHING_LESS
 
 
 def train_as_worker(
@@ -69,7 +71,8 @@ def train_as_worker(
         with _distributed(model, partition, transport, training) as remote:
             sums = GradientSums(first, remote.attending, reducer)
             sums.spread_model(model)
-            trainer = Trainer(model, partition, remote, training.options, sums=sums)
+            options, fewer = training.options, training.fewer
+            trainer = Trainer(model, partition, remote, options, sums=sums, fewer=fewer)
             with seen(view_of(partition.worker, transport, remote)):
                 for _ in range(trainer.resume()):
                     transport.next_epoch()
@@ -89,7 +92,7 @@ def _distributed(
             distribute_in_bins(model, partition, binned, seed=seed, precompute=precompute)
             yield binned
         return
-    with RemoteSum(transport) as remote:
+    with RemoteSum(transport, keep=training.fewer.keep) as remote:
         distribute(model, partition, remote, seed=seed, precompute=precompute)
         yield remote
 
@@ -236,4 +239,5 @@ def _end(task: TrainTask, partition: Partition) -> WorkerEnd:
         seed=task.training.options.seed,
         mtu=task.mtu,
         recording=task.recording,
+        compression=task.training.fewer.compression,
     )

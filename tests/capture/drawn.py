@@ -8,7 +8,7 @@ from switchgnn.base.network import star_network
 from switchgnn.host.direct.frames import PROTOCOL as DIRECT
 from switchgnn.host.wire.addresses import ipv4_envelope
 from switchgnn.host.wire.header import HEADER_AT, PROTOCOL, BarrierBody, Header, Kind
-from tests.host.wire.test_header import headers, u32
+from tests.host.wire.test_header import headers, u32, with_possible_bits
 
 NETWORK = star_network(4)
 SWITCH = NETWORK.switch
@@ -30,7 +30,7 @@ def bodies(header):
     """A body that fits a header."""
     kind = header.kind
     if kind in (Kind.FEATURE, Kind.SUM, Kind.REDUCE, Kind.REDUCED):
-        size = 32 << (header.fragment & 7)
+        size = (8 << (header.fragment & 7)) * header.bits // 8
         return st.binary(min_size=32, max_size=32).map(lambda some: (some * 32)[:size])
     if kind not in (Kind.DONE, Kind.ADVANCE, Kind.WAITING, Kind.REDUCING):
         return st.just(b"")
@@ -41,7 +41,7 @@ def bodies(header):
 @st.composite
 def packets(draw, kinds=tuple(Kind)):
     """A header and its valid frame, from a worker to the switch or back."""
-    header = draw(headers)._replace(kind=draw(st.sampled_from(kinds)))
+    header = with_possible_bits(draw(headers)._replace(kind=draw(st.sampled_from(kinds))))
     body = draw(bodies(header))
     ends = [draw(st.sampled_from(WORKERS)), SWITCH]
     if draw(st.booleans()):
@@ -54,7 +54,7 @@ def direct_packets(draw):
     """The same between two workers."""
     kind = draw(st.sampled_from((Kind.FEATURE, Kind.ACK, Kind.RECALL, Kind.DONE)))
     packed = draw(st.integers(0, 1)) if kind is Kind.FEATURE else 0
-    header = draw(headers)._replace(kind=kind, level=packed)
+    header = draw(headers)._replace(kind=kind, bits=32, level=packed)
     body = b""
     if kind is Kind.FEATURE:
         body = draw(packed_rows if packed else rows)

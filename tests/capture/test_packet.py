@@ -43,7 +43,7 @@ def test_the_header_is_what_was_sent(drawn):
     assert (packet.fields.fragment, packet.fields.width, packet.fields.lanes) == (
         number, code, 8 << code
     )  # fmt: skip
-    assert packet.fields.version == 3
+    assert packet.fields.version == 4
     has_body = header.kind in (Kind.DONE, Kind.ADVANCE, Kind.WAITING, Kind.REDUCING)
     assert packet.body == (BarrierBody.unpack(frame, header.kind) if has_body else None)
 
@@ -53,7 +53,7 @@ def test_scapy_says_the_same(drawn):
     """In the order of the layers, so that swapped fields are noticed."""
     _, frame = drawn
     fields, layer = decoded(frame).fields, Ether(frame)[SwitchGNN]
-    ours = [int(value) for value in fields]
+    ours = [int(value) for value in fields._replace(bits=(32, 16, 8, 0).index(fields.bits))]
     assert ours == [layer.getfieldval(each.name) for each in SwitchGNN.fields_desc]
     assert [each.name.lower() for each in SwitchGNN.fields_desc] == list(fields._fields)
 
@@ -121,8 +121,9 @@ def test_anything_may_come(frame, more):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({HEADER_AT + 13: 0x10}, "version 1, not 3"),
+        ({HEADER_AT + 13: 0x10}, "version 1, not 4"),
         ({HEADER_AT + 12: 0x0E}, "kind 14 is not known here"),
+        ({HEADER_AT + 13: 0x48, HEADER_AT + 15: 1}, "8 bits are not known here for 16 lanes"),
         ({HEADER_AT + 15: 6}, "width 6 is not known here"),
         ({HEADER_AT + 3: 9}, "checksum 0x"),
         ({20: 0x20}, "a fragment of IPv4"),
@@ -160,6 +161,16 @@ def test_the_line_of_a_packet():
         "1.000002 w1 > switch feature session 1 round 5 block 3 fragment 0 lanes 32 "
         "group 2 src 17 dst 0 count 1 level 0 [echo]"
     )
+
+
+def test_the_line_of_a_narrow_packet():
+    header = Header(Kind.SUM, dst_id=9, count=2, fragment=3, bits=16, session=1, round=5)
+    words = "sum session 1 round 5 block 0 fragment 0 lanes 64 bits {} group 0 src 0 dst 9 count 2"
+    for bits in (16, 8, 0):
+        frame = frame_of(header._replace(bits=bits), bytes(8 * bits), SWITCH, WORKERS[0])
+        packet = decoded(frame)
+        assert description(packet) == f"{words.format(bits)} level 0"
+        assert object_of(packet)["bits"] == bits
 
 
 def test_the_lines_of_an_all_reduce():

@@ -10,14 +10,17 @@ from types import SimpleNamespace
 import pytest
 import typer
 from rich.console import Console
+from typer.testing import CliRunner
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.commands.errors import PlotError
+from switchgnn.commands.train.command import app
 from switchgnn.commands.train.display import (
     closing_line,
     kept_line,
     largest_difference,
     links_table,
+    saving_lines,
     transports_table,
     verdict_lines,
 )
@@ -58,14 +61,16 @@ def event(worker, epoch, *, loss=1.0, accuracy=None, barriers=True):
     }
 
 
-def report(transport="switch", *, loss=1.0, traffic=True, kept=0, barriers=True, reduced=None):
+def report(
+    transport="switch", *, loss=1.0, traffic=True, kept=0, barriers=True, reduced=None, saved=None
+):
     heard = []
     recorder = Recorder(WORKERS, heard.append)
     for epoch in range(1, EPOCHS + 1):
         accuracy = {"train": 0.5, "validation": None, "test": epoch / 10} if epoch == 3 else None
         for worker in reversed(range(WORKERS)):
             made = event(worker, epoch, loss=loss, accuracy=accuracy, barriers=barriers)
-            recorder(worker, made)
+            recorder(worker, made | {name: count * epoch for name, count in (saved or {}).items()})
     recorder(0, {"event": "ready"})
     assert [each["epoch"] for each in heard] == list(range(1, EPOCHS + 1))
     size = 1000 if traffic else 0
@@ -147,6 +152,23 @@ def test_the_closing_line():
 def test_sums_that_were_kept_are_reported():
     assert kept_line([report(), report("host")]) is None
     assert "used again 21 times; --no-precompute" in kept_line([report(kept=21), report("host")])
+
+
+SAVED = {"bytes_without": 4000, "rows": 10, "skipped_rows": 3, "epsilon": 0.0625}
+
+
+def test_bytes_with_and_without_compression_are_reported():
+    cached = replace(report(saved=SAVED), compression="--cache auto --bits 8")
+    assert cached.bytes_without == WORKERS * EPOCHS * 4000
+    assert (cached.rows, cached.skipped_rows, cached.epsilon) == (120, 36, 0.25)
+    rounded = SAVED | {"rows": 0, "skipped_rows": 0}
+    del rounded["epsilon"]
+    only_bits = replace(report("host", saved=rounded), compression="--bits 8")
+    assert saving_lines([cached, only_bits, report()]) == [
+        "switch with --cache auto --bits 8: 0.01 MB instead of 0.05 MB, 25.0%; 30.0% of the rows "
+        "were left out, and epsilon was 0.25 at the end.",
+        "host with --bits 8: 0.01 MB instead of 0.05 MB, 25.0%.",
+    ]
 
 
 def test_tables_fit_a_terminal():
@@ -323,3 +345,27 @@ def test_only_the_switch_of_the_transport_switch_reduces(names):
     with pytest.raises(SwitchGNNError, match="--reduce switch is for --transport switch alone"):
         TransportOptions(transport=names, reduce=ReduceBy.SWITCH).chosen()
     assert TransportOptions(transport=["switch", "auto"], reduce=ReduceBy.SWITCH).chosen()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("--cache 0.1 --dropout 0.5", "--cache and --dropout 0.5 do not go together"),
+        ("--cache auto --input-dropout 0.1", "--cache and --input-dropout 0.1 do not go"),
+        ("--bits 8 --transport g3", "--bits 8 is not for --transport g3: take switch, host, "),
+        ("--cache 0 --transport host --transport local", "--cache 0 is not for --transport local"),
+        ("--cache 0.1 --bits 16 --transport strawman", "--cache 0.1 --bits 16 is not for --tran"),
+        ("--bits 8 --transport host --sampling 0.5", "--bits 8 and --sampling do not go together"),
+        ("--keep 0.5 --transport g3", "--keep is not for --transport g3"),
+        ("--keep 0.5 --transport host --transport local", "--keep is not for --transport local"),
+        ("--error-feedback", "Error feedback and stochastic rounding are for 16 or 8 bits"),
+        ("--cache 1", "'1' is neither auto, off nor a number"),
+        ("--cache nan", "'nan' is neither auto, off nor a number"),
+        ("--bits 12", "12 is not one of 32, 16, 8"),
+    ],
+)
+def test_what_does_not_compress_is_named(words, sentence):
+    pytest.importorskip("torch_geometric")
+    done = CliRunner().invoke(app, ["--data", "karate", *words.split()], terminal_width=200)
+    assert done.exit_code
+    assert sentence in " ".join(f"{done.output} {done.exception}".split())

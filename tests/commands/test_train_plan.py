@@ -23,6 +23,7 @@ from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.plan.files import read_assignment
 from switchgnn.training.data.load import load_dataset
+from switchgnn.training.fewer import NOTHING_LESS, fewer_bytes
 from switchgnn.training.layers.models import ModelOptions
 from switchgnn.training.trainer import TrainOptions
 from switchgnn.training.worker import Training
@@ -36,8 +37,17 @@ def dense():
     return load_dataset("digits:80")
 
 
-def job_of(*, hidden=64, layers=3, slots=10_000, bandwidth=SLOW, leaf_spine=None, preset="paper"):
-    training = Training(ModelOptions("gcn", layers, hidden, 0.0), TrainOptions())
+def job_of(
+    *,
+    hidden=64,
+    layers=3,
+    slots=10_000,
+    bandwidth=SLOW,
+    leaf_spine=None,
+    preset="paper",
+    fewer=NOTHING_LESS,
+):
+    training = Training(ModelOptions("gcn", layers, hidden, 0.0), TrainOptions(), fewer=fewer)
     return TrainJob(
         task=default_task(transport=SWITCH.name, training=training, pace=Pace(window=64)),
         workers=WORKERS,
@@ -109,6 +119,16 @@ def test_where_slots_nearly_suffice_some_destinations_are_left_to_hosts(dense):
     assert found.planned[1].leaves_any
     assert found.seconds["mixed"] < min(found.seconds["switch"], found.seconds["host-partial"])
     assert "some destinations left to the hosts" in found.why
+
+
+def test_with_compression_nothing_is_left_to_hosts_in_part(dense):
+    compressed = fewer_bytes(8, None)
+    found = predicted(job_of(slots=3_000, bandwidth=2.0, preset="auto", fewer=compressed), dense)
+    assert set(found.seconds) == {SWITCH.name, HOST.name, HOST_PARTIAL.name}
+    assert found.planned is None or not found.planned[1].leaves_any
+    assert found.why.endswith(
+        "With --cache or --bits no plan leaves some destinations to the hosts."
+    )
 
 
 def test_a_plan_that_was_asked_for_is_taken_whole(dense):

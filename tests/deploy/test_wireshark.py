@@ -7,6 +7,7 @@ import subprocess
 import zlib
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -15,7 +16,8 @@ from switchgnn.capture.lines import description, workers_of
 from switchgnn.capture.packet import Captured, decode, usual_names
 from switchgnn.host.direct.frames import PROTOCOL as DIRECT_PROTOCOL
 from switchgnn.host.wire.addresses import ipv4_envelope
-from switchgnn.host.wire.header import BODY_AT, PROTOCOL, BarrierBody, Header, Kind
+from switchgnn.host.wire.header import BITS, BODY_AT, PROTOCOL, BarrierBody, Header, Kind
+from switchgnn.host.wire.narrow import pack_lanes, unpack_lanes
 from tests.capture.drawn import (
     SWITCH,
     WORKERS,
@@ -38,6 +40,7 @@ BODY = ["magnitude", "plan", "seen_round", "worker", "pulse", "lane"]
 REDUCE = [f"reduce.{name}" for name in ("number", "code", "newest")]
 DIRECT = [f"direct.{name}" for name in ("number", "tag", "from", "to", "round", "fragment", "lane")]
 WORDS = ["summary", "problem", "refusal", "direct"]
+NARROW = (Kind.FEATURE, Kind.SUM)
 WITH_LANES = (Kind.FEATURE, Kind.SUM, Kind.REDUCE, Kind.REDUCED)
 OF_REDUCE = (Kind.REDUCE, Kind.REDUCED, Kind.REDUCING)
 # Of a packet that is not ours there are no fields.
@@ -72,6 +75,14 @@ def decoded(frame, size=None):
     return decode(Captured(0, "l", frame, size or len(frame)), NAMES)
 
 
+def narrow_lanes(fields, frame):
+    if fields.bits == 0:
+        return []
+    size = fields.lanes * fields.bits // 8
+    body = np.frombuffer(frame[BODY_AT : BODY_AT + size], dtype=np.uint8)[np.newaxis]
+    return unpack_lanes(body, fields.lanes, fields.bits)[0].tolist()
+
+
 def number(text):
     known = {"true": 1, "false": 0}
     return known[text.lower()] if text.lower() in known else int(text, 0)
@@ -80,6 +91,7 @@ def number(text):
 def assert_same(said, packet):
     """Compare every field of the header and the body."""
     told = {name: number(*said[name]) for name in HEADER}
+    told["bits"] = BITS[told["bits"]]
     assert told == {name: int(getattr(packet.fields, name)) for name in HEADER}
     assert said["summary"] == [description(packet)]
     assert said["problem"] == ([packet.problem] if packet.problem else [])
@@ -101,7 +113,10 @@ def assert_same(said, packet):
         parts = [number(*said[name]) for name in PARTS]
         assert parts == [packet.fields.fragment, packet.fields.width, packet.fields.lanes]
     count = there if packet.direct else packet.fields.lanes
-    if packet.fields.kind in WITH_LANES and there >= count:
+    if packet.fields.kind in NARROW and packet.fields.bits < 32 and not packet.direct:
+        if packet.problem is None and not packet.cut:
+            assert list(map(int, said["lane"])) == narrow_lanes(packet.fields, frame)
+    elif packet.fields.kind in WITH_LANES and there >= count:
         form, name = (f">{count}f", "direct.lane") if packet.direct else (f">{count}i", "lane")
         lanes = struct.unpack_from(form, frame, BODY_AT)
         assert list(map(float, said[name])) == pytest.approx(lanes, rel=1e-5, nan_ok=True)
@@ -143,7 +158,7 @@ def test_what_is_not_sound(data, tmp_path):
             packet = decoded(frame)
             assert packet.problem is not None
             assert packet.problem.startswith(
-                ("version", "kind", "width", "short", "no rows", "checksum")
+                ("version", "kind", "width", "short", "no rows", "checksum", *"1830")
             )
             continue
         claimed += 1
@@ -171,11 +186,11 @@ def resealed(frame, place, value):
 
 
 def test_another_version_is_claimed_by_its_checksum(tmp_path):
-    frames = [resealed(feature(src_id=7), 47, 0x40), resealed(feature(src_id=7), 46, 0x0F)]
+    frames = [resealed(feature(src_id=7), 47, 0x30), resealed(feature(src_id=7), 46, 0x0F)]
     frames.append(resealed(feature(src_id=7), 49, 7))
     for said, frame in zip(dissected([(each,) for each in frames], tmp_path), frames, strict=True):
         assert_same(said, decoded(frame))
-        assert said["problem"][0].startswith(("version 4", "kind 15", "width 7"))
+        assert said["problem"][0].startswith(("version 3", "kind 15", "width 7"))
 
 
 @few
@@ -206,7 +221,10 @@ MISTAKES = [
     ("tree:add(f.width, buffer(14, 2))", "tree:add(f.width, buffer(15, 2))"),
     ("[5] = 256", "[5] = 255"),
     ('"Is_ACK", 8, YES_NO, 0x80', '"Is_ACK", 8, YES_NO, 0x40'),
-    ('"Level", base.DEC, nil, 0x0e', '"Level", base.DEC, nil, 0x07'),
+    ('"Level", base.DEC, nil, 0x02', '"Level", base.DEC, nil, 0x01'),
+    ('BITS_NAMES, 0x0c', 'BITS_NAMES, 0x06'),
+    ("range:uint() - math.floor(2 ^ (bits - 1))", "range:uint()"),
+    ("4 * (bank * places + lane % places)", "4 * (bank * of_bank + lane % places)"),
     ("tree:add(f.round, buffer(19, 3))", "tree:add(f.round, buffer(18, 3))"),
     ("buffer(38, WORKER_BYTES)", "buffer(39, WORKER_BYTES)"),
     ("tree:add(f.plan, buffer(30, 4))", "tree:add(f.plan, buffer(26, 4))"),
@@ -231,13 +249,18 @@ def test_a_mistake_is_noticed(right, wrong, tmp_path):
     script = tmp_path / "wrong.lua"
     script.write_text(text.replace(right, wrong))
     header = Header(
-        Kind.WAITING, 5, 6, 7, 3, True, False, True, False, 5, True, 8 << 3 | 5, 9, 200, 0x123456
+        Kind.WAITING, 5, 6, 7, 3, True, False, True, False, 8, 1, True, 8 << 3 | 5, 9, 200, 0x123456
     )  # fmt: skip
     body = BarrierBody(0x3F800000, 0xABCDEF, 7, 0b101 | 1 << 100, 0b10)
     newest = body._replace(magnitude=0xEF)
     frames = [
         frame_of(header, body.pack(), SWITCH, WORKERS[0]),
         frame_of(Header(Kind.SUM, 1, 2, 3, 4, fragment=2), bytes(range(128)), SWITCH, WORKERS[1]),
+        frame_of(
+            Header(Kind.SUM, 1, 2, 3, 4, fragment=3, bits=16),
+            pack_lanes(np.arange(-32, 32, dtype=np.int32)[np.newaxis], 16).tobytes(),
+            *(SWITCH, WORKERS[1]),
+        ),
         frame_of(header._replace(kind=Kind.REDUCING), newest.pack(), SWITCH, WORKERS[0]),
         frame_of(Header(Kind.REDUCED, block_id=7, fragment=2), bytes(range(128)), *WORKERS[:2]),
         frame_of(

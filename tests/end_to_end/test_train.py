@@ -239,6 +239,42 @@ def test_bytes_are_those_that_the_plan_predicts():
         check_bytes(report)
 
 
+def test_cached_rows_of_8_bits_train_about_as_well_with_fewer_bytes():
+    named = (
+        "--data",
+        "digits",
+        "--workers",
+        "3",
+        "--no-precompute",
+        "--cache",
+        "auto",
+        "--bits",
+        "8",
+    )
+    reports = finished(train(EMBEDDED, *named, *over(*TRANSPORTS[1:3]), epochs=20))
+    losses = plainly("digits", epochs=20)[0]
+    for report in reports:
+        assert report["losses"][-1] == pytest.approx(losses[-1], abs=0.05)
+        expected = sum(sum(link.values()) for link in report["expected_bytes_per_link"])
+        assert report["bytes_without"] == expected
+        sent = sum(sum(link.values()) for link in report["bytes_per_link"])
+        assert sent < 0.7 * report["bytes_without"]
+        assert 0 < report["skipped_rows"] < report["rows"]
+        assert report["compression"] == "--cache auto --bits 8"
+        assert report["epochs"][0]["epsilon"] == 0.01 < report["epsilon"]
+
+
+def test_half_of_the_columns_are_the_same_over_every_transport():
+    """Fewer of 16 hidden units travel, after the first choice."""
+    named = ("--data", "digits", "--workers", "3", "--hidden", "16", "--no-precompute")
+    some = ("--keep", "0.5", "--columns-every", "2")
+    switch, host = finished(train(EMBEDDED, *named, *some, *over("switch", "host"), epochs=6))
+    assert switch["losses"] == pytest.approx(host["losses"], abs=TOLERANCE)
+    for report in (switch, host):
+        sent = sum(sum(link.values()) for link in report["bytes_per_link"])
+        assert sent < 0.9 * report["bytes_without"]
+
+
 @pytest.mark.parametrize(
     ("combination", "mtu"),
     some_of(

@@ -17,12 +17,12 @@ from switchgnn.capture.layers import BarrierLayer as Barrier
 from switchgnn.capture.layers import Fragment, SwitchGNN, WaitingLayer
 from switchgnn.host.wire.header import BARRIER_KINDS, KIND_AT, PROTOCOL, PULSE_KINDS, Kind
 from switchgnn.lab.virtual import byzantine
-from switchgnn.lab.virtual.network import EXTENSION_AT, LANE_KINDS, seal, write_header
+from switchgnn.lab.virtual.network import EXTENSION_AT, LANE_KINDS, body_end, seal, write_header
 
 IN_A_DATAGRAM = 60_000
 # Addresses that no kernel on the path owns.
 IPS = {"src": "10.9.1.1", "dst": "10.9.2.2"}
-_LEVEL_BITS = 0b1110
+_LEVEL_BIT, _BITS_AT = 0b0010, 2
 _PING_MARK = b"an echo request"
 # For experiments within a network (IEEE 802).
 _PING_ETHERTYPE = 0x88B5
@@ -47,6 +47,15 @@ class Generator(byzantine.Generator):
             longest=longest,
         )
 
+    def packet(self, kind=None):
+        """Draw a sound packet; some have numbers of fewer bits, even where no body has them."""
+        frame, draw = super().packet(kind), self.random
+        if draw.random() < 0.4:
+            frame[EXTENSION_AT] |= draw.randrange(1, 4) << _BITS_AT
+            del frame[body_end(frame) :]
+            seal(frame)
+        return frame
+
 
 class LeafSpineGenerator(Generator):
     """Also draws frames that only leaves and spines send each other."""
@@ -66,8 +75,7 @@ class LeafSpineGenerator(Generator):
         elif kind == Kind.NOTICE and draw.random() < 0.8:
             write_header(frame, src_id=draw.randrange(self._workers))
         if draw.random() < 0.5:
-            level = draw.choice((1, 1, 2, 7))
-            frame[EXTENSION_AT] = frame[EXTENSION_AT] & ~_LEVEL_BITS | level << 1
+            frame[EXTENSION_AT] |= _LEVEL_BIT
         seal(frame)
         return frame
 

@@ -27,6 +27,7 @@ from switchgnn.host.wire.header import (
     payload_bytes,
     unpack_header,
 )
+from switchgnn.host.wire.narrow import bits_needed, pack_lanes, unpack_lanes
 from tests.host.addresses import SESSION, SWITCH, WORKER, QueueLink
 
 SWITCH_SIDE = Addresses(SWITCH, WORKER)
@@ -161,7 +162,8 @@ class ModelSwitch:
 
     def _relay(self, header, frame) -> None:
         worker, _ = self.destination[header.block_id, header.dst_id]
-        self._send(worker, header, frame[BODY_AT : BODY_AT + payload_bytes(header.fragment)])
+        end = BODY_AT + payload_bytes(header.fragment, header.bits)
+        self._send(worker, header, frame[BODY_AT:end])
 
     def _take_feature(self, worker, header, place, frame) -> None:
         if header.count != self.count.get((header.block_id, header.src_id)):
@@ -173,7 +175,9 @@ class ModelSwitch:
             self.seen[header.src_id] = place
             self.accepted[group] = self.accepted.get(group, 0) + 1
             carried = lanes_of(header.fragment)
-            lanes = np.frombuffer(frame, ">i4", count=carried, offset=BODY_AT).astype(np.int32)
+            size = payload_bytes(header.fragment, header.bits)
+            body = np.frombuffer(frame, np.uint8, count=size, offset=BODY_AT).reshape(1, size)
+            lanes = unpack_lanes(body, carried, header.bits)[0]
             for vertex, owner, expected in self.fanout[header.block_id, header.src_id]:
                 if (header.src_id, vertex) not in self.lose_inside:
                     self._add(place, header, vertex, owner, expected, lanes)
@@ -189,12 +193,13 @@ class ModelSwitch:
         count, total = self.sums.get(key, (0, np.zeros_like(lanes)))
         self.sums[key] = count + feature.count, total + lanes
         if count + feature.count == expected:
-            self._send_sum(place, vertex, owner)
+            self._send_sum(place, vertex, owner, narrow=feature.bits != 32)
 
-    def _send_sum(self, place, vertex, owner) -> None:
+    def _send_sum(self, place, vertex, owner, *, narrow) -> None:
         count, total = self.sums[(*place, vertex)]
-        header = self._header(Kind.SUM, place, dst_id=vertex, count=count)
-        self._send(owner, header, total.astype(">i4").tobytes())
+        bits = int(bits_needed(total[np.newaxis])[0]) if narrow else 32
+        header = self._header(Kind.SUM, place, dst_id=vertex, count=count, bits=bits)
+        self._send(owner, header, pack_lanes(total[np.newaxis], bits).tobytes())
 
     def _take_request(self, worker, header, place) -> None:
         owner, expected = self.destination.get((place[1], header.dst_id), (None, 0))
@@ -207,7 +212,7 @@ class ModelSwitch:
             return
         count = 0xFFFF if key in self.released else self.sums.get(key, (0, None))[0]
         if count == expected:
-            self._send_sum(place, header.dst_id, worker)
+            self._send_sum(place, header.dst_id, worker, narrow=header.bits != 32)
         else:
             self._send(worker, header._replace(kind=Kind.MISSING, count=count), b"")
 

@@ -44,6 +44,36 @@ def test_widths():
     }
 
 
+def test_bits():
+    found = re.findall(r"const bits_t (BITS_(?:\d+)|NO_BODY) = (\d);", HEADERS)
+    codes = {f"BITS_{bits}" if bits else "NO_BODY": header.bits_code(bits) for bits in header.BITS}
+    assert {name: int(code) for name, code in found} == codes
+
+
+def test_bodies_of_narrow_lanes():
+    """The parser takes as many bytes as the bits say, and Narrow writes as many."""
+    parser = (SOURCE_FOLDER / "parser.p4").read_text()
+    found = re.findall(r"\(BITS_(\d+), LANES_(\d+)\):\s+parse_(\w+);", parser)
+    bodies = {"lanes8": 32, "lanes16": 64, "chunk0": 128, "chunk1": 256, "chunk3": 512}
+    bodies["chunk7"] = 1024
+    assert {(int(bits), int(lanes)): bodies[body] for bits, lanes, body in found} == {
+        (bits, lanes): lanes * bits // 8
+        for lanes in (header.lanes_of(code) for code in range(6))
+        for bits in header.allowed_bits(lanes)
+        if bits
+    }
+    narrow = (SOURCE_FOLDER / "narrow.p4").read_text()
+    found = re.findall(
+        r"action make(\d+)_of_(\d+)\(\) \{.*?total_len = BARE_LENGTH \+ (\d+);", narrow, re.DOTALL
+    )
+    assert {(int(lanes), int(bits)): int(size) for lanes, bits, size in found} == {
+        (lanes, bits): lanes * bits // 8
+        for lanes in (header.lanes_of(code) for code in range(6))
+        for bits in header.allowed_bits(lanes)
+        if bits in (8, 16)
+    }
+
+
 def test_lengths_of_sums():
     payload = (SOURCE_FOLDER / "payload.p4").read_text()
     found = re.findall(
@@ -62,6 +92,7 @@ def header_bytes(name):
         "kind_t": 4,
         "lanes_t": 1024,
         "width_t": 3,
+        "bits_t": 2,
         "worker_set_t": 128,
     }
     body = re.search(rf"header {name} \{{(.*?)^\}}", HEADERS, re.DOTALL | re.MULTILINE).group(1)

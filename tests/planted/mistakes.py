@@ -29,6 +29,7 @@ MATRIX = "tests/virtual/matrix"
 STRAWMAN = "tests/strawman/test_sums.py"
 MODEL = "tests/promela/test_model.py"
 EXCHANGE = "tests/host/innetwork/test_exchange.py"
+COMPRESSED = "tests/host/innetwork/test_compressed.py"
 PARTS = "tests/host/test_strawman.py"
 DIRECT = "tests/host/direct/test_faults.py"
 FRAMING = "tests/host/direct/test_framing.py"
@@ -85,8 +86,8 @@ MISTAKES = (
         TRAIN,
         "gradients go along the edges, in place of against them",
         "switchgnn/training/sums.py",
-        "directed(gradient, Direction.BACKWARD)",
-        "directed(gradient, Direction.FORWARD)",
+        "directed(gradient, Direction.BACKWARD, ",
+        "directed(gradient, Direction.FORWARD, ",
         (f"{LAYERS}::test_a_layer_on_partitions_is_the_layer_on_the_whole[gcn-3-directed]",),
     ),
     Mistake(
@@ -621,11 +622,57 @@ MISTAKES = (
         "tests/recovery",
         "a worker answers fetches with the rows of the round before",
         "host/innetwork/responder.py",
-        "        self._round, self._blocks, self._lanes = round_number, blocks, lanes\n",
-        "        self._lanes = lanes if self._round == 0 else self._next\n"
-        "        self._next = lanes\n"
+        "        self._round, self._blocks, self._contribution = round_number, blocks, "
+        "contribution\n",
+        "        self._contribution = contribution if self._round == 0 else self._next\n"
+        "        self._next = contribution\n"
         "        self._round, self._blocks = round_number, blocks\n",
         (f"{EXCHANGE}::test_a_contribution_lost_in_the_switch_is_fetched[0.0]",),
+    ),
+    Mistake(
+        "small_changes_taken_for_sent",
+        "tests/recovery",
+        "a change that was too small to send counts as sent",
+        "switchgnn/host/innetwork/outgoing.py",
+        "np.where(moved[:, np.newaxis], rows, sent)",
+        "rows",
+        (f"{COMPRESSED}::test_sums_are_those_of_what_was_sent_bit_for_bit[30]",),
+    ),
+    Mistake(
+        "each_row_stands_for_all",
+        "tests/recovery",
+        "each row of a partial sum is fetched with the change of the whole",
+        "switchgnn/host/innetwork/outgoing.py",
+        "lanes[frame] if row == first else np.zeros_like(lanes[frame])",
+        "lanes[frame]",
+        (f"{COMPRESSED}::test_sums_that_the_switch_has_lost_are_fetched_change_by_change",),
+    ),
+    Mistake(
+        "scale_not_renewed",
+        "tests/recovery",
+        "a cached scale is used for features that it is too coarse for",
+        "switchgnn/host/innetwork/outgoing.py",
+        "        return least <= largest <= min(",
+        "        return largest <= min(",
+        (f"{COMPRESSED}::test_a_scale_that_no_longer_fits_is_renewed[32-1e-05]",),
+    ),
+    Mistake(
+        "largest_number_too_large",
+        "tests/recovery",
+        "the largest number of few bits is one too large",
+        "switchgnn/host/wire/narrow.py",
+        "reach = np.maximum(high + 1, -low)",
+        "reach = np.maximum(high, -low)",
+        ("tests/host/wire/test_narrow.py",),
+    ),
+    Mistake(
+        "parts_of_a_bank_swapped",
+        "tests/recovery",
+        "the parts of a bank go into the words from behind",
+        "switchgnn/host/wire/narrow.py",
+        "_WORD_BITS - bits * (part + 1))",
+        "bits * part)",
+        ("tests/host/wire/test_narrow.py",),
     ),
     Mistake(
         "installed_once",

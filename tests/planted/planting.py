@@ -134,6 +134,10 @@ def ingress(compiled):
     return next(part for part in compiled["pipelines"] if part["name"] == "ingress")
 
 
+def egress(compiled):
+    return next(part for part in compiled["pipelines"] if part["name"] == "egress")
+
+
 def nodes(node):
     """Yield all objects in a part of the document."""
     if isinstance(node, dict):

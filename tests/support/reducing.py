@@ -117,7 +117,7 @@ class Crew:
     @contextmanager
     def exchanging(self, stack):
         """Exchange neighbour sums until the block ends, and check them; yields the team."""
-        team, over, wrong = Team(_Shared(self), stack), threading.Event(), []
+        team, over, wrong = Team(SharedBed(self), stack), threading.Event(), []
 
         def exchange():
             while not (over.is_set() and wrong) and not team.errors:
@@ -135,7 +135,7 @@ class Crew:
         assert not any(wrong)
 
 
-class _Shared:
+class SharedBed:
     """A bed whose links are the halves for neighbour sums."""
 
     def __init__(self, crew):

@@ -96,20 +96,33 @@ import switchgnn.torch as sg
 from switchgnn.base.errors import SwitchGNNError
 from torch_geometric.nn import GCN
 
-for job in sys.argv[1:]:
+def trained(worker, **fewer):
     torch.manual_seed(0)
+    data, losses = worker.data, []
+    model = worker.wrap(GCN(data.num_features, 8, 2, worker.classes), **fewer)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
+    for _ in range(4):
+        optimizer.zero_grad()
+        out, train = model(data.x, data.edge_index), data.train_mask
+        loss = worker.mean(F.cross_entropy(out[train], data.y[train], reduction="sum"))
+        loss.backward()
+        losses.append(float(worker.reduce(model, loss)))
+        optimizer.step()
+        right = (out.argmax(dim=1) == data.y)[train].sum()
+        worker.note_accuracy(float(worker.sum(right)) / worker.job.train)
+    return losses
+
+for job in sys.argv[1:]:
     with sg.join(job, network="network.toml") as worker:
-        data, losses = worker.data, []
-        model = worker.wrap(GCN(data.num_features, 8, 2, worker.classes))
-        optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
-        for _ in range(4):
-            optimizer.zero_grad()
-            out, train = model(data.x, data.edge_index), data.train_mask
-            loss = worker.mean(F.cross_entropy(out[train], data.y[train], reduction="sum"))
-            loss.backward()
-            losses.append(float(worker.reduce(model, loss)))
-            optimizer.step()
-        sys.stdout.write(f"losses {job} {losses}\n")
+        sys.stdout.write(f"losses {job} {trained(worker)}\n")
+
+for job in ("nothing", "some"):
+    try:
+        with sg.join(job, network="network.toml") as worker:
+            losses = trained(worker, bits=8, cache="auto")
+            sys.stdout.write(f"fewer {worker.epsilon} {losses}\n")
+    except SwitchGNNError as error:
+        sys.stdout.write(f"refused fewer: {error}\n")
 
 for network in ("network.toml", "network.toml", "far.toml"):
     try:
@@ -171,6 +184,20 @@ def test_what_a_plan_leaves_to_hosts_changes_no_loss(output):
     assert len(expected) == 4
     for name, losses in found:
         assert json.loads(losses) == pytest.approx(expected, abs=1e-4), name
+
+
+@pytest.mark.whole
+def test_a_script_sends_changes_of_few_bits_unless_hosts_make_some_sums(output):
+    expected = json.loads(re.search(r"losses nothing (\[.+\])\n", output)[1])
+    found = re.findall(r"\bfewer (\S+) (\[.+\])\n", output)
+    assert len(found) == 2
+    for epsilon, losses in found:
+        assert json.loads(losses) == pytest.approx(expected, abs=0.02)
+        # The accuracy rises in these epochs.
+        assert float(epsilon) > 0.01
+    refusals = re.findall(r"refused fewer: (.*)\n", output)
+    assert len(refusals) == 2
+    assert all("has neither a cache nor fewer bits" in refusal for refusal in refusals)
 
 
 @pytest.mark.whole

@@ -7,6 +7,7 @@ import threading
 import numpy as np
 import scipy.sparse
 
+from switchgnn.host.compression import NO_COMPRESSION, Savings
 from switchgnn.host.transport import NO_TRAFFIC
 from switchgnn.planner.direction import Direction
 from tests.host.direct.crew import together
@@ -30,7 +31,7 @@ def in_threads(work, workers, *barriers):
 class Gathering:
     """Sums of all workers' rows over the remote edges of the whole graph."""
 
-    def __init__(self, graph, assignment, *, spoil=None):
+    def __init__(self, graph, assignment, *, spoil=None, compression=NO_COMPRESSION):
         source, destination = graph.edges()
         remote = assignment[source] != assignment[destination]
         source, destination = source[remote], destination[remote]
@@ -43,7 +44,8 @@ class Gathering:
         self.workers = int(assignment.max()) + 1
         self.barrier = threading.Barrier(self.workers, timeout=seconds_here(60))
         self.rows = None
-        self.transports = [_End(self, worker) for worker in range(self.workers)]
+        end = _CachingEnd if compression.cache else _End
+        self.transports = [end(self, worker) for worker in range(self.workers)]
 
     def transport(self, worker):
         return self.transports[worker]
@@ -64,17 +66,38 @@ class Gathering:
 class _End:
     def __init__(self, gathering, worker):
         self.gathering, self.worker = gathering, worker
-        self.calls = []
+        self.calls, self.sites = [], []
 
-    def aggregate(self, rows, direction):
+    def aggregate(self, rows, direction, site):
         self.calls.append((direction, rows.shape[1]))
+        self.sites.append((site, direction, rows.shape[1]))
         return self.gathering.meet(self.worker, rows, direction)
 
-    def expected_traffic(self, _width, _direction):
-        return NO_TRAFFIC
+    def expected_traffic(self, width, _direction):
+        return NO_TRAFFIC._replace(bytes_up=width)
 
     def next_epoch(self):
         pass
 
     def close(self):
         pass
+
+
+class _CachingEnd(_End):
+    """Rows as the others hold them: the last ones that had changed enough (CDFGNN, section 4)."""
+
+    def __init__(self, gathering, worker):
+        super().__init__(gathering, worker)
+        self.epsilon, self.savings, self.held = 0.0, Savings(), {}
+        self.compression = None
+
+    def compress(self, compression):
+        self.compression = compression
+
+    def aggregate(self, rows, direction, site):
+        held = self.held.setdefault((site, direction, rows.shape[1]), np.zeros_like(rows))
+        changed = abs(rows - held).max(axis=1) > self.epsilon * abs(rows).max(axis=1)
+        held[changed] = rows[changed]
+        self.savings.rows += len(rows)
+        self.savings.skipped += int((~changed).sum())
+        return super().aggregate(held, direction, site)

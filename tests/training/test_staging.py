@@ -184,7 +184,7 @@ class Doubling:
     def __init__(self):
         self.may = threading.Event()
 
-    def aggregate(self, rows, _direction):
+    def aggregate(self, rows, _direction, _site):
         assert self.may.wait(seconds_here(60))
         return 2 * rows
 

@@ -29,6 +29,7 @@ from switchgnn.training.bins import BinOptions
 from switchgnn.training.command import main
 from switchgnn.training.device import DeviceName
 from switchgnn.training.errors import ModelError
+from switchgnn.training.fewer import fewer_bytes
 from switchgnn.training.layers.models import ModelOptions, build_model
 from switchgnn.training.layers.pyg_layers import own_code
 from switchgnn.training.trainer import TrainOptions
@@ -125,6 +126,7 @@ TASK = TrainTask(
         TrainOptions(checkpoint=Path("saved")),
         BinOptions(4000, intra=True, inter=False),
         DeviceName.CUDA,
+        fewer_bytes(8, "auto"),
     ),
     pace=Pace(window=5),
     link="udp:127.0.0.1:1:127.0.0.1:2",
@@ -296,6 +298,8 @@ def test_what_cannot_be_done_is_a_sentence(monkeypatch, capsys, tmp_path):
     assert said.startswith(f"Error: {tmp_path} holds no job")
     said = refused(monkeypatch, capsys, tmp_path, "--model", "own.py:Net")
     assert "own.py does not exist" in said
+    said = refused(monkeypatch, capsys, tmp_path, "--cache", "auto", "--dropout", "0.5")
+    assert said.startswith("Error: --cache and --dropout 0.5 do not go together")
     said = refused(monkeypatch, capsys, tmp_path, "--metrics", "http")
     assert said.startswith("Error: Metrics cannot be served on 'http'")
 

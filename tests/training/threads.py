@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 
+from switchgnn.training.fewer import NOTHING_LESS
 from switchgnn.training.gradients import GradientSums
 from switchgnn.training.layers.models import ModelOptions, build_model, distribute
 from switchgnn.training.partition import partition_dataset
@@ -26,12 +27,14 @@ class ThreadSums(GradientSums):
 
     def __init__(self, shared, *, own=False):
         super().__init__()
+        self.times = 0
         self._alone = False
         self.shared = shared
         self.own = own
 
     def _reduce(self, values):
         barrier, pile = self.shared
+        self.times += 1
         pile.append(values.clone())
         barrier.wait()
         total = sum(pile)
@@ -54,10 +57,13 @@ class ThreadSums(GradientSums):
         barrier.wait()
 
 
-def train_parts(data, assignment, transports, shape, options, distributed):
+def train_parts(
+    data, assignment, transports, shape, options, distributed, *, fewer=NOTHING_LESS, kept=None
+):
     """Return what each worker has reported, and its weights.
 
-    `distributed(model, part, transport)` is a context manager that yields the remote sums.
+    `distributed(model, part, transport)` is a context manager that yields the remote sums. `kept`
+    takes the gradient sums of the workers.
     """
     parts = list(partition_dataset(data, assignment))
     shared = (threading.Barrier(len(parts), timeout=seconds_here(60)), [])
@@ -69,8 +75,10 @@ def train_parts(data, assignment, transports, shape, options, distributed):
         net.load_state_dict(state)
         own, reports = worker == 0, []
         sums = ThreadSums(shared, own=own)
+        if kept is not None:
+            kept.append(sums)
         with distributed(net, parts[worker], transports[worker]) as remote:
-            trainer = Trainer(net, parts[worker], remote, options, sums=sums)
+            trainer = Trainer(net, parts[worker], remote, options, sums=sums, fewer=fewer)
             trainer.resume()
             for report in trainer.run():
                 reports.append(report)
@@ -79,6 +87,11 @@ def train_parts(data, assignment, transports, shape, options, distributed):
         return reports, net.state_dict()
 
     return in_threads(work, len(parts), shared[0])
+
+
+def shared_out(vertices, workers):
+    """Return a worker for each vertex, as `train_in_threads` has them."""
+    return np.random.default_rng(5).permutation(np.arange(vertices) % workers)
 
 
 def train_in_threads(
@@ -93,26 +106,38 @@ def train_in_threads(
     checkpoint=None,
     hidden=8,
     precompute=True,
+    fewer=NOTHING_LESS,
+    evaluate_every=None,
+    kept=None,
+    ends=None,
+    remotes=None,
 ):
-    assignment = np.random.default_rng(5).permutation(np.arange(data.vertices) % workers)
+    assignment = shared_out(data.vertices, workers)
     options = TrainOptions(
         epochs=epochs,
         weight_decay=5e-4,
         input_dropout=dropout / 2,
-        evaluate_every=epochs,
+        evaluate_every=evaluate_every or epochs,
         seed=seed,
         checkpoint=checkpoint,
     )
 
     @contextmanager
     def distributed(net, part, transport):
-        with RemoteSum(transport) as remote:
+        with RemoteSum(transport, keep=fewer.keep) as remote:
             distribute(net, part, remote, seed=seed, precompute=precompute)
+            if remotes is not None:
+                remotes.append(remote)
             yield remote
 
-    transports = Gathering(data.graph, assignment, spoil=spoil).transports
+    gathering = Gathering(data.graph, assignment, spoil=spoil, compression=fewer.compression)
+    transports = gathering.transports
+    if ends is not None:
+        ends.extend(transports)
     shape = ModelOptions(model=model, layers=3, hidden=hidden, dropout=dropout)
-    return train_parts(data, assignment, transports, shape, options, distributed)
+    return train_parts(
+        data, assignment, transports, shape, options, distributed, fewer=fewer, kept=kept
+    )
 
 
 def distance(data, results, *, model, hidden=8):

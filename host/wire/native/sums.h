@@ -9,6 +9,26 @@
 
 enum Awaiting { HERE = 0, PLAINLY = 1 };
 
+// Bits of a number by their code in the header, as BITS of header.py.
+static const u32 BITS_OF[4] = {32, 16, 8, 0};
+static const u32 WORD = 4, LANES_OF_BANK = FRAGMENT_BYTES / WORD;
+
+// Writes narrow numbers as words, as unpack_lanes of narrow.py reads them.
+static inline void widen(const u8* body, u8* out, u32 lanes, u32 bits) {
+    if (bits == 0) {
+        memset(out, 0, (size_t)lanes * WORD);
+        return;
+    }
+    const u32 bank = lanes < LANES_OF_BANK ? lanes : LANES_OF_BANK, parts = 32 / bits, places = bank / parts;
+    const u32 mask = (1u << bits) - 1, bias = 1u << (bits - 1);
+    for (u32 first = 0; first < lanes; first += bank, body += places * WORD)
+        for (u32 place = 0; place < places; place++) {
+            const u32 word = load32(body + place * WORD);
+            for (u32 part = 0; part < parts; part++)
+                store32(out + (size_t)(first + part * places + place) * WORD, (word >> (32 - bits * (part + 1)) & mask) - bias);
+        }
+}
+
 struct SumSieve {
     // What the frames must carry.
     u32 round, block, fragment;
@@ -27,7 +47,7 @@ struct SumSieve {
     u32* left_frames;
 
     bool here(const Fields& f) const { return f.round == round && f.block == block && f.fragment == fragment; }
-    bool take(const Fields& f, const u8* body) {
+    bool take(const Fields& f, const u8* body, u32 bits) {
         if (!here(f) || f.fetch || f.ecn) return false;
         u32 low = 0, high = sums;
         while (low < high) {
@@ -39,13 +59,18 @@ struct SumSieve {
         const u32 place = places[low];
         if (awaited[place] != PLAINLY) return false;
         awaited[place] = HERE;
-        memcpy(payloads + (size_t)place * body_bytes, body, body_bytes);
+        u8* out = payloads + (size_t)place * body_bytes;
+        if (bits == 32) memcpy(out, body, body_bytes);
+        else widen(body, out, body_bytes / WORD, bits);
         taken++;
         return true;
     }
     bool sift(const u8* frame, size_t size) {
+        if (size < BODY_AT) return false;
         Fields f;
-        if (unpack(frame, size, PROTOCOL, KIND_SUM, body_bytes, f)) return take(f, frame + BODY_AT);
+        const u32 bits = BITS_OF[frame[HEADER_AT + 13] >> BITS_AT & BITS_MASK], body = body_bytes / 32 * bits;
+        if ((bits == 32 || bits == 0 || body >= LEAST_NARROW_BYTES) && unpack(frame, size, PROTOCOL, KIND_SUM, body, f))
+            return take(f, frame + BODY_AT, bits);
         if (unpack(frame, size, PROTOCOL, KIND_ACK, 0, f) && here(f) && !f.ecn) {
             groups[acknowledgements] = f.group;
             accepted[acknowledgements++] = f.count;

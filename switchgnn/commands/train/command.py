@@ -119,7 +119,9 @@ def _job(asked: AskedTrain, chosen: list[TransportKind]) -> "TrainJob":
     options = replace(training.options(shape, asked.seed), precompute=precompute)
     return TrainJob(
         task=default_task(
-            training=Training(shape, options, over.bins(), training.device),
+            training=Training(
+                *(shape, options, over.bins(), training.device, training.less.fewer(asked.seed))
+            ),
             pace=pace,
             sampling=over.sampling,
             mtu=over.mtu,
@@ -197,7 +199,8 @@ def _train_over(
             log_dir=None if log_dir is None else log_dir / name,
             onlooker=onlooker,
         )
-    return replace(report, predicted_seconds=predicted)
+    saving = asked.training.less.named or None
+    return replace(report, predicted_seconds=predicted, compression=saving)
 
 
 def _reduce_by(asked: AskedTrain, job: "TrainJob", *, auto: bool) -> ReduceBy:
@@ -261,6 +264,7 @@ def _show(reports: list[TrainReport], drawn: list[Path], recordings: list[Record
             say(captured_line(kept.files))
     for line in (
         display.kept_line(reports),
+        *display.saving_lines(reports),
         display.closing_line(reports),
         *display.verdict_lines(reports),
     ):

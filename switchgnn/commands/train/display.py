@@ -153,6 +153,25 @@ def kept_line(reports: Sequence[TrainReport]) -> str | None:
     )
 
 
+def saving_lines(reports: Sequence[TrainReport]) -> list[str]:
+    """Return the bytes with and without compression, of each transport that compresses."""
+    return [_saved(report) for report in reports if report.bytes_without]
+
+
+def _saved(report: TrainReport) -> str:
+    without = report.bytes_without or 0
+    line = (
+        f"{report.transport} with {report.compression}: {_megabytes(report.total_bytes)} instead "
+        f"of {_megabytes(without)}, {report.total_bytes / without:.1%}"
+    )
+    if report.epsilon is not None and report.rows:
+        line += (
+            f"; {(report.skipped_rows or 0) / report.rows:.1%} of the rows were left out, and "
+            f"epsilon was {report.epsilon:.3g} at the end"
+        )
+    return f"{line}."
+
+
 def _mb(number: int) -> str:
     return f"{number / 1e6:.1f} MB" if number else "nothing"
 

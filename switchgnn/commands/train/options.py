@@ -234,6 +234,7 @@ class AskedTrain:
             raise SwitchGNNError(
                 "--checkpoint is for one --transport: each would go on from the last."
             )
+        self._check_compression(chosen)
         check_device(self.training.device)
         if self.training.device is not DeviceName.CPU and G3 in chosen:
             raise SwitchGNNError(
@@ -242,4 +243,24 @@ class AskedTrain:
         if self.output.pcap is not None and not any(each.networked for each in chosen):
             raise SwitchGNNError(
                 "--pcap keeps the packets of links, and --transport local has none."
+            )
+
+    def _check_compression(self, chosen: list[TransportKind]) -> None:
+        self.training.check_dropout()
+        less = self.training.less
+        without = [each.name for each in chosen if not each.compresses]
+        if less.compresses and without:
+            raise SwitchGNNError(
+                f"{less.compresses} is not for --transport {without[0]}: take "
+                f"{', '.join(each.name for each in (*TRANSPORTS, AUTO) if each.compresses)}."
+            )
+        if less.compresses and self.over.sampling < 1:
+            raise SwitchGNNError(
+                f"{less.compresses} and --sampling do not go together: with sampling other rows "
+                "are due in each epoch."
+            )
+        whole = [each.name for each in chosen if each is G3 or not each.networked]
+        if less.keep < 1 and whole:
+            raise SwitchGNNError(
+                f"--keep is not for --transport {whole[0]}, which exchanges all columns or nothing."
             )

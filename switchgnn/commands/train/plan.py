@@ -52,6 +52,7 @@ from switchgnn.training.worker import TrainTask
 
 # The longest time in seconds between workers. The command itself notices dead or stuck processes.
 SKEW = 180.0
+_WITHOUT_MIXED = " With --cache or --bits no plan leaves some destinations to the hosts."
 # Strategies, and a plan that was made with them.
 Planned = tuple[Choice, Plan]
 
@@ -249,10 +250,15 @@ def predict_transport(
     expected = MachineForecast(on, profile, job.workers, Counter(_widths(job, data)))
     situation = _situation(job, data)
     strategies = _strategies(job, data, situation)
+    whole = job.task.training.fewer.compression.active
+    if whole:
+        # The sums of such a plan come from both, and only one of them could be cached.
+        strategies = replace(strategies, leaves=False)
     made = build_auto(data.graph, strategies, situation, expected, **_asked(job, progress))
     chosen = _RUN_BY[made.chosen]
     planned = (strategies, made.plan) if chosen is SWITCH else None
-    return TransportPrediction(made.seconds, chosen, _why(made), planned)
+    why = f"{_why(made)}{_WITHOUT_MIXED if whole else ''}"
+    return TransportPrediction(made.seconds, chosen, why, planned)
 
 
 def network_here(job: TrainJob, profile: SwitchProfile, target: Target) -> NetworkModel:

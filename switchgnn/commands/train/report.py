@@ -59,6 +59,12 @@ class TrainReport:
         reduce_seconds: of the slowest worker, in all epochs.
         reduce_bytes_per_link: of all epochs, both ways, on the busiest link; of Gloo's ring the
             payload, without headers.
+        compression: the options that leave something out of exchanges; None without any.
+        bytes_without: of all exchanges on all links, both ways, if nothing were left out or lost;
+            None without ``compression``.
+        rows, skipped_rows: of all workers; rows that were due, and those of them that were not sent
+            as they had changed too little; None as before.
+        epsilon: of the cache, in the last epoch; None without a cache.
     """
 
     transport: str
@@ -104,6 +110,11 @@ class TrainReport:
     reduce: str | None = None
     reduce_seconds: float = 0.0
     reduce_bytes_per_link: int = 0
+    compression: str | None = None
+    bytes_without: int | None = None
+    rows: int | None = None
+    skipped_rows: int | None = None
+    epsilon: float | None = None
 
     @property
     def epoch_bytes(self) -> float:
@@ -177,6 +188,10 @@ class Recorder:
             exchange_seconds=_typical(self._each("exchange").min(axis=0)),
             reduce_seconds=float(self._each("all_reduce").sum(axis=1).max()),
             reduce_bytes_per_link=_reduced_bytes(finished),
+            bytes_without=self._total("bytes_without"),
+            rows=self._total("rows"),
+            skipped_rows=self._total("skipped_rows"),
+            epsilon=first[-1].get("epsilon") if first else None,
         )
 
     def _split(self) -> dict[str, float]:
@@ -185,6 +200,12 @@ class Recorder:
         split = {name: _typical(means[name]) for name in names}
         compute = means["seconds"] - means["waiting"] - means["all_reduce"]
         return {"compute": _typical(compute), **split}
+
+    def _total(self, name: str) -> int | None:
+        """Return the sum of the workers' last counts with this name, where there are any."""
+        counts = [events[-1].get(name) for events in self._epochs if events]
+        known = [int(count) for count in counts if count is not None]
+        return sum(known) if known else None
 
     def _each(self, name: str) -> NDArray[np.float64]:
         """Return the values with this name, float64[workers, epochs]."""

@@ -268,7 +268,7 @@ class Generator:
             "block_id": block,
             "count": count,
             "flags_kind": draw.choice((0, 0, 1, 4, 8, draw.randrange(16))) << 4 | kind,
-            "version_level_echo": VERSION << 4 | draw.randrange(2),
+            "version_bits_level_echo": VERSION << 4 | draw.randrange(2),
             "fragment": word,
             "group": draw.randrange(4),
             "round": draw.randrange(1, 100),
@@ -530,7 +530,7 @@ def _template(kind: int, addresses: Addresses, facts: Facts) -> bytes:
         body[_PLAN_AT : _PLAN_AT + 4] = facts.plan_id.to_bytes(4, "big")
     header = Header(Kind.FEATURE, fragment=_BANK_WIDTH)
     frame = bytearray(addresses.frame(header.pack(bytes(body))))
-    write_header(frame, flags_kind=kind, version_level_echo=VERSION << 4)
+    write_header(frame, flags_kind=kind, version_bits_level_echo=VERSION << 4)
     seal(frame)
     return bytes(frame)
 

@@ -123,6 +123,8 @@ _LANES = (32, 32, 32, 32, 8, 64, 256)
 _BANK_LANES, _LEAST_ROOM = 32, 8
 _SURGES = (0.0, 0.0, 0.0, 0.3)
 _DRAW_WINDOWS = (1, 2, 4, 8, 16, 16, 64)
+# The shares of scenarios with fewer bits or caches, and of caches among them.
+_COMPRESSED, _CACHED, _EPSILONS = 1 / 4, 0.75, (0.0, 0.01, 0.1, 0.5)
 # The shares of scenarios with all-reduces, of these with a large one, and of those that wait.
 _REDUCES, _LARGE, _WAITS = 1 / 4, 1 / 6, 0.5
 _ELEMENTS = (1, 7, 255, 256, 257, 257, 1_000, 5_000, 20_000)
@@ -154,6 +156,7 @@ class Wish:
         leaves, spines: no leaves: stars.
         misfits: whether each has a Byzantine worker, or one that differs from the others.
         reduces: whether each has all-reduces, but for those with a worker that differs.
+        compression: whether each has fewer bits or caches, but for those with a misfit.
     """
 
     leaves: int = 0
@@ -161,6 +164,7 @@ class Wish:
     backend: str = "auto"
     misfits: bool = False
     reduces: bool = False
+    compression: bool = False
 
 
 def draw_scenario(seed: int, wish: Wish) -> Scenario:
@@ -201,6 +205,7 @@ def draw_scenario(seed: int, wish: Wish) -> Scenario:
     )
     scenario = with_many_groups(_with_surges(_with_other_lanes(scenario)))
     scenario = with_other_restarts(with_misfits(scenario, always=wish.misfits))
+    scenario = _with_compression(scenario, always=wish.compression)
     return _with_reduces(scenario, always=wish.reduces)
 
 
@@ -218,6 +223,28 @@ def _with_surges(scenario: Scenario) -> Scenario:
     """Return a scenario, sometimes with features that outgrow earlier ones, by its seed."""
     source = Random(f"surges/{scenario.seed}")  # noqa: S311
     return replace(scenario, surges=source.choice(_SURGES))
+
+
+def _with_compression(scenario: Scenario, *, always: bool) -> Scenario:
+    """Return a scenario, sometimes with fewer bits or caches, by its seed."""
+    source = Random(f"compression/{scenario.seed}")  # noqa: S311
+    if source.random() >= _COMPRESSED and not always:
+        return scenario
+    drawn = replace(
+        scenario,
+        bits=source.choice((32, 16, 8)),
+        cache=source.random() < _CACHED,
+        epsilon=source.choice(_EPSILONS),
+    )
+    return _compressible(drawn)
+
+
+def _compressible(scenario: Scenario) -> Scenario:
+    """Return a scenario without compression if workers differ: no check knows what others send."""
+    mad = any(incident.kind is IncidentKind.MAD for incident in scenario.incidents)
+    if mad or scenario.differences or scenario.other_plan:
+        return replace(scenario, bits=32, cache=False, epsilon=0.0)
+    return scenario
 
 
 def _with_reduces(scenario: Scenario, *, always: bool) -> Scenario:
@@ -307,6 +334,7 @@ _TOGETHER = (
     ("window",),
     ("queue_depth", "queue_rate"),
     ("turns",),
+    ("bits", "cache", "epsilon"),
     ("reduces",),
     ("latency", "jitter"),
     ("patience", "up", "down", "cables"),
@@ -329,7 +357,8 @@ def changed(scenario: Scenario, seed: int, wish: Wish) -> Scenario:
         like = change(like, fresh, source)
     # No incidents where workers differ, so that the right error is known.
     alone = like.differences or like.other_plan
-    return in_time(replace(like, incidents=(), reduces=()) if alone else like)
+    like = replace(like, incidents=(), reduces=()) if alone else like
+    return in_time(_compressible(like))
 
 
 def _take_some(scenario: Scenario, fresh: Scenario, source: Random) -> Scenario:

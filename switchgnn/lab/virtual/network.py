@@ -11,6 +11,8 @@ from itertools import accumulate
 from random import Random
 from typing import Protocol
 
+import numpy as np
+
 from switchgnn.host.errors import LinkError
 from switchgnn.host.wire.batches import FrameBatch, FrameRows, new_batch
 from switchgnn.host.wire.header import (
@@ -175,13 +177,15 @@ FIELDS = {
     "block_id": (HEADER_AT + 8, 2),
     "count": (HEADER_AT + 10, 2),
     "flags_kind": (KIND_AT, 1),
-    "version_level_echo": (EXTENSION_AT, 1),
+    "version_bits_level_echo": (EXTENSION_AT, 1),
     "fragment": (FRAGMENT_AT, 2),
     "group": (HEADER_AT + 16, 2),
     "round": (ROUND_AT, 4),
 }
 _WIDTH_BITS, _NARROWEST, _WIDEST_CODE = 3, 8, 5
-_NUMBER_BYTES = 4
+# Bits of a number by their code.
+_BITS = (32, 16, 8, 0)
+_LEAST_NARROW_BYTES, _BANK_LANES = 32, 32
 # Plain numbers, as checks ask for each frame.
 LANE_KINDS = (int(Kind.FEATURE), int(Kind.SUM), int(Kind.REDUCE), int(Kind.REDUCED))
 _BODY_BYTES: dict[int, int] = {
@@ -190,17 +194,46 @@ _BODY_BYTES: dict[int, int] = {
 }
 
 
-def body_bytes(kind: int, word: int) -> int:
+def bits_in(extension: int) -> int:
+    """Return the bits of a number in a body, from the byte that has their code."""
+    return _BITS[extension >> 2 & 3]
+
+
+def body_bytes(kind: int, word: int, bits: int = _BITS[0]) -> int:
     """Return the bytes of a body; 0 for unknown kinds and widths."""
     if kind not in LANE_KINDS:
         return _BODY_BYTES.get(kind, 0)
     code = word & (1 << _WIDTH_BITS) - 1
-    return _NARROWEST * _NUMBER_BYTES << code if code <= _WIDEST_CODE else 0
+    return (_NARROWEST << code) * bits // 8 if code <= _WIDEST_CODE else 0
+
+
+def has_body_of(kind: int, word: int, bits: int) -> bool:
+    """Return whether a kind with numbers may have those of a word with these bits each."""
+    size = body_bytes(kind, word)
+    if bits == _BITS[0]:
+        return size > 0
+    narrow = kind in (Kind.FEATURE, Kind.SUM) and size > 0
+    return narrow and (bits == 0 or body_bytes(kind, word, bits) >= _LEAST_NARROW_BYTES)
+
+
+def widened(body: bytes, word: int, bits: int) -> bytes:
+    """Return the body that a fragment's numbers of some bits would have with 32 bits each."""
+    if bits == _BITS[0]:
+        return body
+    lanes = body_bytes(Kind.FEATURE, word) // 4
+    if bits == 0:
+        return bytes(4 * lanes)
+    # Words of one number of each part of a bank.
+    numbers = np.frombuffer(body, dtype=f">u{bits // 8}", count=lanes)
+    parts = numbers.reshape(-1, min(lanes, _BANK_LANES) * bits // 32, 32 // bits).swapaxes(1, 2)
+    wide: bytes = (parts.astype(np.int32) - (1 << (bits - 1))).astype(">i4").tobytes()
+    return wide
 
 
 def body_end(frame: bytes | bytearray) -> int:
     """Return where the body of a frame should end."""
-    return BODY_AT + body_bytes(frame[KIND_AT] & KIND_MASK, read_field(frame, "fragment"))
+    kind, bits = frame[KIND_AT] & KIND_MASK, bits_in(frame[EXTENSION_AT])
+    return BODY_AT + body_bytes(kind, read_field(frame, "fragment"), bits)
 
 
 def words_of(width: int, lanes: int) -> tuple[int, ...]:

@@ -4,23 +4,28 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
+from numpy.typing import NDArray
+
 from switchgnn.base.errors import SwitchGNNError
+from switchgnn.host.compression import Compression
 from switchgnn.host.innetwork.exchange import plan_id
 from switchgnn.host.pace import Pace
 from switchgnn.lab.virtual.checks import all_checks
 from switchgnn.lab.virtual.coverage import States
 from switchgnn.lab.virtual.jobs import Jobs
 from switchgnn.lab.virtual.parts.reducer import Agreement, Reduced, ReduceJob
-from switchgnn.lab.virtual.parts.worker import Done, ExchangeJob, Reports
+from switchgnn.lab.virtual.parts.worker import Done, ExchangeJob, Reports, Round
 from switchgnn.lab.virtual.scenario import Fault, Incident, IncidentKind, Scenario
 from switchgnn.lab.virtual.scene import CRASH, Made, Scene, Violation, what_crashed
 from switchgnn.lab.virtual.subject import Subjects
 from switchgnn.lab.virtual.timing import BEGIN
+from switchgnn.planner.direction import Direction
 
 _CONTROLLER = "controller"
 
@@ -243,18 +248,13 @@ class _ScenarioRun:
         self._numbers.add(session)
         scene = self._scene
         scenario, subject = scene.scenario, scene.subject
-        directions = subject.directions
-        rounds = tuple(
-            (
-                subject.features(
-                    [scenario.seed, self._session, number], scenario.width, scenario.surges
-                ),
-                directions[number % len(directions)],
-            )
-            for number in range(scenario.rounds)
-        )
         scene.job = ExchangeJob(
-            session, rounds, Pace(scenario.window, scenario.patience), subject.plan
+            session,
+            tuple(self._rounds()),
+            Pace(scenario.window, scenario.patience),
+            subject.plan,
+            compression=Compression(scenario.bits, scenario.cache),
+            epsilon=scenario.epsilon,
         )
         scene.reduces = self._reduce_job(session)
         scene.session_begins()
@@ -264,6 +264,19 @@ class _ScenarioRun:
         for worker in scene.workers:
             reports = Reports(self._done, self._reduced, self._worker_ended)
             worker.begin(self._jobs.of(worker.number, scene.job), scene.reduces, reports)
+
+    def _rounds(self) -> Iterator[Round]:
+        """Yield the features of all vertices; with a cache most resemble those before."""
+        scenario, subject = self._scene.scenario, self._scene.subject
+        before: dict[Direction, NDArray[np.float32]] = {}
+        for number in range(scenario.rounds):
+            direction = subject.directions[number % len(subject.directions)]
+            seed = [scenario.seed, self._session, number]
+            features = subject.features(seed, scenario.width, scenario.surges)
+            if scenario.cache and direction in before:
+                features = subject.partly_new(seed, before[direction], features)
+            before[direction] = features
+            yield features, direction
 
     def _reduce_job(self, session: int) -> ReduceJob | None:
         scenario = self._scene.scenario

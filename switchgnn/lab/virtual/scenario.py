@@ -185,6 +185,8 @@ class Scenario:
         width: columns of the features.
         rounds: exchanges of each session; if the plan has both directions, they take turns.
         surges: the share of exchanges with much larger features of one vertex.
+        bits: of a number, 32, 16 or 8.
+        cache: whether workers send changes of rows that have changed by more than a share epsilon.
         reduces: all-reduces of each session, beside its exchanges.
         sessions: installs of the plan, each with new workers.
         window, patience: of the workers.
@@ -230,6 +232,9 @@ class Scenario:
     differences: tuple[Difference, ...] = ()
     other_plan: bool = False
     reduces: tuple[Tensor, ...] = ()
+    bits: int = 32
+    cache: bool = False
+    epsilon: float = 0.0
 
     @property
     def switches(self) -> int:

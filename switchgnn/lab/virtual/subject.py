@@ -100,13 +100,14 @@ class Oracle:
         return vertices
 
     def fixed(
-        self, features: NDArray[np.float32], magnitude: float | None = None
+        self, features: NDArray[np.float32], magnitude: float | None = None, bits: int = 32
     ) -> NDArray[np.int64]:
         """Return features as integers of the scale of their exchange.
 
         Args:
             features: float32[V, F].
             magnitude: the largest one that workers have reported; None: that of the features.
+            bits: of a number of that magnitude.
 
         Returns:
             int64[V, F].
@@ -114,7 +115,10 @@ class Oracle:
         if magnitude is None:
             magnitude = float(np.abs(features).max(initial=np.float32(0)))
         most = max(1, self._most)
-        scale = (2.0**31 - most) / (most * magnitude) if magnitude else 1.0
+        steps = (2.0**31 - most) / most
+        if bits < _WHOLE:
+            steps = min(steps, 2.0 ** (bits - 1) - 1)
+        scale = steps / magnitude if magnitude else 1.0
         # A Byzantine worker may report too small a magnitude, which makes numbers meaningless.
         with np.errstate(invalid="ignore", over="ignore"):
             return np.rint(features.astype(np.float64) * scale).astype(np.int64)
@@ -128,9 +132,12 @@ class Oracle:
         return sums
 
 
+_WHOLE = 32
 # One in each bank.
 _MORE_SLOTS = 8
 _SURGE = np.float32(16.0)
+# The shares of rows that are new in a round, and that are new or slightly changed; and the change.
+_NEW, _NEAR, _STEP = 0.3, 0.7, np.float32(0.05)
 
 
 @dataclass(frozen=True)
@@ -202,6 +209,14 @@ class PlannedSubject:
         if generator.random() < surges:
             drawn[generator.integers(self.oracle.vertices)] *= _SURGE
         return drawn
+
+    def partly_new(
+        self, seed: list[int], before: NDArray[np.float32], drawn: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        """Return features of which most rows are those before, some of them slightly changed."""
+        kinds = np.random.default_rng(seed).random((self.oracle.vertices, 1))
+        near = np.where(kinds < _NEAR, before + _STEP * drawn, before)
+        return np.where(kinds < _NEW, drawn, near)
 
 
 class Subjects:

@@ -5,6 +5,7 @@
 import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -152,7 +153,9 @@ def distribute(
             local = LocalSum(local_edges(partition, loops=layer.loops), (rows, rows))
             sums[layer.loops] = NeighbourSum(local, others)
         kept = KeptSum(remote.ledger) if precompute and layer.constant else None
-        whole = _Whole(called_by(name, module), layer, sums[layer.loops], partition, kept)
+        remote.sites[module] = remote.new_site()
+        summed = partial(sums[layer.loops], site=remote.sites[module])
+        whole = _Whole(called_by(name, module), layer, summed, partition, kept)
         object.__setattr__(module, "forward", whole.forward)
     drop_by_vertex(model, torch.from_numpy(partition.vertices), seed)
     return model
@@ -177,7 +180,7 @@ class _Whole:
         self,
         called: str,
         layer: SummedLayer,
-        sums: NeighbourSum,
+        sums: Callable[..., Tensor],
         partition: Partition,
         kept: KeptSum | None,
     ) -> None:
@@ -208,7 +211,8 @@ class _Whole:
             kept = None
         rows = self._layer.before(inputs)
         if self._layer.sums_first(rows) or (kept is not None and kept.pays(rows.shape[1])):
-            sums = self._sum(rows)
+            # Kept sums serve all later passes, which may exchange other columns.
+            sums = self._sum(rows, whole=kept is not None)
             if kept is not None:
                 kept.keep(sums)
             return self._layer.map(sums)

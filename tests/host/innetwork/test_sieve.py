@@ -26,6 +26,7 @@ from switchgnn.host.wire.header import (
     Kind,
     fragment_words,
 )
+from switchgnn.host.wire.narrow import pack_lanes
 from switchgnn.host.wire.native import native_frames
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph
@@ -108,7 +109,10 @@ def sums(schedule):
         count = schedule.receive_count[place]
         header = header_of(Kind.SUM, schedule.receive_vertex[place], count=count)
         # A sum is the same however often it comes: of two copies either may be taken.
-        return header._replace(**change, **flagged), bytes([place + 1]) * FRAGMENT_BYTES
+        numbers = np.arange(LANES, dtype=np.int32)[np.newaxis] - place
+        bits = change.get("bits", 32)
+        body = pack_lanes(numbers if bits else 0 * numbers, bits).tobytes()
+        return header._replace(**change, **flagged), body
 
     changes = st.sampled_from(
         [
@@ -122,6 +126,7 @@ def sums(schedule):
             {"session": SESSION + 1},
             {"is_fetch": True},
             {"kind": Kind.FEATURE},
+            *({"bits": bits} for bits in (16, 8, 0)),
         ]
     )
     return st.builds(

@@ -12,7 +12,7 @@ from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 
 from switchgnn.capture.layers import BarrierLayer as Barrier
-from switchgnn.capture.layers import Fragment, SwitchGNN
+from switchgnn.capture.layers import Fragment, NarrowFragment, SwitchGNN
 from switchgnn.capture.layers import WaitingLayer as Waiting
 from switchgnn.host.innetwork.schedule import FeatureFrames
 from switchgnn.host.wire.header import (
@@ -31,9 +31,19 @@ u8 = st.integers(0, 2**8 - 1)
 u16 = st.integers(0, 2**16 - 1)
 u24 = st.integers(0, 2**24 - 1)
 u32 = st.integers(0, 2**32 - 1)
-lane = st.integers(-(2**31), 2**31 - 1)
 # The number of a fragment above the code of its width.
 words = st.builds(lambda number, code: number << 3 | code, st.integers(0, 8191), st.integers(0, 5))
+
+
+def with_possible_bits(header):
+    """The header, with numbers of 32 bits if there is no body of those of its own."""
+    lanes = 8 << (header.fragment & 7)
+    possible = (0, 32, *(bits for bits in (8, 16) if lanes * bits >= 256))
+    if header.kind in (Kind.REDUCE, Kind.REDUCED):
+        possible = (32,)
+    of_lanes = header.kind in (Kind.FEATURE, Kind.SUM, Kind.REDUCE, Kind.REDUCED)
+    return header._replace(bits=32) if of_lanes and header.bits not in possible else header
+
 
 headers = st.builds(
     Header,
@@ -46,26 +56,43 @@ headers = st.builds(
     is_fetch=bits,
     ecn=bits,
     resend=bits,
-    level=st.integers(0, 7),
+    bits=st.sampled_from((32, 16, 8, 0)),
+    level=st.integers(0, 1),
     echo=bits,
     fragment=words,
     feature_group=u16,
     session=u8,
     round=u24,
-)
+).map(with_possible_bits)
 
 
 SCAPY_NAMES = {"is_ack": "Is_ACK", "is_fetch": "Is_Fetch", "ecn": "ECN"}
 
 
-def lanes_for(word: int):
+def lanes_for(word: int, bits: int = 32):
+    lane = st.integers(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
     return st.lists(lane, min_size=8 << (word & 7), max_size=8 << (word & 7))
+
+
+def narrow_body(lanes, bits):
+    """Numbers of 8 or 16 bits as the page draws them."""
+    bank, parts = min(len(lanes), 32), 32 // bits
+    body = bytearray(len(lanes) * bits // 8)
+    for number, each in enumerate(lanes):
+        part, place = divmod(number % bank, bank // parts)
+        at = number // bank * bank * bits // 8 + 4 * place + part * bits // 8
+        body[at : at + bits // 8] = (each + 2 ** (bits - 1)).to_bytes(bits // 8, "big")
+    return bytes(body)
 
 
 def body_of(header: Header, data) -> tuple[bytes, object]:
     kind = header.kind
     if kind in (Kind.FEATURE, Kind.SUM, Kind.REDUCE, Kind.REDUCED):
-        lanes = data.draw(lanes_for(header.fragment))
+        if header.bits == 0:
+            return b"", None
+        lanes = data.draw(lanes_for(header.fragment, header.bits))
+        if header.bits < 32:
+            return narrow_body(lanes, header.bits), NarrowFragment(lanes=lanes)
         return np.array(lanes, dtype=">i4").tobytes(), Fragment(lanes=lanes)
     if kind not in (Kind.DONE, Kind.ADVANCE, Kind.WAITING, Kind.REDUCING):
         return b"", None
@@ -83,6 +110,7 @@ def body_of(header: Header, data) -> tuple[bytes, object]:
 def scapy_frame(header: Header, body: object) -> bytes:
     fields = {SCAPY_NAMES.get(name, name.capitalize()): n for name, n in header._asdict().items()}
     fields |= {"Fragment": header.fragment >> 3, "Width": header.fragment & 7}
+    fields |= {"Bits": (32, 16, 8, 0).index(header.bits)}
     layer = SwitchGNN(**fields)
     ip = IP(src=ADDRESSES.worker.ip, dst=ADDRESSES.switch.ip, id=0, ttl=64, tos=2)
     frame = Ether(src=ADDRESSES.worker.mac, dst=ADDRESSES.switch.mac) / ip / layer
@@ -96,7 +124,10 @@ def test_packed_frames_are_scapys_and_unpacked_again(header, data):
     assert frame == scapy_frame(header, layer)
     assert unpack_header(frame) == header
     if layer is not None:
-        assert bytes(Ether(frame)[SwitchGNN][type(layer)]) == body
+        again = Ether(frame)[SwitchGNN][type(layer)]
+        assert bytes(again) == body
+        if isinstance(layer, NarrowFragment):
+            assert again.lanes == layer.lanes
     if header.kind in (Kind.DONE, Kind.ADVANCE, Kind.WAITING, Kind.REDUCING):
         assert BarrierBody.unpack(frame, header.kind).pack() == body
 
@@ -138,6 +169,23 @@ def test_a_frame_has_the_bytes_that_its_width_says(kind, code):
         assert unpack_header(frame + bytes(18)) == heard, "padding"
         assert unpack_header(frame[:-1]) is None
         assert len(Ether(frame)[Fragment].lanes) == 8 << code
+
+
+@pytest.mark.parametrize("bits", [32, 16, 8, 0])
+@pytest.mark.parametrize("code", range(6))
+@pytest.mark.parametrize("kind", [Kind.FEATURE, Kind.SUM, Kind.REDUCE, Kind.REDUCED])
+def test_a_frame_has_the_bytes_that_its_bits_say(kind, code, bits):
+    size = (8 << code) * bits // 8
+    frame = ADDRESSES.frame(Header(kind=kind, fragment=code, bits=bits).pack(bytes(size)))
+    exists = bits in (32, 0) or size >= 32
+    if kind in (Kind.REDUCE, Kind.REDUCED):
+        exists = bits == 32
+    heard = unpack_header(frame)
+    assert (heard is not None) == exists
+    if heard is not None:
+        assert len(frame) == 60 + size
+        assert unpack_header(frame + bytes(18)) == heard, "padding"
+        assert unpack_header(frame[:-1]) is None
 
 
 def test_other_traffic_is_refused():

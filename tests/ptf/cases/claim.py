@@ -214,7 +214,7 @@ class PartOfASumGoesUp(LeafTest):
         with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
             sent = [
                 self.send_feature(101, worker=0),
-                self.send_feature(102, worker=1, Echo=1, Feature_group=3, Level=5),
+                self.send_feature(102, worker=1, Echo=1, Feature_group=3, Level=0),
             ]
             self.expect(ABOVE, self.part(sent, sent[-1][0]))
             self.expect(2, ack_of(sent[-1][0], accepted=1))

@@ -49,7 +49,7 @@ class SumNamesItsDestination(SwitchTest):
         self.add_sum(900, SOURCES)
         with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
             sent = [self.send_feature(101, worker=0)]
-            fields = {"Echo": 1, "Feature_group": 7, "Level": 5}
+            fields = {"Echo": 1, "Feature_group": 7, "Level": 1}
             sent.append(self.send_feature(102, worker=1, Dst_id=12345, **fields))
             total = sum_of(lanes for _, lanes in sent)
             packet = sum_to(3, 900, total, count=2, completed_by=sent[-1][0])

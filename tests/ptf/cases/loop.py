@@ -144,7 +144,7 @@ class SumAgainLooksLikeTheRecall(SumTest):
 
     def runTest(self) -> None:
         sent = self.complete(*SOURCES)
-        self.check_recalled(900, sent, Level=5, Feature_group=77, Echo=1, Count=9)
+        self.check_recalled(900, sent, Level=1, Feature_group=77, Echo=1, Count=9)
         self.check_recalled(900, sent, Is_Fetch=0, Src_id=101)
 
 
@@ -166,7 +166,7 @@ class MissingIsABareFrame(SumTest):
 
     def runTest(self) -> None:
         self.contribute(101)
-        packet = recall(900, port=3, Count=55, Level=3, Feature_group=9, Src_id=4, Echo=1, ECN=1)
+        packet = recall(900, port=3, Count=55, Level=1, Feature_group=9, Src_id=4, Echo=1, ECN=1)
         self.assertEqual(60, len(missing(packet, count=1)))
         with self.counted(Outcome.RECALLED, passes={}, completed={}):
             self.send(3, packet)

@@ -55,7 +55,7 @@ class FetchIsRelayedToTheOwner(SumTest):
 
     def runTest(self) -> None:
         for source, owner in SOURCES.items():
-            self.check_fetch(source, 900, owner=owner, Level=5, Feature_group=9, Echo=1)
+            self.check_fetch(source, 900, owner=owner, Level=1, Feature_group=9, Echo=1)
 
 
 class ReleasedSlotNeverCompletes(SumTest):
@@ -134,7 +134,7 @@ class ResentGoesToItsDestination(SumTest):
         self.add_destination(901, worker=1, slot=8, expected=3)
         sent = self.contribute(102)
         for _ in range(2):
-            self.check_resent(101, 900, worker=0, owner=2, Level=2, Feature_group=6)
+            self.check_resent(101, 900, worker=0, owner=2, Level=1, Feature_group=6)
             self.check_resent(101, 901, worker=0, owner=1)
         self.check_missing(900, count=1)
         self.complete(101, 103, before=sent)

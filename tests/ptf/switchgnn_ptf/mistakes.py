@@ -15,6 +15,7 @@ from tests.planted.planting import (
     actions,
     changed_program,
     constants,
+    egress,
     ingress,
     nodes,
     operations,
@@ -289,6 +290,66 @@ def forget_exponents(compiled: Json) -> None:
 def reduce_as_a_worker(compiled: Json) -> None:
     """Let a leaf's sum go up as the contribution of the worker that completed it."""
     _action(compiled, "SwitchEgress.departure.make_reduce")["primitives"] = []
+
+
+@noticed_by("narrow.EveryWidthOfEveryBits")
+def keep_the_bias(compiled: Json) -> None:
+    """Let Widen add the numbers of 8 and 16 bits with their bias."""
+    for value in constants(actions(compiled, "_of_16") + actions(compiled, "_of_8")):
+        for bias in ("7fff8000", "7fffff80"):
+            value["value"] = value["value"].replace(bias, "80000000")
+
+
+@noticed_by("narrow.TheBodyHoldsTheWholeRange")
+def swap_two_parts(compiled: Json) -> None:
+    """Let Widen take the second of the four parts of 8 bits for the first."""
+    swapped = {"0x18": "0x10", "0x10": "0x18"}
+    for action in actions(compiled, "_of_8"):
+        for shift in operations(action, ">>"):
+            distance = shift["right"]["value"]
+            shift["right"]["value"] = swapped.get(distance, distance)
+
+
+@noticed_by("narrow.TheFewestBitsThatHoldTheSum")
+def forget_the_sign(compiled: Json) -> None:
+    """Let a sum fit if its magnitudes do without a bit for their sign."""
+    for value in constants(egress(compiled)["conditionals"]):
+        if value["value"] == "0x" + "ffff0000" * _LANES:
+            value["value"] = "0x" + "fffe0000" * _LANES
+
+
+@noticed_by("narrow.EveryBankDecides")
+def look_at_the_first_bank(compiled: Json) -> None:
+    """Let the first bank alone decide whether a wide sum fits."""
+    for value in nodes(egress(compiled)["conditionals"]):
+        name = str(value["value"]) if value.get("type") == "field" else ""
+        if "_lanes_chunk" in name and "_lanes_chunk0" not in name:
+            value.update(_ZERO)
+
+
+@noticed_by("narrow.ANarrowFeatureGoesAround")
+def narrow_at_first(compiled: Json) -> None:
+    """Let the sums of a narrow feature be narrow in its first pass only."""
+    for fields in compiled["field_lists"]:
+        fields["elements"] = [
+            element for element in fields["elements"] if "narrow" not in str(element["value"])
+        ]
+
+
+@noticed_by("narrow.WideAndNarrowMeetInOneSlot")
+def narrow_unasked(compiled: Json) -> None:
+    """Let every sum leave in the fewest bits."""
+    for comparison in operations(egress(compiled)["conditionals"], "=="):
+        if "_loop_narrow" in json.dumps(comparison["left"]):
+            comparison["left"] = comparison["right"]
+
+
+@noticed_by("narrow.NoSuchBits")
+def take_any_bits(compiled: Json) -> None:
+    """Let the parser take a packet whose bits its width cannot have as one without a body."""
+    for state in compiled["parsers"][0]["parse_states"]:
+        if state["name"] in ("parse_nothing", "parse_reduce"):
+            state["parser_ops"] = []
 
 
 def with_mistake(program: Program, name: str) -> Program:

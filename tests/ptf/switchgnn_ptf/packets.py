@@ -29,6 +29,8 @@ PARTIAL = 2**31 + 77  # the id of some partial sum
 REDUCE_SLOTS = 512  # of sizes.p4
 RELEASED = 0xFFFF  # the count of a slot that was given back
 WIDTHS = {8 << code: code for code in range(6)}  # by the lanes of a frame
+BITS = {32: 0, 16: 1, 8: 2, 0: 3}  # codes by the bits of a lane
+BANK = 32
 
 # Fields that the switch must set have other values in the frames of workers.
 _TTL_SENT = 7
@@ -70,11 +72,13 @@ def feature(
     fragment: int = 0,
     round_: int = 1,
     count: int = 1,
+    bits: int = 32,
     **header: int,
 ) -> Packet:
     """Return the FEATURE frame of a source as the worker at ``port`` sends it."""
     switchgnn = SwitchGNN(
         Kind=Kind.FEATURE,
+        Bits=BITS[bits],
         Src_id=source,
         Block_id=block,
         Count=count,
@@ -83,7 +87,7 @@ def feature(
         Round=round_,
         **header,
     )
-    return _from_worker(port) / switchgnn / _fragment(lanes)
+    return _from_worker(port) / switchgnn / _fragment(lanes, bits)
 
 
 def done(
@@ -137,10 +141,13 @@ def sum_to(
 ) -> Packet:
     """Return the SUM that leaves when ``completed_by`` brings the last contribution, or recalls.
 
-    ``sources`` are the added ids of the sources, which only the strawman tells.
+    It is narrow if that packet is. ``sources`` are the added ids of the sources, which only the
+    strawman tells.
     """
     last = completed_by[SwitchGNN]
+    bits = fewest_bits(lanes) if last.Bits else 32
     switchgnn = SwitchGNN(
+        Bits=BITS[bits],
         Kind=Kind.SUM,
         Src_id=sources,
         Dst_id=vertex,
@@ -157,7 +164,7 @@ def sum_to(
     )
     if "Session" in last.fields:
         switchgnn.Session = last.Session
-    return _from_switch(port) / switchgnn / _fragment(lanes)
+    return _from_switch(port) / switchgnn / _fragment(lanes, bits)
 
 
 def ack_of(packet: Packet, *, accepted: int) -> Packet:
@@ -165,7 +172,7 @@ def ack_of(packet: Packet, *, accepted: int) -> Packet:
     answer = packet[SwitchGNN].copy()
     answer.remove_payload()
     answer.Kind, answer.Is_ACK, answer.Count = int(Kind.ACK), 1, accepted
-    answer.Checksum = None
+    answer.Bits, answer.Checksum = BITS[32], None
     return _from_switch(_sender_port(packet)) / answer
 
 
@@ -320,8 +327,35 @@ def resigned(packet: Packet, **changes: int) -> Packet:
     return copy
 
 
-def _fragment(lanes: Lanes) -> Fragment:
-    return Fragment(lanes=[int(lane) for lane in lanes])
+def _fragment(lanes: Lanes, bits: int = 32) -> Packet:
+    if bits == 32:
+        return Fragment(lanes=[int(lane) for lane in lanes])
+    return Raw(narrow_body(lanes, bits))
+
+
+def fewest_bits(lanes: Lanes) -> int:
+    """Return the fewest bits that hold all lanes in a body of at least 32 bytes, or none."""
+    if not lanes.any():
+        return 0
+    for bits in (8, 16):
+        low, high = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
+        if len(lanes) * bits >= 256 and all(low <= lane <= high for lane in lanes):
+            return bits
+    return 32
+
+
+def narrow_body(lanes: Lanes, bits: int) -> bytes:
+    """Return lanes of 16 or 8 bits as ``docs/protocol.md`` describes them; of 0 bits nothing."""
+    body = b""
+    for bank in range(0, len(lanes) if bits else 0, BANK):
+        numbers = [int(lane) + 2 ** (bits - 1) for lane in lanes[bank : bank + BANK]]
+        words = len(numbers) * bits // 32
+        for first in range(words):
+            word = 0
+            for number in numbers[first::words]:
+                word = word << bits | number
+            body += word.to_bytes(4, "big")
+    return body
 
 
 def _from_worker(port: int) -> Packet:

@@ -337,6 +337,14 @@ class SwitchTest(BaseTest):
         self.send(port_of(worker), packet)
         return packet, lanes
 
+    def send_lanes(
+        self, source: int, lanes: Lanes, bits: int, *, worker: int, **fields: Any
+    ) -> tuple[Packet, Lanes]:
+        """Send a feature of these lanes, with some bits each; return the frame and the lanes."""
+        packet = feature(source, lanes, port=port_of(worker), bits=bits, **fields)
+        self.send(port_of(worker), packet)
+        return packet, lanes
+
     def check_sum(
         self, vertex: int, sources: Mapping[int, int], *, worker: int = 2, **fields: Any
     ) -> None:

@@ -21,7 +21,7 @@ from tests.virtual.planted import programs
 
 STAR, LEAF_SPINE = (0, 0), (2, 1)
 HOST, BARRIER, CONTROLLER = "host", "barrier", "controller"
-PROGRAM, PLAN, REDUCE = "program", "plan", "reduce"
+PROGRAM, PLAN, REDUCE, CACHE = "program", "plan", "reduce", "cache"
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ class Planted:
         topology: leaves and spines.
         misfits: whether each scenario has somebody who is mad or differs.
         reduces: whether each scenario has all-reduces.
+        compression: whether each scenario has fewer bits or caches.
         text: file, what stands there once, and what does with the mistake; or None.
         in_program: changes the compiled program in place; or None.
         in_plan: returns the switch's part of a plan with it; or None.
@@ -49,6 +50,7 @@ class Planted:
     topology: tuple[int, int] = STAR
     misfits: bool = False
     reduces: bool = False
+    compression: bool = False
     text: tuple[str, str, str] | None = None
     in_program: object = None
     in_plan: object = field(default=None)
@@ -58,7 +60,13 @@ class Planted:
     def planted(self):
         """Yield a soak of exchanges with the mistake."""
         backend = "python" if self.in_program else "auto"
-        wish = Wish(*self.topology, backend=backend, misfits=self.misfits, reduces=self.reduces)
+        wish = Wish(
+            *self.topology,
+            backend=backend,
+            misfits=self.misfits,
+            reduces=self.reduces,
+            compression=self.compression,
+        )
         soak = Soak(wish, self.program())
         with text_replaced(*self.text) if self.text else nullcontext(), self._plan():
             yield soak
@@ -137,6 +145,11 @@ def of_reduces(name, what, file, old, new):
     return in_text(name, REDUCE, what, f"host/reduce/{file}", old, new, reduces=True)
 
 
+def of_caches(name, what, file, old, new):
+    """Return a new mistake in what workers with caches send."""
+    return in_text(name, CACHE, what, file, old, new, compression=True)
+
+
 def in_program(name, what, **options):
     """Return a new mistake in the compiled program."""
     change = programs.CHANGES[name]
@@ -149,6 +162,7 @@ EXCHANGE = "host/innetwork/exchange.py"
 HOST_BARRIER = "host/innetwork/barrier.py"
 MEETING = "host/innetwork/barrier.py"
 BLOCK = "host/innetwork/block.py"
+OUTGOING = "host/innetwork/outgoing.py"
 
 MISTAKES = (
     # --- known to other suites
@@ -188,9 +202,10 @@ MISTAKES = (
         HOST,
         "a worker scales with its own largest feature",
         "host/innetwork/exchange.py",
-        "        fixed_point = self._scales.choose(self._round, largest)\n",
-        "        largest = type(largest)(work.own, largest.worker)\n"
-        "        fixed_point = self._scales.choose(self._round, largest)\n",
+        "kept or self._scales.choose(self._round, largest, lasting=lasting)\n",
+        "kept or self._scales.choose(\n"
+        "            self._round, type(largest)(work.own, largest.worker), lasting=lasting\n"
+        "        )\n",
     ),
     in_text(
         "never_fetched",
@@ -270,16 +285,16 @@ MISTAKES = (
         HOST,
         "a fetch that is lost is not repeated",
         RECEIVER,
-        "        for source in doubt.awaited:\n            self._send(",
-        "        for source in ():\n            self._send(",
+        "        for key in doubt.awaited:\n            self._send(",
+        "        for key in ():\n            self._send(",
     ),
     in_text(
         "first_fragment_served",
         HOST,
         "a fetch of any fragment is answered with the first",
-        "host/innetwork/responder.py",
-        "self._lanes[request.fragment][row]",
-        "next(iter(self._lanes.values()))[row]",
+        OUTGOING,
+        "        lanes = self.lanes.get(request.fragment)\n        return",
+        "        lanes = next(iter(self.lanes.values()))\n        return",
     ),
     in_text(
         "fetches_of_any_round",
@@ -328,16 +343,16 @@ MISTAKES = (
         HOST,
         "what a worker foresees has the scale of its own features",
         EXCHANGE,
-        "largest.bits)\n        return _Started(fixed_point, self._lanes",
-        "work.own)\n        return _Started(fixed_point, self._lanes",
+        "largest.bits)\n        return _Started(fixed_point, magnitude, ",
+        "work.own)\n        return _Started(fixed_point, magnitude, ",
     ),
     in_text(
         "too_large_features_sent",
         HOST,
         "features that outgrow a foreseen scale are sent nevertheless",
         EXCHANGE,
-        "        fits = magnitude_from_bits(work.own) <= fixed_point.magnitude\n",
-        "        fits = True\n",
+        "        if magnitude_from_bits(work.own) <= limit:\n",
+        "        if limit:\n",
     ),
     in_text(
         "void_sums_used",
@@ -346,8 +361,8 @@ MISTAKES = (
         EXCHANGE,
         "            self._give_up(first)\n            return None\n",
         "            self._give_up(first)\n            begun = self._start(work)\n"
-        "            lanes, received = begun.lanes, locals().get('received')\n"
-        "            return _Started(begun.fixed_point, lanes, received)\n",
+        "            received = locals().get('received')\n"
+        "            return replace(begun, received=received)\n",
     ),
     in_text(
         "void_rounds_not_left",
@@ -561,5 +576,48 @@ MISTAKES = (
         "reduction.py",
         "self._code(group + 1))\n        return limit",
         "self._code(group))\n        return limit",
+    ),
+    # --- caches
+    of_caches(
+        "sent_at_another_scale",
+        "what was sent at a scale that is over counts as sent",
+        OUTGOING,
+        "        self.fixed_point, self.sums = None, None\n        self.sent.clear()\n",
+        "        self.fixed_point = None\n",
+    ),
+    of_caches(
+        "own_largest_renews",
+        "a worker renews its scale by its own largest feature",
+        EXCHANGE,
+        "            if not work.cache.fits(started.largest):\n",
+        "            if not work.cache.fits(magnitude_from_bits(work.own)):\n",
+    ),
+    of_caches(
+        "small_changes_lost",
+        "a change that is too small to send counts as sent",
+        OUTGOING,
+        "np.where(moved[:, np.newaxis], rows, sent)",
+        "rows",
+    ),
+    of_caches(
+        "changes_sent_twice",
+        "what was sent of a row stays what it was",
+        OUTGOING,
+        "        self.sent = dict(rows.cached)\n",
+        "        self.sent = self.sent or dict(rows.cached)\n",
+    ),
+    of_caches(
+        "each_row_stands_for_all",
+        "each row of a partial sum is fetched with the change of the whole",
+        OUTGOING,
+        "lanes[frame] if row == first else np.zeros_like(lanes[frame])",
+        "lanes[frame]",
+    ),
+    of_caches(
+        "fetched_for_all_sums",
+        "a change that was fetched for one sum serves others",
+        EXCHANGE,
+        "compression.active, compression.cache\n",
+        "compression.active, False\n",
     ),
 )

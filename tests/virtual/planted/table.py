@@ -54,7 +54,7 @@ FOUND = {
     "one_neighbour_left_out": (40, 16, "sums exact"),
     "repeats_counted": (5, 2, "right party"),
     "fetched_once": (40, 20, "right party"),
-    "first_fragment_served": (60, 30, "resent right"),
+    "first_fragment_served": (60, 34, "resent right"),
     "fetches_of_any_round": (250, 169, "resent right"),
     "early_sums_kept_for_ever": (20, 5, "memory bounded"),
     "receivers_kept": (5, 2, "memory bounded"),
@@ -106,6 +106,12 @@ FOUND = {
     "scale_without_workers": (10, 3, "all-reduces exact"),
     "own_exponent": (5, 1, "all-reduces exact"),
     "next_group_not_told": (40, 14, "all-reduces exact"),
+    "sent_at_another_scale": (40, 15, "sums leave exact"),
+    "own_largest_renews": (40, 7, "sums leave exact"),
+    "small_changes_lost": (20, 2, "sums leave exact"),
+    "changes_sent_twice": (10, 2, "sums leave exact"),
+    "each_row_stands_for_all": (80, 3, "resent right"),
+    "fetched_for_all_sums": (120, 31, "sums exact"),
 }
 # And why, as far as it is known.
 NOT_FOUND = {

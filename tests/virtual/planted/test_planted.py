@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from switchgnn.host.innetwork import responder
+from switchgnn.host.innetwork import outgoing
 from tests.planted.planting import text_replaced
 from tests.virtual.planted.mistakes import MISTAKES, Planted
 from tests.virtual.planted.table import FOUND, HEAD, NOT_FOUND, table
@@ -69,11 +69,11 @@ def test_each_has_its_seeds():
 
 
 def test_what_is_planted_is_taken_away():
-    before = responder.Responder.answer.__code__
+    before = outgoing.WholeRows.contribution.__code__
     mistake = by_name("first_fragment_served")
     with text_replaced(*mistake.text):
-        assert responder.Responder.answer.__code__ != before
-    assert responder.Responder.answer.__code__ is before
+        assert outgoing.WholeRows.contribution.__code__ != before
+    assert outgoing.WholeRows.contribution.__code__ is before
 
 
 def test_a_text_that_is_not_there_is_said():

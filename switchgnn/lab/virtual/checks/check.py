@@ -14,7 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.host.wire.header import OPENING_BLOCK, PROTOCOL, SESSION_MASK, Kind
-from switchgnn.lab.virtual.network import LANE_KINDS, body_bytes, number_of, words_of
+from switchgnn.lab.virtual.network import (
+    LANE_KINDS,
+    bits_in,
+    body_bytes,
+    has_body_of,
+    number_of,
+    widened,
+    words_of,
+)
 from switchgnn.lab.virtual.parts.reducer import Reduced
 from switchgnn.lab.virtual.parts.switch import VirtualSwitch
 from switchgnn.lab.virtual.parts.worker import Done
@@ -76,7 +84,7 @@ _ENVELOPE, _PLAIN_IPV4 = slice(12, 15), b"\x08\x00\x45"
 # More fragments, and the offset.
 _FRAGMENT_BITS = 0x3FFF
 _FETCHED, _RESENT, _ROUND = 0x40, 0x10, 0xFFFFFF
-# In the byte after the flags: version, level and this bit.
+# In the byte after the flags: version, bits of numbers, level and this bit.
 _ECHO = 0x01
 
 
@@ -95,7 +103,7 @@ class CheckedPacket(NamedTuple):
     block: int
     number: int
     flags: int
-    level: int
+    extension: int
     fragment: int
     group: int
     session_and_round: int
@@ -117,7 +125,17 @@ class CheckedPacket(NamedTuple):
     @property
     def echo(self) -> bool:
         """Whether a FEATURE asks for an ACK, or a DONE announces early features."""
-        return bool(self.level & _ECHO)
+        return bool(self.extension & _ECHO)
+
+    @property
+    def bits(self) -> int:
+        """The bits of a number in the body."""
+        return bits_in(self.extension)
+
+    @property
+    def level(self) -> int:
+        """How many switches have made a partial sum of it."""
+        return self.extension >> 1 & 1
 
     @property
     def body(self) -> bytes:
@@ -157,9 +175,8 @@ def is_sound(packet: CheckedPacket) -> bool:
     """Return whether checksum and length are right; outer headers are not checked."""
     frame = packet.frame
     kind = packet.flags & 0xF
-    size = body_bytes(kind, packet.fragment)
-    end = _BODY + size
-    if kind in LANE_KINDS and not size:
+    end = _BODY + body_bytes(kind, packet.fragment, packet.bits)
+    if kind in LANE_KINDS and not has_body_of(kind, packet.fragment, packet.bits):
         return False
     checked = zlib.crc32(frame[_BODY:end], zlib.crc32(frame[_AT:_CHECKED]))
     return len(frame) >= end and checked == packet.checksum
@@ -213,7 +230,8 @@ class Fragments:
         if packet.fragment not in self._places:
             return False
         begin, end = (row * self._row_bytes + at for at in self._places[packet.fragment])
-        return packet.body[: end - begin] == rows[begin:end]
+        body = widened(packet.body, packet.fragment, packet.bits)
+        return body[: end - begin] == rows[begin:end]
 
 
 _SESSION_SHIFT = 24

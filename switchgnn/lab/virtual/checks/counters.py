@@ -345,7 +345,7 @@ class PartsMarked(SwitchCheck):
             if kind_in(frame) != Kind.FEATURE:
                 continue
             packet = read_packet(frame)
-            level = packet.level >> 1 & 7
+            level = packet.level
             # A leaf forwards frames that are no packets, even if they look like some.
             if level != _LEVEL and not packet.resent and is_wrapped(packet):
                 self.scene.violated(

@@ -17,6 +17,10 @@ from switchgnn.lab.virtual.scene import Scene
 from switchgnn.planner.direction import Direction
 
 _LAST_ROUND = 0xFFFFFF
+_WHOLE = 32
+# A cached scale has room for features twice as large as those that it was made for, and none for
+# those that are too small for its steps, by the bits of a number.
+_ROOM, _LEAST = 2.0, {32: 2.0**-12, 16: 1 / 16, 8: 1 / 4}
 _LARGEST_FLOAT = float(np.finfo(np.float32).max)
 
 
@@ -35,11 +39,52 @@ class Scaled:
         exchange: the place of the exchange among those of the session, from 0.
         magnitude: of which the scale of its features is made.
         void: whether some features do not fit that scale: the next round repeats them.
+        full: whether all rows are sent whole, as there are none in a cache.
     """
 
     exchange: int
     magnitude: float
     void: bool = False
+    full: bool = True
+
+
+class CachedScales:
+    """The magnitudes of cached scales, by direction.
+
+    `bits`: of a number. `most`: the largest fan-in.
+    """
+
+    def __init__(self, bits: int, most: int) -> None:
+        self._bits, self._most = bits, most
+        self._kept: dict[Direction, float] = {}
+
+    def of(self, direction: Direction) -> float | None:
+        """Return the magnitude of a cached scale; None if there is none."""
+        return self._kept.get(direction)
+
+    def limit(self, magnitude: float) -> float:
+        """Return the largest feature whose sums cannot overflow at a scale."""
+        if self._bits == _WHOLE:
+            return magnitude
+        steps = (2.0**31 - self._most) / self._most
+        return magnitude * max(1.0, steps / (2.0 ** (self._bits - 1) - 1))
+
+    def renew(self, direction: Direction, largest: float) -> tuple[float, bool]:
+        """Return the magnitude of the scale of a round, and whether it is a new one."""
+        self.forget_misfit(direction, largest)
+        if direction in self._kept:
+            return self._kept[direction], False
+        self._kept[direction] = largest * (_ROOM if self._bits == _WHOLE else 1.0)
+        return self._kept[direction], True
+
+    def forget_misfit(self, direction: Direction, largest: float) -> None:
+        """Forget a scale that is too coarse or too fine for features of this size."""
+        magnitude = self._kept.get(direction)
+        if magnitude is None:
+            return
+        most = min(_ROOM * magnitude, self.limit(magnitude))
+        if not magnitude * _LEAST[self._bits] <= largest <= most:
+            del self._kept[direction]
 
 
 class ExpectedScales:
@@ -55,6 +100,7 @@ class ExpectedScales:
         self._job = job
         self._largest = [largest_magnitude(features) for features, _ in job.rounds]
         self._told: dict[int, int] = {}
+        self._bits = job.compression.bits
         self._rounds = list(self._scaled())
 
     def heed(self, packet: CheckedPacket) -> None:
@@ -70,6 +116,11 @@ class ExpectedScales:
         """Return what a round, from 1, exchanges; None where there is no such round."""
         return self._rounds[place - 1] if 1 <= place <= len(self._rounds) else None
 
+    @property
+    def rounds(self) -> list[Scaled]:
+        """All rounds, in order."""
+        return self._rounds
+
     def of_exchange(self, exchange: int) -> Scaled:
         """Return the round that brings the sums of an exchange, from 0."""
         return next(each for each in self._rounds if each.exchange == exchange and not each.void)
@@ -81,18 +132,25 @@ class ExpectedScales:
     def _scaled(self) -> Iterator[Scaled]:
         """Yield all rounds, in order."""
         past: list[tuple[Direction, int]] = []
-        place = 1
+        place, cached = 1, self._job.compression.cache
+        scales = CachedScales(self._bits, max(1, self._job.plan.manifest.max_fan_in))
         for exchange, (_, direction) in enumerate(self._job.rounds):
             largest = self._told.get(place, self._largest[exchange])
-            capacity = self._capacity(past, direction)
-            void = capacity is not None and magnitude_from_bits(largest) > capacity
-            if capacity is not None:
-                yield Scaled(exchange, capacity, void)
+            magnitude = self._capacity(past, direction)
+            if magnitude is not None and cached:
+                magnitude = scales.of(direction)
+            void = magnitude is not None and magnitude_from_bits(largest) > scales.limit(magnitude)
+            if magnitude is not None:
+                yield Scaled(exchange, magnitude, void, full=not cached)
                 place += 1
-            if capacity is None or void:
+            if magnitude is None or void:
                 largest = self._told.get(place, self._largest[exchange])
-                yield Scaled(exchange, magnitude_from_bits(largest))
+                chosen, full = magnitude_from_bits(largest), True
+                if cached:
+                    chosen, full = scales.renew(direction, chosen)
+                yield Scaled(exchange, chosen, full=full)
                 place += 1
+            scales.forget_misfit(direction, magnitude_from_bits(largest))
             past.append((direction, largest))
 
     def _capacity(self, past: list[tuple[Direction, int]], direction: Direction) -> float | None:
@@ -103,7 +161,8 @@ class ExpectedScales:
             return None
         if not manifest.direction(direction).block_numbers:
             return None
-        capacity = 4.0 * max(magnitude_from_bits(largest) for _, largest in alike)
+        headroom = 4.0 if self._bits == _WHOLE else 1.0
+        capacity = headroom * max(magnitude_from_bits(largest) for _, largest in alike)
         fits = 0.0 < capacity * max(1, manifest.max_fan_in) <= _LARGEST_FLOAT
         return capacity if fits else None
 

@@ -13,6 +13,7 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.host.errors import HostError
 from switchgnn.lab.virtual.checks.check import Check
 from switchgnn.lab.virtual.checks.features import ExpectedScales
+from switchgnn.lab.virtual.checks.sent import sent_rows
 from switchgnn.lab.virtual.parts.worker import Done, VirtualWorker
 from switchgnn.lab.virtual.scenario import Difference, DifferenceKind, IncidentKind
 from switchgnn.lab.virtual.scene import CRASH, what_crashed
@@ -302,12 +303,17 @@ class SumsExact(Check):
     def session_begins(self) -> None:
         job, oracle = self.scene.job, self.scene.subject.oracle
         self._rounds = job.rounds if job else ()
-        self._right = []
+        self._right: list[NDArray[np.int64]] = []
         if job is None:
             return
         scales = ExpectedScales(self.scene, job)
+        if job.compression.cache:
+            totals = sent_rows(self.scene, job, scales.rounds).totals
+            self._right = [totals[exchange] for exchange in range(len(self._rounds))]
+            return
         for exchange, (features, direction) in enumerate(self._rounds):
-            fixed = oracle.fixed(features, scales.of_exchange(exchange).magnitude)
+            magnitude = scales.of_exchange(exchange).magnitude
+            fixed = oracle.fixed(features, magnitude, job.compression.bits)
             self._right.append(oracle.sums(fixed, direction))
 
     def done(self, done: Done) -> None:

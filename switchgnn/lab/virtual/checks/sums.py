@@ -6,6 +6,9 @@
 A sum of another round, or a mixture, would be another number.
 """
 
+import numpy as np
+from numpy.typing import NDArray
+
 from switchgnn.host.wire.header import Kind
 from switchgnn.lab.virtual.checks.check import (
     CheckedPacket,
@@ -15,6 +18,7 @@ from switchgnn.lab.virtual.checks.check import (
     name_of,
 )
 from switchgnn.lab.virtual.checks.features import Scaled, ScaledCheck
+from switchgnn.lab.virtual.checks.sent import SentRows, sent_in_session
 from switchgnn.lab.virtual.parts.switch import VirtualSwitch
 from switchgnn.lab.virtual.parts.worker import ExchangeJob
 from switchgnn.lab.virtual.scene import Scene
@@ -27,20 +31,28 @@ class SumsLeaveExact(ScaledCheck):
 
     def begin(self, scene: Scene) -> None:
         super().begin(scene)
-        self._right: dict[Scaled, bytes] = {}
+        self._right: dict[int | Scaled, bytes] = {}
+        self._sent: SentRows | None = None
         self._fragments = Fragments(scene.scenario.width, scene.scenario.lanes)
 
     def session_begins(self) -> None:
         self._right.clear()
         super().session_begins()
+        self._sent = sent_in_session(self.scene, self._scales)
 
-    def _of(self, job: ExchangeJob, scaled: Scaled) -> bytes:
+    def _of(self, job: ExchangeJob, place: int, scaled: Scaled) -> bytes:
         """Return the right sums of a round, as they are on the wire."""
-        if scaled not in self._right:
-            subject = self.scene.subject
-            fixed = subject.oracle.fixed(job.rounds[scaled.exchange][0], scaled.magnitude)
-            self._right[scaled] = self._fragments.rows_of(subject.awaited.of(fixed))
-        return self._right[scaled]
+        key: int | Scaled = place if self._sent is not None else scaled
+        if key not in self._right:
+            self._right[key] = self._fragments.rows_of(self._sums(job, place, scaled))
+        return self._right[key]
+
+    def _sums(self, job: ExchangeJob, place: int, scaled: Scaled) -> NDArray[np.int64]:
+        subject = self.scene.subject
+        if self._sent is not None:
+            return self._sent.frames.sums_of(self._sent.changes[place])
+        features, bits = job.rounds[scaled.exchange][0], job.compression.bits
+        return subject.awaited.of(subject.oracle.fixed(features, scaled.magnitude, bits))
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
         if self.heeded(packet):
@@ -50,7 +62,7 @@ class SumsLeaveExact(ScaledCheck):
             return
         vertex = packet.destination
         row = self.scene.subject.awaited.place.get((packet.block, vertex), 0)
-        right = self._fragments.holds(packet, self._of(job, scaled), row)
+        right = self._fragments.holds(packet, self._of(job, packet.place[0], scaled), row)
         if not right and not self._spoilt(vertex):
             self.scene.violated(
                 "sums leave exact",
@@ -119,7 +131,8 @@ class ResentRight(ScaledCheck):
 
     def begin(self, scene: Scene) -> None:
         super().begin(scene)
-        self._rows: dict[Scaled, bytes] = {}
+        self._rows: dict[int | Scaled, bytes] = {}
+        self._sent: SentRows | None = None
         part = scene.subject.plan.switch
         self._owner = dict(
             zip(part.source_vertex.tolist(), part.source_worker.tolist(), strict=True)
@@ -129,6 +142,7 @@ class ResentRight(ScaledCheck):
     def session_begins(self) -> None:
         self._rows.clear()
         super().session_begins()
+        self._sent = sent_in_session(self.scene, self._scales)
 
     def gave(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
         if self.heeded(packet):
@@ -136,7 +150,7 @@ class ResentRight(ScaledCheck):
         if not packet.resent:
             return
         place, source = packet.place, packet.source
-        right = self._fragments.holds(packet, self._of(place[0]), source)
+        right = self._is_right(packet)
         assignment = self.scene.subject.plan.assignment
         owner = assignment[packet.destination] if packet.destination < len(assignment) else None
         # A Byzantine worker lies about its features; where it moves a barrier on, the scale of the
@@ -151,13 +165,35 @@ class ResentRight(ScaledCheck):
                 f"{worker} is {what}",
             )
 
+    def _is_right(self, packet: CheckedPacket) -> bool:
+        """Return whether a raw feature is that of its vertex, or the change that stands for it.
+
+        The first vertex of a partial sum has the change of the whole.
+        """
+        place, source = packet.place[0], packet.source
+        if self._sent is None:
+            return self._fragments.holds(packet, self._of(place), source)
+        frame = self._sent.frames.of(packet.block, source, packet.destination)
+        if frame is None or place not in self._sent.changes:
+            return False
+        if place not in self._rows:
+            changes = self._sent.changes[place]
+            # After all frames there is one of zeros.
+            padded = np.vstack([changes, np.zeros_like(changes[:1])])
+            self._rows[place] = self._fragments.rows_of(padded)
+        first = self._sent.frames.first[frame] == source
+        return self._fragments.holds(
+            packet, self._rows[place], frame if first else len(self._sent.frames.block)
+        )
+
     def _of(self, place: int) -> bytes:
         job, scaled = self.scene.job, self._scales.of(place)
         if job is None or scaled is None:
             return b""
         if scaled not in self._rows:
             features, _ = job.rounds[scaled.exchange]
-            fixed = self.scene.subject.oracle.fixed(features, scaled.magnitude)
+            bits = job.compression.bits
+            fixed = self.scene.subject.oracle.fixed(features, scaled.magnitude, bits)
             self._rows[scaled] = self._fragments.rows_of(fixed)
         return self._rows[scaled]
 

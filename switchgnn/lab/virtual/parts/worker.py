@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.host.compression import NO_COMPRESSION, Compression
 from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import VERSION
@@ -59,6 +60,8 @@ class ExchangeJob:
     Attributes:
         rounds: float32[V, F] and the direction of each exchange.
         version: of the protocol.
+        compression: of all workers.
+        epsilon: the least relative change of a cached row that is sent.
     """
 
     session: int
@@ -66,6 +69,8 @@ class ExchangeJob:
     pace: Pace
     plan: Plan
     version: int = VERSION
+    compression: Compression = NO_COMPRESSION
+    epsilon: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -257,6 +262,8 @@ class VirtualWorker:
             clock=self.clock,
             incarnation=self.incarnation,
         )
+        exchange.compress(job.compression)
+        exchange.epsilon = job.epsilon
         for number, (features, direction) in enumerate(job.rounds, 1):
             result = exchange.aggregate_fixed(features[part.vertices], direction)
             self._trace.note(self.name, f"has round {number}")

@@ -19,7 +19,7 @@ from switchgnn.softswitch.native.translation.expressions import (
     number,
     untranslatable,
 )
-from switchgnn.softswitch.native.translation.operators import Value, extended, made
+from switchgnn.softswitch.native.translation.operators import WORD, Value, extended, made
 from switchgnn.softswitch.program import LoadedProgram
 
 
@@ -76,6 +76,8 @@ class Digests:
 
     def __init__(self, body: Body) -> None:
         self._body = body
+        self._gathered: list[tuple[str, int]] = []
+        self._gathered_bits = 0
 
     def store(self, node: ast.expr) -> None:
         """Translate an assignment to ``_d``."""
@@ -133,7 +135,24 @@ class Digests:
             end = place
             if bits:
                 narrow = operators.cut(self._body.value(value), bits)
-                self._body.line(f"Bits::append<{bits}>(_d, {extended(narrow, -(-bits // 64))});")
+                self._append(extended(narrow, -(-bits // WORD)), bits)
+        self._flush()
+
+    def _append(self, text: str, bits: int) -> None:
+        """Append a value, together with those before it that fit into the same word."""
+        if self._gathered_bits + bits > WORD:
+            self._flush()
+        self._gathered.append((text, bits))
+        self._gathered_bits += bits
+
+    def _flush(self) -> None:
+        left, text = self._gathered_bits, ""
+        for value, bits in self._gathered:
+            left -= bits
+            text += f" | ({value}) << {left}" if left else f" | ({value})"
+        if text:
+            self._body.line(f"Bits::append<{self._gathered_bits}>(_d, {text[3:]});")
+        self._gathered, self._gathered_bits = [], 0
 
     def append_payload(self, node: ast.expr) -> None:
         """Append the unparsed rest of the packet."""

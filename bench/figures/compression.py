@@ -1,0 +1,156 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Bytes, accuracy and time of trainings with cached rows, narrow numbers and fewer columns."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from statistics import mean
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bench.line import Goal, Line
+from bench.loads.compressed import Trained, draw_columns, draw_epochs, train_with
+from bench.loads.training import WORKERS, Setting, job_of, lacks_training
+from bench.loads.unchanged import RoundOfPlan
+from bench.measure import Samples, alternate
+from bench.settings import Settings
+from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH
+from switchgnn.planner.direction import Direction
+from switchgnn.topologies import FabricKind, Target
+from switchgnn.topologies.mininet_fabric import mininet_missing
+from switchgnn.training.fewer import AUTO, fewer_bytes
+
+if TYPE_CHECKING:
+    from switchgnn.training.data.dataset import Dataset
+
+NAME = "compression"
+# Mininet makes its own namespaces.
+OWN_NAMESPACE = False
+
+_GRAPH = "digits"
+_EPOCHS = 200
+# Rows of two layers are as narrow as the classes.
+_LAYERS, _HIDDEN = 3, 128
+# Shares of columns, with the largest ratio of bytes to a training with all of them.
+_KEEPS = ((0.85, 0.88), (0.5, None))
+_FIXED = 0.1
+_BANDWIDTH, _TIMED_EPOCHS, _TIME = 20.0, 60, 0.4
+_SHARES = (0.05, 0.2, 0.5, 0.9)
+_DRAWS = 10
+
+# What is left out, with the largest ratio of bytes to a plain training.
+_CACHE = fewer_bytes(32, AUTO)
+_OVER_SWITCH = (
+    ("cache", _CACHE, 0.4),
+    (f"cache, epsilon {_FIXED:g}", fewer_bytes(32, _FIXED), 0.4),
+    ("cache, 16 bits", fewer_bytes(16, AUTO), 0.2),
+    ("cache, 8 bits", fewer_bytes(8, AUTO), 0.12),
+    (f"cache, epsilon {_FIXED:g}, 16 bits", fewer_bytes(16, _FIXED), 0.2),
+    (f"cache, epsilon {_FIXED:g}, 8 bits", fewer_bytes(8, _FIXED), 0.12),
+    ("16 bits", fewer_bytes(16, None), None),
+    ("8 bits", fewer_bytes(8, None), None),
+)
+# As CDFGNN publishes it.
+_OVER_HOSTS = fewer_bytes(8, AUTO)
+
+missing = lacks_training
+
+
+def run(settings: Settings) -> Iterator[Line]:
+    """Measure on the embedded switch over loopback, and in Mininet where it can be had."""
+    graph = _GRAPH if settings.data is None else str(settings.data)
+    setting = Setting(
+        graph, _EPOCHS, Target.EMBEDDED, FabricKind.LOOPBACK, layers=_LAYERS, hidden=_HIDDEN
+    )
+    yield from _changed_rows(setting)
+    seeds = range((settings.pairs + 1) // 2)
+    yield from _over_switch(setting, seeds)
+    yield from _over_hosts(setting, seeds)
+    if mininet_missing() is None:
+        yield _time(settings, setting)
+    if settings.plots is not None:
+        settings.plots.mkdir(parents=True, exist_ok=True)
+        draw_epochs(setting, settings.plots / "compression.png")
+        draw_columns(setting, settings.plots / "columns.png")
+
+
+def _over_switch(setting: Setting, seeds: range) -> Iterator[Line]:
+    plain = [train_with(setting, SWITCH.name, seed=seed) for seed in seeds]
+    cached = []
+    for name, fewer, most in _OVER_SWITCH:
+        less = [train_with(setting, SWITCH.name, fewer, seed=seed) for seed in seeds]
+        yield _bytes(f"{setting.graph}, switch: {name}", less, plain, most)
+        if fewer is _CACHE:
+            cached = less
+    for keep, most in _KEEPS:
+        fewer = replace(_CACHE, keep=keep)
+        kept = [train_with(setting, SWITCH.name, fewer, seed=seed) for seed in seeds]
+        what = f"{setting.graph}, switch: cache, {keep:g} of the columns, against the cache"
+        yield _bytes(what, kept, cached, most)
+
+
+def _over_hosts(setting: Setting, seeds: range) -> Iterator[Line]:
+    keep, most = _KEEPS[0]
+    columns = f"{keep:g} of the columns"
+    for transport in (HOST.name, HOST_PARTIAL.name):
+        plain = [train_with(setting, transport, seed=seed) for seed in seeds]
+        for name, fewer, goal in (
+            ("cache, 8 bits", _OVER_HOSTS, None),
+            (columns, fewer_bytes(32, None, keep=keep), most),
+        ):
+            less = [train_with(setting, transport, fewer, seed=seed) for seed in seeds]
+            yield _bytes(f"{setting.graph}, {transport}: {name}", less, plain, goal)
+
+
+def _bytes(what: str, less: list[Trained], plain: list[Trained], most: float | None) -> Line:
+    """Compare the bytes of trainings with the same seeds, and their accuracies."""
+    accuracy, before = (100 * mean(each.accuracy for each in trained) for trained in (less, plain))
+    note = f"test accuracy {accuracy:.1f} %, {accuracy - before:+.1f} points"
+    skipped = mean(each.skipped for each in less)
+    return Line(
+        NAME,
+        f"{what}: bytes of an epoch",
+        "MB",
+        Samples("less", tuple(each.epoch_bytes / 1e6 for each in less)),
+        Samples("plain", tuple(each.epoch_bytes / 1e6 for each in plain)),
+        Goal(ratio_most=most),
+        f"{note}; {skipped:.0%} of rows unchanged" if skipped else note,
+    )
+
+
+def _time(settings: Settings, setting: Setting) -> Line:
+    links = replace(setting, epochs=_TIMED_EPOCHS, fabric=FabricKind.MININET, bandwidth=_BANDWIDTH)
+    less, plain = alternate(
+        settings.pairs,
+        (
+            "cache, 16 bits",
+            lambda: train_with(links, SWITCH.name, fewer_bytes(16, AUTO)).epoch_seconds,
+        ),
+        ("plain", lambda: train_with(links, SWITCH.name).epoch_seconds),
+    )
+    what = f"{setting.graph}, {_BANDWIDTH:g} Mbit/s, {_TIMED_EPOCHS} epochs: epoch"
+    return Line(NAME, what, "s", less, plain, Goal(ratio_most=_TIME))
+
+
+def _changed_rows(setting: Setting) -> Iterator[Line]:
+    """Count the bytes of a round of this graph's plan; nothing is sent."""
+    from switchgnn.commands.train.plan import plan_of  # noqa: PLC0415
+    from switchgnn.training import load_dataset  # noqa: PLC0415
+
+    data: Dataset = load_dataset(setting.graph)
+    job = job_of(setting, SWITCH.name)
+    _, plan = plan_of(job, data, lambda _: None)
+    made = RoundOfPlan(plan, Direction.FORWARD, setting.hidden, job.task.pace.group_size)
+    generator = np.random.default_rng(0)
+    for share in _SHARES:
+        rounds = [made.bytes_if(generator.random(made.rows) < share) for _ in range(_DRAWS)]
+        plain = mean(each.bodiless / each.plain for each in rounds)
+        yield Line(
+            NAME,
+            f"{setting.graph}, {WORKERS} workers, {share:.0%} of rows changed: bytes of a round",
+            "kB",
+            Samples("frames without bodies", tuple(each.bodiless / 1e3 for each in rounds)),
+            Samples("agreement first", tuple(each.agreed / 1e3 for each in rounds)),
+            note=f"computed from the plan; {plain:.2f} of a plain round",
+        )

@@ -1,0 +1,164 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Trainings that leave something out of their exchanges, and pictures of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import mean
+from typing import TYPE_CHECKING
+
+from bench.loads.training import Setting, job_of, train
+from switchgnn.host.registry import SWITCH
+from switchgnn.training.fewer import AUTO, NOTHING_LESS, ColumnsBy, FewerBytes, fewer_bytes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from switchgnn.commands.train.report import TrainReport
+
+# Epochs between two points of an accuracy.
+_EVALUATED = 10
+_SHARES = (1.0, 0.85, 0.5, 0.25, 0.06)
+# Columns are chosen before a small graph has been learned.
+_COLUMN_EPOCHS, _CHOSEN_EVERY, _SEEDS = 60, 5, 2
+
+
+@dataclass(frozen=True)
+class Trained:
+    """One training.
+
+    Attributes:
+        epoch_bytes: the mean of all epochs, on all links, both ways.
+        epoch_seconds: the mean of all epochs but the first.
+        accuracy: of the test vertices.
+        skipped: the share of rows that were not sent as they had changed too little.
+    """
+
+    epoch_bytes: float
+    epoch_seconds: float
+    accuracy: float
+    skipped: float
+
+
+def train_with(
+    setting: Setting, transport: str, fewer: FewerBytes = NOTHING_LESS, *, seed: int = 0
+) -> Trained:
+    """Train once; `seed`: of weights, the split and the plan."""
+    report = _train(setting, transport, fewer, seed=seed)
+    seconds = report.seconds[1:] or report.seconds
+    return Trained(
+        report.total_bytes / len(report.seconds),
+        mean(seconds),
+        report.test_accuracy or 0.0,
+        (report.skipped_rows or 0) / (report.rows or 1),
+    )
+
+
+def _train(
+    setting: Setting,
+    transport: str,
+    fewer: FewerBytes,
+    *,
+    seed: int = 0,
+    evaluate_every: int | None = None,
+) -> "TrainReport":
+    from switchgnn.training import load_dataset  # noqa: PLC0415
+
+    job = job_of(setting, transport)
+    training = job.task.training
+    options = replace(training.options, seed=seed, evaluate_every=evaluate_every or setting.epochs)
+    task = replace(job.task, training=replace(training, options=options, fewer=fewer))
+    return train(replace(job, task=task), load_dataset(setting.graph, seed=seed))
+
+
+def draw_epochs(setting: Setting, path: Path) -> None:
+    """Train with and without, and draw bytes and accuracy of each epoch as a picture."""
+    kinds = {
+        "plain": NOTHING_LESS,
+        "cache": fewer_bytes(32, AUTO),
+        "cache, 16 bits": fewer_bytes(16, AUTO),
+        "cache, 8 bits": fewer_bytes(8, AUTO),
+    }
+    reports = {
+        name: _train(setting, SWITCH.name, fewer, evaluate_every=_EVALUATED)
+        for name, fewer in kinds.items()
+    }
+    from matplotlib.figure import Figure  # noqa: PLC0415  only drawing needs it
+
+    figure = Figure(figsize=(8, 5.5), layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True)
+    for name, report in reports.items():
+        epochs, sizes = _bytes_of_epochs(report)
+        above.plot(epochs, sizes, linewidth=1, label=name)
+        evaluated = [event for event in report.epochs if event["accuracy"]]
+        accuracies = [100 * event["accuracy"]["test"] for event in evaluated]
+        at = [event["epoch"] for event in evaluated]
+        below.plot(at, accuracies, "o-", markersize=2.5, linewidth=1)
+    above.set_ylabel("kB on one link")
+    above.set_ylim(bottom=0)
+    above.legend(ncols=len(kinds), fontsize=8)
+    above.set_title(
+        f"{setting.graph}, {setting.layers} layers of {setting.hidden}: an epoch", fontsize=10
+    )
+    below.set_ylabel("test accuracy, %")
+    below.set_xlabel("epoch")
+    figure.savefig(path, dpi=120)
+
+
+def _bytes_of_epochs(report: "TrainReport") -> tuple[list[int], list[float]]:
+    """Return some epochs, and the kilobytes of worker 0's link in them.
+
+    An evaluation costs bytes, and a cache saves as many in the next epoch: both are left out.
+    """
+    totals = [
+        event["traffic"]["bytes_up"] + event["traffic"]["bytes_down"] for event in report.epochs
+    ]
+    evaluated = [bool(event["accuracy"]) for event in report.epochs]
+    epochs, sizes = [], []
+    for number in range(1, len(totals)):
+        if not evaluated[number] and not evaluated[number - 1]:
+            epochs.append(number + 1)
+            sizes.append((totals[number] - totals[number - 1]) / 1e3)
+    return epochs, sizes
+
+
+def draw_columns(setting: Setting, path: Path) -> None:
+    """Draw accuracy and bytes by the share of columns, for both ways to choose them."""
+    setting = replace(setting, epochs=_COLUMN_EPOCHS)
+    whole = _with_columns(setting, ColumnsBy.GRADIENT, 1.0)
+    found = {
+        by: [whole, *(_with_columns(setting, by, share) for share in _SHARES[1:])]
+        for by in ColumnsBy
+    }
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    figure = Figure(figsize=(8, 3.4), layout="constrained")
+    accuracy, size = figure.subplots(1, 2)
+    for by, trained in found.items():
+        _draw_range(accuracy, by, [[100 * each.accuracy for each in some] for some in trained])
+        _draw_range(size, by, [[each.epoch_bytes / 1e6 for each in some] for some in trained])
+    accuracy.set_ylabel("test accuracy, %")
+    size.set_ylabel("MB of an epoch")
+    size.set_ylim(bottom=0)
+    accuracy.legend(fontsize=8)
+    model = f"{setting.layers} layers of {setting.hidden}"
+    figure.suptitle(
+        f"{setting.graph}, {model}, {_COLUMN_EPOCHS} epochs: mean and range of {_SEEDS} seeds",
+        fontsize=10,
+    )
+    figure.savefig(path, dpi=120)
+
+
+def _with_columns(setting: Setting, by: ColumnsBy, share: float) -> list[Trained]:
+    fewer = fewer_bytes(32, None, keep=share, every=_CHOSEN_EVERY, by=by)
+    return [train_with(setting, SWITCH.name, fewer, seed=seed) for seed in range(_SEEDS)]
+
+
+def _draw_range(axis: "Axes", by: ColumnsBy, values: Sequence[Sequence[float]]) -> None:
+    axis.plot(_SHARES, [mean(each) for each in values], "o-", markersize=4, label=f"by {by.value}")
+    axis.fill_between(
+        _SHARES, [min(each) for each in values], [max(each) for each in values], alpha=0.2
+    )
+    axis.set_xlabel("share of the columns, N_f")
+    axis.set_xlim(1.03, 0)

@@ -1,0 +1,62 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""How workers send rows in fewer bytes: cached rows, fewer bits (CDFGNN, sections 4 and 5)."""
+
+from dataclasses import dataclass
+
+from switchgnn.host.errors import TransportError
+
+WHOLE_BITS = 32
+
+
+@dataclass(frozen=True)
+class Compression:
+    """What workers leave out of the rows that they send.
+
+    Attributes:
+        bits: 32, 16 or 8: a number has at most 2^bits - 1 levels.
+        cache: whether rows are sent as changes, and only where they have changed enough.
+        feedback: whether what rounding takes away is added to the row of the next round.
+        stochastic: whether numbers are rounded up with the probability of their rest.
+        seed: of stochastic rounding.
+    """
+
+    bits: int = WHOLE_BITS
+    cache: bool = False
+    feedback: bool = False
+    stochastic: bool = False
+    seed: int = 0
+
+    @property
+    def active(self) -> bool:
+        """Whether exchanges differ from plain ones."""
+        return self.cache or self.bits < WHOLE_BITS
+
+    def refuse(self, transport: str, instead: str) -> None:
+        """Refuse compression for a transport that has none.
+
+        Raises:
+            TransportError: it names the transport, and the option to change.
+        """
+        if self.active:
+            raise TransportError(
+                f"The transport {transport} has neither a cache nor fewer bits: {instead}."
+            )
+
+
+NO_COMPRESSION = Compression()
+
+
+@dataclass
+class Savings:
+    """Counters of one worker.
+
+    Attributes:
+        rows: rows that were due, of vertices or partial sums.
+        skipped: of them, those without changes, which went without a body or not at all.
+        full: exchanges in which all rows were sent whole.
+    """
+
+    rows: int = 0
+    skipped: int = 0
+    full: int = 0

@@ -1,0 +1,202 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Exchanges of changed rows and of rows in fewer bits, after CDFGNN's Algorithm 2.
+
+Each sender keeps what every receiver holds of each of its rows, and each receiver keeps the same
+table. Both add the same float32 numbers to it in the same order, so the two ends are bit-identical,
+and what rounding takes away from a change is part of the next one. Sums are made of whole tables.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.host.compression import WHOLE_BITS, Compression, Savings
+from switchgnn.host.direct.quantiser import Quantiser, flag_rows, pack_flags, unpack_flags
+from switchgnn.host.direct.stream import Side
+from switchgnn.planner.direction import Direction
+
+
+class Swap(Protocol):
+    """Exchanges one round of rows."""
+
+    def __call__(
+        self,
+        name: str,
+        rows: NDArray[np.float32],
+        counts: NDArray[np.int64],
+        out_indptr: NDArray[np.int64],
+        in_indptr: NDArray[np.int64],
+    ) -> NDArray[np.float32]:
+        """Send float32[S, F] rows and return float32[R, F], those of the others, bit by bit.
+
+        `name`: the same for all workers. `counts`: int64[S], how many rows of vertices each row
+        adds up. `out_indptr`, `in_indptr`: int64[W + 1], the rows for and of each worker.
+        """
+
+
+class _Site(NamedTuple):
+    number: int
+    direction: Direction
+    width: int
+
+    def round_name(self, part: str) -> str:
+        return f"{self.direction.value}/{self.number}/{self.width}/{part}"
+
+
+class _Tables(NamedTuple):
+    """`sent`: float32[S, F], what receivers hold of the outgoing rows; `held`: float32[R, F]."""
+
+    sent: NDArray[np.float32]
+    held: NDArray[np.float32]
+
+
+class CompressedRows:
+    """The compressed exchanges of one worker; all workers make the same calls in the same order.
+
+    Args:
+        compression: what is left out; must be active.
+        worker: its number.
+        sides: both directions, with all rows.
+        savings: counters, which grow.
+    """
+
+    def __init__(
+        self,
+        compression: Compression,
+        worker: int,
+        sides: Mapping[Direction, Side],
+        savings: Savings,
+    ) -> None:
+        self._compression = compression
+        self._sides = sides
+        self._savings = savings
+        self._tables: dict[_Site, _Tables] = {}
+        self._residuals: dict[_Site, NDArray[np.float32]] = {}
+        self._quantiser: Quantiser | None = None
+        if compression.bits < WHOLE_BITS:
+            generator = np.random.default_rng([compression.seed, worker])
+            self._quantiser = Quantiser(
+                compression.bits, generator if compression.stochastic else None
+            )
+
+    def aggregate(
+        self,
+        rows: NDArray[np.float32],
+        direction: Direction,
+        site: int,
+        *,
+        epsilon: float,
+        swap: Swap,
+    ) -> NDArray[np.float32]:
+        """Return float32[n, F], the sums over the rows that this worker now holds of the others.
+
+        `rows`, `direction`, `site`: see ``Transport.aggregate``. `epsilon`: how much a row changes
+        before it is sent, as a share of its largest number; only with a cache.
+        """
+        side, key = self._sides[direction], _Site(site, direction, rows.shape[1])
+        outgoing = side.send.apply(rows)
+        self._savings.rows += len(outgoing)
+        if self._compression.cache:
+            incoming = self._changed_rows(outgoing, key, epsilon, swap)
+        else:
+            incoming = self._rounded_rows(outgoing, key, swap)
+        return side.add.apply(incoming)
+
+    def _rounded_rows(
+        self, outgoing: NDArray[np.float32], key: _Site, swap: Swap
+    ) -> NDArray[np.float32]:
+        """Exchange all rows, each rounded by itself."""
+        if key in self._residuals:
+            outgoing = outgoing + self._residuals[key]
+        side, words = self._sides[key.direction], self._pack(outgoing)
+        if self._compression.feedback:
+            self._residuals[key] = outgoing - self._unpack(words, key.width)
+        arrived = swap(
+            key.round_name("rows"), words, side.send.sizes, side.out_indptr, side.in_indptr
+        )
+        return self._unpack(arrived, key.width)
+
+    def _changed_rows(
+        self, outgoing: NDArray[np.float32], key: _Site, epsilon: float, swap: Swap
+    ) -> NDArray[np.float32]:
+        """Exchange the rows that have changed; return all rows as this worker holds them."""
+        side = self._sides[key.direction]
+        if key in self._tables:
+            changed = _changed(outgoing, self._tables[key].sent, epsilon)
+            awaited = self._swap_flags(changed, side, key, swap)
+        else:
+            # Nothing is held yet: all rows come, and no flags.
+            held = np.zeros((side.add.width, key.width), dtype=np.float32)
+            self._tables[key] = _Tables(np.zeros_like(outgoing), held)
+            changed, awaited = (np.ones(len(each), np.bool_) for each in self._tables[key])
+            self._savings.full += 1
+        sent, held = self._tables[key]
+        self._savings.skipped += len(changed) - int(changed.sum())
+        words = self._pack(self._news(outgoing[changed], sent[changed]))
+        self._update(sent, changed, words)
+        arrived = swap(
+            key.round_name("changes"),
+            words,
+            side.send.sizes[changed],
+            _kept(side.out_indptr, changed),
+            _kept(side.in_indptr, awaited),
+        )
+        self._update(held, awaited, arrived)
+        return held
+
+    def _swap_flags(
+        self, changed: NDArray[np.bool_], side: Side, key: _Site, swap: Swap
+    ) -> NDArray[np.bool_]:
+        """Report which rows have changed; return bool[R], which of the others' rows have."""
+        words = pack_flags(changed, side.out_indptr)
+        arrived = swap(
+            key.round_name("flags"),
+            words,
+            np.ones(len(words), dtype=np.int64),
+            flag_rows(side.out_indptr),
+            flag_rows(side.in_indptr),
+        )
+        return unpack_flags(arrived, side.in_indptr)
+
+    def _news(self, rows: NDArray[np.float32], held: NDArray[np.float32]) -> NDArray[np.float32]:
+        return rows if self._quantiser is None else rows - held
+
+    def _update(
+        self, table: NDArray[np.float32], places: NDArray[np.bool_], words: NDArray[np.float32]
+    ) -> None:
+        """Enter rows as they travel, at either end."""
+        if self._quantiser is None:
+            table[places] = words
+        else:
+            table[places] += self._unpack(words, table.shape[1])
+
+    def _pack(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+        return rows if self._quantiser is None else self._quantiser.pack(rows)
+
+    def _unpack(self, words: NDArray[np.float32], width: int) -> NDArray[np.float32]:
+        return words if self._quantiser is None else self._quantiser.unpack(words, width)
+
+
+def _changed(
+    rows: NDArray[np.float32], held: NDArray[np.float32], epsilon: float
+) -> NDArray[np.bool_]:
+    """Return bool[S]: max|z - c| > epsilon·max|z|; also what cannot be compared has changed."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        small: NDArray[np.bool_] = _largest(rows - held) <= np.float32(epsilon) * _largest(rows)
+    return ~small
+
+
+def _largest(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return float32[S], the largest magnitude of each row."""
+    largest: NDArray[np.float32] = np.maximum(rows.max(axis=1), -rows.min(axis=1))
+    return largest
+
+
+def _kept(indptr: NDArray[np.int64], chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return int64[W + 1], where each worker's chosen rows begin among the chosen ones."""
+    before = np.zeros(len(chosen) + 1, dtype=np.int64)
+    np.cumsum(chosen, out=before[1:])
+    return before[indptr]

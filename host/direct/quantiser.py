@@ -1,0 +1,131 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Rows in 16 or 8 bits per number, and flags in one bit, as float32 words of the exchange.
+
+The quantiser is the one of CDFGNN (section 5) with two corrections: B bits have 2^B - 1 steps, so
+that the largest number has a code, and a row of equal numbers is exact.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.host.errors import FeatureError
+
+_CODES: dict[int, np.dtype[np.unsignedinteger[Any]]] = {
+    8: np.dtype("u1"),
+    16: np.dtype(">u2"),
+}
+_WORD_BYTES = 4
+# The smallest and the largest number of a row precede its codes.
+_RANGE_WORDS = 2
+# A row of flags.
+FLAG_WORDS = 8
+_FLAGS = 8 * _WORD_BYTES * FLAG_WORDS
+
+
+class Quantiser:
+    """Packs each row by itself: smallest and largest number as float32, then a code per number.
+
+    A code q stands for min + q·(max - min)/(2^B - 1). Numbers change by at most half a step, or one
+    step with stochastic rounding, besides float32 rounding. Both ends unpack to the same float32.
+
+    Args:
+        bits: B, 8 or 16.
+        generator: rounds up with the probability of the rest; None: to the nearest code.
+    """
+
+    def __init__(self, bits: int, generator: np.random.Generator | None = None) -> None:
+        self._code = _CODES[bits]
+        self._steps = np.float32(2**bits - 1)
+        self._generator = generator
+
+    def words(self, width: int) -> int:
+        """Return how many words a row of ``width`` numbers takes."""
+        return _RANGE_WORDS + -(-width * self._code.itemsize // _WORD_BYTES)
+
+    def pack(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return float32[K, words(F)] for float32[K, F].
+
+        Raises:
+            FeatureError: a row holds NaN, infinity, or more than the range of float32.
+        """
+        low, high = rows.min(axis=1, keepdims=True), rows.max(axis=1, keepdims=True)
+        step = self._step(low, high)
+        if not np.isfinite(step * self._steps).all():
+            raise FeatureError(
+                "Rows of 8 or 16 bits per number must be finite and within the range of float32, "
+                "and so must their changes; at least one is not: use 32 bits, or find out why the "
+                "numbers grow."
+            )
+        codes = np.zeros((len(rows), self._code_bytes(rows.shape[1])), dtype=np.uint8)
+        exact = (rows - low) / np.where(step > 0, step, 1)
+        codes.view(self._code)[:, : rows.shape[1]] = np.minimum(self._round(exact), self._steps)
+        return np.concatenate([low, high, _as_words(codes)], axis=1)
+
+    def unpack(self, words: NDArray[np.float32], width: int) -> NDArray[np.float32]:
+        """Return float32[K, width] for float32[K, words(width)]."""
+        low, high = words[:, :1], words[:, 1:_RANGE_WORDS]
+        codes = _as_bytes(words[:, _RANGE_WORDS:]).view(self._code)[:, :width]
+        numbers = codes.astype(np.float32)
+        numbers *= self._step(low, high)
+        numbers += low
+        return numbers
+
+    def _code_bytes(self, width: int) -> int:
+        return (self.words(width) - _RANGE_WORDS) * _WORD_BYTES
+
+    def _step(self, low: NDArray[np.float32], high: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return float32[K, 1], the distance of two codes; 0 for equal numbers."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            step: NDArray[np.float32] = (high - low) / self._steps
+        return step
+
+    def _round(self, exact: NDArray[np.float32]) -> NDArray[np.float32]:
+        if self._generator is None:
+            exact += np.float32(0.5)
+        whole: NDArray[np.float32] = np.floor(exact)
+        if self._generator is not None:
+            whole += self._generator.random(exact.shape, dtype=np.float32) < exact - whole
+        return whole
+
+
+def pack_flags(flags: NDArray[np.bool_], indptr: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Return float32[K, FLAG_WORDS] of flags.
+
+    `flags`: bool[R]. `indptr`: int64[W + 1], those of each worker; K: see ``flag_rows``.
+    """
+    rows = flag_rows(indptr)
+    padded = np.zeros(int(rows[-1]) * _FLAGS, dtype=np.bool_)
+    padded[_flag_places(indptr, rows)] = flags
+    return _as_words(np.packbits(padded.reshape(-1, _FLAGS), axis=1))
+
+
+def unpack_flags(words: NDArray[np.float32], indptr: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return bool[R]; see ``pack_flags``."""
+    flags = np.unpackbits(_as_bytes(words)).astype(np.bool_)
+    return flags[_flag_places(indptr, flag_rows(indptr))]
+
+
+def flag_rows(indptr: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return int64[W + 1], where each worker's rows of flags begin; one row has 256 flags."""
+    rows = np.zeros_like(indptr)
+    np.cumsum(-(-np.diff(indptr) // _FLAGS), out=rows[1:])
+    return rows
+
+
+def _flag_places(indptr: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return int64[R], the place of each flag among those of all rows."""
+    shift = rows[:-1] * _FLAGS - indptr[:-1]
+    places: NDArray[np.int64] = np.arange(indptr[-1]) + np.repeat(shift, np.diff(indptr))
+    return places
+
+
+# The exchange moves float32 bit by bit, big-endian, so bytes keep their order on the wire.
+def _as_words(packed: NDArray[np.uint8]) -> NDArray[np.float32]:
+    return packed.view(">f4").astype(np.float32)
+
+
+def _as_bytes(words: NDArray[np.float32]) -> NDArray[np.uint8]:
+    return words.astype(">f4").view(np.uint8)

@@ -1,0 +1,252 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The integers that a worker sends in a round: its rows, or how they have changed (CDFGNN, 4)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.host.compression import WHOLE_BITS, Compression, Savings
+from switchgnn.host.innetwork.fixed_point import ExchangeKind, FixedPoint
+from switchgnn.host.innetwork.responder import Fragments
+from switchgnn.host.innetwork.schedule import BlockSchedule
+from switchgnn.host.wire.header import Header, lanes_of
+
+# A cached scale is renewed when the largest feature is above twice its magnitude, or so far below
+# that too few of its steps are left, by the bits of a number.
+ROOM = 2.0
+_LEAST_SHARE = {32: 2.0**-12, 16: 1 / 16, 8: 1 / 4}
+# `send_destination` of a frame that is no partial sum.
+_ALONE = -1
+
+
+class Outgoing(Protocol):
+    """What one round of one worker sends."""
+
+    def payloads(self, schedule: BlockSchedule, fragment: int) -> NDArray[np.int32]:
+        """Return int32[S, W], a fragment of what each frame of a block carries."""
+
+    def contribution(self, request: Header, row: int) -> NDArray[np.int32] | None:
+        """Return int32[W], what a local row adds to a requested sum; None: no such fragment."""
+
+
+@dataclass(frozen=True, eq=False)
+class WholeRows:
+    """Rows as they are; `lanes`: int32[n, W] by the word of the fragment."""
+
+    lanes: Fragments
+
+    def payloads(self, schedule: BlockSchedule, fragment: int) -> NDArray[np.int32]:
+        """Return each frame's row, or the sum of several."""
+        return schedule.payloads(self.lanes[fragment])
+
+    def contribution(self, request: Header, row: int) -> NDArray[np.int32] | None:
+        """Return the row."""
+        lanes = self.lanes.get(request.fragment)
+        return None if lanes is None else lanes[row]
+
+
+@dataclass(frozen=True, eq=False)
+class ChangedRows:
+    """Changes of what each frame carries, by block; 0 where too little has changed.
+
+    Attributes:
+        lanes: by the number of a block, int32[S, W] by the word of the fragment.
+        cached: by the number of a block, int32[S, F], what the receivers hold after the round.
+        schedules: of all blocks, from block 1.
+        skipped: how many rows have changed too little.
+    """
+
+    lanes: Mapping[int, Fragments]
+    cached: Mapping[int, NDArray[np.int32]]
+    schedules: Sequence[BlockSchedule]
+    skipped: int
+
+    def payloads(self, schedule: BlockSchedule, fragment: int) -> NDArray[np.int32]:
+        """Return the change of each frame's row or partial sum."""
+        return self.lanes[schedule.block_id][fragment]
+
+    def contribution(self, request: Header, row: int) -> NDArray[np.int32] | None:
+        """Return the change of a row, or of the partial sum that it is in.
+
+        Of the rows of a partial sum the first one stands for all, and the others add nothing.
+        """
+        lanes = self.lanes[request.block_id].get(request.fragment)
+        if lanes is None:
+            return None
+        schedule = self.schedules[request.block_id - 1]
+        frame = _frame_of(schedule, request.dst_id, row)
+        if frame is None:
+            return None
+        first = int(schedule.send_row[schedule.send_row_indptr[frame]])
+        change: NDArray[np.int32] = lanes[frame] if row == first else np.zeros_like(lanes[frame])
+        return change
+
+
+def _frame_of(schedule: BlockSchedule, destination: int, row: int) -> int | None:
+    """Return the frame by which a row reaches a destination; None if there is none in the block."""
+    at = np.flatnonzero(schedule.send_row == row)
+    frames = np.searchsorted(schedule.send_row_indptr, at, side="right") - 1
+    to = schedule.send_destination[frames]
+    # In a partial sum for this destination; otherwise alone, for all that are left.
+    for wanted in (destination, _ALONE):
+        if wanted in to:
+            return int(frames[to == wanted][0])
+    return None
+
+
+@dataclass(eq=False)
+class RowCache:
+    """What the receivers hold of one tensor, and the sums that this worker holds.
+
+    Attributes:
+        fixed_point: the scale of all integers here; None: the next round sends all rows whole.
+        sent: by the number of a block, int32[S, F], what was sent of each frame's row.
+        sums: int32[n, F], the sums of what all workers have sent.
+    """
+
+    fixed_point: FixedPoint | None = None
+    sent: dict[int, NDArray[np.int32]] = field(default_factory=dict)
+    sums: NDArray[np.int32] | None = None
+
+    def fits(self, largest: float) -> bool:
+        """Return whether features of up to `largest` may go at the scale of this cache."""
+        if self.fixed_point is None:
+            return False
+        magnitude = self.fixed_point.magnitude
+        least = magnitude * _LEAST_SHARE[self.fixed_point.bits]
+        return least <= largest <= min(ROOM * magnitude, self.fixed_point.limit)
+
+    def begin_again(self) -> None:
+        """Forget all rows: the next round sends them whole."""
+        self.fixed_point, self.sums = None, None
+        self.sent.clear()
+
+    def keep(
+        self, changes: NDArray[np.int32], rows: ChangedRows, scale: FixedPoint, savings: Savings
+    ) -> NDArray[np.int32]:
+        """Take over a completed round, and return the sums; `changes`: int32[n, F], of the sums.
+
+        Additions wrap, but the sums themselves cannot, as none of their rows is above the scale.
+        """
+        savings.rows += sum(map(len, rows.cached.values()))
+        savings.skipped += rows.skipped
+        savings.full += self.sums is None
+        self.fixed_point = scale
+        self.sent = dict(rows.cached)
+        self.sums = changes if self.sums is None else self.sums + changes
+        return self.sums
+
+
+class RowCaches:
+    """The caches of all tensors; see ``RowCache``."""
+
+    def __init__(self) -> None:
+        self._caches: dict[tuple[int, ExchangeKind], RowCache] = {}
+
+    def of(self, site: int, kind: ExchangeKind) -> RowCache:
+        """Return the cache of a tensor."""
+        return self._caches.setdefault((site, kind), RowCache())
+
+    def clear(self) -> None:
+        """Forget all tensors."""
+        self._caches.clear()
+
+
+def changed_rows(
+    values: NDArray[np.int32],
+    cache: RowCache,
+    schedules: Sequence[BlockSchedule],
+    blocks: range,
+    words: Sequence[int],
+    *,
+    epsilon: float,
+) -> ChangedRows:
+    """Compare what each frame would carry with what was sent of it.
+
+    A row z is sent if max|z - c| > epsilon · max|z|, c being what was sent of it last.
+
+    Args:
+        values: int32[n, F], the rows of this worker at the cache's scale.
+        cache: of this tensor.
+        schedules: of all blocks, from block 1.
+        blocks: those of the round.
+        words: of the fragments.
+        epsilon: the least relative change.
+    """
+    lanes, cached, skipped = {}, {}, 0
+    for block in blocks:
+        schedule = schedules[block - 1]
+        rows = schedule.payloads(values)
+        sent = cache.sent.get(block)
+        if sent is None:
+            sent = np.zeros_like(rows)
+        change = rows.astype(np.int64) - sent
+        moved = _largest(change) > epsilon * _largest(rows.astype(np.int64))
+        skipped += len(rows) - int(moved.sum())
+        change[~moved] = 0
+        cached[block] = np.where(moved[:, np.newaxis], rows, sent)
+        lanes[block] = cut_into_fragments(change.astype(np.int32), words)
+    return ChangedRows(lanes, cached, schedules, skipped)
+
+
+def _largest(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return int64[K], the largest absolute value of each row [K, F]."""
+    largest: NDArray[np.int64] = np.abs(rows).max(axis=1, initial=0)
+    return largest
+
+
+class Rounding:
+    """Rounds rows to integers, as a compression says.
+
+    Attributes:
+        step_error: the largest error of a number, in steps.
+    """
+
+    def __init__(self, compression: Compression, worker: int) -> None:
+        self._stochastic = compression.stochastic
+        # With a cache, what is missing stays in the difference to what was sent.
+        self._feedback = (
+            compression.feedback and not compression.cache and compression.bits < WHOLE_BITS
+        )
+        self._generator = np.random.default_rng((compression.seed, worker))
+        self._rests: dict[tuple[int, ExchangeKind], NDArray[np.float64]] = {}
+        self._next: dict[tuple[int, ExchangeKind], NDArray[np.float64]] = {}
+        self.step_error = 1.0 if self._stochastic or self._feedback else 0.5
+
+    def encode(
+        self,
+        features: NDArray[np.float32],
+        scale: FixedPoint,
+        tensor: tuple[int, ExchangeKind],
+    ) -> NDArray[np.int32]:
+        """Return int32[n, F], the rows float32[n, F] at a scale."""
+        if not (self._stochastic or self._feedback):
+            return scale.encode(features)
+        exact = features.astype(np.float64)
+        if self._feedback and tensor in self._rests:
+            exact += self._rests[tensor]
+        steps = exact * scale.scale
+        if self._stochastic:
+            values = np.floor(steps + self._generator.random(steps.shape))
+        else:
+            values = np.rint(steps)
+        if self._feedback:
+            self._next[tensor] = (steps - values) / scale.scale
+        return values.astype(np.int32)
+
+    def sent(self) -> None:
+        """Remember what the last rows lack, now that they have been exchanged."""
+        self._rests.update(self._next)
+        self._next.clear()
+
+
+def cut_into_fragments(values: NDArray[np.int32], words: Sequence[int]) -> Fragments:
+    """Return the slices of the rows by the word of the fragment; the last is padded with zeros."""
+    ends = np.cumsum([lanes_of(word) for word in words])
+    padded = np.zeros((len(values), ends[-1]), dtype=np.int32)
+    padded[:, : values.shape[1]] = values
+    return dict(zip(words, np.split(padded, ends[:-1], axis=1), strict=True))

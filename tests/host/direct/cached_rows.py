@@ -1,0 +1,115 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The rule of the cache on the whole graph, in one process, and calls with sites and thresholds."""
+
+from collections import Counter, defaultdict
+from typing import NamedTuple
+
+import numpy as np
+
+from switchgnn.planner.direction import Direction
+from switchgnn.planner.graphs.boundary import boundary_edges
+from tests.host.direct.crew import sizes_of_frames, together
+
+
+class Call(NamedTuple):
+    """One exchange of all workers; `features`: float32[V, F]."""
+
+    features: np.ndarray
+    direction: Direction = Direction.FORWARD
+    site: int = 0
+    epsilon: float = 0.0
+
+
+def exchange_all(transports, parts, calls, after=lambda worker, call: None):
+    """Make all calls; return float32[V, F] sums for each, as `crew.exchange` does."""
+
+    def work(worker):
+        transport, sums = transports[worker], []
+        for call in calls:
+            transport.epsilon = call.epsilon
+            rows = call.features[parts[worker]]
+            sums.append(transport.aggregate(rows, call.direction, call.site))
+            after(worker, call)
+        transport.close()
+        return sums
+
+    per_worker = together(work, len(transports))
+    results = []
+    for index, call in enumerate(calls):
+        whole = np.zeros_like(call.features)
+        for part, sums in zip(parts, per_worker, strict=True):
+            whole[part] = sums[index]
+        results.append(whole)
+    return results
+
+
+class Rule:
+    """What each pair of workers exchanges.
+
+    Attributes:
+        due, skipped: rows so far.
+        frames: how many data frames of which size they take.
+    """
+
+    def __init__(self, graph, assignment, choose, *, bits, mtu):
+        self.due = self.skipped = 0
+        self.frames = Counter()
+        self._bits, self._mtu = bits, mtu
+        self._held = {}
+        self._rows = defaultdict(lambda: (set(), set()))
+        boundary = boundary_edges(graph, assignment)
+        copied_rows = choose(boundary).tolist()
+        ends = boundary.source.tolist(), boundary.destination.tolist()
+        for source, destination, copied in zip(*ends, copied_rows, strict=True):
+            pair = int(assignment[source]), int(assignment[destination])
+            row = self._rows[(*pair, copied, source if copied else destination)]
+            row[0].add(source)
+            row[1].add(destination)
+
+    def exchange(self, call):
+        """Return float64[V, F] sums."""
+        width = call.features.shape[1]
+        state = call.direction, call.site, width
+        first = state not in self._held
+        held = self._held.setdefault(state, {})
+        sums = np.zeros(call.features.shape)
+        rows, changed = Counter(), Counter()
+        for key, ends in self._rows.items():
+            backward = call.direction is Direction.BACKWARD
+            pair = key[1::-1] if backward else key[:2]
+            sources, destinations = reversed(ends) if backward else ends
+            value = added(call.features[sorted(sources)])
+            old = held.get(key, np.zeros_like(value))
+            rows[pair] += 1
+            if first or np.abs(value - old).max() > np.float32(call.epsilon) * np.abs(value).max():
+                changed[pair] += 1
+                held[key] = value if self._bits == 32 else old + rounded(value - old, self._bits)
+            for destination in destinations:
+                sums[destination] += held[key]
+        self.due += rows.total()
+        self.skipped += rows.total() - changed.total()
+        words = width if self._bits == 32 else -(-width * self._bits // 32) + 2
+        for pair, count in rows.items():
+            if not first:
+                self.frames.update(sizes_of_frames(-(-count // 256), 8, self._mtu))
+            self.frames.update(sizes_of_frames(changed[pair], words, self._mtu))
+        return sums
+
+
+def added(rows):
+    """float32[F], one row after the other."""
+    total = rows[0]
+    for row in rows[1:]:
+        total = total + row
+    return total
+
+
+def rounded(row, bits):
+    """CDFGNN's formula in float32, with 2^bits - 1 steps."""
+    low, high, steps = row.min(), row.max(), 2**bits - 1
+    if low == high:
+        return row
+    step = (high - low) / np.float32(steps)
+    codes = np.minimum(np.floor((row - low) / step + np.float32(0.5)), steps)
+    return low + codes.astype(np.float32) * step

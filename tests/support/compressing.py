@@ -1,0 +1,185 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Rounds of changing rows with compression, and what their sums must be.
+
+The oracle has the plan, the features, the scales and the rule of docs, and nothing of the workers'
+caches.
+"""
+
+import threading
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from switchgnn.host.compression import Compression
+from switchgnn.planner.direction import Direction
+from switchgnn.planner.graphs.graph import reference_sums
+from tests.support.fabrics import JOIN_SECONDS
+from tests.support.speed import seconds_here
+
+EPSILON = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """One exchange of all workers; `features`: float32[V, F]."""
+
+    features: np.ndarray
+    direction: Direction
+    site: int
+
+
+@dataclass
+class Sent:
+    """What was sent of each frame of one tensor: int64[F] by block and source."""
+
+    scale: float = 0.0
+    rows: dict = field(default_factory=dict)
+
+
+class Oracle:
+    """The sums of what was sent, with and without caches."""
+
+    def __init__(self, plan, compression, epsilon):
+        self._plan, self._compression, self._epsilon = plan, compression, epsilon
+        self._tensors = {}
+        self._frames = [frame for part in plan.workers for frame in _frames_of(part)]
+        self._entries = list(_entries_of(plan.switch))
+
+    def sums(self, call, scale, *, full):
+        """Return int64[V, F], the sums of one round; `full`: all rows were sent whole."""
+        fixed = np.rint(call.features.astype(np.float64) * scale).astype(np.int64)
+        key = call.site, call.direction, fixed.shape[1]
+        if full or not self._compression.cache:
+            self._tensors[key] = Sent(scale)
+        sent = self._tensors[key]
+        assert sent.scale == scale
+        blocks = self._plan.manifest.direction(call.direction).block_numbers
+        for block, source, vertices in self._frames:
+            if block in blocks:
+                self._send(sent, (block, source), fixed[vertices].sum(axis=0))
+        total = np.zeros_like(fixed)
+        for block, source, vertex in self._entries:
+            if block in blocks:
+                total[vertex] += sent.rows[block, source]
+        return total
+
+    def _send(self, sent, frame, row):
+        change = row - sent.rows.get(frame, np.zeros_like(row))
+        if frame not in sent.rows or np.abs(change).max() > self._epsilon * np.abs(row).max():
+            sent.rows[frame] = row
+
+
+def _frames_of(part):
+    """Yield the block, the source and the vertices of each frame of a worker."""
+    for block in range(1, len(part.send_indptr)):
+        for frame in range(*part.send_indptr[block - 1 : block + 1]):
+            rows = part.send_row[slice(*part.send_row_indptr[frame : frame + 2])]
+            yield block, int(part.send_source[frame]), part.vertices[rows]
+
+
+def _entries_of(switch):
+    """Yield the block, the source and the vertex of each contribution to a sum."""
+    places = (switch.result_block, switch.result_bank, switch.result_slot)
+    names = zip(*(each.tolist() for each in places), strict=True)
+    vertex_of = dict(zip(names, switch.result_vertex.tolist(), strict=True))
+    for entry, block in enumerate(switch.entry_block.tolist()):
+        for bank in np.flatnonzero(switch.entry_expected[entry]).tolist():
+            slot = int(switch.entry_slot[entry, bank])
+            yield block, int(switch.entry_source[entry]), vertex_of[block, bank, slot]
+
+
+def calls_of(graph, rounds, *, widths=(33, 7), seed=0, surges=True):
+    """Draw rounds in both directions, of one site per width; some rows change in each.
+
+    With surges, features outgrow their scale now and then, or become far smaller.
+    """
+    generator = np.random.default_rng(seed)
+    sites = [
+        {way: generator.standard_normal((graph.vertices, width)) for way in Direction}
+        for width in widths
+    ]
+    calls = []
+    for index in range(rounds):
+        site = index // len(Direction) % len(sites)
+        direction = tuple(Direction)[index % len(Direction)]
+        rows = sites[site][direction]
+        calls.append(Call(rows.astype(np.float32), direction, site))
+        moved = generator.random(len(rows)) < 0.4
+        rows[moved] += 0.2 * generator.standard_normal((moved.sum(), rows.shape[1]))
+        if surges and generator.random() < 0.05:
+            rows *= generator.choice([8.0, 1e-4])
+    return calls
+
+
+def run(team, calls, pause=lambda _worker, _index: None):
+    """Let all workers of a team do these rounds; return their sums, by round and worker.
+
+    `pause` is called before each round of a worker.
+    """
+    results = [{} for _ in calls]
+
+    def work(worker):
+        exchange, rows = team.exchanges[worker], team.bed.plan.workers[worker].vertices
+        try:
+            for index, call in enumerate(calls):
+                pause(worker, index)
+                before = exchange.savings.full
+                sums = exchange.aggregate_fixed(call.features[rows], call.direction, call.site)
+                results[index][worker] = sums, exchange.savings.full > before
+        except Exception as error:
+            team.errors[worker] = error
+
+    threads = [
+        threading.Thread(target=work, args=(worker,), daemon=True)
+        for worker in range(team.bed.workers)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(seconds_here(JOIN_SECONDS))
+        assert not thread.is_alive(), "a worker hangs"
+    return results
+
+
+def check(team, calls, results, compression, epsilon=EPSILON):
+    """Compare rounds with the oracle; return how many of them sent all rows."""
+    assert not team.errors, (team.errors, team.total())
+    plan, graph = team.bed.plan, team.bed.graph
+    oracle, fulls = Oracle(plan, compression, epsilon), 0
+    for index, (call, result) in enumerate(zip(calls, results, strict=True)):
+        point, full = result[0][0].fixed_point, result[0][1]
+        fulls += full
+        got, decoded = np.zeros(call.features.shape, np.int64), np.zeros(call.features.shape)
+        for worker, (sums, was_full) in result.items():
+            rows = plan.workers[worker].vertices
+            got[rows], decoded[rows] = sums.values, sums.decode()
+            assert (sums.fixed_point.scale, was_full) == (point.scale, full)
+        right = oracle.sums(call, point.scale, full=full)
+        assert np.array_equal(got, right), (index, int((got != right).sum()))
+        exact, largest = (
+            reference_sums(graph, plan.assignment, each, call.direction)
+            for each in (call.features.astype(np.float64), _largest(call.features))
+        )
+        least = epsilon if compression.cache else 0.0
+        bound = least * largest + (1 + least) * point.error_bound()
+        assert (np.abs(decoded - exact) <= bound).all(), index
+    return fulls
+
+
+def _largest(features):
+    """Return float64[V, F], the largest absolute value of each row, in all its columns."""
+    largest = np.abs(features.astype(np.float64)).max(axis=1, keepdims=True)
+    return np.broadcast_to(largest, features.shape)
+
+
+def run_and_check(team, calls, compression, epsilon=EPSILON, **options):
+    """Do rounds, and check them; returns how many of them sent all rows."""
+    for exchange in team.exchanges:
+        exchange.compress(compression)
+        exchange.epsilon = epsilon
+    results = run(team, calls, **options)
+    return check(team, calls, results, compression, epsilon)
+
+
+CACHED = {bits: Compression(bits=bits, cache=True) for bits in (32, 16, 8)}

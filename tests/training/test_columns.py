@@ -1,0 +1,305 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The most important columns alone are exchanged: which they are, and what the others count."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="PyTorch is not installed")
+pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
+
+import torch
+
+from switchgnn.host.compression import Compression
+from switchgnn.planner.direction import Direction
+from switchgnn.planner.graphs.graph import graph_from_edges
+from switchgnn.training.columns import Chosen, Columns, number_kept
+from switchgnn.training.data.dataset import Dataset
+from switchgnn.training.data.load import load_dataset
+from switchgnn.training.explanation import Explanation
+from switchgnn.training.fewer import ColumnsBy, FewerBytes
+from switchgnn.training.gradients import GradientSums
+from switchgnn.training.layers.models import ModelOptions, build_model, distribute
+from switchgnn.training.partition import partition_dataset
+from switchgnn.training.sums import LocalSum, NeighbourSum, RemoteSum
+from tests.training.gathering import Gathering, in_threads
+from tests.training.threads import shared_out, train_in_threads
+
+WORKERS, WIDTH, KEPT = 3, 24, 8
+HALF = FewerBytes(keep=0.5, every=2)
+EACH_WAY = pytest.mark.parametrize("by", ColumnsBy)
+
+
+@pytest.mark.parametrize(
+    ("keep", "width", "number"),
+    [
+        *((0.5, 64, 32), (0.5, 63, 32), (0.51, 64, 40), (0.01, 64, 8), (1.0, 13, 13)),
+        pytest.param(0.5, 10, 8, id="5 fill a frame no less than 8"),
+        pytest.param(0.9, 10, 10, id="no more than there are"),
+        pytest.param(0.55, 160, 88, id="0.55 * 160 is more than 88 as a float"),
+    ],
+)
+def test_a_share_of_the_columns_fills_frames(keep, width, number):
+    assert number_kept(keep, width) == number
+
+
+class Graph:
+    """A random graph on some workers, its sums in NumPy, and numbers for its rows."""
+
+    def __init__(self):
+        rng = np.random.default_rng(4)
+        vertices = 30
+        pair = rng.integers(0, vertices, (2, 120))
+        self.graph = graph_from_edges(*pair, name="random", vertices=vertices, directed=True)
+        self.assignment = rng.permutation(np.arange(vertices) % WORKERS)
+        source, destination = self.graph.edges()
+        self.local = np.zeros((vertices, vertices))
+        self.remote = np.zeros((vertices, vertices))
+        here = self.assignment[source] == self.assignment[destination]
+        np.add.at(self.local, (destination[here], source[here]), 1)
+        np.add.at(self.remote, (destination[~here], source[~here]), 1)
+        self.rows = rng.standard_normal((vertices, WIDTH)).astype(np.float32)
+        self.weights = rng.standard_normal((vertices, WIDTH)).astype(np.float32)
+
+    def mine(self, worker):
+        return np.flatnonzero(self.assignment == worker)
+
+    def neighbours(self, worker, remote):
+        mine = self.mine(worker)
+        destination, source = np.nonzero(self.local[np.ix_(mine, mine)])
+        times = self.local[np.ix_(mine, mine)][destination, source].astype(int)
+        edges = np.repeat(np.stack([source, destination]), times, axis=1)
+        return NeighbourSum(LocalSum(edges, (len(mine), len(mine))), remote)
+
+    def passed(self, columns=None, *, needs_gradient=True):
+        """Return sums, gradients and importances of all workers, with some columns exchanged."""
+        gathering = Gathering(self.graph, self.assignment)
+
+        def work(worker):
+            mine = self.mine(worker)
+            with RemoteSum(gathering.transports[worker], keep=0.3) as remote:
+                neighbours = self.neighbours(worker, remote)
+                if columns is not None:
+                    remote.columns._chosen[5, WIDTH] = Chosen(torch.from_numpy(columns), 6)
+                remote.columns.scoring = True
+                rows = torch.from_numpy(self.rows[mine]).requires_grad_(needs_gradient)
+                sums = neighbours(rows, 5)
+                (sums * torch.from_numpy(self.weights[mine])).sum().backward()
+                (found,) = remote.columns.take().values()
+            return mine, sums.detach().numpy(), rows.grad, found.numpy()
+
+        results = in_threads(work, WORKERS, gathering.barrier)
+        sums, gradients = np.zeros_like(self.rows), np.zeros_like(self.rows)
+        for mine, sum_, gradient, _ in results:
+            sums[mine] = sum_
+            if needs_gradient:
+                gradients[mine] = gradient
+        return sums, gradients, sum(each[3] for each in results), gathering.transports
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return Graph()
+
+
+def test_columns_that_are_left_out_count_as_zero_on_the_way(graph):
+    kept = np.array([1, 4, 5, 11, 12, 20, 21, 23])
+    sums, gradients, importance, ends = graph.passed(kept)
+    mask = np.isin(np.arange(WIDTH), kept)
+    assert sums == pytest.approx(
+        (graph.local + graph.remote) @ (graph.rows * mask) + graph.local @ (graph.rows * ~mask),
+        abs=1e-4,
+    )
+    back = graph.local.T @ graph.weights + (graph.remote.T @ graph.weights) * mask
+    assert gradients == pytest.approx(back, abs=1e-4)
+    assert importance == pytest.approx(abs(back * graph.rows).sum(axis=0), rel=1e-4)
+    # They travel as a tensor of their own, both ways.
+    both = [(6, direction, len(kept)) for direction in Direction]
+    assert all(end.sites == both for end in ends)
+
+
+def test_rows_without_a_gradient_are_scored_by_local_neighbours_without_an_exchange(graph):
+    _, _, importance, ends = graph.passed(needs_gradient=False)
+    back = graph.local.T @ graph.weights
+    assert importance == pytest.approx(abs(back * graph.rows).sum(axis=0), rel=1e-4)
+    assert all(end.sites == [(5, Direction.FORWARD, WIDTH)] for end in ends)
+
+
+def test_the_columns_with_the_highest_scores_are_chosen_in_order():
+    sites = iter(range(10, 20))
+    columns = Columns(0.3, sites.__next__)
+    scores = torch.arange(WIDTH, dtype=torch.float64)
+    narrow = torch.ones(KEPT, dtype=torch.float64)
+    columns.choose({(0, WIDTH): scores, (1, KEPT): narrow}, GradientSums())
+    assert columns.of(0, WIDTH).columns.tolist() == list(range(WIDTH - KEPT, WIDTH))
+    assert columns.of(0, WIDTH).site == 10
+    assert columns.of(1, KEPT) is None
+    assert columns.of(1, WIDTH) is None
+    # The same columns stay the same tensor, which a cache knows; others are another one.
+    columns.choose({(0, WIDTH): 2 * scores}, GradientSums())
+    assert columns.of(0, WIDTH).site == 10
+    columns.choose({(0, WIDTH): -scores}, GradientSums())
+    assert columns.of(0, WIDTH).columns.tolist() == list(range(KEPT))
+    assert columns.of(0, WIDTH).site == 11
+
+
+@pytest.fixture(scope="module")
+def karate():
+    return load_dataset("karate")
+
+
+def losses(results):
+    return [report.loss for report in results[0][0]]
+
+
+@EACH_WAY
+def test_fewer_columns_travel_after_the_first_choice(karate, by):
+    ends, remotes = [], []
+    results = train_in_threads(
+        *(karate, 2),
+        **{"model": "gcn", "hidden": 20, "epochs": 4, "precompute": False},
+        **{"ends": ends, "remotes": remotes},
+        fewer=FewerBytes(keep=0.5, every=2, by=by),
+    )
+    widths = [width for _, width in ends[0].calls]
+    # An explanation exchanges the 34 features, and counts, once.
+    of_explanation = [34 + 1] * (by is ColumnsBy.EXPLANATION)
+    # Features, 20 hidden units and two classes forward, and all but features backward.
+    whole, half = [34, 20, 2, 2, 20], [24, 16, 2, 2, 16]
+    # It exchanges rows of the first layer after their map, whose columns were never scored.
+    evaluation = [20, 16, 2]
+    assert widths == [*whole, *whole, *of_explanation, *half, *half, *evaluation]
+    reports = results[0][0]
+    assert reports[-1].bytes_without == sum(4 * whole) + sum(of_explanation) + 42
+    assert reports[-1].rows is None
+    one, other = (remote.columns.scores for remote in remotes)
+    assert one.keys() == {(0, 34), (1, 20), (2, 2)} == other.keys()
+    assert all(torch.equal(one[key], other[key]) for key in one)
+
+
+def test_with_all_columns_nothing_changes(karate):
+    plain = train_in_threads(karate, 2, model="gcn", hidden=20)
+    assert losses(
+        train_in_threads(karate, 2, model="gcn", hidden=20, fewer=FewerBytes())
+    ) == losses(plain)
+    fewer = train_in_threads(karate, 2, model="gcn", hidden=20, fewer=HALF)
+    assert losses(fewer)[:2] == losses(plain)[:2]
+    assert losses(fewer)[2:] != losses(plain)[2:]
+
+
+def test_other_columns_are_not_compared_with_those_that_were_cached(karate):
+    exact = FewerBytes(Compression(cache=True), keep=0.5, every=2)
+    cached = train_in_threads(karate, 2, model="gcn", hidden=20, fewer=exact)
+    assert losses(cached) == losses(train_in_threads(karate, 2, model="gcn", hidden=20, fewer=HALF))
+
+
+PLANTED = 17
+
+
+def planted():
+    """A graph of two classes whose neighbours agree, and one column of features that tells them.
+
+    Most vertices of a class are on one worker, as a partition with few cut edges has it: an
+    explanation sees the means of a worker's features and predictions alone.
+    """
+    rng = np.random.default_rng(8)
+    vertices = 200
+    labels = np.where(
+        rng.random(vertices) < 0.8, shared_out(vertices, 2), rng.integers(0, 2, vertices)
+    )
+    source = rng.integers(0, vertices, 6000)
+    destination = rng.integers(0, vertices, len(source))
+    agree = labels[source] == labels[destination]
+    source, destination = source[agree], destination[agree]
+    graph = graph_from_edges(source, destination, name="planted", vertices=vertices, directed=False)
+    features = rng.random((vertices, WIDTH), dtype=np.float32)
+    features[:, PLANTED] = labels
+    masks = rng.integers(0, 3, vertices)
+    return Dataset(
+        graph=graph,
+        features=features,
+        labels=labels,
+        train=masks < 2,
+        validation=masks == 2,
+        test=masks == 3,
+        classes=2,
+        multilabel=False,
+        name="planted",
+        self_loops=np.arange(0),
+        undirected=True,
+    )
+
+
+@EACH_WAY
+def test_the_column_that_carries_the_label_ranks_on_top(by):
+    found = []
+    train_in_threads(
+        *(planted(), 2),
+        **{"model": "gcn", "hidden": 16, "epochs": 30, "precompute": False, "remotes": found},
+        fewer=FewerBytes(keep=0.3, every=30, by=by),
+    )
+    # The first layer sums the features, as they are narrower than twice the hidden units.
+    scores = found[0].columns.scores[0, WIDTH]
+    assert int(scores.argmax()) == PLANTED
+    assert scores[PLANTED] > 1.2 * scores.topk(2).values[1]
+    assert PLANTED in found[0].columns.of(0, WIDTH).columns
+
+
+def explained(data, check, workers=2):
+    """Call check(explanation, model, part, outputs) on all workers, after a backward pass."""
+    assignment = shared_out(data.vertices, workers)
+    gathering = Gathering(data.graph, assignment)
+    parts = list(partition_dataset(data, assignment))
+
+    def work(worker):
+        part = parts[worker]
+        torch.manual_seed(3)
+        model = build_model(ModelOptions(hidden=8), part.features.shape[1], part.classes)
+        with RemoteSum(gathering.transports[worker], keep=0.5) as remote:
+            distribute(model, part, remote)
+            outputs = model(torch.from_numpy(part.features), torch.from_numpy(part.edges))
+            outputs.square().sum().backward()
+            return check(Explanation(model, part, remote), model, part, outputs.detach())
+
+    return in_threads(work, workers, gathering.barrier)
+
+
+def test_the_explanation_graph_is_a_star_of_means(karate):
+    def check(explanation, _model, part, _outputs):
+        return part.vertices, explanation._features.numpy(), explanation._edges.tolist()
+
+    source, destination = karate.graph.edges()
+    for vertices, features, edges in explained(karate, check):
+        far = np.isin(destination, vertices) & ~np.isin(source, vertices)
+        due = [karate.features[vertices].mean(axis=0)]
+        for vertex in vertices:
+            if (around := source[far & (destination == vertex)]).size:
+                due.append(karate.features[around].mean(axis=0))
+        assert features == pytest.approx(np.stack(due), abs=1e-6)
+        leaves = range(1, len(due))
+        pairs = {(0, 0), *((leaf, 0) for leaf in leaves), *((0, leaf) for leaf in leaves)}
+        assert sorted(zip(*edges, strict=True)) == sorted(pairs)
+
+
+def test_an_explanation_leaves_the_model_as_it_was(karate):
+    def check(explanation, model, part, outputs):
+        before = [parameter.grad.clone() for parameter in model.parameters()]
+        scores = explanation.scores(outputs)
+        # As many columns as each layer sends in training: both map their rows first.
+        assert {key: len(found) for key, found in scores.items()} == {(0, 8): 8, (1, 2): 2}
+        assert all((found > 0).all() and (found < 1).all() for found in scores.values())
+        after = [parameter.grad for parameter in model.parameters()]
+        assert all(map(torch.equal, before, after))
+        assert model.training
+        again = model(torch.from_numpy(part.features), torch.from_numpy(part.edges))
+        assert torch.equal(again, outputs)
+
+    explained(karate, check)
+
+
+def test_sums_that_are_kept_have_all_columns(karate):
+    ends = []
+    train_in_threads(
+        karate, 2, model="gcn", hidden=20, epochs=4, ends=ends, fewer=FewerBytes(keep=0.5, every=1)
+    )
+    assert [width for _, width in ends[0].calls if width > 20] == [34]
