@@ -11,6 +11,7 @@ pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installe
 import torch
 
 from switchgnn.host.direct import copy_schedules
+from switchgnn.planner.direction import Direction
 from switchgnn.training.asked import AskedFewer
 from switchgnn.training.data.load import load_dataset
 from switchgnn.training.fewer import fewer_bytes
@@ -82,6 +83,16 @@ def test_in_a_training_half_of_the_rows_rest_but_for_every_fourth_epoch(karate):
     half = karate.vertices // 4
     # The last one is of the evaluation after the eighth epoch.
     assert resting == [None, half, half, None, half, half, half, None, None]
+
+
+def test_rows_of_few_columns_rest_at_the_site_of_these_columns(karate):
+    ends = []
+    fewer = fewer_bytes(32, 0.0, rest=0.5, keep=0.5, every=2)
+    train_in_threads(karate, 2, model="gcn", hidden=40, fewer=fewer, ends=ends)
+    forward = [site for site, direction, _ in ends[0].sites if direction is Direction.FORWARD]
+    assert [site for site, _ in ends[0].told] == forward
+    layers = set(range(3))
+    assert any(mask is not None for site, mask in ends[0].told if site not in layers)
 
 
 def test_no_share_that_rests_changes_nothing(karate):
