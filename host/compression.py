@@ -4,6 +4,9 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from switchgnn.host.errors import TransportError
 
 WHOLE_BITS = 32
@@ -60,3 +63,15 @@ class Savings:
     rows: int = 0
     skipped: int = 0
     full: int = 0
+
+
+def all_rest(
+    vertices: NDArray[np.bool_], row: NDArray[np.int64], indptr: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Return bool[S], whether all vertices of each sent row rest.
+
+    `vertices`: bool[n], those that rest. `row`: int64[K], the vertices of all sent rows; `indptr`:
+    int64[S + 1], where those of each begin, at least one.
+    """
+    rest: NDArray[np.bool_] = np.logical_and.reduceat(vertices[row], indptr[:-1])
+    return rest

@@ -179,6 +179,24 @@ class DirectTransport:
         self.wait_for(stream)
         return stream.sums(everything)
 
+    def rest(self, site: int, vertices: NDArray[np.bool_] | None) -> None:
+        """Let rows of a site count as unchanged, in its forward exchanges from now on.
+
+        Only with a cache. A partial sum counts as unchanged if all its vertices rest. In the first
+        exchange of a tensor none rests.
+
+        Args:
+            site: the number of the tensor.
+            vertices: bool[n], those that rest, in the order of the rows; None: none does.
+        """
+        if self._compressed is not None:
+            self._compressed.rest(site, vertices)
+
+    def forget(self, site: int) -> None:
+        """Drop all that is kept of a site, as all workers must between the same exchanges."""
+        if self._compressed is not None:
+            self._compressed.forget(site)
+
     def begin(self, width: int, direction: Direction) -> Stream:
         """Begin a round that is fed piece by piece; all workers begin them in the same order.
 

@@ -331,6 +331,23 @@ class InNetworkExchange:
         self._foreseen = None
         self._caches.clear()
 
+    def rest(self, site: int, vertices: NDArray[np.bool_] | None) -> None:
+        """Let rows of a site count as unchanged, in its forward exchanges from now on.
+
+        A partial sum counts as unchanged if all its vertices rest. When all rows are sent whole,
+        none rests.
+
+        Args:
+            site: the number of the tensor.
+            vertices: bool[n], those that rest, in the order of the rows; None: none does.
+        """
+        self._caches.rest(site, vertices)
+
+    def forget(self, site: int) -> None:
+        """Drop all that is kept of a site, as all workers must between the same exchanges."""
+        self._caches.forget(site)
+        self._rounding.forget(site)
+
     def aggregate(
         self,
         features: NDArray[np.float32],
@@ -530,7 +547,9 @@ class InNetworkExchange:
             outgoing = WholeRows(cut_into_fragments(values, words))
         else:
             outgoing = changed_rows(
-                *(values, work.cache, self._schedules, work.blocks, words), epsilon=self.epsilon
+                *(values, work.cache, self._schedules, work.blocks, words),
+                epsilon=self.epsilon,
+                resting=self._caches.resting(work.site, work.kind),
             )
         self._responder.serve(self._round, work.blocks, outgoing.contribution)
         return outgoing

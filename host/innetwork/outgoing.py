@@ -4,16 +4,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.compression import WHOLE_BITS, Compression, Savings
+from switchgnn.host.compression import WHOLE_BITS, Compression, Savings, all_rest
 from switchgnn.host.innetwork.fixed_point import ExchangeKind, FixedPoint
 from switchgnn.host.innetwork.responder import Fragments
 from switchgnn.host.innetwork.schedule import BlockSchedule
 from switchgnn.host.wire.header import Header, lanes_of
+from switchgnn.planner.direction import Direction
 
 # A cached scale is renewed when the largest feature is above twice its magnitude, or so far below
 # that too few of its steps are left, by the bits of a number.
@@ -146,14 +147,37 @@ class RowCaches:
 
     def __init__(self) -> None:
         self._caches: dict[tuple[int, ExchangeKind], RowCache] = {}
+        self._resting: dict[int, NDArray[np.bool_]] = {}
 
     def of(self, site: int, kind: ExchangeKind) -> RowCache:
         """Return the cache of a tensor."""
         return self._caches.setdefault((site, kind), RowCache())
 
+    def rest(self, site: int, vertices: NDArray[np.bool_] | None) -> None:
+        """Let rows of a site rest; see ``InNetworkExchange.rest``."""
+        if vertices is None:
+            self._resting.pop(site, None)
+        else:
+            self._resting[site] = vertices
+
+    def resting(self, site: int, kind: ExchangeKind) -> NDArray[np.bool_] | None:
+        """Return bool[n], the vertices whose rows rest in an exchange; None: none does."""
+        return self._resting.get(site) if kind.direction is Direction.FORWARD else None
+
+    def forget(self, site: int) -> None:
+        """Forget the tensors of a site, and which of its rows rest."""
+        _forget(self._caches, site)
+        self._resting.pop(site, None)
+
     def clear(self) -> None:
         """Forget all tensors."""
         self._caches.clear()
+        self._resting.clear()
+
+
+def _forget(tensors: dict[tuple[int, ExchangeKind], Any], site: int) -> None:
+    for key in [key for key in tensors if key[0] == site]:
+        del tensors[key]
 
 
 def changed_rows(
@@ -164,6 +188,7 @@ def changed_rows(
     words: Sequence[int],
     *,
     epsilon: float,
+    resting: NDArray[np.bool_] | None = None,
 ) -> ChangedRows:
     """Compare what each frame would carry with what was sent of it.
 
@@ -176,8 +201,10 @@ def changed_rows(
         blocks: those of the round.
         words: of the fragments.
         epsilon: the least relative change.
+        resting: bool[n], vertices whose rows count as unchanged, unless all rows are sent whole.
     """
     lanes, cached, skipped = {}, {}, 0
+    whole = cache.sums is None
     for block in blocks:
         schedule = schedules[block - 1]
         rows = schedule.payloads(values)
@@ -186,6 +213,8 @@ def changed_rows(
             sent = np.zeros_like(rows)
         change = rows.astype(np.int64) - sent
         moved = _largest(change) > epsilon * _largest(rows.astype(np.int64))
+        if resting is not None and not whole:
+            moved &= ~all_rest(resting, schedule.send_row, schedule.send_row_indptr)
         skipped += len(rows) - int(moved.sum())
         change[~moved] = 0
         cached[block] = np.where(moved[:, np.newaxis], rows, sent)
@@ -242,6 +271,10 @@ class Rounding:
         """Remember what the last rows lack, now that they have been exchanged."""
         self._rests.update(self._next)
         self._next.clear()
+
+    def forget(self, site: int) -> None:
+        """Forget what the rows of a site lack."""
+        _forget(self._rests, site)
 
 
 def cut_into_fragments(values: NDArray[np.int32], words: Sequence[int]) -> Fragments:

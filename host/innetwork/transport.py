@@ -59,6 +59,14 @@ class InNetworkTransport:
         """The counters of compression."""
         return self.exchange.savings
 
+    def rest(self, site: int, vertices: NDArray[np.bool_] | None) -> None:
+        """Let rows of a site count as unchanged; see ``InNetworkExchange.rest``."""
+        self.exchange.rest(site, vertices)
+
+    def forget(self, site: int) -> None:
+        """Drop all that is kept of a site, as all workers must between the same exchanges."""
+        self.exchange.forget(site)
+
     def aggregate(
         self, rows: NDArray[np.float32], direction: Direction, site: int = 0
     ) -> NDArray[np.float32]:

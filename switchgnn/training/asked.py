@@ -126,6 +126,15 @@ class AskedFewer:
         "by masks that explain the predictions, as in DGS.",
         default=ColumnsBy.GRADIENT,
     )
+    rest: float = option(
+        EXCHANGE,
+        "SHARE",
+        "With --cache, share of a worker's vertices whose rows are sent in every 4th epoch only, "
+        "the least important ones; from 0 to below 1.",
+        default=0.0,
+        min=0.0,
+        max=0.999,
+    )
 
     @property
     def caches(self) -> bool:
@@ -136,7 +145,8 @@ class AskedFewer:
     def named(self) -> str:
         """The options that leave something out, as they are written; empty without any."""
         keep = f"--keep {self.keep:g}" if self.keep < 1 else ""
-        return " ".join(filter(None, (self.compresses, keep)))
+        rest = f"--rest {self.rest:g}" if self.rest else ""
+        return " ".join(filter(None, (self.compresses, keep, rest)))
 
     @property
     def compresses(self) -> str:
@@ -159,6 +169,7 @@ class AskedFewer:
             keep=self.keep,
             every=self.columns_every,
             by=self.columns_by,
+            rest=self.rest,
         )
 
 

@@ -78,28 +78,32 @@ class Columns:
         found, self._found = self._found, {}
         return found
 
-    def choose(self, scores: Scores, sums: GradientSums) -> None:
+    def choose(self, scores: Scores, sums: GradientSums) -> list[int]:
         """Choose the columns that score highest over all workers.
 
-        All workers must have scores of the same tensors.
+        All workers must have scores of the same tensors. Returns the sites of earlier choices that
+        others replace, the same on all workers.
         """
         if not scores:
-            return
+            return []
         keys = sorted(scores)
         total = sums.add(torch.cat([scores[key].double() for key in keys]))
         parts = torch.split(total, [width for _, width in keys])
         self.scores = dict(zip(keys, parts, strict=True))
-        for key in keys:
-            self._choose(key)
+        replaced = map(self._choose, keys)
+        return [chosen.site for chosen in replaced if chosen is not None]
 
-    def _choose(self, key: Tensors) -> None:
+    def _choose(self, key: Tensors) -> Chosen | None:
+        """Choose the columns of a tensor; return an earlier choice that this one replaces."""
         width = key[1]
         number = number_kept(self._keep, width)
         if number == width:
-            return
+            return None
         order = torch.argsort(self.scores[key], descending=True, stable=True)
         columns = order[:number].sort().values
         known = self._chosen.get(key)
-        if known is None or not torch.equal(known.columns, columns):
-            # A cache must not compare these rows with those of other columns.
-            self._chosen[key] = Chosen(columns, self._new_site())
+        if known is not None and torch.equal(known.columns, columns):
+            return None
+        # A cache must not compare these rows with those of other columns.
+        self._chosen[key] = Chosen(columns, self._new_site())
+        return known

@@ -8,11 +8,16 @@ old rows do little harm, and epsilon grows; where it falls, epsilon shrinks. The
 printed have the two cases the other way round than their text, and this module follows the text.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from switchgnn.host.compression import Compression, Savings
 from switchgnn.training.fewer import FIRST, FewerBytes
+from switchgnn.training.rest import Rest
 
 LEAST, MOST = 0.001, 0.3
 # Changes of accuracy that count: a small fall, but only a larger rise.
@@ -36,6 +41,12 @@ class Compressing(Protocol):
 
     def compress(self, compression: Compression) -> None:
         """Begin to compress, before the first exchange."""
+
+    def rest(self, site: int, vertices: NDArray[np.bool_] | None) -> None:
+        """Let rows of a site count as unchanged; see ``InNetworkExchange.rest``."""
+
+    def forget(self, site: int) -> None:
+        """Drop all that is kept of a site, as all workers must between the same exchanges."""
 
 
 @dataclass
@@ -67,12 +78,17 @@ class FollowingEpsilon:
 
 
 class CacheControl:
-    """The cache of one worker's transport, in training."""
+    """The cache of one worker's transport, in training.
+
+    Attributes:
+        rest: lets rows that matter little rest; None: all are sent that have changed.
+    """
 
     def __init__(self, transport: Compressing, fewer: FewerBytes) -> None:
         self._transport = transport
         self._cached = fewer.compression.cache
         self._following = FollowingEpsilon(fewer.epsilon) if fewer.follows else None
+        self.rest = Rest(fewer.rest, transport.rest) if fewer.rest else None
         if self._cached:
             transport.epsilon = fewer.epsilon
 
@@ -90,6 +106,11 @@ class CacheControl:
     def savings(self) -> Savings:
         """What was left out so far."""
         return self._transport.savings
+
+    def forget(self, sites: Iterable[int]) -> None:
+        """Drop all that is kept of some sites, as all workers must between the same exchanges."""
+        for site in sites:
+            self._transport.forget(site)
 
     def note(self, accuracy: float) -> None:
         """Take the training accuracy of an epoch, over all workers."""

@@ -28,6 +28,8 @@ class FewerBytes:
         keep: the share of the columns that is exchanged, 0 < keep <= 1.
         every: epochs between two choices of these columns.
         by: how they are chosen.
+        rest: the share of each worker's vertices whose rows are sent less often, 0 <= rest < 1;
+            only with a cache.
     """
 
     compression: Compression = NO_COMPRESSION
@@ -36,6 +38,7 @@ class FewerBytes:
     keep: float = 1.0
     every: int = 30
     by: ColumnsBy = ColumnsBy.GRADIENT
+    rest: float = 0.0
 
     @property
     def active(self) -> bool:
@@ -57,6 +60,7 @@ def fewer_bytes(
     feedback: bool | None = None,
     stochastic: bool = False,
     seed: int = 0,
+    rest: float = 0.0,
     **columns: Any,  # noqa: ANN401
 ) -> FewerBytes:
     """Return what a training leaves out.
@@ -67,6 +71,7 @@ def fewer_bytes(
         feedback: whether there is error feedback; None: if numbers are rounded.
         stochastic: whether rounding is stochastic.
         seed: of stochastic rounding.
+        rest: the share of vertices whose rows are sent less often.
         columns: `keep`, `every` and `by` of FewerBytes.
 
     Raises:
@@ -85,7 +90,13 @@ def fewer_bytes(
         raise TrainingError(
             f"Epsilon of the cache is {AUTO}, or a number from 0 to below 1, not {cache}."
         )
+    if not 0 <= rest < 1:
+        raise TrainingError(f"The share of --rest is from 0 to below 1, not {rest:g}.")
+    if rest and cache is None:
+        raise TrainingError(
+            f"--rest {rest:g} needs a cache, as resting rows count as unchanged: add --cache."
+        )
     compression = Compression(
         bits, cache is not None, rounds if feedback is None else feedback, stochastic, seed
     )
-    return FewerBytes(compression, epsilon, cache == AUTO, **columns)
+    return FewerBytes(compression, epsilon, cache == AUTO, rest=rest, **columns)

@@ -27,6 +27,7 @@ from switchgnn.host.transport import NO_TRAFFIC, Transport, add_traffic
 from switchgnn.host.wire.link import Traffic
 from switchgnn.planner.direction import Direction
 from switchgnn.training.columns import Columns
+from switchgnn.training.rest import Rest
 
 
 @dataclass
@@ -249,6 +250,7 @@ class RemoteSum:
     Attributes:
         transport: carries the rows.
         columns: those that are exchanged; None: all.
+        rest: lets rows that matter little rest; None: no row rests.
         sites: the numbers of the tensors that layers exchange, see `Transport.aggregate`.
         new_site: returns another such number at each call.
     """
@@ -261,6 +263,7 @@ class RemoteSum:
         self.new_site = itertools.count().__next__
         self.sites: dict[nn.Module, int] = {}
         self.columns = Columns(keep, self.new_site) if keep < 1 else None
+        self.rest: Rest | None = None
         self.transport = transport
         self._staging = staging or Staging()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="exchange")
@@ -423,7 +426,8 @@ class NeighbourSum:
         local = scored and not rows.requires_grad
         if local:
             rows = rows.detach().requires_grad_()
-        what = _Summed(site, columns, scored=scored, local=local)
+        rest = None if self._remote is None or local else self._remote.rest
+        what = _Summed(site, columns, scored=scored, local=local, rest=rest)
         sums: Tensor = _Sum.apply(rows, self, what)  # type: ignore[no-untyped-call]
         return sums
 
@@ -434,6 +438,8 @@ class NeighbourSum:
         if self._remote is None:
             return self.local(rows, direction)
         chosen = None if columns is None else columns.of(site, rows.shape[1])
+        if self._remote.rest is not None and direction is Direction.FORWARD:
+            self._remote.rest.before(site, site if chosen is None else chosen.site)
         if chosen is None:
             exchange = self._remote.submit(rows, direction, site)
             sums = self.local(rows, direction)
@@ -456,12 +462,19 @@ class _Summed:
         columns: those that are exchanged; None: all.
         scored: whether the importances of the columns are noted.
         local: whether the rows need no gradient but for these, so that it is not exchanged.
+        rest: is told the importances of the rows, if there is any.
     """
 
     site: int
     columns: Columns | None
     scored: bool
     local: bool
+    rest: Rest | None
+
+    @property
+    def weighed(self) -> bool:
+        """Whether importances are computed in the pass backward."""
+        return self.scored or self.rest is not None
 
 
 class _Sum(torch.autograd.Function):
@@ -473,7 +486,7 @@ class _Sum(torch.autograd.Function):
         what: _Summed,
     ) -> Tensor:
         ctx.neighbours, ctx.what = neighbours, what
-        if what.scored:
+        if what.weighed:
             ctx.save_for_backward(rows)
         return neighbours.directed(rows, Direction.FORWARD, what.site, what.columns)
 
@@ -484,7 +497,10 @@ class _Sum(torch.autograd.Function):
             total = neighbours.local(gradient, Direction.BACKWARD)
         else:
             total = neighbours.directed(gradient, Direction.BACKWARD, what.site, what.columns)
-        if what.scored:
+        if what.weighed:
             (rows,) = ctx.saved_tensors
-            what.columns.note(what.site, rows, total)
+            if what.scored:
+                what.columns.note(what.site, rows, total)
+            if what.rest is not None:
+                what.rest.note(what.site, rows, total)
         return None if what.local else total, None, None

@@ -117,6 +117,7 @@ class Trainer:
         self._cache: CacheControl | None = None
         if fewer.compression.active and isinstance(remote, RemoteSum):
             self._cache = CacheControl(cast("Compressing", remote.transport), fewer)
+            remote.rest = self._cache.rest
         self._optimizer = torch.optim.Adam(
             model.parameters(), lr=options.learning_rate, weight_decay=options.weight_decay
         )
@@ -171,6 +172,8 @@ class Trainer:
         exchange, waiting, reduce = clock.exchanging, clock.waiting, self._sums.seconds
         begin_epoch(self.model, seed=self._options.seed, epoch=epoch, worker=self._partition.worker)
         epsilon = self._cache.epsilon if self._cache is not None else None
+        if self._cache is not None and self._cache.rest is not None:
+            self._cache.rest.begin_epoch(epoch)
         started = time.perf_counter()
         loss = self._step(epoch)
         seconds = time.perf_counter() - started
@@ -204,7 +207,9 @@ class Trainer:
             if self._explanation is None:
                 self._explanation = Explanation(self.model, self._partition, self._remote)
             scores = self._explanation.scores(outputs)
-        columns.choose(scores, self._sums)
+        replaced = columns.choose(scores, self._sums)
+        if self._cache is not None:
+            self._cache.forget(replaced)
 
     def _step(self, epoch: int) -> float:
         self.model.train()

@@ -90,13 +90,28 @@ class _CachingEnd(_End):
         super().__init__(gathering, worker)
         self.epsilon, self.savings, self.held = 0.0, Savings(), {}
         self.compression = None
+        self.resting, self.told, self.forgotten = {}, [], []
 
     def compress(self, compression):
         self.compression = compression
 
+    def rest(self, site, vertices):
+        self.resting[site] = vertices
+        self.told.append((site, vertices))
+
+    def forget(self, site):
+        self.forgotten.append(site)
+        self.held = {key: rows for key, rows in self.held.items() if key[0] != site}
+
     def aggregate(self, rows, direction, site):
-        held = self.held.setdefault((site, direction, rows.shape[1]), np.zeros_like(rows))
+        tensor = site, direction, rows.shape[1]
+        resting = self.resting.get(site)
+        if direction is Direction.BACKWARD or tensor not in self.held:
+            resting = None
+        held = self.held.setdefault(tensor, np.zeros_like(rows))
         changed = abs(rows - held).max(axis=1) > self.epsilon * abs(rows).max(axis=1)
+        if resting is not None:
+            changed &= ~resting
         held[changed] = rows[changed]
         self.savings.rows += len(rows)
         self.savings.skipped += int((~changed).sum())

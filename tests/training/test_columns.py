@@ -130,15 +130,15 @@ def test_the_columns_with_the_highest_scores_are_chosen_in_order():
     columns = Columns(0.3, sites.__next__)
     scores = torch.arange(WIDTH, dtype=torch.float64)
     narrow = torch.ones(KEPT, dtype=torch.float64)
-    columns.choose({(0, WIDTH): scores, (1, KEPT): narrow}, GradientSums())
+    assert columns.choose({(0, WIDTH): scores, (1, KEPT): narrow}, GradientSums()) == []
     assert columns.of(0, WIDTH).columns.tolist() == list(range(WIDTH - KEPT, WIDTH))
     assert columns.of(0, WIDTH).site == 10
     assert columns.of(1, KEPT) is None
     assert columns.of(1, WIDTH) is None
     # The same columns stay the same tensor, which a cache knows; others are another one.
-    columns.choose({(0, WIDTH): 2 * scores}, GradientSums())
+    assert columns.choose({(0, WIDTH): 2 * scores}, GradientSums()) == []
     assert columns.of(0, WIDTH).site == 10
-    columns.choose({(0, WIDTH): -scores}, GradientSums())
+    assert columns.choose({(0, WIDTH): -scores}, GradientSums()) == [10]
     assert columns.of(0, WIDTH).columns.tolist() == list(range(KEPT))
     assert columns.of(0, WIDTH).site == 11
 
@@ -191,6 +191,19 @@ def test_other_columns_are_not_compared_with_those_that_were_cached(karate):
     exact = FewerBytes(Compression(cache=True), keep=0.5, every=2)
     cached = train_in_threads(karate, 2, model="gcn", hidden=20, fewer=exact)
     assert losses(cached) == losses(train_in_threads(karate, 2, model="gcn", hidden=20, fewer=HALF))
+
+
+def test_columns_that_are_replaced_are_forgotten(karate):
+    ends, remotes = [], []
+    fewer = FewerBytes(Compression(cache=True), keep=0.5, every=1)
+    train_in_threads(
+        karate, 2, model="gcn", hidden=40, fewer=fewer, ends=ends, remotes=remotes, epochs=12
+    )
+    assert ends[0].forgotten == ends[1].forgotten != []
+    for end, remote in zip(ends, remotes, strict=True):
+        of_layers = set(remote.sites.values())
+        now = {chosen.site for chosen in remote.columns._chosen.values()}
+        assert {site for site, *_ in end.held} <= of_layers | now
 
 
 PLANTED = 17

@@ -66,6 +66,9 @@ def test_epsilon_stays_in_its_range():
         ({"cache": "on"}, "is auto, or a number from 0 to below 1, not on"),
         ({"feedback": True}, "numbers of 32 bits are not rounded"),
         ({"stochastic": True}, "numbers of 32 bits are not rounded"),
+        ({"rest": 0.25}, "--rest 0.25 needs a cache"),
+        ({"rest": 1.0, "cache": 0.1}, "share of --rest is from 0 to below 1, not 1"),
+        ({"rest": float("nan"), "cache": 0.1}, "not nan"),
     ],
 )
 def test_what_does_not_go_together_is_a_sentence(options, words):
@@ -79,6 +82,7 @@ def test_what_does_not_go_together_is_a_sentence(options, words):
         (AskedFewer(), Compression(seed=7), 0.0),
         (AskedFewer(cache="0"), Compression(cache=True, seed=7), 0.0),
         (AskedFewer(cache="0.2", bits=8), Compression(8, True, True, seed=7), 0.2),
+        (AskedFewer(cache="0", rest=0.5), Compression(cache=True, seed=7), 0.0),
         (AskedFewer(bits=16, error_feedback=False), Compression(16, seed=7), 0.0),
         (AskedFewer(bits=8, stochastic_rounding=True), Compression(8, False, True, True, 7), 0.0),
     ],

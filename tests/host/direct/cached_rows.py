@@ -13,12 +13,13 @@ from tests.host.direct.crew import sizes_of_frames, together
 
 
 class Call(NamedTuple):
-    """One exchange of all workers; `features`: float32[V, F]."""
+    """One exchange of all workers; `features`: float32[V, F]; `resting`: bool[V]."""
 
     features: np.ndarray
     direction: Direction = Direction.FORWARD
     site: int = 0
     epsilon: float = 0.0
+    resting: np.ndarray | None = None
 
 
 def exchange_all(transports, parts, calls, after=lambda worker, call: None):
@@ -28,6 +29,8 @@ def exchange_all(transports, parts, calls, after=lambda worker, call: None):
         transport, sums = transports[worker], []
         for call in calls:
             transport.epsilon = call.epsilon
+            resting = None if call.resting is None else call.resting[parts[worker]]
+            transport.rest(call.site, resting)
             rows = call.features[parts[worker]]
             sums.append(transport.aggregate(rows, call.direction, call.site))
             after(worker, call)
@@ -82,7 +85,12 @@ class Rule:
             value = added(call.features[sorted(sources)])
             old = held.get(key, np.zeros_like(value))
             rows[pair] += 1
-            if first or np.abs(value - old).max() > np.float32(call.epsilon) * np.abs(value).max():
+            rests = (
+                not (first or backward or call.resting is None)
+                and call.resting[list(sources)].all()
+            )
+            moved, size = np.abs(value - old).max(), np.abs(value).max()
+            if first or (not rests and moved > np.float32(call.epsilon) * size):
                 changed[pair] += 1
                 held[key] = value if self._bits == 32 else old + rounded(value - old, self._bits)
             for destination in destinations:

@@ -102,6 +102,55 @@ def test_without_a_threshold_sums_are_those_of_plain_rows(method):
     assert all(each.savings.skipped for each in transports)
 
 
+@pytest.mark.parametrize("method", MAKE)
+@pytest.mark.parametrize("bits", [32, 8])
+def test_resting_rows_are_not_sent(method, bits):
+    """Forward, and after the first exchange of a tensor; a partial sum rests if all its rows do."""
+    make, choose = MAKE[method]
+    graph, assignment = random_case(120, 500, 4, bits, directed=True)
+    hub = Hub(4)
+    transports = on_hub(
+        make(graph, assignment, 4),
+        hub=hub,
+        framing=Framing(1500),
+        compression=Compression(bits, cache=True),
+    )
+    rng = np.random.default_rng(bits)
+    calls = [
+        call._replace(resting=rng.random(graph.vertices) < 0.7 if turn % 5 else None)
+        for turn, call in enumerate(interleaved(graph, 5, bits, epsilons=(0.01,)))
+    ]
+    sums = exchange_all(transports, parts_of(assignment, 4), calls)
+    rule = Rule(graph, assignment, choose, bits=bits, mtu=1500)
+    for call, got in zip(calls, sums, strict=True):
+        assert np.abs(got - rule.exchange(call)).max() < 1e-4
+    assert sum(each.savings.skipped for each in transports) == rule.skipped
+    sizes = {size: count for (kind, size), count in hub.kinds().items() if kind == Kind.FEATURE}
+    assert sizes == rule.frames
+
+
+@pytest.mark.parametrize("compression", [Compression(cache=True), Compression(8, feedback=True)])
+def test_nothing_is_kept_of_a_forgotten_site(compression):
+    graph, assignment = random_case(60, 300, WORKERS, 2, directed=True)
+    parts, features = parts_of(assignment, WORKERS), features_for(graph, 9)
+    transports = on_hub(copy_schedules(graph, assignment, WORKERS), compression=compression)
+    resting = np.ones(graph.vertices, dtype=np.bool_)
+
+    def forget(worker, call):
+        if call.epsilon == 0.5:
+            transports[worker].rest(0, resting[parts[worker]])
+            transports[worker].forget(0)
+            kept = transports[worker]._compressed
+            assert {key.number for key in (*kept._tables, *kept._residuals)} == {1}
+            assert not kept._resting
+
+    calls = [Call(features, way, site) for way in BOTH for site in (0, 1)]
+    last = calls[-1]._replace(epsilon=0.5)
+    sums = exchange_all(transports, parts, [*calls, last, calls[0]], forget)
+    assert np.array_equal(bits_of(sums[-1:]), bits_of(sums[:1]))
+    assert all(each.savings.full == 5 * compression.cache for each in transports)
+
+
 def bits_of(sums):
     return np.concatenate([each.ravel() for each in sums]).view(np.uint32)
 

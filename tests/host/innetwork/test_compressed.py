@@ -142,6 +142,81 @@ def test_sums_are_those_of_what_was_sent_bit_for_bit(graph, rounds):
     assert all(0 < each.skipped < each.rows for each in savings)
 
 
+@pytest.mark.parametrize("send", ["multicast", "cover"])
+def test_resting_rows_are_those_of_the_round_before(graph, send):
+    """A partial sum rests only if all its vertices do, and backward nothing rests."""
+    team = team_of(graph, CACHED, send=send)
+    team.graph_vertices = graph.vertices
+    resting = np.random.default_rng(6).random(graph.vertices) < 0.7
+    for part, exchange in zip(team.plan.workers, team.exchanges, strict=True):
+        exchange.rest(0, resting[part.vertices])
+    first = random_features(graph, 8)
+    second = (first + np.float32(0.25)).astype(np.float32)
+    found = set()
+    for direction in Direction:
+        # In the first round all rows are sent whole.
+        assert_exact(graph, team, run(team, first, direction), first, direction)
+        skipped = sum(each.savings.skipped for each in team.exchanges)
+        total = run(team, second, direction)
+        if direction is BACKWARD:
+            assert_exact(graph, team, total, second, direction)
+            continue
+        _, integers, scale = total
+        assert np.array_equal(integers, sums_of_sent(team, 8))
+        old, new = (steps_of(each, scale) for each in (first, second))
+        for part, exchange in zip(team.plan.workers, team.exchanges, strict=True):
+            for vertices, sent in sent_rows(part, exchange):
+                rests = all(resting[vertices])
+                found.add((min(2, len(vertices)), rests, bool(any(resting[vertices]))))
+                assert np.array_equal(sent, (old if rests else new)[vertices].sum(axis=0))
+                skipped += rests
+        assert sum(each.savings.skipped for each in team.exchanges) == skipped
+    alone = {(1, True, True), (1, False, False)}
+    assert found >= alone | ({(2, True, True), (2, False, True)} if send == "cover" else set())
+    for exchange in team.exchanges:
+        exchange.rest(0, None)
+    assert_exact(graph, team, run(team, second), second, FORWARD)
+
+
+def steps_of(features, scale):
+    return np.rint(features.astype(np.float64) * scale.scale).astype(np.int64)
+
+
+def assert_exact(graph, team, result, features, direction):
+    _, integers, scale = result
+    fixed = steps_of(features, scale)
+    exact = reference_sums(graph, team.plan.assignment, fixed, direction)
+    assert np.array_equal(integers, exact)
+
+
+def sent_rows(part, exchange):
+    """The vertices of each frame of the forward rounds, and what was sent of them last."""
+    cache = exchange._caches.of(0, ExchangeKind(FORWARD, 8))
+    for block, rows in cache.sent.items():
+        first = part.send_indptr[block - 1]
+        for frame, row in enumerate(rows, first):
+            local = part.send_row[slice(*part.send_row_indptr[frame : frame + 2])]
+            yield part.vertices[local], row
+
+
+@pytest.mark.parametrize("compression", [CACHED, Compression(bits=8, feedback=True)])
+def test_nothing_is_kept_of_a_forgotten_site(graph, compression):
+    team = team_of(graph, compression)
+    features = random_features(graph, 8)
+    fresh = run(team, features)[1]
+    for direction in Direction:
+        for site in (1, 0):
+            run(team, features, direction, site)
+    for exchange in team.exchanges:
+        exchange.rest(0, np.ones(len(exchange._part.vertices), dtype=np.bool_))
+        exchange.forget(0)
+        kept = [*exchange._caches._caches, *exchange._rounding._rests]
+        assert {site for site, _ in kept} == {1}
+        assert not exchange._caches._resting
+    assert np.array_equal(run(team, features)[1], fresh)
+    assert all(each.savings.full == 5 * compression.cache for each in team.exchanges)
+
+
 def test_each_site_has_its_own_rows(graph):
     team = team_of(graph, CACHED, epsilon=0.5)
     first, second = random_features(graph, 8, 1), random_features(graph, 8, 2)
