@@ -5,6 +5,7 @@
 The embedded switch is reached over UDP, BMv2 over veth pairs into a network namespace of its own.
 """
 
+import itertools
 import os
 import threading
 from contextlib import ExitStack, contextmanager
@@ -40,6 +41,10 @@ JOIN_SECONDS = 100
 PATIENT = Pace(patience=30.0)
 
 
+# Of the beds of this process, several of which may be up at once.
+_NUMBERS = itertools.count()
+
+
 class Bed:
     """A running switch with ports for workers. Made by :func:`bed`."""
 
@@ -61,7 +66,7 @@ class Bed:
         assert not rest, rest
         self.plan = self.plan_for(slots)
         self._udp = free_udp_addresses(2 * workers)
-        self._tag = f"b{os.getpid() % 0xFFFF:x}"
+        self._tag = f"b{os.getpid() % 0xFFFF:x}n{next(_NUMBERS) % 100}"
         self._network = None
         self.switch = None
         self.session = 0
