@@ -191,7 +191,7 @@ MISTAKES = {
         across("test_both_leaves_send_their_part_to_the_spine"),
     ),
     "a part takes no pass": (
-        ("switches/tiers.cc", "    ++adder_.counters.passes;\n    Packet", "    Packet"),
+        ("switches/tiers.cc", "    ++adder_.tally.passes;\n    Packet", "    Packet"),
         across("test_both_leaves_send_their_part_to_the_spine"),
     ),
     "a sum from a spine is added at the leaf": (
@@ -222,12 +222,12 @@ MISTAKES = {
     "what found no slot at the leaf is not tried at the spine": (
         (
             "switches/tiers.cc",
-            "    ++adder_.counters.passes;\n    Packet",
+            "    ++adder_.tally.passes;\n    Packet",
             "    if (packet.kind == Kind::FEATURE) {\n"
             "        SendToLeafOf(adder_.WorkerOf(packet.id), packet, now);\n"
             "        return;\n"
             "    }\n"
-            "    ++adder_.counters.passes;\n    Packet",
+            "    ++adder_.tally.passes;\n    Packet",
         ),
         across("test_a_strawman_tries_at_leaf_and_spine"),
     ),
