@@ -229,7 +229,7 @@ MISTAKES = {
             "    }\n"
             "    ++adder_.tally.passes;\n    Packet",
         ),
-        across("test_a_strawman_tries_at_leaf_and_spine"),
+        across("test_a_strawman_tries_at_leaf_and_spine", test_leaf_spine_by_hand.SPINE, [(1, 0)]),
     ),
     "a receiver's answers take the spine of what it answers": (
         (
