@@ -6,7 +6,6 @@ The oracle has the plan, the features, the scales and the rule of docs, and noth
 caches.
 """
 
-import threading
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,8 +13,7 @@ import numpy as np
 from switchgnn.host.compression import Compression
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.graph import reference_sums
-from tests.support.fabrics import JOIN_SECONDS
-from tests.support.speed import seconds_here
+from tests.support.fabrics import in_threads
 
 EPSILON = 0.1
 
@@ -130,15 +128,7 @@ def run(team, calls, pause=lambda _worker, _index: None):
         except Exception as error:
             team.errors[worker] = error
 
-    threads = [
-        threading.Thread(target=work, args=(worker,), daemon=True)
-        for worker in range(team.bed.workers)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(seconds_here(JOIN_SECONDS))
-        assert not thread.is_alive(), "a worker hangs"
+    in_threads(work, team.bed.workers)
     return results
 
 

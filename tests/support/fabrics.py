@@ -154,6 +154,18 @@ def bed(target, workers, folder, **options):
         yield made
 
 
+def in_threads(work, workers):
+    """Call ``work(worker)`` in a thread for each worker, and wait for all."""
+    threads = [
+        threading.Thread(target=work, args=(worker,), daemon=True) for worker in range(workers)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(seconds_here(JOIN_SECONDS))
+        assert not thread.is_alive(), "a worker hangs"
+
+
 class Team:
     """All workers of a bed, each in a thread with its own link."""
 
@@ -215,15 +227,7 @@ class Team:
                     self.errors[worker] = error
                     return
 
-        threads = [
-            threading.Thread(target=work, args=(worker,), daemon=True)
-            for worker in range(self.bed.workers)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(seconds_here(JOIN_SECONDS))
-            assert not thread.is_alive(), "a worker hangs"
+        in_threads(work, self.bed.workers)
         return results
 
     def total(self):
