@@ -3,6 +3,7 @@
 """How workers send rows in fewer bytes: cached rows, fewer bits (CDFGNN, sections 4 and 5)."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +64,37 @@ class Savings:
     rows: int = 0
     skipped: int = 0
     full: int = 0
+
+
+@dataclass(frozen=True)
+class LeastChange:
+    """How much a row z changes before a worker sends it: more than ε · max(max|z|, usual).
+
+    CDFGNN (section 4) compares with max|z| alone. But rows that are small beside the others, such
+    as gradients of vertices that are classified well, change the most and matter the least.
+
+    Attributes:
+        epsilon: ε, a share.
+        usual: the mean of max|z| over all rows of the worker that are finite.
+    """
+
+    epsilon: float
+    usual: float
+
+    @classmethod
+    def of(cls, epsilon: float, sizes: NDArray[Any]) -> "LeastChange":
+        """Return that of rows with these max|z|, [n]."""
+        finite = sizes[np.isfinite(sizes)]
+        return cls(epsilon, float(finite.mean(dtype=np.float64)) if len(finite) else 0.0)
+
+    def reached(self, changes: NDArray[Any], sizes: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return bool[K], whether rows have changed; also those that cannot be compared have.
+
+        `changes`: [K], max|z - c|, c being what was sent last. `sizes`: [K], max|z|.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            small: NDArray[np.bool_] = changes <= self.epsilon * np.maximum(sizes, self.usual)
+        return ~small
 
 
 def all_rest(

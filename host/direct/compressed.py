@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.compression import WHOLE_BITS, Compression, Savings, all_rest
+from switchgnn.host.compression import WHOLE_BITS, Compression, LeastChange, Savings, all_rest
 from switchgnn.host.direct.quantiser import Quantiser, flag_rows, pack_flags, unpack_flags
 from switchgnn.host.direct.stream import Side
 from switchgnn.planner.direction import Direction
@@ -109,13 +109,14 @@ class CompressedRows:
         """Return float32[n, F], the sums over the rows that this worker now holds of the others.
 
         `rows`, `direction`, `site`: see ``Transport.aggregate``. `epsilon`: how much a row changes
-        before it is sent, as a share of its largest number; only with a cache.
+        before it is sent, as a share (``LeastChange``); only with a cache.
         """
         side, key = self._sides[direction], _Site(site, direction, rows.shape[1])
         outgoing = side.send.apply(rows)
         self._savings.rows += len(outgoing)
         if self._compression.cache:
-            incoming = self._changed_rows(outgoing, key, epsilon, swap)
+            least = LeastChange.of(epsilon, _largest(rows))
+            incoming = self._changed_rows(outgoing, key, least, swap)
         else:
             incoming = self._rounded_rows(outgoing, key, swap)
         return side.add.apply(incoming)
@@ -135,12 +136,12 @@ class CompressedRows:
         return self._unpack(arrived, key.width)
 
     def _changed_rows(
-        self, outgoing: NDArray[np.float32], key: _Site, epsilon: float, swap: Swap
+        self, outgoing: NDArray[np.float32], key: _Site, least: LeastChange, swap: Swap
     ) -> NDArray[np.float32]:
         """Exchange the rows that have changed; return all rows as this worker holds them."""
         side = self._sides[key.direction]
         if key in self._tables:
-            changed = _changed(outgoing, self._tables[key].sent, epsilon)
+            changed = _changed(outgoing, self._tables[key].sent, least)
             resting = self._resting.get(key.number)
             if resting is not None and key.direction is Direction.FORWARD:
                 changed &= ~all_rest(resting, side.send.column, side.send.indptr)
@@ -199,12 +200,11 @@ class CompressedRows:
 
 
 def _changed(
-    rows: NDArray[np.float32], held: NDArray[np.float32], epsilon: float
+    rows: NDArray[np.float32], held: NDArray[np.float32], least: LeastChange
 ) -> NDArray[np.bool_]:
-    """Return bool[S]: max|z - c| > epsilon·max|z|; also what cannot be compared has changed."""
     with np.errstate(over="ignore", invalid="ignore"):
-        small: NDArray[np.bool_] = _largest(rows - held) <= np.float32(epsilon) * _largest(rows)
-    return ~small
+        changes = _largest(rows - held)
+    return least.reached(changes, _largest(rows))
 
 
 def _largest(rows: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -365,7 +365,7 @@ class InNetworkExchange:
 
         Returns:
             float32[n, F]; off by at most ``FixedPoint.error_bound()`` per element, with a cache
-            also by ``epsilon`` times the largest element of each row that is added.
+            also by ``epsilon`` times the size of each row that is added (``LeastChange``).
 
         Raises:
             FeatureError: wrong shape or type, NaN, infinity, or an overflow.

@@ -9,7 +9,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.compression import WHOLE_BITS, Compression, Savings, all_rest
+from switchgnn.host.compression import (
+    WHOLE_BITS,
+    Compression,
+    LeastChange,
+    Savings,
+    all_rest,
+)
 from switchgnn.host.innetwork.fixed_point import ExchangeKind, FixedPoint
 from switchgnn.host.innetwork.responder import Fragments
 from switchgnn.host.innetwork.schedule import BlockSchedule
@@ -192,7 +198,7 @@ def changed_rows(
 ) -> ChangedRows:
     """Compare what each frame would carry with what was sent of it.
 
-    A row z is sent if max|z - c| > epsilon · max|z|, c being what was sent of it last.
+    What is sent: see ``LeastChange``.
 
     Args:
         values: int32[n, F], the rows of this worker at the cache's scale.
@@ -200,11 +206,12 @@ def changed_rows(
         schedules: of all blocks, from block 1.
         blocks: those of the round.
         words: of the fragments.
-        epsilon: the least relative change.
+        epsilon: the least change, as a share.
         resting: bool[n], vertices whose rows count as unchanged, unless all rows are sent whole.
     """
     lanes, cached, skipped = {}, {}, 0
     whole = cache.sums is None
+    least = LeastChange.of(0.0 if whole else epsilon, _largest(values.astype(np.int64)))
     for block in blocks:
         schedule = schedules[block - 1]
         rows = schedule.payloads(values)
@@ -212,7 +219,7 @@ def changed_rows(
         if sent is None:
             sent = np.zeros_like(rows)
         change = rows.astype(np.int64) - sent
-        moved = _largest(change) > epsilon * _largest(rows.astype(np.int64))
+        moved = least.reached(_largest(change), _largest(rows.astype(np.int64)))
         if resting is not None and not whole:
             moved &= ~all_rest(resting, schedule.send_row, schedule.send_row_indptr)
         skipped += len(rows) - int(moved.sum())

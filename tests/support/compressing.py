@@ -53,27 +53,29 @@ class Oracle:
         sent = self._tensors[key]
         assert sent.scale == scale
         blocks = self._plan.manifest.direction(call.direction).block_numbers
-        for block, source, vertices in self._frames:
+        for worker, block, source, vertices in self._frames:
             if block in blocks:
-                self._send(sent, (block, source), fixed[vertices].sum(axis=0))
+                usual = np.abs(fixed[self._plan.workers[worker].vertices]).max(axis=1).mean()
+                self._send(sent, (block, source), fixed[vertices].sum(axis=0), usual)
         total = np.zeros_like(fixed)
         for block, source, vertex in self._entries:
             if block in blocks:
                 total[vertex] += sent.rows[block, source]
         return total
 
-    def _send(self, sent, frame, row):
+    def _send(self, sent, frame, row, usual):
         change = row - sent.rows.get(frame, np.zeros_like(row))
-        if frame not in sent.rows or np.abs(change).max() > self._epsilon * np.abs(row).max():
+        size = max(np.abs(row).max(), usual)
+        if frame not in sent.rows or np.abs(change).max() > self._epsilon * size:
             sent.rows[frame] = row
 
 
 def _frames_of(part):
-    """Yield the block, the source and the vertices of each frame of a worker."""
+    """Yield the worker, block, source and vertices of each frame of a worker."""
     for block in range(1, len(part.send_indptr)):
         for frame in range(*part.send_indptr[block - 1 : block + 1]):
             rows = part.send_row[slice(*part.send_row_indptr[frame : frame + 2])]
-            yield block, int(part.send_source[frame]), part.vertices[rows]
+            yield part.worker, block, int(part.send_source[frame]), part.vertices[rows]
 
 
 def _entries_of(switch):
@@ -149,7 +151,7 @@ def check(team, calls, results, compression, epsilon=EPSILON):
         assert np.array_equal(got, right), (index, int((got != right).sum()))
         exact, largest = (
             reference_sums(graph, plan.assignment, each, call.direction)
-            for each in (call.features.astype(np.float64), _largest(call.features))
+            for each in (call.features.astype(np.float64), sizes(call.features, plan.assignment))
         )
         least = epsilon if compression.cache else 0.0
         bound = least * largest + (1 + least) * point.error_bound()
@@ -157,10 +159,12 @@ def check(team, calls, results, compression, epsilon=EPSILON):
     return fulls
 
 
-def _largest(features):
-    """Return float64[V, F], the largest absolute value of each row, in all its columns."""
-    largest = np.abs(features.astype(np.float64)).max(axis=1, keepdims=True)
-    return np.broadcast_to(largest, features.shape)
+def sizes(features, assignment):
+    """Return float64[V, F], by which changes are measured: the same in all columns of a row."""
+    largest = np.abs(features.astype(np.float64)).max(axis=1)
+    usual = np.array([largest[assignment == each].mean() for each in range(assignment.max() + 1)])
+    rows = np.maximum(largest, usual[assignment])[:, np.newaxis]
+    return np.broadcast_to(rows, features.shape)
 
 
 def run_and_check(team, calls, compression, epsilon=EPSILON, **options):

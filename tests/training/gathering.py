@@ -108,8 +108,10 @@ class _CachingEnd(_End):
         resting = self.resting.get(site)
         if direction is Direction.BACKWARD or tensor not in self.held:
             resting = None
+        epsilon = self.epsilon if tensor in self.held else 0
         held = self.held.setdefault(tensor, np.zeros_like(rows))
-        changed = abs(rows - held).max(axis=1) > self.epsilon * abs(rows).max(axis=1)
+        sizes = abs(rows).max(axis=1)
+        changed = abs(rows - held).max(axis=1) > epsilon * sizes.clip(min=sizes.mean())
         if resting is not None:
             changed &= ~resting
         held[changed] = rows[changed]

@@ -60,6 +60,7 @@ class Rule:
         self.frames = Counter()
         self._bits, self._mtu = bits, mtu
         self._held = {}
+        self._assignment, self._workers = assignment, int(assignment.max()) + 1
         self._rows = defaultdict(lambda: (set(), set()))
         boundary = boundary_edges(graph, assignment)
         copied_rows = choose(boundary).tolist()
@@ -77,6 +78,7 @@ class Rule:
         first = state not in self._held
         held = self._held.setdefault(state, {})
         sums = np.zeros(call.features.shape)
+        usual = [_usual(call.features[self._assignment == each]) for each in range(self._workers)]
         rows, changed = Counter(), Counter()
         for key, ends in self._rows.items():
             backward = call.direction is Direction.BACKWARD
@@ -89,7 +91,7 @@ class Rule:
                 not (first or backward or call.resting is None)
                 and call.resting[list(sources)].all()
             )
-            moved, size = np.abs(value - old).max(), np.abs(value).max()
+            moved, size = np.abs(value - old).max(), max(np.abs(value).max(), usual[pair[0]])
             if first or (not rests and moved > np.float32(call.epsilon) * size):
                 changed[pair] += 1
                 held[key] = value if self._bits == 32 else old + rounded(value - old, self._bits)
@@ -103,6 +105,13 @@ class Rule:
                 self.frames.update(sizes_of_frames(-(-count // 256), 8, self._mtu))
             self.frames.update(sizes_of_frames(changed[pair], words, self._mtu))
         return sums
+
+
+def _usual(rows):
+    """The mean over the rows of their largest number."""
+    sizes = np.abs(rows).max(axis=1)
+    sizes = sizes[np.isfinite(sizes)]
+    return np.float32(sizes.mean(dtype=np.float64)) if len(sizes) else np.float32(0)
 
 
 def added(rows):

@@ -13,6 +13,7 @@ from switchgnn.host.wire.header import BODY_AT, Kind, unpack_header
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.graph import reference_sums
 from tests.host.innetwork.test_exchange import STEADY, Team, one_way_graph, plan_of, random_features
+from tests.support.compressing import sizes
 
 CACHED = Compression(cache=True)
 FORWARD, BACKWARD = Direction
@@ -134,8 +135,8 @@ def test_sums_are_those_of_what_was_sent_bit_for_bit(graph, rounds):
         total, integers, _ = run(team, features)
         assert np.array_equal(integers, sums_of_sent(team, 8))
         exact = reference_sums(graph, team.plan.assignment, features.astype(np.float64), FORWARD)
-        largest = np.broadcast_to(np.abs(features).max(axis=1, keepdims=True), features.shape)
-        most = reference_sums(graph, team.plan.assignment, largest.astype(np.float64), FORWARD)
+        changes = sizes(features, team.plan.assignment)
+        most = reference_sums(graph, team.plan.assignment, changes, FORWARD)
         assert (np.abs(total - exact) <= 0.1 * most + 1e-4).all(), index
         features = walk(generator, features)
     savings = [exchange.savings for exchange in team.exchanges]

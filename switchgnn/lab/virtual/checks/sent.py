@@ -26,19 +26,24 @@ class PlannedFrames:
         block: int64[K].
         place: frames by block, vertex and destination; a frame for all has destination -1.
         first: the first vertex of each frame, int64[K].
+        worker: that sends each frame, int64[K].
     """
 
     def __init__(self, plan: Plan) -> None:
         self.place: dict[tuple[int, int, int], int] = {}
         blocks: list[int] = []
+        senders: list[int] = []
         vertices: list[NDArray[np.int64]] = []
-        for part in plan.workers:
+        for worker, part in enumerate(plan.workers):
             for block, destination, rows in _frames(part):
                 here = len(blocks)
                 self.place |= {(block, vertex, destination): here for vertex in rows.tolist()}
                 blocks.append(block)
+                senders.append(worker)
                 vertices.append(rows)
         self.block = np.array(blocks, dtype=np.int64)
+        self.worker = np.array(senders, dtype=np.int64)
+        self._owned = [part.vertices for part in plan.workers]
         self.first = np.array([rows[0] for rows in vertices], dtype=np.int64)
         self._vertices = np.concatenate(vertices) if vertices else self.block
         self._begins = np.cumsum([0, *map(len, vertices)])[:-1]
@@ -54,6 +59,11 @@ class PlannedFrames:
             return fixed[:0]
         rows: NDArray[np.int64] = np.add.reduceat(fixed[self._vertices], self._begins, axis=0)
         return rows
+
+    def usual_sizes(self, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return float64[K], the mean size of the rows of each sender; `sizes`: int64[V]."""
+        usual = np.array([sizes[owned].mean() for owned in self._owned])
+        return usual[self.worker]
 
     def sums_of(self, sent: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return int64[Q, F], the sums of all blocks, as in `SwitchSums`; `sent`: int64[K, F]."""
@@ -129,7 +139,9 @@ def sent_rows(scene: Scene, job: ExchangeJob, rounds: Iterable[Scaled]) -> SentR
         fixed = subject.oracle.fixed(features, scaled.magnitude, scenario.bits)
         rows = result.frames.rows_of(fixed)
         before = np.zeros_like(rows) if scaled.full else held[direction]
-        moved = _largest(rows - before) > scenario.epsilon * _largest(rows)
+        sizes = np.maximum(_largest(rows), result.frames.usual_sizes(_largest(fixed)))
+        epsilon = 0.0 if scaled.full else scenario.epsilon
+        moved = _largest(rows - before) > epsilon * sizes
         now = np.where(moved[:, np.newaxis], rows, before)
         result.changes[place] = now - before
         if not scaled.void:
