@@ -29,6 +29,7 @@ MATRIX = "tests/virtual/matrix"
 STRAWMAN = "tests/strawman/test_sums.py"
 MODEL = "tests/promela/test_model.py"
 EXCHANGE = "tests/host/innetwork/test_exchange.py"
+COMPRESSION = "tests/host/test_compression.py"
 COMPRESSED = "tests/host/innetwork/test_compressed.py"
 PARTS = "tests/host/test_strawman.py"
 DIRECT = "tests/host/direct/test_faults.py"
@@ -637,6 +638,15 @@ MISTAKES = (
         "np.where(moved[:, np.newaxis], rows, sent)",
         "rows",
         (f"{COMPRESSED}::test_sums_are_those_of_what_was_sent_bit_for_bit[30]",),
+    ),
+    Mistake(
+        "small_rows_sent_for_nothing",
+        "tests/recovery",
+        "a row that is small beside the others is sent when it changes by a share of itself",
+        "switchgnn/host/compression.py",
+        "np.maximum(sizes, self.usual)",
+        "sizes",
+        (f"{COMPRESSION}::test_a_small_row_changes_by_a_share_of_an_average_one",),
     ),
     Mistake(
         "each_row_stands_for_all",
