@@ -80,7 +80,8 @@ class AskedFewer:
         FEWER_BYTES,
         "EPSILON",
         "Send rows as changes, and only those that have changed by more than EPSILON of their "
-        f"largest number, from 0 to below 1; {AUTO}: it follows the training accuracy; or {_OFF}.",
+        "largest number, or of that of an average row, from 0 to below 1; "
+        f"{AUTO}: it follows the training accuracy; or {_OFF}.",
         default=_OFF,
         callback=_known_cache,
         autocompletion=lambda: [AUTO, _OFF],

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """How much a row must change before it is sent again, and whether that follows the accuracy.
 
-With a cache, a row is sent if its largest change exceeds epsilon times its largest number (CDFGNN,
-section 4). Epsilon may follow the training accuracy (equations 6 and 7): while the accuracy rises,
-old rows do little harm, and epsilon grows; where it falls, epsilon shrinks. The equations as
-printed have the two cases the other way round than their text, and this module follows the text.
+With a cache, a row is sent if its largest change exceeds epsilon times its largest number, or that
+of an average row (CDFGNN, section 4; ``LeastChange``). Epsilon may follow the training accuracy
+(equations 6 and 7): while the accuracy rises, old rows do little harm, and epsilon grows; where it
+falls, epsilon shrinks. The equations as printed have the two cases the other way round than their
+text, and this module follows the text.
 """
 
 from collections.abc import Iterable

@@ -156,8 +156,9 @@ class Worker:
             bits: of a number in exchanges: 32, 16, or 8. With fewer than 32, what rounding takes
                 away is added to the row of the next exchange.
             cache: send rows as changes, and only those that have changed by more than this share
-                of their largest number, 0 <= cache < 1; "auto": it follows the accuracies that
-                `note_accuracy` is given; None: send all rows. Use no dropout with a cache.
+                of their largest number, or of that of an average row if that is larger, 0 <= cache
+                < 1; "auto": it follows the accuracies that `note_accuracy` is given; None: send all
+                rows. Use no dropout with a cache.
 
         Compression is for all models of this worker, and must be the same on all workers.
 
@@ -183,7 +184,7 @@ class Worker:
 
     @property
     def epsilon(self) -> float:
-        """The change of a cached row, as a share of its largest number, that is not sent.
+        """The change of a cached row, as for ``wrap``, that is not sent.
 
         It may be set between two calls of the model, and differ between workers.
         """
