@@ -54,7 +54,7 @@ class DirectTransport:
     Attributes:
         worker: its number.
         vertices: how many vertices it holds.
-        epsilon: with a cache, how much a row changes before it is sent, as a share (`LeastChange`);
+        epsilon: with a cache, how much a row changes before it is sent, as a share: `LeastChange`;
             may differ between workers and exchanges.
         savings: counters of compressed exchanges.
 

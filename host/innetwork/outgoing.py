@@ -9,13 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.compression import (
-    WHOLE_BITS,
-    Compression,
-    LeastChange,
-    Savings,
-    all_rest,
-)
+from switchgnn.host.compression import WHOLE_BITS, Compression, LeastChange, Savings, all_rest
 from switchgnn.host.innetwork.fixed_point import ExchangeKind, FixedPoint
 from switchgnn.host.innetwork.responder import Fragments
 from switchgnn.host.innetwork.schedule import BlockSchedule
@@ -198,7 +192,7 @@ def changed_rows(
 ) -> ChangedRows:
     """Compare what each frame would carry with what was sent of it.
 
-    What is sent: see ``LeastChange``.
+    ``LeastChange`` says which rows are sent.
 
     Args:
         values: int32[n, F], the rows of this worker at the cache's scale.

@@ -106,7 +106,7 @@ def test_what_it_forges_ends_at_its_leaf(tmp_path, spines):
 CHECKS = {
     "features are their owner's": (("_source_port", "_loop_port"), 1),
     "recalls and fetches are their destination's": (("_destination_port", "_loop_port"), 1),
-    "reports and notices are in the own name": (("_is_worker", "src_id"), 2),
+    "reports, notices and contributions are in the own name": (("_is_worker", "src_id"), 3),
     "answers come from above": (('"0x0a"', '"0x07"', '"0x09"', "!="), 1),
 }
 

@@ -62,7 +62,7 @@ class PlannedFrames:
 
     def usual_sizes(self, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return float64[K], the mean size of the rows of each sender; `sizes`: int64[V]."""
-        usual = np.array([sizes[owned].mean() for owned in self._owned])
+        usual = np.array([sizes[owned].mean() if len(owned) else 0.0 for owned in self._owned])
         return usual[self.worker]
 
     def sums_of(self, sent: NDArray[np.int64]) -> NDArray[np.int64]:
