@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.host.errors import TransportError
+from switchgnn.planner.direction import Direction
 
 WHOLE_BITS = 32
 
@@ -93,8 +94,26 @@ class LeastChange:
         `changes`: [K], max|z - c|, c being what was sent last. `sizes`: [K], max|z|.
         """
         with np.errstate(over="ignore", invalid="ignore"):
-            small: NDArray[np.bool_] = changes <= self.epsilon * np.maximum(sizes, self.usual)
-        return ~small
+            small = changes <= self.epsilon * np.maximum(sizes, self.usual)
+        reached: NDArray[np.bool_] = ~(small & np.isfinite(changes))
+        return reached
+
+
+class RestingRows:
+    """The vertices whose rows count as unchanged, by the site of their tensor."""
+
+    def __init__(self) -> None:
+        self._vertices: dict[int, NDArray[np.bool_]] = {}
+
+    def rest(self, site: int, vertices: NDArray[np.bool_] | None) -> None:
+        """Let rows of a site rest in its forward exchanges; `vertices`: bool[n]; None: none do."""
+        self._vertices.pop(site, None)
+        if vertices is not None:
+            self._vertices[site] = vertices
+
+    def of(self, site: int, direction: Direction) -> NDArray[np.bool_] | None:
+        """Return bool[n], the vertices whose rows rest in an exchange; None: none do."""
+        return self._vertices.get(site) if direction is Direction.FORWARD else None
 
 
 def all_rest(

@@ -13,7 +13,14 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.compression import WHOLE_BITS, Compression, LeastChange, Savings, all_rest
+from switchgnn.host.compression import (
+    WHOLE_BITS,
+    Compression,
+    LeastChange,
+    RestingRows,
+    Savings,
+    all_rest,
+)
 from switchgnn.host.direct.quantiser import Quantiser, flag_rows, pack_flags, unpack_flags
 from switchgnn.host.direct.stream import Side
 from switchgnn.planner.direction import Direction
@@ -75,7 +82,7 @@ class CompressedRows:
         self._savings = savings
         self._tables: dict[_Site, _Tables] = {}
         self._residuals: dict[_Site, NDArray[np.float32]] = {}
-        self._resting: dict[int, NDArray[np.bool_]] = {}
+        self.resting = RestingRows()
         self._quantiser: Quantiser | None = None
         if compression.bits < WHOLE_BITS:
             generator = np.random.default_rng([compression.seed, worker])
@@ -83,16 +90,9 @@ class CompressedRows:
                 compression.bits, generator if compression.stochastic else None
             )
 
-    def rest(self, site: int, vertices: NDArray[np.bool_] | None) -> None:
-        """Let rows of a site count as unchanged; see ``DirectTransport.rest``."""
-        if vertices is None:
-            self._resting.pop(site, None)
-        else:
-            self._resting[site] = vertices
-
     def forget(self, site: int) -> None:
         """Drop all that is kept of a site."""
-        self._resting.pop(site, None)
+        self.resting.rest(site, None)
         for kept in (self._tables, self._residuals):
             for key in [key for key in kept if key.number == site]:
                 del kept[key]
@@ -142,8 +142,8 @@ class CompressedRows:
         side = self._sides[key.direction]
         if key in self._tables:
             changed = _changed(outgoing, self._tables[key].sent, least)
-            resting = self._resting.get(key.number)
-            if resting is not None and key.direction is Direction.FORWARD:
+            resting = self.resting.of(key.number, key.direction)
+            if resting is not None:
                 changed &= ~all_rest(resting, side.send.column, side.send.indptr)
             awaited = self._swap_flags(changed, side, key, swap)
         else:

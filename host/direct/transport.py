@@ -190,7 +190,7 @@ class DirectTransport:
             vertices: bool[n], those that rest, in the order of the rows; None: none does.
         """
         if self._compressed is not None:
-            self._compressed.rest(site, vertices)
+            self._compressed.resting.rest(site, vertices)
 
     def forget(self, site: int) -> None:
         """Drop all that is kept of a site, as all workers must between the same exchanges."""

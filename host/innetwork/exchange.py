@@ -341,7 +341,7 @@ class InNetworkExchange:
             site: the number of the tensor.
             vertices: bool[n], those that rest, in the order of the rows; None: none does.
         """
-        self._caches.rest(site, vertices)
+        self._caches.resting.rest(site, vertices)
 
     def forget(self, site: int) -> None:
         """Drop all that is kept of a site, as all workers must between the same exchanges."""
@@ -549,7 +549,7 @@ class InNetworkExchange:
             outgoing = changed_rows(
                 *(values, work.cache, self._schedules, work.blocks, words),
                 epsilon=self.epsilon,
-                resting=self._caches.resting(work.site, work.kind),
+                resting=self._caches.resting.of(work.site, work.kind.direction),
             )
         self._responder.serve(self._round, work.blocks, outgoing.contribution)
         return outgoing

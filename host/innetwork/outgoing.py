@@ -9,12 +9,18 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.compression import WHOLE_BITS, Compression, LeastChange, Savings, all_rest
+from switchgnn.host.compression import (
+    WHOLE_BITS,
+    Compression,
+    LeastChange,
+    RestingRows,
+    Savings,
+    all_rest,
+)
 from switchgnn.host.innetwork.fixed_point import ExchangeKind, FixedPoint
 from switchgnn.host.innetwork.responder import Fragments
 from switchgnn.host.innetwork.schedule import BlockSchedule
 from switchgnn.host.wire.header import Header, lanes_of
-from switchgnn.planner.direction import Direction
 
 # A cached scale is renewed when the largest feature is above twice its magnitude, or so far below
 # that too few of its steps are left, by the bits of a number.
@@ -147,32 +153,21 @@ class RowCaches:
 
     def __init__(self) -> None:
         self._caches: dict[tuple[int, ExchangeKind], RowCache] = {}
-        self._resting: dict[int, NDArray[np.bool_]] = {}
+        self.resting = RestingRows()
 
     def of(self, site: int, kind: ExchangeKind) -> RowCache:
         """Return the cache of a tensor."""
         return self._caches.setdefault((site, kind), RowCache())
 
-    def rest(self, site: int, vertices: NDArray[np.bool_] | None) -> None:
-        """Let rows of a site rest; see ``InNetworkExchange.rest``."""
-        if vertices is None:
-            self._resting.pop(site, None)
-        else:
-            self._resting[site] = vertices
-
-    def resting(self, site: int, kind: ExchangeKind) -> NDArray[np.bool_] | None:
-        """Return bool[n], the vertices whose rows rest in an exchange; None: none does."""
-        return self._resting.get(site) if kind.direction is Direction.FORWARD else None
-
     def forget(self, site: int) -> None:
         """Forget the tensors of a site, and which of its rows rest."""
         _forget(self._caches, site)
-        self._resting.pop(site, None)
+        self.resting.rest(site, None)
 
     def clear(self) -> None:
         """Forget all tensors."""
         self._caches.clear()
-        self._resting.clear()
+        self.resting = RestingRows()
 
 
 def _forget(tensors: dict[tuple[int, ExchangeKind], Any], site: int) -> None:

@@ -25,11 +25,12 @@ def test_without_a_share_any_change_counts():
 
 
 def test_what_is_not_finite_does_not_hide_the_others():
-    sizes = np.array([np.inf, np.nan, 2.0, 4.0], dtype=np.float32)
+    sizes = np.array([np.inf, np.inf, np.nan, 2.0, 4.0], dtype=np.float32)
     least = LeastChange.of(0.5, sizes)
     assert least.usual == 3
-    changes = np.array([np.nan, np.nan, 1.6, 1.6], dtype=np.float32)
-    assert least.reached(changes, sizes).tolist() == [True, True, True, False]
+    # A row that becomes infinite has changed, and so has one that stays so.
+    changes = np.array([np.inf, np.nan, np.nan, 1.6, 1.6], dtype=np.float32)
+    assert least.reached(changes, sizes).tolist() == [True, True, True, True, False]
 
 
 def test_a_worker_without_rows_has_nothing_to_send():

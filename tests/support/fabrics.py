@@ -5,8 +5,8 @@
 The embedded switch is reached over UDP, BMv2 over veth pairs into a network namespace of its own.
 """
 
-import itertools
 import os
+import secrets
 import threading
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
@@ -41,10 +41,6 @@ JOIN_SECONDS = 100
 PATIENT = Pace(patience=30.0)
 
 
-# Of the beds of this process, several of which may be up at once.
-_NUMBERS = itertools.count()
-
-
 class Bed:
     """A running switch with ports for workers. Made by :func:`bed`."""
 
@@ -66,7 +62,7 @@ class Bed:
         assert not rest, rest
         self.plan = self.plan_for(slots)
         self._udp = free_udp_addresses(2 * workers)
-        self._tag = f"b{os.getpid() % 0xFFFF:x}n{next(_NUMBERS) % 100}"
+        self._tag = f"b{secrets.token_hex(3)}"  # Several beds may be up at once.
         self._network = None
         self.switch = None
         self.session = 0

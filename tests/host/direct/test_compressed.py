@@ -142,7 +142,7 @@ def test_nothing_is_kept_of_a_forgotten_site(compression):
             transports[worker].forget(0)
             kept = transports[worker]._compressed
             assert {key.number for key in (*kept._tables, *kept._residuals)} == {1}
-            assert not kept._resting
+            assert kept.resting.of(0, FORWARD) is None
 
     calls = [Call(features, way, site) for way in BOTH for site in (0, 1)]
     last = calls[-1]._replace(epsilon=0.5)

@@ -213,7 +213,7 @@ def test_nothing_is_kept_of_a_forgotten_site(graph, compression):
         exchange.forget(0)
         kept = [*exchange._caches._caches, *exchange._rounding._rests]
         assert {site for site, _ in kept} == {1}
-        assert not exchange._caches._resting
+        assert exchange._caches.resting.of(0, FORWARD) is None
     assert np.array_equal(run(team, features)[1], fresh)
     assert all(each.savings.full == 5 * compression.cache for each in team.exchanges)
 
