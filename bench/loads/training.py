@@ -11,7 +11,7 @@ from bench.line import Goal, Line
 from bench.machine import lacks
 from bench.measure import Samples
 from bench.settings import Settings
-from switchgnn.commands.train.steps import ENVIRONMENT
+from switchgnn.commands.shared.training import ENVIRONMENT, imported_before_forks
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import SWITCH
 from switchgnn.p4src import load_program
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from switchgnn.training.data.dataset import Dataset
 
 WORKERS = 8
-_STEPS = "switchgnn.commands.train.steps"
 
 
 @dataclass(frozen=True)
@@ -107,7 +106,7 @@ def train(job: "TrainJob", data: "Dataset") -> "TrainReport":
     """Train in processes of their own: PyTorch may have computed in this one."""
     from switchgnn.commands.train.steps import run_training  # noqa: PLC0415
 
-    with Nursery([_STEPS], ENVIRONMENT) as nursery:
+    with Nursery(imported_before_forks(), ENVIRONMENT) as nursery:
         return run_training(job, data, lambda *_: None, lambda _: None, nursery=nursery)
 
 

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from switchgnn.commands.application import COMMANDS
-from switchgnn.commands.train.steps import ENVIRONMENT
+from switchgnn.commands.shared.training import ENVIRONMENT, forks_lose_the_gpu
 from switchgnn.topologies.processes.nursery import Nursery
 from tests.support.leftovers import lasting
 from tests.support.speed import seconds_here
@@ -104,7 +104,8 @@ def nursery():
 
 @functools.cache
 def _nursery(_pid):
-    training = _TRAINING if importlib.util.find_spec("torch_geometric") else ()
+    here = importlib.util.find_spec("torch_geometric") and not forks_lose_the_gpu()
+    training = _TRAINING if here else ()
     # Some programs belong to the tests, and run in other folders.
     known = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))
     made = Nursery((*_PRELOAD, *training), {**ENVIRONMENT, "PYTHONPATH": known})

@@ -121,7 +121,7 @@ def test_a_shell_that_died_is_named_and_hinders_no_end(tmp_path, place):
 def test_a_shell_that_does_not_answer_is_named(tmp_path, monkeypatch):
     with fabric_of(tmp_path) as fabric:
         shells = shells_of(fabric)
-        monkeypatch.setattr("switchgnn.topologies.mininet_fabric._ANSWER_SECONDS", 0.1)
+        monkeypatch.setattr("switchgnn.topologies.mininet_host._ANSWER_SECONDS", 0.1)
         with pytest.raises(FabricError, match=f"host {fabric._hosts[0].name} has not answered"):
             fabric._hosts[0].cmd("cat")
     wait_until(lambda: not any(map(is_alive, shells)))

@@ -15,7 +15,7 @@ from switchgnn.base.options import DATA, NETWORK, OUTPUT, option, with_groups
 from switchgnn.commands.plan import display
 from switchgnn.commands.plan.job import LinkOptions, PlanOptions, PlanReport, make_plan, report_plan
 from switchgnn.commands.plan.plots import draw_plan_plots
-from switchgnn.commands.shared.console import Steps, import_training, plain_console
+from switchgnn.commands.shared.console import Steps, plain_console
 from switchgnn.commands.shared.options import (
     MemoryOptions,
     PlanSite,
@@ -27,6 +27,7 @@ from switchgnn.commands.shared.options import (
     workers_option,
 )
 from switchgnn.commands.shared.outputs import check_outputs
+from switchgnn.commands.shared.training import import_training
 from switchgnn.host.wire.header import WIDEST
 from switchgnn.planner.check.plan import check_plan, name_of_graph
 from switchgnn.planner.errors import PlannerError

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The console of all commands: names from users are printed as they are, brackets included."""
 
-import importlib
 import signal
 import threading
 import time
@@ -23,9 +22,7 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.interruptible import Interrupt
-from switchgnn.base.machine import how_to_install
 from switchgnn.commands.shared.workers import WorkerError
 from switchgnn.controller import Counters, P4RuntimeClient, read_counters
 from switchgnn.planner.partition.leaf_spine import LeafSpine
@@ -75,17 +72,6 @@ class StepBars:
         for name, bar in list(self._bars.items())[-1:]:
             total = self._progress.tasks[bar].total or 1
             self._progress.update(bar, description=name, completed=total, total=total)
-
-
-def import_training(module: str, what: str) -> Any:  # noqa: ANN401
-    """Import a module that needs PyTorch for something."""
-    try:
-        return importlib.import_module(f"switchgnn.training.{module}")
-    except ImportError as error:
-        raise SwitchGNNError(
-            f"{what} needs PyTorch and PyTorch Geometric, but {error.name} is missing: "
-            f"{how_to_install('training')}."
-        ) from error
 
 
 class _StrategiesReport(Protocol):

@@ -23,6 +23,7 @@ from switchgnn.commands.shared.leaf_spine import leaf_spine_table
 from switchgnn.commands.shared.onlooker import Onlooker
 from switchgnn.commands.shared.options import find_metrics
 from switchgnn.commands.shared.outputs import Recordings, recordings_in, told_aloud
+from switchgnn.commands.shared.training import training_nursery
 from switchgnn.commands.train import display
 from switchgnn.commands.train.follow import Reached, TrainEvents
 from switchgnn.commands.train.options import COMMON, AskedTrain
@@ -58,9 +59,6 @@ def train(context: typer.Context, asked: AskedTrain, config: ConfigOption = None
     g3 has a partition of its own by default.
     """
     asked.check()
-    # It imports PyTorch, which other commands do without.
-    from switchgnn.commands.train.steps import training_nursery  # noqa: PLC0415
-
     nursery = context.with_resource(training_nursery())
     chosen, output = asked.over.chosen(), asked.output
     asked.check_transports(chosen)

@@ -3,7 +3,6 @@
 """The steps of `switchgnn train`, one after another."""
 
 import logging
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from switchgnn.base.machine import python_program
-from switchgnn.commands.shared.console import import_training, ran_ahead
+from switchgnn.commands.shared.console import ran_ahead
 from switchgnn.commands.shared.leaf_spine import LeafSpineReport, report_leaf_spine
 from switchgnn.commands.shared.onlooker import NOBODY, Onlooker
 from switchgnn.commands.shared.runner import (
@@ -25,7 +24,7 @@ from switchgnn.commands.shared.runner import (
     rank_variables,
     workplace,
 )
-from switchgnn.commands.shared.workers import EventListener, follow_workers, fork_nursery
+from switchgnn.commands.shared.workers import EventListener, follow_workers
 from switchgnn.commands.train.plan import PreparedTraining, TrainJob, prepare_training
 from switchgnn.commands.train.report import EpochListener, Recorder, TrainReport
 from switchgnn.host.alone import Exchanges, host_traffic
@@ -45,21 +44,7 @@ from switchgnn.training.worker import TrainTask
 
 _LOG = logging.getLogger(__name__)
 _NO_PLAN: dict[str, Any] = dict.fromkeys(STRATEGY_NAMES)
-# Threads of OpenMP that wait for each other would spin, and switch and workers share the cores.
-# https://gcc.gnu.org/onlinedocs/libgomp/OMP_005fWAIT_005fPOLICY.html
-ENVIRONMENT = {"OMP_WAIT_POLICY": "PASSIVE"}
 TRAIN_WORKER = python_program("switchgnn.commands", "train-worker")
-
-
-def training_nursery() -> Nursery:
-    """Import PyTorch; return a nursery, not yet started, that is forked from this process.
-
-    Start it before PyTorch computes anything here: a fork of a process with threads of OpenMP
-    waits for them forever. https://github.com/pytorch/pytorch/issues/17199
-    """
-    os.environ.update(ENVIRONMENT)
-    import_training("worker", "Training")
-    return fork_nursery()
 
 
 def run_training(

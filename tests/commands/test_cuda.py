@@ -1,0 +1,126 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Training where PyTorch has CUDA: no process forks after it has initialised the driver.
+
+Importing PyTorch Geometric initialises the driver where there is one, and forked processes could
+not use it. A stand-in for both needs no GPU: it takes that import for the initialisation, and notes
+each fork with what came before it.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+
+from tests.support.commands import switchgnn
+from tests.support.gpu import cuda_missing
+from tests.support.speed import seconds_here
+
+pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
+
+# Python imports a module of this name when it starts.
+STAND_IN = """
+import ctypes, importlib.abc, importlib.machinery, os, sys
+
+initialised = False
+
+def note(word):
+    with open(os.environ["NOTES"], "a") as file:
+        file.write(word + "\\n")
+
+def forks():
+    note("forked after" if initialised else "forked before")
+
+class Finder(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name not in ("torch_geometric", "torch.version"):
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        execute = spec.loader.exec_module
+        def exec_module(module):
+            global initialised
+            if name == "torch_geometric":
+                initialised = True
+                note("initialised")
+            execute(module)
+            if name == "torch.version":
+                module.cuda = os.environ["TORCH_CUDA"] or None
+        spec.loader.exec_module = exec_module
+        return spec
+
+load = ctypes.CDLL
+
+class Library(load):
+    def __init__(self, name, *args, **options):
+        driver = name == "libcuda.so.1" and os.environ["DRIVER"]
+        super().__init__(None if driver else name, *args, **options)
+
+ctypes.CDLL = Library
+sys.meta_path.insert(0, Finder())
+os.register_at_fork(before=forks)
+"""
+TRAIN = (
+    *("train", "--data", "karate", "--workers", "2", "--epochs", "1"),
+    *("--transport", "switch", "--transport", "local"),
+    *("--target", "embedded", "--fabric", "loopback"),
+)
+# The nursery, the switch, two workers, and the one process of `local`.
+FORKS = 5
+
+
+@pytest.mark.whole
+@pytest.mark.skipif(cuda_missing() is None, reason="there is a GPU: the test below trains on it")
+@pytest.mark.parametrize(
+    ("cuda", "driver", "before"),
+    [("13.0", "yes", FORKS), ("13.0", "", 0), ("", "yes", 0)],
+    ids=["cuda", "cuda without a driver", "cpu"],
+)
+def test_workers_are_forked_before_the_driver_is_initialised(tmp_path, cuda, driver, before):
+    (tmp_path / "sitecustomize.py").write_text(STAND_IN)
+    known = os.pathsep.join(filter(None, (str(tmp_path), os.environ.get("PYTHONPATH"))))
+    notes = tmp_path / "notes"
+    stand_in = {"PYTHONPATH": known, "NOTES": str(notes), "TORCH_CUDA": cuda, "DRIVER": driver}
+    done = subprocess.run(
+        [sys.executable, "-m", "switchgnn", *TRAIN],
+        cwd=tmp_path,
+        env={**os.environ, **stand_in},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=seconds_here(100),
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    noted = Counter(notes.read_text().splitlines())
+    # Elsewhere the workers have what their parent imported, which costs less.
+    assert noted["forked before"] == before
+    assert noted["forked after"] == FORKS - before
+    assert noted["initialised"] == (1 + FORKS - 2 if before else 1)
+
+
+DIGITS = (
+    *("train", "--data", "digits:80", "--workers", "4", "--layers", "3", "--hidden", "64"),
+    *("--epochs", "12", "--dropout", "0", "--target", "embedded", "--fabric", "loopback"),
+)
+
+
+@pytest.mark.whole
+@pytest.mark.skipif(cuda_missing() is not None, reason=f"{cuda_missing()}")
+def test_training_on_a_gpu_is_training_on_the_cpu():
+    losses = [
+        losses_of(*DIGITS, "--device", device, "--transport", transport)
+        for device in ("cpu", "cuda")
+        for transport in ("switch", "local")
+    ]
+    for others in losses[1:]:
+        assert others == pytest.approx(losses[0], abs=1e-3)
+
+
+def losses_of(*command):
+    done = switchgnn(*command, "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    events = map(json.loads, done.stdout.splitlines())
+    (losses,) = (event["losses"] for event in events if event["event"] == "finished")
+    return losses
