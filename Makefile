@@ -127,7 +127,8 @@ p4: $(VENV)/base  ## compile the P4 program (needs p4c)
 clean:  ## remove everything that make creates
 	rm -rf $(VENV) $(VENV)-lowest $(VENV)-shell build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-$(VENV)/bin/python:
+# pip is the last thing in a new environment: without `python3-venv` only the interpreter is there.
+$(VENV)/bin/pip:
 	$(PYTHON) -m venv $(VENV)
 
 # INSTALL ENVIRONMENT WHAT ARGUMENTS...: show only the large downloads of pip's output.
@@ -138,23 +139,23 @@ INSTALL = @install() { \
 	        -e 's/^Installing collected packages:.*/  Unpacking/p'; \
 	}; install
 
-$(VENV)/base: pyproject.toml | $(VENV)/bin/python
+$(VENV)/base: pyproject.toml | $(VENV)/bin/pip
 	$(INSTALL) $(VENV) "SwitchGNN with Mininet" -e '.[mininet]'
 	@touch $@
 
-$(VENV)/run: pyproject.toml | $(VENV)/bin/python
+$(VENV)/run: pyproject.toml | $(VENV)/bin/pip
 	$(INSTALL) $(VENV) "SwitchGNN with PyTorch (up to 3 GB of downloads)" -e '.[mininet,plots,training]' $(TORCH)
 	@touch $@ $(VENV)/base
 
-$(VENV)/test: pyproject.toml | $(VENV)/bin/python
+$(VENV)/test: pyproject.toml | $(VENV)/bin/pip
 	$(INSTALL) $(VENV) "SwitchGNN with PyTorch (up to 3 GB of downloads) and test tools" -e '.[mininet,test]' $(TORCH)
 	@touch $@ $(VENV)/run $(VENV)/base $(VENV)/figures
 
-$(VENV)/figures: pyproject.toml | $(VENV)/bin/python
+$(VENV)/figures: pyproject.toml | $(VENV)/bin/pip
 	$(INSTALL) $(VENV) "SwitchGNN with ns-3 and matplotlib" -e '.[hypergraph,plots,simulate]'
 	@touch $@
 
-$(VENV)/docs: pyproject.toml | $(VENV)/bin/python
+$(VENV)/docs: pyproject.toml | $(VENV)/bin/pip
 	$(INSTALL) $(VENV) "SwitchGNN with MkDocs" -e '.[docs]'
 	@touch $@
 

@@ -236,7 +236,7 @@ def decode(captured: Captured, names: Mapping[bytes, str]) -> DecodedPacket | No
         if there < HEADER_BYTES:
             problem = f"short: {there} bytes of a header of {HEADER_BYTES}"
     elif problem is None:
-        fields = _fields(frame, direct=direct)
+        fields = read_fields(frame, direct=direct)
         problem = _problem(captured, fields, direct=direct)
         body = None if direct else _barrier_body(frame, fields)
     sender, receiver = name_of(frame[6:12], names), name_of(frame[:6], names)
@@ -252,7 +252,8 @@ def _envelope_problem(frame: bytes) -> str | None:
     return None
 
 
-def _fields(frame: bytes, *, direct: bool) -> Fields:
+def read_fields(frame: bytes, *, direct: bool) -> Fields:
+    """Return the header's fields in a frame, which must hold all of the header."""
     src, dst, block, count, flags, extension, word, group, number, checksum = HEADER.unpack_from(
         frame, HEADER_AT
     )

@@ -631,6 +631,15 @@ MISTAKES = (
         (f"{EXCHANGE}::test_a_contribution_lost_in_the_switch_is_fetched[0.0]",),
     ),
     Mistake(
+        "fetches_of_any_round",
+        "tests/recovery",
+        "a late fetch is answered with the rows of now",
+        "host/innetwork/responder.py",
+        " or request.round != self._round:",
+        ":",
+        ("tests/host/innetwork/test_receiver.py::test_only_fetches_of_the_round_are_answered",),
+    ),
+    Mistake(
         "small_changes_taken_for_sent",
         "tests/recovery",
         "a change that was too small to send counts as sent",

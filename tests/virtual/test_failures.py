@@ -1,17 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""`switchgnn soak --simulated`: its report, and what it says, writes and draws of a failure."""
+"""`switchgnn soak --simulated`: its report, and what it says and writes of a failure."""
 
 import json
 import os
-import re
 import shlex
 import signal
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 from typer.testing import CliRunner
@@ -20,11 +18,9 @@ from switchgnn.base.native import find_compiler
 from switchgnn.commands.application import app
 from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.lab.commands.soak_runs import draw_run, scenario_words
-from switchgnn.lab.commands.soak_simulated import SimulatedOptions, soak_simulated
+from switchgnn.lab.commands.soak_simulated import SimulatedOptions, soak_simulated, table_of
 from switchgnn.lab.virtual.checks.barriers import BarrierWaits
 from switchgnn.lab.virtual.checks.outcomes import SumsExact
-from switchgnn.lab.virtual.diagram.drawing import arrow_ends, cut, draw, svg_of, text_of
-from switchgnn.lab.virtual.diagram.rows import Across, Arrow, Gap, Mark, read_trace, rows_of
 from switchgnn.lab.virtual.parts.controller import VirtualController
 from switchgnn.lab.virtual.scenario import (
     Incident,
@@ -87,7 +83,6 @@ def test_what_is_written_replays(file, tmp_path, capsys):
     assert (small.workers, small.up, len(small.faults)) == (2, IncidentRates(), 1)
     assert sorted(each.name for each in (tmp_path / "a" / "b").iterdir()) == [
         "seed-5.json",
-        "seed-5.svg",
         "seed-5.txt",
     ]
     assert soak_failing(Path(files["scenario"])) == 1
@@ -114,7 +109,7 @@ def test_ctrl_c_while_it_is_made_small_writes_what_there_is(file, tmp_path, caps
     assert not failure["files"]["least"]
     # One run for the trace comes behind.
     assert failure["files"]["runs"] == 5 == len(runs) - 2
-    assert (tmp_path / "out" / "seed-5.svg").exists()
+    assert (tmp_path / "out" / "seed-5.txt").exists()
 
 
 @pytest.mark.whole
@@ -216,7 +211,7 @@ def test_it_becomes_small(star, monkeypatch):
 
 @pytest.mark.whole
 @pytest.mark.parametrize(("owner", "name"), [(BarrierWaits, "gave"), (Subjects, "of")])
-def test_it_is_drawn(tmp_path, capsys, monkeypatch, owner, name):
+def test_its_events_are_written(tmp_path, capsys, monkeypatch, owner, name):
     monkeypatch.setattr(owner, name, crash)
     monkeypatch.setattr("switchgnn.lab.commands.soak_simulated._MOST_RUNS", 20)
     options = SimulatedOptions(5, 1, 1.0, None, None, None, only=True, out=tmp_path)
@@ -272,7 +267,7 @@ def test_what_is_for_simulated_alone(option):
 
 
 ROOT = Path(__file__).parent.parent.parent
-KNOWN = Path(__file__).parent / "diagrams" / "a_lost_sum.json"
+KNOWN = Path(__file__).parent / "a_lost_sum.json"
 TIMES = 25
 
 
@@ -298,109 +293,29 @@ def test_a_failure_replays_a_hundred_times(star):
     assert found == {(here.digest, here.violations[0].what)}
 
 
-FOLDER = Path(__file__).parent / "diagrams"
-NAME = "sums exact"
-BAD = IncidentRates(loss=0.1, duplicate=0.1, late=0.05, reorder=0.1, corrupt=0.05)
+NOW = 10**12
+TRACE = f"""\
+{NOW} s0 starts
+{NOW + 171_882} w0.up passed {NOW + 221_882} 000000008071e3950000000183200000000001000001128c41a3
+{NOW + 3_045_139} w0.down loss 0 00000000000000000001000142200000000001000001e295c3e2
+{NOW + 3_050_000} w1.up late {NOW + 150_000_000_000} 0102
+{NOW + 3_100_000} w1.up silence 0.01
+{NOW + 3_569_926} check sums exact: worker 0 has 1 wrong sums
+{NOW + 3_573_770} w1 has round 1
+"""
+TABLE = """\
+          ms  where
+       0.000  s0          starts
+       0.172  w0.up       DONE 1.1.0.0 src 0 dst 2154947477 count 1 ack, passed at 0.222
+       3.045  w0.down     SUM 1.1.1.0 src 0 dst 0 count 1 fetch, loss
+       3.050  w1.up       another protocol, late at 150,000.000
+       3.100  w1.up       silence 0.01
+       3.570  check       sums exact: worker 0 has 1 wrong sums
+"""
 
 
-@pytest.fixture
-def known():
-    trace = (FOLDER / "a_lost_sum.trace").read_text().splitlines()
-    return draw(read_scenario(FOLDER / "a_lost_sum.json"), trace, NAME)
-
-
-@pytest.mark.parametrize(("suffix", "written"), [("txt", text_of), ("svg", svg_of)])
-def test_a_known_run_is_drawn_as_it_was(known, suffix, written):
-    """`python -m tests.virtual.diagrams` draws it anew; look at it before it stays."""
-    assert written(known) == (FOLDER / f"a_lost_sum.{suffix}").read_text()
-
-
-def test_a_picture_needs_nothing_else(known):
-    picture = svg_of(known)
-    assert ElementTree.fromstring(picture).tag == "{http://www.w3.org/2000/svg}svg"  # noqa: S314
-    assert "prefers-color-scheme: dark" in picture
-    assert "<script" not in picture
-    assert re.findall(r"href|url\(|@import|https?:[^\"]*", picture) == [
-        "http://www.w3.org/2000/svg"
-    ]
-
-
-def test_each_frame_of_a_run_is_shown(star):
-    scenario = Scenario(seed=3, up=BAD, down=BAD)
-    outcome = star.run(scenario, keeps_trace=True)
-    rows = rows_of(read_trace(outcome.trace))
-    # What comes later has an arrow where it sets out, too.
-    later = outcome.faults["late"] + outcome.faults["reorder"]
-    arrows = [row for row in rows if isinstance(row, Arrow)]
-    assert sum(arrow.frames for arrow in arrows) == outcome.frames + later
-    assert [row.time for row in rows] == sorted(row.time for row in rows)
-    words = "\n".join(row.words for row in rows)
-    for said in (": lost", "comes twice", "held back", "comes again", "changed on its way"):
-        assert said in words
-    gone = sum(arrow.frames for arrow in arrows if not arrow.comes)
-    assert gone == outcome.faults["loss"] + later
-
-
-def test_what_happens_once_goes_across_and_who_is_gone_has_no_line(star):
-    incidents = (
-        Incident(IncidentKind.SILENCE, "w1.up", 60, 0.01),
-        Incident(IncidentKind.KILL, "w1", 130),
-        Incident(IncidentKind.RESTART, "s0", 160, 0.5),
-    )
-    scenario = Scenario(seed=1, rounds=3, incidents=incidents)
-    drawing = draw(scenario, star.run(scenario, keeps_trace=True).trace, NAME)
-    across = [row.words for row, _ in drawing.rows if isinstance(row, Across)]
-    assert across == ["silence of w1.up, 0.01 s", "kill of w1", "restart of s0, 0.5 s"]
-    killed = next(n for n, (row, _) in enumerate(drawing.rows) if row.words == "w1 is killed")
-    assert all(gone >= {"w1"} for _, gone in drawing.rows[killed:])
-    away = [gone for row, gone in drawing.rows if row.words == "s0 ends"]
-    assert ["s0" in gone for gone in away] == [True]
-    assert "s0" not in next(
-        gone for row, gone in reversed(drawing.rows) if row.words == "s0 starts"
-    )
-
-
-def test_a_long_run_is_cut_to_its_last_exchange(star):
-    scenario = Scenario(seed=2, graph="random:60:150:1", rounds=4, up=BAD, down=BAD)
-    with sums_that_are_recalled_are_wrong():
-        outcome = star.run(scenario, keeps_trace=True)
-    rows = rows_of(read_trace(outcome.trace))
-    broken = next(n for n, row in enumerate(rows) if isinstance(row, Across) and row.broken == NAME)
-    shown = cut(rows, NAME)
-    assert shown[-1] == rows[broken]
-    assert len(shown) <= 160 < broken
-    gaps = [row for row in shown if isinstance(row, Gap)]
-    left_out = sum(
-        int(number) for gap in gaps for number in re.findall(r"(\d+) frames?", gap.words)
-    )
-    there = sum(row.frames for row in shown if isinstance(row, Arrow))
-    assert there + left_out == sum(r.frames for r in rows[:broken] if isinstance(r, Arrow))
-
-
-def test_a_run_that_lasts_for_minutes_is_cut_in_the_middle():
-    beat = "000000010000000000000000832000000000000100000100000000"
-    lines = [f"{1000 + n} w0.up passed {1500 + n} {beat}" for n in range(5000)]
-    shown = cut(rows_of(read_trace([*lines, "9000 check ends: w0 still runs"])), "ends")
-    assert len(shown) < 80
-    (gap,) = (row for row in shown if isinstance(row, Gap))
-    assert gap.words == f"{5000 - (len(shown) - 2):,} frames left out"
-
-
-@pytest.mark.parametrize(("leaves", "spines"), [(2, 1), (3, 2)])
-def test_leaves_and_spines_are_between_their_workers(soaks, leaves, spines):
-    scenario = Scenario(seed=1, workers=4, leaves=leaves, spines=spines, cables=BAD, rounds=1)
-    trace = soaks(leaves, spines).run(scenario, keeps_trace=True).trace
-    drawing = draw(scenario, trace, NAME)
-    assert len(set(drawing.parties)) == 4 + leaves + spines + 1
-    for row, _ in drawing.rows:
-        if isinstance(row, Arrow):
-            source, target = arrow_ends(drawing, row)
-            assert source != target
-        elif isinstance(row, Mark):
-            assert row.party in drawing.parties
-    assert drawing.ends["l1s0.up"] == ("s1", f"s{leaves}")
-    for line in text_of(drawing).splitlines()[5:]:
-        assert len(line[:13]) == 13
+def test_the_events_until_the_failure_are_a_table():
+    assert table_of(TRACE.splitlines(), "sums exact") == TABLE
 
 
 LOOPBACK = choose("embedded", "loopback")

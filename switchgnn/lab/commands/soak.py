@@ -61,7 +61,7 @@ class AskedSoak:
     out: Path | None = option(
         VIRTUAL_TIME,
         "FOLDER",
-        "With --simulated: shrink failing scenarios, and draw them in this folder.",
+        "With --simulated: shrink failing scenarios; write them and their events to this folder.",
     )
     as_json: bool = json_option()
     logs: LogOptions

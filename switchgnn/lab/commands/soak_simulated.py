@@ -6,7 +6,7 @@ import gc
 import json
 import shlex
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -17,12 +17,13 @@ from rich.console import Console
 from rich.text import Text
 
 from switchgnn.base.errors import SwitchGNNError
+from switchgnn.capture.packet import read_fields
 from switchgnn.commands.shared.console import Interruption, counted, plain_console
-from switchgnn.lab.virtual.diagram.drawing import draw, svg_of, text_of
-from switchgnn.lab.virtual.draw import Wish, draw_scenario
-from switchgnn.lab.virtual.scenario import Scenario, scenario_line, scenario_said, scenario_text
+from switchgnn.host.wire.header import HEADER_AT, HEADER_BYTES
+from switchgnn.lab.virtual.draw import Wish
+from switchgnn.lab.virtual.scenario import Scenario, scenario_said, scenario_text
 from switchgnn.lab.virtual.shrink import Budget, Shrunk, shrink
-from switchgnn.lab.virtual.soak import Guide, Soak, SoakFailure, SoakSums
+from switchgnn.lab.virtual.soak import Soak, SoakFailure, SoakSums
 from switchgnn.topologies import Backend
 
 # Single faults of a scenario with thousands of them take about as many.
@@ -34,15 +35,14 @@ class FailureFiles:
     """What was written of a failure.
 
     Attributes:
-        scenario, text, svg: the files.
+        scenario, table: the files.
         runs: how many runs it took to make the scenario small.
         least: whether nothing more can be taken away from it; otherwise the time was over.
         summary: what is left, in words.
     """
 
     scenario: str
-    text: str
-    svg: str
+    table: str
     runs: int
     least: bool
     summary: str
@@ -66,21 +66,59 @@ def make_folder(folder: Path) -> None:
 def write_failure(
     soak: Soak, scenario: Scenario, name: str, folder: Path, goes_on: Callable[[], bool]
 ) -> FailureFiles | None:
-    """Make a scenario that fails small, and write it and its diagram."""
+    """Make a scenario that fails small, and write it and the table of its events."""
     shrunk = shrink(scenario, name, soak.run, Budget(_MOST_RUNS, goes_on))
     if shrunk is None:
         return None
     trace = soak.run(shrunk.scenario, keeps_trace=True).trace
-    drawing = draw(shrunk.scenario, trace, name)
     stem = folder / f"seed-{scenario.seed}"
     return FailureFiles(
         scenario=_write(stem.with_suffix(".json"), scenario_text(shrunk.scenario)),
-        text=_write(stem.with_suffix(".txt"), text_of(drawing)),
-        svg=_write(stem.with_suffix(".svg"), svg_of(drawing)),
+        table=_write(stem.with_suffix(".txt"), table_of(trace, name)),
         runs=shrunk.runs,
         least=shrunk.least,
         summary=_summary(shrunk),
     )
+
+
+_CROSSING_WORDS = 3
+
+
+def table_of(trace: Iterable[str], name: str) -> str:
+    """Return the events of a trace until the invariant `name` is violated, a line each.
+
+    A frame has its kind; session, round, block and fragment; and further fields of its header.
+    """
+    return "".join(f"{line}\n" for line in _rows(trace, name))
+
+
+def _rows(trace: Iterable[str], name: str) -> Iterator[str]:
+    yield f"{'ms':>12}  where"
+    begin = None
+    for line in trace:
+        time, where, event = line.split(" ", 2)
+        begin = int(time) if begin is None else begin
+        words = event.split(" ")
+        if where.endswith((".up", ".down")) and len(words) == _CROSSING_WORDS:
+            fate, arrives, headers = words
+            event = f"{_named(bytes.fromhex(headers))}, {fate}"
+            event += f" at {_ms(int(arrives) - begin)}" if int(arrives) else ""
+        yield f"{_ms(int(time) - begin):>12}  {where:<10}  {event}"
+        if where == "check" and event.startswith(f"{name}:"):
+            return
+
+
+def _ms(nanoseconds: int) -> str:
+    return f"{nanoseconds / 1e6:,.3f}"
+
+
+def _named(headers: bytes) -> str:
+    if len(headers) < HEADER_BYTES:
+        return "another protocol"
+    fields = read_fields(bytes(HEADER_AT) + headers, direct=False)
+    place = f"{fields.session}.{fields.round}.{fields.block_id}.{fields.fragment}"
+    more = f"src {fields.src_id} dst {fields.dst_id} count {fields.count}"
+    return " ".join((fields.kind_name.upper(), place, more, *fields.flags))
 
 
 def _write(path: Path, text: str) -> str:
@@ -127,7 +165,7 @@ class SimulatedOptions:
         scenario: the only scenario as JSON, or its file, in place of drawn ones; None: they are
             drawn.
         only: whether the scenario of the seed is the only one.
-        out: where the smallest scenarios that fail go, and their diagrams; None: nowhere.
+        out: where the smallest scenarios that fail go, and their events; None: nowhere.
     """
 
     seed: int
@@ -144,9 +182,8 @@ def soak_simulated(options: SimulatedOptions, *, as_json: bool) -> int:
     """Soak, print what came of it, and return the exit code."""
     leaves, spines = options.leaves_and_spines or (0, 0)
     soak = Soak(Wish(leaves, spines, (options.backend or Backend.AUTO).value))
-    guide = Guide(options.seed, soak.wish)
     told = scenario_said(options.scenario) if options.scenario else None
-    scenarios = iter([told]) if told else guide.scenarios()
+    scenarios = iter([told]) if told else soak.scenarios(options.seed)
     if options.out:
         make_folder(options.out)
     _collect_seldom()
@@ -163,8 +200,7 @@ def soak_simulated(options: SimulatedOptions, *, as_json: bool) -> int:
             over = over and time.monotonic() - started >= 60 * options.minutes
             return not interruption.came and not (over and sums.scenarios)
 
-        command_of = partial(_command, options, soak.wish)
-        sums = soak.many(scenarios, command_of, goes_on, guide.learn)
+        sums = soak.many(scenarios, partial(_command, options), goes_on)
         seconds = time.monotonic() - started
         failures = [_Failure(failure) for failure in sums.failures]
         for each in failures if options.out else ():
@@ -215,9 +251,9 @@ class _Failure:
             lines.append(
                 f"  replay that: switchgnn soak --simulated --scenario {self.files.scenario}"
             )
-            lines.append(f"  it is drawn in {self.files.text} and {self.files.svg}")
+            lines.append(f"  its events are in {self.files.table}")
         elif found.name:
-            lines.append(f"  make it small and draw it: {self.shrinking}")
+            lines.append(f"  make it small: {self.shrinking}")
         return lines
 
 
@@ -236,13 +272,11 @@ def _files(
     )
 
 
-def _command(options: SimulatedOptions, wish: Wish, scenario: Scenario) -> str:
+def _command(options: SimulatedOptions, scenario: Scenario) -> str:
     """Return the command that replays a scenario."""
     begin = "switchgnn soak --simulated"
     if options.scenario:
         return f"{begin} --scenario {shlex.quote(options.scenario)}"
-    if scenario != draw_scenario(scenario.seed, wish):
-        return f"{begin} --scenario {shlex.quote(scenario_line(scenario))}"
     where = ""
     if options.leaves_and_spines:
         leaves, spines = options.leaves_and_spines
@@ -263,7 +297,6 @@ def _print(
         f"All-reduces beside them: {sums.reduces:,}.",
         counted("What went wrong on purpose", dict(sums.faults)),
         f"Workers that gave up, as they had to: {sums.gave_up:,}.",
-        f"States of hosts and program that were met: {len(sums.states):,}.",
         f"SHA-256 of all traces: {sums.trace_digest}",
     ]
     for failure in failures:

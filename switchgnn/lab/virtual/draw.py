@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random scenarios, each from its seed and the wish of a soak."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from random import Random
 
@@ -51,8 +50,7 @@ def _with_madness(scenario: Scenario, source: Random) -> Scenario:
         switch, before = f"s{source.randrange(scenario.switches)}", source.uniform(0.5, 1.0)
         gone = round(source.random() / 4, 3)
         incidents.append(Incident(IncidentKind.RESTART, switch, int(event * before), gone))
-    in_order = sorted(incidents, key=lambda incident: incident.event)
-    return replace(scenario, incidents=tuple(in_order))
+    return replace(scenario, incidents=_in_order(incidents))
 
 
 def _with_a_difference(scenario: Scenario, source: Random) -> Scenario:
@@ -105,14 +103,8 @@ def with_many_groups(scenario: Scenario) -> Scenario:
     if source.random() >= _SHARE:
         return scenario
     graph, window = f"{_GRAPH}:{source.randrange(_GRAPHS)}", source.choice(_WINDOWS)
-    return in_time(replace(scenario, graph=graph, slots=_SLOTS, window=window))
-
-
-def in_time(scenario: Scenario) -> Scenario:
-    """Return a scenario, with few exchanges if each has very many frames."""
-    if not scenario.graph.startswith(_GRAPH):
-        return scenario
-    return replace(scenario, rounds=min(scenario.rounds, _ROUNDS), sessions=1)
+    rounds = min(scenario.rounds, _ROUNDS)
+    return replace(scenario, graph=graph, slots=_SLOTS, window=window, rounds=rounds, sessions=1)
 
 
 _SENDS = ("multicast", "cover")
@@ -289,7 +281,7 @@ def _incidents(
     """Draw a few: most scenarios have one at most, some have many."""
     number = source.choice((0, 0, 1, 1, 1, 2, 3, 6))
     drawn = [_incident(source, workers, wish, patience, exchanges) for _ in range(number)]
-    return tuple(sorted(drawn, key=lambda incident: incident.event))
+    return _in_order(drawn)
 
 
 def _incident(
@@ -322,96 +314,5 @@ def _incident(
     return Incident(kind, where, event, round(most * source.random(), 3))
 
 
-# Fields that may be taken from another scenario, each line together: rates and durations are drawn
-# for a patience, and incidents for a number of workers.
-_TOGETHER = (
-    ("graph",),
-    ("send",),
-    ("directions",),
-    ("lanes", "slots", "width"),
-    ("rounds", "surges"),
-    ("sessions",),
-    ("window",),
-    ("queue_depth", "queue_rate"),
-    ("turns",),
-    ("bits", "cache", "epsilon"),
-    ("reduces",),
-    ("latency", "jitter"),
-    ("patience", "up", "down", "cables"),
-    ("workers", "incidents", "differences", "other_plan"),
-)
-_MOST_CHANGES = 3
-_MOST_INCIDENTS = 6
-
-
-def changed(scenario: Scenario, seed: int, wish: Wish) -> Scenario:
-    """Return a scenario like another one, with another seed and up to three changes.
-
-    All its values are ones that `draw_scenario` draws.
-    """
-    source = Random(f"change/{seed}")  # noqa: S311
-    fresh = draw_scenario(seed, wish)
-    like = replace(scenario, seed=seed)
-    for _ in range(source.randint(0, _MOST_CHANGES)):
-        change = source.choice(_CHANGES)
-        like = change(like, fresh, source)
-    # No incidents where workers differ, so that the right error is known.
-    alone = like.differences or like.other_plan
-    like = replace(like, incidents=(), reduces=()) if alone else like
-    return in_time(_compressible(like))
-
-
-def _take_some(scenario: Scenario, fresh: Scenario, source: Random) -> Scenario:
-    names = source.choice(_TOGETHER)
-    patience = (fresh if "patience" in names else scenario).patience
-    taken = replace(scenario, **{name: getattr(fresh, name) for name in names})
-    drawn_for = (fresh if "incidents" in names else scenario).patience
-    return replace(taken, incidents=_fit(taken.incidents, patience / drawn_for))
-
-
-def _another_time(scenario: Scenario, _fresh: Scenario, source: Random) -> Scenario:
-    """Let each incident happen up to twice as late or early."""
-    later = [
-        replace(incident, event=max(1, int(incident.event * 2 ** source.uniform(-1.0, 1.0))))
-        for incident in scenario.incidents
-    ]
-    return replace(scenario, incidents=_in_order(later))
-
-
-def _one_less(scenario: Scenario, _fresh: Scenario, source: Random) -> Scenario:
-    if not scenario.incidents:
-        return scenario
-    rest = list(scenario.incidents)
-    rest.pop(source.randrange(len(rest)))
-    return replace(scenario, incidents=tuple(rest))
-
-
-def _one_more(scenario: Scenario, fresh: Scenario, source: Random) -> Scenario:
-    """Take one incident of the other scenario, if its workers exist."""
-    if fresh.workers > scenario.workers or len(scenario.incidents) >= _MOST_INCIDENTS:
-        return scenario
-    more = _fit(fresh.incidents, scenario.patience / fresh.patience)
-    some = [source.choice(more)] if more else []
-    return replace(scenario, incidents=_in_order([*scenario.incidents, *some]))
-
-
-def _fit(incidents: tuple[Incident, ...], share: float) -> tuple[Incident, ...]:
-    """Shorten incidents for a patience that is shorter by a share."""
-    if share >= 1.0:
-        return incidents
-    return tuple(replace(each, seconds=round(each.seconds * share, 3)) for each in incidents)
-
-
 def _in_order(incidents: list[Incident]) -> tuple[Incident, ...]:
     return tuple(sorted(incidents, key=lambda incident: incident.event))
-
-
-_Change = Callable[[Scenario, Scenario, Random], Scenario]
-_CHANGES: tuple[_Change, ...] = (
-    _take_some,
-    _take_some,
-    _take_some,
-    _another_time,
-    _one_more,
-    _one_less,
-)

@@ -17,7 +17,6 @@ from switchgnn.host.compression import Compression
 from switchgnn.host.innetwork.exchange import plan_id
 from switchgnn.host.pace import Pace
 from switchgnn.lab.virtual.checks import all_checks
-from switchgnn.lab.virtual.coverage import States
 from switchgnn.lab.virtual.jobs import Jobs
 from switchgnn.lab.virtual.parts.reducer import Agreement, Reduced, ReduceJob
 from switchgnn.lab.virtual.parts.worker import Done, ExchangeJob, Reports, Round
@@ -140,7 +139,6 @@ class ScenarioOutcome:
         faults: injected faults and incidents, by kind.
         each_fault: those of single frames, in order.
         errors: of workers that gave up.
-        states: of hosts and program, in alphabetical order.
         digest: SHA-256 of the trace.
         trace: its lines, if kept.
         reduces: all-reduces that all workers have done.
@@ -154,7 +152,6 @@ class ScenarioOutcome:
     faults: dict[str, int]
     each_fault: tuple[Fault, ...]
     errors: tuple[str, ...]
-    states: tuple[str, ...]
     digest: str
     trace: tuple[str, ...]
     reduces: int = 0
@@ -179,7 +176,7 @@ def _nothing_but(violation: Violation) -> ScenarioOutcome:
     """Return the outcome of a scenario that crashes before it begins."""
     line = f"{BEGIN} check {violation.name}: {violation.what}"
     digest = hashlib.sha256(line.encode()).hexdigest()
-    return ScenarioOutcome((violation,), 0, 0.0, 0, 0, {}, (), (), (), digest, (line,))
+    return ScenarioOutcome((violation,), 0, 0.0, 0, 0, {}, (), (), digest, (line,))
 
 
 class _ScenarioRun:
@@ -188,8 +185,7 @@ class _ScenarioRun:
     def __init__(self, scene: Scene, jobs: Jobs) -> None:
         self._scene = scene
         self._jobs = jobs
-        self._states = States()
-        self._checks = [*all_checks(), self._states]
+        self._checks = all_checks()
         self._random = scene.source("sessions")
         self._session = 0
         self._unwatched = 0
@@ -332,7 +328,6 @@ class _ScenarioRun:
             faults=dict(sorted({**faults, **incidents}.items())),
             each_fault=tuple(scene.faults),
             errors=tuple(self._errors),
-            states=tuple(sorted(self._states.met)),
             digest=scene.trace.digest,
             trace=tuple(scene.trace.lines),
         )

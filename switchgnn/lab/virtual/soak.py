@@ -7,12 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
-from random import Random
 from typing import Any
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.lab.virtual.coverage import Coverage
-from switchgnn.lab.virtual.draw import Wish, changed, draw_scenario
+from switchgnn.lab.virtual.draw import Wish, draw_scenario
 from switchgnn.lab.virtual.parts.engines import Programs
 from switchgnn.lab.virtual.run import ScenarioOutcome, run_scenario
 from switchgnn.lab.virtual.scenario import Scenario, ScenarioError
@@ -55,7 +53,6 @@ class SoakSums:
     Attributes:
         gave_up: workers that ended with an error.
         faults: injected faults and incidents, by kind.
-        states: of hosts and program.
     """
 
     scenarios: int = 0
@@ -67,7 +64,6 @@ class SoakSums:
     gave_up: int = 0
     faults: Counter[str] = field(default_factory=Counter)
     failures: list[SoakFailure] = field(default_factory=list)
-    states: set[str] = field(default_factory=set)
     _digest: Any = field(default_factory=hashlib.sha256)
 
     def add(self, outcome: ScenarioOutcome) -> None:
@@ -80,7 +76,6 @@ class SoakSums:
         self.virtual_seconds += outcome.seconds
         self.gave_up += len(outcome.errors)
         self.faults.update(outcome.faults)
-        self.states.update(outcome.states)
         self._digest.update(bytes.fromhex(outcome.digest))
 
     @property
@@ -106,7 +101,6 @@ class SoakSums:
             "virtual_seconds": round(self.virtual_seconds, 9),
             "gave_up": self.gave_up,
             "faults": dict(sorted(self.faults.items())),
-            "states": len(self.states),
             "failures": [failure.to_dict() for failure in self.failures],
             "trace_digest": self.trace_digest,
         }
@@ -147,7 +141,6 @@ class Soak:
         scenarios: Iterator[Scenario],
         command_of: Callable[[Scenario], str],
         goes_on: Callable[[SoakSums], bool],
-        learn: Callable[[Scenario, ScenarioOutcome], None] = lambda _scenario, _outcome: None,
     ) -> SoakSums:
         """Run scenarios until `goes_on` returns False or too many have failed."""
         sums = SoakSums()
@@ -160,7 +153,6 @@ class Soak:
                 sums.failures.append(self._failure(scenario, "", str(error), command_of))
                 continue
             sums.add(outcome)
-            learn(scenario, outcome)
             if outcome.violations:
                 first = outcome.violations[0]
                 sums.failures.append(self._failure(scenario, first.name, first.what, command_of))
@@ -170,57 +162,3 @@ class Soak:
         self, scenario: Scenario, name: str, what: str, command_of: Callable[[Scenario], str]
     ) -> SoakFailure:
         return SoakFailure(scenario.seed, name, what, command_of(scenario), scenario)
-
-
-# The share of scenarios that are changed ones, once there is something to change.
-_CHANGED = 0.5
-# The number of states of which the scenario with the fewest frames is kept.
-_MOST_KEPT = 128
-# States that more than this share of all scenarios meet are common.
-_COMMON = 0.1
-
-
-@dataclass(frozen=True)
-class _Kept:
-    """A scenario that has met a rare state, and its number of frames."""
-
-    frames: int
-    scenario: Scenario
-
-
-class Guide:
-    """Draws the scenarios of a soak, which follow from its seed alone, as their outcomes do."""
-
-    def __init__(self, seed: int, wish: Wish) -> None:
-        self.coverage = Coverage()
-        self._seed = seed
-        self._wish = wish
-        self._kept: dict[str, _Kept] = {}
-
-    def scenarios(self) -> Iterator[Scenario]:
-        """Yield scenarios without end; `learn` each outcome before the next one."""
-        return map(self._draw, count(self._seed))
-
-    def learn(self, scenario: Scenario, outcome: ScenarioOutcome) -> None:
-        """Note the states of a scenario."""
-        self.coverage.add(outcome.states)
-        for state in outcome.states:
-            kept = self._kept.get(state)
-            if kept is None or outcome.frames < kept.frames:
-                self._kept[state] = _Kept(outcome.frames, scenario)
-        self._forget_common_ones()
-
-    def _forget_common_ones(self) -> None:
-        met = self.coverage.met
-        most = max(1.0, _COMMON * self.coverage.scenarios)
-        rare = sorted((state for state in self._kept if met[state] <= most), key=met.__getitem__)
-        self._kept = {state: self._kept[state] for state in rare[:_MOST_KEPT]}
-
-    def _draw(self, seed: int) -> Scenario:
-        source = Random(f"guide/{self._seed}/{seed}")  # noqa: S311
-        if not self._kept or source.random() >= _CHANGED:
-            return draw_scenario(seed, self._wish)
-        states = list(self._kept)
-        weights = [1.0 / self.coverage.met[state] for state in states]
-        (state,) = source.choices(states, weights)
-        return changed(self._kept[state].scenario, seed, self._wish)

@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which sums a receiver recalls, and which features it fetches."""
+"""Which sums a receiver recalls, which features it fetches, and which fetches are answered."""
 
 import numpy as np
 import pytest
 
 from switchgnn.host.innetwork.endpoint import new_endpoint
 from switchgnn.host.innetwork.receiver import FetchedFeatures, SumReceiver
+from switchgnn.host.innetwork.responder import Responder
 from switchgnn.host.innetwork.schedule import block_schedules
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import (
@@ -229,3 +230,14 @@ def test_other_fragments_and_rounds_are_other_features(small_blocks):
     assert np.array_equal(sums, expected(schedule, 1))
     asked, _ = fetch_all(schedule, fetched, round_number=2)
     assert set(asked) == sources_of(schedule)
+
+
+@pytest.mark.parametrize(("round_number", "answers"), [(1, 0), (2, 1), (3, 0)])
+def test_only_fetches_of_the_round_are_answered(round_number, answers):
+    """Rows of another round than the one asked for would become a wrong sum."""
+    link = Recorder()
+    responder = Responder(new_endpoint(0, SESSION, link, ADDRESSES, Pace()), np.array([5]))
+    for served in (1, 2):
+        responder.serve(served, range(1), lambda _request, _row: np.zeros(LANES, np.int32))
+    responder.answer(Header(kind=Kind.FETCH, src_id=5, dst_id=7, round=round_number))
+    assert len(link.sent) == answers

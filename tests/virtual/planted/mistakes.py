@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from switchgnn.lab.virtual import subject
 from switchgnn.lab.virtual.draw import Wish
-from switchgnn.lab.virtual.soak import Guide, Soak
+from switchgnn.lab.virtual.soak import Soak
 from switchgnn.p4src import load_program
 from tests.end_to_end import test_planted_mistakes as in_plans
 from tests.planted.mistakes import MISTAKES as IN_THE_TREE
@@ -40,7 +40,6 @@ class Planted:
         text: file, what stands there once, and what does with the mistake; or None.
         in_program: changes the compiled program in place; or None.
         in_plan: returns the switch's part of a plan with it; or None.
-        rare: whether draws have to look for what is rare to find it soon.
     """
 
     name: str
@@ -54,7 +53,6 @@ class Planted:
     text: tuple[str, str, str] | None = None
     in_program: object = None
     in_plan: object = field(default=None)
-    rare: bool = False
 
     @contextmanager
     def planted(self):
@@ -74,13 +72,10 @@ class Planted:
     def seeds_until_found(self, first, most):
         """Return how many seeds it takes, and what does not hold; (0, ()) if that is not enough."""
         with self.planted() as soak:
-            guide = Guide(first, soak.wish)
-            scenarios = guide.scenarios() if self.rare else soak.scenarios(first)
-            for number, scenario in zip(range(1, most + 1), scenarios, strict=False):
-                outcome = soak.run(scenario)
-                if outcome.violations:
-                    return number, tuple(each.name for each in outcome.violations)
-                guide.learn(scenario, outcome)
+            for number, scenario in zip(range(1, most + 1), soak.scenarios(first), strict=False):
+                violations = soak.run(scenario).violations
+                if violations:
+                    return number, tuple(each.name for each in violations)
         return 0, ()
 
     def program(self):
@@ -295,15 +290,6 @@ MISTAKES = (
         OUTGOING,
         "        lanes = self.lanes.get(request.fragment)\n        return",
         "        lanes = next(iter(self.lanes.values()))\n        return",
-    ),
-    in_text(
-        "fetches_of_any_round",
-        HOST,
-        "a late fetch is answered with the rows of now",
-        "host/innetwork/responder.py",
-        " or request.round != self._round:",
-        ":",
-        rare=True,
     ),
     in_text(
         "early_sums_kept_for_ever",

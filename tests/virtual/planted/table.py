@@ -55,7 +55,6 @@ FOUND = {
     "repeats_counted": (5, 2, "right party"),
     "fetched_once": (40, 20, "right party"),
     "first_fragment_served": (60, 34, "resent right"),
-    "fetches_of_any_round": (250, 169, "resent right"),
     "early_sums_kept_for_ever": (20, 5, "memory bounded"),
     "receivers_kept": (5, 2, "memory bounded"),
     "sessions_not_compared": (250, 61, "sums exact"),

@@ -5,7 +5,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,13 +81,6 @@ class Reports:
     ended: Callable[[], None]
 
 
-class Listener(Protocol):
-    """Observes the frames that workers take."""
-
-    def heard(self, worker: "VirtualWorker", frames: list[bytes]) -> None:
-        """Note frames that arrive at a worker."""
-
-
 class VirtualWorker:
     """A worker, with a new process in each session.
 
@@ -117,7 +109,6 @@ class VirtualWorker:
         self.reducer: VirtualReducer | None = None
         self.incarnation = 0
         self.killed = False
-        self.onlookers: list[Listener] = []
         self._subject = subject
         self._scheduler = scheduler
         self._trace = trace
@@ -130,8 +121,6 @@ class VirtualWorker:
 
     def arrive(self, frames: list[bytes]) -> None:
         """Take frames for the worker."""
-        for onlooker in self.onlookers:
-            onlooker.heard(self, frames)
         if self.reducer is not None:
             of_reduces = [frame for frame in frames if is_of_reduces(frame)]
             if of_reduces:
