@@ -91,7 +91,7 @@ class JsonOperation(Struct):
 
 
 class JsonCase(Struct):
-    """A case of a parser state; p4c before 2020 wrote ``default`` as a value, not as a type."""
+    """A case of a parser state; p4c before May 2020 wrote ``default`` as a value, not as a type."""
 
     next_state: Name | None
     type: Name = "hexstr"

@@ -370,13 +370,15 @@ def _checksum(item: Json) -> Checksum:
 
 def _field_list(item: Json) -> tuple[FieldRef, ...]:
     for element in item["elements"]:
-        if element["type"] != "field":
+        if element["type"] not in {"field", "hexstr"}:
             raise UnsupportedProgramError(
                 f"an element of type {element['type']}",
                 f"field list {item.get('name', item['id'])}",
                 "preserve metadata fields only",
             )
-    return tuple((e["value"][0], e["value"][1]) for e in item["elements"])
+    # As in BMv2, constants are not preserved.
+    fields = [element["value"] for element in item["elements"] if element["type"] == "field"]
+    return tuple((header, name) for header, name in fields)
 
 
 class GivenProgram:

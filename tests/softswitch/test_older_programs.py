@@ -86,9 +86,14 @@ def flag_fields(document):
             field[2:] = [*field[2:], False, False][:2]
 
 
+def list_constants(document):
+    for fields in document["field_lists"]:
+        fields["elements"].insert(0, {"type": "hexstr", "value": "0x00000063"})
+
+
 FORMS = [
     *(name_default_by_value, name_default_twice, leave_out_types, leave_out_action_ids),
-    *(leave_out_ends, leave_out_sizes, number_errors, flag_fields),
+    *(leave_out_ends, leave_out_sizes, number_errors, flag_fields, list_constants),
 ]
 
 

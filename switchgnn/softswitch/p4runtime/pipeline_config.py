@@ -166,10 +166,12 @@ _DEVICE_DATA = 3
 def _program_in(config: bytes) -> bytes:
     """Return the program of a P4DeviceConfig message, as older clients send it, or the bytes."""
     try:
-        fields = {each.field_number: each.data for each in UnknownFieldSet(Empty.FromString(config))}
+        message = Empty.FromString(config)
     except DecodeError:
         return config
-    program = fields.get(_DEVICE_DATA)
+    fields = UnknownFieldSet(message)
+    found = {fields[n].field_number: fields[n].data for n in range(len(fields))}
+    program = found.get(_DEVICE_DATA)
     return program if isinstance(program, bytes) else config
 
 
