@@ -4,6 +4,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from json import detect_encoding
 from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, MsgspecError, Struct, UnsetType, convert, json
@@ -22,13 +23,17 @@ Bits = Annotated[int, Meta(ge=1, le=MOST_BITS)]
 Bytes = Annotated[int, Meta(ge=1, le=MOST_BITS // 8)]
 Cells = Annotated[int, Meta(ge=0, le=MOST_CELLS)]
 Hex = Annotated[str, Meta(pattern=rf"^{HEX.pattern}$", max_length=LONGEST_HEX)]
+Text = Annotated[str, Meta(max_length=LONGEST_HEX)]
 FieldName = tuple[Name, Name]
+# msgspec reads past the constraints of a tuple in a union with a string.
+TwoNames = Annotated[list[Name], Meta(min_length=2, max_length=2)]
 Node = Any  # an expression, checked by _check_node
 
 
 class JsonHeaderType(Struct):
-    """A header type; each field is a name, a width in bits (or ``*``) and optionally a sign flag.
+    """A header type; each field is a name, a width in bits (or ``*``) and optionally two flags.
 
+    The flags are for a sign and for arithmetic that saturates.
     ``max_length`` bounds the bytes of a header with a ``*`` field.
     """
 
@@ -86,11 +91,11 @@ class JsonOperation(Struct):
 
 
 class JsonCase(Struct):
-    """A case of a parser state."""
+    """A case of a parser state; p4c before May 2020 wrote ``default`` as a value, not as a type."""
 
     next_state: Name | None
     type: Name = "hexstr"
-    value: Hex | None = None
+    value: Text | None = None
     mask: Hex | None = None
 
 
@@ -133,10 +138,10 @@ class JsonAction(Struct):
 
 
 class JsonKey(Struct):
-    """A field of a table's key."""
+    """A field of a table's key; the match type ``valid`` has a header as its target."""
 
     match_type: Name
-    target: FieldName
+    target: TwoNames | Name
     name: Name | None = None
     mask: Hex | None = None
 
@@ -169,15 +174,15 @@ class JsonEntry(Struct):
 
 
 class JsonTable(Struct):
-    """A table."""
+    """A table; without ``action_ids`` its actions are found by name."""
 
     name: Name
     match_type: Name
     key: list[JsonKey]
     actions: list[Name]
-    action_ids: list[Number]
     next_tables: dict[Name, Name | None]
-    max_size: Number
+    action_ids: list[Number] | None = None
+    max_size: Number = 0
     base_default_next: Name | None = None
     default_entry: JsonDefault | None = None
     entries: list[JsonEntry] | None = None
@@ -191,8 +196,8 @@ class JsonConditional(Struct):
 
     name: Name
     expression: Node
-    true_next: Name | None
-    false_next: Name | None
+    true_next: Name | None = None
+    false_next: Name | None = None
 
 
 class JsonCall(Struct):
@@ -200,7 +205,7 @@ class JsonCall(Struct):
 
     name: Name
     action_id: Number
-    next_node: Name | None
+    next_node: Name | None = None
 
 
 class JsonPipeline(Struct):
@@ -285,6 +290,7 @@ class Document(Struct):
     parse_vsets: list[dict[str, Any]] = []
 
 
+_GZIP = b"\x1f\x8b"
 _DEEPEST = 260  # a concatenation of 32 fields is nested 256 deep
 _LONGEST_TEXT = 1 << 12  # of a message to the log
 _LONGEST_SHOWN = 80
@@ -392,15 +398,19 @@ _RULES: dict[str, Callable[[object, str, int], bool]] = {
     "lookahead": _plain(_is_window),
     "payload": _plain(lambda value: value is None),
     "expression": _is_inner,
-    "parameters_vector": _are_inner,
+    # p4c writes an empty object for a message without parameters.
+    "parameters_vector": lambda value, *place: value == {} or _are_inner(value, *place),
 }
 
 
 def read_document(config: bytes) -> dict[str, Any]:
     """Parse and validate a document; return it as plain JSON objects."""
+    if config.startswith(_GZIP):
+        raise MalformedProgramError("The program is compressed by gzip: decompress it first.")
     try:
-        decoded = json.decode(config)
-    except MsgspecError as error:
+        # Some editors and shells write UTF-16 or a byte order mark.
+        decoded = json.decode(config.decode(detect_encoding(config)))
+    except (MsgspecError, UnicodeDecodeError) as error:
         raise MalformedProgramError(f"The program is not a JSON document: {error}.") from None
     except RecursionError:
         raise MalformedProgramError("The program's JSON is nested too deeply.") from None
@@ -438,12 +448,12 @@ def _check_fields(kind: JsonHeaderType) -> None:
 
 def _check_field(field: list[Name | int | bool], kind: str) -> None:
     if (
-        len(field) not in {2, 3}
+        len(field) not in {2, 3, 4}
         or not _is_name(field[0])
         or not (field[1] == "*" or _is_number(field[1], MOST_BITS))
         or field[1] == 0
         # p4c writes 0 for a bool.
-        or (len(field) == 3 and not (isinstance(field[2], int) and field[2] in {0, 1}))
+        or not all(isinstance(flag, int) and flag in {0, 1} for flag in field[2:])
     ):
         raise _malformed(field, f"header type '{kind}'")
 
@@ -455,7 +465,9 @@ def _nodes(document: Document) -> Iterator[tuple[list[Node], str]]:
             where = f"parser state '{state.name}'"
             yield state.transition_key, where
             for operation in state.parser_ops:
-                yield operation.parameters or [], where
+                # Older compilers wrote errors and lengths as plain numbers.
+                nodes = operation.parameters or []
+                yield [node for node in nodes if not _is_number(node, MOST_BITS)], where
     for action in document.actions:
         for primitive in action.primitives:
             yield primitive.parameters or [], f"action '{action.name}'"

@@ -37,12 +37,31 @@ from switchgnn.softswitch.program import (
     UnionStack,
 )
 
+# The first parser of a program for another architecture, as p4c names it.
+_ARCHITECTURES = {"ingress_parser": "PSA", "main_parser": "PNA"}
 _SECTIONS = {
     "meter_arrays": ("meters", "count packets or use registers instead"),
     "learn_lists": ("digests", "send a copy to the controller as a packet-in instead"),
     "extern_instances": ("extern instances", "use the externs of v1model"),
     "parse_vsets": ("parser value sets", "match constants instead"),
 }
+
+
+def _refuse_other_architectures(document: dict[str, Json]) -> None:
+    for parser in document.get("parsers", ()):
+        architecture = _ARCHITECTURES.get(parser.get("name"))
+        if architecture is not None:
+            raise UnsupportedProgramError(
+                f"the architecture {architecture}",
+                f"parser '{parser['name']}'",
+                "write the program for v1model and compile it with p4c-bm2-ss",
+            )
+    missing = {"ingress", "egress"} - {pipeline["name"] for pipeline in document["pipelines"]}
+    if missing:
+        raise MalformedProgramError(
+            f"The program has no control {' or '.join(sorted(missing))}: write it for v1model and "
+            "compile it with p4c-bm2-ss."
+        )
 
 
 def _refuse_unsupported_sections(document: dict[str, Json]) -> None:
@@ -80,6 +99,10 @@ def _refuse_other_lengths(header_type: Json) -> None:
             where,
             "give the length to extract, as P4_16 does",
         )
+    if any(field[3:] == [True] for field in header_type["fields"]):
+        raise UnsupportedProgramError(
+            "fields that saturate", where, "use the operators |+| and |-| of P4_16"
+        )
     if header_type.get("max_length") is None and any(f[1] == "*" for f in header_type["fields"]):
         raise UnsupportedProgramError(
             "fields of variable length without a maximum", where, "compile the program with p4c"
@@ -110,6 +133,7 @@ def _refuse_unsupported_table(table: Json) -> None:
 def load_program(config: bytes) -> LoadedProgram:
     """Read a program from a BMv2 JSON document."""
     document = read_document(config)
+    _refuse_other_architectures(document)
     _refuse_unsupported_sections(document)
     try:
         return _program(document)
@@ -123,7 +147,8 @@ def _program(document: dict[str, Json]) -> LoadedProgram:
     headers = _headers(document)
     _refuse_wide_ports({header.name: header for header in headers.values()})
     unions = _unions(document, headers)
-    pipelines = {item["name"]: _pipeline(item) for item in document["pipelines"]}
+    actions = {item["name"]: item["id"] for item in reversed(document["actions"])}
+    pipelines = {item["name"]: _pipeline(item, actions) for item in document["pipelines"]}
     return LoadedProgram(
         headers={header.name: header for header in headers.values()},
         stacks=_stacks(document, headers),
@@ -251,45 +276,50 @@ def _action(item: Json) -> ActionSpec:
     )
 
 
-def _pipeline(item: Json) -> Pipeline:
+def _pipeline(item: Json, actions: Mapping[str, int]) -> Pipeline:
     return Pipeline(
         item["name"],
         item["init_table"],
-        {table["name"]: _table(table) for table in item["tables"]},
+        {table["name"]: _table(table, actions) for table in item["tables"]},
         {
-            c["name"]: Conditional(c["name"], c["expression"], c["true_next"], c["false_next"])
+            c["name"]: Conditional(
+                c["name"], c["expression"], c.get("true_next"), c.get("false_next")
+            )
             for c in item["conditionals"]
         },
         {
-            c["name"]: DirectCall(c["name"], c["action_id"], c["next_node"])
+            c["name"]: DirectCall(c["name"], c["action_id"], c.get("next_node"))
             for c in item.get("action_calls", [])
         },
     )
 
 
-def _table(item: Json) -> TableSpec:
+def _table(item: Json, actions: Mapping[str, int]) -> TableSpec:
     _refuse_unsupported_table(item)
     default = item.get("default_entry")
+    # Compilers for P4_14 wrote no ids.
+    idents = item.get("action_ids") or [actions[name] for name in item["actions"]]
     return TableSpec(
         name=item["name"],
         match_type=item["match_type"],
         key=tuple(_key_field(field) for field in item["key"]),
-        actions=dict(zip(item["actions"], item["action_ids"], strict=True)),
+        actions=dict(zip(item["actions"], idents, strict=True)),
         next_tables=dict(item["next_tables"]),
         base_default_next=item.get("base_default_next"),
         default=None if default is None else _call(default),
         default_is_const=bool(default and default.get("action_const")),
         entries=tuple(_const_entry(entry) for entry in item.get("entries") or ()),
         with_counters=bool(item.get("with_counters")),
-        max_size=item["max_size"],
+        max_size=item.get("max_size") or len(item.get("entries") or ()),
     )
 
 
 def _key_field(field: Json) -> KeyField:
     mask = field.get("mask")
+    target = field["target"]
     return KeyField(
         field["match_type"],
-        field.get("name") or ".".join(field["target"]),
+        field.get("name") or (target if isinstance(target, str) else ".".join(target)),
         field["target"],
         None if mask is None else int(mask, 16),
     )
@@ -340,13 +370,15 @@ def _checksum(item: Json) -> Checksum:
 
 def _field_list(item: Json) -> tuple[FieldRef, ...]:
     for element in item["elements"]:
-        if element["type"] != "field":
+        if element["type"] not in {"field", "hexstr"}:
             raise UnsupportedProgramError(
                 f"an element of type {element['type']}",
                 f"field list {item.get('name', item['id'])}",
                 "preserve metadata fields only",
             )
-    return tuple((e["value"][0], e["value"][1]) for e in item["elements"])
+    # As in BMv2, constants are not preserved.
+    fields = [element["value"] for element in item["elements"] if element["type"] == "field"]
+    return tuple((header, name) for header, name in fields)
 
 
 class GivenProgram:

@@ -210,7 +210,8 @@ class Controller:
             action=p4r.SetForwardingPipelineConfigRequest.Action.Value(action),
         )
         if with_config:
-            request.config.p4info.CopyFrom(self.p4info)
+            if self.p4info is not None:
+                request.config.p4info.CopyFrom(self.p4info)
             request.config.p4_device_config = config or config_bytes(self.program)
             request.config.cookie.cookie = cookie
         self.stub.SetForwardingPipelineConfig(request)

@@ -8,7 +8,7 @@ import subprocess
 
 import grpc
 import pytest
-from finsy.proto import U128, p4d, p4r, rpc_code
+from finsy.proto import U128, p4d, p4i, p4r, rpc_code
 
 from switchgnn.softswitch import GrpcAddressError, ServerTls, SoftSwitch
 from tests.softswitch.harness import (
@@ -292,7 +292,7 @@ def test_nothing_is_installed_at_first_nor_by_refused_programs(switch):
         assert code_of(controller.write) == failed
         assert code_of(controller.read, table_entry=p4r.TableEntry()) == failed
         assert code_of(controller.set_config, "COMMIT", with_config=False) == failed
-        for wrong in (b"{}", config_bytes("fates")):
+        for wrong in (b"{}", config_bytes("dropping")):
             assert code_of(controller.set_config, config=wrong) == invalid
         meter = b'"meter_arrays":[{"name":"m"}]'
         meters = config_bytes("tables").replace(b'"meter_arrays":[]', meter)
@@ -301,7 +301,22 @@ def test_nothing_is_installed_at_first_nor_by_refused_programs(switch):
         for table in controller.p4info.tables:
             table.preamble.name += "_of_another"
         assert code_of(controller.set_config) == invalid
+        for nothing in (p4i.P4Info(), None):
+            controller.p4info = nothing
+            assert code_of(controller.set_config) == invalid
         assert code_of(get_config, controller) == failed
+
+
+def test_a_program_in_the_message_of_older_clients(switch):
+    """P4DeviceConfig of https://github.com/p4lang/PI, with `reassign` and `device_data`."""
+    program = config_bytes("tables")
+    size = bytes([len(program) & 0x7F | 0x80, len(program) >> 7 & 0x7F | 0x80, len(program) >> 14])
+    wrapped = b"\x08\x01\x1a" + size + program
+    with Controller(switch.grpc_address, "tables") as controller:
+        assert controller.arbitrate() == OK
+        controller.set_config(config=wrapped)
+        controller.write(insert(hit_entry(controller, 1)))
+        assert get_config(controller).p4_device_config == wrapped
 
 
 def test_every_response_type(tables):
@@ -411,9 +426,12 @@ def test_packets_to_and_from_the_controller(switch):
         error = backup.receive().error
         assert error.canonical_code == rpc_code.PERMISSION_DENIED
         assert error.packet_out.packet_out == out
-        del out.metadata[1]
+        out.metadata[1].metadata_id = 7
         primary.send(packet=out)
         assert primary.receive().error.canonical_code == INVALID
+        del out.metadata[1]
+        primary.send(packet=out)
+        wait_until(lambda: switch.counts.unattached[3] == 2, "the packet-out without padding")
         with pytest.raises(queue.Empty):
             backup.responses.get_nowait()
 
@@ -438,6 +456,13 @@ def test_a_certificate_without_an_authority_for_clients(tmp_path):
             assert code_of(call, request, timeout=seconds_here(5)) == grpc.StatusCode.UNAVAILABLE
     with pytest.raises(GrpcAddressError, match="none"):
         SoftSwitch(tls=ServerTls(tmp_path / "none", key)).start()
+
+
+def test_every_table_of_a_p4info_may_be_removed(switch):
+    with Controller(switch.grpc_address, "controller") as controller:
+        controller.p4info.tables.add().preamble.name = "Enter.no_table"
+        assert controller.arbitrate() == OK
+        controller.set_config()
 
 
 def test_a_p4info_may_name_what_the_compiler_has_removed(switch):

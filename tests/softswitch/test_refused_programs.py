@@ -4,6 +4,7 @@
 
 import ast
 import copy
+import gzip
 import json
 import os
 import random
@@ -69,6 +70,12 @@ CHANGES = {
     "extern instances": lambda d: d["extern_instances"].append({"name": "e"}),
     "value sets": lambda d: d["parse_vsets"].append({"name": "v"}),
     "without a maximum": header_type,
+    "fields that saturate": lambda d: header_type(d, fields=[["f", 8, False, True]]),
+    "value sets,": lambda d: d["parsers"][0]["parse_states"][0]["transitions"].append(
+        {"type": "parse_vset", "value": "Parse.set", "mask": None, "next_state": None}
+    ),
+    "architecture PSA": lambda d: d["parsers"][0].update(name="ingress_parser"),
+    "architecture PNA": lambda d: d["parsers"][0].update(name="main_parser"),
     "length expression": lambda d: header_type(d, max_length=4, length_exp=HEX),
     "action profiles": lambda d: d["pipelines"][0]["action_profiles"].append({"name": "p"}),
     "indirect": lambda d: table(d).update(type="indirect"),
@@ -85,7 +92,7 @@ CHANGES = {
     "extracting a length": lambda d: parser_operation(
         d, "extract_VL", {"type": "regular", "value": "probe"}, HEX
     ),
-    "parser operation 'shift'": lambda d: parser_operation(d, "shift"),
+    "parser operation 'rewind'": lambda d: parser_operation(d, "rewind"),
     "in place of a header union": lambda d: add_primitive(d, "assign_union", PROBE, PROBE),
     "ports of 32 bits": lambda d: next(
         f for f in fields_of(d, "standard_metadata") if f[0] == "egress_spec"
@@ -106,10 +113,15 @@ def test_refused_by_name(feature):
     assert error.where in str(error) and error.hint in str(error)
 
 
-@pytest.mark.parametrize("config", [b"", b"not json", b"[]", b"{}", b"\xff\xfe"])
+@pytest.mark.parametrize("config", [b"", b"not json", b"[]", b"{}", b"\xff\xfe", b"\xef\xbb\xbf"])
 def test_no_program_at_all_is_malformed(config):
     with pytest.raises(MalformedProgramError):
         load_program(config)
+
+
+def test_a_compressed_program_is_called_so():
+    with pytest.raises(MalformedProgramError, match="gzip: decompress"):
+        load_program(gzip.compress(config_bytes("tables")))
 
 
 @pytest.mark.parametrize(
@@ -117,6 +129,8 @@ def test_no_program_at_all_is_malformed(config):
     [
         ("tables", lambda d: d["actions"][0].pop("primitives"), "primitives"),
         ("fates", lambda d: d["field_lists"].clear(), "Field list"),
+        ("fates", lambda d: d["pipelines"].pop(), "no control egress: write it for v1model"),
+        ("fates", lambda d: d["pipelines"].clear(), "no control egress or ingress"),
         ("headers", lambda d: d["calculations"][0].update(algo="toeplitz"), "toeplitz"),
     ],
 )

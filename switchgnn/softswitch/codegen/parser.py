@@ -183,7 +183,7 @@ class ParserWriter:
         return f"({window} >> {shift} & {mask})", width
 
     def _verify(self, parameters: tuple[Json, ...]) -> None:
-        condition, error = (self._ctx.term(node) for node in parameters)
+        condition, error = (self._ctx.term(_node(node)) for node in parameters)
         with self._ctx.writer.block(f"if not {condition.inner}:"):
             self._ctx.line(f"perr = {error.text}; break")
 
@@ -193,6 +193,9 @@ class ParserWriter:
         self._fail_unless("_x & 7 == 0", "ParserInvalidArgument")
         self._fail_unless("n - pos >= _x >> 3", "PacketTooShort")
         self._ctx.line("pos += _x >> 3")
+
+    def _shift(self, parameters: tuple[Json, ...]) -> None:
+        self._advance((_node(8 * parameters[0]),))
 
     def _primitive(self, parameters: tuple[Json, ...]) -> None:
         call = parameters[0]
@@ -214,6 +217,11 @@ class ParserWriter:
             width = self._ctx.layout.slot(first, field, self._ctx.expressions.where).width
             return self._ctx.term(node).inner, width
         raise self._ctx.refuse(f"selecting on a {node['type']}", "select on header fields")
+
+
+def _node(value: Json) -> Json:
+    """Return a plain number, as older compilers wrote constants, as a type-value object."""
+    return {"type": "hexstr", "value": hex(value)} if isinstance(value, int) else value
 
 
 def _unsigned_width(ctx: FunctionContext, slot: Slot) -> int:
@@ -252,5 +260,6 @@ _OPERATIONS: dict[str, Callable[[ParserWriter, tuple[Json, ...]], None]] = {
     "set": ParserWriter._set,
     "verify": ParserWriter._verify,
     "advance": ParserWriter._advance,
+    "shift": ParserWriter._shift,
     "primitive": ParserWriter._primitive,
 }

@@ -8,6 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from finsy.proto import p4i, p4r
+from google.protobuf.empty_pb2 import Empty
+from google.protobuf.message import DecodeError
+from google.protobuf.unknown_fields import UnknownFieldSet
 
 from switchgnn.softswitch.errors import MalformedProgramError, RequestError, SoftSwitchError
 from switchgnn.softswitch.loader import GivenProgram
@@ -147,11 +150,29 @@ class PipelineConfigs:
         return wanted
 
     def _read(self, config: p4r.ForwardingPipelineConfig) -> _Wanted:
+        if not config.HasField("p4info"):
+            raise invalid("The configuration has no P4Info: send that of the program with it.")
         copy = p4r.ForwardingPipelineConfig()
         copy.CopyFrom(config)
-        given = self._give(config.p4_device_config)
+        given = self._give(_program_in(config.p4_device_config))
         with _refusals():
             return _Wanted(copy, given, build_schema(copy.p4info, given.program))
+
+
+# https://github.com/p4lang/PI/blob/main/proto/p4/tmp/p4config.proto
+_DEVICE_DATA = 3
+
+
+def _program_in(config: bytes) -> bytes:
+    """Return the program of a P4DeviceConfig message, as older clients send it, or the bytes."""
+    try:
+        message = Empty.FromString(config)
+    except DecodeError:
+        return config
+    fields = UnknownFieldSet(message)
+    found = {fields[n].field_number: fields[n].data for n in range(len(fields))}
+    program = found.get(_DEVICE_DATA)
+    return program if isinstance(program, bytes) else config
 
 
 def _same_program(one: p4r.ForwardingPipelineConfig, other: p4r.ForwardingPipelineConfig) -> bool:

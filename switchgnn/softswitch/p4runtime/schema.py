@@ -148,9 +148,11 @@ _PRIORITISED = frozenset((p4i.MatchField.TERNARY, p4i.MatchField.RANGE, p4i.Matc
 
 def build_schema(p4info: p4i.P4Info, program: LoadedProgram) -> Schema:
     """Build the schema of a program."""
-    if p4info.tables and program.tables and not _names(p4info.tables) & program.tables.keys():
+    # Tables that p4c adds have no key or constant entries.
+    filled = {name for name, table in program.tables.items() if table.key and not table.entries}
+    if filled and filled.isdisjoint(_names(p4info.tables)):
         raise invalid(
-            "None of the P4Info's tables is in the program: give the P4Info and the JSON of one "
+            "None of the program's tables is in the P4Info: give the P4Info and the JSON of one "
             "compilation."
         )
     actions = {action.preamble.id: action for action in p4info.actions}

@@ -52,13 +52,11 @@ from switchgnn.softswitch.p4runtime.writing import (
 
 
 def packet_out_frame(header: HeaderSchema, packet: p4r.PacketOut) -> bytes:
-    """Return the packet-out header followed by the payload."""
+    """Return the packet-out header followed by the payload; as in PI, missing metadata is zero."""
     given = {metadata.metadata_id: metadata.value for metadata in packet.metadata}
     value = 0
     for ident, width in header.fields:
-        if ident not in given:
-            raise invalid(f"The packet-out misses the metadata with id {ident}.")
-        value = value << width | decode(given.pop(ident), width, f"Metadata {ident}")
+        value = value << width | decode(given.pop(ident, b"\0"), width, f"Metadata {ident}")
     if given:
         raise invalid(f"The packet-out has unknown metadata with id {min(given)}.")
     return value.to_bytes(header.size, "big") + packet.payload
