@@ -1,0 +1,274 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Graphs as arrays: NumPy files and archives, SciPy's sparse matrices, and Matrix Market files."""
+
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.base.arrays import ArrayKind, ArraysError, read_npy, read_npz
+from switchgnn.base.files import PACKED, UnpackLimit, open_unpacked
+from switchgnn.base.machine import require_memory
+from switchgnn.planner.arrays import are_offsets, strange_row
+from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.graphs.edge_list import graph_name, graph_of_ids, refuse_weights
+from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID, Graph, graph_from_edges
+
+_Arrays = Mapping[str, NDArray[Any]]
+
+_ROW = ArrayKind(("i", "u"), optional=True)
+_KINDS: Mapping[str, ArrayKind] = {
+    "indptr": _ROW,
+    "indices": _ROW,
+    "row": _ROW,
+    "col": _ROW,
+    "edge_index": ArrayKind(("i", "u"), (2,), optional=True),
+    "num_nodes": ArrayKind(("i", "u"), (0,), optional=True),
+    "features": ArrayKind(("f", "i", "u", "b"), (2,), optional=True),
+    "labels": _ROW,
+    # Of SciPy: which kind of sparse matrix, its shape, and its values.
+    "format": ArrayKind(("S", "U"), (0,), optional=True),
+    "shape": _ROW,
+    "data": ArrayKind(("f", "i", "u", "b", "c"), (1, 2, 3), optional=True),
+    # Features as a sparse matrix.
+    "attr_data": ArrayKind(("f", "i", "u", "b"), optional=True),
+    "attr_indices": _ROW,
+    "attr_indptr": _ROW,
+    "attr_shape": _ROW,
+}
+# The same arrays in gnn-benchmark's data sets and in those of PyTorch Geometric's users.
+_ALSO: Mapping[str, str] = {
+    **{f"adj_{name}": name for name in ("indptr", "indices", "shape", "data")},
+    "attr_matrix": "features",
+    "x": "features",
+    "y": "labels",
+    "edge_weight": "data",
+}
+_ALL_KINDS = {**_KINDS, **{other: _KINDS[name] for other, name in _ALSO.items()}}
+_REMEDY = (
+    "a graph is the arrays indptr and indices of a CSR matrix, saved by scipy.sparse.save_npz or "
+    "numpy.savez (which does not pack), or edge_index"
+)
+# The shortest entry of a Matrix Market file, "1 1" and the end of the line.
+_ENTRY_BYTES = 4
+
+
+def load_npz(
+    path: Path,
+    *,
+    directed: bool | None = None,
+    ignore_weights: bool = False,
+    limit: UnpackLimit = PACKED,
+) -> Graph:
+    """Read a sparse matrix or a list of edges, and optionally features and labels.
+
+    A matrix is indptr and indices in CSR or CSC, or row and col; its row u holds the vertices that
+    u contributes to, and stored zeros are not edges. It is taken as stored unless `directed` is
+    False. A list is edge_index, [2, E], undirected unless `directed`. docs/data.md lists the
+    names of the arrays; others are ignored.
+    """
+    try:
+        found = read_npz(path, _ALL_KINDS, remedy=_REMEDY, limit=limit, others=True)
+    except ArraysError as error:
+        raise PlannerError(str(error)) from error
+    arrays = {_ALSO.get(name, name): array for name, array in reversed(found.items())}
+    return _graph_of(path, arrays, directed=directed, ignore_weights=ignore_weights)
+
+
+def load_npy(path: Path, *, directed: bool | None = None, ignore_weights: bool = False) -> Graph:
+    """Read a list of edges, [2, E] or [E, 2]; undirected unless `directed`."""
+    try:
+        table = read_npy(
+            path, ArrayKind(("i", "u", "f"), (2,)), remedy="save edges as an array [E, 2]"
+        )
+    except ArraysError as error:
+        raise PlannerError(str(error)) from error
+    if 2 not in table.shape and 3 in table.shape:
+        table = table if table.shape[1] == 3 else table.T
+        refuse_weights(path, table[:, 2], ignore_weights=ignore_weights)
+        table = table[:, :2]
+    with np.errstate(invalid="ignore"):
+        ids = table.astype(np.int64)
+    if not np.array_equal(ids, table):
+        raise PlannerError(f"{path} holds edges between ids that are not whole numbers")
+    return _graph_of(path, {"edge_index": ids}, directed=directed, ignore_weights=ignore_weights)
+
+
+def load_matrix_market(
+    path: Path, *, directed: bool | None = None, ignore_weights: bool = False
+) -> Graph:
+    """Read a sparse matrix as load_npz does; SciPy reads it, and numbers vertices from 0."""
+    from scipy.io import mminfo, mmread  # noqa: PLC0415 - slow to import
+
+    try:
+        with open_unpacked(path) as file:
+            content = file.read()
+        # SciPy's reader ends the process if a file that it refuses is closed before it is.
+        *_, entries, layout, _, _ = mminfo(io.BytesIO(content))
+        if layout != "coordinate" or entries * _ENTRY_BYTES > len(content):
+            size = f"{len(content):,} bytes"
+            raise ValueError(f"it has {size} and {entries:,} entries in form {layout}")
+        matrix = mmread(io.BytesIO(content))
+    except OSError as error:
+        raise PlannerError(f"cannot read {path}: {error.strerror or error}") from error
+    except (ValueError, OverflowError) as error:
+        raise PlannerError(f"{path} is not a sparse matrix of Matrix Market: {error}") from error
+    arrays = {name: getattr(matrix, name) for name in ("row", "col", "data")}
+    arrays["shape"] = np.array(matrix.shape)
+    return _graph_of(path, arrays, directed=directed, ignore_weights=ignore_weights)
+
+
+def _graph_of(path: Path, arrays: _Arrays, *, directed: bool | None, ignore_weights: bool) -> Graph:
+    if _format(arrays) not in ("csr", "csc", "coo"):
+        raise PlannerError(
+            f"{path} holds a sparse matrix in another format than CSR, CSC and COO; convert it "
+            "with .tocsr()"
+        )
+    features = _features(path, arrays)
+    labels = arrays["labels"].astype(np.int64) if "labels" in arrays else None
+    more: dict[str, Any] = {"features": features, "labels": labels}
+    stored = _stored(path, arrays, ignore_weights=ignore_weights)
+    if "edge_index" in arrays:
+        ids = _columns(path, arrays["edge_index"])
+        return graph_of_ids(
+            ids if stored is None else ids[stored],
+            name=graph_name(path),
+            directed=directed is True,
+            rows=_vertices(arrays),
+            **more,
+        )
+    as_stored = directed is not False
+    if "indices" not in arrays or "indptr" not in arrays:
+        source, destination, vertices = _entries(path, arrays)
+    else:
+        _check_rows(path, arrays)
+        indptr, destination = arrays["indptr"].astype(np.int64, copy=False), arrays["indices"]
+        vertices, columns = len(indptr) - 1, _format(arrays) == "csc"
+        if (
+            as_stored
+            and stored is None
+            and not columns
+            and _are_rows_of_a_graph(indptr, destination)
+        ):
+            return Graph(
+                indptr=indptr,
+                indices=destination.astype(np.int32, copy=False),
+                name=graph_name(path),
+                **more,
+            )
+        source = np.repeat(np.arange(vertices), np.diff(indptr))
+        if columns:
+            source, destination = destination, source
+    if stored is not None:
+        source, destination = source[stored], destination[stored]
+    return graph_from_edges(
+        *(source, destination), name=graph_name(path), vertices=vertices, directed=as_stored, **more
+    )
+
+
+def _vertices(arrays: _Arrays) -> int | None:
+    """Return the number of vertices of a list of edges, if other arrays say it."""
+    if "num_nodes" in arrays:
+        return int(arrays["num_nodes"])
+    return next((len(arrays[name]) for name in ("features", "labels") if name in arrays), None)
+
+
+def _stored(path: Path, arrays: _Arrays, *, ignore_weights: bool) -> NDArray[np.bool_] | None:
+    """Return the entries of a matrix that are edges; None: all."""
+    if "data" not in arrays:
+        return None
+    refuse_weights(path, arrays["data"], ignore_weights=ignore_weights)
+    for name in ("indices", "row", "edge_index"):
+        if name in arrays and len(arrays["data"]) != max(arrays[name].shape):
+            raise PlannerError(
+                f"{path}: data has {len(arrays['data']):,} values for "
+                f"{max(arrays[name].shape):,} {name}"
+            )
+    if np.all(arrays["data"]):
+        return None
+    stored: NDArray[np.bool_] = arrays["data"].astype(np.bool_)
+    return stored
+
+
+def _are_rows_of_a_graph(indptr: NDArray[np.int64], indices: NDArray[np.integer]) -> bool:
+    vertices = len(indptr) - 1
+    if vertices >= FIRST_RESERVED_ID or indices.min(initial=0) < 0:
+        return False
+    if indices.max(initial=0) >= vertices:
+        return False
+    return strange_row(indptr, indices.astype(np.int32, copy=False)) is None
+
+
+def _columns(path: Path, edges: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Return pairs of ids, [E, 2], of an array that has a row or a column for each."""
+    if 2 not in edges.shape:
+        raise PlannerError(f"{path} holds an array {list(edges.shape)}, not edges [2, E] or [E, 2]")
+    pairs = edges.T if edges.shape[0] == 2 else edges
+    return pairs.astype(np.int64, copy=False)
+
+
+def _format(arrays: _Arrays) -> str:
+    """Return SciPy's name of the matrix's format."""
+    name = arrays["format"].item() if "format" in arrays else "csr"
+    return name.decode("latin1") if isinstance(name, bytes) else str(name)
+
+
+def _entries(path: Path, arrays: _Arrays) -> tuple[NDArray[np.integer], NDArray[np.integer], int]:
+    """Return the rows and columns of the entries of a matrix, and the number of vertices."""
+    for name in ("row", "col", "shape"):
+        if name not in arrays:
+            other = "edge_index" if name == "row" else name
+            raise PlannerError(f"{path} is refused: it has no array indices or {other}; {_REMEDY}")
+    row, col, shape = arrays["row"], arrays["col"], arrays["shape"].tolist()
+    if len(row) != len(col):
+        raise PlannerError(f"{path} has {len(row):,} rows for {len(col):,} columns")
+    _check_square(path, shape)
+    return row, col, shape[0]
+
+
+def _check_square(path: Path, shape: list[int]) -> None:
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise PlannerError(f"{path} holds a matrix of shape {shape}; an adjacency matrix is square")
+
+
+def _check_rows(path: Path, arrays: _Arrays) -> None:
+    indptr, indices = arrays["indptr"], arrays["indices"]
+    if len(indptr) < 2:
+        raise PlannerError(f"{path} holds a graph without vertices")
+    if not are_offsets(indptr, len(indices)):
+        raise PlannerError(f"{path}: indptr does not rise from 0 to the length of indices")
+    _check_square(path, arrays["shape"].tolist() if "shape" in arrays else [0, 0])
+    if "shape" in arrays and arrays["shape"][0] != len(indptr) - 1:
+        raise PlannerError(f"{path}: indptr is not that of a matrix of {arrays['shape'][0]:,} rows")
+
+
+def _features(path: Path, arrays: _Arrays) -> NDArray[np.float32] | None:
+    features = arrays.get("features")
+    if features is None and "attr_indptr" in arrays:
+        features = _dense(path, arrays)
+    if features is None:
+        return None
+    with np.errstate(over="ignore"):  # an overflow becomes an infinity, which Graph refuses
+        return features.astype(np.float32, copy=False)
+
+
+def _dense(path: Path, arrays: _Arrays) -> NDArray[Any]:
+    """Return the features that are the rows of a sparse matrix."""
+    from scipy.sparse import csr_matrix  # noqa: PLC0415 - slow to import
+
+    try:
+        data, indices, indptr, shape = (
+            arrays[f"attr_{name}"] for name in ("data", "indices", "indptr", "shape")
+        )
+        rows, width = shape.tolist()
+        matrix = csr_matrix((data, indices, indptr), shape=(rows, width))
+        matrix.check_format(full_check=True)
+    except (KeyError, ValueError) as error:
+        raise PlannerError(f"{path}: its features are no CSR matrix, attr_*: {error}") from error
+    require_memory(f"the features of {path}", rows * width * 12, "leave attr_* out")
+    dense: NDArray[Any] = matrix.toarray()
+    return dense
