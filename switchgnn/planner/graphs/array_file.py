@@ -4,6 +4,7 @@
 
 import io
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -130,68 +131,57 @@ def _graph_of(path: Path, arrays: _Arrays, *, directed: bool | None, ignore_weig
         )
     features = _features(path, arrays)
     labels = arrays["labels"].astype(np.int64) if "labels" in arrays else None
-    more: dict[str, Any] = {"features": features, "labels": labels}
     stored = _stored(path, arrays, ignore_weights=ignore_weights)
     if "edge_index" in arrays:
-        ids = _columns(path, arrays["edge_index"])
-        return graph_of_ids(
+        sizes = [each for each in (arrays.get("num_nodes"), features, labels) if each is not None]
+        rows = [len(each) if each.ndim else int(each) for each in sizes]
+        ids = _pairs(path, arrays["edge_index"])
+        graph = graph_of_ids(
             ids if stored is None else ids[stored],
             name=graph_name(path),
             directed=directed is True,
-            rows=_vertices(arrays),
-            **more,
+            rows=rows[0] if rows else None,
         )
-    as_stored = directed is not False
-    if "indices" not in arrays or "indptr" not in arrays:
-        source, destination, vertices = _entries(path, arrays)
     else:
-        _check_rows(path, arrays)
-        indptr, destination = arrays["indptr"].astype(np.int64, copy=False), arrays["indices"]
-        vertices, columns = len(indptr) - 1, _format(arrays) == "csc"
-        if (
-            as_stored
-            and stored is None
-            and not columns
-            and _are_rows_of_a_graph(indptr, destination)
-        ):
-            return Graph(
-                indptr=indptr,
-                indices=destination.astype(np.int32, copy=False),
-                name=graph_name(path),
-                **more,
-            )
-        source = np.repeat(np.arange(vertices), np.diff(indptr))
-        if columns:
-            source, destination = destination, source
-    if stored is not None:
-        source, destination = source[stored], destination[stored]
-    return graph_from_edges(
-        *(source, destination), name=graph_name(path), vertices=vertices, directed=as_stored, **more
+        graph = _graph_of_matrix(path, arrays, stored, directed=directed is not False)
+    return (
+        graph
+        if features is None and labels is None
+        else replace(graph, features=features, labels=labels)
     )
 
 
-def _vertices(arrays: _Arrays) -> int | None:
-    """Return the number of vertices of a list of edges, if other arrays say it."""
-    if "num_nodes" in arrays:
-        return int(arrays["num_nodes"])
-    return next((len(arrays[name]) for name in ("features", "labels") if name in arrays), None)
+def _graph_of_matrix(
+    path: Path, arrays: _Arrays, stored: NDArray[np.bool_] | None, *, directed: bool
+) -> Graph:
+    if "indices" in arrays and "indptr" in arrays:
+        indptr, columns = _check_csr(path, arrays), arrays["indices"]
+        vertices, is_csc = len(indptr) - 1, _format(arrays) == "csc"
+        as_is = directed and stored is None and not is_csc
+        if as_is and _are_rows_of_a_graph(indptr, columns):
+            return Graph(indptr, columns.astype(np.int32, copy=False), graph_name(path))
+        rows = np.repeat(np.arange(vertices), np.diff(indptr))
+        rows, columns = (columns, rows) if is_csc else (rows, columns)
+    else:
+        rows, columns, vertices = _entries(path, arrays)
+    if stored is not None:
+        rows, columns = rows[stored], columns[stored]
+    return graph_from_edges(
+        rows, columns, name=graph_name(path), vertices=vertices, directed=directed
+    )
 
 
 def _stored(path: Path, arrays: _Arrays, *, ignore_weights: bool) -> NDArray[np.bool_] | None:
     """Return the entries of a matrix that are edges; None: all."""
-    if "data" not in arrays:
+    data = arrays.get("data")
+    if data is None:
         return None
-    refuse_weights(path, arrays["data"], ignore_weights=ignore_weights)
-    for name in ("indices", "row", "edge_index"):
-        if name in arrays and len(arrays["data"]) != max(arrays[name].shape):
-            raise PlannerError(
-                f"{path}: data has {len(arrays['data']):,} values for "
-                f"{max(arrays[name].shape):,} {name}"
-            )
-    if np.all(arrays["data"]):
-        return None
-    stored: NDArray[np.bool_] = arrays["data"].astype(np.bool_)
-    return stored
+    refuse_weights(path, data, ignore_weights=ignore_weights)
+    name = next((name for name in ("edge_index", "indices", "row") if name in arrays), None)
+    if name is not None and len(data) != max(arrays[name].shape):
+        count = max(arrays[name].shape)
+        raise PlannerError(f"{path}: data has {len(data):,} values for {count:,} {name}")
+    return None if np.all(data) else data.astype(np.bool_)
 
 
 def _are_rows_of_a_graph(indptr: NDArray[np.int64], indices: NDArray[np.integer]) -> bool:
@@ -203,12 +193,11 @@ def _are_rows_of_a_graph(indptr: NDArray[np.int64], indices: NDArray[np.integer]
     return strange_row(indptr, indices.astype(np.int32, copy=False)) is None
 
 
-def _columns(path: Path, edges: NDArray[np.integer]) -> NDArray[np.int64]:
+def _pairs(path: Path, edges: NDArray[np.integer]) -> NDArray[np.int64]:
     """Return pairs of ids, [E, 2], of an array that has a row or a column for each."""
     if 2 not in edges.shape:
         raise PlannerError(f"{path} holds an array {list(edges.shape)}, not edges [2, E] or [E, 2]")
-    pairs = edges.T if edges.shape[0] == 2 else edges
-    return pairs.astype(np.int64, copy=False)
+    return (edges.T if edges.shape[0] == 2 else edges).astype(np.int64, copy=False)
 
 
 def _format(arrays: _Arrays) -> str:
@@ -217,33 +206,36 @@ def _format(arrays: _Arrays) -> str:
     return name.decode("latin1") if isinstance(name, bytes) else str(name)
 
 
-def _entries(path: Path, arrays: _Arrays) -> tuple[NDArray[np.integer], NDArray[np.integer], int]:
+def _entries(path: Path, arrays: _Arrays) -> tuple[NDArray[Any], NDArray[Any], int]:
     """Return the rows and columns of the entries of a matrix, and the number of vertices."""
-    for name in ("row", "col", "shape"):
-        if name not in arrays:
-            other = "edge_index" if name == "row" else name
-            raise PlannerError(f"{path} is refused: it has no array indices or {other}; {_REMEDY}")
+    missing = [name for name in ("row", "col", "shape") if name not in arrays]
+    if missing:
+        raise PlannerError(
+            f"{path} is refused: it has no array indices or {missing[0]}, and no edge_index; "
+            f"{_REMEDY}"
+        )
     row, col, shape = arrays["row"], arrays["col"], arrays["shape"].tolist()
     if len(row) != len(col):
         raise PlannerError(f"{path} has {len(row):,} rows for {len(col):,} columns")
-    _check_square(path, shape)
+    _check_square(path, shape, shape[0] if shape else 0)
     return row, col, shape[0]
 
 
-def _check_square(path: Path, shape: list[int]) -> None:
-    if len(shape) != 2 or shape[0] != shape[1]:
-        raise PlannerError(f"{path} holds a matrix of shape {shape}; an adjacency matrix is square")
-
-
-def _check_rows(path: Path, arrays: _Arrays) -> None:
+def _check_csr(path: Path, arrays: _Arrays) -> NDArray[np.int64]:
+    """Check the arrays of a CSR or CSC matrix, and return its indptr."""
     indptr, indices = arrays["indptr"], arrays["indices"]
     if len(indptr) < 2:
         raise PlannerError(f"{path} holds a graph without vertices")
     if not are_offsets(indptr, len(indices)):
         raise PlannerError(f"{path}: indptr does not rise from 0 to the length of indices")
-    _check_square(path, arrays["shape"].tolist() if "shape" in arrays else [0, 0])
-    if "shape" in arrays and arrays["shape"][0] != len(indptr) - 1:
-        raise PlannerError(f"{path}: indptr is not that of a matrix of {arrays['shape'][0]:,} rows")
+    if "shape" in arrays:
+        _check_square(path, arrays["shape"].tolist(), len(indptr) - 1)
+    return indptr.astype(np.int64, copy=False)
+
+
+def _check_square(path: Path, shape: list[int], vertices: int) -> None:
+    if shape != [vertices] * 2:
+        raise PlannerError(f"{path} holds a matrix of shape {shape}; an adjacency matrix is square")
 
 
 def _features(path: Path, arrays: _Arrays) -> NDArray[np.float32] | None:

@@ -40,12 +40,8 @@ _IGNORE = "--ignore-weights"
 def load_edge_list(path: Path, *, directed: bool, ignore_weights: bool = False) -> Graph:
     """Read two ids per line, separated by spaces, tabs, commas or semicolons.
 
-    `#`, `%` and `//` start a comment; empty lines, a header, a line of sizes (`6 8`: 6 vertices, 8
-    lines) and the index of pandas are skipped. The first line with data decides the separator, and
-    whether ids are whole numbers or names.
-
-    Ids stay as they are if at least half of 0..max occur; the others are isolated vertices.
-    Otherwise they are renumbered in ascending order and kept in `Graph.original_ids`.
+    The first edge decides whether ids are whole numbers or names; docs/data.md lists what else may
+    be in a list, and how ids are renumbered.
     """
     text = _read_text(path)
     try:
@@ -64,37 +60,22 @@ def graph_name(path: Path) -> str:
     return Path(path.stem).stem if path.suffix.lower() == ".gz" else path.stem
 
 
-def graph_of_ids(
-    ids: Ids,
-    *,
-    name: str,
-    directed: bool,
-    rows: int | None = None,
-    features: NDArray[np.float32] | None = None,
-    labels: NDArray[np.int64] | None = None,
-) -> Graph:
+def graph_of_ids(ids: Ids, *, name: str, directed: bool, rows: int | None = None) -> Graph:
     """Build a graph of pairs of ids, [E, 2], and number its vertices as load_edge_list does.
 
-    Args:
-        ids: of the edges.
-        name: see Graph.
-        directed: False adds the reverse of every edge.
-        rows: the number of vertices, isolated ones too, if known and if the ids allow it.
-        features: see Graph.
-        labels: see Graph.
+    If `rows` is given, it is the number of the vertices, as far as the ids allow it.
     """
     if ids.dtype.kind != "U" and ids.min(initial=0) < 0:
         raise PlannerError(f"graph {name} has the negative id {ids.min()}")
     edges, vertices, original_ids = _compact(ids, rows)
+    source, destination = edges.T
     return graph_from_edges(
-        edges[:, 0],
-        edges[:, 1],
+        source,
+        destination,
         name=name,
         vertices=vertices,
         directed=directed,
         original_ids=original_ids,
-        features=features,
-        labels=labels,
     )
 
 

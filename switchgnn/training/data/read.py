@@ -130,16 +130,15 @@ def _with_vertices(graph: Graph, named: Ids | None, rows: int | None) -> Graph:
     decides whether ids count from 0 or from 1, and how many isolated vertices come last.
     """
     known = _known(graph)
+    named = known[:0] if named is None else named
     used = np.bincount(graph.indices, minlength=graph.vertices) + np.diff(graph.indptr) > 0
-    if graph.self_loops is not None:
-        used[graph.self_loops] = True
+    used[[] if graph.self_loops is None else graph.self_loops] = True
+    ids = np.union1d(known, named)
     # A matrix whose last vertices are isolated has said how many there are.
-    counted = rows if used[-1] else None
-    ids: Ids | None = known if named is None else np.union1d(known, named)
-    if counted is not None and counted != len(known if ids is None else ids):
-        some = known[used] if named is None else np.union1d(known[used], named)
-        ids = ids_of_rows(some, counted)
-    if ids is None or np.array_equal(ids, known):
+    if rows is not None and rows != len(ids) and used[-1]:
+        counted = ids_of_rows(np.union1d(known[used], named), rows)
+        ids = known if counted is None else counted
+    if np.array_equal(ids, known):
         return graph
     place = np.searchsorted(ids, known)
     degrees = np.zeros(len(ids) + 1, dtype=np.int64)
@@ -198,25 +197,21 @@ def _from_json(path: Path, graph: Graph) -> _Given:
     column = np.array([c for columns in lists.values() for c in columns], dtype=np.int64)
     features = np.zeros((len(lists), int(column.max()) + 1), dtype=np.float32)
     features[np.repeat(np.arange(len(lists)), lengths), column] = 1
-    return _Given(path, _ids(list(lists), graph), features)
+    return _Given(path, np.array(list(lists)), features)
 
 
 def _place_features(given: _Given, graph: Graph) -> NDArray[np.float32]:
     """Return float32[V, F]; vertices without edges may lack features, which are zeros then."""
-    values = np.asarray(given.values)
-    row = _rows_of(given, graph)
+    row, values = _rows_of(given, graph), np.asarray(given.values)
     _check_none_missing(graph, row, given.path)
-    if len(values) == graph.vertices and np.array_equal(row, np.arange(graph.vertices)):
+    if given.ids is None:
         return values
-    try:
-        features = np.zeros((graph.vertices, values.shape[1]), dtype=np.float32)
-    except MemoryError as error:
-        raise DatasetError(f"the features of {given.path} do not fit into memory") from error
+    features = np.zeros((graph.vertices, values.shape[1]), dtype=np.float32)
     features[row] = values
     return features
 
 
-def _lists(path: Path, graph: Graph) -> dict[str, list[int]]:
+def _lists(path: Path, graph: Graph) -> dict[int | str, list[int]]:
     try:
         value = json.loads(_read_text(path))
     except (ValueError, RecursionError) as error:
@@ -224,11 +219,11 @@ def _lists(path: Path, graph: Graph) -> dict[str, list[int]]:
     form = f'{path} must have the form {{"id": [feature, ...], ...}}'
     if not isinstance(value, dict):
         raise DatasetError(form)
-    lists: dict[str, list[int]] = {}
+    lists: dict[int | str, list[int]] = {}
     for key, columns in value.items():
-        if not (_is_id(key, graph) and isinstance(columns, list)):
+        name = _id(key, graph)
+        if name is None or not isinstance(columns, list):
             raise DatasetError(f"{form}, but has {key[:40]!r}")
-        name = key if _has_names(graph) else str(_number(key))
         if not all(type(c) is int and 0 <= c < 2**31 for c in columns):
             raise DatasetError(f"{form}, but vertex {key} has a feature that is no whole number")
         if name in lists:
@@ -372,22 +367,12 @@ def _has_names(graph: Graph) -> bool:
     return graph.original_ids is not None and graph.original_ids.dtype.kind == "U"
 
 
-def _is_id(word: str, graph: Graph) -> bool:
-    """Return whether a word can be the id of a vertex."""
+def _id(word: str, graph: Graph) -> int | str | None:
+    """Return the id that a word is; None if it can be none of this graph."""
     if _has_names(graph):
-        return bool(word)
+        return word or None
     whole = word.isascii() and INTEGER.fullmatch(word) and len(word) <= _MOST_DIGITS
-    return bool(whole) and _number(word) >= 0
-
-
-def _number(word: str) -> int:
-    return int(word.partition(".")[0])
-
-
-def _ids(words: list[str], graph: Graph) -> Ids:
-    if _has_names(graph):
-        return np.array(words, dtype=np.str_)
-    return np.array([_number(word) for word in words], dtype=np.int64)
+    return int(word.partition(".")[0]) if whole and not word.startswith("-") else None
 
 
 def _check_none_missing(graph: Graph, row: NDArray[np.int64], path: Path) -> None:
@@ -451,7 +436,8 @@ def _read_table(path: Path, graph: Graph) -> _TextTable:
     except csv.Error as error:
         raise DatasetError(f"{path}, line {reader.line_num}: {error}") from error
     header = None
-    if rows and _is_header(rows[0][0].strip(), graph):
+    first = rows[0][0].strip() if rows else "0"
+    if first not in _known(graph) if _has_names(graph) else not _NUMBER_START.match(first):
         header = [name.strip() for name in rows.pop(0)]
         lines.pop(0)
     if not rows:
@@ -463,21 +449,14 @@ def _read_table(path: Path, graph: Graph) -> _TextTable:
                 f"{path}, line {line}: has {len(row)} columns; expected "
                 f"{max(columns, 2)}, the first of which is the id of a vertex"
             )
-        if not _is_id(row[0].strip(), graph):
+        if _id(row[0].strip(), graph) is None:
             raise DatasetError(f"{path}, line {line}: {row[0][:40]!r} is not the id of a vertex")
     return _TextTable(
         header=None if header is None else header[1:],
-        ids=_ids([row[0].strip() for row in rows], graph),
+        ids=np.array([_id(row[0].strip(), graph) for row in rows]),
         cells=[row[1:] for row in rows],
         lines=lines,
     )
-
-
-def _is_header(word: str, graph: Graph) -> bool:
-    """Return whether the first field of the first line is not the id of a vertex."""
-    if _has_names(graph):
-        return word not in _known(graph)
-    return not _NUMBER_START.match(word)
 
 
 def _read_text(path: Path) -> str:
