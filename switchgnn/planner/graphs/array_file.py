@@ -21,25 +21,22 @@ from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID, Graph, graph_from_
 
 _Arrays = Mapping[str, NDArray[Any]]
 
-_ROW = ArrayKind(("i", "u"), optional=True)
 _KINDS: Mapping[str, ArrayKind] = {
-    "indptr": _ROW,
-    "indices": _ROW,
-    "row": _ROW,
-    "col": _ROW,
+    **dict.fromkeys(
+        (
+            *("indptr", "indices", "row", "col", "shape", "labels"),
+            *("attr_indptr", "attr_indices", "attr_shape"),
+        ),
+        ArrayKind(("i", "u"), optional=True),
+    ),
     "edge_index": ArrayKind(("i", "u"), (2,), optional=True),
     "num_nodes": ArrayKind(("i", "u"), (0,), optional=True),
     "features": ArrayKind(("f", "i", "u", "b"), (2,), optional=True),
-    "labels": _ROW,
-    # Of SciPy: which kind of sparse matrix, its shape, and its values.
-    "format": ArrayKind(("S", "U"), (0,), optional=True),
-    "shape": _ROW,
-    "data": ArrayKind(("f", "i", "u", "b", "c"), (1, 2, 3), optional=True),
-    # Features as a sparse matrix.
+    # Features as a sparse matrix, with the other attr_*.
     "attr_data": ArrayKind(("f", "i", "u", "b"), optional=True),
-    "attr_indices": _ROW,
-    "attr_indptr": _ROW,
-    "attr_shape": _ROW,
+    # Of SciPy: which kind of sparse matrix, and its values.
+    "format": ArrayKind(("S", "U"), (0,), optional=True),
+    "data": ArrayKind(("f", "i", "u", "b", "c"), (1, 2, 3), optional=True),
 }
 # The same arrays in gnn-benchmark's data sets and in those of PyTorch Geometric's users.
 _ALSO: Mapping[str, str] = {
@@ -65,12 +62,10 @@ def load_npz(
     ignore_weights: bool = False,
     limit: UnpackLimit = PACKED,
 ) -> Graph:
-    """Read a sparse matrix or a list of edges, and optionally features and labels.
+    """Read a sparse matrix, or a list of edges, and optionally features and labels.
 
-    A matrix is indptr and indices in CSR or CSC, or row and col; its row u holds the vertices that
-    u contributes to, and stored zeros are not edges. It is taken as stored unless `directed` is
-    False. A list is edge_index, [2, E], undirected unless `directed`. docs/data.md lists the
-    names of the arrays; others are ignored.
+    Row u of a matrix holds the vertices that u contributes to; stored zeros are not edges.
+    docs/data.md lists the names of the arrays; others are ignored.
     """
     try:
         found = read_npz(path, _ALL_KINDS, remedy=_REMEDY, limit=limit, others=True)
@@ -81,11 +76,10 @@ def load_npz(
 
 
 def load_npy(path: Path, *, directed: bool | None = None, ignore_weights: bool = False) -> Graph:
-    """Read a list of edges, [2, E] or [E, 2]; undirected unless `directed`."""
+    """Read a list of edges, [2, E] or [E, 2]."""
+    kind = ArrayKind(("i", "u", "f"), (2,))
     try:
-        table = read_npy(
-            path, ArrayKind(("i", "u", "f"), (2,)), remedy="save edges as an array [E, 2]"
-        )
+        table = read_npy(path, kind, remedy="save edges as an array [E, 2]")
     except ArraysError as error:
         raise PlannerError(str(error)) from error
     if 2 not in table.shape and 3 in table.shape:

@@ -80,15 +80,9 @@ def graph_of_ids(ids: Ids, *, name: str, directed: bool, rows: int | None = None
 
 
 def ids_of_rows(ids: Ids, rows: int) -> Ids | None:
-    """Return the ids of all vertices, ascending, if there is one row for each of them.
+    """Return the ids of `rows` vertices, ascending; None if they cannot be as many.
 
-    Args:
-        ids: of the vertices with edges, ascending.
-        rows: the number of the vertices.
-
-    Returns:
-        0..rows - 1 or 1..rows if they hold all ids, so that others are isolated vertices; or else
-        the ids, if they are as many; or None.
+    They are 0..rows - 1 or 1..rows, if these hold all the `ids` that have edges, or else the `ids`.
     """
     if ids.dtype.kind != "U":
         first = 1 if ids[0] >= 1 and ids[-1] == rows else 0
@@ -125,12 +119,9 @@ class _Layout:
 
     Attributes:
         skip: the line that the data come after; 0: no line.
-        separator: None: spaces.
         first: the column of the first id.
-        names: whether ids are names.
         header: whether the first line of names may be a header.
         sizes: the whole numbers of line `skip`, if that has other columns than the data.
-        ignore_weights: whether there may be further columns.
     """
 
     skip: int
@@ -229,22 +220,21 @@ def _numbers(text: str, layout: _Layout) -> NDArray[np.int64] | None:
 
 def _pair(path: Path, line: int, fields: list[str], layout: _Layout) -> list[str]:
     """Return the two ids of a line, as text."""
-    pair = fields[layout.first : layout.first + 2]
-    columns = len(fields)
-    if len(pair) < 2:
-        raise _bad(path, line, fields, f"has {columns} column{'' if columns == 1 else 's'}")
-    if columns > layout.first + 2 and not layout.ignore_weights:
-        raise _bad(
-            path, line, fields, f"has {columns} columns, and {_IGNORE} drops all but the ids"
-        )
-    if layout.names:
-        if not all(pair):
-            raise _bad(path, line, fields, "has an empty id")
-    elif not all(map(INTEGER.fullmatch, pair)):
-        raise _bad(path, line, fields, "is not two whole numbers, as the first edge is")
-    elif any(word.startswith("-") for word in pair):
-        raise _bad(path, line, fields, "has a negative id")
-    return pair
+    columns, end = len(fields), layout.first + 2
+    pair = fields[layout.first : end]
+    if columns > end and not layout.ignore_weights:
+        problem = f"has {columns} columns, and {_IGNORE} drops all but the ids"
+    elif len(pair) < 2:
+        problem = f"has {columns} column{'' if columns == 1 else 's'}"
+    elif not all(pair):
+        problem = "has an empty id"
+    elif not layout.names and not all(map(INTEGER.fullmatch, pair)):
+        problem = "is not two whole numbers, as the first edge is"
+    elif not layout.names and any(word.startswith("-") for word in pair):
+        problem = "has a negative id"
+    else:
+        return pair
+    raise _bad(path, line, fields, problem)
 
 
 def _bad(path: Path, line: int, fields: list[str], problem: str) -> PlannerError:

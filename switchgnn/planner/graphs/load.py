@@ -26,19 +26,12 @@ SUFFIXES = (*_EDGE_LISTS, *_ARRAYS)
 
 
 def load_graph(spec: str, *, directed: bool | None = None, ignore_weights: bool = False) -> Graph:
-    """Load the graph with that name, or from that file.
+    """Load the graph with that name, or from that file; docs/data.md lists both.
 
     Args:
-        spec: a name, or a file; docs/data.md lists both.
-        directed: whether edges go in the given direction only; None: lists of edges are
-            undirected, matrices are as stored.
-        ignore_weights: whether weights of edges in a file are ignored, rather than refused.
-
-    Returns:
-        The graph.
-
-    Raises:
-        PlannerError: there is no such graph, or its file cannot be read.
+        spec: the name or the file.
+        directed: None: lists of edges are undirected, matrices are as stored.
+        ignore_weights: whether weights of edges are dropped, rather than refused.
     """
     path = Path(spec)
     undirected = _undirected_loader(spec, path)
