@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Data from files: unexpected arrays and records are refused, before they cost memory."""
 
+import gzip
 import io
 import json
 import os
@@ -17,15 +18,14 @@ import numpy as np
 import pytest
 
 from switchgnn.base.arrays import (
-    PACKED,
     ArrayKind,
     ArraysError,
-    UnpackLimit,
     pack_arrays,
     read_arrays,
     read_npy,
     read_npz,
 )
+from switchgnn.base.files import PACKED, UnpackLimit
 from switchgnn.base.records import RecordError, make_record, parse_json
 from tests.planner.helpers import one_sentence
 
@@ -411,3 +411,17 @@ def test_what_is_not_json(data):
     with pytest.raises(RecordError, match="it is not JSON") as error:
         parse_json(data)
     assert "\n" not in str(error.value)
+
+
+def test_gzip_gives_no_second_allowance(tmp_path):
+    """An archive of zeros, packed twice, may unpack to no more than one packed once."""
+    zeros = npz(zipfile.ZIP_DEFLATED, a=npy(np.zeros(1 << 20)))
+    (tmp_path / "x.npz").write_bytes(gzip.compress(zeros))
+    (tmp_path / "x.npy").write_bytes(gzip.compress(npy(np.zeros(9))))
+    limit = UnpackLimit(allowance=len(zeros), ratio=50)
+    with pytest.raises(ArraysError, match="would unpack to 8,388,"):
+        read_npz(tmp_path / "x.npz", {"a": NUMBERS}, remedy="", limit=limit)
+    assert (
+        len(read_npz(tmp_path / "x.npz", {"a": NUMBERS}, remedy="", limit=PACKED)["a"]) == 1 << 20
+    )
+    assert len(read_npy(tmp_path / "x.npy", NUMBERS, remedy="")) == 9

@@ -3,14 +3,25 @@
 """Files: only regular ones are read, folders are private, caches trusted, full disks explained."""
 
 import errno
+import gzip
 import os
 import stat
 import tempfile
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
-from switchgnn.base.files import open_regular, private_folder, read_regular, read_regular_text
+from switchgnn.base.files import (
+    PACKED,
+    UnpackLimit,
+    format_of,
+    open_regular,
+    open_unpacked,
+    private_folder,
+    read_regular,
+    read_regular_text,
+)
 from switchgnn.base.full_disk import WriteError, keep_room, why_not_written, writing
 from switchgnn.base.native import ForeignCacheError, cache_folder, compiled_once
 from tests.support.markers import needs_root
@@ -173,3 +184,33 @@ def test_a_relative_cache_is_none(monkeypatch, tmp_path):
         assert cache_folder("part") == tmp_path / ".cache/switchgnn/part"
     monkeypatch.setenv("XDG_CACHE_HOME", "/elsewhere")
     assert str(cache_folder("part")) == "/elsewhere/switchgnn/part"
+
+
+def test_what_gzip_packed_is_unpacked_within_a_limit(tmp_path):
+    file, content = tmp_path / "file", b"one two\r\n" * 999
+    file.write_bytes(gzip.compress(content))
+    with open_unpacked(file) as unpacked:
+        assert unpacked.read() == content
+    assert read_regular_text(file, "ascii").count("two\n") == 999
+    for limit, fits in ((len(content), True), (len(content) - 1, False)):
+        before = open_files()
+        with nullcontext() if fits else pytest.raises(OSError, match="more than 8,990 bytes"):
+            open_unpacked(file, UnpackLimit(limit, 0)).close()
+        assert open_files() == before
+    file.write_bytes(gzip.compress(bytes(PACKED.allowance + 1)))
+    with pytest.raises(OSError, match="would unpack"):
+        open_unpacked(file)
+
+
+@pytest.mark.parametrize("damage", [slice(0, -9), slice(0, 20), slice(0, 3)])
+def test_damaged_gzip_is_an_error_of_reading(tmp_path, damage):
+    (tmp_path / "file").write_bytes(gzip.compress(b"one two\n" * 9)[damage])
+    with pytest.raises(OSError, match="gzip cannot unpack it"):
+        open_unpacked(tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("a.CSV", ".csv"), ("a.csv.GZ", ".csv"), ("a.b", ".b"), ("a.gz", "")]
+)
+def test_the_format_is_named_before_gz(name, expected):
+    assert format_of(Path(name)) == expected

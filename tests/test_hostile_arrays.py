@@ -59,6 +59,26 @@ def graphs(folder, *, packed=False, sparse=False):
     return file, lambda: load_graph(str(file))
 
 
+def edges_of_pyg(folder):
+    """An archive of edge_index, with features as a sparse matrix."""
+    graph, _ = karate_arrays()
+    file, attr = folder / "graph.npz", scipy.sparse.eye(34, format="csr")
+    sparse = {
+        f"attr_{name}": getattr(attr, name) for name in ("data", "indices", "indptr", "shape")
+    }
+    edges = np.stack(graph.edges())
+    np.savez(file, edge_index=edges, y=np.arange(34) % 2, edge_weight=np.ones(156), **sparse)
+    return file, lambda: load_graph(str(file))
+
+
+def coordinates(folder):
+    graph, _ = karate_arrays()
+    ends = graph.edges()
+    file = folder / "graph.npz"
+    scipy.sparse.save_npz(file, scipy.sparse.coo_matrix((np.ones(156), ends), shape=(34, 34)))
+    return file, lambda: load_graph(str(file))
+
+
 def plans(folder, name, read):
     """One file of a plan, with digests of the changed file."""
     graph, assignment = karate_arrays()
@@ -124,6 +144,8 @@ def features(folder):
 KINDS = {
     "graph": graphs,
     "graph, packed": partial(graphs, packed=True),
+    "edges of PyG": edges_of_pyg,
+    "coordinates": coordinates,
     "sparse matrix": partial(graphs, packed=True, sparse=True),
     "switch's part": partial(plans, name="switch.safetensors", read=read_switch_part),
     "worker's part": partial(

@@ -12,8 +12,8 @@ import numpy as np
 from switchgnn.base.machine import PeakMemory
 from switchgnn.planner.chosen import build_chosen
 from switchgnn.planner.direction import Direction
+from switchgnn.planner.graphs.array_file import load_npz
 from switchgnn.planner.graphs.graph import Graph
-from switchgnn.planner.graphs.npz_file import load_npz
 from switchgnn.planner.presets import Situation, choose
 
 

@@ -20,7 +20,7 @@ import safetensors.numpy
 from numpy.typing import NDArray
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.base.files import open_regular, read_regular
+from switchgnn.base.files import PACKED, UnpackLimit, open_unpacked, read_regular
 
 _ENCRYPTED = 1
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -68,28 +68,6 @@ class ArrayKind:
         return f"a {dims} array of {types}"
 
 
-@dataclass(frozen=True)
-class UnpackLimit:
-    """The bytes that an archive may unpack to: the larger of the two.
-
-    Attributes:
-        allowance: bytes that any archive may unpack to.
-        ratio: multiple of the archive's own size.
-    """
-
-    allowance: int
-    ratio: int
-
-    def bytes_of(self, size: int) -> int:
-        """Return the limit of an archive of `size` bytes."""
-        return max(self.allowance, self.ratio * size)
-
-
-# Deflate reaches 1,000:1 at most, and about 20:1 on tables of words; tables of zeros and ones,
-# which compress best, fit into the allowance.
-PACKED = UnpackLimit(allowance=256 << 20, ratio=50)
-
-
 def pack_arrays(arrays: Mapping[str, NDArray[Any]]) -> bytes:
     """Return the content of a safetensors file, the same for the same arrays."""
     return safetensors.numpy.save({name: np.asarray(arrays[name], order="C") for name in arrays})
@@ -130,7 +108,7 @@ def read_arrays(
 def read_npy(
     source: Path | bytes, kind: ArrayKind, *, where: str = "", remedy: str
 ) -> NDArray[Any]:
-    """Read one array, which takes no more memory than its file.
+    """Read one array, which takes no more memory than its file, or what gzip has packed in it.
 
     Args:
         source: a file, or its content.
@@ -141,7 +119,7 @@ def read_npy(
     Raises:
         ArraysError: the file cannot be read, or holds anything else.
     """
-    with _refusing(source, where, remedy), _opened(source) as (file, size):
+    with _refusing(source, where, remedy), _opened(source, PACKED) as (file, size):
         return _load(file, size, kind)
 
 
@@ -171,7 +149,9 @@ def read_npz(
         ArraysError: the file cannot be read, is damaged, lacks an array, has further ones, or
             exceeds the limit.
     """
-    with _refusing(source, where, remedy), _opened(source) as (file, size):
+    with _refusing(source, where, remedy), _opened(source, limit) as (file, _):
+        # Of the packed file: what is packed twice gets no second allowance.
+        size = len(source) if isinstance(source, bytes) else source.stat().st_size
         try:
             archive = zipfile.ZipFile(file)
         except zipfile.BadZipFile as error:
@@ -275,8 +255,8 @@ def _refusing(source: Path | bytes, where: str, remedy: str) -> Iterator[None]:
 
 
 @contextmanager
-def _opened(source: Path | bytes) -> Iterator[tuple[IO[bytes], int]]:
-    with io.BytesIO(source) if isinstance(source, bytes) else open_regular(source) as file:
+def _opened(source: Path | bytes, limit: UnpackLimit) -> Iterator[tuple[IO[bytes], int]]:
+    with io.BytesIO(source) if isinstance(source, bytes) else open_unpacked(source, limit) as file:
         size = file.seek(0, io.SEEK_END)
         file.seek(0)
         yield file, size

@@ -4,11 +4,13 @@
 
 import ctypes
 import errno
+import gzip
 import io
 import os
 import pwd
 import stat
 import tempfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -16,6 +18,30 @@ from pathlib import Path
 from typing import IO, BinaryIO
 
 from switchgnn.base.full_disk import WriteError, why_not_written
+
+_GZIP = b"\x1f\x8b"
+
+
+@dataclass(frozen=True)
+class UnpackLimit:
+    """The bytes that a packed file may unpack to: the larger of the two.
+
+    Attributes:
+        allowance: bytes that any file may unpack to.
+        ratio: multiple of the file's own size.
+    """
+
+    allowance: int
+    ratio: int
+
+    def bytes_of(self, size: int) -> int:
+        """Return the limit of a file of `size` bytes."""
+        return max(self.allowance, self.ratio * size)
+
+
+# Deflate reaches 1,000:1 at most, and about 20:1 on tables of words; tables of zeros and ones,
+# which compress best, fit into the allowance.
+PACKED = UnpackLimit(allowance=256 << 20, ratio=50)
 
 
 def open_regular(path: Path) -> BinaryIO:
@@ -26,6 +52,30 @@ def open_regular(path: Path) -> BinaryIO:
         os.close(number)
         raise OSError(errno.EINVAL, "it is not a regular file", str(path))
     return os.fdopen(number, "rb")
+
+
+def open_unpacked(path: Path, limit: UnpackLimit = PACKED) -> BinaryIO:
+    """Open a file as open_regular does, or in memory what gzip has packed, whatever its name is."""
+    file = open_regular(path)
+    packed = file.read(len(_GZIP)) == _GZIP
+    file.seek(0)
+    if not packed:
+        return file
+    with file:
+        most = limit.bytes_of(os.fstat(file.fileno()).st_size)
+        try:
+            content = gzip.GzipFile(fileobj=file).read(most + 1)
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise OSError(errno.EINVAL, f"gzip cannot unpack it ({error})", str(path)) from error
+    if len(content) > most:
+        raise OSError(errno.EFBIG, f"it would unpack to more than {most:,} bytes", str(path))
+    return io.BytesIO(content)
+
+
+def format_of(path: Path) -> str:
+    """Return the suffix that names the format of a file in lower case, not that of gzip."""
+    suffix = path.suffix.lower()
+    return Path(path.stem).suffix.lower() if suffix == ".gz" else suffix
 
 
 def read_regular(path: Path) -> bytes:
@@ -44,8 +94,8 @@ def read_bounded(path: Path, most_bytes: int) -> bytes:
 
 
 def read_regular_text(path: Path, encoding: str) -> str:
-    """Return the text of a file with newlines normalized; errors as open_regular."""
-    with io.TextIOWrapper(open_regular(path), encoding=encoding) as file:
+    """Return the text of a file, unpacked, with newlines normalized; errors as open_unpacked."""
+    with io.TextIOWrapper(open_unpacked(path), encoding=encoding) as file:
         return file.read()
 
 

@@ -31,6 +31,9 @@ def shard(
     out: Annotated[
         Path, typer.Option(metavar="FOLDER", show_default=False, help="To write the shards to.")
     ],
+    ignore_weights: Annotated[
+        bool, typer.Option("--ignore-weights", help="As `switchgnn plan` does.")
+    ] = False,
 ) -> None:
     """Write a graph as shards, for `mpirun` elsewhere.
 
@@ -41,7 +44,7 @@ def shard(
     steps = Steps()
     with steps:
         steps.tell(f"load {graph}")
-        loaded = load_graph(graph)
+        loaded = load_graph(graph, ignore_weights=ignore_weights)
         steps.tell(f"write {out}")
         with steps.finishing():
             write_shards(loaded, ranks, out)

@@ -22,8 +22,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from switchgnn.base.arrays import ArrayKind, ArraysError, UnpackLimit, read_npz
-from switchgnn.base.files import unfinished_file
+from switchgnn.base.arrays import ArrayKind, ArraysError, read_npz
+from switchgnn.base.files import UnpackLimit, unfinished_file
 from switchgnn.base.full_disk import why_not_written
 from switchgnn.base.records import RecordError, make_record, parse_json
 from switchgnn.training.errors import TrainingError

@@ -1,5 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
+import gzip
 import json
 
 import numpy as np
@@ -167,6 +168,91 @@ def test_a_gap_between_ids_needs_neither_features_nor_label(load):
     assert data.labels.tolist() == [-1, 0, 1, 0]
 
 
+LINE = "1 2\n2 4\n4 5\n"  # 3 is isolated
+FIVE = ("f.npy", np.arange(5.0)[:, None])
+FIVE_LABELS = ("l.txt", "0\n1\n0\n1\n0\n")
+
+
+@pytest.mark.parametrize(
+    ("contents", "ids", "edges"),
+    [
+        ({"features": FIVE, "labels": FIVE_LABELS}, [1, 2, 3, 4, 5], 3),
+        ({"features": ("f.csv", "id,a\n1,0\n2,1\n3,2\n4,3\n5,4\n"), "labels": FIVE_LABELS},
+         [1, 2, 3, 4, 5], 3),
+        ({"edges": "0 1\n1 3\n", "features": FIVE, "labels": FIVE_LABELS}, None, 2),
+        ({"edges": "0 1\n1 3\n", "features": ("f.csv", "4,4\n0,0\n1,1\n2,2\n3,3\n"),
+          "labels": ("l.csv", "4,0\n1,1\n")}, None, 2),
+        ({"edges": "10 20\n40 40\n", "features": ("f.json", {"40": [0], "10": [0], "30": [0],
+          "20": [0], "50": []}), "labels": FIVE_LABELS}, [10, 20, 30, 40, 50], 1),
+        ({"edges": "5 9\n8 6\n6 0\n", "features": FIVE, "labels": FIVE_LABELS},
+         [0, 5, 6, 8, 9], 3),
+    ],
+)  # fmt: skip
+def test_vertices_that_no_edge_names(load, contents, ids, edges):
+    data = load(**({"edges": LINE} | contents))
+    assert (data.vertices, len(data.graph.indices)) == (5, 2 * edges)
+    assert (None if ids is None else ids) == (
+        None if data.graph.original_ids is None else data.graph.original_ids.tolist()
+    )
+    if data.features.max() == 4:
+        assert data.features.ravel().tolist() == [0, 1, 2, 3, 4]
+
+
+def test_a_vertex_of_its_own_loop_is_kept_in_its_place(load):
+    data = load(
+        edges="1 2\n3 3\n", features=("f.npy", np.ones((3, 1))), labels=("l.txt", "0\n1\n1")
+    )
+    assert data.self_loops.tolist() == [2]
+    assert data.graph.indptr.tolist() == [0, 1, 2, 2]
+
+
+def test_names_as_ids(load):
+    data = load(
+        edges="from;to\nbob;ann\nbob;cy\n",
+        features=("f.csv", "id;a\ncy;3\nann;1\nbob;2\ndan;4\n"),
+        labels=("l.csv", "cy,0\nann,1\ndan,1\n"),
+        split=("s.csv", "name,part\ncy,train\n"),
+    )
+    assert data.graph.original_ids.tolist() == ["ann", "bob", "cy", "dan"]
+    assert data.features.ravel().tolist() == [1, 2, 3, 4]
+    assert data.labels.tolist() == [1, -1, 0, 1]
+    assert np.flatnonzero(data.train).tolist() == [2]
+    data = load(
+        edges="x y\ny z\nz w\n", features=("f.json", {"w": [1], "x": [0], "y": [0], "z": []})
+    )
+    assert data.features.argmax(axis=1).tolist() == [1, 0, 0, 0]
+
+
+def test_ids_as_pandas_writes_them(load):
+    data = load(features=("f.csv", ',a\n"3.0",1\n0.0,2\n1.0,3\n2.0,4\n'))
+    assert data.features.ravel().tolist() == [2, 3, 4, 1]
+
+
+def test_graphs_in_other_formats_than_text(write, load):
+    """`--edges` takes what `--graph` takes; matrices are as stored."""
+    edges = write("e.npy", np.array([[0, 1], [1, 2], [2, 3]]))
+    features, labels = write(*USUAL), write("l.txt", "0\n1\n1\n0\n")
+    assert load_files(edges, features, labels).graph.digest() == load().graph.digest()
+    with pytest.raises(SwitchGNNError, match="--ignore-weights"):
+        load(edges="0 1 0.5\n")
+    weighted = load(edges="0 1 5\n1 2 5\n2 3 5\n", ignore_weights=True)
+    assert weighted.graph.digest() == load().graph.digest()
+
+
+def test_every_file_can_be_packed(tmp_path, load):
+    """By gzip, and the names end in .gz."""
+    split = ("s.csv", "id,part\n3,validation\n0,train\n2,test\n")
+    expected = load(split=split)
+    packed = []
+    for name in ("e.txt", "f.npy", "l.txt", "s.csv"):
+        packed.append(tmp_path / f"{name}.gz")
+        packed[-1].write_bytes(gzip.compress((tmp_path / name).read_bytes()))
+    data = load_files(*packed[:3], split=packed[3])
+    for name in ("features", "labels", "train", "validation", "test"):
+        assert np.array_equal(getattr(data, name), getattr(expected, name))
+    assert (data.name, data.graph.digest()) == ("e", expected.graph.digest())
+
+
 NAN = np.array(ROWS)
 NAN[1, 1] = np.nan
 
@@ -174,7 +260,9 @@ NAN[1, 1] = np.nan
 @pytest.mark.parametrize(
     ("features", "part"),
     [
-        (("f.npy", np.ones((5, 2))), "5 rows, but graph e has 4 vertices"),
+        (("f.npy", np.ones((5, 2))), "l.txt has 4 rows, but graph e has 5 vertices"),
+        (("f.npy", np.ones((3, 2))), "3 rows, but graph e has 4 vertices, 0 to 3; give one"),
+        (("f.npy", np.ones((3, 2))), "unless the ids are 1 to the number of rows"),
         (("f.npy", np.ones(4)), "not a 2-D array of floats"),
         (("f.npy", np.array([["a"]] * 4)), "not a 2-D array of floats"),
         (("f.npy", np.array([[open]] * 4, dtype=object)), "refused"),
@@ -184,7 +272,7 @@ NAN[1, 1] = np.nan
         (("f.npy", np.ones((4, 0))), "F at least 1"),
         (("f.csv", TABLE.replace("2,0,0,0\n", "")), "lacks vertex 2"),
         (("f.csv", TABLE.replace("\n2,", "\n4,")), "names vertex 4, which is not"),
-        (("f.csv", TABLE.replace("\n2,", "\n-1,")), "names vertex -1, which is not"),
+        (("f.csv", TABLE.replace("\n2,", "\n-1,")), "'-1' is not the id"),
         (("f.csv", TABLE.replace("\n2,", "\n1,")), "names vertex 1 twice"),
         (("f.csv", TABLE.replace("\n2,0,0", "\n2,0")), "line 5: has 3 columns; expected 4"),
         (("f.csv", TABLE.replace("0.5", "half")), "line 3: "),

@@ -21,6 +21,7 @@ from switchgnn.commands.shared.options import (
     PlanSite,
     SlotsOption,
     StrategyOptions,
+    ignore_weights_option,
     json_option,
     seed_option,
     strategy_option,
@@ -46,6 +47,7 @@ class AskedPlan:
     """The options of `switchgnn plan`."""
 
     workers: int | None = workers_option(None)
+    ignore_weights: bool = ignore_weights_option()
     features: int | None = option(
         DATA, "N", "Numbers per feature.", min=1, max=WIDEST, shown="the graph's"
     )
@@ -113,6 +115,7 @@ class AskedPlan:
             table_memory=self.memory.table_bytes,
             switch=self.memory.profile,
             links=self.links,
+            ignore_weights=self.ignore_weights,
         )
 
 
@@ -140,7 +143,7 @@ def plan(
     --check, a plan on disk is compared with GRAPH, edge by edge.
     """
     if asked.check is not None:
-        _check(asked.check, graph, as_json=asked.as_json)
+        _check(asked.check, graph, asked)
         return
     if graph is None and not asked.parts:
         raise typer.BadParameter("give a GRAPH and --workers, or a folder to --check")
@@ -188,7 +191,7 @@ def _write_job(asked: AskedPlan, workers: int) -> None:
     with steps:
         steps.tell(f"load {data}")
         written: Job = job.write_job(
-            data,
+            job.load_dataset(data, ignore_weights=asked.ignore_weights),
             workers,
             out,
             asked=strategies,
@@ -267,14 +270,14 @@ def _graph_of(folder: Path) -> str:
     return name
 
 
-def _check(folder: Path, graph: str | None, *, as_json: bool) -> None:
+def _check(folder: Path, graph: str | None, asked: AskedPlan) -> None:
     """Check a plan for a graph; by default the one that its manifest names."""
     name = graph if graph is not None else _graph_of(folder)
     steps = Steps()
     with steps:
         steps.tell(f"load {name}")
         try:
-            loaded = load_graph(name)
+            loaded = load_graph(name, ignore_weights=asked.ignore_weights)
         except PlannerError as error:
             if graph is not None:
                 raise
@@ -283,7 +286,7 @@ def _check(folder: Path, graph: str | None, *, as_json: bool) -> None:
             ) from error
         steps.tell(f"check {folder}")
         found = check_plan(folder, loaded)
-    if as_json:
+    if asked.as_json:
         typer.echo(json.dumps({"right": True, **vars(found)}))
         return
     plain_console(highlight=False, soft_wrap=True).print(

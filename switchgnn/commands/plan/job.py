@@ -202,7 +202,7 @@ class PlanOptions:
     """What to plan.
 
     Attributes:
-        graph: as `load_graph` takes it.
+        graph, ignore_weights: as `load_graph` takes them.
         slots: aggregators that a block may use; None: all of the switch.
         features: width F; None: the graph's own, or as many as a fragment holds.
         directions: a key of DIRECTIONS.
@@ -226,6 +226,7 @@ class PlanOptions:
     table_memory: int | None = None
     switch: SwitchProfile | None = None
     links: LinkOptions = field(default_factory=LinkOptions)
+    ignore_weights: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,7 +290,7 @@ def make_plan(options: PlanOptions, tell: Progress) -> MadePlan:
     if switch is not None:
         switch.check_attached(most_attached(options.leaf_spine, options.workers))
     tell(f"load {options.graph}")
-    graph = load_graph(options.graph)
+    graph = load_graph(options.graph, ignore_weights=options.ignore_weights)
     program = load_program()
     situation = _situation(options, program.slots, _width(options, graph))
     choice = choose_asked(options.asked, graph, situation)

@@ -37,6 +37,7 @@ from switchgnn.commands.shared.options import (
     SlotsOption,
     StrategyOptions,
     find_metrics,
+    ignore_weights_option,
     mtu_option,
     seed_option,
     strategy_option,
@@ -163,6 +164,7 @@ class AskedRun:
     graph: str = option(
         DATA, "GRAPH", "digits, karate, random:VERTICES:EDGES:SEED, or a file.", default="digits"
     )
+    ignore_weights: bool = ignore_weights_option()
     workers: int = workers_option(4)
     features: int | None = option(
         DATA, "N", "Numbers per feature.", min=1, max=WIDEST, shown="the graph's own, or 32"
@@ -230,6 +232,7 @@ class AskedRun:
         marks = limits.ecn_threshold if self.ecn_threshold is None else self.ecn_threshold
         return RunOptions(
             graph=self.graph,
+            ignore_weights=self.ignore_weights,
             workers=self.workers,
             features=self.features,
             rounds=self.rounds,

@@ -124,7 +124,7 @@ def _prepare(options: RunOptions, folder: Path, step: StepListener) -> PreparedR
     started = time.perf_counter()
     step("planning: load the graph", 0, 0)
     program = load_program()
-    graph = load_graph(options.graph)
+    graph = load_graph(options.graph, ignore_weights=options.ignore_weights)
     features = _features(graph, options)
     situation = Situation(
         options.workers,

@@ -37,6 +37,7 @@ class RunOptions(NetworkJob):
     """What to run.
 
     Attributes:
+        graph, ignore_weights: as `load_graph` takes them.
         features: the width F; None: that of the graph's own features.
         rounds: the number of exchanges, each with other features.
         sockets: the folder for the switches' Unix sockets; None: the run's own.
@@ -56,6 +57,7 @@ class RunOptions(NetworkJob):
     tls: Path | None = None
     sockets: Path | None = None
     pcap: Path | None = None
+    ignore_weights: bool = False
     framing: Framing = field(default_factory=Framing)
 
 

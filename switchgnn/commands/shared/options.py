@@ -48,6 +48,12 @@ def seed_option(text: str) -> Any:  # noqa: ANN401
     return option(DATA, "N", text, default=0, min=0)
 
 
+def ignore_weights_option() -> Any:  # noqa: ANN401
+    """Declare --ignore-weights."""
+    text = "Read only the ends of edges from a file that has weights."
+    return option(DATA, None, text, "--ignore-weights", default=False, shown=False)
+
+
 def strategy_option(default: str | None, **more: Any) -> Any:  # noqa: ANN401
     """Declare --strategy."""
     text = f"Chooses all that follows; one of: {', '.join(PRESETS)}."

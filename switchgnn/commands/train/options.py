@@ -17,6 +17,7 @@ from switchgnn.commands.shared.options import (
     SiteOptions,
     SlotsOption,
     StrategyOptions,
+    ignore_weights_option,
     json_option,
     mtu_option,
     seed_option,
@@ -95,14 +96,15 @@ class DataOptions:
     data: str = option(
         DATA,
         "NAME",
-        f"{', '.join(_DATA)}, digits:NEIGHBOURS, random:VERTICES:EDGES:SEED, or a file .npz.",
+        f"{', '.join(_DATA)}, digits:NEIGHBOURS, random:VERTICES:EDGES:SEED, or a file.",
         default="digits",
         autocompletion=lambda: list(_DATA),
     )
     root: Path | None = option(DATA, "FOLDER", "Of the data set, such as raw Planetoid files.")
-    edges: Path | None = option(DATA, "FILE", "Your own graph: an edge list; with the next two.")
+    edges: Path | None = option(DATA, "FILE", "Your own graph, with the next two.")
     node_features: Path | None = option(DATA, "FILE", "Its features: .npy, .csv or .json.")
     labels: Path | None = option(DATA, "FILE", "Its labels: .csv, .npy or text.")
+    ignore_weights: bool = ignore_weights_option()
 
     @property
     def title(self) -> str:
@@ -116,8 +118,12 @@ class DataOptions:
         if self.edges is None or self.node_features is None or self.labels is None:
             if any((self.edges, self.node_features, self.labels)):
                 raise SwitchGNNError("--edges, --node-features and --labels go together.")
-            return load_dataset(self.data, self.root, seed=seed)
-        return load_files(self.edges, self.node_features, self.labels, seed=seed)
+            return load_dataset(self.data, self.root, seed=seed, ignore_weights=self.ignore_weights)
+        return load_files(
+            *(self.edges, self.node_features, self.labels),
+            seed=seed,
+            ignore_weights=self.ignore_weights,
+        )
 
 
 @dataclass(frozen=True)

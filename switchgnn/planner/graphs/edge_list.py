@@ -2,134 +2,281 @@
 # SPDX-License-Identifier: Apache-2.0
 """Edge lists: one pair of vertex ids per line."""
 
+import csv
 import io
 import re
 import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.files import read_regular_text
+from switchgnn.base.machine import require_memory
 from switchgnn.planner.errors import PlannerError
-from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID, Graph, graph_from_edges
+from switchgnn.planner.graphs.graph import Graph, graph_from_edges
 
-# A header is a first line of names: no field of it looks like a number.
-_NAME = re.compile(r"[^\d\s+\-.][^\s]*")
-_INTEGER = re.compile(r"[+-]?\d+")
+# Of int64, or of names: `np.str_`.
+Ids: TypeAlias = NDArray[Any]
+
+# Whole numbers, also as programs write them that keep numbers as floats.
+INTEGER = re.compile(r"[+-]?\d+(\.0*)?")
+# No name of a vertex: a fraction, or a number with a comment right after it.
+_NO_NAME = re.compile(r"[+-]?\d*(\.\d+|[#%].*)")
+_NAME = re.compile(r"[^\d+\-.].*")
+# In a line of names, such as those of web pages, a comment needs a space before it.
+_COMMENT = re.compile(r"(?:^|\s)(?:#|%|//).*")
+_TABS = re.compile(r"\s*\t\s*")
+_QUOTED = re.compile(r'"[^"]*"')
+# The header of pandas over the column of its index.
+_INDEX = ("", "Unnamed: 0")
+_IGNORE = "--ignore-weights"
 
 
-def load_edge_list(path: Path, *, directed: bool) -> Graph:
-    """Read two whole numbers per line, separated by spaces, tabs or a comma.
+def load_edge_list(path: Path, *, directed: bool, ignore_weights: bool = False) -> Graph:
+    """Read two ids per line, separated by spaces, tabs, commas or semicolons.
 
-    `#` and `%` start a comment; empty lines and a header of names are skipped. The first line with
-    data decides the separator.
-
-    Ids stay as they are if at least half of 0..max occur; the others are isolated vertices.
-    Otherwise they are renumbered in ascending order and kept in `Graph.original_ids`.
+    The first edge decides whether ids are whole numbers or names; docs/data.md lists what else may
+    be in a list, and how ids are renumbered.
     """
     text = _read_text(path)
-    header, delimiter = _look_ahead(text)
-    edges = _parse(path, text, header, delimiter)
-    if len(edges) == 0:
+    try:
+        layout = _look_ahead(path, text, ignore_weights=ignore_weights)
+        ids = None if layout is None else _parse(path, text, layout)
+    except csv.Error as error:
+        raise PlannerError(f"{path} is not a list of edges: {error}") from error
+    if layout is None or ids is None or len(ids) == 0:
         raise PlannerError(f"{path} holds no edges")
-    if edges.min() < 0 or edges.max() >= FIRST_RESERVED_ID:
-        _explain(path, text, header, delimiter)
-    edges, vertices, original_ids = _compact(edges)
+    ids, rows = _without_sizes(path, layout, ids)
+    return graph_of_ids(ids, name=graph_name(path), directed=directed, rows=rows)
+
+
+def graph_name(path: Path) -> str:
+    """Return the file's name without its format and that of gzip."""
+    return Path(path.stem).stem if path.suffix.lower() == ".gz" else path.stem
+
+
+def graph_of_ids(ids: Ids, *, name: str, directed: bool, rows: int | None = None) -> Graph:
+    """Build a graph of pairs of ids, [E, 2], and number its vertices as load_edge_list does.
+
+    If `rows` is given, it is the number of the vertices, as far as the ids allow it.
+    """
+    if ids.dtype.kind != "U" and ids.min(initial=0) < 0:
+        raise PlannerError(f"graph {name} has the negative id {ids.min()}")
+    edges, vertices, original_ids = _compact(ids, rows)
+    source, destination = edges.T
     return graph_from_edges(
-        edges[:, 0],
-        edges[:, 1],
-        name=path.stem,
+        source,
+        destination,
+        name=name,
         vertices=vertices,
         directed=directed,
         original_ids=original_ids,
     )
 
 
+def ids_of_rows(ids: Ids, rows: int) -> Ids | None:
+    """Return the ids of `rows` vertices, ascending; None if they cannot be as many.
+
+    They are 0..rows - 1 or 1..rows, if these hold all the `ids` that have edges, or else the `ids`.
+    """
+    if ids.dtype.kind != "U":
+        first = 1 if ids[0] >= 1 and ids[-1] == rows else 0
+        if ids[-1] < rows + first:
+            return np.arange(first, rows + first, dtype=np.int64)
+    return ids if len(ids) == rows else None
+
+
+def refuse_weights(path: Path, values: NDArray[Any], *, ignore_weights: bool) -> None:
+    """Refuse values of edges other than 0 and 1, which nothing here would use."""
+    if not (ignore_weights or np.isin(values, (0, 1)).all()):
+        raise PlannerError(
+            f"{path} has weights of edges, which are not used; {_IGNORE} reads the rest"
+        )
+
+
+def separator(line: str) -> str | None:
+    """Return what separates the fields of a line; None: spaces."""
+    return next((each for each in ",;\t" if each in _QUOTED.sub("", line)), None)
+
+
 def _read_text(path: Path) -> str:
     try:
-        return read_regular_text(path, "utf-8-sig").replace("%", "#")
+        return read_regular_text(path, "utf-8-sig")
     except UnicodeDecodeError as error:
         raise PlannerError(f"{path} is not a text file (byte {error.start})") from error
     except OSError as error:
         raise PlannerError(f"cannot read {path}: {error.strerror}") from error
 
 
-def _look_ahead(text: str) -> tuple[int, str | None]:
-    """Return the number of lines up to the header (0: none), and the separator."""
-    header = 0
+@dataclass(frozen=True)
+class _Layout:
+    """How to read a file.
+
+    Attributes:
+        skip: the line that the data come after; 0: no line.
+        first: the column of the first id.
+        header: whether the first line of names may be a header.
+        sizes: the whole numbers of line `skip`, if that has other columns than the data.
+    """
+
+    skip: int
+    separator: str | None
+    first: int
+    names: bool
+    header: bool
+    sizes: list[int] | None
+    ignore_weights: bool
+
+
+def _look_ahead(path: Path, text: str, *, ignore_weights: bool) -> _Layout | None:
+    """Return how to read a file; None: it has no lines of data."""
+    lines = list(islice(_lines(text), 2))
+    if not lines:
+        return None
+    between = separator(lines[-1][1])
+    rows = [(at, _fields(data, between)) for at, data in lines]
+    (number, fields), (after, below) = rows[0], rows[-1]
+    first = int(len(fields) > 2 and fields[0] in _INDEX)
+    header = all(_NAME.fullmatch(field) for field in fields[first:])
+    if not header and len(below) != len(fields) and all(map(INTEGER.fullmatch, fields)):
+        sizes = [int(field.partition(".")[0]) for field in fields]
+        return _Layout(number, between, 0, False, False, sizes, ignore_weights)
+    checked, line = (below, after) if header else (fields, number)
+    pair = checked[first : first + 2]
+    names = not all(map(INTEGER.fullmatch, pair))
+    if any(map(_NO_NAME.fullmatch, pair)) and names:
+        raise _bad(path, line, checked, "is not two whole numbers")
+    skip = number if header and not names else 0
+    return _Layout(skip, between, first, names, header, None, ignore_weights)
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the number and the data of each line that has some."""
     for number, line in enumerate(io.StringIO(text), start=1):
-        data = line.split("#", 1)[0].strip()
-        if not data:
-            continue
-        delimiter = "," if "," in data else None
-        if not header and all(_NAME.fullmatch(field.strip()) for field in data.split(delimiter)):
-            header = number
-            continue
-        return header, delimiter
-    return header, None
+        data = _COMMENT.sub("", line).rstrip().lstrip(" ")
+        if data:
+            yield number, data
 
 
-def _parse(path: Path, text: str, header: int, delimiter: str | None) -> NDArray[np.int64]:
+def _fields(data: str, between: str | None) -> list[str]:
+    if '"' in data:
+        flat = data if between else data.replace("\t", " ")
+        found = next(csv.reader([flat], delimiter=between or " ", skipinitialspace=True))
+    else:
+        found = _TABS.split(data) if between == "\t" else data.split(between)
+    return [field.strip() for field in found]
+
+
+def _parse(path: Path, text: str, layout: _Layout) -> Ids:
+    """Return the ids of the edges, [E, 2]."""
+    table = None if layout.names else _numbers(text, layout)
+    columns = 2 if layout.ignore_weights else layout.first + 2
+    if table is not None and table.shape[1] == columns and table.min(initial=0) >= 0:
+        return table[:, -2:]
+    pairs = [
+        _pair(path, line, _fields(data, layout.separator), layout)
+        for line, data in _lines(text)
+        if line > layout.skip
+    ]
+    if not layout.names:
+        numbers = [[int(word.partition(".")[0]) for word in pair] for pair in pairs]
+        if all(-(2**63) <= number < 2**63 for pair in numbers for number in pair):
+            return np.array(numbers, dtype=np.int64).reshape(-1, 2)
+        pairs = [[str(number) for number in pair] for pair in numbers]
+    elif layout.header and not set(pairs[0]) & {word for pair in pairs[1:] for word in pair}:
+        del pairs[0]
+    longest = max((len(word) for pair in pairs for word in pair), default=0)
+    # NumPy keeps every name with the length of the longest, in UTF-32.
+    require_memory(f"{2 * len(pairs):,} names of {path}", 8 * longest * len(pairs), "shorten them")
+    return np.array(pairs, dtype=np.str_).reshape(-1, 2)
+
+
+def _numbers(text: str, layout: _Layout) -> NDArray[np.int64] | None:
+    """Read a table of whole numbers fast; return None for files that need to be looked at."""
     with warnings.catch_warnings():
         # NumPy warns of empty input, and older versions of fractions that they cut off.
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", message=".*input contained no data")
+        first = layout.first
         try:
-            edges = np.loadtxt(
-                io.StringIO(text),
+            return np.loadtxt(
+                io.StringIO(text.replace("%", "#").replace("//", "#")),
                 dtype=np.int64,
                 comments="#",
-                delimiter=delimiter,
-                skiprows=header,
+                delimiter=None if layout.separator == "\t" else layout.separator,
+                skiprows=layout.skip,
+                usecols=(first, first + 1) if layout.ignore_weights else None,
+                quotechar='"',
                 ndmin=2,
             )
         except (ValueError, OverflowError, DeprecationWarning):
-            _explain(path, text, header, delimiter)
-    if edges.size and edges.shape[1] != 2:
-        _explain(path, text, header, delimiter)
-    return edges.reshape(-1, 2)
+            return None
 
 
-def _explain(path: Path, text: str, header: int, delimiter: str | None) -> NoReturn:
-    for number, line in enumerate(io.StringIO(text), start=1):
-        data = line.split("#", 1)[0].strip()
-        if number <= header or not data:
-            continue
-        problem = _problem([field.strip() for field in data.split(delimiter)])
-        if problem:
-            shown = data if len(data) <= 80 else data[:77] + "..."
-            raise PlannerError(
-                f"{path}, line {number}: {shown!r} {problem}; expected two vertex ids, "
-                "whole numbers from 0 to 2^31 - 1"
-            )
-    raise PlannerError(f"{path} is not a list of edges: expected two vertex ids per line")
+def _pair(path: Path, line: int, fields: list[str], layout: _Layout) -> list[str]:
+    """Return the two ids of a line, as text."""
+    columns, end = len(fields), layout.first + 2
+    pair = fields[layout.first : end]
+    if columns > end and not layout.ignore_weights:
+        problem = f"has {columns} columns, and {_IGNORE} drops all but the ids"
+    elif len(pair) < 2:
+        problem = f"has {columns} column{'' if columns == 1 else 's'}"
+    elif not all(pair):
+        problem = "has an empty id"
+    elif not layout.names and not all(map(INTEGER.fullmatch, pair)):
+        problem = "is not two whole numbers, as the first edge is"
+    elif not layout.names and any(word.startswith("-") for word in pair):
+        problem = "has a negative id"
+    else:
+        return pair
+    raise _bad(path, line, fields, problem)
 
 
-def _problem(fields: list[str]) -> str | None:
-    if len(fields) != 2:
-        return f"has {len(fields)} column{'' if len(fields) == 1 else 's'}"
-    for field in fields:
-        if not _INTEGER.fullmatch(field):
-            return "is not two whole numbers"
-        if int(field) < 0:
-            return "has a negative id"
-        if int(field) >= FIRST_RESERVED_ID:
-            return "has an id that is too large"
-    return None
+def _bad(path: Path, line: int, fields: list[str], problem: str) -> PlannerError:
+    data = " ".join(fields)
+    shown = data if len(data) <= 80 else data[:77] + "..."
+    return PlannerError(f"{path}, line {line}: {shown!r} {problem}; expected two vertex ids")
 
 
-def _compact(edges: NDArray[np.int64]) -> tuple[NDArray[np.int64], int, NDArray[np.int64] | None]:
+def _without_sizes(path: Path, layout: _Layout, ids: Ids) -> tuple[Ids, int | None]:
+    """Return the ids without those of a line of sizes, and the vertices that it names."""
+    sizes, rest = layout.sizes, ids
+    if ids.dtype.kind == "U" or layout.header or layout.first:
+        return ids, None
+    if sizes is None:
+        sizes, rest = ids[0].tolist(), ids[1:]
+    if 0 < len(rest) == sizes[-1] and rest.max() < sizes[0] + (rest.min() > 0):
+        return rest, sizes[0]
+    if layout.sizes is None:
+        return ids, None
+    shown = [str(size) for size in layout.sizes]
+    raise _bad(path, layout.skip, shown, "has other columns than the edges, and not their number")
+
+
+def _compact(ids: Ids, rows: int | None) -> tuple[NDArray[np.int64], int, Ids | None]:
     """Return edges with usable ids, the number of vertices, and the original ids if changed."""
-    largest = int(edges.max())
-    if largest < 2 * edges.size:
+    if ids.dtype.kind == "U":
+        names, edges = np.unique(ids, return_inverse=True)
+        return edges.reshape(-1, 2), len(names), names
+    if ids.size == 0:
+        return ids, rows or 0, None
+    largest = int(ids.max())
+    if largest < 2 * ids.size:
         # Small enough to mark every id; far faster than sorting them.
         present = np.zeros(largest + 1, dtype=bool)
-        present[edges] = True
-        ids = np.flatnonzero(present)
+        present[ids] = True
+        found = np.flatnonzero(present)
     else:
-        ids = np.unique(edges)
-    if 2 * len(ids) >= largest + 1:
-        return edges, largest + 1, None
-    return np.searchsorted(ids, edges), len(ids), ids
+        found = np.unique(ids)
+    if rows is not None and (all_ids := ids_of_rows(found, rows)) is not None:
+        found = all_ids
+    elif 2 * len(found) >= largest + 1:
+        return ids, largest + 1, None
+    if found[0] == 0 and found[-1] == len(found) - 1:
+        return ids, len(found), None
+    return np.searchsorted(found, ids), len(found), found

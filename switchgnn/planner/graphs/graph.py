@@ -9,12 +9,16 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.base.machine import require_memory
 from switchgnn.planner.arrays import are_offsets, strange_row
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.errors import PlannerError
 
 # Ids from here on name partial sums on the wire, not vertices.
 FIRST_RESERVED_ID = 2**31
+
+# Of the rows, while graph_from_edges makes them.
+_VERTEX_BYTES = 16
 
 # Values of `Graph.split`.
 SPLIT_NONE, SPLIT_TRAIN, SPLIT_VALIDATION, SPLIT_TEST = range(4)
@@ -36,7 +40,8 @@ class Graph:
         labels: int64[V], or None.
         split: int8[V], SPLIT_NONE, SPLIT_TRAIN, SPLIT_VALIDATION or SPLIT_TEST; None without a
             split.
-        original_ids: int64[V], the ids of the input where they were renumbered, or None.
+        original_ids: int64[V] or str[V], ascending, the ids of the input where they were
+            renumbered, or None.
         self_loops: int64[L], ascending, the vertices with dropped self-loops, or None.
 
     Raises:
@@ -49,7 +54,7 @@ class Graph:
     features: NDArray[np.float32] | None = None
     labels: NDArray[np.int64] | None = None
     split: NDArray[np.int8] | None = None
-    original_ids: NDArray[np.int64] | None = None
+    original_ids: NDArray[np.int64] | NDArray[np.str_] | None = None
     self_loops: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
@@ -84,7 +89,7 @@ def graph_from_edges(
     features: NDArray[np.float32] | None = None,
     labels: NDArray[np.int64] | None = None,
     split: NDArray[np.int8] | None = None,
-    original_ids: NDArray[np.int64] | None = None,
+    original_ids: NDArray[np.int64] | NDArray[np.str_] | None = None,
 ) -> Graph:
     """Build a Graph from a list of edges; drop duplicates and self-loops.
 
@@ -109,6 +114,9 @@ def graph_from_edges(
         raise PlannerError(
             f"graph {name} has {vertices} vertices; between 1 and 2^31 - 1 are possible"
         )
+    require_memory(
+        f"{vertices:,} vertices of {name}", vertices * _VERTEX_BYTES, "number them without gaps"
+    )
     u = source.astype(np.int64)
     v = destination.astype(np.int64)
     if len(u) and (min(u.min(), v.min()) < 0 or max(u.max(), v.max()) >= vertices):

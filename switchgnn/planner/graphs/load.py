@@ -2,23 +2,37 @@
 # SPDX-License-Identifier: Apache-2.0
 """Graphs by name or from a file."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
+from switchgnn.base.files import format_of
 from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.graphs import array_file
 from switchgnn.planner.graphs import bundled as load_bundled
 from switchgnn.planner.graphs import edge_list as load_edge_list
-from switchgnn.planner.graphs import npz_file as load_npz
 from switchgnn.planner.graphs import planetoid as load_planetoid
 from switchgnn.planner.graphs import shaped as load_shaped
 from switchgnn.planner.graphs.graph import Graph
 
-EDGE_LIST_SUFFIXES = (".txt", ".csv", ".tsv", ".edges", ".el")
+_EDGE_LISTS = (".txt", ".csv", ".tsv", ".edges", ".el")
+_ARRAYS: Mapping[str, Callable[..., Graph]] = {
+    ".npz": array_file.load_npz,
+    ".npy": array_file.load_npy,
+    ".mtx": array_file.load_matrix_market,
+}
+# A .gz may follow each of them.
+SUFFIXES = (*_EDGE_LISTS, *_ARRAYS)
 
 
-def load_graph(spec: str, *, directed: bool | None = None) -> Graph:
-    """Load the graph with that name, or from that file."""
+def load_graph(spec: str, *, directed: bool | None = None, ignore_weights: bool = False) -> Graph:
+    """Load the graph with that name, or from that file; docs/data.md lists both.
+
+    Args:
+        spec: the name or the file.
+        directed: None: lists of edges are undirected, matrices are as stored.
+        ignore_weights: whether weights of edges are dropped, rather than refused.
+    """
     path = Path(spec)
     undirected = _undirected_loader(spec, path)
     if undirected is not None:
@@ -28,13 +42,16 @@ def load_graph(spec: str, *, directed: bool | None = None) -> Graph:
     if not path.exists():
         bundled = " or ".join(sorted(load_bundled.BUNDLED))
         raise PlannerError(f"no graph {spec}: it is neither a file nor {bundled}")
-    if path.suffix.lower() == ".npz":
-        return load_npz.load_npz(path, directed=directed is not False)
-    if path.suffix.lower() in EDGE_LIST_SUFFIXES:
-        return load_edge_list.load_edge_list(path, directed=directed is True)
+    kind = format_of(path)
+    if kind in _ARRAYS:
+        return _ARRAYS[kind](path, directed=directed, ignore_weights=ignore_weights)
+    if kind in _EDGE_LISTS:
+        return load_edge_list.load_edge_list(
+            path, directed=directed is True, ignore_weights=ignore_weights
+        )
     raise PlannerError(
-        f"cannot tell the format of {spec}: expected one of "
-        f"{' '.join(EDGE_LIST_SUFFIXES)} .npz, or a Planetoid file ind.NAME.graph"
+        f"cannot tell the format of {spec}: expected one of {' '.join(SUFFIXES)}, also with .gz, "
+        "or a Planetoid file ind.NAME.graph"
     )
 
 

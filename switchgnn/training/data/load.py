@@ -12,11 +12,12 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.base.files import format_of
 from switchgnn.base.machine import how_to_install
 from switchgnn.planner.graphs import bundled, planetoid
 from switchgnn.planner.graphs.bundled import DIGITS_PREFIX
 from switchgnn.planner.graphs.graph import Graph, graph_from_edges
-from switchgnn.planner.graphs.npz_file import load_npz
+from switchgnn.planner.graphs.load import SUFFIXES, load_graph
 from switchgnn.planner.graphs.shaped import RANDOM_PREFIX, load_random
 from switchgnn.training.data.dataset import (
     Dataset,
@@ -43,7 +44,6 @@ _OF_PYG: Mapping[str, tuple[str, str, str]] = {
 # The folder of data sets, to which they are downloaded as well.
 DEFAULT_ROOT = Path("data")
 PLANETOID = ("citeseer", "cora", "pubmed")
-_ARCHIVE = ".npz"
 # Of random graphs; the spread of the classes' means, where that within a class is 1.
 FEATURES, CLASSES, _DISTANCE = 32, 8, 1.0
 
@@ -54,18 +54,20 @@ def load_dataset(
     seed: int = 0,
     *,
     normalize_features: bool | None = None,
+    ignore_weights: bool = False,
 ) -> Dataset:
     """Load the data set with a name; docs/data.md lists them.
 
     Args:
         name: one of DATASETS, in upper or lower case; or the digits with more or fewer
             neighbours, ``digits:NEIGHBOURS``, or a random graph, ``random:VERTICES:EDGES:SEED``;
-            or a file ``.npz`` of the planner's form, with features and labels.
+            or a file of a graph with features and labels, such as ``.npz``; see load_graph.
         root: the folder with the files, or to download them to; None is data/ in the current
             folder. Digits and karate need none.
         seed: the seed of the split, if the data set comes without one.
         normalize_features: whether each row of the features is made to sum to 1; None does
             it for the Planetoid data sets only, as is usual.
+        ignore_weights: see load_graph.
 
     Returns:
         The data set.
@@ -75,8 +77,8 @@ def load_dataset(
         PlannerError: a Planetoid file or the name of a random graph is not valid.
     """
     key = name.lower()
-    if key.endswith(_ARCHIVE):
-        return _graph_file(Path(name), seed)
+    if format_of(Path(name)) in SUFFIXES:
+        return _graph_file(name, seed, ignore_weights=ignore_weights)
     if key.startswith(RANDOM_PREFIX):
         return _random(key, seed)
     if key.startswith(DIGITS_PREFIX):
@@ -84,7 +86,7 @@ def load_dataset(
     if key not in DATASETS:
         raise DatasetError(
             f"no data set {name}; there are {', '.join(DATASETS)}, digits:NEIGHBOURS, "
-            "random:VERTICES:EDGES:SEED, and files .npz"
+            "random:VERTICES:EDGES:SEED, and files such as .npz"
         )
     data = DATASETS[key](key, DEFAULT_ROOT if root is None else Path(root), seed)
     if normalize_features is None:
@@ -92,13 +94,14 @@ def load_dataset(
     return replace(data, features=normalize_rows(data.features)) if normalize_features else data
 
 
-def _graph_file(path: Path, seed: int) -> Dataset:
-    """Load an archive of the planner's form."""
-    graph = load_npz(path)
+def _graph_file(name: str, seed: int, *, ignore_weights: bool) -> Dataset:
+    """Load a file of a graph with features and labels."""
+    graph = load_graph(name, ignore_weights=ignore_weights)
     for array in ("features", "labels"):
         if getattr(graph, array) is None:
             raise DatasetError(
-                f"{path} has no array {array}: training needs indptr, indices, features and labels"
+                f"{name} has no array {array}: training needs a graph, features and labels, from "
+                "one file or from --edges, --node-features and --labels"
             )
     return _split_at_random(graph, seed)
 

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.arrays import ArrayKind, ArraysError, read_npy
-from switchgnn.base.files import read_regular_text
-from switchgnn.planner.graphs.edge_list import load_edge_list
+from switchgnn.base.files import format_of, read_regular_text
+from switchgnn.planner.graphs.edge_list import INTEGER, Ids, ids_of_rows, separator
 from switchgnn.planner.graphs.graph import (
     SPLIT_NONE,
     SPLIT_TEST,
@@ -23,6 +24,7 @@ from switchgnn.planner.graphs.graph import (
     SPLIT_VALIDATION,
     Graph,
 )
+from switchgnn.planner.graphs.load import load_graph
 from switchgnn.training.data.dataset import (
     UNLABELLED,
     Dataset,
@@ -34,7 +36,8 @@ from switchgnn.training.data.dataset import (
 )
 from switchgnn.training.errors import DatasetError
 
-_INTEGER = re.compile(r"[+-]?\d{1,18}")
+# Digits that surely fit 64 bits.
+_MOST_DIGITS = 18
 # A first line that does not start like a number is a header.
 _NUMBER_START = re.compile(r"\s*[\d+\-.]")
 _CLASS = re.compile(r"\d{1,9}")
@@ -56,25 +59,27 @@ def load_files(
     *,
     split: str | Path | None = None,
     label_column: str | None = None,
-    directed: bool = False,
+    directed: bool | None = None,
+    ignore_weights: bool = False,
     normalize_features: bool = False,
     name: str | None = None,
     seed: int = 0,
 ) -> Dataset:
-    """Load an edge list with features and labels; docs/data.md shows the formats.
+    """Load a graph with features and labels from files; docs/data.md shows the formats.
 
-    If the ids of the edge list had to be renumbered, `graph.original_ids` holds them; the
-    other files use the ids of the edge list.
+    If the ids of the graph had to be renumbered, `graph.original_ids` holds them; the other files
+    use the ids of the graph's file. Vertices that only the features name are isolated ones.
 
     Args:
-        edges: the edge list; see load_edge_list of the planner.
-        node_features: .npy, .csv or .json; see read_features.
-        labels: .npy, .csv or text; see read_labels.
-        split: .csv or text, see read_split; None splits at random, see split_vertices.
+        edges: the graph; see load_graph.
+        node_features: .npy, .csv or .json.
+        labels: .npy, .csv or text.
+        split: .csv or text; None splits at random, see split_vertices.
         label_column: the column of the labels; None is the last one.
-        directed: whether edges are taken in the given direction only.
+        directed: see load_graph.
+        ignore_weights: see load_graph.
         normalize_features: whether each row of the features is made to sum to 1.
-        name: the name of the data set; None takes it from the edge list's file.
+        name: the name of the data set; None takes it from the graph's file.
         seed: the seed of the random split.
 
     Returns:
@@ -83,67 +88,130 @@ def load_files(
     Raises:
         SwitchGNNError: an unreadable file, bad content, or files that do not fit together.
     """
-    graph = load_edge_list(Path(edges), directed=directed)
-    features = read_features(Path(node_features), graph)
-    classes = read_labels(Path(labels), graph, label_column)
+    graph = load_graph(str(edges), directed=directed, ignore_weights=ignore_weights)
+    given = _read_features(Path(node_features), graph)
+    classes = _read_labels(Path(labels), graph, label_column)
+    parts = None if split is None else _read_words(Path(split), graph, None)
+    rows = [len(each.values) for each in (given, classes, parts) if each and each.ids is None]
+    graph = _with_vertices(graph, given.ids, rows[0] if rows else None)
+    features, numbers = _place_features(given, graph), _place_labels(classes, graph)
     return dataset_from_graph(
         graph if name is None else replace(graph, name=name),
         features=normalize_rows(features) if normalize_features else features,
-        labels=classes,
-        split=split_vertices(classes, seed) if split is None else read_split(Path(split), graph),
+        labels=numbers,
+        split=split_vertices(numbers, seed) if parts is None else _place_split(parts, graph),
     )
 
 
-def read_features(path: Path, graph: Graph) -> NDArray[np.float32]:
-    """Read the features of the vertices of a graph, float32[V, F].
+@dataclass(frozen=True, eq=False)
+class _Given:
+    """What a file gives for vertices.
 
-    A .npy has one row per vertex, in ascending order of their ids. A .csv has the id first,
-    then numbers. A .json has the form `{"id": [feature, ...], ...}`; each feature is a whole
-    number, which becomes a column of zeros and ones. In the latter two, vertices without
-    edges may be missing; their features are zeros.
+    Attributes:
+        path: the file.
+        ids: of the vertices, in the order of the values; None: one for each vertex of the graph.
+        values: an array, or the words of a text.
     """
-    readers = {".npy": _from_array, ".csv": _from_table, ".json": _from_json}
-    if path.suffix.lower() not in readers:
+
+    path: Path
+    ids: Ids | None
+    values: NDArray[Any] | list[str]
+
+
+def _known(graph: Graph) -> Ids:
+    """Return the ids of the vertices in the graph's file."""
+    return np.arange(graph.vertices) if graph.original_ids is None else graph.original_ids
+
+
+def _with_vertices(graph: Graph, named: Ids | None, rows: int | None) -> Graph:
+    """Return a graph that has as vertices what other files give features or labels for.
+
+    The vertices that `named` adds are isolated. If there is one row for each vertex, their number
+    decides whether ids count from 0 or from 1, and how many isolated vertices come last.
+    """
+    known = _known(graph)
+    named = known[:0] if named is None else named
+    used = np.bincount(graph.indices, minlength=graph.vertices) + np.diff(graph.indptr) > 0
+    used[[] if graph.self_loops is None else graph.self_loops] = True
+    ids = np.union1d(known, named)
+    # A matrix whose last vertices are isolated has said how many there are.
+    if rows is not None and rows != len(ids) and used[-1]:
+        counted = ids_of_rows(np.union1d(known[used], named), rows)
+        ids = known if counted is None else counted
+    if np.array_equal(ids, known):
+        return graph
+    place = np.searchsorted(ids, known)
+    degrees = np.zeros(len(ids) + 1, dtype=np.int64)
+    degrees[place[used] + 1] = np.diff(graph.indptr)[used]
+    same = ids.dtype.kind != "U" and ids[0] == 0 and ids[-1] == len(ids) - 1
+    return Graph(
+        indptr=np.cumsum(degrees),
+        indices=place[graph.indices].astype(np.int32),
+        name=graph.name,
+        original_ids=None if same else ids,
+        self_loops=None if graph.self_loops is None else place[graph.self_loops],
+    )
+
+
+def _read_features(path: Path, graph: Graph) -> _Given:
+    """Read float32[N, F].
+
+    A .npy has one row per vertex, in ascending order of their ids. A .csv has the id first, then
+    numbers. A .json has the form `{"id": [feature, ...], ...}`; each feature is a whole number,
+    which becomes a column of zeros and ones.
+    """
+    readers: Mapping[str, Callable[[Path, Graph], _Given]] = {
+        ".npy": _from_array,
+        ".csv": _from_table,
+        ".json": _from_json,
+    }
+    if format_of(path) not in readers:
         raise DatasetError(f"cannot tell the format of {path}: features are .npy, .csv or .json")
     try:
-        return readers[path.suffix.lower()](path, graph)
+        return readers[format_of(path)](path, graph)
     except MemoryError as error:
         raise DatasetError(f"the features of {path} do not fit into memory") from error
 
 
-def _from_array(path: Path, graph: Graph) -> NDArray[np.float32]:
+def _from_array(path: Path, _: Graph) -> _Given:
     array = _read_array(path, ArrayKind(("f", "i", "u", "b"), (2,)))
-    _check_row_order(graph, len(array), path)
     with np.errstate(over="ignore"):  # an overflow becomes an infinity, which Dataset refuses
-        return array.astype(np.float32)
+        return _Given(path, None, array.astype(np.float32))
 
 
-def _from_table(path: Path, graph: Graph) -> NDArray[np.float32]:
-    table = _read_table(path)
-    row = _rows_of_ids(graph, table.ids, path)
-    _check_none_missing(graph, row, path)
-    features = np.zeros((graph.vertices, len(table.cells[0])), dtype=np.float32)
-    for index, cells, line in zip(row, table.cells, table.lines, strict=True):
+def _from_table(path: Path, graph: Graph) -> _Given:
+    table = _read_table(path, graph)
+    features = np.zeros((len(table.cells), len(table.cells[0])), dtype=np.float32)
+    for row, cells, line in zip(features, table.cells, table.lines, strict=True):
         try:
             with np.errstate(over="ignore"):
-                features[index] = [float(cell) for cell in cells]
+                row[:] = [float(cell) for cell in cells]
         except ValueError as error:
             raise DatasetError(f"{path}, line {line}: {error}") from error
-    return features
+    return _Given(path, table.ids, features)
 
 
-def _from_json(path: Path, graph: Graph) -> NDArray[np.float32]:
-    lists = _lists(path)
-    row = _rows_of_ids(graph, np.array(list(lists), dtype=np.int64), path)
-    _check_none_missing(graph, row, path)
+def _from_json(path: Path, graph: Graph) -> _Given:
+    lists = _lists(path, graph)
     lengths = [len(columns) for columns in lists.values()]
     column = np.array([c for columns in lists.values() for c in columns], dtype=np.int64)
-    features = np.zeros((graph.vertices, int(column.max()) + 1), dtype=np.float32)
-    features[np.repeat(row, lengths), column] = 1
+    features = np.zeros((len(lists), int(column.max()) + 1), dtype=np.float32)
+    features[np.repeat(np.arange(len(lists)), lengths), column] = 1
+    return _Given(path, np.array(list(lists)), features)
+
+
+def _place_features(given: _Given, graph: Graph) -> NDArray[np.float32]:
+    """Return float32[V, F]; vertices without edges may lack features, which are zeros then."""
+    row, values = _rows_of(given, graph), np.asarray(given.values)
+    _check_none_missing(graph, row, given.path)
+    if given.ids is None:
+        return values
+    features = np.zeros((graph.vertices, values.shape[1]), dtype=np.float32)
+    features[row] = values
     return features
 
 
-def _lists(path: Path) -> dict[int, list[int]]:
+def _lists(path: Path, graph: Graph) -> dict[int | str, list[int]]:
     try:
         value = json.loads(_read_text(path))
     except (ValueError, RecursionError) as error:
@@ -151,65 +219,72 @@ def _lists(path: Path) -> dict[int, list[int]]:
     form = f'{path} must have the form {{"id": [feature, ...], ...}}'
     if not isinstance(value, dict):
         raise DatasetError(form)
-    lists: dict[int, list[int]] = {}
+    lists: dict[int | str, list[int]] = {}
     for key, columns in value.items():
-        if not (key.isascii() and key.isdecimal() and len(key) < 19 and isinstance(columns, list)):
+        name = _id(key, graph)
+        if name is None or not isinstance(columns, list):
             raise DatasetError(f"{form}, but has {key[:40]!r}")
         if not all(type(c) is int and 0 <= c < 2**31 for c in columns):
             raise DatasetError(f"{form}, but vertex {key} has a feature that is no whole number")
-        if int(key) in lists:
-            raise DatasetError(f"{path} names vertex {int(key)} twice")
-        lists[int(key)] = columns
+        if name in lists:
+            raise DatasetError(f"{path} names vertex {name} twice")
+        lists[name] = columns
     if not any(lists.values()):
         raise DatasetError(f"{path} holds no features")
     return lists
 
 
-def read_labels(
-    path: Path, graph: Graph, column: str | None = None
-) -> NDArray[np.int64] | NDArray[np.float32]:
-    """Read the labels of the vertices of a graph.
+def _read_labels(path: Path, graph: Graph, column: str | None) -> _Given:
+    """Read whole numbers [N], zeros and ones [N, C], or words.
 
-    A .npy has one row per vertex, in ascending order of their ids: whole numbers [V], or zeros
-    and ones [V, C]. A .csv has the id first; vertices that it does not name have no label. Any
-    other file has one label per line, one line per vertex.
-
-    Labels of text files are whole numbers or names; the classes of names are in alphabetical
-    order. An empty label, or -1, is UNLABELLED.
-
-    Returns:
-        int64[V], or float32[V, C] if multi-label.
+    A .npy has one row per vertex, in ascending order of their ids. A .csv has the id first;
+    vertices that it does not name have no label. Any other file has one label per line, one line
+    per vertex.
     """
-    if column is not None and path.suffix.lower() != ".csv":
+    if column is not None and format_of(path) != ".csv":
         raise DatasetError(f"{path} has no column {column}; only a .csv has columns")
-    if path.suffix.lower() == ".npy":
-        labels = _label_array(path, graph)
-    elif path.suffix.lower() == ".csv":
-        table = _read_table(path)
-        words = [""] * graph.vertices
-        index = _column(path, table, column)
-        for row, cells in zip(_rows_of_ids(graph, table.ids, path), table.cells, strict=True):
-            words[row] = cells[index].strip()
-        labels = _numbered(path, words)
-    else:
-        lines = _read_lines(path)
-        _check_row_order(graph, len(lines), path)
-        labels = _numbered(path, lines)
-    _check(path, labels)
-    return labels
-
-
-def _label_array(path: Path, graph: Graph) -> NDArray[np.int64] | NDArray[np.float32]:
+    if format_of(path) != ".npy":
+        return _read_words(path, graph, column)
     array = _read_array(path, ArrayKind(("f", "i", "u", "b"), (1, 2)))
-    _check_row_order(graph, len(array), path)
     if array.ndim == 1 and np.issubdtype(array.dtype, np.integer):
-        return array.astype(np.int64)
+        return _Given(path, None, array.astype(np.int64))
     if array.ndim == 2:
-        return array.astype(np.float32)
+        return _Given(path, None, array.astype(np.float32))
     raise DatasetError(
         f"{path} must hold labels as whole numbers [V], or as zeros and ones [V, C]; "
         f"it holds {array.dtype}{list(array.shape)}"
     )
+
+
+def _read_words(path: Path, graph: Graph, column: str | None) -> _Given:
+    """Read a word for each vertex of a .csv, or one per line."""
+    if format_of(path) != ".csv":
+        return _Given(path, None, _read_lines(path))
+    table = _read_table(path, graph)
+    index = _column(path, table, column)
+    return _Given(path, table.ids, [cells[index].strip() for cells in table.cells])
+
+
+def _place_labels(given: _Given, graph: Graph) -> NDArray[np.int64] | NDArray[np.float32]:
+    """Return int64[V], or float32[V, C] if multi-label.
+
+    Labels of text files are whole numbers or names; the classes of names are in alphabetical
+    order. An empty label, or -1, is UNLABELLED.
+    """
+    if isinstance(given.values, list):
+        labels = _numbered(given.path, _place_words(given, graph))
+    else:
+        _rows_of(given, graph)
+        labels = given.values
+    _check(given.path, labels)
+    return labels
+
+
+def _place_words(given: _Given, graph: Graph) -> list[str]:
+    words = [""] * graph.vertices
+    for row, word in zip(_rows_of(given, graph), given.values, strict=True):
+        words[row] = word
+    return words
 
 
 def _column(path: Path, table: "_TextTable", column: str | None) -> int:
@@ -252,33 +327,29 @@ def _check(path: Path, labels: NDArray[np.int64] | NDArray[np.float32]) -> None:
         )
 
 
-def read_split(path: Path, graph: Graph) -> Split:
-    """Read which vertices train, validate and test.
-
-    A .csv has the id, then `train`, `validation`, `test` or `none`; vertices that it does not
-    name are in no part. Any other file has one of these words per line, one line per vertex.
-    """
-    if path.suffix.lower() == ".csv":
-        table = _read_table(path)
-        words = [""] * graph.vertices
-        for row, cells in zip(_rows_of_ids(graph, table.ids, path), table.cells, strict=True):
-            words[row] = cells[-1].strip()
-    else:
-        words = _read_lines(path)
-        _check_row_order(graph, len(words), path)
+def _place_split(given: _Given, graph: Graph) -> Split:
+    """Return which vertices train, validate and test; others are in no part."""
+    words = _place_words(given, graph)
     strange = sorted(set(words) - set(_CODES))
     if strange:
         raise DatasetError(
-            f"{path} has {strange[0][:40]!r}; a vertex is in train, validation, test or none"
+            f"{given.path} has {strange[0][:40]!r}; a vertex is in train, validation, test or none"
         )
     return split_of_codes(np.array([_CODES[word] for word in words], dtype=np.int8))
 
 
-def _rows_of_ids(graph: Graph, ids: NDArray[np.int64], path: Path) -> NDArray[np.int64]:
-    """Return the vertex of each id of the edge list, int64[N], given int64[N] of them."""
-    known = graph.original_ids
-    if known is None:
-        known = np.arange(graph.vertices, dtype=np.int64)
+def _rows_of(given: _Given, graph: Graph) -> NDArray[np.int64]:
+    """Return the vertex of each value, int64[N]; without ids, there must be one for each."""
+    path, known, ids = given.path, _known(graph), given.ids
+    if ids is None:
+        rows = len(given.values)
+        if rows != graph.vertices:
+            raise DatasetError(
+                f"{path} has {rows} rows, but graph {graph.name} has {graph.vertices} vertices, "
+                f"{known[0]} to {known[-1]}; give one row per vertex (also for isolated ones, and "
+                "for 0 unless the ids are 1 to the number of rows), or a .csv with ids"
+            )
+        return np.arange(rows)
     row = np.minimum(np.searchsorted(known, ids), graph.vertices - 1)
     unknown = known[row] != ids
     if unknown.any():
@@ -291,14 +362,17 @@ def _rows_of_ids(graph: Graph, ids: NDArray[np.int64], path: Path) -> NDArray[np
     return row
 
 
-def _check_row_order(graph: Graph, rows: int, path: Path) -> None:
-    """Check that there is one row for each vertex."""
-    if rows != graph.vertices:
-        largest = graph.vertices - 1 if graph.original_ids is None else graph.original_ids[-1]
-        raise DatasetError(
-            f"{path} has {rows} rows, but graph {graph.name} has {graph.vertices} vertices, "
-            f"the last of which is {largest}; give one row per vertex, or a .csv with ids"
-        )
+def _has_names(graph: Graph) -> bool:
+    """Return whether the ids of a graph are names, and not numbers."""
+    return graph.original_ids is not None and graph.original_ids.dtype.kind == "U"
+
+
+def _id(word: str, graph: Graph) -> int | str | None:
+    """Return the id that a word is; None if it can be none of this graph."""
+    if _has_names(graph):
+        return word or None
+    whole = word.isascii() and INTEGER.fullmatch(word) and len(word) <= _MOST_DIGITS
+    return int(word.partition(".")[0]) if whole and not word.startswith("-") else None
 
 
 def _check_none_missing(graph: Graph, row: NDArray[np.int64], path: Path) -> None:
@@ -309,10 +383,9 @@ def _check_none_missing(graph: Graph, row: NDArray[np.int64], path: Path) -> Non
     lacks = np.bincount(graph.indices, minlength=graph.vertices) + np.diff(graph.indptr) > 0
     lacks[row] = False
     if lacks.any():
-        first = int(np.argmax(lacks))
-        known = first if graph.original_ids is None else graph.original_ids[first]
+        first = _known(graph)[np.argmax(lacks)]
         raise DatasetError(
-            f"{path} lacks vertex {known} and {int(lacks.sum()) - 1} others of graph {graph.name}"
+            f"{path} lacks vertex {first} and {int(lacks.sum()) - 1} others of graph {graph.name}"
         )
 
 
@@ -322,13 +395,13 @@ class _TextTable:
 
     Attributes:
         header: the names of the other columns, or None.
-        ids: int64[N], the first column.
+        ids: the first column, N ids.
         cells: N rows of text, all of the same length; without the ids.
         lines: the line of each row in the file.
     """
 
     header: list[str] | None
-    ids: NDArray[np.int64]
+    ids: Ids
     cells: list[list[str]]
     lines: list[int]
 
@@ -345,9 +418,14 @@ def _read_lines(path: Path) -> list[str]:
     return [line.strip() for line in _read_text(path).rstrip().splitlines()]
 
 
-def _read_table(path: Path) -> _TextTable:
+def _read_table(path: Path, graph: Graph) -> _TextTable:
     """Read a .csv file: the id first, then other columns; a header line is allowed."""
-    reader = csv.reader(io.StringIO(_read_text(path), newline=""), skipinitialspace=True)
+    text = _read_text(path)
+    reader = csv.reader(
+        io.StringIO(text, newline=""),
+        delimiter=separator(text.partition("\n")[0]) or ",",
+        skipinitialspace=True,
+    )
     rows: list[list[str]] = []
     lines: list[int] = []
     try:
@@ -358,7 +436,8 @@ def _read_table(path: Path) -> _TextTable:
     except csv.Error as error:
         raise DatasetError(f"{path}, line {reader.line_num}: {error}") from error
     header = None
-    if rows and not _NUMBER_START.match(rows[0][0]):
+    first = rows[0][0].strip() if rows else "0"
+    if first not in _known(graph) if _has_names(graph) else not _NUMBER_START.match(first):
         header = [name.strip() for name in rows.pop(0)]
         lines.pop(0)
     if not rows:
@@ -370,11 +449,11 @@ def _read_table(path: Path) -> _TextTable:
                 f"{path}, line {line}: has {len(row)} columns; expected "
                 f"{max(columns, 2)}, the first of which is the id of a vertex"
             )
-        if not _INTEGER.fullmatch(row[0].strip()):
+        if _id(row[0].strip(), graph) is None:
             raise DatasetError(f"{path}, line {line}: {row[0][:40]!r} is not the id of a vertex")
     return _TextTable(
         header=None if header is None else header[1:],
-        ids=np.array([int(row[0]) for row in rows], dtype=np.int64),
+        ids=np.array([_id(row[0].strip(), graph) for row in rows]),
         cells=[row[1:] for row in rows],
         lines=lines,
     )

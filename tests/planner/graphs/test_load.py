@@ -2,19 +2,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """Graphs as arrays, and from files and names."""
 
+import gzip
+import io
 import subprocess
 import sys
 import time
+from functools import partial
 
 import numpy as np
 import pytest
+import scipy.io
 import scipy.sparse
 
-from switchgnn.base.arrays import UnpackLimit
+from switchgnn.base import machine
+from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.files import UnpackLimit
 from switchgnn.planner import Graph, PlannerError, graph_from_edges, load_graph
 from switchgnn.planner.graphs import bundled as load_bundled
-from switchgnn.planner.graphs.npz_file import load_npz
+from switchgnn.planner.graphs.array_file import load_npz
 from tests.planner.helpers import given, graphs, one_sentence, random_graph, reports, tuples
+
+zipped = partial(gzip.compress, mtime=0)
 
 
 def write(tmp_path, text, name="g.txt"):
@@ -104,15 +112,70 @@ def test_a_random_graph_is_what_its_name_says():
         ("g.csv", "\ufeff# made by hand\n\nfrom, to\n0 , 1 # first\n1,2\n"),
         ("g.el", "% a comment\n  0   1\n\n1 2\n"),
         ("g.tsv", "# c\nsource\ttarget\n0\t1\n1\t2\n"),
+        ("g.csv", "source;target\n0;1\n1;2\n"),
+        ("g.csv", '"source","target"\n"0","1"\n"1", "2"\n'),
+        ("g.csv", ",source,target\n0,0,1\n1,1,2\n"),
+        ("g.tsv", "\tsource\ttarget\n0\t0\t1\n1\t1\t2\n"),
+        ("g.csv", "Unnamed: 0,from node,to node\n0,0.0,1.0\n1,1.0,2.0\n"),
+        ("g.csv", "source,target\n0.0,1.0\n1.0,2.0\n"),
+        ("g.txt", "// made by hand\n0 1 // first\n\n1 2\n"),
+        ("g.txt", "3 2\n0 1\n1 2\n"),
+        ("g.txt", "% sizes\n3 3 2\n1 2\n2 3\n"),
+        ("g.txt", "1 2\n0 1\n1 2\n2 1\n"),
+        ("g.txt.gz", zipped(b"0 1\n1 2\n")),
+        ("g.csv", zipped(b"a,b\n0,1\n1,2\n")),
     ],
 )
 def test_edge_lists(tmp_path, name, text):
     spec = write(tmp_path, text, name)
     graph = load_graph(spec)
     assert pairs(graph) == [(0, 1), (1, 0), (1, 2), (2, 1)]
-    assert graph.name == "g"
-    assert graph.original_ids is None
-    assert pairs(load_graph(spec, directed=True)) == [(0, 1), (1, 2)]
+    assert (graph.name, graph.vertices) == ("g", 3)
+    assert graph.original_ids is None or graph.original_ids.tolist() == [1, 2, 3]
+    one_way = set(pairs(load_graph(spec, directed=True)))
+    assert {(0, 1), (1, 2)} <= one_way <= {(0, 1), (1, 2), (2, 1)}
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ("3000000000 7\n7 9000000000000000000\n", [7, 3_000_000_000, 9_000_000_000_000_000_000]),
+        ("20000000000000000000 7\n7 9\n", ["20000000000000000000", "7", "9"]),
+        ("from,to\nbob,ann\nbob,cy\n", ["ann", "bob", "cy"]),
+        ("bob ann\nbob cy\n", ["ann", "bob", "cy"]),
+        ("New York\tRome\nNew York\tBari\n", ["Bari", "New York", "Rome"]),
+        ('"a, b";c\n"a, b";d # e\n', ["a, b", "c", "d"]),
+        ("http://x/#a http://x/\nhttp://x/#a u7\n", ["http://x/", "http://x/#a", "u7"]),
+        ("u1 7\nu2 7\n", ["7", "u1", "u2"]),
+    ],
+)
+def test_large_ids_and_names_are_renumbered_in_order(tmp_path, text, ids):
+    graph = load_graph(write(tmp_path, text))
+    assert graph.original_ids.tolist() == ids
+    assert (graph.vertices, len(graph.indices)) == (3, 4)
+
+
+@pytest.mark.parametrize(
+    ("text", "vertices", "ids"),
+    [
+        ("6 2\n0 1\n1 2\n", 6, None),  # three isolated ones
+        ("6 2\n1 2\n2 6\n", 6, [1, 2, 3, 4, 5, 6]),
+        ("6 3\n0 1\n1 2\n", 7, None),  # two edges, not three
+        ("6 2\n0 1\n1 6\n", 7, None),  # seven vertices, not six
+    ],
+)
+def test_a_line_of_sizes_is_no_edge(tmp_path, text, vertices, ids):
+    graph = load_graph(write(tmp_path, text))
+    assert graph.vertices == vertices
+    assert (None if graph.original_ids is None else graph.original_ids.tolist()) == ids
+    assert len(graph.indices) == 2 * (text.count("\n") - (vertices == 6))
+
+
+@pytest.mark.parametrize("text", ["0 1 0.5\n1 2 1.5\n", "u,v,w,t\n0,1,x,\n1,2,y,3\n"])
+def test_weights_can_be_ignored(tmp_path, text):
+    spec = write(tmp_path, text)
+    assert "--ignore-weights" in refused(spec)
+    assert pairs(load_graph(spec, ignore_weights=True, directed=True)) == [(0, 1), (1, 2)]
 
 
 def test_sparse_ids_are_renumbered_in_order_and_few_gaps_stay(tmp_path):
@@ -132,13 +195,18 @@ def test_sparse_ids_are_renumbered_in_order_and_few_gaps_stay(tmp_path):
         ("0 1 0.5\n1 2 0.5\n", 1, "3 columns"),
         ("0 1\n1 -2\n", 2, "negative"),
         ("0 1\n1 2.5\n", 2, "whole numbers"),
-        ("0 1\n1 2.0\n", 2, "whole numbers"),
+        ("0 1\n1 2.0.1\n", 2, "whole numbers"),
         ("0 1\n1 nan\n", 2, "whole numbers"),
-        ("0 1\n1 2147483648\n", 2, "too large"),
-        ("0 1\n1 99999999999999999999999\n", 2, "too large"),
+        ("0,0,1\n1,1,2\n", 1, "3 columns"),
+        (",a,b,w\n0,0,1,2\n1,1,2,5\n", 2, "4 columns"),
+        ("0 1 0.5\n", 1, "--ignore-weights"),
+        ("0.5 1\n", 1, "whole numbers"),
+        ("0,1#c\n", 1, "whole numbers"),
+        ("a,b\nb,\n", 2, "empty id"),
+        ("a,b\nb,c,1\n", 2, "3 columns"),
+        ("6 8 9\n0 1\n1 2\n", 1, "not their number"),
         ("a,b\n0,1\n1 2\n", 3, "1 column;"),
         ("0,1\n1,,2\n", 2, "3 columns"),
-        ("a b\nc d\n0 1\n", 2, "'c d'"),
         ("0 1\n" + "y" * 500, 2, "..."),
     ],
 )
@@ -204,10 +272,142 @@ def test_npz_of_scipy(tmp_path):
     matrix.data[0] = 0
     scipy.sparse.save_npz(tmp_path / "g.npz", matrix)
     assert len(load_graph(str(tmp_path / "g.npz")).indices) == len(graph.indices) - 1
-    scipy.sparse.save_npz(tmp_path / "c.npz", matrix.tocsc())
-    assert "tocsr" in refused(str(tmp_path / "c.npz"))
-    scipy.sparse.save_npz(tmp_path / "r.npz", scipy.sparse.csr_matrix((3, 4)))
-    assert "square" in refused(str(tmp_path / "r.npz"))
+    for other in (matrix.todia(), matrix.tobsr((2, 2))):
+        scipy.sparse.save_npz(tmp_path / "c.npz", other)
+        assert "tocsr" in refused(str(tmp_path / "c.npz"))
+    for shape in (scipy.sparse.csr_matrix((3, 4)), scipy.sparse.coo_matrix((3, 4))):
+        scipy.sparse.save_npz(tmp_path / "r.npz", shape)
+        assert "square" in refused(str(tmp_path / "r.npz"))
+
+
+def packed(save, *arrays, **named):
+    """What NumPy or SciPy writes, packed by gzip, too."""
+    file = io.BytesIO()
+    save(file, *arrays, **named)
+    return file.getvalue(), zipped(file.getvalue())
+
+
+def matrix_of(graph, values=None):
+    values = np.ones(len(graph.indices)) if values is None else values
+    return scipy.sparse.csr_matrix((values, graph.indices, graph.indptr), shape=(30, 30))
+
+
+FEATURES = scipy.sparse.random(30, 5, 0.3, format="csr", random_state=1, dtype=np.float32)
+OTHERS = {"features": FEATURES.toarray(), "labels": np.arange(30)}
+
+
+def benchmark(matrix):
+    arrays = {"adj": matrix, "attr": FEATURES}
+    return packed(
+        np.savez,
+        **{
+            f"{key}_{name}": getattr(each, name)
+            for key, each in arrays.items()
+            for name in ("data", "indices", "indptr", "shape")
+        },
+        labels=OTHERS["labels"],
+    )
+
+
+def of_pyg(matrix):
+    edges = np.stack(matrix.nonzero())
+    return packed(np.savez, edge_index=edges, x=OTHERS["features"], y=OTHERS["labels"])
+
+
+def own(matrix):
+    return packed(np.savez, indptr=matrix.indptr, indices=matrix.indices, **OTHERS)
+
+
+# By what saves a graph: the file's format, and the content for a matrix.
+MATRICES = {
+    "csr": (".npz", lambda matrix: packed(scipy.sparse.save_npz, matrix)),
+    "csc": (".npz", lambda matrix: packed(scipy.sparse.save_npz, matrix.tocsc())),
+    "coo": (".npz", lambda matrix: packed(scipy.sparse.save_npz, matrix.tocoo())),
+    "matrix market": (".mtx", lambda matrix: packed(scipy.io.mmwrite, matrix)),
+    "gnn-benchmark": (".npz", benchmark),
+    "own": (".npz", own),
+    "edge_index": (".npz", of_pyg),
+    "columns": (".npy", lambda matrix: packed(np.save, np.stack(matrix.nonzero()))),
+    "rows": (".npy", lambda matrix: packed(np.save, np.stack(matrix.nonzero()).T * 1.0)),
+}
+
+
+@pytest.mark.parametrize("kind", MATRICES)
+def test_what_libraries_save(tmp_path, kind):
+    graph = random_graph(30, 80, 1, directed=True)
+    suffix, save = MATRICES[kind]
+    for content, end in zip(save(matrix_of(graph)), ("", ".gz"), strict=True):
+        loaded = load_graph(write(tmp_path, content, f"g{suffix}{end}"), directed=True)
+        assert (loaded.digest(), loaded.name) == (graph.digest(), "g")
+        if kind in ("gnn-benchmark", "own", "edge_index"):
+            assert np.array_equal(loaded.features, OTHERS["features"])
+            assert loaded.labels.tolist() == list(range(30))
+    # Lists of edges are undirected, matrices are what is stored.
+    undirected = {"edge_index", "columns", "rows"}
+    assert (load_graph(str(tmp_path / f"g{suffix}")).digest() != graph.digest()) == (
+        kind in undirected
+    )
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "matrix market", "gnn-benchmark"])
+def test_weights_of_a_matrix_are_refused_by_name(tmp_path, kind):
+    graph = random_graph(30, 80, 1, directed=True)
+    suffix, save = MATRICES[kind]
+    matrix = matrix_of(graph, np.full(len(graph.indices), 2.5))
+    spec = write(tmp_path, save(matrix)[0], f"g{suffix}")
+    assert "--ignore-weights" in refused(spec)
+    assert load_graph(spec, ignore_weights=True).digest() == graph.digest()
+    assert "--ignore-weights" in refused(
+        write(tmp_path, packed(np.save, [[0, 1, 2.5]])[0], "g.npy")
+    )
+
+
+def test_a_list_keeps_isolated_vertices_that_have_features(tmp_path):
+    for first in (0, 1):
+        edges = np.array([[first, 2], [2, 4]])
+        content, _ = packed(np.savez, edge_index=edges.T, x=np.ones((6, 1)))
+        graph = load_graph(write(tmp_path, content, "g.npz"))
+        assert (graph.vertices, len(graph.indices)) == (6, 4)
+    content, _ = packed(np.savez, edge_index=np.zeros((2, 0), int), num_nodes=3)
+    assert load_graph(write(tmp_path, content, "g.npz")).vertices == 3
+    content, _ = packed(np.savez, edge_index=edges.T + 2, x=np.ones((6, 1)))
+    assert load_graph(write(tmp_path, content, "g.npz")).original_ids.tolist() == [1, 2, 3, 4, 5, 6]
+
+
+BANNER = "%%MatrixMarket matrix coordinate pattern general\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "part"),
+    [
+        ("g.mtx", "1 2\n", "Matrix Market"),
+        ("g.mtx", BANNER + "3 3 99999999999\n1 2\n", "99,999,999,999 entries"),
+        ("g.mtx", BANNER + "3 3 2\n1 2\n", "Matrix Market"),
+        ("g.mtx", BANNER + "3 3 1\n1 4\n", "Matrix Market"),
+        ("g.mtx", BANNER + "3 4 1\n1 4\n", "square"),
+        ("g.mtx", BANNER + "2147483647 2147483647 1\n1 4\n", "of memory"),
+        ("g.mtx", "%%MatrixMarket matrix array real general\n1 1\n1\n", "array"),
+        ("g.npy", packed(np.save, [[0, 1, 2, 3]])[0], "[2, E] or [E, 2]"),
+        ("g.npy", packed(np.save, [[0, 0.5]])[0], "whole numbers"),
+        ("g.npy", packed(np.save, [[0, -1]])[0], "negative"),
+        ("g.npz", packed(np.savez, row=[0], col=[1])[0], "no array indices or shape"),
+        ("g.npz", packed(np.savez, row=[0], col=[1, 2], shape=[3, 3])[0], "1 rows for 2"),
+        ("g.npz", packed(np.savez, row=[0], col=[3], shape=[3, 3])[0], "outside"),
+        (
+            "g.npz",
+            packed(np.savez, indptr=[0, 1, 1], indices=[1], attr_indptr=[0, 1, 1],
+                   attr_indices=[9], attr_data=[1.0], attr_shape=[2, 2])[0],
+            "no CSR matrix",
+        ),
+        ("g.txt.gz", zipped(b"0 1\n" * 99)[:-20], "gzip"),
+        ("g.txt", b"\x1f\x8b" + bytes(20), "gzip"),
+    ],
+)  # fmt: skip
+def test_bad_files_of_libraries(tmp_path, monkeypatch, name, content, part):
+    monkeypatch.setattr(machine, "available_memory", lambda: 8 << 30)
+    with pytest.raises(SwitchGNNError) as error:
+        load_graph(write(tmp_path, content, name))
+    assert part in one_sentence(error)
 
 
 class Bomb:
@@ -238,7 +438,7 @@ class Bomb:
         ({"indptr": [0, 1, 1], "indices": [1], "labels": [0.5, 1]}, "labels"),
         (
             {"indptr": [0, 1, 1], "indices": [1], "data": 1.0},
-            "array data: it is <f8[], not a 1-D",
+            "array data: it is <f8[], not a 1-D or",
         ),
         ({"indptr": [0, 1, 1], "indices": [1], "data": [1, 1]}, "2 values for 1 indices"),
         ({"indptr": 0, "indices": [1]}, "array indptr: it is <i8[], not a 1-D array of integers"),

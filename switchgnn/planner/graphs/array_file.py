@@ -1,0 +1,260 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Graphs as arrays: NumPy files and archives, SciPy's sparse matrices, and Matrix Market files."""
+
+import io
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.base.arrays import ArrayKind, ArraysError, read_npy, read_npz
+from switchgnn.base.files import PACKED, UnpackLimit, open_unpacked
+from switchgnn.base.machine import require_memory
+from switchgnn.planner.arrays import are_offsets, strange_row
+from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.graphs.edge_list import graph_name, graph_of_ids, refuse_weights
+from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID, Graph, graph_from_edges
+
+_Arrays = Mapping[str, NDArray[Any]]
+
+_KINDS: Mapping[str, ArrayKind] = {
+    **dict.fromkeys(
+        (
+            *("indptr", "indices", "row", "col", "shape", "labels"),
+            *("attr_indptr", "attr_indices", "attr_shape"),
+        ),
+        ArrayKind(("i", "u"), optional=True),
+    ),
+    "edge_index": ArrayKind(("i", "u"), (2,), optional=True),
+    "num_nodes": ArrayKind(("i", "u"), (0,), optional=True),
+    "features": ArrayKind(("f", "i", "u", "b"), (2,), optional=True),
+    # Features as a sparse matrix, with the other attr_*.
+    "attr_data": ArrayKind(("f", "i", "u", "b"), optional=True),
+    # Of SciPy: which kind of sparse matrix, and its values.
+    "format": ArrayKind(("S", "U"), (0,), optional=True),
+    "data": ArrayKind(("f", "i", "u", "b", "c"), (1, 2, 3), optional=True),
+}
+# The same arrays in gnn-benchmark's data sets and in those of PyTorch Geometric's users.
+_ALSO: Mapping[str, str] = {
+    **{f"adj_{name}": name for name in ("indptr", "indices", "shape", "data")},
+    "attr_matrix": "features",
+    "x": "features",
+    "y": "labels",
+    "edge_weight": "data",
+}
+_ALL_KINDS = {**_KINDS, **{other: _KINDS[name] for other, name in _ALSO.items()}}
+_REMEDY = (
+    "a graph is the arrays indptr and indices of a CSR matrix, saved by scipy.sparse.save_npz or "
+    "numpy.savez (which does not pack), or edge_index"
+)
+# The shortest entry of a Matrix Market file, "1 1" and the end of the line.
+_ENTRY_BYTES = 4
+
+
+def load_npz(
+    path: Path,
+    *,
+    directed: bool | None = None,
+    ignore_weights: bool = False,
+    limit: UnpackLimit = PACKED,
+) -> Graph:
+    """Read a sparse matrix, or a list of edges, and optionally features and labels.
+
+    Row u of a matrix holds the vertices that u contributes to; stored zeros are not edges.
+    docs/data.md lists the names of the arrays; others are ignored.
+    """
+    try:
+        found = read_npz(path, _ALL_KINDS, remedy=_REMEDY, limit=limit, others=True)
+    except ArraysError as error:
+        raise PlannerError(str(error)) from error
+    arrays = {_ALSO.get(name, name): array for name, array in reversed(found.items())}
+    return _graph_of(path, arrays, directed=directed, ignore_weights=ignore_weights)
+
+
+def load_npy(path: Path, *, directed: bool | None = None, ignore_weights: bool = False) -> Graph:
+    """Read a list of edges, [2, E] or [E, 2]."""
+    kind = ArrayKind(("i", "u", "f"), (2,))
+    try:
+        table = read_npy(path, kind, remedy="save edges as an array [E, 2]")
+    except ArraysError as error:
+        raise PlannerError(str(error)) from error
+    if 2 not in table.shape and 3 in table.shape:
+        table = table if table.shape[1] == 3 else table.T
+        refuse_weights(path, table[:, 2], ignore_weights=ignore_weights)
+        table = table[:, :2]
+    with np.errstate(invalid="ignore"):
+        ids = table.astype(np.int64)
+    if not np.array_equal(ids, table):
+        raise PlannerError(f"{path} holds edges between ids that are not whole numbers")
+    return _graph_of(path, {"edge_index": ids}, directed=directed, ignore_weights=ignore_weights)
+
+
+def load_matrix_market(
+    path: Path, *, directed: bool | None = None, ignore_weights: bool = False
+) -> Graph:
+    """Read a sparse matrix as load_npz does; SciPy reads it, and numbers vertices from 0."""
+    from scipy.io import mminfo, mmread  # noqa: PLC0415 - slow to import
+
+    try:
+        with open_unpacked(path) as file:
+            content = file.read()
+        # SciPy's reader ends the process if a file that it refuses is closed before it is.
+        *_, entries, layout, _, _ = mminfo(io.BytesIO(content))
+        if layout != "coordinate" or entries * _ENTRY_BYTES > len(content):
+            size = f"{len(content):,} bytes"
+            raise ValueError(f"it has {size} and {entries:,} entries in form {layout}")
+        matrix = mmread(io.BytesIO(content))
+    except OSError as error:
+        raise PlannerError(f"cannot read {path}: {error.strerror or error}") from error
+    except (ValueError, OverflowError) as error:
+        raise PlannerError(f"{path} is not a sparse matrix of Matrix Market: {error}") from error
+    arrays = {name: getattr(matrix, name) for name in ("row", "col", "data")}
+    arrays["shape"] = np.array(matrix.shape)
+    return _graph_of(path, arrays, directed=directed, ignore_weights=ignore_weights)
+
+
+def _graph_of(path: Path, arrays: _Arrays, *, directed: bool | None, ignore_weights: bool) -> Graph:
+    if _format(arrays) not in ("csr", "csc", "coo"):
+        raise PlannerError(
+            f"{path} holds a sparse matrix in another format than CSR, CSC and COO; convert it "
+            "with .tocsr()"
+        )
+    features = _features(path, arrays)
+    labels = arrays["labels"].astype(np.int64) if "labels" in arrays else None
+    stored = _stored(path, arrays, ignore_weights=ignore_weights)
+    if "edge_index" in arrays:
+        sizes = [each for each in (arrays.get("num_nodes"), features, labels) if each is not None]
+        rows = [len(each) if each.ndim else int(each) for each in sizes]
+        ids = _pairs(path, arrays["edge_index"])
+        graph = graph_of_ids(
+            ids if stored is None else ids[stored],
+            name=graph_name(path),
+            directed=directed is True,
+            rows=rows[0] if rows else None,
+        )
+    else:
+        graph = _graph_of_matrix(path, arrays, stored, directed=directed is not False)
+    return (
+        graph
+        if features is None and labels is None
+        else replace(graph, features=features, labels=labels)
+    )
+
+
+def _graph_of_matrix(
+    path: Path, arrays: _Arrays, stored: NDArray[np.bool_] | None, *, directed: bool
+) -> Graph:
+    if "indices" in arrays and "indptr" in arrays:
+        indptr, columns = _check_csr(path, arrays), arrays["indices"]
+        vertices, is_csc = len(indptr) - 1, _format(arrays) == "csc"
+        as_is = directed and stored is None and not is_csc
+        if as_is and _are_rows_of_a_graph(indptr, columns):
+            return Graph(indptr, columns.astype(np.int32, copy=False), graph_name(path))
+        rows = np.repeat(np.arange(vertices), np.diff(indptr))
+        rows, columns = (columns, rows) if is_csc else (rows, columns)
+    else:
+        rows, columns, vertices = _entries(path, arrays)
+    if stored is not None:
+        rows, columns = rows[stored], columns[stored]
+    return graph_from_edges(
+        rows, columns, name=graph_name(path), vertices=vertices, directed=directed
+    )
+
+
+def _stored(path: Path, arrays: _Arrays, *, ignore_weights: bool) -> NDArray[np.bool_] | None:
+    """Return the entries of a matrix that are edges; None: all."""
+    data = arrays.get("data")
+    if data is None:
+        return None
+    refuse_weights(path, data, ignore_weights=ignore_weights)
+    name = next((name for name in ("edge_index", "indices", "row") if name in arrays), None)
+    if name is not None and len(data) != max(arrays[name].shape):
+        count = max(arrays[name].shape)
+        raise PlannerError(f"{path}: data has {len(data):,} values for {count:,} {name}")
+    return None if np.all(data) else data.astype(np.bool_)
+
+
+def _are_rows_of_a_graph(indptr: NDArray[np.int64], indices: NDArray[np.integer]) -> bool:
+    vertices = len(indptr) - 1
+    if vertices >= FIRST_RESERVED_ID or indices.min(initial=0) < 0:
+        return False
+    if indices.max(initial=0) >= vertices:
+        return False
+    return strange_row(indptr, indices.astype(np.int32, copy=False)) is None
+
+
+def _pairs(path: Path, edges: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Return pairs of ids, [E, 2], of an array that has a row or a column for each."""
+    if 2 not in edges.shape:
+        raise PlannerError(f"{path} holds an array {list(edges.shape)}, not edges [2, E] or [E, 2]")
+    return (edges.T if edges.shape[0] == 2 else edges).astype(np.int64, copy=False)
+
+
+def _format(arrays: _Arrays) -> str:
+    """Return SciPy's name of the matrix's format."""
+    name = arrays["format"].item() if "format" in arrays else "csr"
+    return name.decode("latin1") if isinstance(name, bytes) else str(name)
+
+
+def _entries(path: Path, arrays: _Arrays) -> tuple[NDArray[Any], NDArray[Any], int]:
+    """Return the rows and columns of the entries of a matrix, and the number of vertices."""
+    missing = [name for name in ("row", "col", "shape") if name not in arrays]
+    if missing:
+        raise PlannerError(
+            f"{path} is refused: it has no array indices or {missing[0]}, and no edge_index; "
+            f"{_REMEDY}"
+        )
+    row, col, shape = arrays["row"], arrays["col"], arrays["shape"].tolist()
+    if len(row) != len(col):
+        raise PlannerError(f"{path} has {len(row):,} rows for {len(col):,} columns")
+    _check_square(path, shape, shape[0] if shape else 0)
+    return row, col, shape[0]
+
+
+def _check_csr(path: Path, arrays: _Arrays) -> NDArray[np.int64]:
+    """Check the arrays of a CSR or CSC matrix, and return its indptr."""
+    indptr, indices = arrays["indptr"], arrays["indices"]
+    if len(indptr) < 2:
+        raise PlannerError(f"{path} holds a graph without vertices")
+    if not are_offsets(indptr, len(indices)):
+        raise PlannerError(f"{path}: indptr does not rise from 0 to the length of indices")
+    if "shape" in arrays:
+        _check_square(path, arrays["shape"].tolist(), len(indptr) - 1)
+    return indptr.astype(np.int64, copy=False)
+
+
+def _check_square(path: Path, shape: list[int], vertices: int) -> None:
+    if shape != [vertices] * 2:
+        raise PlannerError(f"{path} holds a matrix of shape {shape}; an adjacency matrix is square")
+
+
+def _features(path: Path, arrays: _Arrays) -> NDArray[np.float32] | None:
+    features = arrays.get("features")
+    if features is None and "attr_indptr" in arrays:
+        features = _dense(path, arrays)
+    if features is None:
+        return None
+    with np.errstate(over="ignore"):  # an overflow becomes an infinity, which Graph refuses
+        return features.astype(np.float32, copy=False)
+
+
+def _dense(path: Path, arrays: _Arrays) -> NDArray[Any]:
+    """Return the features that are the rows of a sparse matrix."""
+    from scipy.sparse import csr_matrix  # noqa: PLC0415 - slow to import
+
+    try:
+        data, indices, indptr, shape = (
+            arrays[f"attr_{name}"] for name in ("data", "indices", "indptr", "shape")
+        )
+        rows, width = shape.tolist()
+        matrix = csr_matrix((data, indices, indptr), shape=(rows, width))
+        matrix.check_format(full_check=True)
+    except (KeyError, ValueError) as error:
+        raise PlannerError(f"{path}: its features are no CSR matrix, attr_*: {error}") from error
+    require_memory(f"the features of {path}", rows * width * 12, "leave attr_* out")
+    dense: NDArray[Any] = matrix.toarray()
+    return dense
