@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Reading regular files only, temporary folders, and files and folders replaced as a whole."""
+"""Regular files alone are read; standard streams; temporary folders; replacing as a whole."""
 
 import ctypes
 import errno
@@ -8,6 +8,7 @@ import io
 import os
 import pwd
 import stat
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,6 +17,18 @@ from pathlib import Path
 from typing import IO, BinaryIO
 
 from switchgnn.base.full_disk import WriteError, why_not_written
+
+
+def open_standard_streams() -> None:
+    """Open what is closed of standard input, output and error as ``/dev/null``.
+
+    Otherwise the next files and sockets would get their numbers, and what is printed.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            number = os.open(os.devnull, os.O_RDWR)
+            os.set_inheritable(number, True)
+            setattr(sys, name, os.fdopen(number, mode))
 
 
 def open_regular(path: Path) -> BinaryIO:
