@@ -5,7 +5,10 @@
 import errno
 import gzip
 import os
+import pwd
 import stat
+import subprocess
+import sys
 import tempfile
 from contextlib import nullcontext
 from pathlib import Path
@@ -23,7 +26,7 @@ from switchgnn.base.files import (
     read_regular_text,
 )
 from switchgnn.base.full_disk import WriteError, keep_room, why_not_written, writing
-from switchgnn.base.native import ForeignCacheError, cache_folder, compiled_once
+from switchgnn.base.native import CacheError, cache_folder, compiled_once
 from tests.support.markers import needs_root
 
 
@@ -71,6 +74,38 @@ def test_texts_and_bytes(tmp_path):
     assert read_regular_text(tmp_path / "file", "utf-8-sig") == "one\ntwo\n"
     with pytest.raises(UnicodeDecodeError):
         read_regular_text(tmp_path / "file", "ascii")
+
+
+STREAMS = """
+import os, socket, sys
+from pathlib import Path
+from switchgnn.base.files import open_standard_streams
+open_standard_streams()
+used = socket.socket()
+print("lost")
+print("lost", file=sys.stderr)
+child = os.popen("readlink /proc/self/fd/0 /proc/self/fd/1 /proc/self/fd/2 >" + sys.argv[1])
+child.close()
+Path(sys.argv[2]).write_text(f"{used.fileno()} {sys.stdin.read()!r}")
+"""
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
+def test_nothing_takes_the_place_of_a_closed_stream(tmp_path, closed):
+    seen, said = tmp_path / "seen", tmp_path / "said"
+    command = [sys.executable, "-c", STREAMS, str(seen), str(said)]
+    subprocess.run(
+        ["sh", "-c", f'exec "$@" {closed}', "sh", *command],
+        input="", text=True, capture_output=True, check=True,
+    )  # fmt: skip
+    places = seen.read_text().splitlines()
+    assert not any("socket" in place for place in places)
+    # readlink itself writes to a file.
+    for number, words in ((0, "<&-"), (2, "2>&-")):
+        assert (places[number] == "/dev/null") == (words in closed)
+    used, read = said.read_text().split()
+    assert int(used) > 2
+    assert read == "''"
 
 
 def test_it_is_for_its_owner_alone_and_gone_afterwards():
@@ -152,7 +187,7 @@ def test_a_cache_that_others_may_write_to_is_not_used(tmp_path, place):
     file = compiled_in(tmp_path / "part")
     where = file if place == "part/program" else tmp_path / place
     where.chmod(0o777)
-    with pytest.raises(ForeignCacheError, match=r"others may write to .*Set XDG_CACHE_HOME"):
+    with pytest.raises(CacheError, match=r"others may write to .*Set XDG_CACHE_HOME"):
         compiled_in(tmp_path / "part")
 
 
@@ -161,7 +196,7 @@ def test_a_cache_of_another_user_is_not_used(tmp_path):
     """As after `su` with the HOME of another user."""
     file = compiled_in(tmp_path / "part")
     os.chown(file.parent, 12345, 12345)
-    with pytest.raises(ForeignCacheError, match="belongs to user 12345"):
+    with pytest.raises(CacheError, match="belongs to user 12345"):
         compiled_in(tmp_path / "part")
 
 
@@ -171,7 +206,7 @@ def test_a_lock_that_is_a_link_is_not_followed(tmp_path):
     lock = file.with_suffix(".lock")
     lock.unlink()
     lock.symlink_to(tmp_path / "precious")
-    with pytest.raises(ForeignCacheError, match="is a link"):
+    with pytest.raises(CacheError, match="is a link"):
         compiled_in(tmp_path / "part")
     assert (tmp_path / "precious").read_text() == "kept"
 
@@ -182,8 +217,77 @@ def test_a_relative_cache_is_none(monkeypatch, tmp_path):
     for given in ("cache", ".", ""):
         monkeypatch.setenv("XDG_CACHE_HOME", given)
         assert cache_folder("part") == tmp_path / ".cache/switchgnn/part"
-    monkeypatch.setenv("XDG_CACHE_HOME", "/elsewhere")
-    assert str(cache_folder("part")) == "/elsewhere/switchgnn/part"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "elsewhere"))
+    assert cache_folder("part") == tmp_path / "elsewhere/switchgnn/part"
+
+
+def without_home(monkeypatch, _):
+    """As in a container with a user id of its own."""
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", dict[int, object]().__getitem__)
+
+
+def with_the_home_of_a_system_user(monkeypatch, tmp_path):
+    (tmp_path / "file").touch()
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "file"))
+
+
+def with_a_cache_of_others(monkeypatch, tmp_path):
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "open"))
+
+
+@pytest.mark.parametrize(
+    ("situation", "reason"),
+    [
+        (without_home, "home directory"),
+        (with_the_home_of_a_system_user, "File exists"),
+        (with_a_cache_of_others, "others may write to"),
+    ],
+)
+def test_another_cache_where_the_usual_one_cannot_be_used(
+    situation, reason, monkeypatch, tmp_path, caplog
+):
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    situation(monkeypatch, tmp_path)
+    folder = cache_folder("part")
+    assert temporary in folder.parents
+    assert stat.S_IMODE(folder.parent.stat().st_mode) == 0o700
+    assert cache_folder("part") == folder
+    (line,) = caplog.messages
+    assert line.startswith(f"Compiled programs are kept in {folder.parent}: ")
+    assert reason in line
+    temporary.chmod(0o777)
+    with pytest.raises(CacheError, match=rf"{reason}.* others may write to {temporary}"):
+        cache_folder("part")
+
+
+MOUNTED = """
+from switchgnn.base.native import cache_folder
+print(cache_folder("part"))
+"""
+
+
+@needs_root
+def test_a_cache_where_programs_cannot_run_is_not_used(tmp_path):
+    (tmp_path / "caches").mkdir()
+    (tmp_path / "temporary").mkdir()
+    mounted = 'mount -t tmpfs -o noexec,mode=700 none "$XDG_CACHE_HOME" && exec "$@"'
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", mounted, "sh", sys.executable, "-c", MOUNTED],
+        env=os.environ
+        | {"XDG_CACHE_HOME": str(tmp_path / "caches"), "TMPDIR": str(tmp_path / "temporary")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith(str(tmp_path / "temporary"))
+    assert "mounted noexec. Set XDG_CACHE_HOME to a folder" in done.stderr
 
 
 def test_what_gzip_packed_is_unpacked_within_a_limit(tmp_path):

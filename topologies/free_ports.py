@@ -10,6 +10,9 @@ import contextlib
 import random
 import socket
 
+from switchgnn.base.udp_socket import why_not_bound
+from switchgnn.topologies.errors import FabricError
+
 _COMMON_HOST = "127.0.0.1"
 
 
@@ -22,16 +25,23 @@ def free_udp_addresses(count: int) -> list[str]:
             for _ in range(count)
         ]
         for sock in sockets:
-            sock.bind((host, 0))
+            _bind(sock, host)
         return [f"{host}:{sock.getsockname()[1]}" for sock in sockets]
 
 
 def free_tcp_port() -> int:
     """Return a TCP port that is free now on 127.0.0.1, for programs that take no other address."""
     with socket.socket() as sock:
-        sock.bind((_COMMON_HOST, 0))
+        _bind(sock, _COMMON_HOST)
         port: int = sock.getsockname()[1]
         return port
+
+
+def _bind(sock: socket.socket, host: str) -> None:
+    try:
+        sock.bind((host, 0))
+    except OSError as error:
+        raise FabricError(f"{host} cannot be used: {why_not_bound(error, host)}.") from error
 
 
 def _own_host() -> str:

@@ -18,6 +18,7 @@ from typing import TypeVar
 
 from switchgnn.base.files import private_folder
 from switchgnn.base.full_disk import writing
+from switchgnn.base.udp_socket import why_not_bound
 from switchgnn.controller.p4runtime.connection import MOST_BYTES, SCHEME, fits_socket, socket_path
 from switchgnn.topologies.errors import FabricError
 
@@ -84,12 +85,10 @@ def _require_room(path: Path) -> None:
 
 
 def taken(address: str, error: OSError) -> FabricError:
-    """Return the error for a TCP address that is in use."""
+    """Return the error for a TCP address that cannot be used."""
     host, port = split_tcp(address)
-    return FabricError(
-        f"Port {port} on {host} is taken: {error.strerror}. "
-        "End the program that holds it, or choose another with --grpc-port."
-    )
+    why = why_not_bound(error, host, "choose another with --grpc-port")
+    return FabricError(f"Port {port} on {host} cannot be used: {why}.")
 
 
 def answers(address: str) -> bool:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from switchgnn.base.udp_socket import connected_udp
+from switchgnn.base.udp_socket import connected_udp, why_not_bound
 from switchgnn.host.errors import LinkError
 from switchgnn.host.wire.batches import (
     Arriving,
@@ -337,10 +337,8 @@ class UdpLink(SocketLink):
         try:
             sock = connected_udp(local, switch)
         except OSError as error:
-            raise LinkError(
-                f"UDP port {local[1]} on {local[0]} is taken: {error.strerror}. "
-                "End the program that holds it or choose another port."
-            ) from error
+            why = why_not_bound(error, local[0])
+            raise LinkError(f"UDP port {local[1]} on {local[0]} cannot be used: {why}.") from error
         super().__init__(sock, f"udp:{switch[0]}:{switch[1]}")
         self._cuts = True
 

@@ -105,7 +105,7 @@ def native_frames() -> NativeFrames | None:
         return None
     try:
         return NativeFrames(compiled_library(_source()))
-    except CompilerError as error:
+    except (CompilerError, OSError) as error:  # the file cannot be loaded
         if wanted == NATIVE:
             raise NativeFramesError(f"{error}, or set {VARIABLE}={PYTHON}.") from error
         return None

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Reading regular files only, temporary folders, and files and folders replaced as a whole."""
+"""Regular files alone are read; standard streams; temporary folders; replacing as a whole."""
 
 import ctypes
 import errno
@@ -9,6 +9,7 @@ import io
 import os
 import pwd
 import stat
+import sys
 import tempfile
 import zlib
 from collections.abc import Iterator
@@ -42,6 +43,18 @@ class UnpackLimit:
 # Deflate reaches 1,000:1 at most, and about 20:1 on tables of words; tables of zeros and ones,
 # which compress best, fit into the allowance.
 PACKED = UnpackLimit(allowance=256 << 20, ratio=50)
+
+
+def open_standard_streams() -> None:
+    """Open what is closed of standard input, output and error as ``/dev/null``.
+
+    Otherwise the next files and sockets would get their numbers, and what is printed.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            number = os.open(os.devnull, os.O_RDWR)
+            os.set_inheritable(number, True)
+            setattr(sys, name, os.fdopen(number, mode))
 
 
 def open_regular(path: Path) -> BinaryIO:

@@ -4,6 +4,7 @@
 
 import fcntl
 import hashlib
+import logging
 import os
 import shutil
 import subprocess
@@ -11,7 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from switchgnn.base.errors import SwitchGNNError
@@ -19,19 +20,74 @@ from switchgnn.base.files import reason_to_distrust_place
 
 _DIGITS = 16
 _OWNER_ONLY = 0o700
+_CURE = (
+    "Set XDG_CACHE_HOME to a folder that you, and no other user, may write to and run programs from"
+)
 
 
-class ForeignCacheError(SwitchGNNError):
-    """Other users could have changed programs in the cache."""
+class CompilerError(SwitchGNNError):
+    """There is no C++ compiler, or it fails, or its output cannot be kept."""
+
+
+class CacheError(CompilerError):
+    """A cache cannot be written, other users could have changed it, or its programs cannot run."""
+
+
+_LOG = logging.getLogger(__name__)
 
 
 def cache_folder(part: str) -> Path:
-    """Return the cache folder of a part of this project.
+    """Return the cache folder of a part of this project, made if need be.
+
+    It is in the user's cache, or else in the folder for temporary files, with a warning: the user
+    may have no home, and its file system may be read-only or mounted ``noexec``.
+
+    Raises:
+        CacheError: neither can be used.
+    """
+    reasons: list[str] = []
+    for find in (_user_cache, _temporary_cache):
+        try:
+            folder = find() / part
+            reason = _why_not_used(folder)
+        except (OSError, RuntimeError) as error:
+            reasons.append(str(error).rstrip("."))
+            continue
+        if reason is None:
+            if reasons:
+                _warn_once(f"Compiled programs are kept in {folder.parent}: {reasons[0]}. {_CURE}.")
+            return folder
+        reasons.append(f"the cache {folder} is not used: {reason}")
+    raise CacheError(f"Compiled programs cannot be kept: {'; '.join(reasons)}. {_CURE}.")
+
+
+def _user_cache() -> Path:
+    """Return the folder in the user's cache; RuntimeError without a home.
 
     A relative path in XDG_CACHE_HOME is ignored: https://specifications.freedesktop.org/basedir-spec/
     """
     caches = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return (caches if caches.is_absolute() else Path.home() / ".cache") / "switchgnn" / part
+    return (caches if caches.is_absolute() else Path.home() / ".cache") / "switchgnn"
+
+
+def _temporary_cache() -> Path:
+    return Path(tempfile.gettempdir()) / f"switchgnn-cache-{os.geteuid()}"
+
+
+def _why_not_used(folder: Path) -> str | None:
+    """Return why programs cannot be written to a folder, safely, and run from there."""
+    _make(folder)
+    if (reason := reason_to_distrust_place(folder.resolve())) is not None:
+        return reason
+    if os.statvfs(folder).f_flag & os.ST_NOEXEC:
+        return "its file system is mounted noexec"
+    return None if os.access(folder, os.W_OK | os.X_OK) else "it cannot be written"
+
+
+@cache
+def _warn_once(sentence: str) -> None:
+    """Log a warning, once per process."""
+    _LOG.warning("%s", sentence)
 
 
 def compiled_once(
@@ -48,13 +104,20 @@ def compiled_once(
         compile_to: compiles to a path.
 
     Raises:
-        OSError: the folder cannot be written.
-        ForeignCacheError: others may write to it, or to a folder above.
+        CompilerError: the folder cannot be written, others may write to it, or to a folder above,
+            or `compile_to` fails.
     """
+    try:
+        return _compiled_once(folder, f"{name}-{_digest(made_of)}", compile_to)
+    except OSError as error:
+        raise CacheError(f"Compiled programs cannot be kept in {folder}: {error}.") from error
+
+
+def _compiled_once(folder: Path, name: str, compile_to: Callable[[Path], None]) -> Path:
     _make(folder)
     folder = folder.resolve()
     _check(folder)
-    file = folder / f"{name}-{_digest(made_of)}"
+    file = folder / name
     with _locked(file.with_suffix(".lock")):
         if not file.exists():
             with tempfile.TemporaryDirectory(dir=folder) as unfinished:
@@ -63,16 +126,6 @@ def compiled_once(
                 output.chmod(_OWNER_ONLY)
                 output.replace(file)
     return file
-
-
-def why_not_kept(folder: Path) -> str | None:
-    """Return why a folder cannot be used as a cache; None if it can."""
-    try:
-        _make(folder)
-        _check(folder.resolve())
-    except (OSError, ForeignCacheError) as error:
-        return str(error)
-    return None
 
 
 def sources_in(folder: Path) -> Iterator[str | bytes]:
@@ -91,10 +144,7 @@ def _make(folder: Path) -> None:
 def _check(folder: Path) -> None:
     reason = reason_to_distrust_place(folder)
     if reason is not None:
-        raise ForeignCacheError(
-            f"The cache {folder} is not used: {reason}. Set XDG_CACHE_HOME to "
-            "a folder that no other user may write to."
-        )
+        raise CacheError(f"The cache {folder} is not used: {reason}. {_CURE}.")
 
 
 def _digest(made_of: Iterable[str | bytes]) -> str:
@@ -115,10 +165,6 @@ def _locked(path: Path) -> Iterator[None]:
 
 _NAMES = ("c++", "g++", "clang++")
 _LAST_WORDS = 400
-
-
-class CompilerError(SwitchGNNError):
-    """There is no C++ compiler, or it fails."""
 
 
 def find_compiler() -> str | None:
@@ -188,13 +234,10 @@ class LibrarySource:
 def compiled_library(source: LibrarySource) -> Path:
     """Return the path of a library, compiling it unless it is cached."""
     compiler = needed_compiler(source.who)
-    folder = cache_folder(source.part)
     contents = [(source.folder / name).read_bytes() for name in source.files]
     made_of: tuple[str | bytes, ...] = (compiler, *_FLAGS, source.unit, *contents)
-    try:
-        return compiled_once(folder, source.name, made_of, partial(_compile, compiler, source))
-    except (OSError, ForeignCacheError) as error:
-        raise CompilerError(f"{source.who} cannot be kept in {folder}: {error}") from error
+    compile_to = partial(_compile, compiler, source)
+    return compiled_once(cache_folder(source.part), source.name, made_of, compile_to)
 
 
 def _compile(compiler: str, source: LibrarySource, library: Path) -> None:

@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""UDP sockets on loopback that receive from their peer only.
+"""UDP sockets on loopback that receive from their peer only, and why an address cannot be used.
 
 Any user of the machine can send to a port. A connected socket drops other senders, but keeps what
 arrived between bind and connect; a filter drops that.
 """
 
 import ctypes
+import errno
 import socket
 import struct
 
@@ -29,3 +30,25 @@ def connected_udp(local: tuple[str, int], peer: tuple[str, int]) -> socket.socke
         sock.close()
         raise
     return sock
+
+
+_LOOPBACK = ("127.", "localhost")
+_UNREACHABLE = (errno.ENETUNREACH, errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
+
+
+def why_not_bound(error: Exception, host: str, other: str = "choose another port") -> str:
+    """Return why a socket cannot have an address of a host, and what to do; no full stop.
+
+    `other` says how to choose another one.
+    """
+    if not isinstance(error, OSError):
+        return f"no such name; {other}"
+    reason = error.strerror or str(error)
+    if error.errno not in _UNREACHABLE:
+        return f"{reason}; free it or {other}"
+    if not host.startswith(_LOOPBACK):
+        return f"{reason}; choose an address of this machine"
+    return (
+        f"{reason}; the loopback interface is down or has no IPv4 address: ip link set lo up; "
+        "ip address add 127.0.0.1/8 dev lo"
+    )

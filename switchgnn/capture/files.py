@@ -1,24 +1,28 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Frames from pcap and pcapng files: one, or several merged by time.
+"""Frames from pcap and pcapng files, gzipped or not: one, or several merged by time.
 
 dpkt decodes headers and blocks. Its readers yield neither the original length of a frame nor its
 interface, so the loops over records are here.
 """
 
+import gzip
 import heapq
 import struct
 import sys
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, cast
 
 import dpkt
 from dpkt import pcap, pcapng
 
 from switchgnn.base.files import open_regular
-from switchgnn.capture.packet import ETHERNET, LONGEST_FRAME, Captured, CaptureError, DamageError
+from switchgnn.capture.envelopes import LINK_TYPES, as_ethernet
+from switchgnn.capture.packet import LONGEST_FRAME, Captured, CaptureError, DamageError
 
 _PIECE = 1 << 16
 
@@ -67,8 +71,9 @@ class CaptureStream:
     def _read(self, count: int) -> bytes:
         try:
             found = self._stream.read(count)
-        except OSError as error:
-            raise self.damage(f"it cannot be read any further ({error.strerror})") from error
+        except (OSError, EOFError, zlib.error) as error:
+            why = getattr(error, "strerror", None) or error
+            raise self.damage(f"it cannot be read any further ({why})") from error
         self.at += len(found)
         return found
 
@@ -110,8 +115,9 @@ def read_frames(source: CaptureStream, link: str) -> Iterator[Captured]:
         link: where the frames were seen, if the stream does not name an interface.
 
     Returns:
-        The frames; those of interfaces other than Ethernet are empty. Iterating raises
-        DamageError where the stream is damaged, and CaptureError if a pcap is not of Ethernet.
+        The frames; those of link types other than Ethernet and Linux cooked are empty. Iterating
+        raises DamageError where the stream is damaged, and CaptureError if a pcap is of another
+        link type.
 
     Raises:
         CaptureError: it is neither pcap nor pcapng.
@@ -136,10 +142,10 @@ def _read_pcap(source: CaptureStream, magic: bytes, link: str) -> Iterator[Captu
     header = pcap.LEFileHdr if record.__hdr_fmt__[0] == "<" else pcap.FileHdr
     content = magic + source.take(header.__hdr_len__ - 4, "its header")
     link_type = header(content).linktype & _LINK_TYPE
-    if link_type != ETHERNET:
+    if link_type not in LINK_TYPES:
         raise CaptureError(
-            f"{source.name} has packets of link type {link_type}, not Ethernet: capture on one "
-            "interface, as with `tcpdump -i eth0`, and not on `any`."
+            f"{source.name} has packets of link type {link_type}, which is neither Ethernet nor "
+            "Linux cooked: capture on an Ethernet interface, as with `tcpdump -i eth0`."
         )
     unit = 1 if number in _NANOSECONDS else 1000
     while packet := source.take_or_end(record.__hdr_len__, "a packet's header"):
@@ -148,14 +154,15 @@ def _read_pcap(source: CaptureStream, magic: bytes, link: str) -> Iterator[Captu
             raise source.damage(f"a packet of {head.caplen:,} bytes, more than {LONGEST_FRAME:,}")
         frame = source.take(head.caplen, "a packet")
         time = head.tv_sec * _BILLION + head.tv_usec * unit
-        yield Captured(time, link, frame, max(head.len, head.caplen))
+        captured = Captured(time, link, frame, max(head.len, head.caplen))
+        yield as_ethernet(captured, link_type)
 
 
 class _Interface(NamedTuple):
     """An interface of a section; its clock ticks `frequency` times per second."""
 
     link: str
-    ethernet: bool
+    link_type: int
     frequency: int
 
 
@@ -204,7 +211,7 @@ def _interface(block: dpkt.Packet, link: str) -> _Interface:
     # A power of 10, or of 2 if the highest bit is set.
     resolution = options.get(_RESOLUTION, b"\x06")[0]
     frequency = (2 if resolution & 0x80 else 10) ** min(resolution & 0x7F, _FINEST)
-    return _Interface(name or link, block.linktype == ETHERNET, frequency)
+    return _Interface(name or link, block.linktype, frequency)
 
 
 def _captured(
@@ -214,12 +221,15 @@ def _captured(
         raise source.damage("a packet of an interface, or of a length, that is not there")
     interface = interfaces[block.iface_id]
     time = (block.ts_high << 32 | block.ts_low) * _BILLION // interface.frequency
-    frame = block.pkt_data if interface.ethernet else b""
-    return Captured(time, interface.link, frame, max(block.pkt_len, block.caplen))
+    size = max(block.pkt_len, block.caplen)
+    captured = Captured(time, interface.link, block.pkt_data, size)
+    return as_ethernet(captured, interface.link_type)
 
 
 STANDARD_INPUT = "-"
 _ENDINGS = (".pcap", ".pcapng")
+_PACKED = ".gz"
+_GZIP = b"\x1f\x8b"
 
 
 class CaptureFiles:
@@ -228,8 +238,8 @@ class CaptureFiles:
     A damaged file is read up to the damage, and the others to their ends.
 
     Args:
-        names: files; a folder stands for its ``.pcap`` and ``.pcapng`` files, ``-`` for the
-            standard input.
+        names: files and pipes; a folder stands for its ``.pcap`` and ``.pcapng`` files, gzipped
+            or not, ``-`` for the standard input.
 
     Attributes:
         damages: the damages found so far, one per damaged file.
@@ -270,7 +280,9 @@ def _expand(names: Sequence[str]) -> list[str]:
             files.append(name)
             continue
         try:
-            found = sorted(each for each in Path(name).iterdir() if each.suffix in _ENDINGS)
+            found = sorted(
+                each for each in Path(name).iterdir() if _unpacked(each).suffix in _ENDINGS
+            )
         except OSError as error:
             raise CaptureError(f"Cannot read {name}: {error.strerror}.") from error
         if not found:
@@ -282,13 +294,21 @@ def _expand(names: Sequence[str]) -> list[str]:
 
 
 def _begin(name: str, stack: ExitStack) -> Iterator[Captured]:
+    path = Path(name)
+    try:
+        if name == STANDARD_INPUT:
+            stream: BinaryIO = sys.stdin.buffer
+        else:
+            # Opening a pipe waits for what writes to it.
+            stream = stack.enter_context(path.open("rb") if path.is_fifo() else open_regular(path))
+        if cast(BufferedReader, stream).peek(len(_GZIP)).startswith(_GZIP):
+            stream = cast(BinaryIO, gzip.GzipFile(fileobj=stream))
+    except OSError as error:
+        raise CaptureError(f"Cannot read {name}: {error.strerror}.") from error
     if name == STANDARD_INPUT:
-        stream: BinaryIO = sys.stdin.buffer
-        source, link = CaptureStream(stream, "The standard input"), STANDARD_INPUT
-    else:
-        try:
-            stream = stack.enter_context(open_regular(Path(name)))
-        except OSError as error:
-            raise CaptureError(f"Cannot read {name}: {error.strerror}.") from error
-        source, link = CaptureStream(stream, name), Path(name).stem
-    return read_frames(source, link)
+        return read_frames(CaptureStream(stream, "The standard input"), STANDARD_INPUT)
+    return read_frames(CaptureStream(stream, name), _unpacked(path).stem)
+
+
+def _unpacked(path: Path) -> Path:
+    return path.with_suffix("") if path.suffix == _PACKED else path

@@ -24,16 +24,23 @@ _SO_ATTACH_FILTER, _SO_RCVBUFFORCE, _SO_TIMESTAMPNS = 26, 33, 35
 _SOL_PACKET, _PACKET_STATISTICS = 263, 6
 _TIME = struct.Struct("qq")
 _STATISTICS = struct.Struct("II")
-# Classic BPF: accept IPv4 whose protocol is one of ours.
+# Classic BPF: accept IPv4 whose protocol is one of ours, also in UDP as over loopback.
 _OURS = (
     (0x28, 0, 0, 12),
-    (0x15, 0, 4, 0x0800),
+    (0x15, 0, 10, 0x0800),
     (0x30, 0, 0, 23),
+    (0x15, 7, 0, PROTOCOL),
+    (0x15, 6, 0, DIRECT_PROTOCOL),
+    (0x15, 0, 6, socket.IPPROTO_UDP),
+    (0x28, 0, 0, 42 + 12),
+    (0x15, 0, 4, 0x0800),
+    (0x30, 0, 0, 42 + 23),
     (0x15, 1, 0, PROTOCOL),
     (0x15, 0, 1, DIRECT_PROTOCOL),
     (0x06, 0, 0, LONGEST_FRAME),
     (0x06, 0, 0, 0),
 )
+_LOOPBACK = 772  # ARPHRD_LOOPBACK
 
 
 class ListeningInterface:
@@ -85,10 +92,12 @@ class ListeningInterface:
                 self._look()
                 continue
             try:
-                frame, notes, _, _ = self._socket.recvmsg(LONGEST_FRAME, 64)
+                frame, notes, _, address = self._socket.recvmsg(LONGEST_FRAME, 64)
             except OSError as error:
                 raise CaptureError(f"{self.name} is gone or down: {error.strerror}.") from error
-            yield Captured(_time_in(notes), self.name, frame, len(frame))
+            # Frames over loopback are seen as they leave, and again as they arrive.
+            if address[2:4] != (socket.PACKET_OUTGOING, _LOOPBACK):
+                yield Captured(_time_in(notes), self.name, frame, len(frame))
 
     def _look(self) -> None:
         try:

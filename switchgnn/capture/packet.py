@@ -6,6 +6,7 @@ A packet takes a few microseconds here, and a hundred times as long with the Sca
 ``switchgnn.capture.layers``; tests compare the two.
 """
 
+import ipaddress
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -45,7 +46,6 @@ from switchgnn.host.wire.header import (
 
 # The limit of tcpdump and Wireshark.
 LONGEST_FRAME = 1 << 18
-ETHERNET = 1
 
 
 class CaptureError(SwitchGNNError):
@@ -73,11 +73,12 @@ class Captured(NamedTuple):
 
 
 _MOST = 128
+_IP_BYTES = 4
 SWITCH = "switch"
 
 
 def usual_names() -> Mapping[bytes, str]:
-    """Return the names of workers and switches in runs on one machine, by Ethernet address.
+    """Return the names of workers and switches in runs on one machine, by Ethernet and IP address.
 
     Workers have the names of their links (``w3``), switches ``switch``, ``leaf-0``, ``spine-1``.
     """
@@ -95,12 +96,20 @@ def names_in(network: DescribedNetwork) -> Mapping[bytes, str]:
 
 
 def name_of(address: bytes, names: Mapping[bytes, str]) -> str:
-    """Return the name of an address, or the address itself if it is unknown."""
-    return names.get(address) or address.hex(":")
+    """Return the name of an Ethernet or IP address, or the address itself if it is unknown."""
+    is_ip = len(address) == _IP_BYTES
+    return names.get(address) or (".".join(map(str, address)) if is_ip else address.hex(":"))
 
 
 def _by_address(stations: Iterable[tuple[str, Station]]) -> Mapping[bytes, str]:
-    return {mac_number(station.mac).to_bytes(6, "big"): name for name, station in stations}
+    return {
+        address: name
+        for name, station in stations
+        for address in (
+            mac_number(station.mac).to_bytes(6, "big"),
+            ipaddress.IPv4Address(station.ip).packed,
+        )
+    }
 
 
 def _usual_stations() -> Iterator[tuple[str, Station]]:
@@ -117,8 +126,9 @@ def _usual_stations() -> Iterator[tuple[str, Station]]:
         yield f"leaf-{leaf}", neighbour.station
 
 
-_IPV4 = b"\x08\x00"
-_PROTOCOL_AT = ETHERNET_BYTES + 9
+IPV4 = b"\x08\x00"
+PROTOCOL_AT = ETHERNET_BYTES + 9
+_RECEIVER_IP_AT = ETHERNET_BYTES + 16
 _PLAIN_IPV4 = 0x45
 _SESSION_SHIFT = LAST_ROUND.bit_length()
 # Kinds with lanes depend on their width.
@@ -217,18 +227,22 @@ class DecodedPacket(NamedTuple):
     problem: str | None
 
 
+def is_ours(frame: bytes) -> bool:
+    """Return whether a frame is IPv4 with a protocol of SwitchGNN."""
+    if len(frame) <= PROTOCOL_AT or frame[12:14] != IPV4 or frame[14] >> 4 != 4:
+        return False
+    return frame[PROTOCOL_AT] in (PROTOCOL, DIRECT_PROTOCOL)
+
+
 def decode(captured: Captured, names: Mapping[bytes, str]) -> DecodedPacket | None:
     """Return the packet in a frame, valid or not; None for other traffic.
 
     `names` maps Ethernet addresses to workers and switches.
     """
     frame = captured.frame
-    if len(frame) <= _PROTOCOL_AT or frame[12:14] != _IPV4 or frame[14] >> 4 != 4:
+    if not is_ours(frame):
         return None
-    protocol = frame[_PROTOCOL_AT]
-    if protocol not in (PROTOCOL, DIRECT_PROTOCOL):
-        return None
-    direct = protocol == DIRECT_PROTOCOL
+    direct = frame[PROTOCOL_AT] == DIRECT_PROTOCOL
     cut = len(frame) < captured.size
     fields, body, problem = None, None, _envelope_problem(frame)
     if problem is None and len(frame) < BODY_AT:
@@ -239,7 +253,9 @@ def decode(captured: Captured, names: Mapping[bytes, str]) -> DecodedPacket | No
         fields = read_fields(frame, direct=direct)
         problem = _problem(captured, fields, direct=direct)
         body = None if direct else _barrier_body(frame, fields)
-    sender, receiver = name_of(frame[6:12], names), name_of(frame[:6], names)
+    # A cooked capture has no address of the receiver but in IPv4.
+    to = frame[:6] if any(frame[:6]) else frame[_RECEIVER_IP_AT : _RECEIVER_IP_AT + _IP_BYTES]
+    sender, receiver = name_of(frame[6:12], names), name_of(to, names)
     return DecodedPacket(captured, sender, receiver, direct, fields, body, cut, problem)
 
 

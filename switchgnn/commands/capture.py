@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +16,7 @@ import typer
 
 from switchgnn.base.described import read_network
 from switchgnn.base.options import OUTPUT, PACKETS, option, with_groups
+from switchgnn.capture.envelopes import frames_in
 from switchgnn.capture.files import STANDARD_INPUT, CaptureFiles
 from switchgnn.capture.lines import line_of, object_of
 from switchgnn.capture.live import ListeningInterface, interfaces
@@ -40,6 +42,7 @@ class _PacketCounts:
     unsound: int = 0
     hidden: int = 0
     others: int = 0
+    links: int = 0
 
 
 class Telling:
@@ -56,10 +59,11 @@ class Telling:
 
     def tell(self, frames: Iterable[Captured]) -> None:
         """Print packets until there are no more, or the limit is reached."""
-        for captured in frames:
+        for captured in chain.from_iterable(map(frames_in, frames)):
             packet = decode(captured, self._names)
             if packet is None:
-                self._counts.others += 1
+                self._counts.others += bool(captured.frame)
+                self._counts.links += not captured.frame
                 continue
             if self._begin is None:
                 self._begin = captured.time
@@ -93,6 +97,7 @@ class Telling:
             (self._story.late, "later than their block was told"),
             (counts.hidden, "of others than those asked for"),
             (counts.others, "frames of other protocols"),
+            (counts.links, "frames of links that are not Ethernet"),
             (dropped, "lost, as they came faster than they were read"),
         ):
             words += f"; {number:,} {what}" if number else ""
@@ -189,7 +194,8 @@ class CaptureOptions:
             frozenset(self.worker or ()),
         )
         # Live packets are printed at once.
-        live = self.interface is not None or STANDARD_INPUT in (files or ())
+        pipes = (each == STANDARD_INPUT or Path(each).is_fifo() for each in files or ())
+        live = self.interface is not None or any(pipes)
         names = usual_names() if self.network is None else names_in(read_network(self.network))
         return Telling(names, wanted, self, live=live)
 
@@ -205,7 +211,8 @@ def capture(
         list[str] | None,
         typer.Argument(
             metavar="FILE",
-            help="pcap or pcapng files, or folders of them, merged by time; - for standard input.",
+            help="pcap or pcapng files, gzipped or not, or folders of them, merged by time; - for "
+            "standard input.",
             show_default=False,
         ),
     ] = None,

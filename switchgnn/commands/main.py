@@ -25,6 +25,9 @@ _WORKERS = ("worker", "train-worker", "reduce-worker", "gloo-worker")
 
 def main() -> None:
     """Run the program with the arguments of the process; a closed pipe ends it silently."""
+    from switchgnn.base.files import open_standard_streams  # noqa: PLC0415  see above
+
+    open_standard_streams()
     try:
         _run()
     except BrokenPipeError:

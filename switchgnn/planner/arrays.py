@@ -41,8 +41,9 @@ class Compiled(Generic[_Parameters, _Result]):
         import numba  # noqa: PLC0415 - slow to import, and small graphs do without
 
         try:
+            Path("~").expanduser()  # without a home numba would make a folder called ~ here
             kept = numba.njit(cache=True)(self.interpreted)
-        except RuntimeError:  # neither the source's folder nor the user's cache can be written
+        except RuntimeError:  # or neither the source's folder nor the user's cache can be written
             kept = None
         if kept is None or self._is_foreign(Path(str(kept.stats.cache_path))):
             return cast("Callable[_Parameters, _Result]", numba.njit(self.interpreted))

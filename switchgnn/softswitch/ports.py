@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Protocol
 
-from switchgnn.base.udp_socket import connected_udp
+from switchgnn.base.udp_socket import connected_udp, why_not_bound
 from switchgnn.softswitch.errors import PortError
 from switchgnn.softswitch.program import DROP_PORT
 
@@ -228,10 +228,9 @@ def open_udp(spec: UdpSpec) -> SocketPort:
     try:
         sock = connected_udp(spec.local, spec.peer)
     except (OSError, UnicodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "no such name"
+        why = why_not_bound(error, spec.local[0])
         raise PortError(
-            f"UDP address {spec.local[0]}:{spec.local[1]} cannot be used: "
-            f"{why or error}; free it or choose another port."
+            f"UDP address {spec.local[0]}:{spec.local[1]} cannot be used: {why}."
         ) from None
     sock.setblocking(False)
     _enlarge_buffer(sock)

@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Capture files of all forms are read; damaged or hostile ones up to the damage."""
 
+import gzip
 import io
 import os
 import struct
 import subprocess
 import sys
+import threading
 
 import pytest
 from hypothesis import given
@@ -14,9 +16,10 @@ from hypothesis import strategies as st
 
 from switchgnn.capture.files import CaptureFiles, CaptureStream, read_frames
 from switchgnn.capture.packet import LONGEST_FRAME, CaptureError, DamageError
-from tests.capture.drawn import feature
+from tests.capture.drawn import feature, flipped
 from tests.capture.written import block, enhanced, interface, pcap, pcapng, section
 from tests.support.markers import whole
+from tests.support.speed import seconds_here
 
 TIME = 1_700_000_000_123_456_000
 FRAMES = [(TIME, b"a" * 60), (TIME + 1000, b"b" * 61), (TIME + 5 * 10**9, b"")]
@@ -61,14 +64,14 @@ def test_pcapng_with_several_sections_and_what_is_passed_over():
     content = (
         section("<") + interface("<", b"one") + block("<", 0xBAD, bytes(100_000))
         + enhanced("<", 0, 5, b"x" * 20)
-        + section(">") + interface(">", b"cooked", link_type=113) + interface(">", b"two")
+        + section(">") + interface(">", b"radio", link_type=127) + interface(">", b"two")
         + enhanced(">", 0, 6, b"y" * 20) + enhanced(">", 1, 7, b"z" * 20)
     )  # fmt: skip
     found, damage = read(content)
     assert damage is None
     # Frames of other link types are counted, but not decoded.
     assert [(each.link, each.frame) for each in found] == [
-        ("one", b"x" * 20), ("cooked", b""), ("two", b"z" * 20)
+        ("one", b"x" * 20), ("radio", b""), ("two", b"z" * 20)
     ]  # fmt: skip
 
 
@@ -172,9 +175,9 @@ def test_where_one_file_is_damaged_the_others_are_read(tmp_path):
         (b"", "it has 0 bytes"),
         (b"abc", "it has 3 bytes"),
         (b"neither this nor that", "neither a pcap nor a pcapng"),
-        (pcap(FRAMES, link_type=113), "link type 113"),
+        (pcap(FRAMES, link_type=127), "link type 127"),
     ],
-    ids=["empty", "short", "text", "cooked"],
+    ids=["empty", "short", "text", "radio"],
 )
 def test_what_is_no_capture(tmp_path, content, words):
     path = tmp_path / "some.pcap"
@@ -183,11 +186,47 @@ def test_what_is_no_capture(tmp_path, content, words):
         list(opened)
 
 
-def test_what_cannot_be_opened(tmp_path):
+def test_gzipped_files_of_a_folder(tmp_path):
+    (tmp_path / "w0.pcap.gz").write_bytes(gzip.compress(pcap(FRAMES[:1])))
+    # Members that follow each other, as of `cat`.
+    two = pcap(FRAMES[1:])
+    (tmp_path / "w1.pcapng.gz").write_bytes(gzip.compress(two[:50]) + gzip.compress(two[50:]))
+    (tmp_path / "notes.txt.gz").write_bytes(gzip.compress(b"not a capture"))
+    with CaptureFiles([str(tmp_path)]) as opened:
+        assert [(each.link, each.time, each.frame) for each in opened] == [
+            (link, *frame) for link, frame in zip(("w0", "w1", "w1"), FRAMES, strict=True)
+        ]
+
+
+@pytest.mark.parametrize("place", range(-12, 0))
+@pytest.mark.parametrize("damaged", [lambda content, at: content[:at], flipped], ids=["cut", "bit"])
+def test_a_damaged_gzip_file_is_read_up_to_there(tmp_path, place, damaged):
+    content = gzip.compress(pcap(FRAMES))
+    (tmp_path / "w0.pcap.gz").write_bytes(damaged(content, place))
+    with CaptureFiles([str(tmp_path / "w0.pcap.gz")]) as opened:
+        found = [(each.time, each.frame) for each in opened]
+    assert found == FRAMES[: len(found)]
+    assert len(found) >= len(FRAMES) - 1
+    [damage] = opened.damages
+    assert "w0.pcap.gz is damaged at byte" in str(damage)
+
+
+@pytest.mark.parametrize("packed", [bytes, gzip.compress])
+def test_a_pipe(tmp_path, packed):
     os.mkfifo(tmp_path / "pipe")
+    writing = threading.Thread(
+        target=(tmp_path / "pipe").write_bytes, args=[packed(pcap(FRAMES))], daemon=True
+    )
+    writing.start()
+    with CaptureFiles([str(tmp_path / "pipe")]) as opened:
+        assert [each.frame for each in opened] == [frame for _, frame in FRAMES]
+    writing.join(seconds_here(10))
+
+
+def test_what_cannot_be_opened(tmp_path):
     (tmp_path / "empty").mkdir()
     for name, words in (
-        ("pipe", "not a regular file"),
+        ("/dev/zero", "not a regular file"),
         ("none", "No such file"),
         ("empty", "no .pcap"),
     ):
@@ -218,7 +257,8 @@ print(line.split()[1])
 
 
 @whole
-def test_memory_does_not_grow_with_a_file():
+@pytest.mark.parametrize("packed", [bytes, gzip.compress])
+def test_memory_does_not_grow_with_a_file(packed):
     """Ten times as many packets of different sources and blocks take hardly more."""
     used = []
     for count in (1_000, 10_000):
@@ -228,7 +268,7 @@ def test_memory_does_not_grow_with_a_file():
         ]
         result = subprocess.run(
             [sys.executable, "-c", MEMORY],
-            input=pcap(frames), capture_output=True, check=True,
+            input=packed(pcap(frames)), capture_output=True, check=True,
         )  # fmt: skip
         used.append(int(result.stdout))
     assert used[1] < used[0] + 2048, "KiB"

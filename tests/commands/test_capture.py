@@ -5,6 +5,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from contextlib import ExitStack, contextmanager
@@ -160,6 +161,21 @@ def test_sentences(tmp_path, file, refused):
     assert "There is no interface nowhere0" in refused("--interface", "nowhere0")[0]
 
 
+@pytest.mark.parametrize(("cut", "code"), [(None, 0), (-9, 2)])
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_change_nothing_else(file, tmp_path, cut, code, closed):
+    path = tmp_path / "some.pcap"
+    path.write_bytes(file.read_bytes()[:cut])
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$@" {closed}', "sh", *CAPTURE, path],
+        capture_output=True, text=True, check=False, timeout=seconds_here(60),
+    )  # fmt: skip
+    assert done.returncode == code, done
+    assert ("some.pcap is damaged" in done.stderr) == (code == 2 and closed == ">&-")
+    assert "Traceback" not in done.stderr
+    assert bool(done.stdout) == (closed == "2>&-")
+
+
 @whole
 @needs("setpriv", "util-linux")
 def test_listening_needs_root():
@@ -192,15 +208,15 @@ def ends():
 
 
 @contextmanager
-def listening():
+def listening(interface=HERE):
     with subprocess.Popen(
-        [*CAPTURE, "--interface", HERE],
+        [*CAPTURE, "--interface", interface],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
         try:
-            assert process.stderr.readline() == f"Listening at {HERE}; Ctrl-C ends it.\n"
+            assert process.stderr.readline() == f"Listening at {interface}; Ctrl-C ends it.\n"
             yield process
         finally:
             process.kill()
@@ -236,3 +252,25 @@ def test_an_interface_that_goes_away(ends):
         assert "Traceback" not in said
         assert f"{HERE} is gone" in said
         assert "1 packets: 1 feature." in said
+
+
+@whole
+@needs_root
+@needs("ip", "iproute2")
+def test_frames_over_loopback_are_seen_once():
+    """In UDP, as the loopback fabric sends them, beside UDP of others."""
+    with own_network() as network, in_network(network.path), ExitStack() as stack:
+        subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+        here, there = (stack.enter_context(socket.socket(type=socket.SOCK_DGRAM)) for _ in "12")
+        there.bind(("127.0.0.1", 0))
+        here.connect(there.getsockname())
+        process = stack.enter_context(listening("lo"))
+        here.send(bytes(200))
+        here.send(feature(0, src_id=5, block_id=1))
+        here.send(control(Kind.DONE, 0, block_id=1))
+        assert " w0 > switch feature session 1 " in process.stdout.readline()
+        assert " w0 > switch done session 1 " in process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        rest, counts = process.communicate(timeout=seconds_here(20))
+        assert (process.returncode, rest) == (0, "")
+        assert counts == "2 packets: 1 feature, 1 done.\n"

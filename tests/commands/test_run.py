@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -124,18 +125,19 @@ def test_doctor_says_what_auto_takes():
 
 @pytest.fixture
 def open_cache(monkeypatch, tmp_path):
-    """A cache that everybody may write to."""
+    """A cache that everybody may write to, for temporary files too."""
     cache = tmp_path / "cache"
     cache.mkdir()
     cache.chmod(0o777)
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    monkeypatch.setattr(tempfile, "tempdir", str(cache))
     return cache
 
 
 @needs_compiler
 def test_doctor_says_why_a_cache_is_not_trusted(open_cache):
-    assert found().startswith("--backend auto takes python: The cache ")
-    assert f"others may write to {open_cache}." in found()
+    assert found().startswith("--backend auto takes python: Compiled programs cannot be kept: ")
+    assert f"others may write to {open_cache}. Set XDG_CACHE_HOME" in found()
 
 
 @dataclass(frozen=True)

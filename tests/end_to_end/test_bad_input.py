@@ -111,7 +111,7 @@ def test_a_port_already_taken():
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         message = refused(*RUN, "--grpc-port", port)
-    assert f"Port {port} on 127.0.0.1 is taken" in message
+    assert f"Port {port} on 127.0.0.1 cannot be used" in message
 
 
 def test_a_switch_that_is_not_there(tmp_path):

@@ -4,6 +4,7 @@
 
 import errno
 import os
+import pwd
 import stat
 from pathlib import Path
 
@@ -138,6 +139,15 @@ def test_a_cache_that_cannot_be_written_does_not_matter(monkeypatch):
 
     monkeypatch.setattr(numba, "njit", njit)
     assert Compiled(add_up.interpreted).machine(np.arange(4)) == 6
+
+
+def test_without_a_home_there_is_no_cache(monkeypatch):
+    """Numba would make one in a folder called ~ in the current one."""
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", dict[int, object]().__getitem__)
+    machine = Compiled(add_up.interpreted).machine
+    assert not machine.stats.cache_path
+    assert machine(np.arange(4)) == 6
 
 
 @pytest.mark.parametrize("mode", [0o700, 0o777])

@@ -209,5 +209,5 @@ def test_a_door_to_nothing_ends_connections(tmp_path):
 def test_a_door_where_somebody_else_is(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        with pytest.raises(FabricError, match=f"Port {port} on 127.0.0.1 is taken"):
+        with pytest.raises(FabricError, match=f"Port {port} on 127.0.0.1 cannot be used"):
             TcpDoor(f"127.0.0.1:{port}", tmp_path / "switch.sock").__enter__()

@@ -62,13 +62,13 @@ _FLAGS = ("-std=c++20", "-O2", "-DNDEBUG", "-x", "c++")
 def compiled_models() -> Path:
     """Return the program that runs the models, compiled if need be."""
     wheel, compiler = find_wheel(), _compiler()
-    folder = cache_folder("simulator")
     # The place of the wheel is in the program, which looks for the library there.
     made_of = (wheel.version, str(wheel.core), compiler, *_FLAGS, *sources_in(MODELS))
+    compile_to = partial(_compile, wheel, compiler)
     try:
-        return compiled_once(folder, "models", made_of, partial(_compile, wheel, compiler))
-    except OSError as error:
-        raise SimulatorError(f"Cannot keep the compiled models in {folder}: {error}.") from error
+        return compiled_once(cache_folder("simulator"), "models", made_of, compile_to)
+    except CompilerError as error:
+        raise SimulatorError(str(error)) from error
 
 
 def what_is_missing() -> str | None:
@@ -95,7 +95,4 @@ def _compile(wheel: Wheel, compiler: str, program: Path) -> None:
     places = ("-isystem", str(wheel.include), "-I", str(MODELS))
     library = ("-x", "none", str(wheel.core), f"-Wl,-rpath,{wheel.core.parent}")
     command = (compiler, *_FLAGS, *places, "-", *library, "-o", str(program.absolute()))
-    try:
-        compile_unit(command, unit, f"the models against ns-3 {wheel.version}", MODELS)
-    except CompilerError as error:
-        raise SimulatorError(str(error)) from error
+    compile_unit(command, unit, f"the models against ns-3 {wheel.version}", MODELS)

@@ -11,10 +11,8 @@ from enum import Enum
 from functools import partial
 from pathlib import Path
 
-from switchgnn.base import native as native_cache
 from switchgnn.base.native import (
     CompilerError,
-    ForeignCacheError,
     cache_folder,
     compile_unit,
     compiled_once,
@@ -48,22 +46,24 @@ def compiled_library(document: bytes, translate: Callable[[], str]) -> Path:
         compiler = needed_compiler("The native switch")
     except CompilerError as error:
         raise NoCompilerError(f"{error}, or use --backend python.") from error
-    folder = cache_folder(_CACHE)
     made_of = (
         *(compiler, _version(compiler), _processor(), *_FLAGS, document),
         *(sys.version, *_translator(), *sources_in(RUNTIME)),
     )
+    compile_to = partial(_compile, compiler, translate)
     try:
-        return compiled_once(folder, "program", made_of, partial(_compile, compiler, translate))
+        return compiled_once(cache_folder(_CACHE), "program", made_of, compile_to)
     except CompilerError as error:
         raise NoCompilerError(str(error)) from error
-    except (OSError, ForeignCacheError) as error:
-        raise NoCompilerError(f"Cannot store the compiled program in {folder}: {error}") from error
 
 
 def why_not_kept() -> str | None:
     """Return why compiled programs cannot be cached, or None."""
-    return native_cache.why_not_kept(cache_folder(_CACHE))
+    try:
+        cache_folder(_CACHE)
+    except CompilerError as error:
+        return str(error)
+    return None
 
 
 def translator_files() -> Iterator[Path]:

@@ -87,7 +87,11 @@ def native_library(given: GivenProgram) -> Path:
 
 def load_native(given: GivenProgram) -> NativeProgram:
     """Load the native code of a program; compile it unless cached."""
-    return NativeProgram(given.program, Library(native_library(given)))
+    library = native_library(given)
+    try:
+        return NativeProgram(given.program, Library(library))
+    except OSError as error:
+        raise NoCompilerError(f"The compiled program cannot be loaded: {error}.") from error
 
 
 class NativeEngine:

@@ -16,6 +16,7 @@ import grpc
 from finsy.proto import p4r
 
 from switchgnn.base.files import read_regular
+from switchgnn.base.udp_socket import why_not_bound
 from switchgnn.softswitch.errors import GrpcAddressError
 from switchgnn.softswitch.p4runtime.service import P4RuntimeService
 
@@ -185,11 +186,8 @@ def _check_free(address: str) -> None:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 sock.bind(place)
     except (OSError, UnicodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "no such name"
-        raise GrpcAddressError(
-            f"The gRPC address {address} cannot be used: {why or error}; free it or choose "
-            "another, such as 127.0.0.1:9559 or unix:PATH."
-        ) from None
+        why = why_not_bound(error, host, "choose another, such as 127.0.0.1:9559 or unix:PATH")
+        raise GrpcAddressError(f"The gRPC address {address} cannot be used: {why}.") from None
 
 
 def _credentials(tls: ServerTls) -> grpc.ServerCredentials:
