@@ -267,6 +267,7 @@ def _show(reports: list[TrainReport], drawn: list[Path], recordings: list[Record
         *display.saving_lines(reports),
         display.closing_line(reports),
         *display.verdict_lines(reports),
+        *display.reference_lines(reports),
     ):
         if line is not None:
             say(line)
