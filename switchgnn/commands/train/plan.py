@@ -12,6 +12,7 @@ from typing import Any
 from switchgnn.base.network import Station
 from switchgnn.commands.shared.outputs import Recordings
 from switchgnn.commands.shared.runner import NetworkJob, schedule_file_of
+from switchgnn.commands.train.measured import MeasuredExchanges
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.pace import Pace
 from switchgnn.host.reduce.frames import GOODPUT as REDUCE_GOODPUT
@@ -229,10 +230,14 @@ class TransportPrediction:
 
 
 def predict_transport(
-    job: TrainJob, data: Dataset, progress: Callable[[str], None]
+    job: TrainJob,
+    data: Dataset,
+    progress: Callable[[str], None],
+    measured: MeasuredExchanges | None = None,
 ) -> TransportPrediction:
     """Predict the time of exchanges over each transport, and choose one.
 
+    What was `measured` on this machine counts instead of the times in the switch's profile.
     With the preset `auto` the plan may leave some destinations to the hosts. Over leaves and
     spines nothing is predicted, and the switches are chosen.
     """
@@ -240,7 +245,7 @@ def predict_transport(
         return TransportPrediction(
             {}, SWITCH, "auto takes switch: only exchanges around one switch are predicted."
         )
-    expected = _expected(job, data, job.choose_site().target)
+    expected = _expected(job, data, job.choose_site().target, measured)
     situation = _situation(job, data)
     strategies = _strategies(job, data, situation)
     whole = job.task.training.fewer.compression.active
@@ -263,9 +268,14 @@ def embedded_seconds(job: TrainJob, data: Dataset, plan: Plan) -> float:
     return expected.of_plan(plan, rows)
 
 
-def _expected(job: TrainJob, data: Dataset, target: Target) -> "MachineForecast":
+def _expected(
+    job: TrainJob, data: Dataset, target: Target, measured: MeasuredExchanges | None = None
+) -> "MachineForecast":
     profile = find_profile(target.value)
     on = network_here(job, profile, target)
+    if measured is not None:
+        profile = measured.adapted(profile, on, job.workers)
+        on = network_here(job, profile, target)
     return MachineForecast(on, profile, job.workers, Counter(_widths(job, data)))
 
 
@@ -316,12 +326,13 @@ class MachineForecast:
         never idle. With fast links, the processors are the limit.
         """
         network, work = self.network, self.workers * (self.profile.host_exchange_seconds or 0.0)
-        seconds = 0.0
+        own, seconds = self.profile.packed_frame_seconds, 0.0
+        frame = network.switch_frame if own is None else own
         for between in rows.values():
             for width, times in self.widths.items():
                 frames, sizes = packed_frames(between, width, network.mtu)
                 links = max(sizes.sum(axis=axis).max() for axis in (0, 1))
-                processors = work + frames.sum() * network.switch_frame
+                processors = work + frames.sum() * frame
                 seconds += (times / len(rows)) * max(
                     links * _BITS / network.bits_per_second,
                     processors / (network.cores or self.workers),
