@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Inputs; every variable can be overridden on the command line.
-TARGET  ?= auto#     bmv2, embedded or auto
+run: TARGET ?= reference
+TARGET  ?= auto#     bmv2, embedded, auto (embedded), or reference (bmv2 if installed)
 FABRIC  ?= auto#     mininet, loopback or auto
 run: WORKERS ?= 8
 exchange up: WORKERS ?= 4

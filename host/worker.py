@@ -124,7 +124,8 @@ def _exchange(task: WorkerTask, events: EventWriter) -> None:
     features = read_arrays(task.features, FEATURES, remedy="run again")["features"]
     progress = _Progress(events, steps_of(manifest, features.shape[1], task.rounds))
     kept: list[_Round] = []
-    seconds = processor_seconds = 0.0
+    each: list[float] = []
+    processor_seconds = 0.0
     listeners = Listeners(progress.block_done, progress.share_done)
     end = _end(task, workers=manifest.workers, vertices=len(features))
     with open_switch(end, listeners) as transport:
@@ -141,7 +142,7 @@ def _exchange(task: WorkerTask, events: EventWriter) -> None:
                 rows = features_of_round(features, index)
                 started, worked = time.perf_counter(), time.thread_time()
                 kept.append(_round(transport, rows))
-                seconds += time.perf_counter() - started
+                each.append(time.perf_counter() - started)
                 processor_seconds += time.thread_time() - worked
             transport.close()
         traffic = transport.traffic
@@ -149,7 +150,8 @@ def _exchange(task: WorkerTask, events: EventWriter) -> None:
     _write(kept, result_file(task.output, (task.rounds - 1) // task.rounds_per_file))
     events.write(
         "finished",
-        seconds=seconds,
+        seconds=sum(each),
+        round_seconds=each,
         processor_seconds=processor_seconds,
         counters=asdict(transport.exchange.counters),
         traffic=traffic._asdict(),

@@ -110,6 +110,21 @@ def test_make_passes_the_topology_on_whatever_it_is(target):
         assert words in shown.stdout
 
 
+@pytest.mark.parametrize(
+    ("words", "target"),
+    [
+        (("run",), "reference"),
+        (("run", "TARGET=embedded"), "embedded"),
+        *(((goal,), "auto") for goal in ("exchange", "up", "soak")),
+    ],
+)
+def test_make_runs_the_reference_only_where_it_is_asked_to(words, target):
+    shown = subprocess.run(
+        ["make", "-n", *words], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert f"--target {target} " in shown.stdout
+
+
 def test_files_named_in_the_architecture_exist():
     for name in re.findall(
         r"`([a-z0-9_/]+\.(?:py|p4))`", (ROOT / "docs/architecture.md").read_text()

@@ -21,7 +21,8 @@ from switchgnn.topologies.processes.nursery import Nursery
 from switchgnn.topologies.site import Site
 from switchgnn.topologies.targets import BMV2_PROGRAM, Target, bmv2_installed
 
-AUTO = "auto"
+# BMv2 where it can run, as it is the reference implementation of v1model; else the embedded switch.
+AUTO, REFERENCE = "auto", "reference"
 # BMv2 reads a port through a ring of about 30 frames, and its queues hold 64. On a shaped interface
 # a wider window only waits in the kernel and delays later frames.
 _NARROW = 16
@@ -79,15 +80,15 @@ def usual_limits(target: Target, fabric: FabricKind, *, shaped: bool) -> FlowLim
 
 
 def choose(target: str, fabric: str, backend: Backend | None = None) -> FabricChoice:
-    """Choose for ``auto``, and check explicit choices.
+    """Choose for ``auto`` and ``reference``, and check explicit choices.
 
     Args:
-        target: ``bmv2``, ``embedded`` or ``auto``.
+        target: ``bmv2``, ``embedded``, ``auto`` (the faster one, ``embedded``) or ``reference``.
         fabric: ``mininet``, ``loopback`` or ``auto``.
         backend: how the switch runs programs; only the embedded switch has a choice.
 
     Returns:
-        The best available switch and fabric that match.
+        The switch and the best available fabric that match.
 
     Raises:
         FabricError: a choice is not available, or they contradict each other.
@@ -161,13 +162,15 @@ def _pick_target(
     asked: str, fabric: FabricKind, no_bmv2: str | None, *, asks_for_code: bool
 ) -> tuple[Target, str]:
     """Return the switch and the reason."""
-    if asked != AUTO:
+    if asked == AUTO:
+        return Target.EMBEDDED, "the faster one"
+    if asked != REFERENCE:
         return Target(asked), "as asked"
     if fabric is FabricKind.LOOPBACK:
         return Target.EMBEDDED, "BMv2 cannot attach to loopback"
     if no_bmv2 or asks_for_code:
         return Target.EMBEDDED, no_bmv2 or "--backend is for it"
-    return Target.BMV2, f"{BMV2_PROGRAM} is on the PATH"
+    return Target.BMV2, f"the reference, {BMV2_PROGRAM}, is on the PATH"
 
 
 _PROGRAM = python_program("switchgnn.topologies.tcp_flows")

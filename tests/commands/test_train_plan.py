@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `--transport auto` predicts and takes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ from switchgnn.commands.train import steps as train
 from switchgnn.commands.train.plan import (
     TrainJob,
     default_task,
+    embedded_seconds,
     plan_of,
     predict_transport,
     prepare_training,
@@ -103,6 +106,13 @@ def test_the_reason_has_all_numbers(dense):
     assert found.why.startswith("auto takes switch: ")
     for seconds in found.seconds.values():
         assert f"{seconds * 1e3:,.1f}" in found.why
+
+
+def test_what_bmv2_takes_is_compared_with_the_prediction_for_the_embedded_switch(dense):
+    over_bmv2 = replace(job_of(), target="bmv2", fabric="mininet")
+    plan = plan_of(over_bmv2, dense, lambda _: None)[1]
+    found = predicted(job_of(), dense).seconds[SWITCH.name]
+    assert embedded_seconds(over_bmv2, dense, plan) == pytest.approx(found)
 
 
 def test_between_switches_nothing_is_predicted(dense):

@@ -37,11 +37,18 @@ def machine(request, monkeypatch):
     return request.param
 
 
-def test_auto_takes_the_best_that_is_there(machine):
-    mininet, bmv2 = machine
+def test_auto_takes_the_best_network_and_the_faster_switch(machine):
+    mininet, _ = machine
     made = choose("auto", "auto")
     assert made.fabric.value == ("mininet" if mininet else "loopback")
+    assert made.target is Target.EMBEDDED
+
+
+def test_the_reference_is_bmv2_where_it_can_run(machine):
+    mininet, bmv2 = machine
+    made = choose("reference", "auto")
     assert made.target.value == ("bmv2" if mininet and bmv2 else "embedded")
+    assert choose("reference", "loopback").target is Target.EMBEDDED
 
 
 def test_bmv2_on_loopback_is_a_contradiction_on_every_machine(machine):
@@ -66,7 +73,7 @@ def test_what_is_missing_is_named(machine):
 
 @pytest.mark.parametrize("backend", [Backend.NATIVE, Backend.PYTHON])
 def test_code_is_asked_of_the_embedded_switch(machine, backend):
-    assert choose("auto", "auto", backend).target is Target.EMBEDDED
+    assert choose("reference", "auto", backend).target is Target.EMBEDDED
     with pytest.raises(FabricError, match=f"no --backend {backend.value}"):
         choose("bmv2", "mininet", backend)
 

@@ -253,6 +253,7 @@ class TargetOption(str, Enum):
     """Values of --target."""
 
     AUTO = "auto"
+    REFERENCE = "reference"
     BMV2 = "bmv2"
     EMBEDDED = "embedded"
 
@@ -301,7 +302,10 @@ class SiteOptions:
     )
     spines: int | None = _spines_option()
     target: TargetOption = option(
-        NETWORK, None, "The switch; auto: the best available.", default=TargetOption.AUTO
+        NETWORK,
+        None,
+        "The switch; auto: embedded; reference: bmv2 if installed.",
+        default=TargetOption.AUTO,
     )
     fabric: FabricOption = option(
         NETWORK, None, "The network; auto: the best available.", default=FabricOption.AUTO

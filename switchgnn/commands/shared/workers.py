@@ -61,6 +61,7 @@ class WorkerOutcome:
 
     Attributes:
         seconds: time of its exchanges.
+        round_seconds: time of each exchange.
         processor_seconds: processor time in them.
         counters: its counters by name.
         traffic: frames and bytes by direction, as its socket counted them.
@@ -68,6 +69,7 @@ class WorkerOutcome:
     """
 
     seconds: float
+    round_seconds: list[float]
     processor_seconds: float
     counters: dict[str, int]
     traffic: dict[str, int]

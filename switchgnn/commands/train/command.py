@@ -176,7 +176,7 @@ def _train_over(
         ExitStack() as stack,
     ):
         if auto:
-            job, predicted = _decided(asked, job, data, shown)
+            job, predicted = _decided(asked, job, data, shown, nursery)
             reached.takes(job.task.transport)
         job = replace(job, task=replace(job.task, reduce=_reduce_by(asked, job, auto=auto)))
         listeners: list[EpochListener] = [reached.epoch, shown.epoch]
@@ -213,12 +213,13 @@ def _reduce_by(asked: AskedTrain, job: "TrainJob", *, auto: bool) -> ReduceBy:
 
 
 def _decided(
-    asked: AskedTrain, job: "TrainJob", data: "Dataset", shown: display.Epochs
+    asked: AskedTrain, job: "TrainJob", data: "Dataset", shown: display.Epochs, nursery: Nursery
 ) -> tuple["TrainJob", dict[str, float]]:
     """Return the job over the transport that `auto` chooses, and the predicted seconds.
 
     Options that only the switch uses decide without a prediction.
     """
+    from switchgnn.commands.train.measured import measured_here  # noqa: PLC0415
     from switchgnn.commands.train.plan import predict_transport  # noqa: PLC0415
 
     if asked.strategy is None:
@@ -226,7 +227,11 @@ def _decided(
     if switch_only := asked.strategies.switch_only():
         shown.note(f"auto takes switch: only the switch uses {switch_only}.")
         return job, {}
-    found = predict_transport(job, data, lambda what: shown.step(what, 0, 0))
+
+    def tell(what: str) -> None:
+        shown.step(what, 0, 0)
+
+    found = predict_transport(job, data, tell, measured_here(job, nursery, tell))
     shown.note(found.why)
     task = replace(job.task, transport=found.chosen.name)
     return replace(job, task=task, planned=found.planned), dict(found.seconds)
@@ -265,6 +270,7 @@ def _show(reports: list[TrainReport], drawn: list[Path], recordings: list[Record
         *display.saving_lines(reports),
         display.closing_line(reports),
         *display.verdict_lines(reports),
+        *display.reference_lines(reports),
     ):
         if line is not None:
             say(line)

@@ -142,6 +142,17 @@ def closing_line(reports: Sequence[TrainReport]) -> str | None:
     )
 
 
+def reference_lines(reports: Sequence[TrainReport]) -> list[str]:
+    """Say of trainings over BMv2 that it is slow, and how fast the embedded switch would be."""
+    return [
+        "BMv2 is a behavioural model that is not built for speed: the exchanges of an epoch took "
+        f"{_milliseconds(report.exchange_seconds or 0.0)}, and are predicted to take "
+        f"{_milliseconds(report.embedded_seconds)} over the embedded switch (--target embedded)."
+        for report in reports
+        if report.embedded_seconds is not None
+    ]
+
+
 def kept_line(reports: Sequence[TrainReport]) -> str | None:
     """Return how often sums were used again; None if never."""
     passes = max(report.kept for report in reports)

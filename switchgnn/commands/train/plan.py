@@ -9,12 +9,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from switchgnn.base.network import Station
 from switchgnn.commands.shared.outputs import Recordings
 from switchgnn.commands.shared.runner import NetworkJob, schedule_file_of
+from switchgnn.commands.train.measured import MeasuredExchanges
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.pace import Pace
 from switchgnn.host.reduce.frames import GOODPUT as REDUCE_GOODPUT
@@ -31,20 +29,21 @@ from switchgnn.p4src import Program, load_program, load_strawman
 from switchgnn.planner.auto import AutoPlan, build_auto
 from switchgnn.planner.chosen import build_chosen, choose_asked
 from switchgnn.planner.costs import forecast
+from switchgnn.planner.costs.forecast import host_rows
 from switchgnn.planner.costs.host_seconds import packed_frames
 from switchgnn.planner.costs.seconds import NetworkModel, plan_seconds
 from switchgnn.planner.direction import Direction
+from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.plan.banks import BANKS
 from switchgnn.planner.plan.files import write_plan
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
-from switchgnn.planner.plan.manifest import Manifest
 from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.presets import PAPER, Choice, Situation
 from switchgnn.planner.presets import Choice as Strategies
 from switchgnn.planner.presets import choose as choose_strategies
 from switchgnn.profiles import SwitchProfile, find_profile
 from switchgnn.profiles.profile import network_of
-from switchgnn.topologies import Target, choose
+from switchgnn.topologies import Target
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.layers.models import exchanged_widths
 from switchgnn.training.partition import write_partitions
@@ -114,14 +113,12 @@ class PreparedTraining:
     """The files that were written for a training.
 
     Attributes:
-        assignment: int32[n], the worker of each vertex.
         scheduled: whether each worker has a schedule of what it sends to other hosts.
         parts: those of the plan for leaves and spines; None for a star.
     """
 
     strategies: Strategies
-    manifest: Manifest
-    assignment: NDArray[np.int32]
+    plan: Plan
     scheduled: bool
     parts: LeafSpineParts | None
 
@@ -135,7 +132,7 @@ def prepare_training(
     write_partitions(data, plan.assignment, folder / "partitions")
     scheduled = _write_schedules(job, data, plan, folder)
     parts = split_for_leaf_spine(plan, job.leaf_spine) if job.leaf_spine else None
-    return PreparedTraining(strategies, plan.manifest, plan.assignment, scheduled, parts)
+    return PreparedTraining(strategies, plan, scheduled, parts)
 
 
 def _write_schedules(job: TrainJob, data: Dataset, plan: Plan, folder: Path) -> bool:
@@ -233,10 +230,14 @@ class TransportPrediction:
 
 
 def predict_transport(
-    job: TrainJob, data: Dataset, progress: Callable[[str], None]
+    job: TrainJob,
+    data: Dataset,
+    progress: Callable[[str], None],
+    measured: MeasuredExchanges | None = None,
 ) -> TransportPrediction:
     """Predict the time of exchanges over each transport, and choose one.
 
+    What was `measured` on this machine counts instead of the times in the switch's profile.
     With the preset `auto` the plan may leave some destinations to the hosts. Over leaves and
     spines nothing is predicted, and the switches are chosen.
     """
@@ -244,10 +245,7 @@ def predict_transport(
         return TransportPrediction(
             {}, SWITCH, "auto takes switch: only exchanges around one switch are predicted."
         )
-    choice = choose(job.target, job.fabric, job.backend)
-    profile = find_profile(choice.target.value)
-    on = network_here(job, profile, choice.target)
-    expected = MachineForecast(on, profile, job.workers, Counter(_widths(job, data)))
+    expected = _expected(job, data, job.choose_site().target, measured)
     situation = _situation(job, data)
     strategies = _strategies(job, data, situation)
     whole = job.task.training.fewer.compression.active
@@ -259,6 +257,26 @@ def predict_transport(
     planned = (strategies, made.plan) if chosen is SWITCH else None
     why = f"{_why(made)}{_WITHOUT_MIXED if whole else ''}"
     return TransportPrediction(made.seconds, chosen, why, planned)
+
+
+def embedded_seconds(job: TrainJob, data: Dataset, plan: Plan) -> float:
+    """Predict the exchanges of an epoch with this plan over the embedded switch."""
+    expected = _expected(job, data, Target.EMBEDDED)
+    boundary = boundary_edges(data.graph, plan.assignment)
+    left = {each: plan.left(each) for each in expected.directions}
+    rows = host_rows(boundary, job.workers, expected.directions, partial=True, left=left)
+    return expected.of_plan(plan, rows)
+
+
+def _expected(
+    job: TrainJob, data: Dataset, target: Target, measured: MeasuredExchanges | None = None
+) -> "MachineForecast":
+    profile = find_profile(target.value)
+    on = network_here(job, profile, target)
+    if measured is not None:
+        profile = measured.adapted(profile, on, job.workers)
+        on = network_here(job, profile, target)
+    return MachineForecast(on, profile, job.workers, Counter(_widths(job, data)))
 
 
 def network_here(job: TrainJob, profile: SwitchProfile, target: Target) -> NetworkModel:
@@ -308,12 +326,13 @@ class MachineForecast:
         never idle. With fast links, the processors are the limit.
         """
         network, work = self.network, self.workers * (self.profile.host_exchange_seconds or 0.0)
-        seconds = 0.0
+        own, seconds = self.profile.packed_frame_seconds, 0.0
+        frame = network.switch_frame if own is None else own
         for between in rows.values():
             for width, times in self.widths.items():
                 frames, sizes = packed_frames(between, width, network.mtu)
                 links = max(sizes.sum(axis=axis).max() for axis in (0, 1))
-                processors = work + frames.sum() * network.switch_frame
+                processors = work + frames.sum() * frame
                 seconds += (times / len(rows)) * max(
                     links * _BITS / network.bits_per_second,
                     processors / (network.cores or self.workers),

@@ -55,6 +55,8 @@ class TrainReport:
         exchange_seconds: median exchange time of the worker with the least, which waited least
             for computing workers. Compare it with a prediction.
         predicted_seconds: of an epoch's exchanges by transport, if `auto` chose; else None.
+        embedded_seconds: of an epoch's exchanges over BMv2, predicted for the embedded switch; else
+            None.
         reduce: ``switch`` or ``gloo``, which added up the gradients; None for one worker.
         reduce_seconds: of the slowest worker, in all epochs.
         reduce_bytes_per_link: of all epochs, both ways, on the busiest link; of Gloo's ring the
@@ -107,6 +109,7 @@ class TrainReport:
     void_rounds: int | None = None
     exchange_seconds: float | None = None
     predicted_seconds: dict[str, float] | None = None
+    embedded_seconds: float | None = None
     reduce: str | None = None
     reduce_seconds: float = 0.0
     reduce_bytes_per_link: int = 0

@@ -25,17 +25,22 @@ from switchgnn.commands.shared.runner import (
     workplace,
 )
 from switchgnn.commands.shared.workers import EventListener, follow_workers
-from switchgnn.commands.train.plan import PreparedTraining, TrainJob, prepare_training
+from switchgnn.commands.train.plan import (
+    PreparedTraining,
+    TrainJob,
+    embedded_seconds,
+    prepare_training,
+)
 from switchgnn.commands.train.report import EpochListener, Recorder, TrainReport
 from switchgnn.host.alone import Exchanges, host_traffic
 from switchgnn.host.direct.framing import USUAL_MTU, Framing
 from switchgnn.host.metrics import metrics_place
-from switchgnn.host.registry import SwitchProgram
+from switchgnn.host.registry import SWITCH, SwitchProgram
 from switchgnn.host.wire.native import hosts_run_as
 from switchgnn.planner.chosen import STRATEGY_NAMES, strategy_names
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
-from switchgnn.topologies import Ahead, Fabric
+from switchgnn.topologies import Ahead, Fabric, Target
 from switchgnn.topologies.processes.child import Child, temporary_files_in
 from switchgnn.topologies.processes.nursery import Nursery
 from switchgnn.training.data.dataset import Dataset
@@ -73,6 +78,8 @@ def run_training(
         with finished(job, choice, _workers(job, prepared, recorder, work), work) as done:
             ends, counts = done.result, done.counts
         what = _what(job, data, choice.reason, done.ahead) | _planned(job, prepared)
+        if choice.target is Target.BMV2 and job.transport is SWITCH and prepared.parts is None:
+            what["embedded_seconds"] = embedded_seconds(job, data, prepared.plan)
         between = _leaf_spine_report(job, data, prepared, ends, counts)
         wires = None if counts.wires is None else [wire._asdict() for wire in counts.wires]
         return recorder.report(ends, wires, leaf_spine=between, **what)
@@ -163,10 +170,10 @@ def _leaf_spine_report(
         Exchanges(Direction(each["direction"]), each["width"], each["times"])
         for each in ends[0]["exchanges"]
     ]
-    boundary = boundary_edges(data.graph, prepared.assignment)
+    boundary = boundary_edges(data.graph, prepared.plan.assignment)
     framing = Framing.parse(job.task.mtu)
     alone = host_traffic(boundary, job.workers, exchanges, framing)
-    return report_leaf_spine(prepared.parts, prepared.manifest, exchanges, alone, counts)
+    return report_leaf_spine(prepared.parts, prepared.plan.manifest, exchanges, alone, counts)
 
 
 def _what(job: TrainJob, data: Dataset, reason: str, ahead: Ahead | None = None) -> dict[str, Any]:
@@ -189,12 +196,13 @@ def _what(job: TrainJob, data: Dataset, reason: str, ahead: Ahead | None = None)
 
 def _planned(job: TrainJob, prepared: PreparedTraining) -> dict[str, Any]:
     """Return the strategies for a report: None for those that did not apply."""
-    names = strategy_names(prepared.manifest)
+    manifest = prepared.plan.manifest
+    names = strategy_names(manifest)
     if not job.transport.needs_plan:
         names = _NO_PLAN | {"partition": names["partition"]}
     return {
         **names,
-        "lanes": prepared.manifest.lanes if job.transport.needs_plan else None,
+        "lanes": manifest.lanes if job.transport.needs_plan else None,
         "strategy": job.asked.preset,
         "why": list(prepared.strategies.because.values()),
     }

@@ -47,7 +47,7 @@ def compiled_library(document: bytes, translate: Callable[[], str]) -> Path:
     except CompilerError as error:
         raise NoCompilerError(f"{error}, or use --backend python.") from error
     made_of = (
-        *(compiler, _version(compiler), _processor(), *_FLAGS, document),
+        *(compiler, _version(compiler), processor(), *_FLAGS, document),
         *(sys.version, *_translator(), *sources_in(RUNTIME)),
     )
     compile_to = partial(_compile, compiler, translate)
@@ -92,7 +92,7 @@ def _version(compiler: str) -> str:
     return result.stdout
 
 
-def _processor() -> str:
+def processor() -> str:
     """Identify the kind of processor, as machines may share a cache."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
