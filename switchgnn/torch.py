@@ -9,11 +9,20 @@ are made in a switch; ``switch_hook`` does the same for the gradients of Distrib
 beside another backend.
 """
 
+from switchgnn.base.machine import how_to_install
 from switchgnn.torch_backend import register
 from switchgnn.training.errors import JobError
 from switchgnn.training.job import Job, read_job, write_job
-from switchgnn.training.join import Worker, join
-from switchgnn.training.process_group import SwitchHook, switch_hook
+
+try:
+    from switchgnn.training.join import Worker, join
+    from switchgnn.training.process_group import SwitchHook, switch_hook
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        f"switchgnn.torch needs PyTorch and PyTorch Geometric, but {error.name} is missing: "
+        f"{how_to_install('training')}.",
+        name=error.name,
+    ) from error
 
 __all__ = [
     "Job",

@@ -5,7 +5,6 @@
 import importlib
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -17,8 +16,8 @@ import pytest
 import yaml
 
 from switchgnn import __version__
+from tests.support.installed import build, copy_of_the_checkout
 from tests.support.markers import full
-from tests.support.speed import seconds_here
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -163,20 +162,6 @@ def test_documents_install_from_the_checkout(page):
 
 
 LINKED = ("controller", "host", "p4src", "topologies")
-# What is made and not part of the tree; a checkout has more of it than a clone.
-MADE = shutil.ignore_patterns(
-    *(".git", ".venv*", ".*_cache", ".hypothesis", ".run", "__pycache__", "*.egg-info"),
-    *("build", "dist", "results"),
-)
-HOOKS = "from setuptools import build_meta; import sys; build_meta.build_{}(sys.argv[1])"
-
-
-def build(what, tree, out):
-    pytest.importorskip("setuptools", "77.0.3", reason="setuptools is too old, or missing")
-    out.mkdir()
-    subprocess.run([sys.executable, "-c", HOOKS.format(what), str(out)], cwd=tree, check=True)
-    (made,) = out.iterdir()
-    return made
 
 
 def files_of(folder):
@@ -190,10 +175,7 @@ def files_of(folder):
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
-    """A copy of the checkout, where a build may write."""
-    return shutil.copytree(
-        ROOT, tmp_path_factory.mktemp("tree") / "tree", symlinks=True, ignore=MADE
-    )
+    return copy_of_the_checkout(tmp_path_factory.mktemp("tree") / "tree")
 
 
 @pytest.fixture(scope="module")
@@ -236,35 +218,6 @@ def test_the_wheel_holds_the_package_once_and_says_what_it_is(tree, wheel):
     assert set(inside) == {f"switchgnn/{path}" for path in files_of(tree / "switchgnn")}
     assert (told["Version"], told["License-Expression"]) == (__version__, "Apache-2.0")
     assert any(name.endswith("/licenses/LICENSE") for name in names)
-
-
-@pytest.fixture(scope="module")
-def installed(wheel, tmp_path_factory):
-    """The wheel where Python finds it before the checkout; a pure wheel is only unpacked."""
-    site = tmp_path_factory.mktemp("site")
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(site)  # noqa: S202  we have just built it
-    return site
-
-
-@full
-@pytest.mark.parametrize(
-    "command",
-    [
-        "doctor",
-        "run --graph karate --workers 3 --rounds 2 --target embedded --backend native",
-        "run --graph karate --workers 3 --rounds 2 --target embedded --backend python",
-    ],
-)
-def test_it_runs_outside_the_checkout(installed, command, tmp_path):
-    environment = {**os.environ, "PYTHONPATH": str(installed)}
-    run = {"cwd": tmp_path, "env": environment, "capture_output": True, "text": True}
-    where = [sys.executable, "-c", "import switchgnn; print(switchgnn.__file__)"]
-    found = subprocess.run(where, check=True, **run).stdout
-    assert found.strip() == str(installed / "switchgnn/__init__.py")
-    program = [sys.executable, "-m", "switchgnn.commands", *command.split()]
-    told = subprocess.run(program, check=False, timeout=seconds_here(100), **run)
-    assert told.returncode == 0, told.stdout + told.stderr
 
 
 def test_all_figures_of_the_benchmark_can_be_imported():

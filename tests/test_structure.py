@@ -35,7 +35,7 @@ PARTS: Mapping[str, frozenset[str]] = {
     "topologies": frozenset({"base", "planner", "controller", "host", "softswitch"}),
     "training": frozenset({"base", "planner", "controller", "host", "p4src"}),
     "torch_backend": frozenset({"host", "training"}),
-    "torch": frozenset({"torch_backend", "training"}),
+    "torch": frozenset({"base", "torch_backend", "training"}),
     "train": frozenset({"training"}),
     "capture": frozenset({"base", "host"}),
     "live": frozenset({"base", "controller", "host"}),

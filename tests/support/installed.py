@@ -1,20 +1,45 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Environments as pip makes them from the wheel and one extra, without a network.
+"""The built package, and environments as pip makes them from the wheel and one extra.
 
-An environment links the files of the distributions that the wheel requires, and of no others. pip
-would choose the same versions as it did for the environment that runs the tests.
+Environments are made without a network: each links what the distributions that the wheel requires
+have installed here, and no others. pip would choose the same versions.
 """
 
 import importlib.metadata
 import os
+import shutil
+import subprocess
 import sys
 import sysconfig
 import venv
 import zipfile
 from pathlib import Path
 
+import pytest
 from packaging.requirements import Requirement
+
+_ROOT = Path(__file__).parent.parent.parent
+# What is made and not part of the tree; a checkout has more of it than a clone.
+_MADE = shutil.ignore_patterns(
+    *(".git", ".venv*", ".*_cache", ".hypothesis", ".run", "__pycache__", "*.egg-info"),
+    *("build", "dist", "results"),
+)
+_HOOKS = "from setuptools import build_meta; import sys; build_meta.build_{}(sys.argv[1])"
+
+
+def copy_of_the_checkout(folder):
+    """Copy the checkout to a new folder, where a build may write; return the folder."""
+    return shutil.copytree(_ROOT, folder, symlinks=True, ignore=_MADE)
+
+
+def build(what, tree, out):
+    """Build an `sdist` or a `wheel` of a copy in a new folder; return its file."""
+    pytest.importorskip("setuptools", "77.0.3", reason="setuptools is too old, or missing")
+    out.mkdir()
+    subprocess.run([sys.executable, "-c", _HOOKS.format(what), str(out)], cwd=tree, check=True)
+    (made,) = out.iterdir()
+    return made
 
 
 def environment_of(wheel, folder, extra=None):
@@ -59,10 +84,8 @@ def _required(first, extra):
 
 
 def _link(distribution, site):
-    for file in distribution.files or ():
-        if ".." in file.parts or "__pycache__" in file.parts:
-            continue  # Programs, and what Python makes again.
-        link = site / file
-        link.parent.mkdir(parents=True, exist_ok=True)
+    # Distributions that share a folder, such as `google`, are all there or not needed.
+    for name in {file.parts[0] for file in distribution.files or ()} - {"..", "__pycache__"}:
+        link = site / name
         if not os.path.lexists(link):
-            link.symlink_to(distribution.locate_file(file))
+            link.symlink_to(distribution.locate_file(name))
