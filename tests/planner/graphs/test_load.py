@@ -208,6 +208,7 @@ def test_sparse_ids_are_renumbered_in_order_and_few_gaps_stay(tmp_path):
         ("a,b\n0,1\n1 2\n", 3, "1 column;"),
         ("0,1\n1,,2\n", 2, "3 columns"),
         ("0 1\n" + "y" * 500, 2, "..."),
+        ("0 1\n1 " + "9" * 5_000, 2, "whole numbers"),
     ],
 )
 def test_a_bad_line_is_named(tmp_path, text, line, part):
