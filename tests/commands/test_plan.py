@@ -165,6 +165,34 @@ def test_a_plan_of_a_file_is_checked_with_the_file(tmp_path):
     assert "is right" in plan(tmp_path / "edges.txt", "--check", tmp_path / "plan")
 
 
+OWN = ["train", "--workers", "2"]
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        ("commands.plan.job.load_graph", ["plan", "e.txt", "--workers", "2"]),
+        ("commands.plan.command.load_graph", ["plan", "e.txt", "--check", "."]),
+        ("training.job.load_dataset", ["plan", "--workers", "2", "--parts", "--data", "e.npz"]),
+        ("commands.run.job.load_graph", ["run", "--graph", "e.txt", "--fabric", "loopback"]),
+        ("commands.shard.load_graph", ["shard", "e.txt", "--ranks", "2"]),
+        ("training.load_dataset", [*OWN, "--data", "e.npz"]),
+        ("training.load_files", [*OWN, *["--edges", "e", "--node-features", "f", "--labels", "l"]]),
+    ],
+)
+def test_every_command_can_ignore_weights(monkeypatch, tmp_path, place, words):
+    class ReachedError(SwitchGNNError): ...
+
+    def load(*_, ignore_weights, **__):
+        raise ReachedError(str(ignore_weights))
+
+    monkeypatch.setattr(f"switchgnn.{place}", load)
+    out = ["--out", str(tmp_path / "out")] if {"--parts", "--ranks"} & {*words} else []
+    for more, expected in ((["--ignore-weights"], "True"), ([], "False")):
+        with pytest.raises(ReachedError, match=expected):
+            CliRunner().invoke(app, [*words, *out, *more], catch_exceptions=False)
+
+
 @pytest.mark.parametrize(
     ("options", "part"),
     [

@@ -223,6 +223,17 @@ def test_names_as_ids(load):
     assert data.features.argmax(axis=1).tolist() == [1, 0, 0, 0]
 
 
+def test_large_ids_are_those_of_other_files(load):
+    ids = [2, 3_000_000_000, 9_000_000_000_000_000_000]
+    data = load(
+        edges=f"{ids[0]} {ids[1]}\n{ids[1]} {ids[2]}\n",
+        features=("f.csv", "".join(f"{each},{at}\n" for at, each in enumerate(ids))),
+        labels=("l.csv", f"{ids[2]},1\n{ids[0]},0\n"),
+    )
+    assert data.features.ravel().tolist() == [0, 1, 2]
+    assert data.labels.tolist() == [0, -1, 1]
+
+
 def test_ids_as_pandas_writes_them(load):
     data = load(features=("f.csv", ',a\n"3.0",1\n0.0,2\n1.0,3\n2.0,4\n'))
     assert data.features.ravel().tolist() == [2, 3, 4, 1]

@@ -138,11 +138,8 @@ def _graph_of(path: Path, arrays: _Arrays, *, directed: bool | None, ignore_weig
         )
     else:
         graph = _graph_of_matrix(path, arrays, stored, directed=directed is not False)
-    return (
-        graph
-        if features is None and labels is None
-        else replace(graph, features=features, labels=labels)
-    )
+    has_more = features is not None or labels is not None
+    return replace(graph, features=features, labels=labels) if has_more else graph
 
 
 def _graph_of_matrix(
@@ -171,10 +168,10 @@ def _stored(path: Path, arrays: _Arrays, *, ignore_weights: bool) -> NDArray[np.
     if data is None:
         return None
     refuse_weights(path, data, ignore_weights=ignore_weights)
-    name = next((name for name in ("edge_index", "indices", "row") if name in arrays), None)
-    if name is not None and len(data) != max(arrays[name].shape):
-        count = max(arrays[name].shape)
-        raise PlannerError(f"{path}: data has {len(data):,} values for {count:,} {name}")
+    name = next((name for name in ("edge_index", "indices", "row") if name in arrays), "")
+    count = arrays[name].size // arrays[name].ndim if name else data.size
+    if data.shape != (count,):
+        raise PlannerError(f"{path}: data has {data.size:,} values for {count:,} {name}")
     return None if np.all(data) else data.astype(np.bool_)
 
 

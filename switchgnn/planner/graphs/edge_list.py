@@ -23,8 +23,9 @@ from switchgnn.planner.graphs.graph import Graph, graph_from_edges
 # Of int64, or of names: `np.str_`.
 Ids: TypeAlias = NDArray[Any]
 
-# Whole numbers, also as programs write them that keep numbers as floats.
-INTEGER = re.compile(r"[+-]?\d+(\.0*)?")
+# Whole numbers, also as programs write them that keep numbers as floats; Python converts no longer
+# ones than 4,300 digits.
+INTEGER = re.compile(r"[+-]?[0-9]{1,30}(\.0*)?")
 # No name of a vertex: a fraction, or a number with a comment right after it.
 _NO_NAME = re.compile(r"[+-]?\d*(\.\d+|[#%].*)")
 _NAME = re.compile(r"[^\d+\-.].*")
@@ -37,13 +38,15 @@ _INDEX = ("", "Unnamed: 0")
 _IGNORE = "--ignore-weights"
 
 
-def load_edge_list(path: Path, *, directed: bool, ignore_weights: bool = False) -> Graph:
+def load_edge_list(
+    path: Path, *, directed: bool | None = None, ignore_weights: bool = False
+) -> Graph:
     """Read two ids per line, separated by spaces, tabs, commas or semicolons.
 
     The first edge decides whether ids are whole numbers or names; docs/data.md lists what else may
     be in a list, and how ids are renumbered.
     """
-    text = _read_text(path)
+    text = read_text(path)
     try:
         layout = _look_ahead(path, text, ignore_weights=ignore_weights)
         ids = None if layout is None else _parse(path, text, layout)
@@ -52,7 +55,7 @@ def load_edge_list(path: Path, *, directed: bool, ignore_weights: bool = False) 
     if layout is None or ids is None or len(ids) == 0:
         raise PlannerError(f"{path} holds no edges")
     ids, rows = _without_sizes(path, layout, ids)
-    return graph_of_ids(ids, name=graph_name(path), directed=directed, rows=rows)
+    return graph_of_ids(ids, name=graph_name(path), directed=directed is True, rows=rows)
 
 
 def graph_name(path: Path) -> str:
@@ -94,9 +97,7 @@ def ids_of_rows(ids: Ids, rows: int) -> Ids | None:
 def refuse_weights(path: Path, values: NDArray[Any], *, ignore_weights: bool) -> None:
     """Refuse values of edges other than 0 and 1, which nothing here would use."""
     if not (ignore_weights or np.isin(values, (0, 1)).all()):
-        raise PlannerError(
-            f"{path} has weights of edges, which are not used; {_IGNORE} reads the rest"
-        )
+        raise PlannerError(f"{path} has weights of edges, which are not used; {_IGNORE} drops them")
 
 
 def separator(line: str) -> str | None:
@@ -104,7 +105,8 @@ def separator(line: str) -> str | None:
     return next((each for each in ",;\t" if each in _QUOTED.sub("", line)), None)
 
 
-def _read_text(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """Return the text of a file, unpacked; errors as PlannerError."""
     try:
         return read_regular_text(path, "utf-8-sig")
     except UnicodeDecodeError as error:

@@ -10,19 +10,19 @@ from switchgnn.base.files import format_of
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs import array_file
 from switchgnn.planner.graphs import bundled as load_bundled
-from switchgnn.planner.graphs import edge_list as load_edge_list
 from switchgnn.planner.graphs import planetoid as load_planetoid
 from switchgnn.planner.graphs import shaped as load_shaped
+from switchgnn.planner.graphs.edge_list import load_edge_list
 from switchgnn.planner.graphs.graph import Graph
 
-_EDGE_LISTS = (".txt", ".csv", ".tsv", ".edges", ".el")
-_ARRAYS: Mapping[str, Callable[..., Graph]] = {
+_READERS: Mapping[str, Callable[..., Graph]] = {
+    **dict.fromkeys((".txt", ".csv", ".tsv", ".edges", ".el"), load_edge_list),
     ".npz": array_file.load_npz,
     ".npy": array_file.load_npy,
     ".mtx": array_file.load_matrix_market,
 }
 # A .gz may follow each of them.
-SUFFIXES = (*_EDGE_LISTS, *_ARRAYS)
+SUFFIXES = tuple(_READERS)
 
 
 def load_graph(spec: str, *, directed: bool | None = None, ignore_weights: bool = False) -> Graph:
@@ -32,6 +32,12 @@ def load_graph(spec: str, *, directed: bool | None = None, ignore_weights: bool 
         spec: the name or the file.
         directed: None: lists of edges are undirected, matrices are as stored.
         ignore_weights: whether weights of edges are dropped, rather than refused.
+
+    Returns:
+        The graph.
+
+    Raises:
+        PlannerError: there is no such graph, or its file cannot be read.
     """
     path = Path(spec)
     undirected = _undirected_loader(spec, path)
@@ -42,13 +48,8 @@ def load_graph(spec: str, *, directed: bool | None = None, ignore_weights: bool 
     if not path.exists():
         bundled = " or ".join(sorted(load_bundled.BUNDLED))
         raise PlannerError(f"no graph {spec}: it is neither a file nor {bundled}")
-    kind = format_of(path)
-    if kind in _ARRAYS:
-        return _ARRAYS[kind](path, directed=directed, ignore_weights=ignore_weights)
-    if kind in _EDGE_LISTS:
-        return load_edge_list.load_edge_list(
-            path, directed=directed is True, ignore_weights=ignore_weights
-        )
+    if format_of(path) in _READERS:
+        return _READERS[format_of(path)](path, directed=directed, ignore_weights=ignore_weights)
     raise PlannerError(
         f"cannot tell the format of {spec}: expected one of {' '.join(SUFFIXES)}, also with .gz, "
         "or a Planetoid file ind.NAME.graph"

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.arrays import ArrayKind, ArraysError, read_npy
-from switchgnn.base.files import read_regular_text
+from switchgnn.base.files import format_of, read_regular_text
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.metis import partition_vertices
@@ -120,7 +120,7 @@ def load_assignment(path: Path | str) -> NDArray[np.int64]:
     METIS writes its partitions, with comments after `#`. `build_plan` checks the numbers.
     """
     path = Path(path)
-    return _array(path) if path.suffix == ".npy" else _lines(path)
+    return _array(path) if format_of(path) == ".npy" else _lines(path)
 
 
 def _array(path: Path) -> NDArray[np.int64]:

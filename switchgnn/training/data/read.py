@@ -14,9 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.base.arrays import ArrayKind, ArraysError, read_npy
-from switchgnn.base.files import format_of, read_regular_text
-from switchgnn.planner.graphs.edge_list import INTEGER, Ids, ids_of_rows, separator
+from switchgnn.base.arrays import ArrayKind, read_npy
+from switchgnn.base.files import format_of
+from switchgnn.planner.graphs.edge_list import (
+    INTEGER,
+    Ids,
+    ids_of_rows,
+    read_text,
+    separator,
+)
 from switchgnn.planner.graphs.graph import (
     SPLIT_NONE,
     SPLIT_TEST,
@@ -36,8 +42,7 @@ from switchgnn.training.data.dataset import (
 )
 from switchgnn.training.errors import DatasetError
 
-# Digits that surely fit 64 bits.
-_MOST_DIGITS = 18
+_NUMBERS, _REMEDY = ("f", "i", "u", "b"), "save one array with numpy.save"
 # A first line that does not start like a number is a header.
 _NUMBER_START = re.compile(r"\s*[\d+\-.]")
 _CLASS = re.compile(r"\d{1,9}")
@@ -174,7 +179,7 @@ def _read_features(path: Path, graph: Graph) -> _Given:
 
 
 def _from_array(path: Path, _: Graph) -> _Given:
-    array = _read_array(path, ArrayKind(("f", "i", "u", "b"), (2,)))
+    array = read_npy(path, ArrayKind(_NUMBERS, (2,)), remedy=_REMEDY)
     with np.errstate(over="ignore"):  # an overflow becomes an infinity, which Dataset refuses
         return _Given(path, None, array.astype(np.float32))
 
@@ -213,7 +218,7 @@ def _place_features(given: _Given, graph: Graph) -> NDArray[np.float32]:
 
 def _lists(path: Path, graph: Graph) -> dict[int | str, list[int]]:
     try:
-        value = json.loads(_read_text(path))
+        value = json.loads(read_text(path))
     except (ValueError, RecursionError) as error:
         raise DatasetError(f"{path} is not JSON: {error}") from error
     form = f'{path} must have the form {{"id": [feature, ...], ...}}'
@@ -245,7 +250,7 @@ def _read_labels(path: Path, graph: Graph, column: str | None) -> _Given:
         raise DatasetError(f"{path} has no column {column}; only a .csv has columns")
     if format_of(path) != ".npy":
         return _read_words(path, graph, column)
-    array = _read_array(path, ArrayKind(("f", "i", "u", "b"), (1, 2)))
+    array = read_npy(path, ArrayKind(_NUMBERS, (1, 2)), remedy=_REMEDY)
     if array.ndim == 1 and np.issubdtype(array.dtype, np.integer):
         return _Given(path, None, array.astype(np.int64))
     if array.ndim == 2:
@@ -371,8 +376,8 @@ def _id(word: str, graph: Graph) -> int | str | None:
     """Return the id that a word is; None if it can be none of this graph."""
     if _has_names(graph):
         return word or None
-    whole = word.isascii() and INTEGER.fullmatch(word) and len(word) <= _MOST_DIGITS
-    return int(word.partition(".")[0]) if whole and not word.startswith("-") else None
+    number = int(word.partition(".")[0]) if INTEGER.fullmatch(word) else -1
+    return number if 0 <= number < 2**63 else None
 
 
 def _check_none_missing(graph: Graph, row: NDArray[np.int64], path: Path) -> None:
@@ -406,21 +411,14 @@ class _TextTable:
     lines: list[int]
 
 
-def _read_array(path: Path, kind: ArrayKind) -> NDArray[Any]:
-    try:
-        return read_npy(path, kind, remedy="save one array with numpy.save")
-    except ArraysError as error:
-        raise DatasetError(str(error)) from error
-
-
 def _read_lines(path: Path) -> list[str]:
     """Return the stripped lines of a text file, without empty ones at its end."""
-    return [line.strip() for line in _read_text(path).rstrip().splitlines()]
+    return [line.strip() for line in read_text(path).rstrip().splitlines()]
 
 
 def _read_table(path: Path, graph: Graph) -> _TextTable:
     """Read a .csv file: the id first, then other columns; a header line is allowed."""
-    text = _read_text(path)
+    text = read_text(path)
     reader = csv.reader(
         io.StringIO(text, newline=""),
         delimiter=separator(text.partition("\n")[0]) or ",",
@@ -457,12 +455,3 @@ def _read_table(path: Path, graph: Graph) -> _TextTable:
         cells=[row[1:] for row in rows],
         lines=lines,
     )
-
-
-def _read_text(path: Path) -> str:
-    try:
-        return read_regular_text(path, "utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DatasetError(f"{path} is not a text file (byte {error.start})") from error
-    except OSError as error:
-        raise DatasetError(f"cannot read {path}: {error.strerror}") from error

@@ -208,6 +208,7 @@ def test_sparse_ids_are_renumbered_in_order_and_few_gaps_stay(tmp_path):
         ("a,b\n0,1\n1 2\n", 3, "1 column;"),
         ("0,1\n1,,2\n", 2, "3 columns"),
         ("0 1\n" + "y" * 500, 2, "..."),
+        ("0 1\n1 " + "9" * 5_000, 2, "whole numbers"),
     ],
 )
 def test_a_bad_line_is_named(tmp_path, text, line, part):
@@ -368,6 +369,8 @@ def test_a_list_keeps_isolated_vertices_that_have_features(tmp_path):
         content, _ = packed(np.savez, edge_index=edges.T, x=np.ones((6, 1)))
         graph = load_graph(write(tmp_path, content, "g.npz"))
         assert (graph.vertices, len(graph.indices)) == (6, 4)
+    content, _ = packed(np.savez, edge_index=[[0], [1]], edge_weight=[1], num_nodes=3)
+    assert load_graph(write(tmp_path, content, "g.npz")).vertices == 3
     content, _ = packed(np.savez, edge_index=np.zeros((2, 0), int), num_nodes=3)
     assert load_graph(write(tmp_path, content, "g.npz")).vertices == 3
     content, _ = packed(np.savez, edge_index=edges.T + 2, x=np.ones((6, 1)))
@@ -390,6 +393,8 @@ BANNER = "%%MatrixMarket matrix coordinate pattern general\n"
         ("g.npy", packed(np.save, [[0, 1, 2, 3]])[0], "[2, E] or [E, 2]"),
         ("g.npy", packed(np.save, [[0, 0.5]])[0], "whole numbers"),
         ("g.npy", packed(np.save, [[0, -1]])[0], "negative"),
+        ("g.npz", packed(np.savez, edge_index=[[0], [1]], edge_weight=[1, 1])[0], "2 values for 1"),
+        ("g.npz", packed(np.savez, indptr=[0, 1], indices=[0], data=[[0]])[0], "1 values for 1"),
         ("g.npz", packed(np.savez, row=[0], col=[1])[0], "no array indices or shape"),
         ("g.npz", packed(np.savez, row=[0], col=[1, 2], shape=[3, 3])[0], "1 rows for 2"),
         ("g.npz", packed(np.savez, row=[0], col=[3], shape=[3, 3])[0], "outside"),

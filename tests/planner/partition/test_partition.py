@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Partitions by METIS and by simple rules; even shares, files and the time inside METIS."""
 
+import gzip
 import math
 import signal
 import subprocess
@@ -107,13 +108,16 @@ def test_a_run_that_does_not_help_is_not_taken(monkeypatch):
     assert np.array_equal(balanced_boundary(graph, 8, 0), first)
 
 
-@pytest.mark.parametrize("suffix", [".npy", ".txt", ".part.3"])
+@pytest.mark.parametrize("suffix", [".npy", ".npy.gz", ".txt", ".part.3"])
 def test_an_assignment_from_a_file(tmp_path, suffix):
     graph = random_graph(20, 60, 0)
     wanted = np.arange(20) % 3
     path = tmp_path / f"mine{suffix}"
     if suffix == ".npy":
         np.save(path, wanted.astype(np.uint8))
+    elif suffix == ".npy.gz":
+        with gzip.open(path, "wb") as packed:
+            np.save(packed, wanted.astype(np.uint8))
     else:
         path.write_text("# a comment\n" + "\n".join(map(str, wanted)) + "\n")
     plan = build_plan(graph, workers=3, slots=8, program="00", assignment=load_assignment(path))
