@@ -54,7 +54,7 @@ def open_standard_streams() -> None:
         if getattr(sys, name) is None:
             number = os.open(os.devnull, os.O_RDWR)
             os.set_inheritable(number, True)
-            setattr(sys, name, os.fdopen(number, mode))
+            setattr(sys, name, os.fdopen(number, mode, closefd=False))
 
 
 def open_regular(path: Path) -> BinaryIO:

@@ -19,15 +19,14 @@ _FAILED = 2
 _INTERRUPTED = 130  # 128 and the number of SIGINT, as shells have it
 _PIPE_CLOSED = 141  # the same of SIGPIPE
 _MOST_LETTERS = 60
+# Of address space: an exchange of a few workers needs more than a gigabyte.
+_FEW_BYTES, _ENOUGH_BYTES = 3 << 29, 4 << 30
 # Processes that other commands start.
 _WORKERS = ("worker", "train-worker", "reduce-worker", "gloo-worker")
 
 
 def main() -> None:
     """Run the program with the arguments of the process; a closed pipe ends it silently."""
-    from switchgnn.base.files import open_standard_streams  # noqa: PLC0415  see above
-
-    open_standard_streams()
     try:
         _run()
     except BrokenPipeError:
@@ -53,6 +52,7 @@ def _run() -> None:
         from switchgnn.base.interruptible import interruptible  # noqa: PLC0415  see above
 
         with interruptible():
+            _prepare()
             _application()(prog_name=_NAME)
     except SwitchGNNError as error:
         _print_error(error)
@@ -60,10 +60,15 @@ def _run() -> None:
     except OSError as error:
         _end_if_full(error)
         _end_if_too_long(error)
+        _end_if_limited(error)
         raise
-    except MemoryError:
+    except MemoryError as error:
+        _end_if_limited(error)
         _print_error(SwitchGNNError("There is too little memory for this: ask for less."))
         sys.exit(_FAILED)
+    except (ImportError, RuntimeError) as error:
+        _end_if_limited(error)
+        raise
     except KeyboardInterrupt:
         _forget_interrupt()
         sys.exit(_INTERRUPTED)
@@ -72,6 +77,31 @@ def _run() -> None:
         if end.code == _INTERRUPTED:
             _forget_interrupt()
         raise
+
+
+def _prepare() -> None:
+    """Make the best of what the process was started with."""
+    from switchgnn.base.files import open_standard_streams  # noqa: PLC0415  see above
+
+    open_standard_streams()
+    _only_print_warnings()
+    if (most := _address_space()) is not None and most < _FEW_BYTES:
+        # gRPC waits for ever where it cannot start its threads.
+        _print_error(_limited(most, "libraries may fail or hang"), "Warning")
+
+
+def _only_print_warnings() -> None:
+    """Print warnings that Python is asked to raise, here and in workers: libraries have some.
+
+    Scripts that users launch are asked the same as before.
+    """
+    import os  # noqa: PLC0415  see above
+    import warnings  # noqa: PLC0415
+
+    if any(action == "error" for action, *_ in warnings.filters):
+        warnings.simplefilter("default")
+        if sys.argv[1:2] != ["launch"]:
+            os.environ["PYTHONWARNINGS"] = "default"
 
 
 def _forget_interrupt() -> None:
@@ -104,6 +134,27 @@ def _end_if_too_long(error: OSError) -> None:
         sys.exit(_FAILED)
 
 
+def _address_space() -> int | None:
+    """Return the most bytes of address space if the limit is low: libraries reserve gigabytes."""
+    import resource  # noqa: PLC0415  see above
+
+    most, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return most if 0 <= most < _ENOUGH_BYTES else None
+
+
+def _end_if_limited(error: Exception) -> None:
+    """End with a sentence if address space is limited, which many errors of libraries come from."""
+    if (most := _address_space()) is not None:
+        _print_error(_limited(most, str(error) or type(error).__name__))
+        sys.exit(_FAILED)
+
+
+def _limited(most: int, why: str) -> SwitchGNNError:
+    return SwitchGNNError(
+        f"`ulimit -v` allows {most >> 20:,} MB of address space, which is little: raise it ({why})."
+    )
+
+
 def _end_quietly() -> None:
     _forget_output()
     sys.exit(_PIPE_CLOSED)
@@ -122,13 +173,13 @@ def _forget_output() -> None:
             os.close(nothing)
 
 
-def _print_error(error: SwitchGNNError) -> None:
+def _print_error(error: SwitchGNNError, kind: str = "Error") -> None:
     from switchgnn.commands.shared.console import plain_console  # noqa: PLC0415  see above
 
     console = plain_console(stderr=True, soft_wrap=True, highlight=False)
     if error.details:
         console.print(_printable(error.details.rstrip()))
-    console.print(f"Error: {_printable(str(error))}")
+    console.print(f"{kind}: {_printable(str(error))}")
 
 
 def _printable(text: str) -> str:

@@ -5,11 +5,13 @@
 import importlib.util
 import os
 import re
+import resource
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
+import warnings
 from functools import partial
 from pathlib import Path
 
@@ -134,6 +136,55 @@ def test_an_interrupt_while_it_imports_is_not_traced(monkeypatch, capsys):
         main()
     assert end.value.code == INTERRUPTED
     assert capsys.readouterr().err == ""
+
+
+@pytest.fixture
+def running(monkeypatch):
+    """Run this instead of a command."""
+
+    def run(action, *words):
+        monkeypatch.setattr(sys, "argv", ["switchgnn", *words])
+        monkeypatch.setattr(sys.modules["switchgnn.commands.main"], "_application", lambda: action)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            main()
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("command", "asked"), [("train", "default"), ("launch", "error::DeprecationWarning")]
+)
+def test_warnings_of_libraries_end_nothing(running, monkeypatch, command, asked):
+    """Workers are asked the same; the script of a user is asked what the user asked."""
+    seen = []
+    monkeypatch.setenv("PYTHONWARNINGS", "error::DeprecationWarning")
+
+    def warn(**_):
+        warnings.warn("of a library", DeprecationWarning, stacklevel=1)
+        seen.append(os.environ["PYTHONWARNINGS"])
+
+    running(warn, command)
+    assert seen == [asked]
+
+
+@pytest.mark.parametrize("error", [MemoryError(), ImportError("failed to map"), OSError(12, "no")])
+def test_a_limit_of_address_space_is_named(running, monkeypatch, capsys, error):
+    def fail(**_):
+        raise error
+
+    limit = [1000 << 20]
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (limit[0], limit[0]))
+    with pytest.raises(SystemExit) as end:
+        running(fail, "plan")
+    assert end.value.code == 2
+    warning, sentence = capsys.readouterr().err.splitlines()
+    assert warning.startswith("Warning: `ulimit -v` allows 1,000 MB of address space, ")
+    assert sentence.startswith("Error: `ulimit -v` allows 1,000 MB of address space, ")
+    limit[0] = resource.RLIM_INFINITY
+    with pytest.raises(SystemExit if isinstance(error, MemoryError) else type(error)):
+        running(fail, "plan")
+    assert "ulimit" not in capsys.readouterr().err
 
 
 def test_an_error_does_nothing_to_the_terminal(monkeypatch, capsys):

@@ -2,11 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """METIS for any edges, and the time that it takes."""
 
+import ctypes
+import os
 import signal
+import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -65,6 +69,28 @@ def _measured() -> Iterator[None]:
         seconds = time.perf_counter() - start
         for scope in _SCOPES.get():
             scope.add(seconds)
+
+
+_SILENCE = threading.Lock()
+
+
+@contextmanager
+def _silenced() -> Iterator[None]:
+    """Discard what C prints on standard output in the block, as METIS does about empty parts.
+
+    METIS keeps Python from running, so nothing else is printed in the block.
+    """
+    libc = ctypes.CDLL(None)
+    with _SILENCE, ExitStack() as stack:
+        libc.fflush(None)
+        with suppress(OSError):  # it is closed
+            kept = os.dup(1)
+            stack.callback(os.close, kept)
+            stack.callback(os.dup2, kept, 1)
+            stack.callback(libc.fflush, None)
+            with Path(os.devnull).open("wb") as nothing:
+                os.dup2(nothing.fileno(), 1)
+        yield
 
 
 def partition_vertices(
@@ -159,7 +185,8 @@ def _part_graph(
         choice["tpwgts"] = [share / sum(shares) for share in shares]
     try:
         graph = pymetis.CSRAdjacency(indptr.astype(np.int32), indices)
-        return pymetis.part_graph(parts, graph, **choice).vertex_part
+        with _silenced():
+            return pymetis.part_graph(parts, graph, **choice).vertex_part
     except RuntimeError as error:
         raise PlannerError(f"METIS could not make {parts} parts: {error}") from error
     finally:

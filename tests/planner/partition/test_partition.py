@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Partitions by METIS and by simple rules; even shares, files and the time inside METIS."""
 
+import ctypes
 import gzip
 import math
+import os
 import signal
 import subprocess
 import sys
 import threading
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -337,3 +340,32 @@ def test_a_signal_interrupts_a_wait_after_metis():
             assert process.wait(seconds_here(5)) == 7
         finally:
             process.kill()
+
+
+HEAVY = {"vertices": 8, "parts": 7, "seed": 0, "weights": np.array([100, *[1] * 7])}
+
+
+def test_metis_prints_nothing(capfd):
+    """Of itself it prints that it cannot bisect nothing; what others print is not lost."""
+    with pytest.MonkeyPatch.context() as without:
+        without.setattr(metis, "_silenced", nullcontext)
+        partition_vertices(np.zeros(7, int), np.arange(1, 8), **HEAVY)
+        ctypes.CDLL(None).fflush(None)
+    assert "Cannot bisect" in capfd.readouterr().out
+    os.write(1, b"before ")
+    partition_vertices(np.zeros(7, int), np.arange(1, 8), **HEAVY)
+    os.write(1, b"after")
+    ctypes.CDLL(None).fflush(None)
+    assert capfd.readouterr().out == "before after"
+
+
+def test_metis_does_without_standard_output():
+    code = (
+        "import numpy as np, os\n"
+        "from switchgnn.planner.partition.metis import partition_vertices\n"
+        "os.close(1)\n"
+        "partition_vertices(np.arange(7), np.arange(1, 8), vertices=8, parts=2, seed=0)\n"
+        "os.fstat(os.dup(0))\n"
+        "raise SystemExit(os.path.realpath('/proc/self/fd/1') == os.devnull)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, stdin=subprocess.PIPE)
