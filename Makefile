@@ -5,8 +5,7 @@
 run: TARGET ?= reference
 TARGET  ?= auto#     bmv2, embedded, auto (embedded), or reference (bmv2 if installed)
 FABRIC  ?= auto#     mininet, loopback or auto
-run: WORKERS ?= 8
-exchange up: WORKERS ?= 4
+WORKERS ?= 8
 TOPOLOGY ?= star#    star, or leaf-spine
 LEAVES  ?= 2#        of leaf-spine: switches with workers
 SPINES  ?= 1#        of leaf-spine: switches above the leaves
@@ -18,9 +17,9 @@ HIDDEN  ?= 64#            numbers of a hidden feature
 BANDWIDTH ?= 50#     Mbit/s of each link of `make run`; 0: no limit
 RUN_OPTIONS ?=#      more options of `switchgnn train`
 
-GRAPH   ?= digits#   graph of `make exchange` and `make up`: digits, karate, or a file
+GRAPH   ?= digits:80# graph of `make exchange` and `make up`, or a file
 ROUNDS  ?= 3
-SLOTS   ?= 256#      aggregators that a block may use
+SLOTS   ?= 4096#     aggregators that a block may use
 EXCHANGE_OPTIONS ?=# more options of `switchgnn run`
 SOAK_MINUTES ?= 1
 

@@ -40,8 +40,6 @@ class SwitchProfile:
         host_frame_seconds: processor time of a host for each frame that it sends or receives in
             an exchange over the switch.
         host_exchange_seconds: processor time of a host for an exchange between hosts.
-        packed_frame_seconds: processor time of all for each frame between hosts; None:
-            ``frame_seconds``.
         barrier_seconds: time of a barrier in addition to frames and links.
     """
 
@@ -56,7 +54,6 @@ class SwitchProfile:
     frame_seconds: float | None = None
     host_frame_seconds: float | None = None
     host_exchange_seconds: float | None = None
-    packed_frame_seconds: float | None = None
     barrier_seconds: float | None = None
 
     @property
@@ -114,10 +111,7 @@ _LEAST_SLOTS, _MOST_SLOTS = 2, (1 << 32) - 1
 _MOST_TABLE_BYTES = 1 << 50
 # Port numbers of the program have nine bits, and the last one drops.
 _MOST_PORTS = 511
-_SECONDS = (
-    *("frame_seconds", "host_frame_seconds", "host_exchange_seconds"),
-    *("packed_frame_seconds", "barrier_seconds"),
-)
+_SECONDS = ("frame_seconds", "host_frame_seconds", "host_exchange_seconds", "barrier_seconds")
 _MOST_SECONDS = 1.0
 
 

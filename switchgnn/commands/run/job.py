@@ -140,6 +140,7 @@ def _prepare(options: RunOptions, folder: Path, step: StepListener) -> PreparedR
         program=program.digest,
         seed=options.seed,
         assignment=options.asked.load_assignment(),
+        left=np.ones(graph.vertices, dtype=np.bool_) if options.left else None,
         progress=lambda what: step(f"planning: {what}", 0, 0),
     )
     write_plan(plan, folder / "plan")

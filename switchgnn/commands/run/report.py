@@ -46,6 +46,7 @@ class RunOptions(NetworkJob):
         tls: the folder with certificates for P4Runtime, or None for plain gRPC.
         pcap: the folder for a file of each link's packets, or None.
         framing: of the exchanges between hosts that the report compares with.
+        left: whether the hosts make all sums alone.
     """
 
     graph: str
@@ -59,6 +60,7 @@ class RunOptions(NetworkJob):
     pcap: Path | None = None
     ignore_weights: bool = False
     framing: Framing = field(default_factory=Framing)
+    left: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,7 @@ class WorkerReport:
         host_partial_bytes_up, host_partial_bytes_down: the same for copies or partial sums,
             whichever are fewer.
         seconds: from its first `done` to its last `advance`.
+        round_seconds: of each exchange.
         releases: slots released for it, as counted by the switch.
         counters: all its counts, by name.
     """
@@ -85,6 +88,7 @@ class WorkerReport:
     host_partial_bytes_up: int
     host_partial_bytes_down: int
     seconds: float
+    round_seconds: list[float]
     releases: int
     counters: dict[str, int]
 
@@ -310,6 +314,7 @@ def _report_workers(
             host_partial_bytes_up=partial.up[worker],
             host_partial_bytes_down=partial.down[worker],
             seconds=outcome.seconds,
+            round_seconds=outcome.round_seconds,
             releases=released,
             counters=outcome.counters,
         )

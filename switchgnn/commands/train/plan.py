@@ -12,7 +12,7 @@ from typing import Any
 from switchgnn.base.network import Station
 from switchgnn.commands.shared.outputs import Recordings
 from switchgnn.commands.shared.runner import NetworkJob, schedule_file_of
-from switchgnn.commands.train.measured import MeasuredExchanges
+from switchgnn.commands.train.measured import MeasuredCosts
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.pace import Pace
 from switchgnn.host.reduce.frames import GOODPUT as REDUCE_GOODPUT
@@ -34,6 +34,7 @@ from switchgnn.planner.costs.host_seconds import packed_frames
 from switchgnn.planner.costs.seconds import NetworkModel, plan_seconds
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
+from switchgnn.planner.lanes import fragment_lanes
 from switchgnn.planner.plan.banks import BANKS
 from switchgnn.planner.plan.files import write_plan
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
@@ -233,7 +234,7 @@ def predict_transport(
     job: TrainJob,
     data: Dataset,
     progress: Callable[[str], None],
-    measured: MeasuredExchanges | None = None,
+    measured: MeasuredCosts | None = None,
 ) -> TransportPrediction:
     """Predict the time of exchanges over each transport, and choose one.
 
@@ -269,14 +270,11 @@ def embedded_seconds(job: TrainJob, data: Dataset, plan: Plan) -> float:
 
 
 def _expected(
-    job: TrainJob, data: Dataset, target: Target, measured: MeasuredExchanges | None = None
+    job: TrainJob, data: Dataset, target: Target, measured: MeasuredCosts | None = None
 ) -> "MachineForecast":
     profile = find_profile(target.value)
     on = network_here(job, profile, target)
-    if measured is not None:
-        profile = measured.adapted(profile, on, job.workers)
-        on = network_here(job, profile, target)
-    return MachineForecast(on, profile, job.workers, Counter(_widths(job, data)))
+    return MachineForecast(on, profile, job.workers, Counter(_widths(job, data)), measured)
 
 
 def network_here(job: TrainJob, profile: SwitchProfile, target: Target) -> NetworkModel:
@@ -298,12 +296,14 @@ class MachineForecast:
 
     Attributes:
         widths: exchanges by the width of their rows, half of them in each direction.
+        measured: what counts instead of the times of network and profile.
     """
 
     network: NetworkModel
     profile: SwitchProfile
     workers: int
     widths: Mapping[int, int]
+    measured: MeasuredCosts | None = None
 
     @property
     def directions(self) -> tuple[Direction, ...]:
@@ -313,11 +313,23 @@ class MachineForecast:
     def of_plan(self, plan: Plan, left: forecast.Rows) -> float:
         """See Forecast. The parts of a mixed exchange share the processors, one after the other."""
         inside = sum(
-            times / len(Direction) * plan_seconds(plan, direction, width, self.network)
+            times / len(Direction) * self._over_switch(plan, direction, width)
             for direction in self.directions
             for width, times in self.widths.items()
         )
         return inside + (self.of_hosts(left) if any(rows.any() for rows in left.values()) else 0.0)
+
+    def _over_switch(self, plan: Plan, direction: Direction, width: int) -> float:
+        if self.measured is None:
+            return plan_seconds(plan, direction, width, self.network)
+        record = plan.manifest.direction(direction)
+        fragments = len(fragment_lanes(width, plan.manifest.lanes))
+        barriers, told = fragments * len(record.block_numbers), record.prediction
+        frames = fragments * (sum(told.packets_up) + sum(told.packets_down))
+        if not barriers:
+            return 0.0
+        later = (barriers - 1) * self.network.barrier
+        return self.measured.switch.of(self.workers, frames) + later
 
     def of_hosts(self, rows: forecast.Rows) -> float:
         """See Forecast.
@@ -326,13 +338,16 @@ class MachineForecast:
         never idle. With fast links, the processors are the limit.
         """
         network, work = self.network, self.workers * (self.profile.host_exchange_seconds or 0.0)
-        own, seconds = self.profile.packed_frame_seconds, 0.0
-        frame = network.switch_frame if own is None else own
+        seconds = 0.0
         for between in rows.values():
             for width, times in self.widths.items():
                 frames, sizes = packed_frames(between, width, network.mtu)
+                if self.measured is not None:
+                    taken = self.measured.hosts.of(self.workers, sizes.sum())
+                    seconds += times / len(rows) * taken
+                    continue
                 links = max(sizes.sum(axis=axis).max() for axis in (0, 1))
-                processors = work + frames.sum() * frame
+                processors = work + frames.sum() * network.switch_frame
                 seconds += (times / len(rows)) * max(
                     links * _BITS / network.bits_per_second,
                     processors / (network.cores or self.workers),
