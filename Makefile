@@ -30,7 +30,7 @@ SHARE   ?= 40#       of `make test-share`: one test in this many
 SEED    ?= 0
 TEST_OPTIONS ?=#     more options of pytest
 
-SCALE   ?= small#    of `make figures`: small takes minutes; full has the paper's sizes
+SCALE   ?= small#    of `make figures`: small takes minutes; medium has more points, full the paper's sizes
 FIGURES_OPTIONS ?=#  more options of `switchgnn figures`, such as figure15 --jobs 1
 LINKS   ?=#          of `make docs`: --check also requests the links to other sites
 

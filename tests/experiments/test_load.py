@@ -3,6 +3,8 @@
 """Description files: those that are there are right, and a wrong one is told in a sentence."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
@@ -23,6 +25,7 @@ from .fake_points import result
 
 # Figures whose graphs are not of the paper's sizes at any scale.
 OWN_SIZES = ("example", "never-slower")
+ROOT = Path(__file__).parents[2]
 RIGHT = {
     "about": "a comment",
     "title": "a figure",
@@ -73,16 +76,34 @@ def changed(path, value):
     return told
 
 
-def test_all_figures_are_right_at_both_scales():
+def test_all_figures_are_right_at_all_scales():
     figures = load_figures(known_figures())
     every = "figure2 figure15 figure16 figure17 figure18 figure19 loop switches example"
     every += " never-slower"
     assert set(every.split()) == {figure.name for figure in figures}
     for figure in figures:
-        for scale in ("small", "full"):
+        assert {"small", "full"} <= figure.scales.keys()
+        for scale in figure.scales:
             cells = cells_of(figure, scale)
             for part in (*figure.panels, *figure.claims):
                 assert select(cells, part.where), (figure.name, scale, part)
+
+
+def test_small_takes_five_minutes_of_two_cores():
+    """More points need another measurement: docs/figures.md has the processor time of each figure.
+
+    Points of several figures belong to the first one.
+    """
+    row = re.compile(r"^\| `([\w-]+)` \| (\d+) \| (\d+) \|$", re.MULTILINE)
+    rows = row.findall((ROOT / "docs" / "figures.md").read_text())
+    points, seen = {}, set()
+    for figure in load_figures([]):
+        own = {cell.point for cell in cells_of(figure, "small")} - seen
+        points[figure.name] = len(own)
+        seen |= own
+    assert {name: int(number) for name, number, _ in rows} == points
+    assert all(int(seconds) > int(number) for _, number, seconds in rows)
+    assert sum(int(seconds) for _, _, seconds in rows) <= 2 * 5 * 60
 
 
 def test_the_papers_sizes_at_full_scale():

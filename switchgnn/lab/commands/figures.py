@@ -37,7 +37,12 @@ _RESULTS = Path("results/figures")
 class FiguresOptions:
     """The options of `switchgnn figures`."""
 
-    scale: str = option(None, "NAME", "small: minutes; full: the paper's sizes.", default="small")
+    scale: str = option(
+        None,
+        "NAME",
+        "small: minutes; medium: more points; full: the paper's sizes.",
+        default="small",
+    )
     seeds: int | None = option(None, "N", "Draws of graph and orders.", min=1, shown="the scale's")
     graph: list[str] | None = option(
         None,
