@@ -196,9 +196,12 @@ def compile_unit(command: Sequence[str], unit: str, what: str, folder: Path) -> 
     Raises:
         CompilerError: the compiler fails; the message ends with its output.
     """
-    result = subprocess.run(
-        command, input=unit, cwd=folder, capture_output=True, text=True, check=False
-    )
+    # A compiler that is killed leaves its files.
+    with tempfile.TemporaryDirectory(prefix="switchgnn-") as scratch:
+        own = {**os.environ, "TMPDIR": scratch}
+        result = subprocess.run(
+            command, input=unit, cwd=folder, env=own, capture_output=True, text=True, check=False
+        )
     if result.returncode != 0:
         raise CompilerError(
             f"{command[0]} cannot compile {what}: {result.stderr.strip()[-_LAST_WORDS:]}"

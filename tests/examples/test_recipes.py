@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from switchgnn.lab.simulator.compile import what_is_missing
+from tests.support.levels import simulator_missing
 from tests.support.speed import seconds_here
 
 ROOT = Path(__file__).parent.parent.parent
@@ -24,7 +24,7 @@ PARTS = (
     "pyproject.toml",
 )
 COMPILER = "p4c-bm2-ss"
-NO_SIMULATIONS = what_is_missing()
+NO_SIMULATIONS = simulator_missing()
 
 
 def recipes():

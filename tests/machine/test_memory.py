@@ -13,12 +13,12 @@ def test_what_the_memory_has_no_room_for(monkeypatch):
     require_memory("Sums", 2_500_000, "give less")
     with pytest.raises(TooLargeError) as error:
         require_memory("Sums", 2_600_000, "give less")
-    assert str(error.value) == "Sums take 2.6 MB of memory, and 2.5 MB are free: give less."
+    assert str(error.value) == "Sums take 2.60 MB of memory, and 2.50 MB are free: give less."
 
 
 def test_no_number_is_too_large_to_be_named(monkeypatch):
     monkeypatch.setattr(memory, "available_memory", lambda: 3_200_000_000)
-    with pytest.raises(TooLargeError, match=r"take 1(,000)+ GB of memory, and 3\.2 GB are free"):
+    with pytest.raises(TooLargeError, match=r"take 1(,000)+ GB of memory, and 3\.20 GB are free"):
         require_memory("Sums", 10**609, "give less")
 
 

@@ -260,8 +260,9 @@ def test_a_recursion_without_an_end_is_bounded(file):
 BUILD = """
 import tempfile, sys
 from pathlib import Path
-from switchgnn.training.layers.models import MODELS, ModelOptions, build_model
+from switchgnn.training.layers.models import build_model
 from switchgnn.training.layers.pyg_layers import templates_removed
+from switchgnn.training.shape import MODELS, ModelOptions
 
 with templates_removed():
     for name in MODELS:

@@ -71,16 +71,6 @@ def compiled_models() -> Path:
         raise SimulatorError(str(error)) from error
 
 
-def what_is_missing() -> str | None:
-    """Return in a sentence what a simulation needs and is not here; None if nothing is."""
-    try:
-        find_wheel()
-        _compiler()
-    except SimulatorError as error:
-        return str(error)
-    return None
-
-
 def _compiler() -> str:
     try:
         return needed_compiler("A simulation")
