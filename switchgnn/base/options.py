@@ -9,7 +9,7 @@ import inspect
 import re
 import typing
 from collections.abc import Callable, Collection, Iterator, Mapping
-from enum import EnumMeta
+from enum import Enum
 from typing import Annotated, Any
 
 import typer
@@ -165,7 +165,7 @@ def _choosing(parameter: inspect.Parameter) -> inspect.Parameter:
     """Let the error about a wrong value of an enumeration name the nearest one."""
     hint, info = typing.get_args(parameter.annotation)[:1], copy.copy(_info(parameter))
     found: tuple[Any, ...] = (*hint, *(inner for each in hint for inner in typing.get_args(each)))
-    kinds = [each for each in found if isinstance(each, EnumMeta)]
+    kinds = [each for each in found if isinstance(each, type) and issubclass(each, Enum)]
     if info is None or not kinds:
         return parameter
     names = [each.value for each in kinds[0]]
