@@ -329,14 +329,22 @@ exec sleep 1000
 """
 
 
+INTERRUPTED = """
+import sys
+from pathlib import Path
+from switchgnn.base.native import compile_unit, compiled_once
+compile = lambda output: compile_unit(sys.argv[1:2], "", "nothing", output)
+compiled_once(Path(sys.argv[2]), "program", ["source"], compile)
+"""
+
+
 def test_an_interrupted_compiler_leaves_no_files(tmp_path):
-    compiler, scratch = tmp_path / "c++", tmp_path / "scratch"
+    compiler, scratch, cache = (tmp_path / name for name in ("c++", "scratch", "cache"))
     compiler.write_text(COMPILER)
     compiler.chmod(0o700)
     scratch.mkdir()
-    call = f"compile_unit([{str(compiler)!r}], '', 'nothing', {str(tmp_path)!r})"
     done = subprocess.run(
-        [sys.executable, "-c", f"from switchgnn.base.native import compile_unit\n{call}"],
+        [sys.executable, "-c", INTERRUPTED, compiler, cache],
         env={**os.environ, "TMPDIR": str(scratch)},
         capture_output=True,
         text=True,
@@ -345,3 +353,4 @@ def test_an_interrupted_compiler_leaves_no_files(tmp_path):
     )
     assert "KeyboardInterrupt" in done.stderr
     assert list(scratch.iterdir()) == []
+    assert [path.suffix for path in cache.iterdir()] == [".lock"]

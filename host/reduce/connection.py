@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from numpy.typing import NDArray
 
@@ -70,15 +70,6 @@ class ReduceTask:
     def from_json(cls, text: str) -> "ReduceTask":
         """Read what :meth:`to_json` wrote."""
         return task_from_json(cls, text)
-
-
-class Carried(NamedTuple):
-    """What the switch carried for a connection: arrays, bytes both ways, seconds of all-reduces."""
-
-    worker: int
-    arrays: int
-    size: int
-    seconds: float
 
 
 def task_from_environment(workers: int) -> ReduceTask:
@@ -162,10 +153,9 @@ class Connection:
             self._open.close()
 
     def _leave_carried(self, seconds: float) -> None:
-        """Append a line to a file for the launcher, which may be gone."""
+        """Append arrays, bytes and seconds to a file for the launcher, which may be gone."""
         folder, link, self._link = self._task.carried, self._link, None
         if folder is not None and link is not None:
             size = link.traffic.bytes_up + link.traffic.bytes_down
-            carried = Carried(self._worker, self._arrays, size, seconds)
             with suppress(OSError), (folder / f"{self._worker}{CARRIED}").open("a") as file:
-                file.write(f"{json.dumps(carried)}\n")
+                file.write(f"{json.dumps((self._arrays, size, seconds))}\n")

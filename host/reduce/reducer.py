@@ -48,8 +48,7 @@ class Reducer:
     """
 
     def __init__(self, stream: ReduceStream, clock: Clock = SYSTEM_CLOCK) -> None:
-        self.seconds = 0.0
-        self._stream, self._clock = stream, clock
+        self._stream, self._clock, self.seconds = stream, clock, 0.0
         self._changed = threading.Condition()
         self._submitted: deque[_Submitted] = deque()
         self._running: deque[tuple[Reduction, Future[NDArray[Any]]]] = deque()

@@ -23,7 +23,6 @@ _MACHINE = Path("/proc/meminfo")
 _FORGET_PEAK = "5"
 _KILO = 1024
 _UNITS = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
-_ABSURD = 10**18
 
 
 class TooLargeError(SwitchGNNError):
@@ -68,7 +67,7 @@ def require_memory(what: str, needed: int, remedy: str) -> None:
 
 def size_text(number: float) -> str:
     """Return bytes in words, as 21.3 kB or 1.20 MB."""
-    if number >= _ABSURD:  # too much for a float
+    if number >= 10**18:  # too much for a float
         return f"{int(number) // 10**9:,} GB"
     unit, size = size_unit(number)
     return f"{number / size:,.{1 if unit == 'kB' else 2}f} {unit}"

@@ -7,10 +7,7 @@ from collections.abc import Iterable
 
 
 def no_such(what: str, name: str, known: Iterable[str], *, where: str = "", also: str = "") -> str:
-    """Return the sentence about a name that does not exist, with the known ones.
-
-    `where` follows the name, and `also` the known ones.
-    """
+    """Return the sentence about a wrong name; `where` follows it, and `also` the known ones."""
     names = list(known)
     said = f"No {what} {name!r}{where}; known: {', '.join(names)}{also}"
     return f"{said}{did_you_mean(name, names) or '.'}"

@@ -43,7 +43,7 @@ from switchgnn.commands.shared.runner import (
 )
 from switchgnn.host.innetwork.exchange import plan_id
 from switchgnn.host.pace import Pace
-from switchgnn.host.reduce.connection import CARRIED, VARIABLE, Carried, ReduceTask
+from switchgnn.host.reduce.connection import CARRIED, VARIABLE, ReduceTask
 from switchgnn.host.registry import SWITCH
 from switchgnn.p4src import load_program
 from switchgnn.planner.plan.files import read_manifest
@@ -114,19 +114,18 @@ def launch(
     choice = job.choose_site()
     command = (*_MERGED, sys.executable, "-u", str(program.absolute()), *(words or ()))
     end_like_interrupted()
-    console = plain_console(stderr=True, soft_wrap=True, highlight=False)
     with (
-        progress_bars(console) as progress,
+        progress_bars(plain_console(stderr=True)) as progress,
         told_aloud(verbose=asked.logs.verbose),
         workplace(StepBars(progress), None, asked.logs.log_dir, NOBODY) as work,
     ):
 
-        def run(fabric: Fabric, tasks: list[dict[str, Any]]) -> list[Carried]:
+        def run(fabric: Fabric, tasks: list[dict[str, Any]]) -> list[float]:
             progress.stop()
             _follow(_children(fabric, command, _write_task(tasks, asked.pace, work.folder)))
-            files = work.folder.glob(f"*{CARRIED}")
-            lines = [line for file in files for line in file.read_text().splitlines()]
-            return [Carried(*json.loads(line)) for line in lines]
+            files = list(work.folder.glob(f"*{CARRIED}"))
+            lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+            return [sum(each) / len(files) for each in zip(*lines, strict=True)]
 
         workers = Workers(
             program=load_program(),
@@ -141,18 +140,17 @@ def launch(
         )
         with finished(job, choice, workers, work) as done:
             carried = done.result
-    console.print(_carried_line(carried))
+    typer.echo(_carried_line(carried), err=True)
 
 
-def _carried_line(carried: Sequence[Carried]) -> str:
-    """Return what the switch has carried, the mean of the workers."""
+def _carried_line(carried: Sequence[float]) -> str:
+    """Return what the switch carried, of a worker on average."""
     if not carried:
         return (
             "The switch carried nothing, as no process group has its backend: begin with "
             'torch.distributed.init_process_group("switchgnn"), or register SwitchHook.'
         )
-    workers = len({each.worker for each in carried})
-    _, arrays, size, seconds = (sum(numbers) / workers for numbers in zip(*carried, strict=True))
+    arrays, size, seconds = carried
     return (
         f"The switch carried {arrays:,.0f} all-reduce{'' if arrays == 1 else 's'}: "
         f"{size_text(size)} on each worker's link, both ways, in {seconds:,.2f} s."

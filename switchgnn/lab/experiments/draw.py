@@ -62,7 +62,6 @@ _MARKERS = "os^Dv"
 _MOST_TIMES = 4.0
 # From this share of the colour scale on, text on it is white.
 _DARK = 0.7
-Colour = tuple[float, ...]
 Results = Mapping[SimulationPoint, Result]
 
 
@@ -78,7 +77,7 @@ class _Shown:
     """
 
     panel: Panel
-    series: Sequence[tuple[PlottedSeries, Colour]]
+    series: Sequence[tuple[PlottedSeries, tuple[float, ...]]]
     cells: Sequence[Cell]
     results: Results
 
@@ -129,7 +128,7 @@ def draw_figure(figure: Figure, cells: Sequence[Cell], results: Results, remark:
     return picture
 
 
-def _colours(series: Sequence[PlottedSeries]) -> list[tuple[PlottedSeries, Colour]]:
+def _colours(series: Sequence[PlottedSeries]) -> list[tuple[PlottedSeries, tuple[float, ...]]]:
     """Give each series a shade of its transport's colour, which all plots share."""
     kinds = {each.name: each for each in TRANSPORTS} | {BNS_GCN: HOST}
     of = [kinds.get(each.system, SWITCH) for each in series]

@@ -84,5 +84,5 @@ def _compile(wheel: Wheel, compiler: str, program: Path) -> None:
     )
     places = ("-isystem", str(wheel.include), "-I", str(MODELS))
     library = ("-x", "none", str(wheel.core), f"-Wl,-rpath,{wheel.core.parent}")
-    command = (compiler, *_FLAGS, *places, "-", *library, "-o", str(program.absolute()))
-    compile_unit(command, unit, f"the models against ns-3 {wheel.version}", MODELS)
+    command = (compiler, *_FLAGS, *places, "-", *library)
+    compile_unit(command, unit, f"the models against ns-3 {wheel.version}", program)
