@@ -309,6 +309,8 @@ def test_what_cannot_be_done_is_a_sentence(monkeypatch, capsys, tmp_path):
 
 @pytest.mark.skipif(cuda_missing() is None, reason="there is a GPU")
 def test_a_gpu_that_is_not_there(monkeypatch, capsys, tmp_path):
+    for name in ("read_job", "read_network"):
+        monkeypatch.setattr(f"switchgnn.training.command.{name}", lambda _: None)
     said = refused(monkeypatch, capsys, tmp_path, "--device", "cuda")
     assert said.startswith("Error: There is no GPU here that PyTorch can use")
 
@@ -350,9 +352,9 @@ class LateSum(RemoteSum):
 
 def test_a_worker_waits_no_longer_than_exchanges_take():
     data = load_dataset("karate")
-    (part,) = partition_dataset(data, np.zeros(data.vertices, dtype=np.int32))
+    part, _ = partition_dataset(data, np.arange(data.vertices, dtype=np.int32) % 2)
     model = build_model(ModelOptions(), part.features.shape[1], part.classes)
-    with LateSum(LocalTransport(data.vertices)) as remote:
+    with LateSum(LocalTransport(len(part.vertices))) as remote:
         distribute(model, part, remote)
         (report,) = Trainer(model, part, remote, TrainOptions(epochs=1)).run()
     assert report.exchange >= report.waiting >= 1.0
