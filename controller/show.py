@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.table import Table
 
+from switchgnn.base.names import no_such
 from switchgnn.controller.controls.claim import Destination, Partial, Source
 from switchgnn.controller.controls.congestion import Congestion
 from switchgnn.controller.controls.departure import Departure
@@ -133,10 +134,8 @@ def show_entries(client: P4RuntimeClient, name: str, limit: int | None = None) -
         groups = sorted(read_groups(client).items())[:limit]
         return [{"group": group, "ports": " ".join(map(str, ports))} for group, ports in groups]
     if name not in readers:
-        raise ControllerError(
-            f"There is no table {name} with entries: choose from {', '.join(sorted(readers))}, "
-            "groups."
-        )
+        tables = (*sorted(readers), "groups")
+        raise ControllerError(no_such("table", name, tables, where=" with entries"))
     rows = read_rows(client, layout.table(name))
     return readers[name](rows.select(slice(limit)))
 

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.host.compression import Compression
-from switchgnn.host.direct.counters import DirectCounters
 from switchgnn.host.direct.frames import PROTOCOL as DIRECT_PROTOCOL
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.kinds import BinnedSchedule, read_binned_schedule, write_binned_schedule
@@ -163,11 +162,6 @@ class MixedTransport(InNetworkTransport):
         self._hosts = hosts
         self._arrivals = split.second
         split.first.meanwhile = self._tend_hosts
-
-    @property
-    def hosts_counters(self) -> DirectCounters:
-        """The counters of the exchange between hosts."""
-        return self._hosts.counters
 
     def compress(self, compression: Compression) -> None:
         """Refuse: sums of switch and hosts have no common scale."""

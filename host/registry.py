@@ -16,6 +16,7 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.base.names import no_such
 from switchgnn.host.direct.kinds import (
     binned_schedules,
     copy_schedules,
@@ -107,6 +108,7 @@ class TransportKind:
     Attributes:
         name: the name in ``--transport`` and reports.
         label: the name in plots.
+        colour: in plots, one of the cycle's ten, ``C0`` to ``C9``.
         help: what it does, to follow its name.
         open: opens a worker's end; the link is closed with it.
         program: the P4 program that adds features up; workers then read their part of its plan.
@@ -124,6 +126,7 @@ class TransportKind:
 
     name: str
     label: str
+    colour: str
     help: str
     open: Opener
     program: SwitchProgram | None = None
@@ -151,6 +154,7 @@ _PARTITION_ONLY: FixedStrategies = {}
 SWITCH = TransportKind(
     name="switch",
     label="SwitchGNN",
+    colour="C0",
     help="the switch multicasts and adds up",
     open=open_switch,
     program=SwitchProgram.SWITCHGNN,
@@ -159,7 +163,8 @@ SWITCH = TransportKind(
 )
 HOST = TransportKind(
     name="host",
-    label="copies between hosts",
+    label="BNS-GCN",
+    colour="C1",
     help="each worker sends copies to the others, as in BNS-GCN",
     open=open_direct,
     strategies=_PARTITION_ONLY,
@@ -170,6 +175,7 @@ HOST = TransportKind(
 HOST_PARTIAL = TransportKind(
     name="host-partial",
     label="copies or partial sums",
+    colour="C2",
     help="copies or partial sums between workers, whichever are fewer",
     open=open_direct,
     strategies=_PARTITION_ONLY,
@@ -179,6 +185,7 @@ HOST_PARTIAL = TransportKind(
 G3 = TransportKind(
     name="g3",
     label="G3",
+    colour="C3",
     help="copies between workers, bin by bin while others are computed",
     open=open_binned,
     strategies=_PARTITION_ONLY,
@@ -187,7 +194,8 @@ G3 = TransportKind(
 )
 STRAWMAN = TransportKind(
     name="strawman",
-    label="strawman",
+    label="Straw",
+    colour="C4",
     help="the switch adds up without blocks and order",
     open=open_strawman,
     program=SwitchProgram.STRAWMAN,
@@ -196,6 +204,7 @@ STRAWMAN = TransportKind(
 LOCAL = TransportKind(
     name="local",
     label="one process",
+    colour="C7",
     help="one process, without a network",
     open=open_local,
     networked=False,
@@ -211,8 +220,7 @@ DEFAULT = AUTO
 
 def transport_kind(name: str) -> TransportKind:
     """Return the transport of a name."""
-    for kind in TRANSPORTS:
-        if kind.name == name:
-            return kind
-    known = ", ".join(each.name for each in TRANSPORTS)
-    raise TransportError(f"There is no transport {name!r}: choose one of {known}.")
+    known = {each.name: each for each in TRANSPORTS}
+    if name not in known:
+        raise TransportError(no_such("transport", name, known))
+    return known[name]

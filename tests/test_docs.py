@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from switchgnn.lab.simulator.compile import what_is_missing
 from tests.support.documents import ENVIRONMENT, run_command
-from tests.support.levels import tshark_missing
+from tests.support.levels import simulator_missing, tshark_missing
 from tests.support.markers import full
 
 ROOT = Path(__file__).parent.parent
@@ -48,7 +47,7 @@ COMMANDS = [
     if not line.startswith(NOT_RUN)
 ]
 
-NO_SIMULATIONS = what_is_missing()
+NO_SIMULATIONS = simulator_missing()
 NO_TSHARK = tshark_missing()
 
 
@@ -72,7 +71,7 @@ def test_command(command, folder):
         command = f"{command} --directory {ROOT} EPOCHS=2"
     # What belongs to the tests is there in a checkout only.
     output = run_command(command, ROOT if command.startswith("python -m tests.") else folder)
-    carried = re.search(r"host [\d.]+ MB, ([\d.]+) times|host takes ([\d.]+) times", output)
+    carried = re.search(r"host [\d.,]+ [kMG]B, ([\d.]+) times|host takes ([\d.]+) times", output)
     if carried and any(command.startswith(line) for line in lines(README)):
         assert float(carried[1] or carried[2]) > 1, "the README is to show where the switch pays"
 

@@ -28,6 +28,7 @@ from switchgnn.base.files import (
 from switchgnn.base.full_disk import WriteError, keep_room, why_not_written, writing
 from switchgnn.base.native import CacheError, cache_folder, compiled_once
 from tests.support.markers import needs_root
+from tests.support.speed import seconds_here
 
 
 def _link_to_zeros(path):
@@ -318,3 +319,38 @@ def test_damaged_gzip_is_an_error_of_reading(tmp_path, damage):
 )
 def test_the_format_is_named_before_gz(name, expected):
     assert format_of(Path(name)) == expected
+
+
+# Writes a file as GCC does, and interrupts the program that has started it.
+COMPILER = """#!/bin/sh
+touch "$TMPDIR/ccXXXX.s"
+kill -INT $PPID
+exec sleep 1000
+"""
+
+
+INTERRUPTED = """
+import sys
+from pathlib import Path
+from switchgnn.base.native import compile_unit, compiled_once
+compile = lambda output: compile_unit(sys.argv[1:2], "", "nothing", output)
+compiled_once(Path(sys.argv[2]), "program", ["source"], compile)
+"""
+
+
+def test_an_interrupted_compiler_leaves_no_files(tmp_path):
+    compiler, scratch, cache = (tmp_path / name for name in ("c++", "scratch", "cache"))
+    compiler.write_text(COMPILER)
+    compiler.chmod(0o700)
+    scratch.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, compiler, cache],
+        env={**os.environ, "TMPDIR": str(scratch)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=seconds_here(60),
+    )
+    assert "KeyboardInterrupt" in done.stderr
+    assert list(scratch.iterdir()) == []
+    assert [path.suffix for path in cache.iterdir()] == [".lock"]

@@ -125,7 +125,7 @@ def job_of(setting: Setting, transport: str) -> "TrainJob":
     """Return what a training does."""
     from switchgnn.commands.train.plan import TrainJob, default_task  # noqa: PLC0415
     from switchgnn.planner.chosen import Asked  # noqa: PLC0415
-    from switchgnn.training.layers.models import ModelOptions  # noqa: PLC0415
+    from switchgnn.training.shape import ModelOptions  # noqa: PLC0415
     from switchgnn.training.trainer import TrainOptions  # noqa: PLC0415
     from switchgnn.training.worker import Training  # noqa: PLC0415
 

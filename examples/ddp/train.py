@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Any DDP script, whose gradients the switch adds with BACKEND=switchgnn: torchrun ... train.py."""
+"""Any DDP script; a switch adds its gradients: switchgnn launch --workers 4 train.py."""
 
 import os
 
@@ -8,7 +8,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-dist.init_process_group(os.environ.get("BACKEND"))
+dist.init_process_group(os.environ.get("BACKEND", "switchgnn"))
 torch.manual_seed(dist.get_rank())
 model = nn.parallel.DistributedDataParallel(nn.Linear(64, 8))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.5)

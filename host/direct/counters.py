@@ -36,8 +36,3 @@ class DirectCounters:
     malformed: int = 0
     marked: int = 0
     slowed: int = 0
-
-    @property
-    def control_sent(self) -> int:
-        """Frames of 60 bytes that were sent."""
-        return self.acks_sent + self.questions + self.farewells

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker's connection to the switch for all-reduces, as the launcher describes it."""
 
+import json
 import os
 from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,10 +22,11 @@ from switchgnn.host.reduce.stream import ReduceStream
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.faults import open_worker_link
 from switchgnn.host.wire.header import ETHERNET_BYTES, feature_frame_bytes
-from switchgnn.host.wire.link import check_packets_fit
+from switchgnn.host.wire.link import Link, check_packets_fit
 
 # The environment variable with the path of the file.
 VARIABLE = "SWITCHGNN_REDUCE"
+CARRIED = ".carried"
 _LARGEST_PACKET = feature_frame_bytes(LANES) - ETHERNET_BYTES
 _REMEDY = "start the program with `switchgnn launch`, which starts the switch, too"
 
@@ -44,6 +46,7 @@ class ReduceTask:
         addresses: of each worker, and of the switch.
         faults: as for ``--faults``.
         pace: bounds on sending and waiting.
+        carried: the folder for what connections carried; None: nobody asks.
     """
 
     session: int
@@ -52,6 +55,7 @@ class ReduceTask:
     addresses: tuple[Addresses, ...]
     pace: Pace
     faults: str = ""
+    carried: Path | None = None
 
     @property
     def workers(self) -> int:
@@ -107,6 +111,8 @@ class Connection:
         self._task, self._worker = task, worker
         self._open = ExitStack()
         self._reducer: Reducer | None = None
+        self._link: Link | None = None
+        self._arrays = 0
 
     def open(self, agree: Callable[[int], int]) -> None:
         """Query the switch, and begin with the largest number of all workers.
@@ -117,6 +123,7 @@ class Connection:
         task, worker = self._task, self._worker
         check_packets_fit(task.links[worker], _LARGEST_PACKET)
         link = self._open.enter_context(open_worker_link(task.links[worker], task.faults, worker))
+        self._link = link
         stream = ReduceStream(
             link,
             task.addresses[worker],
@@ -133,6 +140,7 @@ class Connection:
         """Queue an array; see ``Reducer.submit``."""
         if self._reducer is None:
             raise ValueError("the connection is not open")
+        self._arrays += 1
         return self._reducer.submit(values, average=average)
 
     def close(self, *, abort: bool = False) -> None:
@@ -140,5 +148,14 @@ class Connection:
         try:
             if self._reducer is not None:
                 self._reducer.close(abort=abort)
+                self._leave_carried(self._reducer.seconds)
         finally:
             self._open.close()
+
+    def _leave_carried(self, seconds: float) -> None:
+        """Append arrays, bytes and seconds to a file for the launcher, which may be gone."""
+        folder, link, self._link = self._task.carried, self._link, None
+        if folder is not None and link is not None:
+            size = link.traffic.bytes_up + link.traffic.bytes_down
+            with suppress(OSError), (folder / f"{self._worker}{CARRIED}").open("a") as file:
+                file.write(f"{json.dumps((self._arrays, size, seconds))}\n")

@@ -11,6 +11,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.host.errors import HostError
 from switchgnn.host.reduce.reduction import Reduction, check_tensor
 from switchgnn.host.reduce.stream import ReduceStream
@@ -40,10 +41,14 @@ class Reducer:
     Args:
         stream: a stream that has started; from now on only the reducer's thread uses it. Its link
             must stay open until the reducer is closed.
+        clock: that of the stream.
+
+    Attributes:
+        seconds: for which all-reduces were under way.
     """
 
-    def __init__(self, stream: ReduceStream) -> None:
-        self._stream = stream
+    def __init__(self, stream: ReduceStream, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._stream, self._clock, self.seconds = stream, clock, 0.0
         self._changed = threading.Condition()
         self._submitted: deque[_Submitted] = deque()
         self._running: deque[tuple[Reduction, Future[NDArray[Any]]]] = deque()
@@ -105,7 +110,9 @@ class Reducer:
     def _run(self) -> None:
         try:
             while self._accept():
-                self._stream.step(0.0 if self._stream.idle else _WAIT)
+                idle, started = self._stream.idle, self._clock.now()
+                self._stream.step(0.0 if idle else _WAIT)
+                self.seconds += 0.0 if idle else self._clock.now() - started
                 self._resolve()
         except BaseException as error:  # raised where results are awaited
             self._fail(error)

@@ -22,7 +22,7 @@ _MACHINE = Path("/proc/meminfo")
 # Resets the peak (proc_pid_clear_refs(5)).
 _FORGET_PEAK = "5"
 _KILO = 1024
-_MEGA, _GIGA = 1e6, 1e9
+_UNITS = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 
 
 class TooLargeError(SwitchGNNError):
@@ -61,15 +61,21 @@ def require_memory(what: str, needed: int, remedy: str) -> None:
     room = available_memory()
     if room is not None and needed > room:
         raise TooLargeError(
-            f"{what} take {_size(needed)} of memory, and {_size(room)} are free: {remedy}."
+            f"{what} take {size_text(needed)} of memory, and {size_text(room)} are free: {remedy}."
         )
 
 
-def _size(number: int) -> str:
-    """Return bytes as MB or GB; integers, as absurd sizes overflow floats."""
-    if number >= _GIGA / 10:
-        return f"{number // 10**8 / 10 if number < 10**18 else number // 10**9:,} GB"
-    return f"{number / _MEGA:,.1f} MB"
+def size_text(number: float) -> str:
+    """Return bytes in words, as 21.3 kB or 1.20 MB."""
+    if number >= 10**18:  # too much for a float
+        return f"{int(number) // 10**9:,} GB"
+    unit, size = size_unit(number)
+    return f"{number / size:,.{1 if unit == 'kB' else 2}f} {unit}"
+
+
+def size_unit(number: float) -> tuple[str, float]:
+    """Return the unit in which that many bytes are read best, and its size."""
+    return next((each for each in _UNITS if number >= each[1]), _UNITS[-1])
 
 
 def _forget_peak() -> bool:

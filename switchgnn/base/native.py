@@ -183,21 +183,23 @@ def needed_compiler(who: str) -> str:
     return found
 
 
-def compile_unit(command: Sequence[str], unit: str, what: str, folder: Path) -> None:
+def compile_unit(command: Sequence[str], unit: str, what: str, output: Path) -> None:
     """Compile a unit from standard input.
 
     Args:
         command: the compiler with its arguments, ``-`` for the unit.
         unit: its source.
         what: its name in errors.
-        folder: the working directory, whose headers are included first; other users must not
-            be able to write there.
+        output: its folder has temporary files, and headers that are included first; other users
+            must not be able to write there.
 
     Raises:
         CompilerError: the compiler fails; the message ends with its output.
     """
+    folder, command = output.absolute().parent, (*command, "-o", str(output.absolute()))
+    own = {**os.environ, "TMPDIR": str(folder)}
     result = subprocess.run(
-        command, input=unit, cwd=folder, capture_output=True, text=True, check=False
+        command, input=unit, cwd=folder, env=own, capture_output=True, text=True, check=False
     )
     if result.returncode != 0:
         raise CompilerError(
@@ -241,6 +243,5 @@ def compiled_library(source: LibrarySource) -> Path:
 
 
 def _compile(compiler: str, source: LibrarySource, library: Path) -> None:
-    output = ("-o", str(library.absolute()))
-    command = (compiler, *_FLAGS, "-I", str(source.folder), "-x", "c++", "-", *output)
-    compile_unit(command, source.unit, source.who, library.absolute().parent)
+    command = (compiler, *_FLAGS, "-I", str(source.folder), "-x", "c++", "-")
+    compile_unit(command, source.unit, source.who, library)

@@ -15,6 +15,7 @@ from typing import Annotated
 import typer
 
 from switchgnn.base.described import read_network
+from switchgnn.base.names import no_such
 from switchgnn.base.options import OUTPUT, PACKETS, option, with_groups
 from switchgnn.capture.envelopes import frames_in
 from switchgnn.capture.files import STANDARD_INPUT, CaptureFiles
@@ -248,9 +249,7 @@ def _from_files(names: list[str], telling: Telling) -> int:
 def _from_interface(name: str, telling: Telling) -> int:
     """Listen until Ctrl-C, which is no failure: nothing else ends it."""
     if name not in interfaces():
-        raise CaptureError(
-            f"There is no interface {name} here; there are {', '.join(interfaces())}."
-        )
+        raise CaptureError(no_such("interface", name, interfaces(), where=" here"))
     with ListeningInterface(name) as listening:
         typer.echo(f"Listening at {name}; Ctrl-C ends it.", err=True)
         try:

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`switchgnn launch`: a PyTorch program on every worker, its all-reduces made in the switch."""
 
+import json
 import os
 import selectors
 import sys
@@ -15,6 +16,7 @@ import typer
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.full_disk import writing
+from switchgnn.base.machine import size_text
 from switchgnn.base.options import NETWORK, option, with_groups
 from switchgnn.commands.allreduce.job import write_empty_plan
 from switchgnn.commands.shared.console import (
@@ -41,7 +43,7 @@ from switchgnn.commands.shared.runner import (
 )
 from switchgnn.host.innetwork.exchange import plan_id
 from switchgnn.host.pace import Pace
-from switchgnn.host.reduce.connection import VARIABLE, ReduceTask
+from switchgnn.host.reduce.connection import CARRIED, VARIABLE, ReduceTask
 from switchgnn.host.registry import SWITCH
 from switchgnn.p4src import load_program
 from switchgnn.planner.plan.files import read_manifest
@@ -103,7 +105,7 @@ def launch(
     torchrun. After `dist.init_process_group("switchgnn")`, or with another
     backend and SwitchHook, gradients are added up in the switch. What the
     workers print follows their number. Exit code 0 when all end with it, 2 when
-    one does not; the others are then stopped.
+    one does not; the others are then stopped. The last line sums up.
     """
     if not program.is_file():
         raise SwitchGNNError(f"There is no program {program}: name a file in Python.")
@@ -118,9 +120,12 @@ def launch(
         workplace(StepBars(progress), None, asked.logs.log_dir, NOBODY) as work,
     ):
 
-        def run(fabric: Fabric, tasks: list[dict[str, Any]]) -> None:
+        def run(fabric: Fabric, tasks: list[dict[str, Any]]) -> list[float]:
             progress.stop()
             _follow(_children(fabric, command, _write_task(tasks, asked.pace, work.folder)))
+            files = list(work.folder.glob(f"*{CARRIED}"))
+            lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+            return [sum(each) / len(files) for each in zip(*lines, strict=True)]
 
         workers = Workers(
             program=load_program(),
@@ -133,8 +138,23 @@ def launch(
             scheduled=False,
             shows_slots=False,
         )
-        with finished(job, choice, workers, work):
-            pass
+        with finished(job, choice, workers, work) as done:
+            carried = done.result
+    typer.echo(_carried_line(carried), err=True)
+
+
+def _carried_line(carried: Sequence[float]) -> str:
+    """Return what the switch carried, of a worker on average."""
+    if not carried:
+        return (
+            "The switch carried nothing, as no process group has its backend: begin with "
+            'torch.distributed.init_process_group("switchgnn"), or register SwitchHook.'
+        )
+    arrays, size, seconds = carried
+    return (
+        f"The switch carried {arrays:,.0f} all-reduce{'' if arrays == 1 else 's'}: "
+        f"{size_text(size)} on each worker's link, both ways, in {seconds:,.2f} s."
+    )
 
 
 def _write_task(tasks: Sequence[dict[str, Any]], pace: Pace, folder: Path) -> Path:
@@ -147,6 +167,7 @@ def _write_task(tasks: Sequence[dict[str, Any]], pace: Pace, folder: Path) -> Pa
         addresses=tuple(task["addresses"] for task in tasks),
         faults=tasks[0]["faults"],
         pace=pace,
+        carried=folder,
     )
     path = folder / "reduce.json"
     with writing(path):

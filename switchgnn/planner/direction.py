@@ -5,6 +5,7 @@
 from collections.abc import Mapping
 from enum import Enum
 
+from switchgnn.base.names import no_such
 from switchgnn.planner.errors import PlannerError
 
 
@@ -31,6 +32,4 @@ def find_directions(name: str) -> tuple[Direction, ...]:
     try:
         return DIRECTIONS[name]
     except KeyError:
-        raise PlannerError(
-            f"no directions {name!r}; known: {', '.join(sorted(DIRECTIONS))}"
-        ) from None
+        raise PlannerError(no_such("directions", name, sorted(DIRECTIONS))) from None

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from switchgnn.base.names import no_such
 from switchgnn.planner.blocks.hypergraph import has_mtkahypar
 from switchgnn.planner.blocks.leaf_spine import name_over
 from switchgnn.planner.errors import PlannerError
@@ -183,7 +184,7 @@ def choose(name: str, graph: Graph, situation: Situation) -> Choice:
 def find_preset(name: str) -> Preset:
     """Find a preset by its name."""
     if name not in PRESETS:
-        raise PlannerError(f"no preset {name!r}; known: {', '.join(sorted(PRESETS))}")
+        raise PlannerError(no_such("preset", name, sorted(PRESETS)))
     return PRESETS[name]
 
 

@@ -14,6 +14,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.base.names import no_such
 from switchgnn.planner.arrays import distinct_pairs
 from switchgnn.planner.blocks.destination import destination, destination_cover
 from switchgnn.planner.blocks.hypergraph import hypergraph, hypergraph_cover
@@ -142,9 +143,7 @@ def find_strategy(what: str, name: str, known: Mapping[str, _Strategy]) -> _Stra
     try:
         return known[name]
     except KeyError:
-        raise PlannerError(
-            f"no {what} strategy {name!r}; known: {', '.join(sorted(known))}"
-        ) from None
+        raise PlannerError(no_such(f"{what} strategy", name, sorted(known))) from None
 
 
 def find_blocks(name: str, workers: int, known: Mapping[str, BlockStrategy]) -> BlockStrategy:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.names import no_such
 from switchgnn.base.records import RecordError, make_record, read_toml
 from switchgnn.planner.costs.seconds import NetworkModel
 from switchgnn.planner.partition.leaf_spine import LeafSpine
@@ -134,10 +135,8 @@ def find_profile(switch: str) -> SwitchProfile:
         return _read(_FOLDER / f"{switch}{_SUFFIX}")
     path = Path(switch)
     if path.suffix != _SUFFIX and not path.exists():
-        raise ProfileError(
-            f"No switch {switch!r}; known: {', '.join(known)}, or a file of your own "
-            f"(NAME{_SUFFIX})."
-        )
+        own = f", or a file of your own (NAME{_SUFFIX})"
+        raise ProfileError(no_such("switch", switch, known, also=own))
     return _read(path)
 
 

@@ -18,9 +18,9 @@ from switchgnn.host.wire.header import WIDEST
 from switchgnn.training.device import DeviceName
 from switchgnn.training.errors import TrainingError
 from switchgnn.training.fewer import AUTO, BITS, ColumnsBy, FewerBytes, fewer_bytes
+from switchgnn.training.shape import MODELS, PAPER, ModelOptions, model_name
 
 if TYPE_CHECKING:
-    from switchgnn.training.layers.models import ModelOptions
     from switchgnn.training.trainer import TrainOptions
 
 # Above about 1e37 a step of Adam overflows float32.
@@ -183,7 +183,7 @@ class AskedTraining:
         "NAME",
         "gcn, sage, gin, or your own: FILE.py:NAME.",
         default="gcn",
-        autocompletion=lambda: ["gcn", "sage", "gin"],
+        autocompletion=lambda: list(MODELS),
     )
     layers: int = option(MODEL, "N", "Number of layers.", default=2, min=1, max=1000)
     hidden: int = option(MODEL, "N", "Hidden units.", default=16, min=1, max=WIDEST)
@@ -238,10 +238,8 @@ class AskedTraining:
                     f"change in each epoch, so leave out --cache or --{name}."
                 )
 
-    def shape(self) -> "ModelOptions":
+    def shape(self) -> ModelOptions:
         """Return the options of the model."""
-        from switchgnn.training.layers.models import PAPER, ModelOptions, model_name  # noqa: PLC0415
-
         if self.paper:
             return PAPER
         usual = 0.0 if self.less.caches else _USUAL_DROPOUT
@@ -249,7 +247,7 @@ class AskedTraining:
         return ModelOptions(model_name(self.model), self.layers, self.hidden, dropout)
 
     def check_size(
-        self, shape: "ModelOptions", vertices: int, features: int, classes: int, processes: int
+        self, shape: ModelOptions, vertices: int, features: int, classes: int, processes: int
     ) -> None:
         """Check that a built-in model fits in memory, before it is built."""
         if shape.own:
@@ -263,7 +261,7 @@ class AskedTraining:
             "reduce --hidden, --layers or --workers",
         )
 
-    def options(self, shape: "ModelOptions", seed: int) -> "TrainOptions":
+    def options(self, shape: ModelOptions, seed: int) -> "TrainOptions":
         """Return the options of training."""
         from switchgnn.training.trainer import TrainOptions  # noqa: PLC0415
 
@@ -279,7 +277,7 @@ class AskedTraining:
             checkpoint=None if self.checkpoint is None else self.checkpoint.absolute(),
         )
 
-    def _of_inputs(self, shape: "ModelOptions") -> float:
+    def _of_inputs(self, shape: ModelOptions) -> float:
         """Return the share of features to drop; a user's own model has its own dropout."""
         if self.input_dropout is not None:
             return self.input_dropout

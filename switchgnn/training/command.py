@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from switchgnn.base.described import read_network
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.interruptible import interruptible
 from switchgnn.base.metrics import check_installed, parse_place
@@ -20,6 +21,7 @@ from switchgnn.host.metrics import serving_metrics
 from switchgnn.training.asked import AskedTraining
 from switchgnn.training.device import check_device
 from switchgnn.training.errors import ModelError
+from switchgnn.training.job import read_job
 
 if TYPE_CHECKING:
     from switchgnn.training.trainer import EpochReport
@@ -46,15 +48,17 @@ def train(
     as_json: Annotated[bool, typer.Option("--json", help="Worker 0 prints one object.")] = False,
 ) -> None:
     """Train as a worker of a job; torchrun gives its number."""
-    # These import PyTorch, which the help does without.
-    from switchgnn.training.join import take_seat  # noqa: PLC0415
-    from switchgnn.training.worker import Training, train_as_worker  # noqa: PLC0415
-
     asked.check_dropout()
-    check_device(asked.device)
     address = "" if metrics is None else _own_place(metrics)
     shape = asked.shape()
     fewer = asked.less.fewer(seed)
+    read_job(job)
+    read_network(network)
+    # These import PyTorch, which takes seconds.
+    from switchgnn.training.join import take_seat  # noqa: PLC0415
+    from switchgnn.training.worker import Training, train_as_worker  # noqa: PLC0415
+
+    check_device(asked.device)
     training = Training(shape, asked.options(shape, seed), device=asked.device, fewer=fewer)
     with take_seat(
         job, network=network, faults=faults, seed=seed, compression=fewer.compression

@@ -70,8 +70,8 @@ class EpochReport:
         loss: the mean over the training vertices of all workers, before the step.
         accuracy: after the step, in the epochs that are evaluated.
         seconds: the whole step without evaluation.
-        exchange: the time of exchanges.
-        waiting: the part of ``exchange`` in which the worker waited.
+        exchange: the time of exchanges, with all the waiting for them.
+        waiting: the part of ``exchange`` in which the worker could not compute.
         all_reduce: the time of summing gradients.
         epsilon: of the cache, in this epoch; None without a cache.
         rows, skipped_rows: rows that were due so far, and those of them that were not sent as they
@@ -178,13 +178,14 @@ class Trainer:
         loss = self._step(epoch)
         seconds = time.perf_counter() - started
         clock = self._remote.clock
+        waited = clock.waiting - waiting
         due = epoch % self._options.evaluate_every == 0 or epoch == self._options.epochs
         report = EpochReport(
             epoch=epoch,
             loss=loss,
             seconds=seconds,
-            exchange=clock.exchanging - exchange,
-            waiting=clock.waiting - waiting,
+            exchange=max(clock.exchanging - exchange, waited),
+            waiting=waited,
             all_reduce=self._sums.seconds - reduce,
             accuracy=self.evaluate() if due else None,
             epsilon=epsilon,

@@ -28,10 +28,11 @@ from switchgnn.training.device import DeviceName, own_device
 from switchgnn.training.errors import ModelError, TrainingError
 from switchgnn.training.fewer import NOTHING_LESS, FewerBytes
 from switchgnn.training.gradients import GradientSums, share_cores, together_in_file
-from switchgnn.training.layers.models import ModelOptions, build_model, distribute
+from switchgnn.training.layers.models import build_model, distribute
 from switchgnn.training.layers.pyg_layers import own_code, templates_removed
 from switchgnn.training.partition import Partition, read_partition
 from switchgnn.training.reduce import switch_sums
+from switchgnn.training.shape import ModelOptions
 from switchgnn.training.sums import Ledger, RemoteSum
 from switchgnn.training.trainer import EpochReport, Trainer, TrainOptions
 

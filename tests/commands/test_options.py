@@ -22,6 +22,8 @@ from switchgnn.host.registry import AUTO, TRANSPORTS
 from switchgnn.host.wire.faults import DIRECTIONS, FaultRates, Faults
 from switchgnn.planner.chosen import KNOWN
 from switchgnn.planner.presets import PRESETS
+from switchgnn.training.data.load import DATASETS
+from switchgnn.training.shape import MODELS
 from tests.support.commands import switchgnn
 
 CONFIGURED = {"run": typer.main.get_command(run_app), "train": typer.main.get_command(train_app)}
@@ -290,12 +292,9 @@ def test_strategies_are_listed_and_completed(name):
 
 
 def test_what_train_takes_is_listed_and_completed():
-    pytest.importorskip("torch_geometric")
-    data = pytest.importorskip("switchgnn.training.data.load").DATASETS
-    models = pytest.importorskip("switchgnn.training.layers.models").MODELS
     text = help_of(["train"], width=300)
     transports = [each.name for each in (*TRANSPORTS, AUTO)]
-    for each_option, names in (("data", data), ("model", models), ("transport", transports)):
+    for each_option, names in (("data", DATASETS), ("model", MODELS), ("transport", transports)):
         assert set(completed("train", f"--{each_option}")) == set(names)
         for each in names:
             assert re.search(rf"\b{re.escape(each)}\b", text), each

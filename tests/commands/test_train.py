@@ -140,7 +140,7 @@ def test_differences_are_those_from_local():
 
 def test_the_closing_line():
     reports = [report(), report("host"), report("local", traffic=False)]
-    carried = "Carried: switch 0.0 MB; host 0.0 MB, 1.0 times as much; local nothing."
+    carried = "Carried: switch 12.0 kB; host 12.0 kB, 1.0 times as much; local nothing."
     agree = "The losses agree with those of one process, to 0.0e+00."
     assert closing_line(reports) == f"{carried} {agree}"
     assert closing_line(reports[:2]) == carried.replace("; local nothing", "")
@@ -166,9 +166,9 @@ def test_bytes_with_and_without_compression_are_reported():
     del rounded["epsilon"]
     only_bits = replace(report("host", saved=rounded), compression="--bits 8")
     assert saving_lines([cached, only_bits, report()]) == [
-        "switch with --cache auto --bits 8: 0.01 MB instead of 0.05 MB, 25.0%; 30.0% of the rows "
+        "switch with --cache auto --bits 8: 12.0 kB instead of 48.0 kB, 25.0%; 30.0% of the rows "
         "were left out, and epsilon was 0.25 at the end.",
-        "host with --bits 8: 0.01 MB instead of 0.05 MB, 25.0%.",
+        "host with --bits 8: 12.0 kB instead of 48.0 kB, 25.0%.",
     ]
 
 
@@ -260,12 +260,12 @@ def test_the_fastest_and_the_leanest_path_may_be_two():
     assert verdict_lines(reports) == [
         "Time of an epoch: switch 100 ms; host, the fastest path between hosts, 200 ms. "
         "The switch wins: it takes 0.50 times the time.",
-        "Bytes of an epoch: switch 1.20 MB; host-partial, the leanest path between hosts, 0.90 MB. "
-        "The switch loses: it takes 1.33 times the bytes.",
+        "Bytes of an epoch: switch 1.20 MB; host-partial, the leanest path between hosts, "
+        "900.0 kB. The switch loses: it takes 1.33 times the bytes.",
         # 500 kB at 50 Mbit/s, and 900 kB.
-        "The busiest link of switch (worker 0, down) needs 80 ms of an epoch for 0.50 MB at "
+        "The busiest link of switch (worker 0, down) needs 80 ms of an epoch for 500.0 kB at "
         "50 Mbit/s, 80%: the network is the limit. The busiest link of host (worker 0, up) needs "
-        "144 ms of an epoch for 0.90 MB at 50 Mbit/s, 72%: the network is the limit.",
+        "144 ms of an epoch for 900.0 kB at 50 Mbit/s, 72%: the network is the limit.",
     ]
 
 
@@ -274,7 +274,7 @@ def test_a_network_with_time_to_spare_is_not_the_limit():
     time, size, why = verdict_lines(reports)
     assert time.endswith("Both take the same time.")
     assert size.endswith("Both take the same bytes.")
-    assert why.count("80 ms of an epoch for 0.50 MB at 50 Mbit/s, 8%: the network is not") == 2
+    assert why.count("80 ms of an epoch for 500.0 kB at 50 Mbit/s, 8%: the network is not") == 2
 
 
 def test_without_a_limit_frames_and_waiting_are_told():

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from switchgnn.commands.application import COMMANDS
-from tests.support.levels import site_missing
+from tests.support.levels import browser_missing, site_missing
 from tests.support.markers import full, whole
 from tests.support.speed import seconds_here
 
@@ -214,6 +214,26 @@ def test_nothing_is_fetched_from_another_server(site):
             assert "//" not in link, page
     for sheet in site.rglob("*.css"):
         assert not re.search(r"(?:url\(|@import)\s*[\"']?(?:https?:)?//", sheet.read_text()), sheet
+
+
+OVERFLOWING = """
+return [...document.querySelectorAll(".md-typeset__scrollwrap")]
+  .filter((wrap) => wrap.scrollWidth > wrap.clientWidth + 1)
+  .map((wrap) => wrap.textContent.trim().slice(0, 40));
+"""
+
+
+@whole
+@needs_site
+@pytest.mark.skipif(bool(browser_missing()), reason=browser_missing() or "")
+def test_no_table_is_cut(site, tmp_path):
+    """In a window of a laptop, 1280 pixels wide."""
+    from tests.live.test_browser import browser  # noqa: PLC0415  it may be skipped as a whole
+
+    with browser(tmp_path) as driver:
+        for page in sorted(site.glob("*.html")):
+            driver.get(page.as_uri())
+            assert driver.execute_script(OVERFLOWING) == [], page.name
 
 
 MISTAKES = """

@@ -90,7 +90,7 @@ def test_what_cannot_be_done_is_said(arguments, words):
     ("arguments", "words"),
     [
         (("--data", "nowhere"), "nowhere"),
-        (("--model", "gat"), "there is no model gat"),
+        (("--model", "gat"), "no model 'gat'"),
         (("--transport", "host", "--mtu", 49), "fragment"),
         (
             ("--transport", "switch", "--transport", "local", "--checkpoint", "saved"),

@@ -3,6 +3,7 @@
 """`switchgnn launch`: PyTorch programs on every worker, whose gradients the switch adds."""
 
 import os
+import re
 import signal
 from pathlib import Path
 
@@ -19,21 +20,37 @@ pytestmark = needs_training
 EXAMPLE = Path(__file__).parents[2] / "examples" / "ddp" / "train.py"
 
 
-def losses_of(*words, backend, monkeypatch):
+CARRIED = re.compile(
+    r"The switch carried (\d+) all-reduces: ([\d.]+) ([kM]B) on each worker's link, both ways, "
+    r"in ([\d.]+) s\."
+)
+
+
+def losses_of(*words, backend):
     """The losses that the unchanged script prints with a backend."""
-    monkeypatch.setenv("BACKEND", backend)
-    result = switchgnn("launch", *words, EXAMPLE)
+    result = switchgnn("launch", *words, EXAMPLE, environment={"BACKEND": backend})
     assert result.returncode == 0, result.stderr[-2000:] + result.stdout[-2000:]
+    carried = result.stderr.splitlines()[-1]
+    if backend == "gloo":
+        assert "The switch carried nothing" in carried
+        assert 'init_process_group("switchgnn")' in carried
+    else:
+        # 20 steps with a bucket of gradients and a loss, and how DDP begins.
+        arrays, size, unit, seconds = CARRIED.search(carried).groups()
+        assert 40 <= int(arrays) <= 45
+        # 520 weights and a loss, up and down, in each of the steps.
+        assert 1 < float(size) * {"kB": 1e3, "MB": 1e6}[unit] / (20 * 2 * 4 * 521) < 2
+        assert 0 < float(seconds) < seconds_here(100)
     # PyTorch may warn, too.
     lines = [line for line in result.stdout.splitlines() if "[W" not in line]
     assert [line.partition(":")[0] for line in lines] == [f"[0] step {n}" for n in range(1, 21)]
     return np.array([float(line.split()[-1]) for line in lines])
 
 
-def test_an_unchanged_ddp_script_trains_as_with_gloo(combination, monkeypatch):
+def test_an_unchanged_ddp_script_trains_as_with_gloo(combination):
     words = (*words_of(combination), "--workers", 4)
-    ours = losses_of(*words, backend="switchgnn", monkeypatch=monkeypatch)
-    theirs = losses_of(*words, backend="gloo", monkeypatch=monkeypatch)
+    ours = losses_of(*words, backend="switchgnn")
+    theirs = losses_of(*words, backend="gloo")
     assert ours[-1] < ours[0] / 10
     assert np.abs(ours - theirs).max() <= 2e-5
 

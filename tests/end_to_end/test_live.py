@@ -9,7 +9,7 @@ import shlex
 import signal
 import threading
 import urllib.request
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +21,7 @@ pytest.importorskip("uvicorn")
 pytest.importorskip("starlette")
 
 from switchgnn.base.described import network_text, read_network
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.metrics import ask_metrics
 from switchgnn.controller.metrics import SwitchMetrics
 from switchgnn.controller.target import client_of
@@ -89,6 +90,46 @@ class Live:
 def showing(folder, *words):
     with started(*words, log=folder / "stderr", scratch=folder) as child:
         yield Live(child)
+
+
+def documented(page):
+    """The command of a document that a reader has time to look at."""
+    text = (Path(__file__).parents[2] / "docs" / page).read_text()
+    (line,) = re.findall(r"^switchgnn ((?:run|train) .*)$", text, re.M)
+    return shlex.split(line)
+
+
+def test_the_documented_page_stays_until_ctrl_c(tmp_path):
+    with showing(tmp_path, *documented("live.md")) as running:
+        wait_until(lambda: (running.newest() or {}).get("ended"), "the end of the run")
+        assert running.newest()["ended"]["outcome"] == "done"
+        with urllib.request.urlopen(running.address, timeout=seconds_here(10)) as answer:  # noqa: S310
+            assert b"<title>" in answer.read()
+        assert running.child.exit_code() is None
+        wait_until(lambda: "Ctrl-C ends it" in said(running.child), "the end of the report")
+        running.interrupt()
+        running.finish()
+
+
+@needs_training
+def test_the_documented_metrics_last_until_ctrl_c(tmp_path):
+    *words, option, port = documented("monitoring.md")
+    assert (option, port) == ("--metrics", "9600")
+    first = free_ports(4)
+    with started(*words, option, first, log=tmp_path / "stderr", scratch=tmp_path) as child:
+
+        def blocks():
+            places = [("127.0.0.1", first + worker) for worker in range(4)]
+            with suppress(SwitchGNNError):
+                answers = [ask_metrics(*place, seconds=seconds_here(10)) for place in places]
+                return [told_values(each, at)["blocks_total"] for at, each in enumerate(answers)]
+            return None
+
+        before = wait_until(blocks, "the metrics of all workers")
+        wait_until(lambda: all(new > old for new, old in zip(blocks(), before, strict=True)))
+        os.kill(child.pid, signal.SIGINT)
+        child.stdout.read()
+        assert child.wait(seconds_here(100)) == 130
 
 
 def live(folder, *words):

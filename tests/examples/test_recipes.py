@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from switchgnn.lab.simulator.compile import what_is_missing
+from tests.support.levels import simulator_missing
 from tests.support.speed import seconds_here
 
 ROOT = Path(__file__).parent.parent.parent
@@ -24,7 +24,7 @@ PARTS = (
     "pyproject.toml",
 )
 COMPILER = "p4c-bm2-ss"
-NO_SIMULATIONS = what_is_missing()
+NO_SIMULATIONS = simulator_missing()
 
 
 def recipes():
@@ -35,11 +35,13 @@ def recipes():
     return [pytest.param(STEP.findall(section), id=section.splitlines()[0]) for section in sections]
 
 
-def missing(command):
-    """Why a command cannot run here, or None."""
+def missing(command, left_out):
+    """Why a command cannot run here, after those that were left out; None: it can."""
     if command.startswith("switchgnn figures"):
         return NO_SIMULATIONS
-    needs_compiler = "switchgnn.p4src.build" in command or "tests/ptf" in command
+    needs_compiler = "switchgnn.p4src.build" in command
+    if left_out and "tests/ptf" in command:
+        return "nothing was compiled"
     if needs_compiler and shutil.which(COMPILER) is None:
         return f"{COMPILER} is not on the PATH"
     return None
@@ -79,6 +81,7 @@ def run(tree, command):
         timeout=seconds_here(200),
     )
     assert told.returncode == 0, f"{command}\n{told.stdout}{told.stderr}"
+    return told.stdout
 
 
 @pytest.fixture
@@ -105,8 +108,19 @@ def test_recipe(steps, tree):
     carry_out(steps, tree)
 
 
-def test_the_exercise_makes_a_test_fail(tree):
-    carry_out(STEP.findall(WALKTHROUGH), tree)
+def test_the_exercise_makes_a_test_fail_without_a_compiler(tree):
+    ((kind, diff), (_, command)) = STEP.findall(WALKTHROUGH)
+    assert kind == "diff"
+    assert COMPILER not in command
+    change(tree, diff)
+    assert re.search(r"\b[1-9]\d* failed, [1-9]\d* passed", run(tree, command))
+
+
+def test_the_exercise_says_what_the_source_has():
+    before, after = re.findall(r"`(hdr\.switchgnn\.count = .*?;)`", WALKTHROUGH)
+    source = (ROOT / "p4src" / "sum.p4").read_text()
+    assert source.count(before) == 1
+    assert after not in source
 
 
 def carry_out(steps, tree):
@@ -116,7 +130,7 @@ def carry_out(steps, tree):
             change(tree, text)
             continue
         for command in text.splitlines():
-            if reason := missing(command):
+            if reason := missing(command, left_out):
                 left_out.append(f"{command}: {reason}")
             else:
                 run(tree, command)

@@ -16,15 +16,16 @@ from switchgnn.lab.experiments import Store, cells_of, load_figures, process, ru
 from switchgnn.lab.experiments.load import known_figures
 from switchgnn.lab.experiments.runner import REFUSED, point_command
 from switchgnn.lab.experiments.table import select
-from switchgnn.lab.simulator.compile import compiled_models, what_is_missing
+from switchgnn.lab.simulator.compile import compiled_models
 from switchgnn.lab.simulator.errors import SimulationStoppedError
 from switchgnn.lab.simulator.within import check_fits
 from switchgnn.profiles import UNLIMITED
 from tests.experiments.fake_points import point
+from tests.support.levels import simulator_missing
 from tests.support.markers import full
 from tests.support.speed import seconds_here
 
-MISSING = what_is_missing()
+MISSING = simulator_missing()
 COMMAND = [sys.executable, "-m", "switchgnn.commands", "figures"]
 
 
@@ -109,7 +110,7 @@ def test_it_goes_on_after_an_interruption(tmp_path, number):
 
 
 @pytest.mark.parametrize(
-    ("words", "error"), [("figure3", "No figure"), ("example --scale huge", "no scale")]
+    ("words", "error"), [("figure3", "No figure"), ("example --scale huge", "No scale")]
 )
 def test_unknown_names_are_a_sentence(tmp_path, words, error):
     done = CliRunner().invoke(app, ["figures", *words.split(), "--out", str(tmp_path)])

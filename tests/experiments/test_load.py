@@ -157,21 +157,21 @@ def test_without_names_all_but_the_example():
         (["scales", "small", "colour"], "red", "scales.small: unknown field colour"),
         (["title"], None, "missing required field title"),
         (["claims", 0, "why"], None, "claims[0]: object missing required field why"),
-        (["series", 0, "system"], "g4", "no system 'g4'"),
-        (["panels", 0, "draw"], "pie", "no way to draw 'pie'"),
-        (["panels", 0, "y"], "smell", "no measure 'smell'"),
-        (["panels", 0, "x"], "y", "no axis 'y'"),
-        (["panels", 0, "series"], ["nobody"], "no series 'nobody'"),
-        (["panels", 0, "draw"], "ratios", "no series ''; known: hosts, plan, no limit"),
-        (["claims", 0, "after"], "the fastest other", "no series 'the fastest other'"),
-        (["claims", 0, "before"], "nobody", "no series 'nobody'"),
-        (["claims", 0, "where"], {"weather": "fine"}, "no choice 'weather'"),
+        (["series", 0, "system"], "g4", "No system 'g4'"),
+        (["panels", 0, "draw"], "pie", "No way to draw 'pie'"),
+        (["panels", 0, "y"], "smell", "No measure 'smell'"),
+        (["panels", 0, "x"], "y", "No axis 'y'"),
+        (["panels", 0, "series"], ["nobody"], "No series 'nobody'"),
+        (["panels", 0, "draw"], "ratios", "No series ''; known: hosts, plan, no limit"),
+        (["claims", 0, "after"], "the fastest other", "No series 'the fastest other'"),
+        (["claims", 0, "before"], "nobody", "No series 'nobody'"),
+        (["claims", 0, "where"], {"weather": "fine"}, "No choice 'weather'"),
         (["scales", "small", "workers"], 4, "scales[...].workers: expected array, got int"),
         (["scales", "small", "workers"], ["4"], "scales[...].workers[0]: expected int, got str"),
-        (["series", 0, "switch"], "tofino3", "no switch 'tofino3'; known: bmv2"),
+        (["series", 0, "switch"], "tofino3", "No switch 'tofino3'; known: bmv2"),
         (["scales", "small", "seeds"], True, "scales[...].seeds: expected int, got bool"),
         (["series", 0], "bns-gcn", "series[0]: expected object, got str"),
-        (["scales"], {}, "no scale 'small'"),
+        (["scales"], {}, "No scale 'small'"),
         (["delay"], "2", "delay: expected float, got str"),
         (["mtu"], 40, "from 50 to 9,202 bytes"),
         (["mtu"], "jumbo", "mtu: "),
@@ -203,7 +203,7 @@ def test_no_json_is_told(tmp_path, data):
 def test_unknown_names_are_told(tmp_path):
     with pytest.raises(ExperimentError, match="No figure 'figure99'; known: figure2"):
         load_figures(["figure99"])
-    with pytest.raises(ExperimentError, match="no scale 'huge'; known: small"):
+    with pytest.raises(ExperimentError, match="No scale 'huge'; known: small"):
         cells_of(write(tmp_path, RIGHT), "huge")
 
 

@@ -36,7 +36,7 @@ def test_names_and_labels_tell_transports_apart():
 
 
 def test_an_unknown_name_is_refused():
-    with pytest.raises(TransportError, match="no transport 'pigeon': choose one of switch, host"):
+    with pytest.raises(TransportError, match="No transport 'pigeon'; known: switch, host"):
         transport_kind("pigeon")
 
 

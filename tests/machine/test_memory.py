@@ -5,7 +5,7 @@
 import pytest
 
 from switchgnn.base import machine as memory
-from switchgnn.base.machine import TooLargeError, available_memory, require_memory
+from switchgnn.base.machine import TooLargeError, available_memory, require_memory, size_text
 
 
 def test_what_the_memory_has_no_room_for(monkeypatch):
@@ -13,12 +13,12 @@ def test_what_the_memory_has_no_room_for(monkeypatch):
     require_memory("Sums", 2_500_000, "give less")
     with pytest.raises(TooLargeError) as error:
         require_memory("Sums", 2_600_000, "give less")
-    assert str(error.value) == "Sums take 2.6 MB of memory, and 2.5 MB are free: give less."
+    assert str(error.value) == "Sums take 2.60 MB of memory, and 2.50 MB are free: give less."
 
 
 def test_no_number_is_too_large_to_be_named(monkeypatch):
     monkeypatch.setattr(memory, "available_memory", lambda: 3_200_000_000)
-    with pytest.raises(TooLargeError, match=r"take 1(,000)+ GB of memory, and 3\.2 GB are free"):
+    with pytest.raises(TooLargeError, match=r"take 1(,000)+ GB of memory, and 3\.20 GB are free"):
         require_memory("Sums", 10**609, "give less")
 
 
@@ -29,3 +29,18 @@ def test_the_memory_of_this_machine_is_known():
 def test_a_machine_that_does_not_tell(monkeypatch):
     monkeypatch.setattr(memory, "available_memory", lambda: None)
     require_memory("Sums", 1 << 80, "give less")
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (0, "0.0 kB"),
+        (4_180, "4.2 kB"),
+        (99_999, "100.0 kB"),
+        (999_000, "999.0 kB"),
+        (1_204_000, "1.20 MB"),
+        (2_500_000_000, "2.50 GB"),
+    ],
+)
+def test_bytes_are_told_in_the_unit_that_shows_them(number, words):
+    assert size_text(number) == words

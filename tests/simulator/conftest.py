@@ -4,9 +4,10 @@
 
 import pytest
 
-from switchgnn.lab.simulator.compile import compiled_models, what_is_missing
+from switchgnn.lab.simulator.compile import compiled_models
+from tests.support.levels import simulator_missing
 
-MISSING = what_is_missing()
+MISSING = simulator_missing()
 
 
 @pytest.fixture(scope="session", autouse=True)

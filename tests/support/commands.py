@@ -34,7 +34,7 @@ _ROOT = Path(__file__).parent.parent.parent
 _TRAINING = ("switchgnn.commands.train.steps",)
 
 
-def switchgnn(*arguments, seconds=100, scratch=None, folder=None, disk=None):
+def switchgnn(*arguments, seconds=100, scratch=None, folder=None, disk=None, environment=None):
     """Run the program in a folder; temporary files go to `scratch` if it is given.
 
     `seconds` limit it on an idle machine. `disk` is the limit of a disk that `scratch` becomes:
@@ -42,7 +42,8 @@ def switchgnn(*arguments, seconds=100, scratch=None, folder=None, disk=None):
     """
     with tempfile.TemporaryDirectory() as place:
         log = Path(place) / "stderr"
-        command = started(*arguments, log=log, scratch=scratch, folder=folder, disk=disk)
+        where = {"scratch": scratch, "folder": folder, "disk": disk}
+        command = started(*arguments, log=log, **where, environment=environment)
         with command as child:
             words = child._command
             child.stdin.close()

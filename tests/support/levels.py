@@ -11,6 +11,8 @@ from collections import Counter
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
+from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.native import needed_compiler
 from switchgnn.planner.partition.ptscotch import ptscotch_missing
 from switchgnn.topologies.mininet_fabric import mininet_missing
 from switchgnn.topologies.targets import BMV2_PROGRAM, bmv2_installed
@@ -216,6 +218,18 @@ def site_missing():
     if all(importlib.util.find_spec(name) for name in needed):
         return None
     return "MkDocs is not installed (make docs installs it)"
+
+
+def simulator_missing():
+    """Why nothing can be simulated; None: it can."""
+    from switchgnn.lab.simulator.compile import find_wheel  # noqa: PLC0415  most tests need none
+
+    try:
+        find_wheel()
+        needed_compiler("A simulation")
+    except SwitchGNNError as error:
+        return str(error)
+    return None
 
 
 def browser_missing():

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -20,19 +21,20 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.network import Station
 from switchgnn.base.tasks import TaskError
 from switchgnn.host.pace import Pace
-from switchgnn.host.registry import G3
+from switchgnn.host.registry import G3, LocalTransport
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.training import gradients as meeting
-from switchgnn.training import load_dataset
+from switchgnn.training import load_dataset, partition_dataset
 from switchgnn.training.asked import AskedTraining
 from switchgnn.training.bins import BinOptions
 from switchgnn.training.command import main
 from switchgnn.training.device import DeviceName
 from switchgnn.training.errors import ModelError
 from switchgnn.training.fewer import fewer_bytes
-from switchgnn.training.layers.models import ModelOptions, build_model
+from switchgnn.training.layers.models import ModelOptions, build_model, distribute
 from switchgnn.training.layers.pyg_layers import own_code
-from switchgnn.training.trainer import TrainOptions
+from switchgnn.training.sums import RemoteSum
+from switchgnn.training.trainer import Trainer, TrainOptions
 from switchgnn.training.worker import Training, TrainTask
 from tests.support.gpu import cuda_missing
 from tests.support.speed import seconds_here
@@ -260,8 +262,9 @@ def test_a_recursion_without_an_end_is_bounded(file):
 BUILD = """
 import tempfile, sys
 from pathlib import Path
-from switchgnn.training.layers.models import MODELS, ModelOptions, build_model
+from switchgnn.training.layers.models import build_model
 from switchgnn.training.layers.pyg_layers import templates_removed
+from switchgnn.training.shape import MODELS, ModelOptions
 
 with templates_removed():
     for name in MODELS:
@@ -306,6 +309,8 @@ def test_what_cannot_be_done_is_a_sentence(monkeypatch, capsys, tmp_path):
 
 @pytest.mark.skipif(cuda_missing() is None, reason="there is a GPU")
 def test_a_gpu_that_is_not_there(monkeypatch, capsys, tmp_path):
+    for name in ("read_job", "read_network"):
+        monkeypatch.setattr(f"switchgnn.training.command.{name}", lambda _: None)
     said = refused(monkeypatch, capsys, tmp_path, "--device", "cuda")
     assert said.startswith("Error: There is no GPU here that PyTorch can use")
 
@@ -335,3 +340,21 @@ def test_a_model_that_fails_shows_its_own_lines(monkeypatch, capsys, tmp_path):
     trace = "\n".join(lines[lines.index("Traceback (most recent call last):") : -1])
     assert 'own.py", line 9, in forward' in trace
     assert "switchgnn/" not in trace
+
+
+class LateSum(RemoteSum):
+    """Its results are noticed a second after they came, as where a thread starts late."""
+
+    def result(self, future):
+        self.clock.waiting += 1.0
+        return super().result(future)
+
+
+def test_a_worker_waits_no_longer_than_exchanges_take():
+    data = load_dataset("karate")
+    part, _ = partition_dataset(data, np.arange(data.vertices, dtype=np.int32) % 2)
+    model = build_model(ModelOptions(), part.features.shape[1], part.classes)
+    with LateSum(LocalTransport(len(part.vertices))) as remote:
+        distribute(model, part, remote)
+        (report,) = Trainer(model, part, remote, TrainOptions(epochs=1)).run()
+    assert report.exchange >= report.waiting >= 1.0

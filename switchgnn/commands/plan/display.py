@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from rich import box
 from rich.table import Table
 
+from switchgnn.base.machine import size_text, size_unit
 from switchgnn.commands.plan.job import Outlook, PlanReport
 from switchgnn.controller.memory import Use
 from switchgnn.planner.chosen import strategy_names
@@ -33,7 +34,7 @@ from switchgnn.planner.presets import PAPER, SLOT_BYTES
 from switchgnn.profiles import PlanMemory
 
 COLUMNS = 80
-_KILO, _MEGA, _GIGA, _MICRO = 1e3, 1e6, 1e9, 1e-6
+_MEGA, _GIGA, _MICRO = 1e6, 1e9, 1e-6
 # Smaller tables hardly depend on the plan: ports, addresses, barriers.
 _SHOWN_BYTES = 1_000
 _ROWS = {
@@ -126,7 +127,7 @@ def facts(report: PlanReport) -> str:
     """Describe the plan as a whole."""
     manifest = report.made.plan.manifest
     graph = manifest.graph
-    memory = _size(manifest.slots * SLOT_BYTES)
+    memory = size_text(manifest.slots * SLOT_BYTES)
     return "\n".join(
         (
             f"{graph.name}: {graph.vertices:,} vertices, {graph.edges:,} directed edges; "
@@ -166,8 +167,8 @@ def costs(report: PlanReport) -> str:
     extra = made.peak_memory_bytes - made.memory_before_bytes
     return (
         f"Planned in {made.seconds:.2f} s, {made.metis_seconds:.2f} s of it in METIS; at most "
-        f"{made.peak_memory_bytes / _MEGA:,.0f} MB\n"
-        f"of memory, {extra / _MEGA:,.0f} MB more than before."
+        f"{size_text(made.peak_memory_bytes)}\n"
+        f"of memory, {size_text(extra)} more than before."
     )
 
 
@@ -188,7 +189,7 @@ def sizes(report: DirectionReport) -> str:
 def ways_table(report: DirectionReport) -> Table:
     """Compare the plan with other ways to exchange the same features."""
     heaviest = max(max(way.up.bytes_max, way.down.bytes_max) for way in report.ways.values())
-    unit, size = _unit(heaviest)
+    unit, size = size_unit(heaviest)
     title = f"packets of a fragment; {unit} of whole features: mean and max of the workers"
     table = _new_table(
         title, "", "of host", "packets up", "down", f"{unit} up", "max", f"{unit} down", "max"
@@ -208,7 +209,7 @@ def ways_table(report: DirectionReport) -> Table:
 def outlook_table(outlook: Outlook, directions: int) -> Table:
     """Compare the predicted time and bytes with those of hosts alone."""
     network = outlook.network
-    unit, size = _unit(max(load.busiest for load in outlook.loads.values()))
+    unit, size = size_unit(max(load.busiest for load in outlook.loads.values()))
     what = "one exchange" if directions == 1 else "both directions"
     title = (
         f"{what} at {network.bits_per_second / _GIGA:g} Gbit/s, "
@@ -247,7 +248,7 @@ def orders_table(report: DirectionReport, own: str) -> Table:
 def leaf_spine_table(direction: LeafSpineDirection) -> Table:
     """Compare the plan with other ways, on the links between leaves and spines."""
     heaviest = max(max(load.bytes_up, load.bytes_down) for load in direction.ways.values())
-    unit, size = _unit(heaviest)
+    unit, size = size_unit(heaviest)
     title = "between leaves and spines; packets of a fragment"
     table = _new_table(title, "", "packets up", "down", f"{unit} up", f"{unit} down")
     for name, load in direction.ways.items():
@@ -288,9 +289,9 @@ def memory_table(memory: PlanMemory) -> Table:
                     f"{use.number:,}",
                     "-" if use.room is None else f"{use.room:,}",
                     f"{use.bits:,}",
-                    _size(use.bytes),
+                    size_text(use.bytes),
                 )
-        table.add_row(f"all {kind}s", "", "", "", _size(total))
+        table.add_row(f"all {kind}s", "", "", "", size_text(total))
     return table
 
 
@@ -338,13 +339,3 @@ def _loads(load: Load, unit: float) -> tuple[str, str]:
     mean, largest = load.bytes_mean / unit, load.bytes_max / unit
     digits = 0 if largest >= 1000 else 2
     return f"{mean:,.{digits}f}", f"{largest:,.{digits}f}"
-
-
-def _unit(number: float) -> tuple[str, float]:
-    """Return the unit in which that many bytes are read best, and its size."""
-    return ("MB", _MEGA) if number >= _MEGA else ("kB", _KILO)
-
-
-def _size(number: float) -> str:
-    unit, size = _unit(number)
-    return f"{number / size:,.2f} {unit}"

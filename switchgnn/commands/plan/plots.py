@@ -10,7 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.commands.plan.job import MadePlan
-from switchgnn.commands.shared.plots import Draw, plots_in, require_matplotlib, save_plot
+from switchgnn.commands.shared.plots import (
+    Draw,
+    colours_of,
+    plots_in,
+    require_matplotlib,
+    save_plot,
+)
+from switchgnn.host.registry import HOST, STRAWMAN, SWITCH
 from switchgnn.planner.costs.flow import OWN, Flow, plan_flows
 from switchgnn.planner.costs.study import (
     MemoryPoint,
@@ -98,8 +105,10 @@ def _flows(made: MadePlan) -> dict[str, Flow]:
 def _boundary(axes: "Axes", points: list[PartitionPoint]) -> None:
     workers = [point.workers for point in points]
     copies = [point.copies for point in points]
-    axes.plot(workers, copies, marker="o", label="copies, host-based")
-    axes.plot(workers, [p.boundary_vertices for p in points], marker="s", label="boundary vertices")
+    vertices = [point.boundary_vertices for point in points]
+    axes.plot(workers, copies, HOST.colour, marker="o", label=f"copies, {HOST.label}")
+    label = f"boundary vertices, {SWITCH.label}"
+    axes.plot(workers, vertices, SWITCH.colour, marker="s", label=label)
     _partitions_axis(axes, workers)
     axes.set_ylabel("features")
     axes.yaxis.set_major_formatter("{x:,.0f}")
@@ -144,19 +153,21 @@ def _skew(axes: "Axes", counts: NDArray[np.int64]) -> None:
 
 def _memory(axes: "Axes", points: list[MemoryPoint]) -> None:
     names = list(dict.fromkeys(name for point in points for name in point.fractions))
-    for index, name in enumerate(names):
+    kinds = [STRAWMAN if name == STRAWMAN.name else SWITCH for name in names]
+    for index, (name, colour) in enumerate(zip(names, colours_of(kinds), strict=True)):
         with_it = [point for point in points if name in point.fractions]
         megabytes = [point.slots * _SLOT_BYTES / 1e6 for point in with_it]
         # Smaller markers leave those of an identical earlier line visible.
         size = 3 * (len(names) - index)
         fractions = [point.fractions[name] for point in with_it]
-        axes.plot(megabytes, fractions, marker="o", markersize=size, label=name)
-    axes.axhline(1, color="grey", linewidth=0.8, linestyle="--", label="host-based")
+        label = STRAWMAN.label if name == STRAWMAN.name else f"{SWITCH.label}, {name}"
+        axes.plot(megabytes, fractions, color=colour, marker="o", markersize=size, label=label)
+    axes.axhline(1, color=HOST.colour, linewidth=0.8, linestyle="--", label=HOST.label)
     if points:
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter("{x:g}")
     axes.set_xlabel("memory of the switch in MB, one fragment at a time")
-    axes.set_ylabel("traffic, as a share of host-based")
+    axes.set_ylabel(f"traffic, as a share of {HOST.label}")
     axes.set_ylim(bottom=0)
     axes.legend()
 

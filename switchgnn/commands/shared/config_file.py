@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`--config`: options of a command from a TOML file; those on the command line count more."""
 
-import difflib
 import inspect
 import reprlib
 import typing
@@ -13,6 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperOption
 
+from switchgnn.base.names import did_you_mean
 from switchgnn.base.records import read_toml
 from switchgnn.commands.errors import ConfigError
 
@@ -68,10 +68,10 @@ def _refuse_unknown(
 ) -> None:
     for key in table:
         if key not in options:
-            near = difflib.get_close_matches(key.replace("_", "-").lower(), options, n=1)
-            hint = f"did you mean {near[0]}?" if near else "--help lists those that there are."
+            hint = did_you_mean(key.replace("_", "-"), options)
             raise ConfigError(
-                f"--config {file}: {reprlib.repr(key)} is no option of this command; {hint}"
+                f"--config {file}: {reprlib.repr(key)} is no option of this command"
+                f"{hint or '; --help lists those that there are.'}"
             )
 
 

@@ -96,8 +96,9 @@ class _PageOnlooker(Onlooker):
             )
 
     def done(self, words: str, *, right: bool = True) -> None:
-        """Show the end of the run."""
+        """Show the end of the run, which may be kept for long."""
         self._show.gathering.end(Ending(JobOutcome.DONE if right else JobOutcome.WRONG, words))
+        self._show.publish()
 
 
 def _picture(running: RunningNetwork) -> Picture:

@@ -3,7 +3,7 @@
 """Writes plots of commands as PNG and SVG."""
 
 import importlib.util
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from switchgnn.base.files import whole_file
 from switchgnn.base.full_disk import why_not_written
 from switchgnn.base.machine import how_to_install
 from switchgnn.commands.errors import PlotError
+from switchgnn.host.registry import TransportKind
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,6 +48,11 @@ def save_plot(draw: Draw, base: Path) -> list[Path]:
 
     figure = Figure(figsize=_SIZE, layout="constrained")
     draw(figure)
+    return save_figure(figure, base)
+
+
+def save_figure(figure: "Figure", base: Path) -> list[Path]:
+    """Write a figure to `base` with the ending of each format."""
     paths = [base.with_name(f"{base.name}.{ending}") for ending in _FORMATS]
     for path, kind in zip(paths, _FORMATS, strict=True):
         with whole_file(path) as file:
@@ -54,5 +60,16 @@ def save_plot(draw: Draw, base: Path) -> list[Path]:
     return paths
 
 
+def colours_of(kinds: Sequence[TransportKind]) -> list[tuple[float, ...]]:
+    """Return the colour of each series' transport, lighter with each series of the same one."""
+    from matplotlib.colors import to_rgb  # noqa: PLC0415  only drawing needs it
+
+    white = [0.8 * kinds[:at].count(kind) / kinds.count(kind) for at, kind in enumerate(kinds)]
+    return [
+        tuple(part + (1 - part) * share for part in to_rgb(kind.colour))
+        for kind, share in zip(kinds, white, strict=True)
+    ]
+
+
 def _missing(package: str | None) -> PlotError:
-    return PlotError(f"Plots need {package}: {how_to_install('plots')}, or leave out --plots.")
+    return PlotError(f"Plots need {package}: {how_to_install('plots')}.")

@@ -23,13 +23,13 @@ from switchgnn.commands.shared.leaf_spine import leaf_spine_table
 from switchgnn.commands.shared.onlooker import Onlooker
 from switchgnn.commands.shared.options import find_metrics
 from switchgnn.commands.shared.outputs import Recordings, recordings_in, told_aloud
+from switchgnn.commands.shared.runner import NetworkJob
 from switchgnn.commands.shared.training import training_nursery
 from switchgnn.commands.train import display
 from switchgnn.commands.train.follow import Reached, TrainEvents
 from switchgnn.commands.train.options import COMMON, AskedTrain
 from switchgnn.commands.train.plots import draw_plots
 from switchgnn.commands.train.report import EpochListener, TrainReport
-from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import AUTO, SWITCH, TransportKind
 from switchgnn.p4src import load_program
@@ -37,6 +37,7 @@ from switchgnn.planner.presets import AUTO as PLAN_AUTO
 from switchgnn.planner.presets import PAPER
 from switchgnn.topologies.processes.nursery import Nursery
 from switchgnn.training.asked import AskedTraining, ReduceBy
+from switchgnn.training.device import check_device
 
 if TYPE_CHECKING:
     from switchgnn.commands.train.plan import TrainJob
@@ -58,11 +59,12 @@ def train(context: typer.Context, asked: AskedTrain, config: ConfigOption = None
     other than switch, of the strategies only --partition and --assignment count;
     g3 has a partition of its own by default.
     """
-    asked.check()
-    nursery = context.with_resource(training_nursery())
     chosen, output = asked.over.chosen(), asked.output
-    asked.check_transports(chosen)
-    job = _job(asked, chosen)
+    asked.check(chosen)
+    network = _network(asked)
+    nursery = context.with_resource(training_nursery())
+    check_device(asked.training.device)
+    job = _job(asked, network)
     end_like_interrupted()
     recordings = [
         context.with_resource(
@@ -76,7 +78,7 @@ def train(context: typer.Context, asked: AskedTrain, config: ConfigOption = None
         for each in chosen
     ]
     dataset = asked.data.load(asked.seed)
-    _check_model(job, dataset, asked.training, networked=_networked(chosen))
+    _check_model(job, dataset, asked.training, networked=any(each.networked for each in chosen))
     reports: list[TrainReport] = []
     epochs = asked.training.epochs
     reached = Reached(reports, epochs, asked.training.checkpoint, as_json=output.as_json)
@@ -95,46 +97,40 @@ def train(context: typer.Context, asked: AskedTrain, config: ConfigOption = None
         _show(reports, drawn, recordings)
 
 
-def _networked(chosen: list[TransportKind]) -> bool:
-    return any(each.networked for each in chosen)
+def _network(asked: AskedTrain) -> NetworkJob:
+    """Check and return the network that is asked for, without PyTorch."""
+    site = asked.site.network_of(asked.workers, asked.limits, asked.faults)
+    site["slots"] = asked.slots or load_program().slots
+    job = NetworkJob(
+        **site,
+        asked=asked.strategies.asked(asked.strategy or PAPER, site["leaf_spine"]),
+        metrics=find_metrics(asked.output.metrics, asked.workers),
+    )
+    job.choose_site()
+    return job
 
 
-def _job(asked: AskedTrain, chosen: list[TransportKind]) -> "TrainJob":
+def _job(asked: AskedTrain, network: NetworkJob) -> "TrainJob":
     """Return the training that is asked for, without a transport and recordings."""
     from switchgnn.commands.train.plan import SKEW, TrainJob, default_task  # noqa: PLC0415
     from switchgnn.training.worker import Training  # noqa: PLC0415
 
     training, over = asked.training, asked.over
-    leaf_spine = asked.site.leaf_spine(asked.workers)
-    pace, threshold = Pace(skew=SKEW), DEFAULT_ECN_THRESHOLD
-    if _networked(chosen):
-        limits = asked.limits.usual(asked.site)
-        pace = Pace(window=asked.limits.window or limits.window, skew=SKEW)
-        threshold = limits.ecn_threshold
     shape = training.shape()
+    window = asked.limits.window or asked.limits.usual(asked.site).window
     # With sampling the sums change, as each epoch draws another sample.
     precompute = training.precompute and over.sampling == 1
     options = replace(training.options(shape, asked.seed), precompute=precompute)
     return TrainJob(
+        **vars(network),
         task=default_task(
             training=Training(
                 *(shape, options, over.bins(), training.device, training.less.fewer(asked.seed))
             ),
-            pace=pace,
+            pace=Pace(window=window, skew=SKEW),
             sampling=over.sampling,
             mtu=over.mtu,
         ),
-        workers=asked.workers,
-        slots=asked.slots or load_program().slots,
-        target=asked.site.target.value,
-        fabric=asked.site.fabric.value,
-        backend=asked.site.backend,
-        bandwidth=asked.limits.bandwidth,
-        ecn_threshold=threshold,
-        asked=asked.strategies.asked(asked.strategy or PAPER, leaf_spine),
-        leaf_spine=leaf_spine,
-        faults=asked.faults,
-        metrics=find_metrics(asked.output.metrics, asked.workers),
     )
 
 

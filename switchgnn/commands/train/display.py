@@ -13,6 +13,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from switchgnn.base.machine import size_text
 from switchgnn.commands.shared.console import progress_bars
 from switchgnn.commands.train.report import TrainReport
 from switchgnn.host.registry import SWITCH, transport_kind
@@ -64,9 +65,9 @@ class Epochs:
             self._accuracy = f", val {accuracy['validation']:.1%}"
         compute = event["seconds"] - event["waiting"] - event["all_reduce"]
         self._say(
-            f"loss {event['loss']:.4f}{self._accuracy}; ms: compute {_ms(compute)}, exchange "
-            f"{_ms(event['exchange'])} (waited {_ms(event['waiting'])}), "
-            f"reduce {_ms(event['all_reduce'])}"
+            f"loss {event['loss']:.4f}{self._accuracy}; ms of worker 0: {_ms(compute)} compute, "
+            f"{_ms(event['waiting'])} wait in exchanges of {_ms(event['exchange'])}, "
+            f"{_ms(event['all_reduce'])} reduce"
         )
         self._progress.update(self._bar, completed=event["epoch"])
 
@@ -75,15 +76,15 @@ class Epochs:
 
 
 def _ms(seconds: float) -> str:
-    return f"{seconds * 1000:.0f}"
+    return f"{seconds * 1000:,.0f}"
 
 
 def transports_table(reports: Sequence[TrainReport]) -> Table:
     """Compare transports: loss, accuracy, time and bytes."""
-    title = "ms per epoch; MB of all exchanges on all links, both ways"
+    title = "ms per epoch; bytes of all exchanges on all links, both ways"
     table = Table(title=title, box=box.SIMPLE_HEAD)
     table.add_column("transport", no_wrap=True)
-    for name in ("loss", "test", "ms", "waiting", "reduce", "MB", "of plan"):
+    for name in ("loss", "test", "ms", "waiting", "reduce", "bytes", "of plan"):
         table.add_column(name, justify="right")
     for report in reports:
         test = report.test_accuracy
@@ -94,7 +95,7 @@ def transports_table(reports: Sequence[TrainReport]) -> Table:
             _ms(report.epoch_seconds),
             _ms(report.split["waiting"]),
             _ms(report.split["all_reduce"]),
-            f"{report.total_bytes / 1e6:,.2f}",
+            size_text(report.total_bytes) if report.total_bytes else "-",
             f"{report.total_bytes / report.expected_bytes:.1%}" if report.expected_bytes else "-",
         )
     return table
@@ -124,11 +125,11 @@ def closing_line(reports: Sequence[TrainReport]) -> str | None:
     if len(reports) == 1:
         return None
     first, *others = reports
-    words = [f"{first.transport} {_mb(first.total_bytes)}"]
+    words = [f"{first.transport} {_carried(first)}"]
     for report in others:
         times = report.total_bytes / first.total_bytes if first.total_bytes else 0
         much = f", {times:.1f} times as much" if times else ""
-        words.append(f"{report.transport} {_mb(report.total_bytes)}{much}")
+        words.append(f"{report.transport} {_carried(report)}{much}")
     line = f"Carried: {'; '.join(words)}."
     differences = largest_difference(reports)
     if not differences:
@@ -146,11 +147,15 @@ def reference_lines(reports: Sequence[TrainReport]) -> list[str]:
     """Say of trainings over BMv2 that it is slow, and how fast the embedded switch would be."""
     return [
         "BMv2 is a behavioural model that is not built for speed: the exchanges of an epoch took "
-        f"{_milliseconds(report.exchange_seconds or 0.0)}, and are predicted to take "
-        f"{_milliseconds(report.embedded_seconds)} over the embedded switch (--target embedded)."
+        f"{_ms(report.exchange_seconds or 0.0)} ms, and are predicted to take "
+        f"{_ms(report.embedded_seconds)} ms over the embedded switch (--target embedded)."
         for report in reports
         if report.embedded_seconds is not None
     ]
+
+
+def _carried(report: TrainReport) -> str:
+    return size_text(report.total_bytes) if report.total_bytes else "nothing"
 
 
 def kept_line(reports: Sequence[TrainReport]) -> str | None:
@@ -172,8 +177,8 @@ def saving_lines(reports: Sequence[TrainReport]) -> list[str]:
 def _saved(report: TrainReport) -> str:
     without = report.bytes_without or 0
     line = (
-        f"{report.transport} with {report.compression}: {_megabytes(report.total_bytes)} instead "
-        f"of {_megabytes(without)}, {report.total_bytes / without:.1%}"
+        f"{report.transport} with {report.compression}: {size_text(report.total_bytes)} instead "
+        f"of {size_text(without)}, {report.total_bytes / without:.1%}"
     )
     if report.epsilon is not None and report.rows:
         line += (
@@ -181,10 +186,6 @@ def _saved(report: TrainReport) -> str:
             f"epsilon was {report.epsilon:.3g} at the end"
         )
     return f"{line}."
-
-
-def _mb(number: int) -> str:
-    return f"{number / 1e6:.1f} MB" if number else "nothing"
 
 
 def largest_difference(reports: Sequence[TrainReport]) -> dict[str, float]:
@@ -233,11 +234,11 @@ def verdict_lines(reports: Sequence[TrainReport]) -> list[str]:
     fastest = min(hosts, key=lambda report: report.epoch_seconds)
     leanest = min(hosts, key=lambda report: report.epoch_bytes)
     return [
-        f"Time of an epoch: switch {_milliseconds(ours.epoch_seconds)}; {fastest.transport}, "
-        f"the fastest path between hosts, {_milliseconds(fastest.epoch_seconds)}. "
+        f"Time of an epoch: switch {_ms(ours.epoch_seconds)} ms; {fastest.transport}, "
+        f"the fastest path between hosts, {_ms(fastest.epoch_seconds)} ms. "
         + _compared(ours.epoch_seconds, fastest.epoch_seconds, "time"),
-        f"Bytes of an epoch: switch {_megabytes(ours.epoch_bytes)}; {leanest.transport}, "
-        f"the leanest path between hosts, {_megabytes(leanest.epoch_bytes)}. "
+        f"Bytes of an epoch: switch {size_text(ours.epoch_bytes)}; {leanest.transport}, "
+        f"the leanest path between hosts, {size_text(leanest.epoch_bytes)}. "
         + _compared(ours.epoch_bytes, leanest.epoch_bytes, "bytes"),
         " ".join(_why(report) for report in (ours, fastest)),
     ]
@@ -257,7 +258,7 @@ def _why(report: TrainReport) -> str:
             f"Over {report.transport}, without a limit of links, an epoch takes "
             f"{report.epoch_frames:,.0f} frames of "
             f"{report.epoch_bytes / report.epoch_frames:,.0f} bytes, and workers wait "
-            f"{_milliseconds(report.split['waiting'])} for exchanges."
+            f"{_ms(report.split['waiting'])} ms for exchanges."
         )
     link = busiest_link(report)
     needed = link.size * 8 / (report.bandwidth * 1e6)
@@ -265,14 +266,6 @@ def _why(report: TrainReport) -> str:
     limit = "the network is the limit" if share >= _LIMITS else "the network is not the limit"
     return (
         f"The busiest link of {report.transport} (worker {link.worker}, {link.way}) needs "
-        f"{_milliseconds(needed)} of an epoch for {_megabytes(link.size)} at "
+        f"{_ms(needed)} ms of an epoch for {size_text(link.size)} at "
         f"{report.bandwidth:g} Mbit/s, {share:.0%}: {limit}."
     )
-
-
-def _milliseconds(seconds: float) -> str:
-    return f"{seconds * 1000:,.0f} ms"
-
-
-def _megabytes(number: float) -> str:
-    return f"{number / 1e6:,.2f} MB"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.names import no_such
 from switchgnn.base.options import DATA, EXCHANGE, OUTPUT, option
 from switchgnn.commands.shared.options import (
     FaultsOption,
@@ -27,7 +28,6 @@ from switchgnn.commands.shared.options import (
 from switchgnn.commands.shared.outputs import OutputOptions, check_outputs
 from switchgnn.commands.shared.plots import require_matplotlib
 from switchgnn.host.direct.framing import FRAGMENT
-from switchgnn.host.errors import TransportError
 from switchgnn.host.registry import (
     AUTO,
     DEFAULT,
@@ -35,16 +35,16 @@ from switchgnn.host.registry import (
     SWITCH,
     TRANSPORTS,
     TransportKind,
-    transport_kind,
 )
 from switchgnn.planner.presets import AUTO as PLAN_AUTO
 from switchgnn.planner.presets import PAPER
+from switchgnn.training import Dataset, load_dataset, load_files
 from switchgnn.training.asked import AskedTraining, ReduceBy
+from switchgnn.training.data.load import check_name
 from switchgnn.training.device import DeviceName
 
 if TYPE_CHECKING:
     from switchgnn.training.bins import BinOptions
-    from switchgnn.training.data.dataset import Dataset
 
 # The options that `train --help` shows; `--help-all` shows the others, too.
 COMMON = (
@@ -67,17 +67,9 @@ _TRANSPORT_HELP = "\n\n".join(
 
 def _known_transports(names: list[str] | None) -> list[str] | None:
     for name in names or ():
-        try:
-            _kind(name)
-        except TransportError as error:
-            raise typer.BadParameter(
-                f"There is no transport {name!r}: choose one of {', '.join(_KINDS)}."
-            ) from error
+        if name not in _KINDS:
+            raise typer.BadParameter(no_such("transport", name, _KINDS))
     return names
-
-
-def _kind(name: str) -> TransportKind:
-    return AUTO if name == AUTO.name else transport_kind(name)
 
 
 class PipelineOption(str, Enum):
@@ -111,13 +103,20 @@ class DataOptions:
         """The name for messages."""
         return self.data if self.edges is None else self.edges.name
 
-    def load(self, seed: int) -> "Dataset":
-        """Load the data set by its name, or from files of edges, features and labels."""
-        from switchgnn.training import load_dataset, load_files  # noqa: PLC0415
+    def check(self) -> None:
+        """Check that there is such a data set, or such files."""
+        files = (self.edges, self.node_features, self.labels)
+        if not any(files):
+            check_name(self.data)
+        elif not all(files):
+            raise SwitchGNNError("--edges, --node-features and --labels go together.")
+        for file in files:
+            if file is not None and not file.exists():
+                raise SwitchGNNError(f"There is no file {file}: give the path of one.")
 
+    def load(self, seed: int) -> Dataset:
+        """Load the data set by its name, or from files of edges, features and labels."""
         if self.edges is None or self.node_features is None or self.labels is None:
-            if any((self.edges, self.node_features, self.labels)):
-                raise SwitchGNNError("--edges, --node-features and --labels go together.")
             return load_dataset(self.data, self.root, seed=seed, ignore_weights=self.ignore_weights)
         return load_files(
             *(self.edges, self.node_features, self.labels),
@@ -171,7 +170,7 @@ class TransportOptions:
 
     def chosen(self) -> list[TransportKind]:
         """Return the transports in their order."""
-        chosen = [_kind(name) for name in self.transport or [DEFAULT.name]]
+        chosen = [_KINDS[name] for name in self.transport or [DEFAULT.name]]
         if self.reduce is ReduceBy.SWITCH and any(each not in (SWITCH, AUTO) for each in chosen):
             raise SwitchGNNError(
                 f"--reduce {SWITCH.name} is for --transport {SWITCH.name} alone: over the "
@@ -218,8 +217,8 @@ class AskedTrain:
     tensorboard: Path | None = option(OUTPUT, "FOLDER", "For TensorBoard events.")
     output: TrainOutputs
 
-    def check(self) -> None:
-        """Check the outputs before any work."""
+    def check(self, chosen: list[TransportKind]) -> None:
+        """Check all that is known without PyTorch, before any work."""
         check_outputs(
             {
                 "--plots": self.plots,
@@ -231,17 +230,18 @@ class AskedTrain:
         if self.plots is not None:
             require_matplotlib()
         self.output.page.check()
+        self.data.check()
+        self.training.shape()
+        self.training.less.fewer(self.seed)
+        self._check_transports(chosen)
 
-    def check_transports(self, chosen: list[TransportKind]) -> None:
-        """Check that the options and the device fit the transports."""
-        from switchgnn.training.device import check_device  # noqa: PLC0415
-
+    def _check_transports(self, chosen: list[TransportKind]) -> None:
+        """Check that the options fit the transports."""
         if self.training.checkpoint is not None and len(chosen) > 1:
             raise SwitchGNNError(
                 "--checkpoint is for one --transport: each would go on from the last."
             )
         self._check_compression(chosen)
-        check_device(self.training.device)
         if self.training.device is not DeviceName.CPU and G3 in chosen:
             raise SwitchGNNError(
                 f"--transport {G3.name} computes its bins on the CPU: leave --device out."

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from switchgnn.base.machine import size_unit
 from switchgnn.commands.shared.plots import Draw, plots_in, save_plot
 from switchgnn.commands.train.report import TrainReport
 from switchgnn.host.registry import transport_kind
@@ -47,13 +48,10 @@ def _titled(
     return fill
 
 
-def _label(report: TrainReport) -> str:
-    return transport_kind(report.transport).label
-
-
 def _loss_over_time(axes: "Axes", reports: Sequence[TrainReport]) -> None:
     for report in reports:
-        axes.plot(np.cumsum(report.seconds), report.losses, label=_label(report), linewidth=1.5)
+        kind = transport_kind(report.transport)
+        axes.plot(np.cumsum(report.seconds), report.losses, kind.colour, label=kind.label)
     axes.set_xlabel("seconds of training, evaluation left out")
     axes.set_ylabel("training loss")
     axes.set_xlim(left=0)
@@ -64,24 +62,25 @@ def _loss_over_time(axes: "Axes", reports: Sequence[TrainReport]) -> None:
 def _bytes_per_worker(axes: "Axes", reports: Sequence[TrainReport]) -> None:
     networked = [report for report in reports if report.total_bytes]
     width = 0.8 / max(1, len(networked))
+    links = [link for report in networked for link in report.bytes_per_link]
+    unit, size = size_unit(max((max(link.values()) for link in links), default=0))
     for index, report in enumerate(networked):
-        colour = f"C{reports.index(report)}"
+        kind = transport_kind(report.transport)
         at = np.arange(report.workers) + (index - (len(networked) - 1) / 2) * width
-        up = np.array([link["up"] for link in report.bytes_per_link]) / 1e6
-        down = np.array([link["down"] for link in report.bytes_per_link]) / 1e6
-        axes.bar(at, up, width, color=colour, label=f"{_label(report)}, up")
-        axes.bar(
-            at, down, width, bottom=up, color=colour, alpha=0.5, label=f"{_label(report)}, down"
-        )
+        up = np.array([link["up"] for link in report.bytes_per_link]) / size
+        down = np.array([link["down"] for link in report.bytes_per_link]) / size
+        axes.bar(at, up, width, color=kind.colour, label=f"{kind.label}, up")
+        label = f"{kind.label}, down"
+        axes.bar(at, down, width, bottom=up, color=kind.colour, alpha=0.5, label=label)
     axes.set_xlabel("worker")
-    axes.set_ylabel("MB of exchanges on its link")
+    axes.set_ylabel(f"{unit} of exchanges on its link")
     axes.set_xticks(range(max((report.workers for report in networked), default=1)))
     if networked:
         axes.legend(fontsize=8)
 
 
 def _time_split(axes: "Axes", reports: Sequence[TrainReport]) -> None:
-    names = [_label(report) for report in reports]
+    names = [transport_kind(report.transport).label for report in reports]
     left = np.zeros(len(reports))
     for phase, label in _PHASES.items():
         parts = np.array([report.split[phase] for report in reports]) * 1000

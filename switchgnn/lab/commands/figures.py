@@ -14,6 +14,7 @@ from rich.table import Table
 from switchgnn.base.options import OUTPUT, option, with_groups
 from switchgnn.commands.shared.console import Interruption, plain_console
 from switchgnn.commands.shared.outputs import check_outputs
+from switchgnn.commands.shared.plots import require_matplotlib
 from switchgnn.lab.experiments import (
     BatchOutcome,
     ExperimentError,
@@ -26,7 +27,7 @@ from switchgnn.lab.experiments import (
     with_graphs,
     write_figures,
 )
-from switchgnn.lab.experiments.draw import TABLE, check_matplotlib
+from switchgnn.lab.experiments.draw import TABLE
 from switchgnn.lab.experiments.table import HEADINGS
 
 _INTERRUPTED = 130
@@ -76,7 +77,7 @@ def figures(
     Ctrl-C, or with more figures, the same command goes on.
     """
     check_outputs({"--out": asked.out})
-    check_matplotlib()
+    require_matplotlib()
     described = with_graphs(load_figures(names or []), parse_graphs(asked.graph or []))
     chosen = [(figure, cells_of(figure, asked.scale, asked.seeds)) for figure in described]
     folder = asked.out or _RESULTS / asked.scale

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import typer
 
+from switchgnn.base.machine import size_text
+from switchgnn.base.names import no_such
 from switchgnn.base.options import CONGESTION, DATA, NETWORK, PLAN, option, parse_bytes, with_groups
 from switchgnn.commands.shared.console import Steps, plain_console
 from switchgnn.commands.shared.options import (
@@ -129,7 +131,7 @@ def report_text(report: SimulateReport) -> str:
     lines.append(
         f"Simulated in {run.wall_seconds:,.2f} s: {run.events:,} events, "
         f"{run.events / run.wall_seconds:,.0f} per second, at most "
-        f"{run.peak_memory_bytes / 1e6:,.0f} MB"
+        f"{size_text(run.peak_memory_bytes)}"
     )
     return "\n".join(lines)
 
@@ -310,7 +312,7 @@ class AskedSimulation:
         if self.topology == _LEAF_SPINE:
             return LeafSpineOptions(**given)
         if self.topology != _STAR:
-            raise SimulatorError(f"No topology {self.topology!r}; known: {_STAR}, {_LEAF_SPINE}.")
+            raise SimulatorError(no_such("topology", self.topology, (_STAR, _LEAF_SPINE)))
         if given:
             raise SimulatorError(
                 "A star has one switch: --leaves, --spines and --completion need --topology "

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from switchgnn.base.files import whole_file
-from switchgnn.base.full_disk import why_not_written
-from switchgnn.base.machine import how_to_install
+from switchgnn.commands.shared.plots import colours_of, plots_in, save_figure
+from switchgnn.host.registry import HOST, SWITCH, TRANSPORTS
 from switchgnn.lab.experiments.description import (
     FASTEST,
-    ExperimentError,
     Figure,
     Panel,
     PlottedSeries,
@@ -41,6 +40,7 @@ from switchgnn.lab.experiments.table import (
     rows_of,
     select,
 )
+from switchgnn.lab.simulator.request import BNS_GCN
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,7 +77,7 @@ class _Shown:
     """
 
     panel: Panel
-    series: Sequence[tuple[PlottedSeries, str]]
+    series: Sequence[tuple[PlottedSeries, tuple[float, ...]]]
     cells: Sequence[Cell]
     results: Results
 
@@ -104,7 +104,7 @@ def draw_figure(figure: Figure, cells: Sequence[Cell], results: Results, remark:
     picture = Picture(figsize=size, layout="constrained")
     picture.suptitle(f"{figure.title}\n{remark}", fontsize=10)
     places = picture.subplots(lines, columns, squeeze=False)
-    colours = [(series, f"C{number}") for number, series in enumerate(figure.series)]
+    colours = _colours(figure.series)
     handles: dict[str, Any] = {}
     for place, axes in enumerate(places.flat):
         if place >= count:
@@ -126,6 +126,13 @@ def draw_figure(figure: Figure, cells: Sequence[Cell], results: Results, remark:
             fontsize=9,
         )
     return picture
+
+
+def _colours(series: Sequence[PlottedSeries]) -> list[tuple[PlottedSeries, tuple[float, ...]]]:
+    """Give each series a shade of its transport's colour, which all plots share."""
+    kinds = {each.name: each for each in TRANSPORTS} | {BNS_GCN: HOST}
+    of = [kinds.get(each.system, SWITCH) for each in series]
+    return list(zip(series, colours_of(of), strict=True))
 
 
 def _legend_columns(labels: int, most: int) -> int:
@@ -302,7 +309,6 @@ KINDS: Mapping[str, Callable[["Axes", _Shown], None]] = {
     "ratios": _ratios,
 }
 
-_FORMATS = ("png", "svg")
 TABLE = "table.md"
 # A figure, and its cells.
 Drawn = tuple[Figure, Sequence[Cell]]
@@ -323,47 +329,22 @@ def write_figures(
         The rows of the table, as HEADINGS.
 
     Raises:
-        ExperimentError: matplotlib is missing, or the folder cannot be written.
+        PlotError: matplotlib is missing, or the folder cannot be written.
     """
-    try:
+    with plots_in(folder):
         for figure, cells in figures:
             _write(folder / f"{figure.name}.csv", csv_text(cells, results))
-            _draw(figure, cells, results, scale, folder)
+            seeds = len({cell.point.seed for cell in cells})
+            remark = f"scale {scale}, {seeds} seed{'s' if seeds > 1 else ''}"
+            save_figure(draw_figure(figure, cells, results, remark), folder / figure.name)
         rows = [row for figure, cells in figures for row in rows_of(figure, cells, results)]
         _write(folder / TABLE, _page(figures, rows, scale))
-    except OSError as error:
-        why = why_not_written(error, folder)
-        raise ExperimentError(f"Cannot write figures to {folder}: {why}.") from error
     return rows
 
 
 def _write(path: Path, text: str) -> None:
     with whole_file(path) as file:
         file.write(text.encode())
-
-
-def check_matplotlib() -> None:
-    """Raise ExperimentError if nothing can be drawn: before hours of work."""
-    try:
-        import matplotlib  # noqa: F401, PLC0415
-    except ImportError:
-        raise ExperimentError(f"Figures need matplotlib: {how_to_install('plots')}.") from None
-
-
-def _draw(
-    figure: Figure,
-    cells: Sequence[Cell],
-    results: Mapping[SimulationPoint, Result],
-    scale: str,
-    folder: Path,
-) -> None:
-
-    seeds = len({cell.point.seed for cell in cells})
-    remark = f"scale {scale}, {seeds} seed{'s' if seeds > 1 else ''}"
-    picture = draw_figure(figure, cells, results, remark)
-    for ending in _FORMATS:
-        with whole_file(folder / f"{figure.name}.{ending}") as file:
-            picture.savefig(file, format=ending, dpi=130)
 
 
 def _page(figures: Sequence[Drawn], rows: list[list[str]], scale: str) -> str:

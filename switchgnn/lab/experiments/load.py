@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from switchgnn.base.files import read_regular
+from switchgnn.base.names import no_such
 from switchgnn.base.records import RecordError, make_record, parse_json
 from switchgnn.lab.experiments.description import FASTEST, ExperimentError, Figure, Scale
 from switchgnn.lab.experiments.draw import KINDS
@@ -39,7 +40,7 @@ def load_figures(names: Sequence[str], folder: Path = FOLDER) -> list[Figure]:
     known = known_figures(folder)
     for name in names:
         if name not in known:
-            raise ExperimentError(f"No figure {name!r}; known: {', '.join(known)}.")
+            raise ExperimentError(no_such("figure", name, known))
     chosen = dict.fromkeys(names) or [name for name in known if name != "example"]
     return [_load(folder / f"{name}.json") for name in chosen]
 
@@ -107,7 +108,7 @@ def _check_mtu(mtu: Mtu, where: str) -> None:
 
 def _known(where: str, what: str, name: str, known: Sequence[str] | Mapping[str, object]) -> None:
     if name not in known:
-        raise ExperimentError(f"{where}: no {what} {name!r}; known: {', '.join(known)}.")
+        raise ExperimentError(f"{where}: {no_such(what, name, known)}")
 
 
 def parse_graphs(words: Sequence[str]) -> dict[str, str]:
@@ -134,9 +135,8 @@ def with_graphs(figures: Sequence[Figure], graphs: Mapping[str, str]) -> list[Fi
     known = {name for figure in figures for it in figure.scales.values() for name in it.graphs}
     for name in graphs:
         if name not in known:
-            raise ExperimentError(
-                f"No graph {name!r} in these figures; known: {', '.join(sorted(known))}."
-            )
+            where = " in these figures"
+            raise ExperimentError(no_such("graph", name, sorted(known), where=where))
     return [
         replace(
             figure,

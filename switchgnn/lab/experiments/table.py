@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from switchgnn.base.names import no_such
 from switchgnn.base.options import parse_bytes
 from switchgnn.lab.experiments.description import (
     FASTEST,
@@ -64,8 +65,7 @@ def cells_of(figure: Figure, scale: str, seeds: int | None = None) -> list[Cell]
         ExperimentError: it has no such scale.
     """
     if scale not in figure.scales:
-        known = ", ".join(figure.scales)
-        raise ExperimentError(f"{figure.name} has no scale {scale!r}; known: {known}.")
+        raise ExperimentError(f"{figure.name}: {no_such('scale', scale, figure.scales)}")
     chosen = figure.scales[scale]
     return [
         Cell(name, workers, memory, rate, load, series.label, point)

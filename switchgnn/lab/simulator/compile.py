@@ -71,16 +71,6 @@ def compiled_models() -> Path:
         raise SimulatorError(str(error)) from error
 
 
-def what_is_missing() -> str | None:
-    """Return in a sentence what a simulation needs and is not here; None if nothing is."""
-    try:
-        find_wheel()
-        _compiler()
-    except SimulatorError as error:
-        return str(error)
-    return None
-
-
 def _compiler() -> str:
     try:
         return needed_compiler("A simulation")
@@ -94,5 +84,5 @@ def _compile(wheel: Wheel, compiler: str, program: Path) -> None:
     )
     places = ("-isystem", str(wheel.include), "-I", str(MODELS))
     library = ("-x", "none", str(wheel.core), f"-Wl,-rpath,{wheel.core.parent}")
-    command = (compiler, *_FLAGS, *places, "-", *library, "-o", str(program.absolute()))
-    compile_unit(command, unit, f"the models against ns-3 {wheel.version}", MODELS)
+    command = (compiler, *_FLAGS, *places, "-", *library)
+    compile_unit(command, unit, f"the models against ns-3 {wheel.version}", program)

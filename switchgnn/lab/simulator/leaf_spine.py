@@ -4,6 +4,7 @@
 
 from dataclasses import dataclass
 
+from switchgnn.base.names import no_such
 from switchgnn.lab.simulator.errors import SimulatorError
 from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
 
@@ -57,9 +58,7 @@ class LeafSpineOptions:
                 "workers: give fewer --leaves."
             )
         if self.completion not in COMPLETIONS:
-            raise SimulatorError(
-                f"No completion {self.completion!r}; known: {', '.join(COMPLETIONS)}."
-            )
+            raise SimulatorError(no_such("completion", self.completion, COMPLETIONS))
 
 
 @dataclass(frozen=True)

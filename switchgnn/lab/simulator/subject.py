@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.files import reason_to_distrust
+from switchgnn.base.names import no_such
 from switchgnn.host.direct.kinds import copies
 from switchgnn.host.direct.schedule import EdgeChoice, PairRows, count_rows
 from switchgnn.host.wire.header import LANES
@@ -132,7 +133,7 @@ def make_subject(options: SimulateOptions, tell: Progress) -> SimulatedSystem:
     if options.system is None or options.graph is None or options.workers is None:
         raise SimulatorError("Give a plan, or a graph, the number of workers and a system.")
     if options.system not in SYSTEMS:
-        raise SimulatorError(f"No system {options.system!r}; known: {', '.join(SYSTEMS)}.")
+        raise SimulatorError(no_such("system", options.system, SYSTEMS))
     _check_asked(options.system, options.asked)
     tell(f"load {options.graph}")
     graph = load_graph(options.graph)

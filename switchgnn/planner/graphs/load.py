@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from switchgnn.base.files import format_of
+from switchgnn.base.names import did_you_mean
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs import array_file
 from switchgnn.planner.graphs import bundled as load_bundled
@@ -46,8 +47,9 @@ def load_graph(spec: str, *, directed: bool | None = None, ignore_weights: bool 
             raise PlannerError(f"graph {spec} is undirected and has no directed form")
         return undirected()
     if not path.exists():
-        bundled = " or ".join(sorted(load_bundled.BUNDLED))
-        raise PlannerError(f"no graph {spec}: it is neither a file nor {bundled}")
+        known = sorted(load_bundled.BUNDLED)
+        near = did_you_mean(spec, known)
+        raise PlannerError(f"no graph {spec}: it is neither a file nor {' or '.join(known)}{near}")
     if format_of(path) in _READERS:
         return _READERS[format_of(path)](path, directed=directed, ignore_weights=ignore_weights)
     raise PlannerError(

@@ -82,9 +82,8 @@ def _compile(compiler: str, translate: Callable[[], str], library: Path) -> None
     program = library.with_suffix(".h")
     program.write_text(translate())
     unit = f'#include "{program.name}"\n#include "interface.h"\n'
-    output = ("-o", str(library.absolute()))
-    command = (compiler, *_FLAGS, "-I", str(RUNTIME), "-x", "c++", "-", *output)
-    compile_unit(command, unit, "the program", library.absolute().parent)
+    command = (compiler, *_FLAGS, "-I", str(RUNTIME), "-x", "c++", "-")
+    compile_unit(command, unit, "the program", library)
 
 
 def _version(compiler: str) -> str:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from switchgnn.base.files import format_of
 from switchgnn.base.machine import how_to_install
+from switchgnn.base.names import no_such
 from switchgnn.planner.graphs import bundled, planetoid
 from switchgnn.planner.graphs.bundled import DIGITS_PREFIX
 from switchgnn.planner.graphs.graph import Graph, graph_from_edges
@@ -44,6 +45,7 @@ _OF_PYG: Mapping[str, tuple[str, str, str]] = {
 # The folder of data sets, to which they are downloaded as well.
 DEFAULT_ROOT = Path("data")
 PLANETOID = ("citeseer", "cora", "pubmed")
+_WITH_NUMBERS = (RANDOM_PREFIX, DIGITS_PREFIX)
 # Of random graphs; the spread of the classes' means, where that within a class is 1.
 FEATURES, CLASSES, _DISTANCE = 32, 8, 1.0
 
@@ -76,22 +78,32 @@ def load_dataset(
         DatasetError: an unknown name, a missing package, a failed download or bad files.
         PlannerError: a Planetoid file or the name of a random graph is not valid.
     """
-    key = name.lower()
+    key = check_name(name)
     if format_of(Path(name)) in SUFFIXES:
         return _graph_file(name, seed, ignore_weights=ignore_weights)
     if key.startswith(RANDOM_PREFIX):
         return _random(key, seed)
     if key.startswith(DIGITS_PREFIX):
         return _split_at_random(bundled.load_bundled(key), seed)
-    if key not in DATASETS:
-        raise DatasetError(
-            f"no data set {name}; there are {', '.join(DATASETS)}, digits:NEIGHBOURS, "
-            "random:VERTICES:EDGES:SEED, and files such as .npz"
-        )
     data = DATASETS[key](key, DEFAULT_ROOT if root is None else Path(root), seed)
     if normalize_features is None:
         normalize_features = key in PLANETOID
     return replace(data, features=normalize_rows(data.features)) if normalize_features else data
+
+
+def check_name(name: str) -> str:
+    """Return the name of a data set in lower case.
+
+    Raises:
+        DatasetError: there is no data set or file with that name.
+    """
+    key, file = name.lower(), format_of(Path(name)) in SUFFIXES
+    if file and not Path(name).exists():
+        raise DatasetError(f"There is no file {name}: give the path of a data set.")
+    if not (file or key in DATASETS or key.startswith(_WITH_NUMBERS)):
+        also = ", digits:NEIGHBOURS, random:VERTICES:EDGES:SEED, and files such as .npz"
+        raise DatasetError(no_such("data set", name, DATASETS, also=also))
+    return key
 
 
 def _graph_file(name: str, seed: int, *, ignore_weights: bool) -> Dataset:

@@ -4,10 +4,8 @@
 
 import importlib.util
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 
 import torch
 from torch import Tensor, nn
@@ -25,57 +23,18 @@ from switchgnn.training.layers.pyg_layers import (
 )
 from switchgnn.training.layers.summed import SummedLayer, local_edges
 from switchgnn.training.partition import Partition
+from switchgnn.training.shape import ModelOptions, model_name
 from switchgnn.training.sums import KeptSum, LocalSum, NeighbourSum, RemoteSum
 
-MODELS = {"gcn": GCN, "sage": GraphSAGE, "gin": GIN}
-
-
-@dataclass(frozen=True)
-class ModelOptions:
-    """Which model to train.
-
-    Attributes:
-        model: a key of MODELS; or ``FILE.py:NAME``, where NAME is called with the numbers of
-            features and classes and returns a model, and the other options do not apply.
-        layers: the number of layers, at least 1.
-        hidden: the units of each layer but the last.
-        dropout: the share of units that are dropped in training.
-    """
-
-    model: str = "gcn"
-    layers: int = 2
-    hidden: int = 16
-    dropout: float = 0.0
-
-    @property
-    def own(self) -> bool:
-        """Whether the model is one of the user's own."""
-        return ":" in self.model
-
-
-# The paper's model (section 6.1); its learning rate is 0.01.
-PAPER = ModelOptions(model="gcn", layers=4, hidden=128)
-
-
-def model_name(text: str) -> str:
-    """Check a model's name and make its path absolute, as workers may run in another folder."""
-    path, colon, name = text.rpartition(":")
-    if not colon:
-        if text not in MODELS:
-            raise TrainingError(_no_model(text))
-        return text
-    if not Path(path).is_file():
-        raise TrainingError(f"The model {text} has no file: {path} does not exist.")
-    return f"{Path(path).absolute()}:{name}"
+# By the names of `shape.MODELS`.
+_BUILT = {"gcn": GCN, "sage": GraphSAGE, "gin": GIN}
 
 
 def build_model(options: ModelOptions, features: int, classes: int) -> nn.Module:
     """Build a PyG model, or the one that a user's file defines."""
     if options.own:
         return _own_model(options.model, features, classes)
-    if options.model not in MODELS:
-        raise TrainingError(_no_model(options.model))
-    model: nn.Module = MODELS[options.model](
+    model: nn.Module = _BUILT[model_name(options.model)](
         in_channels=features,
         hidden_channels=options.hidden,
         num_layers=options.layers,
@@ -104,10 +63,6 @@ def exchanged_widths(
     first_sums = options.model == "gin" or features <= 2 * sizes[1]
     first = [features] if first_sums else [sizes[1]] * 2
     return (*first, *both)
-
-
-def _no_model(name: str) -> str:
-    return f"There is no model {name}: take {', '.join(MODELS)}, or FILE.py:NAME."
 
 
 def _own_model(spec: str, features: int, classes: int) -> nn.Module:

@@ -61,7 +61,7 @@ def test_sums_and_traffic(made):
         for transport, start in zip(transports, before, strict=True):
             assert sum(start) == 0
             once = [transport.expected_traffic(x.shape[1], way) for x, way in calls]
-            counters, hosts = transport.exchange.counters, transport.hosts_counters
+            counters, hosts = transport.exchange.counters, transport._hosts.counters
             assert hosts.data_resent == hosts.malformed == counters.malformed == 0
             up = sum(each.bytes_up for each in once)
             control = hosts.questions + hosts.farewells
@@ -80,7 +80,7 @@ def test_sums_under_losses(karate):
     calls = calls_of(karate, (5, 40)) * 2
     with crew(karate, faults=LOSSES, mtu="200") as transports:
         assert wrong(karate, calls, run(karate, transports, calls)) == 0
-        resent = sum(each.hosts_counters.data_resent for each in transports)
+        resent = sum(each._hosts.counters.data_resent for each in transports)
         injected = [counts for each in transports for counts in each.injected().values()]
         assert sum(each.lost for each in injected) > 0
         assert resent > 0

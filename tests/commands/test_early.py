@@ -1,0 +1,92 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Errors that follow from the arguments alone come without PyTorch, whose import takes seconds.
+
+One process without PyTorch, or anything of it, runs all the commands.
+"""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.speed import seconds_here
+
+PROGRAM = """
+import contextlib, io, json, sys
+for name in ("torch", "torch_geometric", "ogb"):
+    sys.modules[name] = None    # importing it fails
+from switchgnn.commands.main import main
+from switchgnn.train import main as train
+
+def said(words):
+    program, *sys.argv[1:] = words
+    with contextlib.redirect_stderr(io.StringIO()) as error:
+        try:
+            (train if program == "switchgnn.train" else main)()
+        except SystemExit as end:
+            code = end.code
+    return code, error.getvalue()
+
+print(json.dumps([said(words) for words in json.load(sys.stdin)]))
+"""
+TRAIN, ON = "switchgnn train --data karate", "switchgnn train --data"
+CASES = {
+    f"{ON} karat": "No data set 'karat'; known: digits, karate, ",
+    f"{ON} nothing.npz": "There is no file nothing.npz",
+    f"{ON} x --edges a --labels b": "--edges, --node-features and --labels go together",
+    f"{ON} x --edges a --labels b --node-features c": "There is no file a: ",
+    f"{TRAIN} --model gnc": "No model 'gnc'; known: gcn, sage, gin, or FILE.py:NAME; did you mean",
+    f"{TRAIN} --model nothing.py:Net": "nothing.py does not exist",
+    f"{TRAIN} --transport swich": "did you mean switch?",
+    f"{TRAIN} --reduce switch --transport host": "--reduce switch is for --transport switch",
+    f"{TRAIN} --sampling 0.5": "--sampling is for --transport host alone",
+    f"{TRAIN} --bits 8 --transport g3": "--bits 8 is not for --transport g3",
+    f"{TRAIN} --error-feedback": "Error feedback and stochastic rounding are for 16 or 8 bits",
+    f"{TRAIN} --checkpoint a --transport host --transport g3": "is for one --transport",
+    f"{TRAIN} --pcap p --transport local": "--transport local has none",
+    f"{TRAIN} --strategy bset": "No preset 'bset'; known: auto, best, paper; did you mean best?",
+    f"{TRAIN} --partition mets": "did you mean metis?",
+    f"{TRAIN} --target bmv2": "simple_switch_grpc is not on the PATH",
+    f"{TRAIN} --topology leaf-spine --leaves 9": "9 leaves",
+    f"{TRAIN} --leaves 2": "A star has no leaves",
+    f"{TRAIN} --faults w9.loss=0.1": "w9",
+    f"{TRAIN} --metrics 0": "choose one from",
+    f"{TRAIN} --plots nowhere/plots": "there is no folder",
+    f"{TRAIN} --config nothing.toml": "nothing.toml",
+    "switchgnn launch nothing.py": "There is no program nothing.py",
+    "switchgnn launch --faults w9.loss=0.1 FILE": "w9",
+    "switchgnn launch --target bmv2 FILE": "simple_switch_grpc is not on the PATH",
+    "switchgnn allreduce --bytes 5": "no whole number of 4 bytes",
+    "switchgnn allreduce --bytes 4EB": "cannot read --bytes 4EB",
+    "switchgnn allreduce --faults loss=2": "loss",
+    "switchgnn.train nothing": "nothing holds no job",
+    "switchgnn.train nothing --model gnc": "No model 'gnc'",
+}
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("early")
+    commands = [words.replace("FILE", __file__).split() for words in CASES]
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        input=json.dumps(commands),
+        # No simple_switch_grpc, and lines that are not broken.
+        env={"PATH": "/nowhere", "COLUMNS": "300", "PYTHONPATH": ":".join(sys.path)},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=seconds_here(100),
+    )
+    assert done.returncode == 0, done.stderr
+    return dict(zip(CASES, json.loads(done.stdout.splitlines()[-1]), strict=True))
+
+
+@pytest.mark.parametrize("words", CASES)
+def test_the_error_comes_without_pytorch(words, answers):
+    code, said = answers[words]
+    assert code == 2
+    assert CASES[words] in said
