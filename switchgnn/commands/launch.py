@@ -41,6 +41,7 @@ from switchgnn.commands.shared.runner import (
     rank_variables,
     workplace,
 )
+from switchgnn.commands.shared.training import require_training
 from switchgnn.host.innetwork.exchange import plan_id
 from switchgnn.host.pace import Pace
 from switchgnn.host.reduce.connection import CARRIED, VARIABLE, ReduceTask
@@ -109,6 +110,7 @@ def launch(
     """
     if not program.is_file():
         raise SwitchGNNError(f"There is no program {program}: name a file in Python.")
+    require_training("launch", "torch")
     check_outputs({"--log-dir": asked.logs.log_dir})
     job = asked.job()
     choice = job.choose_site()
