@@ -11,9 +11,9 @@ from bench.line import Goal, Line
 from bench.measure import Samples, repeat
 from bench.settings import Settings
 from switchgnn.base.native import find_compiler
-from switchgnn.lab.virtual.draw import Wish
-from switchgnn.lab.virtual.scenario import IncidentRates, Scenario
-from switchgnn.lab.virtual.soak import Soak
+from tests.simulation.draw import Wish
+from tests.simulation.scenario import IncidentRates, Scenario
+from tests.simulation.soak import Soak
 
 NAME = "simulated"
 _GOAL = 1_000.0

@@ -211,7 +211,6 @@ PLAN = "Plan"
 NETWORK = "Network"
 CONGESTION = "Congestion"
 FAULTS = "Faults"
-VIRTUAL_TIME = "Virtual time"
 PACKETS = "Which packets"
 OUTPUT = "Output"
 

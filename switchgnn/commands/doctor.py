@@ -270,7 +270,6 @@ _PACKAGES = {
     "scikit-learn": "the digits graph",
     "networkx": "the karate graph and random graphs",
     "msgspec": "files and tasks",
-    "greenlet": "switchgnn soak --simulated",
     "grpcio": "P4Runtime",
     "finsy": "P4Runtime stubs",
     "scapy": "packet layers, tests",

@@ -16,8 +16,8 @@ from scapy.packet import Raw
 from switchgnn.capture.layers import BarrierLayer as Barrier
 from switchgnn.capture.layers import Fragment, SwitchGNN, WaitingLayer
 from switchgnn.host.wire.header import BARRIER_KINDS, KIND_AT, PROTOCOL, PULSE_KINDS, Kind
-from switchgnn.lab.virtual import byzantine
-from switchgnn.lab.virtual.network import EXTENSION_AT, LANE_KINDS, body_end, seal, write_header
+from tests.simulation import byzantine
+from tests.simulation.network import EXTENSION_AT, LANE_KINDS, body_end, seal, write_header
 
 IN_A_DATAGRAM = 60_000
 # Addresses that no kernel on the path owns.

@@ -6,8 +6,8 @@ import random
 
 from switchgnn.host.wire.header import BODY_AT, Kind, payload_bytes, unpack_header
 from switchgnn.host.wire.link import Link
-from switchgnn.lab.virtual.network import VERSION_IHL_AT
 from tests.fuzz.frames import is_ping, ping
+from tests.simulation.network import VERSION_IHL_AT
 
 VOLLEY = 16
 # Outcomes of contributions and questions; the workers here do not reduce.

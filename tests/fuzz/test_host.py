@@ -19,12 +19,12 @@ from switchgnn.host.wire.header import (
     Kind,
     unpack_header,
 )
-from switchgnn.lab.virtual.network import LANE_KINDS, body_bytes, body_end, has_body_of
 from tests.fuzz.frames import Generator
 from tests.fuzz.links import WrappedLink
 from tests.fuzz.team import ALL, WORKERS, Team, star_world
 from tests.host.addresses import SESSION, SWITCH
 from tests.host.model_switch import ModelSwitch
+from tests.simulation.network import LANE_KINDS, body_bytes, body_end, has_body_of
 
 MUTATED = 200_000 if ALL else 5_000
 AT_EACH_WORKER = 400_000 if ALL else 5_000

@@ -20,7 +20,6 @@ from switchgnn.host.wire.header import (
     Header,
     Kind,
 )
-from switchgnn.lab.virtual.network import OFFSET_AT, VERSION_IHL_AT
 from switchgnn.p4src import load_program
 from switchgnn.topologies import Backend
 from tests.fuzz.field import STRANGER, star
@@ -28,6 +27,7 @@ from tests.fuzz.frames import Generator
 from tests.fuzz.links import OF_ALL_REDUCES, FiringLink, LyingLink, attack, forged_shots
 from tests.fuzz.team import ALL, BRIEF, PATIENT, WORKERS, star_world
 from tests.planted.planting import changed_program, cut_branches
+from tests.simulation.network import OFFSET_AT, VERSION_IHL_AT
 from tests.support.markers import full
 from tests.support.waiting import wait_until
 

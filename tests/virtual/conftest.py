@@ -4,8 +4,8 @@
 
 import pytest
 
-from switchgnn.lab.virtual.draw import Wish
-from switchgnn.lab.virtual.soak import Soak
+from tests.simulation.draw import Wish
+from tests.simulation.soak import Soak
 
 
 @pytest.fixture(scope="session")

@@ -14,9 +14,9 @@ from pathlib import Path
 from unittest import mock
 
 from switchgnn.host.innetwork.receiver import SumReceiver
-from switchgnn.lab.virtual.draw import Wish
-from switchgnn.lab.virtual.scenario import read_scenario
-from switchgnn.lab.virtual.soak import Soak
+from tests.simulation.draw import Wish
+from tests.simulation.scenario import read_scenario
+from tests.simulation.soak import Soak
 
 
 @contextmanager

@@ -18,11 +18,11 @@ from switchgnn.base.native import find_compiler
 from switchgnn.commands.application import app
 from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.lab.commands.soak_runs import draw_run, scenario_words
-from switchgnn.lab.commands.soak_simulated import SimulatedOptions, soak_simulated, table_of
-from switchgnn.lab.virtual.checks.barriers import BarrierWaits
-from switchgnn.lab.virtual.checks.outcomes import SumsExact
-from switchgnn.lab.virtual.parts.controller import VirtualController
-from switchgnn.lab.virtual.scenario import (
+from switchgnn.topologies import choose
+from tests.simulation.checks.barriers import BarrierWaits
+from tests.simulation.checks.outcomes import SumsExact
+from tests.simulation.parts.controller import VirtualController
+from tests.simulation.scenario import (
     Incident,
     IncidentKind,
     IncidentRates,
@@ -32,11 +32,11 @@ from switchgnn.lab.virtual.scenario import (
     scenario_said,
     scenario_text,
 )
-from switchgnn.lab.virtual.shrink import Budget, shrink
-from switchgnn.lab.virtual.soak import Soak
-from switchgnn.lab.virtual.subject import Subjects
-from switchgnn.lab.virtual.timing import Scheduler
-from switchgnn.topologies import choose
+from tests.simulation.shrink import Budget, shrink
+from tests.simulation.soak import Soak
+from tests.simulation.soak_simulated import SimulatedOptions, soak_simulated, table_of
+from tests.simulation.subject import Subjects
+from tests.simulation.timing import Scheduler
 from tests.support.commands import switchgnn
 from tests.support.speed import seconds_here
 from tests.virtual.mistaken import sums_that_are_recalled_are_wrong
@@ -213,7 +213,7 @@ def test_it_becomes_small(star, monkeypatch):
 @pytest.mark.parametrize(("owner", "name"), [(BarrierWaits, "gave"), (Subjects, "of")])
 def test_its_events_are_written(tmp_path, capsys, monkeypatch, owner, name):
     monkeypatch.setattr(owner, name, crash)
-    monkeypatch.setattr("switchgnn.lab.commands.soak_simulated._MOST_RUNS", 20)
+    monkeypatch.setattr("tests.simulation.soak_simulated._MOST_RUNS", 20)
     options = SimulatedOptions(5, 1, 1.0, None, None, None, only=True, out=tmp_path)
     assert soak_simulated(options, as_json=True) == 2
     (failure,) = json.loads(capsys.readouterr().out)["failures"]

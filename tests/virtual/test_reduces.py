@@ -9,11 +9,11 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from switchgnn.lab.virtual.checks.reduces import expected_floats
-from switchgnn.lab.virtual.draw import Wish, draw_scenario
-from switchgnn.lab.virtual.parts import reducer
-from switchgnn.lab.virtual.parts.reducer import ReduceJob
-from switchgnn.lab.virtual.scenario import (
+from tests.simulation.checks.reduces import expected_floats
+from tests.simulation.draw import Wish, draw_scenario
+from tests.simulation.parts import reducer
+from tests.simulation.parts.reducer import ReduceJob
+from tests.simulation.scenario import (
     Incident,
     IncidentKind,
     IncidentRates,
@@ -21,8 +21,8 @@ from switchgnn.lab.virtual.scenario import (
     Tensor,
     TensorKind,
 )
-from switchgnn.lab.virtual.shrink import less_to_exchange
-from switchgnn.lab.virtual.soak import Soak
+from tests.simulation.shrink import less_to_exchange
+from tests.simulation.soak import Soak
 
 TENSORS = tuple(
     Tensor(elements, kind, pause)

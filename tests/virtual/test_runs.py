@@ -20,12 +20,14 @@ import pytest
 
 from switchgnn.controller.p4runtime.wire import decode_rows
 from switchgnn.host.wire.header import fragment_words, lanes_of, payload_bytes
-from switchgnn.lab.virtual.checks import all_checks
-from switchgnn.lab.virtual.checks.check import Check, PacketReader
-from switchgnn.lab.virtual.draw import Wish, draw_scenario
-from switchgnn.lab.virtual.jobs import DifferenceError
-from switchgnn.lab.virtual.network import body_bytes, words_of
-from switchgnn.lab.virtual.scenario import (
+from switchgnn.planner.lanes import LANES
+from tests.controller.p4runtime.test_wire import LAYOUT, random_rows, response
+from tests.simulation.checks import all_checks
+from tests.simulation.checks.check import Check, PacketReader
+from tests.simulation.draw import Wish, draw_scenario
+from tests.simulation.jobs import DifferenceError
+from tests.simulation.network import body_bytes, words_of
+from tests.simulation.scenario import (
     Difference,
     DifferenceKind,
     Fault,
@@ -38,11 +40,9 @@ from switchgnn.lab.virtual.scenario import (
     read_scenario,
     scenario_text,
 )
-from switchgnn.lab.virtual.shrink import fewer_differences, fewer_parts
-from switchgnn.lab.virtual.soak import Soak
-from switchgnn.lab.virtual.subject import KnownRows
-from switchgnn.planner.lanes import LANES
-from tests.controller.p4runtime.test_wire import LAYOUT, random_rows, response
+from tests.simulation.shrink import fewer_differences, fewer_parts
+from tests.simulation.soak import Soak
+from tests.simulation.subject import KnownRows
 from tests.support.native import needs_compiler
 from tests.support.speed import seconds_here
 
@@ -476,7 +476,7 @@ def test_smaller_scenarios_have_fewer_of_them():
     assert all(not each.differences for each in fewer_parts(scenario) if each.workers == 2)
 
 
-PACKAGE = "switchgnn.lab.virtual.checks."
+PACKAGE = "tests.simulation.checks."
 DOCUMENT = Path(__file__).parents[2] / "docs" / "reliability.md"
 
 

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.commands.application import app
-from switchgnn.lab.virtual.draw import Wish
-from switchgnn.lab.virtual.run import ScenarioOutcome
-from switchgnn.lab.virtual.scenario import (
+from tests.simulation.draw import Wish
+from tests.simulation.run import ScenarioOutcome
+from tests.simulation.scenario import (
     Fault,
     FaultKind,
     Incident,
@@ -24,9 +24,9 @@ from switchgnn.lab.virtual.scenario import (
     Scenario,
     scenario_line,
 )
-from switchgnn.lab.virtual.scene import Violation
-from switchgnn.lab.virtual.shrink import Budget, fewest, shrink
-from switchgnn.lab.virtual.soak import Soak
+from tests.simulation.scene import Violation
+from tests.simulation.shrink import Budget, fewest, shrink
+from tests.simulation.soak import Soak
 from tests.support.speed import seconds_here
 from tests.virtual.mistaken import sums_that_are_recalled_are_wrong
 

@@ -6,15 +6,13 @@ import json
 import random
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from switchgnn.base.errors import SwitchGNNError
-from switchgnn.base.options import VIRTUAL_TIME, option, with_groups
+from switchgnn.base.options import option, with_groups
 from switchgnn.commands.run.report import RunOptions
 from switchgnn.commands.shared.console import counted, plain_console, ran_as
 from switchgnn.commands.shared.options import SiteOptions, json_option
@@ -22,11 +20,8 @@ from switchgnn.commands.shared.outputs import LogOptions, check_outputs, told_al
 from switchgnn.commands.shared.workers import fork_nursery
 from switchgnn.lab.commands.soak_runs import Failure, SoakOptions, SoakReport, summary_of
 from switchgnn.lab.commands.soak_runs import soak as soak_runs
-from switchgnn.lab.commands.soak_simulated import SimulatedOptions, soak_simulated
 
 _SEEDS = 2**32
-_MINUTES = 1.0
-
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -35,60 +30,18 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 class AskedSoak:
     """The options of `switchgnn soak`."""
 
-    minutes: float | None = option(
-        None, "NUMBER", "Begin no run after this many minutes.", min=0, shown=f"{_MINUTES:g}"
+    minutes: float = option(
+        None, "NUMBER", "Begin no run after this many minutes.", default=1.0, min=0, shown="1"
     )
     seed: int | None = option(
         None, "N", "All runs follow from it.", min=0, shown="another each time"
     )
     site: SiteOptions
-    simulated: bool = option(
-        VIRTUAL_TIME,
-        None,
-        "Hosts, switches and controller in this process, in virtual time. With --seed and neither "
-        "--exchanges nor --minutes that scenario alone.",
-        "--simulated",
-        default=False,
-    )
-    exchanges: int | None = option(
-        VIRTUAL_TIME, "N", "With --simulated: end after this many exchanges.", min=1
-    )
-    scenario: str | None = option(
-        VIRTUAL_TIME,
-        "WHICH",
-        "With --simulated: run this scenario only: a JSON or TOML file, or JSON.",
-    )
-    out: Path | None = option(
-        VIRTUAL_TIME,
-        "FOLDER",
-        "With --simulated: shrink failing scenarios; write them and their events to this folder.",
-    )
     as_json: bool = json_option()
     logs: LogOptions
 
-    def simulation(self, seed: int) -> SimulatedOptions:
-        """Return the soak in virtual time that is asked for."""
-        if self.logs.log_dir is not None:
-            raise SwitchGNNError("--simulated starts no processes with logs: remove --log-dir.")
-        drawn = self.seed is not None and self.exchanges is None and self.minutes is None
-        return SimulatedOptions(
-            seed,
-            self.exchanges,
-            self.longest,
-            self.site.leaves_and_spines(),
-            self.site.backend,
-            self.scenario,
-            self.scenario is not None or drawn,
-            self.out,
-        )
 
-    @property
-    def longest(self) -> float:
-        """The minutes after which no run begins."""
-        return _MINUTES if self.minutes is None else self.minutes
-
-
-@app.command(epilog="Example: switchgnn soak --simulated --exchanges 3 --seed 7")
+@app.command(epilog="Example: switchgnn soak --minutes 0.1 --seed 7")
 @with_groups
 def soak(asked: AskedSoak) -> None:
     """Exchange repeatedly over random graphs with random faults.
@@ -98,16 +51,12 @@ def soak(asked: AskedSoak) -> None:
     case. Exit code 0 when every sum was exact, 1 when one was not, 2 when a run
     could not be done.
     """
-    check_outputs({"--out": asked.out, "--log-dir": asked.logs.log_dir})
+    check_outputs({"--log-dir": asked.logs.log_dir})
     seed = random.SystemRandom().randrange(_SEEDS) if asked.seed is None else asked.seed
     site = asked.site
     numbers = site.leaves_and_spines()
-    if asked.simulated:
-        raise typer.Exit(soak_simulated(asked.simulation(seed), as_json=asked.as_json))
-    if not (asked.exchanges is None and asked.scenario is None and asked.out is None):
-        raise SwitchGNNError("--exchanges, --scenario and --out need --simulated.")
     options = SoakOptions(
-        *(asked.longest, site.target.value, site.fabric.value, seed, numbers, site.backend),
+        *(asked.minutes, site.target.value, site.fabric.value, seed, numbers, site.backend),
         asked.logs.log_dir,
     )
     console = plain_console(stderr=True)
@@ -117,7 +66,7 @@ def soak(asked: AskedSoak) -> None:
         Progress(*columns, console=console) as progress,
         told_aloud(verbose=asked.logs.verbose),
     ):
-        report = soak_runs(options, _Bar(progress, asked.longest), nursery)
+        report = soak_runs(options, _Bar(progress, asked.minutes), nursery)
     if asked.as_json:
         typer.echo(json.dumps(report.to_dict()))
     else:
@@ -172,7 +121,7 @@ def _print_report(console: Console, report: SoakReport) -> None:
             f"Run {failure.run}: {failure.reason}",
             f"  repeat it: {failure.command}",
             "  random draws are the same then, but not the order of packets of different workers",
-            f"  a similar run in virtual time, which repeats exactly: {failure.simulated}",
+            f"  a similar run in virtual time (from a checkout), the same each time: {failure.simulated}",
         ]
     for line in lines:
         console.print(line, soft_wrap=True, highlight=False)

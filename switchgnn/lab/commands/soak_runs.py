@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs with random faults, one after another, for as long as asked."""
 
+import json
 import random
 import shlex
 import time
@@ -18,7 +19,6 @@ from switchgnn.commands.shared.console import Interruption
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.faults import DIRECTIONS, Faults
-from switchgnn.lab.virtual.scenario import IncidentRates, Scenario, scenario_line
 from switchgnn.planner.chosen import Asked
 from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
 from switchgnn.topologies import Backend, FabricChoice, cable_name, choose
@@ -143,24 +143,24 @@ def scenario_words(run: RunOptions) -> list[str]:
     What goes wrong on single links alone is left out: a scenario has one rate for all of them.
     """
     faults, leaf_spine = Faults.parse(run.faults), run.leaf_spine
-    up, down = (IncidentRates(**asdict(faults.of(_ANY, direction))) for direction in ("up", "down"))
-    scenario = Scenario(
-        seed=run.seed,
-        graph=run.graph,
-        workers=run.workers,
-        leaves=leaf_spine.leaves if leaf_spine else 0,
-        spines=leaf_spine.spines if leaf_spine else 0,
-        slots=run.slots,
-        send=str(run.asked.send),
-        width=run.features or 1,
-        rounds=run.rounds,
-        window=run.pace.window,
-        patience=run.pace.patience,
-        up=up,
-        down=down,
-        cables=up if leaf_spine else IncidentRates(),
-    )
-    return ["switchgnn", "soak", "--simulated", "--scenario", scenario_line(scenario)]
+    up, down = (asdict(faults.of(_ANY, direction)) for direction in ("up", "down"))
+    scenario = {
+        "seed": run.seed,
+        "graph": run.graph,
+        "workers": run.workers,
+        "leaves": leaf_spine.leaves if leaf_spine else 0,
+        "spines": leaf_spine.spines if leaf_spine else 0,
+        "slots": run.slots,
+        "send": str(run.asked.send),
+        "width": run.features or 1,
+        "rounds": run.rounds,
+        "window": run.pace.window,
+        "patience": run.pace.patience,
+        "up": up,
+        "down": down,
+        "cables": up if leaf_spine else {},
+    }
+    return ["python", "-m", "tests.simulation", "--scenario", json.dumps(scenario)]
 
 
 EXACT, WRONG, FAILED = 0, 1, 2

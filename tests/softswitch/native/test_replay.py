@@ -15,12 +15,12 @@ import pytest
 import tests.support.fabrics
 from switchgnn.host.compression import NO_COMPRESSION, Compression
 from switchgnn.host.wire.header import KIND_AT, KIND_MASK
-from switchgnn.lab.virtual.network import EXTENSION_AT, FIELDS, LANE_KINDS, body_end, seal
 from switchgnn.softswitch import Backend, SoftSwitch
 from switchgnn.softswitch import loader as given_program
 from switchgnn.softswitch.codegen.compiler import compile_program
 from switchgnn.softswitch.ports import parse_port
 from switchgnn.topologies import Target, fabric, loopback_fabric
+from tests.simulation.network import EXTENSION_AT, FIELDS, LANE_KINDS, body_end, seal
 from tests.softswitch.harness import NativeRig, Rig
 from tests.softswitch.native.test_differential import Watch, changed, number, plant, state_of
 from tests.support.fabrics import Team, bed

@@ -9,10 +9,10 @@ from unittest import mock
 
 import pytest
 
-from switchgnn.lab.virtual.checks import all_checks
-from switchgnn.lab.virtual.checks.check import SwitchCheck
-from switchgnn.lab.virtual.scenario import Fault, FaultKind, Scenario
-from switchgnn.lab.virtual.timing import SECOND
+from tests.simulation.checks import all_checks
+from tests.simulation.checks.check import SwitchCheck
+from tests.simulation.scenario import Fault, FaultKind, Scenario
+from tests.simulation.timing import SECOND
 
 # As on running switches, in tests/recovery.
 STAR = Scenario(seed=1, graph="karate", workers=4, slots=16, width=33, rounds=3, patience=30.0)
@@ -122,7 +122,7 @@ def watched(soak, scenario, *, beside=(), leaves_out=()):
         kept = [check for check in all_checks() if not isinstance(check, leaves_out)]
         return [*kept, *beside, witness]
 
-    with mock.patch("switchgnn.lab.virtual.run.all_checks", checks):
+    with mock.patch("tests.simulation.run.all_checks", checks):
         outcome = soak.run(scenario)
     assert outcome.violations == (), outcome.violations
     return outcome, witness

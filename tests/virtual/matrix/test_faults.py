@@ -15,12 +15,12 @@ from scipy.sparse import csr_matrix, save_npz
 
 from switchgnn.host.innetwork import fixed_point as foresight
 from switchgnn.host.innetwork.fixed_point import Foresight
-from switchgnn.lab.virtual.checks import features as scales
-from switchgnn.lab.virtual.draw import Wish
-from switchgnn.lab.virtual.scenario import Incident, IncidentKind, IncidentRates
-from switchgnn.lab.virtual.soak import Soak
 from switchgnn.planner import BoundaryEdges
 from switchgnn.planner.direction import Direction
+from tests.simulation.checks import features as scales
+from tests.simulation.draw import Wish
+from tests.simulation.scenario import Incident, IncidentKind, IncidentRates
+from tests.simulation.soak import Soak
 from tests.support.markers import covering
 from tests.support.seeds import seed_of, seeds
 from tests.virtual.matrix.scenes import LEAF_SPINE, STAR, faults_on, on_each_topology, watched

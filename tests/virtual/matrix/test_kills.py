@@ -16,11 +16,11 @@ from switchgnn.host.innetwork.errors import (
 )
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import KIND_AT, KIND_MASK, Kind
-from switchgnn.lab.virtual.checks.check import Check
-from switchgnn.lab.virtual.checks.outcomes import RightParty
-from switchgnn.lab.virtual.parts.controller import VirtualController
-from switchgnn.lab.virtual.scenario import Incident, IncidentKind, IncidentRates
-from switchgnn.lab.virtual.timing import SECOND
+from tests.simulation.checks.check import Check
+from tests.simulation.checks.outcomes import RightParty
+from tests.simulation.parts.controller import VirtualController
+from tests.simulation.scenario import Incident, IncidentKind, IncidentRates
+from tests.simulation.timing import SECOND
 from tests.support.markers import covering, full
 from tests.support.seeds import seeds
 from tests.virtual.matrix.scenes import (

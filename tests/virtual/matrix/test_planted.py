@@ -7,8 +7,8 @@ from unittest import mock
 
 import pytest
 
-from switchgnn.lab.virtual.parts.control_line import VirtualStream
-from switchgnn.lab.virtual.scenario import IncidentRates
+from tests.simulation.parts.control_line import VirtualStream
+from tests.simulation.scenario import IncidentRates
 from tests.virtual.matrix.scenes import LEAF_SPINE, STAR
 from tests.virtual.matrix.test_faults import (
     CABLES_UP,

@@ -9,14 +9,14 @@ list.
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 
-from switchgnn.lab.virtual import subject
-from switchgnn.lab.virtual.draw import Wish
-from switchgnn.lab.virtual.soak import Soak
 from switchgnn.p4src import load_program
 from tests.end_to_end import test_planted_mistakes as in_plans
 from tests.planted.mistakes import MISTAKES as IN_THE_TREE
 from tests.planted.planting import changed_program, text_replaced
 from tests.ptf.switchgnn_ptf.mistakes import MISTAKES as IN_PROGRAMS
+from tests.simulation import subject
+from tests.simulation.draw import Wish
+from tests.simulation.soak import Soak
 from tests.virtual.planted import programs
 
 STAR, LEAF_SPINE = (0, 0), (2, 1)

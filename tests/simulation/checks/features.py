@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-# ruff: noqa: D102 - hooks are documented in `Check` and `PacketCheck`
+
 """The exchange and the scale of each round, and checks of the features that workers send."""
 
 from collections.abc import Iterator, Sequence
@@ -10,11 +10,11 @@ import numpy as np
 
 from switchgnn.host.innetwork.fixed_point import largest_magnitude, magnitude_from_bits
 from switchgnn.host.wire.header import KIND_MASK, Kind
-from switchgnn.lab.virtual.checks.check import CheckedPacket, PacketCheck
-from switchgnn.lab.virtual.parts.switch import VirtualSwitch
-from switchgnn.lab.virtual.parts.worker import ExchangeJob
-from switchgnn.lab.virtual.scene import Scene
 from switchgnn.planner.direction import Direction
+from tests.simulation.checks.check import CheckedPacket, PacketCheck
+from tests.simulation.parts.switch import VirtualSwitch
+from tests.simulation.parts.worker import ExchangeJob
+from tests.simulation.scene import Scene
 
 _LAST_ROUND = 0xFFFFFF
 _WHOLE = 32

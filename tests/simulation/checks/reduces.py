@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-# ruff: noqa: D102 - hooks are documented in `Check` and `PacketCheck`
+
 """All-reduces: their results, sums on the wire, counters, order, time, and errors."""
 
 from collections import Counter
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from switchgnn.controller.controls.outcome import Outcome
 from switchgnn.host.errors import HostError
 from switchgnn.host.wire.header import Kind
-from switchgnn.lab.virtual.checks.check import (
+from tests.simulation.checks.check import (
     Check,
     CheckedPacket,
     PacketCheck,
@@ -22,13 +22,13 @@ from switchgnn.lab.virtual.checks.check import (
     kind_in,
     read_packet,
 )
-from switchgnn.lab.virtual.checks.outcomes import PartyCheck
-from switchgnn.lab.virtual.parts.reducer import Reduced, ReduceJob
-from switchgnn.lab.virtual.parts.switch import VirtualSwitch
-from switchgnn.lab.virtual.parts.worker import VirtualWorker
-from switchgnn.lab.virtual.scenario import TensorKind
-from switchgnn.lab.virtual.scene import Scene
-from switchgnn.lab.virtual.timing import SECOND, Task
+from tests.simulation.checks.outcomes import PartyCheck
+from tests.simulation.parts.reducer import Reduced, ReduceJob
+from tests.simulation.parts.switch import VirtualSwitch
+from tests.simulation.parts.worker import VirtualWorker
+from tests.simulation.scenario import TensorKind
+from tests.simulation.scene import Scene
+from tests.simulation.timing import SECOND, Task
 
 # REDUCE_SLOTS of sizes.p4, and the numbers of a fragment.
 _SLOTS, _LANES = 512, 256

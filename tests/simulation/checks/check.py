@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-# ruff: noqa: D102 - hooks are documented in `Check` and `PacketCheck`
+
 """The base classes of checks; each packet between workers and switches is read once for all."""
 
 import struct
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.host.wire.header import OPENING_BLOCK, PROTOCOL, SESSION_MASK, Kind
-from switchgnn.lab.virtual.network import (
+from tests.simulation.network import (
     LANE_KINDS,
     bits_in,
     body_bytes,
@@ -23,10 +23,10 @@ from switchgnn.lab.virtual.network import (
     widened,
     words_of,
 )
-from switchgnn.lab.virtual.parts.reducer import Reduced
-from switchgnn.lab.virtual.parts.switch import VirtualSwitch
-from switchgnn.lab.virtual.parts.worker import Done
-from switchgnn.lab.virtual.scene import Scene
+from tests.simulation.parts.reducer import Reduced
+from tests.simulation.parts.switch import VirtualSwitch
+from tests.simulation.parts.worker import Done
+from tests.simulation.scene import Scene
 
 
 class Check:

@@ -25,8 +25,8 @@ from switchgnn.host.wire.header import (
     Kind,
 )
 from switchgnn.host.wire.link import Link, Traffic
-from switchgnn.lab.virtual.scenario import Fault, FaultKind, IncidentRates, ScenarioError
-from switchgnn.lab.virtual.timing import SECOND, Scheduler, Task, Trace
+from tests.simulation.scenario import Fault, FaultKind, IncidentRates, ScenarioError
+from tests.simulation.timing import SECOND, Scheduler, Task, Trace
 
 Deliver = Callable[[list[bytes]], None]
 _PASSED = "passed"

@@ -10,14 +10,14 @@ from itertools import count
 from typing import Any
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.lab.virtual.draw import Wish, draw_scenario
-from switchgnn.lab.virtual.parts.engines import Programs
-from switchgnn.lab.virtual.run import ScenarioOutcome, run_scenario
-from switchgnn.lab.virtual.scenario import Scenario, ScenarioError
-from switchgnn.lab.virtual.scene import Made
-from switchgnn.lab.virtual.subject import Subjects
 from switchgnn.p4src import Program, load_program
 from switchgnn.softswitch.native.build import Backend
+from tests.simulation.draw import Wish, draw_scenario
+from tests.simulation.parts.engines import Programs
+from tests.simulation.run import ScenarioOutcome, run_scenario
+from tests.simulation.scenario import Scenario, ScenarioError
+from tests.simulation.scene import Made
+from tests.simulation.subject import Subjects
 
 EXACT, WRONG, FAILED = 0, 1, 2
 # A soak ends after this number of failures, as more would show nothing new.

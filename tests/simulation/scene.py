@@ -14,15 +14,17 @@ from types import TracebackType
 from switchgnn.controller import P4RuntimeClient
 from switchgnn.controller.install import Share, install_each
 from switchgnn.host.wire.faults import worker_link
-from switchgnn.lab.virtual.byzantine import ByzantineWorker, generator_for
-from switchgnn.lab.virtual.network import Deliver, Disturbance, ListedFaults, Ways, Wire, WireFaults
-from switchgnn.lab.virtual.parts.control_line import ControlLine, VirtualConnection
-from switchgnn.lab.virtual.parts.controller import InOrder, VirtualController
-from switchgnn.lab.virtual.parts.engines import Programs
-from switchgnn.lab.virtual.parts.reducer import ReduceJob
-from switchgnn.lab.virtual.parts.switch import SwitchSettings, VirtualSwitch
-from switchgnn.lab.virtual.parts.worker import ExchangeJob, VirtualWorker
-from switchgnn.lab.virtual.scenario import (
+from switchgnn.p4src import Program
+from switchgnn.softswitch.p4runtime.service import P4RuntimeService
+from tests.simulation.byzantine import ByzantineWorker, generator_for
+from tests.simulation.network import Deliver, Disturbance, ListedFaults, Ways, Wire, WireFaults
+from tests.simulation.parts.control_line import ControlLine, VirtualConnection
+from tests.simulation.parts.controller import InOrder, VirtualController
+from tests.simulation.parts.engines import Programs
+from tests.simulation.parts.reducer import ReduceJob
+from tests.simulation.parts.switch import SwitchSettings, VirtualSwitch
+from tests.simulation.parts.worker import ExchangeJob, VirtualWorker
+from tests.simulation.scenario import (
     DifferenceKind,
     Fault,
     Incident,
@@ -31,10 +33,8 @@ from switchgnn.lab.virtual.scenario import (
     Scenario,
     ScenarioError,
 )
-from switchgnn.lab.virtual.subject import PlannedSubject, SwitchShare
-from switchgnn.lab.virtual.timing import Scheduler, Trace, VirtualClock
-from switchgnn.p4src import Program
-from switchgnn.softswitch.p4runtime.service import P4RuntimeService
+from tests.simulation.subject import PlannedSubject, SwitchShare
+from tests.simulation.timing import Scheduler, Trace, VirtualClock
 
 # The cookie of an unknown program.
 _OTHER_COOKIE = 1
@@ -99,7 +99,8 @@ class Made:
 
 
 CRASH = "crash"
-_PACKAGE = Path(__file__).parents[2]
+_CHECKOUT = Path(__file__).parents[2]
+_OURS = (_CHECKOUT / "switchgnn", Path(__file__).parent)
 # Addresses of objects differ in each run.
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")
 
@@ -112,13 +113,13 @@ def what_crashed(error: BaseException) -> str:
 
 
 def _place(traceback: TracebackType | None) -> str:
-    """Return the last place in this package in a traceback."""
+    """Return the last place in the product or the simulation in a traceback."""
     place = ""
     while traceback is not None:
         code = traceback.tb_frame.f_code
         path = Path(code.co_filename)
-        if path.is_relative_to(_PACKAGE):
-            file = path.relative_to(_PACKAGE.parent)
+        if any(path.is_relative_to(folder) for folder in _OURS):
+            file = path.relative_to(_CHECKOUT)
             place = f", in {file}, line {traceback.tb_lineno}, {code.co_name}"
         traceback = traceback.tb_next
     return place
@@ -214,7 +215,7 @@ class Scene:
 
     def source(self, name: str) -> Random:
         """Return a separate generator for a part, so that parts do not influence each other."""
-        return Random(f"{self.scenario.seed}/{name}")  # noqa: S311
+        return Random(f"{self.scenario.seed}/{name}")
 
     def honest(self, worker: int) -> bool:
         """Return whether a worker was started as the others, and has not been Byzantine so far."""

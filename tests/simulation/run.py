@@ -16,15 +16,15 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.host.compression import Compression
 from switchgnn.host.innetwork.exchange import plan_id
 from switchgnn.host.pace import Pace
-from switchgnn.lab.virtual.checks import all_checks
-from switchgnn.lab.virtual.jobs import Jobs
-from switchgnn.lab.virtual.parts.reducer import Agreement, Reduced, ReduceJob
-from switchgnn.lab.virtual.parts.worker import Done, ExchangeJob, Reports, Round
-from switchgnn.lab.virtual.scenario import Fault, Incident, IncidentKind, Scenario
-from switchgnn.lab.virtual.scene import CRASH, Made, Scene, Violation, what_crashed
-from switchgnn.lab.virtual.subject import Subjects
-from switchgnn.lab.virtual.timing import BEGIN
 from switchgnn.planner.direction import Direction
+from tests.simulation.checks import all_checks
+from tests.simulation.jobs import Jobs
+from tests.simulation.parts.reducer import Agreement, Reduced, ReduceJob
+from tests.simulation.parts.worker import Done, ExchangeJob, Reports, Round
+from tests.simulation.scenario import Fault, Incident, IncidentKind, Scenario
+from tests.simulation.scene import CRASH, Made, Scene, Violation, what_crashed
+from tests.simulation.subject import Subjects
+from tests.simulation.timing import BEGIN
 
 _CONTROLLER = "controller"
 

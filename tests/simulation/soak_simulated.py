@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""`switchgnn soak --simulated`: exchanges in virtual time, each repeatable from its seed."""
+"""A soak of exchanges in virtual time, each repeatable from its seed."""
 
 import gc
 import json
@@ -20,11 +20,11 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.capture.packet import read_fields
 from switchgnn.commands.shared.console import Interruption, counted, plain_console
 from switchgnn.host.wire.header import HEADER_AT, HEADER_BYTES
-from switchgnn.lab.virtual.draw import Wish
-from switchgnn.lab.virtual.scenario import Scenario, scenario_said, scenario_text
-from switchgnn.lab.virtual.shrink import Budget, Shrunk, shrink
-from switchgnn.lab.virtual.soak import Soak, SoakFailure, SoakSums
 from switchgnn.topologies import Backend
+from tests.simulation.draw import Wish
+from tests.simulation.scenario import Scenario, scenario_said, scenario_text
+from tests.simulation.shrink import Budget, Shrunk, shrink
+from tests.simulation.soak import Soak, SoakFailure, SoakSums
 
 # Single faults of a scenario with thousands of them take about as many.
 _MOST_RUNS = 2_000
@@ -249,7 +249,7 @@ class _Failure:
         if self.files:
             lines.append(f"  made small: {self.files.sentence()}")
             lines.append(
-                f"  replay that: switchgnn soak --simulated --scenario {self.files.scenario}"
+                f"  replay that: python -m tests.simulation --scenario {self.files.scenario}"
             )
             lines.append(f"  its events are in {self.files.table}")
         elif found.name:
@@ -274,7 +274,7 @@ def _files(
 
 def _command(options: SimulatedOptions, scenario: Scenario) -> str:
     """Return the command that replays a scenario."""
-    begin = "switchgnn soak --simulated"
+    begin = "python -m tests.simulation"
     if options.scenario:
         return f"{begin} --scenario {shlex.quote(options.scenario)}"
     where = ""

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.lab.virtual.checks.features import ExpectedScales, Scaled
-from switchgnn.lab.virtual.parts.worker import ExchangeJob
-from switchgnn.lab.virtual.scene import Scene
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.plan.plan import Plan, WorkerPart
+from tests.simulation.checks.features import ExpectedScales, Scaled
+from tests.simulation.parts.worker import ExchangeJob
+from tests.simulation.scene import Scene
 
 # Sources from here on are partial sums.
 _PARTIAL = 1 << 31

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from random import Random
 from typing import Protocol, TypeVar
 
-from switchgnn.lab.virtual.network import Wire
-from switchgnn.lab.virtual.parts.engines import Engine, Programs, Sent
-from switchgnn.lab.virtual.timing import SECOND, Scheduler, Trace
 from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.p4runtime.service import P4RuntimeService
 from switchgnn.softswitch.replication import ReplicationEngine
 from switchgnn.softswitch.state import ProgramState
 from switchgnn.softswitch.traffic_manager import QueueSettings
+from tests.simulation.network import Wire
+from tests.simulation.parts.engines import Engine, Programs, Sent
+from tests.simulation.timing import SECOND, Scheduler, Trace
 
 Result = TypeVar("Result")
 _ALL = 1 << 30

@@ -1,24 +1,24 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-# ruff: noqa: D102 - hooks are documented in `Check` and `PacketCheck`
+
 """No worker goes on before all workers are done (invariant 5)."""
 
 from dataclasses import dataclass
 
 from switchgnn.host.wire.header import KIND_MASK, OPENING_BLOCK, Kind
-from switchgnn.lab.virtual.checks.check import (
+from tests.simulation.checks.check import (
     CheckedPacket,
     PacketCheck,
     envelope_of,
     kind_in,
     name_of,
 )
-from switchgnn.lab.virtual.checks.features import ScaledCheck
-from switchgnn.lab.virtual.network import words_of
-from switchgnn.lab.virtual.parts.switch import VirtualSwitch
-from switchgnn.lab.virtual.parts.worker import Done
-from switchgnn.lab.virtual.scene import Scene
-from switchgnn.lab.virtual.timing import SECOND
+from tests.simulation.checks.features import ScaledCheck
+from tests.simulation.network import words_of
+from tests.simulation.parts.switch import VirtualSwitch
+from tests.simulation.parts.worker import Done
+from tests.simulation.scene import Scene
+from tests.simulation.timing import SECOND
 
 Place = tuple[int, int, int]
 

@@ -5,7 +5,7 @@
 from dataclasses import dataclass, fields, replace
 from random import Random
 
-from switchgnn.lab.virtual.scenario import (
+from tests.simulation.scenario import (
     Difference,
     DifferenceKind,
     Incident,
@@ -27,7 +27,7 @@ _ALONE, _GONE, _RESTARTED = "alone", "gone", "restarted"
 
 def with_misfits(scenario: Scenario, *, always: bool = False) -> Scenario:
     """Return a scenario, sometimes with a Byzantine or different worker, by its seed."""
-    source = Random(f"misfits/{scenario.seed}")  # noqa: S311
+    source = Random(f"misfits/{scenario.seed}")
     chance = source.random() * (_MAD + _DIFFERENT if always else 1.0)
     if chance < _MAD:
         return _with_madness(scenario, source)
@@ -75,7 +75,7 @@ _KINDS = {
 
 def with_other_restarts(scenario: Scenario) -> Scenario:
     """Return a scenario in which switches restart in different ways, by its seed."""
-    source = Random(f"restarts/{scenario.seed}")  # noqa: S311
+    source = Random(f"restarts/{scenario.seed}")
     incidents = tuple(_otherwise(each, source) for each in scenario.incidents)
     return replace(scenario, incidents=incidents)
 
@@ -99,7 +99,7 @@ _ROUNDS = 2
 
 def with_many_groups(scenario: Scenario) -> Scenario:
     """Return a scenario, sometimes with blocks of many small groups, by its seed."""
-    source = Random(f"groups/{scenario.seed}")  # noqa: S311
+    source = Random(f"groups/{scenario.seed}")
     if source.random() >= _SHARE:
         return scenario
     graph, window = f"{_GRAPH}:{source.randrange(_GRAPHS)}", source.choice(_WINDOWS)
@@ -161,7 +161,7 @@ class Wish:
 
 def draw_scenario(seed: int, wish: Wish) -> Scenario:
     """Return the scenario of a seed and a wish."""
-    source = Random(f"scenario/{seed}")  # noqa: S311
+    source = Random(f"scenario/{seed}")
     least = max(2, wish.leaves)
     workers = source.randint(least, least + 3)
     vertices, edges = source.choice(_SHAPES)
@@ -203,7 +203,7 @@ def draw_scenario(seed: int, wish: Wish) -> Scenario:
 
 def _with_other_lanes(scenario: Scenario) -> Scenario:
     """Return a scenario, sometimes with frames of another width, by its seed."""
-    source = Random(f"lanes/{scenario.seed}")  # noqa: S311
+    source = Random(f"lanes/{scenario.seed}")
     lanes = source.choice(_LANES)
     if lanes == scenario.lanes or scenario.slots * _BANK_LANES < lanes * _LEAST_ROOM:
         return scenario
@@ -213,13 +213,13 @@ def _with_other_lanes(scenario: Scenario) -> Scenario:
 
 def _with_surges(scenario: Scenario) -> Scenario:
     """Return a scenario, sometimes with features that outgrow earlier ones, by its seed."""
-    source = Random(f"surges/{scenario.seed}")  # noqa: S311
+    source = Random(f"surges/{scenario.seed}")
     return replace(scenario, surges=source.choice(_SURGES))
 
 
 def _with_compression(scenario: Scenario, *, always: bool) -> Scenario:
     """Return a scenario, sometimes with fewer bits or caches, by its seed."""
-    source = Random(f"compression/{scenario.seed}")  # noqa: S311
+    source = Random(f"compression/{scenario.seed}")
     if source.random() >= _COMPRESSED and not always:
         return scenario
     drawn = replace(
@@ -241,7 +241,7 @@ def _compressible(scenario: Scenario) -> Scenario:
 
 def _with_reduces(scenario: Scenario, *, always: bool) -> Scenario:
     """Return a scenario, sometimes with all-reduces, by its seed."""
-    source = Random(f"reduces/{scenario.seed}")  # noqa: S311
+    source = Random(f"reduces/{scenario.seed}")
     if (source.random() >= _REDUCES and not always) or scenario.differences or scenario.other_plan:
         return scenario
     number, pause = source.choice((1, 2, 4, 8)), source.choice(_PAUSES) * scenario.patience

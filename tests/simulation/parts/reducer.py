@@ -16,9 +16,9 @@ from switchgnn.host.reduce.reduction import Reduction
 from switchgnn.host.reduce.stream import ReduceStream
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import KIND_AT, KIND_MASK, Kind
-from switchgnn.lab.virtual.network import VirtualLink
-from switchgnn.lab.virtual.scenario import Tensor, TensorKind
-from switchgnn.lab.virtual.timing import Task, Trace, VirtualClock
+from tests.simulation.network import VirtualLink
+from tests.simulation.scenario import Tensor, TensorKind
+from tests.simulation.timing import Task, Trace, VirtualClock
 
 # Seconds of a step with tensors and without, as those of `Reducer`.
 _WAIT, _IDLE_WAIT = 0.005, 0.1

@@ -267,7 +267,7 @@ def scenario_line(scenario: Scenario) -> str:
     return json.dumps(_told(scenario))
 
 
-def _told(record: Any) -> dict[str, Any]:  # noqa: ANN401 - any dataclass
+def _told(record: Any) -> dict[str, Any]:
     """Return the fields of a dataclass that differ from their defaults, as plain data."""
     return {
         each.name: _plain(value)
@@ -276,7 +276,7 @@ def _told(record: Any) -> dict[str, Any]:  # noqa: ANN401 - any dataclass
     }
 
 
-def _plain(value: Any) -> Any:  # noqa: ANN401 - any field
+def _plain(value: Any) -> Any:
     if is_dataclass(value):
         return _told(value)
     if isinstance(value, tuple):
@@ -284,7 +284,7 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - any field
     return value.value if isinstance(value, Enum) else value
 
 
-def _value_text(value: Any) -> str:  # noqa: ANN401 - plain data
+def _value_text(value: Any) -> str:
     if not isinstance(value, list):
         return json.dumps(value)
     items = ",\n".join(f"    {json.dumps(item)}" for item in value)
@@ -311,6 +311,6 @@ def _scenario(where: str, decode: Callable[[], Any]) -> Scenario:
         raise ScenarioError(f"{where} holds no scenario: it is nested too deeply.") from None
     except (OSError, ImportError, msgspec.DecodeError, RecordError) as error:
         raise ScenarioError(
-            f"{where} holds no scenario ({error}): write one as `switchgnn soak --simulated` "
+            f"{where} holds no scenario ({error}): write one as `python -m tests.simulation` "
             "prints it with a failure."
         ) from error

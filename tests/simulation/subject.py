@@ -20,7 +20,6 @@ from switchgnn.controller.p4runtime.layout import Table
 from switchgnn.controller.p4runtime.rows import Rows
 from switchgnn.controller.p4runtime.wire import decode_rows
 from switchgnn.controller.plan import SwitchPlan
-from switchgnn.lab.virtual.scenario import Scenario
 from switchgnn.p4src import Program
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.direction import Direction
@@ -30,6 +29,7 @@ from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.plan.plan import Plan
 from switchgnn.topologies import LeafSpineSite, Site, Star, Target
+from tests.simulation.scenario import Scenario
 
 
 class KnownRows:

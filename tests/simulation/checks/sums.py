@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-# ruff: noqa: D102 - hooks are documented in `Check` and `PacketCheck`
+
 """Every sum that leaves for a worker is exact: a slot counts each source once (invariant 1).
 
 A sum of another round, or a mixture, would be another number.
@@ -10,18 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.host.wire.header import Kind
-from switchgnn.lab.virtual.checks.check import (
+from tests.simulation.checks.check import (
     CheckedPacket,
     Fragments,
     PacketCheck,
     kind_in,
     name_of,
 )
-from switchgnn.lab.virtual.checks.features import Scaled, ScaledCheck
-from switchgnn.lab.virtual.checks.sent import SentRows, sent_in_session
-from switchgnn.lab.virtual.parts.switch import VirtualSwitch
-from switchgnn.lab.virtual.parts.worker import ExchangeJob
-from switchgnn.lab.virtual.scene import Scene
+from tests.simulation.checks.features import Scaled, ScaledCheck
+from tests.simulation.checks.sent import SentRows, sent_in_session
+from tests.simulation.parts.switch import VirtualSwitch
+from tests.simulation.parts.worker import ExchangeJob
+from tests.simulation.scene import Scene
 
 
 class SumsLeaveExact(ScaledCheck):

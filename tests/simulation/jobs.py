@@ -9,10 +9,10 @@ import numpy as np
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.host.wire.header import VERSION
-from switchgnn.lab.virtual.parts.worker import ExchangeJob, Round
-from switchgnn.lab.virtual.scenario import Difference, DifferenceKind, Scenario
-from switchgnn.lab.virtual.subject import Subjects
 from switchgnn.planner.direction import Direction
+from tests.simulation.parts.worker import ExchangeJob, Round
+from tests.simulation.scenario import Difference, DifferenceKind, Scenario
+from tests.simulation.subject import Subjects
 
 _VERSIONS = 16
 # A little less than the largest float32, as features are rounded.

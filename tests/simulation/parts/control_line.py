@@ -12,11 +12,11 @@ from finsy.proto import p4r, rpc_code
 from switchgnn.controller.errors import ControllerError, SwitchUnreachableError
 from switchgnn.controller.p4runtime.connection import election_message
 from switchgnn.controller.p4runtime.rpc_errors import not_primary
-from switchgnn.lab.virtual.parts.switch import VirtualSwitch
-from switchgnn.lab.virtual.timing import SECOND, Scheduler, Task
 from switchgnn.softswitch.errors import RequestError
 from switchgnn.softswitch.p4runtime.arbitration import StreamClient
 from switchgnn.softswitch.p4runtime.service import P4RuntimeService
+from tests.simulation.parts.switch import VirtualSwitch
+from tests.simulation.timing import SECOND, Scheduler, Task
 
 # Nanoseconds of one way, and between two polls of a cut line.
 _WAY = 200_000
@@ -26,7 +26,7 @@ _LOOK = 50_000_000
 class RpcError(grpc.RpcError):  # type: ignore[misc]  # gRPC has no types
     """A call that failed, as gRPC raises it."""
 
-    def __init__(self, code: grpc.StatusCode, details: str, trailing: Any = ()) -> None:  # noqa: ANN401
+    def __init__(self, code: grpc.StatusCode, details: str, trailing: Any = ()) -> None:
         super().__init__(details)
         self._code, self._details, self._trailing = code, details, trailing
 
@@ -38,7 +38,7 @@ class RpcError(grpc.RpcError):  # type: ignore[misc]  # gRPC has no types
         """Return the reason."""
         return self._details
 
-    def trailing_metadata(self) -> Any:  # noqa: ANN401
+    def trailing_metadata(self) -> Any:
         """Return the trailing metadata."""
         return self._trailing
 
@@ -49,7 +49,7 @@ class _Context:
     def __init__(self) -> None:
         self._trailing: Any = ()
 
-    def set_trailing_metadata(self, trailing: Any) -> None:  # noqa: ANN401
+    def set_trailing_metadata(self, trailing: Any) -> None:
         self._trailing = trailing
 
     def abort(self, code: grpc.StatusCode, details: str) -> NoReturn:
@@ -187,10 +187,10 @@ class VirtualConnection:
     def _call(
         self,
         name: str,
-        request: Any,  # noqa: ANN401
+        request: Any,
         timeout: float,
         take: Callable[[Any], Any] = lambda answer: answer,
-    ) -> Any:  # noqa: ANN401
+    ) -> Any:
         end = self._scheduler.now + int(timeout * SECOND)
         if not self._line.pass_word(end):
             raise RpcError(grpc.StatusCode.DEADLINE_EXCEEDED, "no answer came")
@@ -204,10 +204,10 @@ class VirtualConnection:
 class Finished:
     """A finished call, as a future of gRPC's."""
 
-    def __init__(self, answer: Any, error: RpcError | None) -> None:  # noqa: ANN401
+    def __init__(self, answer: Any, error: RpcError | None) -> None:
         self._answer, self._error = answer, error
 
-    def result(self) -> Any:  # noqa: ANN401
+    def result(self) -> Any:
         """Return the answer, or raise the error."""
         if self._error is not None:
             raise self._error

@@ -26,7 +26,9 @@ from switchgnn.host.wire.header import (
     Kind,
     session_and_round,
 )
-from switchgnn.lab.virtual.network import (
+from switchgnn.planner.lanes import LANES
+from switchgnn.planner.plan.plan import Plan, SwitchPart
+from tests.simulation.network import (
     CHECKSUM_AT,
     ETHERTYPE_AT,
     FIELDS,
@@ -44,12 +46,10 @@ from switchgnn.lab.virtual.network import (
     words_of,
     write_header,
 )
-from switchgnn.lab.virtual.parts.switch import VirtualSwitch
-from switchgnn.lab.virtual.scenario import Scenario
-from switchgnn.lab.virtual.subject import PlannedSubject
-from switchgnn.lab.virtual.timing import SECOND, Scheduler, Trace
-from switchgnn.planner.lanes import LANES
-from switchgnn.planner.plan.plan import Plan, SwitchPart
+from tests.simulation.parts.switch import VirtualSwitch
+from tests.simulation.scenario import Scenario
+from tests.simulation.subject import PlannedSubject
+from tests.simulation.timing import SECOND, Scheduler, Trace
 
 
 @dataclass(frozen=True)

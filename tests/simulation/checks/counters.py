@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-# ruff: noqa: D102 - hooks are documented in `Check` and `PacketCheck`
+
 """Counters of workers and switches add up, and their state only grows.
 
 In a void round a worker may also have sent and taken the first fragment of the first block.
@@ -16,14 +16,14 @@ from greenlet import greenlet
 
 from switchgnn.host.innetwork.fixed_point import Foresight
 from switchgnn.host.wire.header import Kind
-from switchgnn.lab.virtual.checks.check import Check, SwitchCheck, is_wrapped, kind_in, read_packet
-from switchgnn.lab.virtual.network import VirtualLink, words_of
-from switchgnn.lab.virtual.parts.switch import VirtualSwitch
-from switchgnn.lab.virtual.parts.worker import Done
-from switchgnn.lab.virtual.scene import Scene
-from switchgnn.lab.virtual.timing import Scheduler, Task
 from switchgnn.planner.direction import Direction
 from switchgnn.softswitch.state import RegisterCells
+from tests.simulation.checks.check import Check, SwitchCheck, is_wrapped, kind_in, read_packet
+from tests.simulation.network import VirtualLink, words_of
+from tests.simulation.parts.switch import VirtualSwitch
+from tests.simulation.parts.worker import Done
+from tests.simulation.scene import Scene
+from tests.simulation.timing import Scheduler, Task
 
 
 class TalliesAddUp(Check):

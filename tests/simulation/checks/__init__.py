@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The invariants that hold whatever goes wrong."""
 
-from switchgnn.lab.virtual.checks.barriers import (
+from tests.simulation.checks.barriers import (
     BarrierWaits,
     DoneIsDone,
     OneProcess,
@@ -10,8 +10,8 @@ from switchgnn.lab.virtual.checks.barriers import (
     PulsesPassedOn,
     WorkersWait,
 )
-from switchgnn.lab.virtual.checks.check import Check, PacketCheck, PacketReader
-from switchgnn.lab.virtual.checks.counters import (
+from tests.simulation.checks.check import Check, PacketCheck, PacketReader
+from tests.simulation.checks.counters import (
     FramesCounted,
     MemoryBounded,
     PartsAskedFor,
@@ -20,14 +20,14 @@ from switchgnn.lab.virtual.checks.counters import (
     TalliesAddUp,
     TurnsGrow,
 )
-from switchgnn.lab.virtual.checks.features import (
+from tests.simulation.checks.features import (
     AcknowledgedArrived,
     MagnitudesAgree,
     MissingCounted,
     SourcesOnce,
     WindowHeld,
 )
-from switchgnn.lab.virtual.checks.outcomes import (
+from tests.simulation.checks.outcomes import (
     CalmIsQuiet,
     DifferencesTold,
     Ends,
@@ -35,7 +35,7 @@ from switchgnn.lab.virtual.checks.outcomes import (
     RightParty,
     SumsExact,
 )
-from switchgnn.lab.virtual.checks.reduces import (
+from tests.simulation.checks.reduces import (
     ReducedAlike,
     ReducedExact,
     ReducedInOrder,
@@ -46,7 +46,7 @@ from switchgnn.lab.virtual.checks.reduces import (
     ReduceTalliesAddUp,
     ReduceWindowHeld,
 )
-from switchgnn.lab.virtual.checks.sums import (
+from tests.simulation.checks.sums import (
     FetchedSumsStay,
     ResentRight,
     SumsLeaveExact,

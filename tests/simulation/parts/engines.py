@@ -1,13 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-# ruff: noqa: D102 - engines are documented in `Engine`
+
 """The embedded switch's engines, without threads and sockets."""
 
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from switchgnn.base.native import find_compiler
-from switchgnn.lab.virtual.timing import SECOND, Scheduler
 from switchgnn.softswitch.codegen.compiler import CompiledProgram
 from switchgnn.softswitch.forwarding import Forwarder, ForwardingCounts, Sender
 from switchgnn.softswitch.loader import GivenProgram
@@ -22,6 +21,7 @@ from switchgnn.softswitch.native.engine import (
 from switchgnn.softswitch.replication import ReplicationEngine
 from switchgnn.softswitch.state import ProgramState, PythonState, bind
 from switchgnn.softswitch.traffic_manager import QueueSettings, TrafficManager
+from tests.simulation.timing import SECOND, Scheduler
 
 Sent = list[tuple[int, bytes]]
 

@@ -36,12 +36,12 @@ class Scheduler:
         """Virtual seconds since the beginning."""
         return (self.now - BEGIN) / SECOND
 
-    def at(self, time: int, call: Callable[..., None], *arguments: Any) -> None:  # noqa: ANN401
+    def at(self, time: int, call: Callable[..., None], *arguments: Any) -> None:
         """Call a function at a time in nanoseconds, or now if that is past."""
         self._asked += 1
         heappush(self._heap, (max(time, self.now), self._asked, call, arguments))
 
-    def after(self, nanoseconds: int, call: Callable[..., None], *arguments: Any) -> None:  # noqa: ANN401
+    def after(self, nanoseconds: int, call: Callable[..., None], *arguments: Any) -> None:
         """Call a function some nanoseconds from now."""
         self._asked += 1
         heappush(self._heap, (self.now + nanoseconds, self._asked, call, arguments))

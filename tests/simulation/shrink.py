@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.lab.virtual.run import ScenarioOutcome
-from switchgnn.lab.virtual.scenario import Fault, FaultKind, Incident, IncidentRates, Scenario
+from tests.simulation.run import ScenarioOutcome
+from tests.simulation.scenario import Fault, FaultKind, Incident, IncidentRates, Scenario
 
 Item = TypeVar("Item")
 

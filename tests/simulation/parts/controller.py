@@ -10,10 +10,10 @@ from switchgnn.controller import P4RuntimeClient
 from switchgnn.controller.errors import ControllerError
 from switchgnn.controller.install import Share, install_each
 from switchgnn.controller.watch import Watched, WatchEvent, WatchEventKind, watch
-from switchgnn.lab.virtual.parts.control_line import ControlLine, VirtualConnection
-from switchgnn.lab.virtual.subject import PlannedSubject
-from switchgnn.lab.virtual.timing import SECOND, Scheduler, Task, Trace, VirtualClock
 from switchgnn.p4src import Program
+from tests.simulation.parts.control_line import ControlLine, VirtualConnection
+from tests.simulation.subject import PlannedSubject
+from tests.simulation.timing import SECOND, Scheduler, Task, Trace, VirtualClock
 
 # Seconds, as the command line has them.
 _DEADLINE = 1.0
@@ -27,7 +27,7 @@ class InOrder(Executor):
     def __init__(self, _workers: int) -> None:
         """Accept any number of workers."""
 
-    def submit(self, work: Callable[..., Any], /, *arguments: Any, **named: Any) -> "Future[Any]":  # noqa: ANN401
+    def submit(self, work: Callable[..., Any], /, *arguments: Any, **named: Any) -> "Future[Any]":
         """Run a task."""
         future: Future[Any] = Future()
         try:

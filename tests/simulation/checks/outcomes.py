@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-# ruff: noqa: D102 - hooks are documented in `Check` and `PacketCheck`
+
 """A worker gives up only when it has to, and names the workers to blame."""
 
 import re
@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.host.errors import HostError
-from switchgnn.lab.virtual.checks.check import Check
-from switchgnn.lab.virtual.checks.features import ExpectedScales
-from switchgnn.lab.virtual.checks.sent import sent_rows
-from switchgnn.lab.virtual.parts.worker import Done, VirtualWorker
-from switchgnn.lab.virtual.scenario import Difference, DifferenceKind, IncidentKind
-from switchgnn.lab.virtual.scene import CRASH, what_crashed
-from switchgnn.lab.virtual.timing import SECOND, HangError, Task
+from tests.simulation.checks.check import Check
+from tests.simulation.checks.features import ExpectedScales
+from tests.simulation.checks.sent import sent_rows
+from tests.simulation.parts.worker import Done, VirtualWorker
+from tests.simulation.scenario import Difference, DifferenceKind, IncidentKind
+from tests.simulation.scene import CRASH, what_crashed
+from tests.simulation.timing import SECOND, HangError, Task
 
 # Errors where a restarted switch has believed a Byzantine worker: it may also have let others go
 # on, which then do not answer those that it has left behind.

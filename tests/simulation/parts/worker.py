@@ -13,17 +13,17 @@ from switchgnn.host.compression import NO_COMPRESSION, Compression
 from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import VERSION
-from switchgnn.lab.virtual.network import OtherVersionLink, VirtualLink, Wire
-from switchgnn.lab.virtual.parts.reducer import (
+from switchgnn.planner.direction import Direction
+from switchgnn.planner.plan.plan import Plan
+from tests.simulation.network import OtherVersionLink, VirtualLink, Wire
+from tests.simulation.parts.reducer import (
     Reduced,
     ReduceJob,
     VirtualReducer,
     is_of_reduces,
 )
-from switchgnn.lab.virtual.subject import PlannedSubject
-from switchgnn.lab.virtual.timing import SECOND, Scheduler, Task, Trace, VirtualClock
-from switchgnn.planner.direction import Direction
-from switchgnn.planner.plan.plan import Plan
+from tests.simulation.subject import PlannedSubject
+from tests.simulation.timing import SECOND, Scheduler, Task, Trace, VirtualClock
 
 # The most nanoseconds that a worker takes to wake.
 _WAKES = 60_000
