@@ -17,6 +17,8 @@ import pytest
 ROOT_FOLDER = Path(__file__).parent.parent
 PACKAGE = "switchgnn"
 BENCH, TESTS = "bench", "tests"
+# A benchmark measures it.
+SIMULATION = "tests.simulation."
 # A longer module holds more than one idea; a shorter one belongs to its only importer.
 FEWEST_LINES, MOST_LINES = 60, 600
 # Files for readers, without generated JSON, plans and pictures.
@@ -193,12 +195,13 @@ def _is_part(steps: list[str]) -> bool:
 
 
 def of_tests_or_bench(tree: Tree) -> list[str]:
-    """Return imports of tests, and imports of benchmarks by other modules."""
+    """Return imports of tests and benchmarks; a benchmark may import others and the simulation."""
     return sorted(
         f"{name} imports {word}"
         for name in tree.files
         for word in tree.foreign[name] | tree.imports[name]
-        if word.split(".")[0] == TESTS or (word.split(".")[0] == BENCH and part_of(name) != BENCH)
+        if word.split(".")[0] in (TESTS, BENCH)
+        and not (part_of(name) == BENCH and word.startswith((f"{BENCH}.", SIMULATION)))
     )
 
 
@@ -259,7 +262,7 @@ CORE = (
 )
 NOT_CORE = ("controller/metrics.py", "controller/watch.py", "host/wire/faults.py")
 # Growth is a decision: raise a number here only together with a reason in the commit.
-MOST_OF_PRODUCT, MOST_OF_CORE = Size(490, 89_000), Size(108, 17_400)
+MOST_OF_PRODUCT, MOST_OF_CORE = Size(462, 82_000), Size(108, 17_400)
 
 
 @pytest.fixture(scope="module")
@@ -372,10 +375,16 @@ METIS = "switchgnn/planner/cut/metis.py"
             {"of_tests_or_bench": "host.worker imports tests"},
         ),
         (
+            "host/worker.py",
+            "from tests.simulation.soak import Soak",
+            {"of_tests_or_bench": "host.worker imports tests"},
+        ),
+        (
             "bench/measure.py",
             "import tests.test_all",
             {"of_tests_or_bench": "measure imports tests"},
         ),
+        ("bench/measure.py", "from tests.simulation.soak import Soak", {}),
     ],
 )
 def test_a_violation_is_found(tmp_path, file, text, found):

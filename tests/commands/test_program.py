@@ -41,7 +41,6 @@ LOOKS_FIRST = (
     *(f"train {HERE} --epochs 2 {word}" for word in ("--plots", "--tensorboard", "--checkpoint")),
     *(f"plan karate --workers 2 {word}" for word in ("--plots", "--out")),
     *("shard karate --ranks 2 --out", "figures example --out"),
-    "soak --simulated --seed 1 --out",
 )
 LINES = [
     ("plan random:1000000000000:5:1 --workers 2", "1,000,000,000,000 vertices"),
@@ -67,9 +66,6 @@ LINES = [
     (f"switch --grpc unix:s --port 1=udp:{LONG}:5:127.0.0.1:5", "UDP address"),
     ("switch --grpc unix:s --cpu-port 510 --port 510=eth:lo", "--cpu-port"),
     ("switch --grpc unix:s --tls-cert FIFO --tls-key FIFO", "not a regular file"),
-    ("soak --simulated --scenario DEEP.json", "nested"),
-    ("soak --simulated --scenario '" + '{"graph":' + "[" * 30000 + "'", "nested"),
-    ("soak --simulated --scenario FIFO", "not a regular file"),
     *((f"{line} gone/new", "there is no folder") for line in LOOKS_FIRST),
     ("plan no-such-graph --workers 2 --out .", "is not a plan, so it is not overwritten"),
 ]

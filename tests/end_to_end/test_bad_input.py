@@ -74,7 +74,6 @@ def test_features_that_cannot_be_summed(tmp_path, value, words):
         ((*RUN, *LEAF_SPINE, "--faults", "l2s0.loss=0.1"), "Faults for l2s0, which is not there"),
         ((*RUN, "--leaves", 2), "add --topology leaf-spine"),
         (("soak", "--leaves", 2), "add --topology leaf-spine"),
-        (("soak", "--simulated", "--seed", 1, "--log-dir", "logs"), "remove --log-dir"),
         ((*RUN, "--metrics", 65535), "Error: Metrics"),
         ((*RUN, "--mtu", "jumbo"), "MTU"),
         (("controller", "install", "nowhere", "--address", "127.0.0.1:1"), "nowhere"),

@@ -1,10 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""`switchgnn soak --simulated`: its report, and what it says and writes of a failure."""
+"""`python -m tests.simulation`: its report, and what it says and writes of a failure."""
 
 import json
 import os
-import shlex
 import signal
 import subprocess
 import sys
@@ -15,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from switchgnn.base.native import find_compiler
-from switchgnn.commands.application import app
+from tests.simulation.__main__ import app
 from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.lab.commands.soak_runs import draw_run, scenario_words
 from switchgnn.topologies import choose
@@ -37,10 +36,10 @@ from tests.simulation.soak import Soak
 from tests.simulation.soak_simulated import SimulatedOptions, soak_simulated, table_of
 from tests.simulation.subject import Subjects
 from tests.simulation.timing import Scheduler
-from tests.support.commands import switchgnn
 from tests.support.speed import seconds_here
 from tests.virtual.mistaken import sums_that_are_recalled_are_wrong
 
+ROOT = Path(__file__).parent.parent.parent
 LOSSY = IncidentRates(loss=0.15)
 FAILS = Scenario(seed=5, graph="random:8:12:1", rounds=1, up=LOSSY, down=LOSSY)
 
@@ -64,7 +63,7 @@ def test_a_failure_says_how_it_is_replayed_and_made_small(file, capsys):
     assert failure["seed"] == FAILS.seed
     assert failure["name"] == "sums exact"
     assert "wrong sums" in failure["what"]
-    assert failure["command"] == f"switchgnn soak --simulated --scenario {file}"
+    assert failure["command"] == f"python -m tests.simulation --scenario {file}"
     assert failure["shrink"] == f"{failure['command']} --out FOLDER"
     assert failure["files"] is None
     assert soak_failing(file, as_json=False) == 1
@@ -112,19 +111,33 @@ def test_ctrl_c_while_it_is_made_small_writes_what_there_is(file, tmp_path, caps
     assert (tmp_path / "out" / "seed-5.txt").exists()
 
 
+def started(*words):
+    return subprocess.run(
+        [sys.executable, "-m", "tests.simulation", *map(str, words)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=seconds_here(60),
+        check=False,
+    )
+
+
 @pytest.mark.whole
 def test_as_a_user_starts_it(tmp_path):
-    wrong = switchgnn("soak", "--simulated", "--scenario", tmp_path / "none.json")
+    wrong = started("--scenario", tmp_path / "none.json")
     assert (wrong.returncode, wrong.stdout) == (2, "")
-    assert wrong.stderr.count("\n") <= 3
-    assert "holds no scenario" in " ".join(wrong.stderr.split())
-    lone = switchgnn("soak", "--out", tmp_path)
-    assert lone.returncode == 2
-    assert "need --simulated" in " ".join(lone.stderr.split())
-    words = shlex.split("soak --simulated --seed 3 --json --out found")
-    right = switchgnn(*words, folder=tmp_path)
+    [sentence] = wrong.stderr.splitlines()
+    assert sentence.startswith("Error: ")
+    assert "holds no scenario" in sentence
+    right = started("--seed", 3, "--json", "--out", tmp_path / "found")
     assert right.returncode == 0, right.stderr
     assert json.loads(right.stdout)["failures"] == []
+
+
+def test_a_missing_folder_is_noticed_before_the_first_scenario(tmp_path):
+    done = soak("--seed", 1, "--out", tmp_path / "gone" / "new")
+    assert "there is no folder" in str(done.exception)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["endless", "large"])
@@ -170,7 +183,7 @@ def test_the_place_in_the_package_is_said_and_no_address(star, monkeypatch):
     monkeypatch.setattr(BarrierWaits, "gave", fail)
     (violation,) = star.run(SMALL).violations[:1]
     assert "<object object at 0x...>" in violation.what
-    assert "in switchgnn/lab/virtual/checks/check.py, line " in violation.what
+    assert "in tests/simulation/checks/check.py, line " in violation.what
     assert violation.what.endswith(", _read")
 
 
@@ -222,7 +235,7 @@ def test_its_events_are_written(tmp_path, capsys, monkeypatch, owner, name):
 
 
 def soak(*words):
-    return CliRunner().invoke(app, ["soak", "--simulated", *map(str, words)])
+    return CliRunner().invoke(app, list(map(str, words)))
 
 
 def told(*words):
@@ -260,13 +273,6 @@ def test_a_scenario_of_ones_own(tmp_path, suffix):
     assert "3 exchanges in 1 scenario as told:" in soak("--scenario", file).stdout
 
 
-@pytest.mark.parametrize("option", ["--exchanges=1", "--scenario=x.json", "--out=x"])
-def test_what_is_for_simulated_alone(option):
-    done = CliRunner().invoke(app, ["soak", option])
-    assert done.exit_code != 0
-
-
-ROOT = Path(__file__).parent.parent.parent
 KNOWN = Path(__file__).parent / "a_lost_sum.json"
 TIMES = 25
 
@@ -324,7 +330,7 @@ LOOPBACK = choose("embedded", "loopback")
 def scenario_of(number, leaves_and_spines=None):
     run = draw_run(3, number, LOOPBACK, leaves_and_spines)
     *words, said = scenario_words(run)
-    assert words == ["switchgnn", "soak", "--simulated", "--scenario"]
+    assert words == ["python", "-m", "tests.simulation", "--scenario"]
     return run, scenario_said(said)
 
 

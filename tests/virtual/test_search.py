@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.commands.application import app
+from tests.simulation.__main__ import app
 from tests.simulation.draw import Wish
 from tests.simulation.run import ScenarioOutcome
 from tests.simulation.scenario import (
@@ -192,7 +192,7 @@ WISH = Wish()
 
 
 def soak(*words):
-    return CliRunner().invoke(app, ["soak", "--simulated", *map(str, words)])
+    return CliRunner().invoke(app, list(map(str, words)))
 
 
 def test_a_scenario_in_a_command_happens_as_one_in_a_file(tmp_path):
@@ -206,9 +206,14 @@ def test_a_scenario_in_a_command_happens_as_one_in_a_file(tmp_path):
     assert digests == {Soak(WISH).many(iter([scenario]), str, lambda _: True).trace_digest}
 
 
-def test_no_scenario_in_a_command_is_refused():
-    done = soak("--scenario", '{"seed": 1, "colour": "red"}')
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [('{"seed": 1, "colour": "red"}', "colour"), ('{"graph":' + "[" * 30_000, "nested")],
+)
+def test_no_scenario_in_a_command_is_refused(said, why):
+    done = soak("--scenario", said)
     assert "--scenario holds no scenario" in str(done.exception)
+    assert why in str(done.exception)
 
 
 @pytest.mark.whole
@@ -216,7 +221,7 @@ def test_a_soak_follows_from_its_seed():
     """Whatever the hashes of strings are."""
     words = ("--seed", "2990", "--exchanges", "10", "--json")
     done = subprocess.run(
-        [sys.executable, "-m", "switchgnn.commands", "soak", "--simulated", *words],
+        [sys.executable, "-m", "tests.simulation", *words],
         env={**os.environ, "PYTHONHASHSEED": "1"},
         capture_output=True,
         text=True,

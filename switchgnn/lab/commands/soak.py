@@ -121,7 +121,8 @@ def _print_report(console: Console, report: SoakReport) -> None:
             f"Run {failure.run}: {failure.reason}",
             f"  repeat it: {failure.command}",
             "  random draws are the same then, but not the order of packets of different workers",
-            f"  a similar run in virtual time (from a checkout), the same each time: {failure.simulated}",
+            "  a similar run in virtual time, from a checkout, which repeats exactly: "
+            f"{failure.simulated}",
         ]
     for line in lines:
         console.print(line, soft_wrap=True, highlight=False)
