@@ -14,10 +14,10 @@ import pytest
 from typer.testing import CliRunner
 
 from switchgnn.base.native import find_compiler
-from tests.simulation.__main__ import app
 from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.lab.commands.soak_runs import draw_run, scenario_words
 from switchgnn.topologies import choose
+from tests.simulation.__main__ import app
 from tests.simulation.checks.barriers import BarrierWaits
 from tests.simulation.checks.outcomes import SumsExact
 from tests.simulation.parts.controller import VirtualController

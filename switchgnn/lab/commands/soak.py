@@ -31,7 +31,7 @@ class AskedSoak:
     """The options of `switchgnn soak`."""
 
     minutes: float = option(
-        None, "NUMBER", "Begin no run after this many minutes.", default=1.0, min=0, shown="1"
+        None, "NUMBER", "Begin no run after this many minutes.", default=1.0, min=0
     )
     seed: int | None = option(
         None, "N", "All runs follow from it.", min=0, shown="another each time"
