@@ -110,10 +110,10 @@ def launch(
     """
     if not program.is_file():
         raise SwitchGNNError(f"There is no program {program}: name a file in Python.")
-    require_training("launch", "torch")
     check_outputs({"--log-dir": asked.logs.log_dir})
     job = asked.job()
     choice = job.choose_site()
+    require_training("launch", "torch")
     command = (*_MERGED, sys.executable, "-u", str(program.absolute()), *(words or ()))
     end_like_interrupted()
     with (

@@ -158,7 +158,7 @@ def test_sentences(tmp_path, file, refused):
     assert "Say what to read" in refused()[0]
     assert "Say what to read" in refused(file, "--interface", "lo")[0]
     assert "--details goes" in refused(file, "--details", "--story")[0]
-    assert "There is no interface nowhere0" in refused("--interface", "nowhere0")[0]
+    assert "No interface 'nowhere0' here" in refused("--interface", "nowhere0")[0]
 
 
 @pytest.mark.parametrize(("cut", "code"), [(None, 0), (-9, 2)])

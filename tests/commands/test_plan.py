@@ -176,8 +176,11 @@ OWN = ["train", "--workers", "2"]
         ("training.job.load_dataset", ["plan", "--workers", "2", "--parts", "--data", "e.npz"]),
         ("commands.run.job.load_graph", ["run", "--graph", "e.txt", "--fabric", "loopback"]),
         ("commands.shard.load_graph", ["shard", "e.txt", "--ranks", "2"]),
-        ("training.load_dataset", [*OWN, "--data", "e.npz"]),
-        ("training.load_files", [*OWN, *["--edges", "e", "--node-features", "f", "--labels", "l"]]),
+        ("commands.train.options.load_dataset", [*OWN, "--data", "e.npz"]),
+        (
+            "commands.train.options.load_files",
+            [*OWN, *["--edges", "e", "--node-features", "f", "--labels", "l"]],
+        ),
     ],
 )
 def test_every_command_can_ignore_weights(monkeypatch, tmp_path, place, words):
@@ -187,6 +190,9 @@ def test_every_command_can_ignore_weights(monkeypatch, tmp_path, place, words):
         raise ReachedError(str(ignore_weights))
 
     monkeypatch.setattr(f"switchgnn.{place}", load)
+    monkeypatch.chdir(tmp_path)
+    for name in ("e", "e.npz", "f", "l"):
+        Path(name).touch()
     out = ["--out", str(tmp_path / "out")] if {"--parts", "--ranks"} & {*words} else []
     for more, expected in ((["--ignore-weights"], "True"), ([], "False")):
         with pytest.raises(ReachedError, match=expected):

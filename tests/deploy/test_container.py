@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.deploy.test_units import DEPLOY, switch_options
-from tests.test_packaging import HOOKS, MADE
+from tests.support.installed import HOOKS, MADE
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -21,23 +21,23 @@ from packaging.requirements import Requirement
 
 _ROOT = Path(__file__).parent.parent.parent
 # What is made and not part of the tree; a checkout has more of it than a clone.
-_MADE = shutil.ignore_patterns(
+MADE = shutil.ignore_patterns(
     *(".git", ".venv*", ".*_cache", ".hypothesis", ".run", "__pycache__", "*.egg-info"),
     *("build", "dist", "results"),
 )
-_HOOKS = "from setuptools import build_meta; import sys; build_meta.build_{}(sys.argv[1])"
+HOOKS = "from setuptools import build_meta; import sys; build_meta.build_{}(sys.argv[1])"
 
 
 def copy_of_the_checkout(folder):
     """Copy the checkout to a new folder, where a build may write; return the folder."""
-    return shutil.copytree(_ROOT, folder, symlinks=True, ignore=_MADE)
+    return shutil.copytree(_ROOT, folder, symlinks=True, ignore=MADE)
 
 
 def build(what, tree, out):
     """Build an `sdist` or a `wheel` of a copy in a new folder; return its file."""
     pytest.importorskip("setuptools", "77.0.3", reason="setuptools is too old, or missing")
     out.mkdir()
-    subprocess.run([sys.executable, "-c", _HOOKS.format(what), str(out)], cwd=tree, check=True)
+    subprocess.run([sys.executable, "-c", HOOKS.format(what), str(out)], cwd=tree, check=True)
     (made,) = out.iterdir()
     return made
 
