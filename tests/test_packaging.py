@@ -136,6 +136,7 @@ def test_an_installation_shows_its_large_downloads_and_is_tried_again(tmp_path, 
     python.parent.mkdir()
     python.write_text(FAKE_PYTHON.format(folder=tmp_path, code=code))
     python.chmod(0o755)
+    (python.parent / "pip").touch()
     # These tests may themselves run below a make, which would name its directory here.
     command = ["make", "--no-print-directory", f"VENV={tmp_path}", f"{tmp_path}/{target}"]
     outcome = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
