@@ -29,7 +29,7 @@ NEEDS = {
     "training": (TRAIN, LAUNCH),
     "plots": ("plan karate --workers 3 --slots 16 --plots plots",),
     "metrics": (f"{KARATE} --metrics 9464",),
-    "hypergraph": ("plan karate --workers 3 --slots 16 --block-strategy hypergraph",),
+    "hypergraph": ("plan karate --workers 3 --slots 16 --blocks hypergraph",),
     "simulate": ("simulate --graph karate --workers 3 --system best",),
     "mininet": ("run --graph karate --workers 3 --target embedded --fabric mininet",),
 }

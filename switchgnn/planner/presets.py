@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from switchgnn.base.machine import how_to_install
 from switchgnn.base.names import no_such
 from switchgnn.planner.blocks.hypergraph import has_mtkahypar
 from switchgnn.planner.blocks.leaf_spine import name_over
@@ -229,7 +230,7 @@ def _blocks(graph: Graph, situation: Situation) -> tuple[str, str]:
     elif not has_mtkahypar():
         why = (
             "Destination blocks by METIS: Mt-KaHyPar, which makes fewer packets, is not "
-            "installed (pip install mtkahypar)."
+            f"installed ({how_to_install('hypergraph')})."
         )
     else:
         why = "Destination blocks by Mt-KaHyPar: sources are sent in the fewest blocks."

@@ -140,6 +140,8 @@ def running(monkeypatch):
 
     def run(action, *words):
         monkeypatch.setattr(sys, "argv", ["switchgnn", *words])
+        # What the program sets ends with the test.
+        monkeypatch.setenv("PYTHONWARNINGS", "error::DeprecationWarning")
         monkeypatch.setattr(sys.modules["switchgnn.commands.main"], "_application", lambda: action)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -151,10 +153,9 @@ def running(monkeypatch):
 @pytest.mark.parametrize(
     ("command", "asked"), [("train", "default"), ("launch", "error::DeprecationWarning")]
 )
-def test_warnings_of_libraries_end_nothing(running, monkeypatch, command, asked):
+def test_warnings_of_libraries_end_nothing(running, command, asked):
     """Workers are asked the same; the script of a user is asked what the user asked."""
     seen = []
-    monkeypatch.setenv("PYTHONWARNINGS", "error::DeprecationWarning")
 
     def warn(**_):
         warnings.warn("of a library", DeprecationWarning, stacklevel=1)

@@ -155,7 +155,7 @@ def test_without_mtkahypar_the_choice_names_the_package(monkeypatch):
     monkeypatch.setattr(presets, "has_mtkahypar", lambda: False)
     choice = choose("best", SMALL, FEW)
     assert choice.blocks == "destination-cover"
-    assert any("pip install mtkahypar" in reason for reason in choice.because.values())
+    assert any("[hypergraph]" in reason for reason in choice.because.values())
 
 
 def test_scarce_recirculation_raises_the_weight():

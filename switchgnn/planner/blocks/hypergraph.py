@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.base.machine import how_to_install
 from switchgnn.planner.blocks.destination import Destinations, destination_blocks, refine_for_cover
 from switchgnn.planner.blocks.refine import refine
 from switchgnn.planner.errors import PlannerError
@@ -77,7 +78,7 @@ def _library() -> Any:  # noqa: ANN401 - a module without types
     except ImportError as error:
         raise PlannerError(
             "blocks by hypergraph partitioning need Mt-KaHyPar: "
-            "pip install mtkahypar, or choose the block strategy destination"
+            f"{how_to_install('hypergraph')}, or choose the block strategy destination"
         ) from error
     return mtkahypar
 

@@ -178,7 +178,7 @@ def test_fewer_packets_than_the_paper(strategy, slots):
 def test_without_mtkahypar_the_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "mtkahypar", None)
     assert not blocks_hypergraph.has_mtkahypar()
-    with reports("pip install mtkahypar"):
+    with reports("[hypergraph]"):
         hypergraph(split(random_graph(50, 200, 0), 2), 10, 0)
 
 
