@@ -135,3 +135,5 @@ def test_an_extra_by_itself_is_enough(installed, request):
     for command in NEEDS.get(extra, ()):
         succeeds(installed, command)
     imports(installed, MODULES.get(extra, ()))
+    if extra == "training":
+        names_the_extra(installed, f"{TRAIN} --tensorboard events", "tensorboard")

@@ -19,8 +19,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from switchgnn.commands.application import COMMANDS
-from switchgnn.commands.shared.training import ENVIRONMENT, forks_lose_the_gpu
+from switchgnn.commands.shared.training import ENVIRONMENT
 from switchgnn.topologies.processes.nursery import Nursery
+from tests.support.gpu import cuda_missing
 from tests.support.leftovers import lasting
 from tests.support.speed import seconds_here
 
@@ -105,8 +106,9 @@ def nursery():
 
 @functools.cache
 def _nursery(_pid):
-    here = importlib.util.find_spec("torch_geometric") and not forks_lose_the_gpu()
-    training = _TRAINING if here else ()
+    # Where there is a GPU, programs import PyTorch Geometric after the fork.
+    preloaded = importlib.util.find_spec("torch_geometric") and cuda_missing() is not None
+    training = _TRAINING if preloaded else ()
     # Some programs belong to the tests, and run in other folders.
     known = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))
     made = Nursery((*_PRELOAD, *training), {**ENVIRONMENT, "PYTHONPATH": known})
