@@ -177,4 +177,6 @@ def test_the_second_command_runs():
     place = words.index("--metrics") + 1
     # Others may use the port of the page.
     words[place] = str(free_ports(2 * WORKERS))
+    # That of the page lasts until Ctrl-C.
+    words[words.index("--epochs") + 1] = "3"
     assert switchgnn(*words).returncode == 0

@@ -142,7 +142,7 @@ def test_the_table_keeps_backgrounds_apart():
 
 
 GRID = load_figures(["never-slower"])[0]
-GRID_CELLS = cells_of(GRID, "small")
+GRID_CELLS = cells_of(GRID, "medium")
 
 
 def communicating(milliseconds):

@@ -364,8 +364,8 @@ MISTAKES = (
         SOAK,
         "the command that repeats a run has another seed",
         "switchgnn/lab/commands/soak_runs.py",
-        '        "seed": run.seed,\n',
-        "",
+        '        "seed": run.seed,\n        "faults": run.faults,\n',
+        '        "faults": run.faults,\n',
         (f"{SOAK}::test_the_command_repeats_the_run[0-None]",),
     ),
     # --- a run on a star

@@ -3,7 +3,6 @@
 """Workers of a plan that leaves destinations to the hosts, as threads on one switch."""
 
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -125,6 +124,10 @@ def wrong(bed, calls, found, left=None):
 @contextmanager
 def leaving(module, left):
     """Every plan that the module makes leaves these destinations to the hosts."""
+
+    def build(*args, **options):
+        return build_chosen(*args, **(options | {"left": left}))
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "build_chosen", partial(build_chosen, left=left))
+        patch.setattr(module, "build_chosen", build)
         yield
