@@ -75,8 +75,8 @@ def collected(*options):
 @pytest.mark.full
 def test_what_notices_them_is_in_make_test():
     kept = set(collected("--level", "test", *{node.partition("::")[0] for node in NODES}))
-    # A name without its parameters is that of all variants.
-    kept |= {node.partition("[")[0] for node in kept}
+    # A name without its parameters is that of all variants, and a file that of its tests.
+    kept |= {node.partition(mark)[0] for node in kept for mark in ("[", "::")}
     assert [node for node in NODES if node not in kept] == []
 
 
