@@ -106,7 +106,8 @@ def launch(
     torchrun. After `dist.init_process_group("switchgnn")`, or with another
     backend and SwitchHook, gradients are added up in the switch. What the
     workers print follows their number. Exit code 0 when all end with it, 2 when
-    one does not; the others are then stopped. The last line sums up.
+    one does not; the others are then stopped. The last line reports what the
+    switch carried.
     """
     if not program.is_file():
         raise SwitchGNNError(f"There is no program {program}: name a file in Python.")

@@ -30,7 +30,7 @@ from switchgnn.topologies.processes.nursery import Nursery
 # exchanged; the first time loads code.
 _ROUNDS = {"random:100:600:1": 150, "random:600:12000:1": 50}
 _WIDTH, _MOST_WORKERS = 64, 8
-# The exchanges that other programs disturb least are no longer than this share of them.
+# The quantile of the times of exchanges that counts: other programs disturb these least.
 _UNDISTURBED = 0.05
 _LOG = logging.getLogger(__name__)
 
