@@ -160,7 +160,7 @@ def scenario_words(run: RunOptions) -> list[str]:
         "down": down,
         "cables": up if leaf_spine else {},
     }
-    return [*["python", "-m", "tests.simulation", "--scenario"], json.dumps(scenario)]
+    return [*shlex.split("python -m tests.simulation --scenario"), json.dumps(scenario)]
 
 
 EXACT, WRONG, FAILED = 0, 1, 2
