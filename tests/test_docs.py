@@ -90,6 +90,21 @@ def test_python(page, tmp_path):
     )
 
 
+# The number of a process, a digest that covers the program, and who was the last to be done.
+VARYING = re.compile(r"dst \d{6,}|plan [0-9a-f]{8}|src \d (?=dst 2 count 0 level 0 \[ack\])")
+PACKET = re.compile(r"^(?:w\d|switch) > .*", re.MULTILINE)
+
+
+def test_the_walkthrough_quotes_packets_as_they_are_captured(tmp_path):
+    page = ROOT / "docs/walkthrough.md"
+    run, capture = lines(page)
+    run_command(run, tmp_path)
+    captured = VARYING.sub("", run_command(capture, tmp_path))
+    quoted = PACKET.findall(VARYING.sub("", page.read_text()))
+    assert len(quoted) == 9
+    assert [line for line in quoted if line not in captured] == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_and_make_targets_lead_somewhere(page):
     text, makefile = page.read_text(), (ROOT / "Makefile").read_text()

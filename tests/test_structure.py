@@ -307,6 +307,7 @@ def test_the_product_and_its_core_stay_within_their_budgets(capsys):
     assert product.lines <= MOST_OF_PRODUCT.lines
     assert core.files <= MOST_OF_CORE.files
     assert core.lines <= MOST_OF_CORE.lines
+    assert f"at most {MOST_OF_CORE.lines:,} lines" in (ROOT_FOLDER / "README.md").read_text()
 
 
 # A tree without any violation; `host` is linked into the package, as in the checkout.

@@ -28,6 +28,8 @@ BLOCK = re.compile(r"^```bash\ncd examples/(\w+)\n(.*?)^```", re.MULTILINE | re.
 COMMANDS = {
     name: text.splitlines() for name, text in BLOCK.findall((HERE / "README.md").read_text())
 }
+SCRIPT = re.compile(r'^```python title="train.py"\n(.*?)^```', re.MULTILINE | re.DOTALL)
+LOSS = re.compile(r"^loss ([\d.]+)$", re.MULTILINE)
 MOST_CHANGED = 8
 EPOCHS = 10
 RESULT, NETWORK = "result.pt", "network.toml"
@@ -73,6 +75,40 @@ def test_over_switches_as_in_one_process(name, tmp_path):
     assert expected["losses"][-1] < 0.9 * expected["losses"][0]
     assert found["losses"] == pytest.approx(expected["losses"], abs=2e-5)
     assert torch.allclose(found["predictions"], expected["predictions"], atol=1e-4)
+
+
+def test_the_script_of_the_readme_trains_as_one_process_does(tmp_path):
+    folder = tmp_path / "own_loop"
+    shutil.copytree(HERE / "own_loop", folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(HERE / "switches.py", tmp_path)
+    (program,) = SCRIPT.findall((HERE.parent / "README.md").read_text())
+    (folder / "train.py").write_text(program)
+    # The same loop without the lines of workers.
+    (folder / "one.py").write_text(
+        re.sub(r"with sg.join.*", "if True:", program)
+        .replace("import switchgnn.torch as sg", "from digits import digits")
+        .replace("worker.data", "digits()")
+        .replace("worker.wrap", "")
+        .replace("worker.classes", "10")
+        .replace(
+            'worker.mean(F.cross_entropy(out[train], data.y[train], reduction="sum"))',
+            "F.cross_entropy(out[train], data.y[train])",
+        )
+        .replace("loss = worker.reduce(model, loss)", "")
+    )
+    machine = Machine(0, folder)
+    (expected,) = LOSS.findall(machine.run([sys.executable, "one.py"]))
+    _, job, switches, together = (line.partition(" #")[0] for line in COMMANDS["own_loop"])
+    machine.run(words_of(job))
+    with machine.child(words_of(switches)) as serving:
+        wait_until((folder / NETWORK).exists, "the switches serve")
+        said = machine.run(words_of(together.replace("together.py", "train.py")))
+        os.kill(serving.pid, signal.SIGTERM)
+        assert serving.wait(seconds_here(30)) == 0
+    assert float(expected) < 0.5
+    found = LOSS.findall(said)
+    assert len(found) == 3
+    assert [float(loss) for loss in found] == pytest.approx([float(expected)] * 3, abs=2e-4)
 
 
 @pytest.mark.parametrize(

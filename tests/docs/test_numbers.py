@@ -1,0 +1,66 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers that commands print are in the documents as printed; see docs/hooks/printed.py."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from cogapp import Cog
+
+from tests.support.markers import full
+from tests.test_docs import PAGES
+
+HOOKS = Path(__file__).parents[2] / "docs/hooks"
+MARKER = re.compile(r'\[\[\[cog put\("(\w+)"\) \]\]\]')
+# They plan for graphs with a million edges.
+LONG = ("costs.md", "leaf-spine-partitions.md")
+WITH_NUMBERS = [
+    pytest.param(page, marks=full if page.name in LONG else (), id=page.name)
+    for page in PAGES
+    if MARKER.search(page.read_text())
+]
+
+
+@pytest.fixture
+def printed(monkeypatch):
+    monkeypatch.syspath_prepend(str(HOOKS))
+    import printed  # noqa: PLC0415
+
+    yield printed
+    del sys.modules["printed"]
+
+
+def written(text):
+    """Return the document as `make numbers` would leave it on a machine that measures nothing."""
+    cog = Cog()
+    cog.options.prologue = "from printed import put"
+    return cog.process_string(text)
+
+
+@pytest.mark.parametrize("page", WITH_NUMBERS)
+def test_exact_numbers_are_those_that_commands_print(page, printed):
+    text = page.read_text()
+    assert written(text) == text, "make numbers writes them again"
+
+
+def test_each_function_writes_to_one_document(printed):
+    names = [name for page in PAGES for name in MARKER.findall(page.read_text())]
+    assert sorted(names) == sorted(printed.NUMBERS)
+
+
+def test_a_wrong_number_is_replaced_and_a_measured_one_kept(printed, monkeypatch):
+    numbers = {
+        "exact": printed.Numbers(lambda: "1,797"),
+        "measured": printed.Numbers(lambda: "9 ms", exact=False),
+        "elsewhere": printed.Numbers(lambda: "22,470", files=("no such graph",)),
+    }
+    monkeypatch.setattr(printed, "NUMBERS", numbers)
+    page = "".join(
+        f'<!-- [[[cog put("{name}") ]]] -->\n\n{value}\n\n<!-- [[[end]]] -->\n'
+        for name, value in (("exact", "1,798"), ("measured", "8 ms"), ("elsewhere", "22,471"))
+    )
+    assert written(page) == page.replace("1,798", "1,797")
+    monkeypatch.setenv("SWITCHGNN_NUMBERS", "all")
+    assert written(page) == page.replace("1,798", "1,797").replace("8 ms", "9 ms")
