@@ -336,11 +336,14 @@ class SoftSwitch:
         self._ports.clear()
         self._senders.clear()
 
-    def stop(self) -> None:
-        """Stop serving and forwarding and detach the ports; may be repeated."""
-        if self._server is not None:
-            self._server.stop()
-            self._server = None
+    def stop(self) -> bool:
+        """Stop serving and forwarding and detach the ports; may be repeated.
+
+        Returns:
+            whether all P4Runtime calls have ended; one that compiles a program takes its time.
+        """
+        ended = self._server is None or self._server.stop()
+        self._server = None
         with self._swapping:
             if self._loop is not None:
                 self._loop.stop()
@@ -349,6 +352,7 @@ class SoftSwitch:
             self._queues.clear()
             if self._engine is not None:
                 self._engine.clear()
+        return ended
 
     def __enter__(self) -> "SoftSwitch":
         self.start()

@@ -12,7 +12,10 @@ import struct
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
+import grpc
 import pytest
 from finsy.proto import p4r
 from typer.testing import CliRunner
@@ -418,3 +421,71 @@ def test_a_signal_before_the_wait_ends_it(signals, number):
         for _ in range(2000):
             signal.raise_signal(number)
         assert caught.wait() == number
+
+
+BAD = b"\xff\xff\xff"
+METHODS = {
+    "Capabilities": "unary_unary",
+    "SetForwardingPipelineConfig": "unary_unary",
+    "GetForwardingPipelineConfig": "unary_unary",
+    "Write": "unary_unary",
+    "Read": "unary_stream",
+    "StreamChannel": "stream_stream",
+}
+REPEATS, MOST_GROWTH = 2000, 6 << 10  # KiB; deserializers of gRPC took 38 MiB for as many
+
+
+def resident(process):
+    """KiB of a process in memory."""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1])
+
+
+def refusal(channel, method):
+    """The error of a request that is no message."""
+    kind = METHODS[method]
+    call = getattr(channel, kind)(f"/p4.v1.P4Runtime/{method}")
+    with pytest.raises(grpc.RpcError) as caught:
+        request = iter([BAD]) if kind.startswith("stream") else BAD
+        answer = call(request, timeout=seconds_here(DEADLINE))
+        list(answer)
+    return caught.value
+
+
+@whole
+@pytest.mark.parametrize("method", METHODS)
+def test_undecodable_requests_are_refused_and_forgotten(method):
+    with start() as process:
+        address = re.search(r"127\.0\.0\.1:\d+", process.stdout.readline())[0]
+        with grpc.insecure_channel(address) as channel:
+            # What the first ones take stays.
+            for _ in range(REPEATS // 10):
+                assert refusal(channel, method).code() is grpc.StatusCode.INVALID_ARGUMENT
+            assert "is not a p4.v1." in refusal(channel, method).details()
+            before = resident(process)
+            for _ in range(REPEATS):
+                refusal(channel, method)
+            assert resident(process) < before + MOST_GROWTH
+        with Controller(address, "fates") as controller:
+            assert controller.arbitrate() == 0
+            controller.set_config()
+        process.terminate()
+        assert process.wait(seconds_here(DEADLINE)) == 0
+
+
+@whole
+def test_a_call_that_does_not_end_delays_no_signal(tmp_path, monkeypatch):
+    compiler, fifo = tmp_path / "compiler", tmp_path / "fifo"
+    os.mkfifo(fifo)
+    compiler.write_text(f'#!/bin/sh\n[ "$1" = --version ] || read -r _ < "{fifo}"\n')
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CXX", str(compiler))
+    with start() as process:
+        address = re.search(r"127\.0\.0\.1:\d+", process.stdout.readline())[0]
+        with Controller(address, "fates") as controller, ThreadPoolExecutor(1) as pool:
+            assert controller.arbitrate() == 0
+            call = pool.submit(controller.set_config)
+            with fifo.open("w"):  # the compiler has begun
+                process.terminate()
+                assert process.wait(seconds_here(DEADLINE)) == 0
+            assert isinstance(call.exception(seconds_here(DEADLINE)), grpc.RpcError)

@@ -5,11 +5,13 @@
 import os
 import socket
 import ssl
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import quote
 
 import grpc
@@ -17,8 +19,8 @@ from finsy.proto import p4r
 
 from switchgnn.base.files import read_regular
 from switchgnn.base.udp_socket import why_not_bound
-from switchgnn.softswitch.errors import GrpcAddressError
-from switchgnn.softswitch.p4runtime.service import P4RuntimeService
+from switchgnn.softswitch.errors import GrpcAddressError, RequestError
+from switchgnn.softswitch.p4runtime.service import P4RuntimeService, Request, abort, decoded
 
 _SCHEME = "unix:"
 _OWNER_ONLY = 0o177  # umask of mode 0600
@@ -27,6 +29,8 @@ _MOST_BYTES = 107  # of a path: https://man7.org/linux/man-pages/man7/unix.7.htm
 _THREADS = 64
 _MESSAGE_BYTES = 256 << 20
 _LAST_PORT = 65_535
+_GRACE, _LONGEST_STOP = 0.5, 4.0  # seconds until calls are cancelled, and then abandoned
+Answer = TypeVar("Answer")
 
 
 def socket_path(address: str) -> Path | None:
@@ -91,8 +95,9 @@ class P4RuntimeServer:
 
     def __init__(self, service: P4RuntimeService, address: str, tls: ServerTls | None) -> None:
         self._service = service
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="softswitch-grpc")
         self._server = grpc.server(
-            ThreadPoolExecutor(_THREADS, thread_name_prefix="softswitch-grpc"),
+            self._threads,
             options=[
                 # Without this a second server on the port would silently share it.
                 ("grpc.so_reuseport", 0),
@@ -107,43 +112,65 @@ class P4RuntimeServer:
         """Start serving."""
         self._server.start()
 
-    def stop(self) -> None:
-        """End all streams and stop serving."""
+    def stop(self) -> bool:
+        """End all streams and stop serving; return whether all calls ended in time."""
         self._service.arbiter.close()
-        self._server.stop(grace=0.5).wait()
+        end = threading.Thread(target=self._end, daemon=True)
+        end.start()
+        end.join(_GRACE + _LONGEST_STOP)
+        return not end.is_alive()
+
+    def _end(self) -> None:
+        self._server.stop(_GRACE).wait()
+        # A cancelled call has ended for gRPC, though its thread may still work.
+        self._threads.shutdown()
 
 
 def _handlers(service: P4RuntimeService) -> grpc.GenericRpcHandler:
-    """Return the service for gRPC; Writes and Read responses, which may be large, stay bytes."""
+    """Return the service for gRPC, which gets and returns bytes where messages may be large.
+
+    gRPC's own deserializers never release a request that they refuse, and its stream never ends.
+    """
     unary, stream = grpc.unary_unary_rpc_method_handler, grpc.unary_stream_rpc_method_handler
     pipe = grpc.stream_stream_rpc_method_handler
+    read = _decoding(p4r.ReadRequest, service.Read)
+    load = _decoding(p4r.SetForwardingPipelineConfigRequest, service.SetForwardingPipelineConfig)
+    get = _decoding(p4r.GetForwardingPipelineConfigRequest, service.GetForwardingPipelineConfig)
+    describe = _decoding(p4r.CapabilitiesRequest, service.Capabilities)
     return grpc.method_handlers_generic_handler(
         "p4.v1.P4Runtime",
         {
             "Write": unary(service.Write, None, p4r.WriteResponse.SerializeToString),
-            "Read": stream(service.Read, p4r.ReadRequest.FromString, None),
+            "Read": stream(read),
             "SetForwardingPipelineConfig": unary(
-                service.SetForwardingPipelineConfig,
-                p4r.SetForwardingPipelineConfigRequest.FromString,
-                p4r.SetForwardingPipelineConfigResponse.SerializeToString,
+                load, None, p4r.SetForwardingPipelineConfigResponse.SerializeToString
             ),
             "GetForwardingPipelineConfig": unary(
-                service.GetForwardingPipelineConfig,
-                p4r.GetForwardingPipelineConfigRequest.FromString,
-                p4r.GetForwardingPipelineConfigResponse.SerializeToString,
+                get, None, p4r.GetForwardingPipelineConfigResponse.SerializeToString
             ),
             "StreamChannel": pipe(
-                service.StreamChannel,
-                p4r.StreamMessageRequest.FromString,
+                lambda messages, context: service.StreamChannel(
+                    (decoded(p4r.StreamMessageRequest, data) for data in messages), context
+                ),
+                None,
                 p4r.StreamMessageResponse.SerializeToString,
             ),
-            "Capabilities": unary(
-                service.Capabilities,
-                p4r.CapabilitiesRequest.FromString,
-                p4r.CapabilitiesResponse.SerializeToString,
-            ),
+            "Capabilities": unary(describe, None, p4r.CapabilitiesResponse.SerializeToString),
         },
     )
+
+
+def _decoding(
+    kind: type[Request], method: Callable[[Request, grpc.ServicerContext], Answer]
+) -> Callable[[bytes, grpc.ServicerContext], Answer]:
+    def handle(data: bytes, context: grpc.ServicerContext) -> Answer:
+        try:
+            request = decoded(kind, data)
+        except RequestError as error:
+            abort(context, error)
+        return method(request, context)
+
+    return handle
 
 
 def _bind(server: grpc.Server, address: str, tls: ServerTls | None) -> str:

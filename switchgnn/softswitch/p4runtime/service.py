@@ -6,12 +6,12 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import chain
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 import grpc
 from finsy.proto import p4r, rpc_code, rpc_status
 from google.protobuf.any_pb2 import Any as AnyMessage
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
 
 from switchgnn.softswitch.errors import RequestError
 from switchgnn.softswitch.loader import GivenProgram
@@ -171,12 +171,27 @@ _HANDLERS: dict[str, Callable[[Device, InstalledPipeline, p4r.Entity], Iterable[
 
 API_VERSION = "1.4.1"
 
+Request = TypeVar("Request", bound=Message)
 _STATUS = {status.value[0]: status for status in grpc.StatusCode}
 
 
-def _abort(context: grpc.ServicerContext, error: RequestError) -> NoReturn:
+def abort(context: grpc.ServicerContext, error: RequestError) -> NoReturn:
+    """End a call with an error."""
     context.abort(_STATUS[error.code], str(error))
     raise AssertionError  # abort raises
+
+
+def decoded(kind: type[Request], data: bytes) -> Request:
+    """Return a serialized request; raise RequestError."""
+    try:
+        return kind.FromString(data)
+    except DecodeError:
+        raise _undecodable(kind) from None
+
+
+def _undecodable(kind: type[Message]) -> RequestError:
+    name = kind.DESCRIPTOR.full_name
+    return invalid(f"The request is not a {name}: send one that is serialized as protobuf.")
 
 
 class P4RuntimeService:
@@ -211,7 +226,7 @@ class P4RuntimeService:
             self.arbiter.check_primary(request.device_id, request.election_id)
             self.configs.set(request)
         except RequestError as error:
-            _abort(context, error)
+            abort(context, error)
         self.changed.set()
         return p4r.SetForwardingPipelineConfigResponse()
 
@@ -223,7 +238,7 @@ class P4RuntimeService:
             self.arbiter.check_device(request.device_id)
             config = self.configs.get(request.response_type)
         except RequestError as error:
-            _abort(context, error)
+            abort(context, error)
         return p4r.GetForwardingPipelineConfigResponse(config=config)
 
     def Write(self, data: bytes, context: grpc.ServicerContext) -> p4r.WriteResponse:  # noqa: N802
@@ -232,8 +247,7 @@ class P4RuntimeService:
         try:
             request = read_request(pipeline, data)
         except DecodeError:
-            # The answer of gRPC's own deserializers.
-            context.abort(grpc.StatusCode.INTERNAL, "Exception deserializing request!")
+            abort(context, _undecodable(p4r.WriteRequest))
         message = request.message
         try:
             self.arbiter.check_primary(message.device_id, message.election_id)
@@ -241,7 +255,7 @@ class P4RuntimeService:
                 raise unimplemented("Only CONTINUE_ON_ERROR is supported.")
             pipeline = pipeline or self.configs.installed()
         except RequestError as error:
-            _abort(context, error)
+            abort(context, error)
         errors = apply_updates(self._device, pipeline, request)
         self.changed.set()
         if errors is not None:
@@ -257,7 +271,7 @@ class P4RuntimeService:
             with self._reads.place():
                 yield from read_entities(self._device, self.configs.installed(), request.entities)
         except RequestError as error:
-            _abort(context, error)
+            abort(context, error)
 
     def StreamChannel(  # noqa: N802
         self, request_iterator: Iterable[p4r.StreamMessageRequest], context: grpc.ServicerContext
@@ -270,7 +284,7 @@ class P4RuntimeService:
             with self._streams.place_for(client, context.peer()):
                 yield from self._serve_stream(client, request_iterator)
         except RequestError as error:
-            _abort(context, error)
+            abort(context, error)
 
     def _serve_stream(
         self, client: StreamClient, requests: Iterable[p4r.StreamMessageRequest]
