@@ -113,6 +113,7 @@ class JsonParser(Struct):
 
     init_state: Name | None
     parse_states: list[JsonState]
+    name: str = ""
 
 
 class JsonDeparser(Struct):
@@ -189,6 +190,7 @@ class JsonTable(Struct):
     with_counters: bool | None = None
     type: Name = "simple"
     support_timeout: bool | None = None
+    direct_meters: Node | None = None
 
 
 class JsonConditional(Struct):
@@ -403,8 +405,8 @@ _RULES: dict[str, Callable[[object, str, int], bool]] = {
 }
 
 
-def read_document(config: bytes) -> dict[str, Any]:
-    """Parse and validate a document; return it as plain JSON objects."""
+def read_document(config: bytes) -> Document:
+    """Parse and validate a document."""
     if config.startswith(_GZIP):
         raise MalformedProgramError("The program is compressed by gzip: decompress it first.")
     try:
@@ -433,7 +435,7 @@ def read_document(config: bytes) -> dict[str, Any]:
     for nodes, where in _nodes(document):
         for node in nodes:
             _check_node(node, where)
-    return decoded
+    return document
 
 
 def _check_fields(kind: JsonHeaderType) -> None:

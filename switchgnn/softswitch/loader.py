@@ -6,10 +6,30 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
+from msgspec import UNSET, UnsetType
+
 from switchgnn.softswitch.codegen.compiler import CompiledProgram, compile_program
-from switchgnn.softswitch.document import read_document
+from switchgnn.softswitch.document import (
+    Document,
+    JsonAction,
+    JsonCase,
+    JsonChecksum,
+    JsonCounter,
+    JsonDefault,
+    JsonEntry,
+    JsonFieldList,
+    JsonHeaderType,
+    JsonKey,
+    JsonMatch,
+    JsonOperation,
+    JsonPipeline,
+    JsonState,
+    JsonTable,
+    read_document,
+)
 from switchgnn.softswitch.errors import MalformedProgramError, UnsupportedProgramError
 from switchgnn.softswitch.program import (
+    MOST_PRIORITY,
     PORT_BITS,
     ActionCall,
     ActionSpec,
@@ -24,7 +44,6 @@ from switchgnn.softswitch.program import (
     HeaderSpec,
     HeaderStack,
     HeaderUnion,
-    Json,
     KeyField,
     LoadedProgram,
     Parser,
@@ -36,6 +55,7 @@ from switchgnn.softswitch.program import (
     Transition,
     UnionStack,
 )
+from switchgnn.softswitch.tables import Exact, Match, Prefix, Range, Ternary
 
 # The first parser of a program for another architecture, as p4c names it.
 _ARCHITECTURES = {"ingress_parser": "PSA", "main_parser": "PNA"}
@@ -45,18 +65,25 @@ _SECTIONS = {
     "extern_instances": ("extern instances", "use the externs of v1model"),
     "parse_vsets": ("parser value sets", "match constants instead"),
 }
+_KEY_KINDS = {"exact", "valid", "lpm", "ternary", "range"}
+_KINDS = {
+    "exact": {"exact", "valid"},
+    "lpm": {"exact", "valid", "lpm"},
+    "ternary": _KEY_KINDS,
+    "range": _KEY_KINDS,
+}
 
 
-def _refuse_other_architectures(document: dict[str, Json]) -> None:
-    for parser in document.get("parsers", ()):
-        architecture = _ARCHITECTURES.get(parser.get("name"))
+def _refuse_other_architectures(document: Document) -> None:
+    for parser in document.parsers:
+        architecture = _ARCHITECTURES.get(parser.name)
         if architecture is not None:
             raise UnsupportedProgramError(
                 f"the architecture {architecture}",
-                f"parser '{parser['name']}'",
+                f"parser '{parser.name}'",
                 "write the program for v1model and compile it with p4c-bm2-ss",
             )
-    missing = {"ingress", "egress"} - {pipeline["name"] for pipeline in document["pipelines"]}
+    missing = {"ingress", "egress"} - {pipeline.name for pipeline in document.pipelines}
     if missing:
         raise MalformedProgramError(
             f"The program has no control {' or '.join(sorted(missing))}: write it for v1model and "
@@ -64,14 +91,14 @@ def _refuse_other_architectures(document: dict[str, Json]) -> None:
         )
 
 
-def _refuse_unsupported_sections(document: dict[str, Json]) -> None:
+def _refuse_unsupported_sections(document: Document) -> None:
     for section, (feature, hint) in _SECTIONS.items():
-        for item in document.get(section) or ():
+        for item in getattr(document, section):
             raise UnsupportedProgramError(feature, f"'{item.get('name', section)}'", hint)
-    for header_type in document.get("header_types", ()):
+    for header_type in document.header_types:
         _refuse_other_lengths(header_type)
-    for pipeline in document["pipelines"]:
-        for profile in pipeline.get("action_profiles") or ():
+    for pipeline in document.pipelines:
+        for profile in pipeline.action_profiles:
             raise UnsupportedProgramError(
                 "action profiles and selectors",
                 f"'{profile.get('name')}'",
@@ -91,40 +118,40 @@ def _refuse_wide_ports(headers: Mapping[str, HeaderSpec]) -> None:
             )
 
 
-def _refuse_other_lengths(header_type: Json) -> None:
-    where = f"header type '{header_type['name']}'"
-    if header_type.get("length_exp") is not None:
+def _refuse_other_lengths(header_type: JsonHeaderType) -> None:
+    where = f"header type '{header_type.name}'"
+    if header_type.length_exp is not None:
         raise UnsupportedProgramError(
             "header types with a length expression",
             where,
             "give the length to extract, as P4_16 does",
         )
-    if any(field[3:] == [True] for field in header_type["fields"]):
+    if any(field[3:] == [True] for field in header_type.fields):
         raise UnsupportedProgramError(
             "fields that saturate", where, "use the operators |+| and |-| of P4_16"
         )
-    if header_type.get("max_length") is None and any(f[1] == "*" for f in header_type["fields"]):
+    if header_type.max_length is None and any(f[1] == "*" for f in header_type.fields):
         raise UnsupportedProgramError(
             "fields of variable length without a maximum", where, "compile the program with p4c"
         )
 
 
-def _refuse_unsupported_table(table: Json) -> None:
-    where = f"table '{table['name']}'"
-    if table.get("type", "simple") != "simple":
+def _refuse_unsupported_table(table: JsonTable) -> None:
+    where = f"table '{table.name}'"
+    if table.type != "simple":
         raise UnsupportedProgramError(
-            f"tables of type {table['type']}", where, "put the actions into the table itself"
+            f"tables of type {table.type}", where, "put the actions into the table itself"
         )
-    if table.get("direct_meters"):
+    if table.direct_meters:
         raise UnsupportedProgramError("direct meters", where, "remove the table's meters property")
-    if table.get("support_timeout"):
+    if table.support_timeout:
         raise UnsupportedProgramError(
             "idle timeouts", where, "remove the table's support_timeout property"
         )
-    for field in table["key"]:
-        if field["match_type"] not in {"exact", "lpm", "ternary", "range", "valid"}:
+    for field in table.key:
+        if field.match_type not in _KEY_KINDS:
             raise UnsupportedProgramError(
-                f"match kind {field['match_type']}",
+                f"match kind {field.match_type}",
                 where,
                 "use exact, lpm, ternary, range or optional",
             )
@@ -143,241 +170,272 @@ def load_program(config: bytes) -> LoadedProgram:
         ) from error
 
 
-def _program(document: dict[str, Json]) -> LoadedProgram:
-    headers = _headers(document)
-    _refuse_wide_ports({header.name: header for header in headers.values()})
-    unions = _unions(document, headers)
-    actions = {item["name"]: item["id"] for item in reversed(document["actions"])}
-    pipelines = {item["name"]: _pipeline(item, actions) for item in document["pipelines"]}
+def _program(document: Document) -> LoadedProgram:
+    by_ident = _headers(document)
+    headers = {header.name: header for header in by_ident.values()}
+    _refuse_wide_ports(headers)
+    unions = _unions(document, by_ident)
+    actions = {item.id: _action(item) for item in document.actions}
+    pipelines = {item.name: _pipeline(item, actions, headers) for item in document.pipelines}
     return LoadedProgram(
-        headers={header.name: header for header in headers.values()},
-        stacks=_stacks(document, headers),
+        headers=headers,
+        stacks=_stacks(document, by_ident),
         unions={union.name: union for union in unions.values()},
         union_stacks=_union_stacks(document, unions),
-        errors=dict(document.get("errors", [])),
+        errors=dict(document.errors),
         parser=_parser(document),
-        deparse_order=tuple(document["deparsers"][0]["order"]) if document["deparsers"] else (),
-        actions={item["id"]: _action(item) for item in document["actions"]},
+        deparse_order=tuple(document.deparsers[0].order) if document.deparsers else (),
+        actions=actions,
         ingress=pipelines["ingress"],
         egress=pipelines["egress"],
-        registers=_registers(document),
-        counters=_counters(document),
-        calculations={c["name"]: _calculation(c) for c in document.get("calculations", [])},
-        checksums=tuple(_checksum(item) for item in document.get("checksums", [])),
-        field_lists={item["id"]: _field_list(item) for item in document.get("field_lists", [])},
-        aliases={name: (ref[0], ref[1]) for name, ref in document.get("field_aliases", [])},
+        registers={
+            a.name: RegisterArray(a.name, a.size, a.bitwidth) for a in document.register_arrays
+        },
+        counters={a.name: _counter(a) for a in document.counter_arrays},
+        calculations={
+            c.name: Calculation(c.name, c.algo, tuple(c.input)) for c in document.calculations
+        },
+        checksums=tuple(map(_checksum, document.checksums)),
+        field_lists={item.id: _field_list(item) for item in document.field_lists},
+        aliases=dict(document.field_aliases),
     )
 
 
-def _headers(document: dict[str, Json]) -> dict[int, HeaderSpec]:
-    types = {item["name"]: item for item in document["header_types"]}
+def _headers(document: Document) -> dict[int, HeaderSpec]:
+    types = {item.name: item for item in document.header_types}
     return {
-        item["id"]: HeaderSpec(
-            item["name"],
-            bool(item.get("metadata")),
-            _fields(types[item["header_type"]]),
-            item["header_type"],
+        item.id: HeaderSpec(
+            item.name, item.metadata, _fields(types[item.header_type]), item.header_type
         )
-        for item in document["headers"]
+        for item in document.headers
     }
 
 
-def _fields(kind: Json) -> tuple[FieldType, ...]:
-    fixed = sum(field[1] for field in kind["fields"] if field[1] != "*")
-    return tuple(_field(field, kind, fixed) for field in kind["fields"])
+def _fields(kind: JsonHeaderType) -> tuple[FieldType, ...]:
+    fixed = sum(field[1] for field in kind.fields if isinstance(field[1], int))
+    return tuple(_field(field, kind, fixed) for field in kind.fields)
 
 
-def _field(field: list[Any], kind: Json, fixed: int) -> FieldType:
+def _field(field: list[Any], kind: JsonHeaderType, fixed: int) -> FieldType:
     signed = bool(len(field) > 2 and field[2])
     if field[1] == "*":
-        return FieldType(field[0], 8 * kind["max_length"] - fixed, signed=False, varbit=True)
+        return FieldType(field[0], 8 * (kind.max_length or 0) - fixed, signed=False, varbit=True)
     return FieldType(field[0], field[1], signed)
 
 
-def _stacks(document: dict[str, Json], headers: dict[int, HeaderSpec]) -> dict[str, HeaderStack]:
+def _stacks(document: Document, headers: dict[int, HeaderSpec]) -> dict[str, HeaderStack]:
     return {
-        item["name"]: HeaderStack(
-            item["name"], tuple(headers[ident].name for ident in item["header_ids"])
-        )
-        for item in document.get("header_stacks", [])
+        item.name: HeaderStack(item.name, tuple(headers[ident].name for ident in item.header_ids))
+        for item in document.header_stacks
     }
 
 
-def _unions(document: dict[str, Json], headers: dict[int, HeaderSpec]) -> dict[int, HeaderUnion]:
-    types = {item["name"]: item for item in document.get("header_union_types", [])}
+def _unions(document: Document, headers: dict[int, HeaderSpec]) -> dict[int, HeaderUnion]:
+    types = {item.name: item for item in document.header_union_types}
     unions = {}
     seen: set[int] = set()
-    for item in document.get("header_unions", []):
+    for item in document.header_unions:
         members = {}
-        wanted = types[item["union_type"]]["headers"]
-        for (name, kind), ident in zip(wanted, item["header_ids"], strict=True):
+        wanted = types[item.union_type].headers
+        for (name, kind), ident in zip(wanted, item.header_ids, strict=True):
             header = headers[ident]
             if header.type_name != kind or ident in seen:
                 raise MalformedProgramError(
-                    f"Header '{header.name}' cannot be a member of union '{item['name']}': it has "
+                    f"Header '{header.name}' cannot be a member of union '{item.name}': it has "
                     "another type or is in another union."
                 )
             seen.add(ident)
             members[name] = header.name
-        unions[item["id"]] = HeaderUnion(item["name"], item["union_type"], members)
+        unions[item.id] = HeaderUnion(item.name, item.union_type, members)
     return unions
 
 
-def _union_stacks(
-    document: dict[str, Json], unions: dict[int, HeaderUnion]
-) -> dict[str, UnionStack]:
+def _union_stacks(document: Document, unions: dict[int, HeaderUnion]) -> dict[str, UnionStack]:
     stacks = {}
-    for item in document.get("header_union_stacks", []):
-        elements = [unions[ident] for ident in item["header_union_ids"]]
-        if any(union.type_name != item["union_type"] for union in elements):
-            raise MalformedProgramError(f"Stack '{item['name']}' has unions of several types.")
-        stacks[item["name"]] = UnionStack(item["name"], tuple(u.name for u in elements))
+    for item in document.header_union_stacks:
+        elements = [unions[ident] for ident in item.header_union_ids]
+        if any(union.type_name != item.union_type for union in elements):
+            raise MalformedProgramError(f"Stack '{item.name}' has unions of several types.")
+        stacks[item.name] = UnionStack(item.name, tuple(u.name for u in elements))
     return stacks
 
 
-def _parser(document: dict[str, Json]) -> Parser:
-    if not document.get("parsers"):
+def _parser(document: Document) -> Parser:
+    if not document.parsers:
         return Parser(None, {})
-    parser = document["parsers"][0]
-    states = {item["name"]: _state(item) for item in parser["parse_states"]}
-    return Parser(parser["init_state"], states)
+    parser = document.parsers[0]
+    return Parser(parser.init_state, {item.name: _state(item) for item in parser.parse_states})
 
 
-def _state(item: Json) -> ParserState:
+def _state(item: JsonState) -> ParserState:
     return ParserState(
-        item["name"],
-        tuple(Primitive(op["op"], tuple(op["parameters"])) for op in item["parser_ops"]),
-        tuple(item["transition_key"]),
-        tuple(_transition(case, item["name"]) for case in item["transitions"]),
+        item.name,
+        tuple(map(_primitive, item.parser_ops)),
+        tuple(item.transition_key),
+        tuple(_transition(case, item.name) for case in item.transitions),
     )
 
 
-def _transition(case: Json, state: str) -> Transition:
-    kind = case.get("type", "hexstr")
-    if kind == "parse_vset":
+def _primitive(item: JsonOperation) -> Primitive:
+    return Primitive(item.op, tuple(item.parameters or ()))
+
+
+def _transition(case: JsonCase, state: str) -> Transition:
+    if case.type == "parse_vset":
         raise UnsupportedProgramError(
             "parser value sets", f"parser state '{state}'", "match constants instead"
         )
-    if kind == "default" or case["value"] == "default":
-        return Transition(None, None, case["next_state"])
-    mask = case.get("mask")
-    return Transition(
-        int(case["value"], 16), None if mask is None else int(mask, 16), case["next_state"]
-    )
+    if case.type == "default" or case.value == "default":
+        return Transition(None, None, case.next_state)
+    mask = None if case.mask is None else int(case.mask, 16)
+    return Transition(int(case.value or "", 16), mask, case.next_state)
 
 
-def _action(item: Json) -> ActionSpec:
+def _action(item: JsonAction) -> ActionSpec:
     return ActionSpec(
-        item["name"],
-        item["id"],
-        tuple(data["name"] for data in item["runtime_data"]),
-        tuple(data["bitwidth"] for data in item["runtime_data"]),
-        tuple(Primitive(p["op"], tuple(p.get("parameters") or ())) for p in item["primitives"]),
+        item.name,
+        item.id,
+        tuple(data.name for data in item.runtime_data),
+        tuple(data.bitwidth for data in item.runtime_data),
+        tuple(map(_primitive, item.primitives)),
     )
 
 
-def _pipeline(item: Json, actions: Mapping[str, int]) -> Pipeline:
+def _pipeline(
+    item: JsonPipeline, actions: Mapping[int, ActionSpec], headers: Mapping[str, HeaderSpec]
+) -> Pipeline:
     return Pipeline(
-        item["name"],
-        item["init_table"],
-        {table["name"]: _table(table, actions) for table in item["tables"]},
+        item.name,
+        item.init_table,
+        {table.name: _Table(table, actions, headers).spec for table in item.tables},
         {
-            c["name"]: Conditional(
-                c["name"], c["expression"], c.get("true_next"), c.get("false_next")
-            )
-            for c in item["conditionals"]
+            c.name: Conditional(c.name, c.expression, c.true_next, c.false_next)
+            for c in item.conditionals
         },
-        {
-            c["name"]: DirectCall(c["name"], c["action_id"], c.get("next_node"))
-            for c in item.get("action_calls", [])
-        },
+        {c.name: DirectCall(c.name, c.action_id, c.next_node) for c in item.action_calls},
     )
 
 
-def _table(item: Json, actions: Mapping[str, int]) -> TableSpec:
-    _refuse_unsupported_table(item)
-    default = item.get("default_entry")
-    # Compilers for P4_14 wrote no ids.
-    idents = item.get("action_ids") or [actions[name] for name in item["actions"]]
-    return TableSpec(
-        name=item["name"],
-        match_type=item["match_type"],
-        key=tuple(_key_field(field) for field in item["key"]),
-        actions=dict(zip(item["actions"], idents, strict=True)),
-        next_tables=dict(item["next_tables"]),
-        base_default_next=item.get("base_default_next"),
-        default=None if default is None else _call(default),
-        default_is_const=bool(default and default.get("action_const")),
-        entries=tuple(_const_entry(entry) for entry in item.get("entries") or ()),
-        with_counters=bool(item.get("with_counters")),
-        max_size=item.get("max_size") or len(item.get("entries") or ()),
-    )
+class _Table:
+    """Checks a table with its default entry and its constant entries."""
 
-
-def _key_field(field: Json) -> KeyField:
-    mask = field.get("mask")
-    target = field["target"]
-    return KeyField(
-        field["match_type"],
-        field.get("name") or (target if isinstance(target, str) else ".".join(target)),
-        field["target"],
-        None if mask is None else int(mask, 16),
-    )
-
-
-def _call(item: Json) -> ActionCall:
-    return ActionCall(item["action_id"], tuple(int(v, 16) for v in item.get("action_data") or ()))
-
-
-def _const_entry(item: Json) -> ConstEntry:
-    return ConstEntry(
-        tuple(item["match_key"]), _call(item["action_entry"]), int(item.get("priority") or 0)
-    )
-
-
-def _registers(document: dict[str, Json]) -> dict[str, RegisterArray]:
-    return {
-        item["name"]: RegisterArray(item["name"], item["size"], item["bitwidth"])
-        for item in document.get("register_arrays", [])
-    }
-
-
-def _counters(document: dict[str, Json]) -> dict[str, CounterArray]:
-    return {
-        item["name"]: CounterArray(
-            item["name"],
-            item.get("size") or 0,
-            item["binding"] if item.get("is_direct") else None,
+    def __init__(
+        self, item: JsonTable, actions: Mapping[int, ActionSpec], headers: Mapping[str, HeaderSpec]
+    ) -> None:
+        _refuse_unsupported_table(item)
+        kinds = [field.match_type for field in item.key]
+        if not set(kinds) <= _KINDS.get(item.match_type, set()) or (
+            item.match_type == "lpm" and kinds.count("lpm") != 1
+        ):
+            raise self._malformed(item, f"has the match type {item.match_type}, but other keys")
+        # Compilers for P4_14 wrote no ids.
+        names = {action.name: ident for ident, action in reversed(list(actions.items()))}
+        idents = item.action_ids or [names[name] for name in item.actions]
+        self._item = item
+        self._key = tuple(_key_field(field, headers) for field in item.key)
+        self._actions = {ident: actions[ident] for ident in idents}
+        self.spec = TableSpec(
+            name=item.name,
+            match_type=item.match_type,
+            key=self._key,
+            actions=dict(zip(item.actions, idents, strict=True)),
+            next_tables=item.next_tables,
+            base_default_next=item.base_default_next,
+            default=None if item.default_entry is None else self._call(item.default_entry),
+            default_is_const=bool(item.default_entry and item.default_entry.action_const),
+            entries=tuple(map(self._entry, item.entries or ())),
+            with_counters=bool(item.with_counters),
+            max_size=item.max_size or len(item.entries or ()),
         )
-        for item in document.get("counter_arrays", [])
-    }
+
+    @staticmethod
+    def _malformed(item: JsonTable, what: str) -> MalformedProgramError:
+        return MalformedProgramError(
+            f"Table '{item.name}' {what}: compile the program again with p4c-bm2-ss."
+        )
+
+    def _call(self, item: JsonDefault) -> ActionCall:
+        action, data = self._actions.get(item.action_id), item.action_data or []
+        if action is None or len(data) != len(action.parameter_widths):
+            raise self._malformed(
+                self._item,
+                f"has an entry with the action {item.action_id} of {len(data)} "
+                "parameters, which is not one of its actions",
+            )
+        return ActionCall(action.ident, tuple(map(self._number, data, action.parameter_widths)))
+
+    def _entry(self, item: JsonEntry) -> ConstEntry:
+        priority = item.priority or 0
+        kinds = [match.match_type for match in item.match_key]
+        if priority > MOST_PRIORITY or kinds != [field.match_type for field in self._key]:
+            raise self._malformed(
+                self._item, f"has an entry of priority {priority} with the key {kinds}"
+            )
+        matches = tuple(map(self._match, item.match_key, self._key))
+        return ConstEntry(matches, self._call(item.action_entry), priority)
+
+    def _match(self, item: JsonMatch, field: KeyField) -> Match:
+        kind, width = field.match_type, field.width
+        if kind == "range":
+            return Range(self._number(item.start, width), self._number(item.end, width))
+        value = self._number(item.key, width)
+        if kind == "lpm":
+            if item.prefix_length is UNSET or item.prefix_length > width:
+                raise self._malformed(self._item, "has an entry without a prefix")
+            prefix = Prefix(value, item.prefix_length, width)
+            return Prefix(value & prefix.mask, prefix.length, width)
+        if kind == "ternary":
+            mask = self._number(item.mask, width)
+            return Ternary(value & mask, mask)
+        return Exact(value)
+
+    def _number(self, value: str | bool | UnsetType, width: int) -> int:
+        if value is UNSET:
+            raise self._malformed(self._item, "has an entry without all of its key")
+        number = int(value, 16) if isinstance(value, str) else int(value)
+        if not -(1 << width - 1) <= number < 1 << width:
+            raise self._malformed(self._item, f"has an entry with {value}, not of {width} bits")
+        return number & ((1 << width) - 1)
 
 
-def _calculation(item: Json) -> Calculation:
-    return Calculation(item["name"], item["algo"], tuple(item["input"]))
-
-
-def _checksum(item: Json) -> Checksum:
-    return Checksum(
-        item["name"],
-        (item["target"][0], item["target"][1]),
-        item["calculation"],
-        bool(item.get("verify", True)),
-        bool(item.get("update", True)),
-        item.get("if_cond"),
+def _key_field(field: JsonKey, headers: Mapping[str, HeaderSpec]) -> KeyField:
+    target = field.target
+    named = target if isinstance(target, str) else ".".join(target)
+    return KeyField(
+        field.match_type,
+        field.name or named,
+        target,
+        None if field.mask is None else int(field.mask, 16),
+        _key_width(target, headers),
     )
 
 
-def _field_list(item: Json) -> tuple[FieldRef, ...]:
-    for element in item["elements"]:
+def _key_width(target: list[str] | str, headers: Mapping[str, HeaderSpec]) -> int:
+    if isinstance(target, str) or target[1] == "$valid$":
+        return 1  # a header stands for its validity
+    return {field.name: field.width for field in headers[target[0]].fields}[target[1]]
+
+
+def _counter(item: JsonCounter) -> CounterArray:
+    return CounterArray(item.name, item.size or 0, item.binding if item.is_direct else None)
+
+
+def _checksum(item: JsonChecksum) -> Checksum:
+    return Checksum(
+        item.name, item.target, item.calculation, item.verify, item.update, item.if_cond
+    )
+
+
+def _field_list(item: JsonFieldList) -> tuple[FieldRef, ...]:
+    for element in item.elements:
         if element["type"] not in {"field", "hexstr"}:
             raise UnsupportedProgramError(
                 f"an element of type {element['type']}",
-                f"field list {item.get('name', item['id'])}",
+                f"field list {item.name or item.id}",
                 "preserve metadata fields only",
             )
     # As in BMv2, constants are not preserved.
-    fields = [element["value"] for element in item["elements"] if element["type"] == "field"]
+    fields = [element["value"] for element in item.elements if element["type"] == "field"]
     return tuple((header, name) for header, name in fields)
 
 

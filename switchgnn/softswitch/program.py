@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from switchgnn.softswitch.tables import Match
+
 Json = Any
 FieldRef = tuple[str, str]
 
 PORT_BITS = 9
 DROP_PORT = 511  # the egress port of dropped packets
+MOST_PRIORITY = 1 << 24  # of a constant entry
 
 
 @dataclass(frozen=True)
@@ -122,12 +125,16 @@ class Parser:
 
 @dataclass(frozen=True)
 class KeyField:
-    """One field of a table key; ``mask`` is applied before the match when present."""
+    """One field of a table key; ``mask`` is applied before the match when present.
+
+    ``width`` is in bits; a header as the target stands for its validity.
+    """
 
     match_type: str
     name: str
     target: Json
     mask: int | None
+    width: int
 
 
 @dataclass(frozen=True)
@@ -142,7 +149,7 @@ class ActionCall:
 class ConstEntry:
     """An entry fixed by the program; smaller ``priority`` wins, as in the JSON."""
 
-    match: tuple[Json, ...]
+    match: tuple[Match, ...]
     call: ActionCall
     priority: int
 
@@ -272,16 +279,3 @@ class LoadedProgram:
         if instance is None or all(f.name != reference[1] for f in instance.fields):
             return None
         return reference
-
-
-def key_widths(program: LoadedProgram, table: TableSpec) -> tuple[int, ...]:
-    """Return the width of each field of a table's key in bits."""
-    return tuple(key_width(program, field.target) for field in table.key)
-
-
-def key_width(program: LoadedProgram, target: Json) -> int:
-    """Return the width of a table key field in bits; a header stands for its validity."""
-    if isinstance(target, str) or target[1] == "$valid$":
-        return 1
-    fields = {field.name: field.width for field in program.headers[target[0]].fields}
-    return fields[target[1]]

@@ -10,30 +10,24 @@ from collections.abc import Mapping, MutableSequence, Sequence
 from switchgnn.softswitch.codegen.compiler import CompiledProgram, Functions
 from switchgnn.softswitch.hashing import ALGORITHMS
 from switchgnn.softswitch.program import (
+    MOST_PRIORITY,
     ConstEntry,
     CounterArray,
-    Json,
     LoadedProgram,
     RegisterArray,
     TableSpec,
-    key_widths,
 )
 from switchgnn.softswitch.tables import (
     Batches,
     Entry,
     EntryFormat,
     EntryTable,
-    Exact,
     ExactMatcher,
-    Match,
     Matcher,
     MatchTable,
-    Prefix,
     PrefixMatcher,
     PriorityMatcher,
-    Range,
     Target,
-    Ternary,
 )
 
 
@@ -117,10 +111,7 @@ class PythonState(ProgramState):
     tables: Mapping[str, MatchTable]
 
     def _table(self, table: TableSpec) -> MatchTable:
-        widths = key_widths(self.program, table)
-        return MatchTable(
-            _matcher(table, widths), default_target(table), constant_entries(table, widths)
-        )
+        return MatchTable(_matcher(table), default_target(table), constant_entries(table))
 
     def _register(self, array: RegisterArray) -> RegisterCells:
         return RegisterCells(array.size, array.width)
@@ -187,46 +178,28 @@ def action_target(table: TableSpec, action: int, data: tuple[int, ...]) -> Targe
 
 def default_target(table: TableSpec) -> Target:
     """Return the target of the program's default entry; its action is -1 without one."""
-    if table.default is not None and table.default.action in table.actions.values():
+    if table.default is not None:
         return action_target(table, table.default.action, table.default.data)
     return -1, (), None
 
 
-def constant_entries(table: TableSpec, widths: tuple[int, ...]) -> tuple[Entry, ...]:
-    """Return the constant entries; ``widths`` are those of the key's fields in bits."""
-    return tuple(_constant_entry(table, entry, widths) for entry in table.entries)
+def constant_entries(table: TableSpec) -> tuple[Entry, ...]:
+    """Return the constant entries."""
+    return tuple(_constant_entry(table, entry) for entry in table.entries)
 
 
-def _matcher(table: TableSpec, widths: tuple[int, ...]) -> Matcher:
+def _matcher(table: TableSpec) -> Matcher:
     if table.match_type == "exact":
         return ExactMatcher()
     if table.match_type == "lpm":
-        kinds = [field.match_type for field in table.key]
-        position = kinds.index("lpm")
-        return PrefixMatcher(position, widths[position], len(kinds) == 1)
+        position = [field.match_type for field in table.key].index("lpm")
+        return PrefixMatcher(position, table.key[position].width, len(table.key) == 1)
     return PriorityMatcher()
 
 
-def _constant_entry(table: TableSpec, entry: ConstEntry, widths: tuple[int, ...]) -> Entry:
-    matched = tuple(_constant_match(m, w) for m, w in zip(entry.match, widths, strict=True))
+def _constant_entry(table: TableSpec, entry: ConstEntry) -> Entry:
     target = action_target(table, entry.call.action, entry.call.data)
     prioritised = table.match_type in {"ternary", "range"}
     # The smallest priority wins in the JSON, the largest in P4Runtime.
-    priority = (1 << 24) - entry.priority if prioritised else 0
-    return Entry(matched, priority, target, constant=True)
-
-
-def _constant_match(match: Json, width: int) -> Match:
-    kind = match["match_type"]
-    if kind == "valid":
-        return Exact(int(match["key"]))
-    if kind == "range":
-        return Range(int(match["start"], 16), int(match["end"], 16))
-    value = int(match["key"], 16)
-    if kind == "lpm":
-        prefix = Prefix(value, match["prefix_length"], width)
-        return Prefix(value & prefix.mask, prefix.length, width)
-    if kind == "ternary":
-        mask = int(match["mask"], 16)
-        return Ternary(value & mask, mask)
-    return Exact(value)
+    priority = MOST_PRIORITY - entry.priority if prioritised else 0
+    return Entry(entry.match, priority, target, constant=True)

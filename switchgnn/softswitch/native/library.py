@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from switchgnn.softswitch.program import LoadedProgram, TableSpec, key_width
+from switchgnn.softswitch.program import LoadedProgram, TableSpec
 
 _REPLICAS = (c_uint64, POINTER(c_int32), POINTER(c_uint32), c_uint64)
 # Result and arguments of each function, without the switch itself.
@@ -199,7 +199,7 @@ def table_shapes(program: LoadedProgram) -> Mapping[str, TableShape]:
     """Return the layouts of all tables by name."""
     shapes = {}
     for number, (name, table) in enumerate(program.tables.items()):
-        widths = tuple(key_width(program, field.target) for field in table.key)
+        widths = tuple(field.width for field in table.key)
         parameters = tuple(program.actions[i].parameter_widths for i in table.actions.values())
         words = max(1, -(-sum(widths) // 64))
         shapes[name] = TableShape(table, number, widths, words, parameters)

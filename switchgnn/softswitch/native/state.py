@@ -12,7 +12,6 @@ from switchgnn.softswitch.program import (
     LoadedProgram,
     RegisterArray,
     TableSpec,
-    key_widths,
 )
 from switchgnn.softswitch.state import (
     CounterCells,
@@ -355,7 +354,7 @@ class NativeState(ProgramState):
         super().__init__(program)
 
     def _table(self, table: TableSpec) -> NativeTable:
-        constants = constant_entries(table, key_widths(self.program, table))
+        constants = constant_entries(table)
         records = NativeRecords(self._switch, self._shapes[table.name])
         return NativeTable(records, default_target(table), constants)
 

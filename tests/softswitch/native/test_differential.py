@@ -15,7 +15,6 @@ import pytest
 import switchgnn.p4src
 from switchgnn.softswitch.native import build, engine
 from switchgnn.softswitch.native.translation.program_source import program_source
-from switchgnn.softswitch.program import key_widths
 from switchgnn.softswitch.replication import CloneSession, Replica
 from switchgnn.softswitch.state import action_target
 from switchgnn.softswitch.tables import Entry, Exact, Prefix, Range, Ternary
@@ -83,15 +82,15 @@ def entries(program, rng, count=6):
     for name, table in program.tables.items():
         if table.key and not table.entries:
             for _ in range(count):
-                key = [number(rng, width) for width in key_widths(program, table)]
+                key = [number(rng, field.width) for field in table.key]
                 yield name, _entry(program, table, rng, key)
 
 
 def _entry(program, table, rng, key):
     """An entry that matches a key."""
     matches = tuple(
-        _match(rng, field.match_type, width, value)
-        for field, width, value in zip(table.key, key_widths(program, table), key, strict=True)
+        _match(rng, field.match_type, field.width, value)
+        for field, value in zip(table.key, key, strict=True)
     )
     prioritised = table.match_type in {"ternary", "range"}
     return Entry(matches, rng.randrange(1, 5) if prioritised else 0, target(program, table, rng))
