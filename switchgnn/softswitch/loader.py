@@ -107,10 +107,10 @@ def _refuse_unsupported_sections(document: Document) -> None:
 
 
 def _refuse_wide_ports(headers: Mapping[str, HeaderSpec]) -> None:
-    """Refuse wider ports than v1model's, as each port has a queue and counters of its own."""
+    """Refuse other ports than v1model's, as each port has a queue and counters of its own."""
     metadata = headers.get("standard_metadata")
     for field in metadata.fields if metadata else ():
-        if field.name == "egress_spec" and field.width > PORT_BITS:
+        if field.name == "egress_spec" and field.width != PORT_BITS:
             raise UnsupportedProgramError(
                 f"ports of {field.width} bits",
                 "standard_metadata.egress_spec",

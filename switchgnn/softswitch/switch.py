@@ -10,6 +10,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from functools import partial
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -21,6 +22,7 @@ from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.native.build import Backend, NoCompilerError
 from switchgnn.softswitch.native.engine import NativeEngine, load_native
 from switchgnn.softswitch.native.loop import NativeLoop
+from switchgnn.softswitch.p4runtime.device import PreparedProgram
 from switchgnn.softswitch.p4runtime.server import P4RuntimeServer, ServerTls
 from switchgnn.softswitch.p4runtime.service import P4RuntimeService
 from switchgnn.softswitch.ports import Port, PortSpec, open_ports
@@ -378,10 +380,12 @@ class SoftSwitch:
             MalformedProgramError: the document cannot be read.
             UnsupportedProgramError: the program uses an unsupported feature.
         """
-        return self.install(GivenProgram(config))
+        prepared = self.prepare(GivenProgram(config))
+        prepared.install()
+        return prepared.state
 
-    def install(self, given: GivenProgram) -> ProgramState:
-        """Replace the running program by another, with fresh state.
+    def prepare(self, given: GivenProgram) -> PreparedProgram:
+        """Make the code and the fresh state of a program.
 
         Raises:
             SoftSwitchError: the back end cannot run the program.
@@ -390,6 +394,11 @@ class SoftSwitch:
         state: ProgramState = (
             PythonState(given.compiled.program) if engine is None else engine.state
         )
+        return PreparedProgram(state, partial(self._install, given, engine, state))
+
+    def _install(
+        self, given: GivenProgram, engine: NativeEngine | None, state: ProgramState
+    ) -> None:
         with self._swapping:
             running = self._loop is not None
             if self._loop is not None:
@@ -408,7 +417,6 @@ class SoftSwitch:
             if running:
                 self._loop = self._new_loop()
                 self._loop.start()
-        return state
 
     def _native_engine(self, given: GivenProgram) -> NativeEngine | None:
         if self.backend is Backend.PYTHON or (

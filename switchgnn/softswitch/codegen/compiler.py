@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
-from switchgnn.softswitch.codegen.arithmetic import Term
+from switchgnn.softswitch.codegen.arithmetic import Term, unsigned, wrap_unsigned
 from switchgnn.softswitch.codegen.expressions import EGRESS, INGRESS, FunctionContext
 from switchgnn.softswitch.codegen.inputs import write_calculation
-from switchgnn.softswitch.codegen.layout import FieldLayout, GlobalNames, SourceWriter
+from switchgnn.softswitch.codegen.layout import FieldLayout, GlobalNames, Slot, SourceWriter
 from switchgnn.softswitch.codegen.parser import ParserWriter
 from switchgnn.softswitch.codegen.pipeline import PipelineWriter
 from switchgnn.softswitch.codegen.wire import HeaderCodec, header_codecs
 from switchgnn.softswitch.errors import MalformedProgramError, UnsupportedProgramError
 from switchgnn.softswitch.hashing import ALGORITHMS
-from switchgnn.softswitch.program import DROP_PORT, Checksum, LoadedProgram
+from switchgnn.softswitch.program import DROP_PORT, PORT_BITS, Checksum, LoadedProgram
 
 
 def write_verification(ctx: FunctionContext) -> None:
@@ -35,7 +35,7 @@ def write_verification(ctx: FunctionContext) -> None:
             write_calculation(ctx, checksum.calculation)
             with ctx.writer.block(f"if {ctx.expressions.field(header, field).text} != _d:"):
                 ctx.line("_bad = 1")
-    ctx.set_standard("standard_metadata.checksum_error", "_bad")
+    ctx.set_standard("standard_metadata.checksum_error", unsigned("_bad", 1))
 
 
 def write_updates(ctx: FunctionContext) -> None:
@@ -208,7 +208,7 @@ class _Bodies:
     def _write_ingress(self, program: LoadedProgram, codecs: Mapping[str, HeaderCodec]) -> None:
         ctx = self.ingress
         ParserWriter(ctx, codecs).write()
-        ctx.set_standard("standard_metadata.parser_error", "perr")
+        ctx.set_standard("standard_metadata.parser_error", unsigned("perr", 32))
         write_verification(ctx)
         PipelineWriter(ctx, program.ingress).write()
 
@@ -303,9 +303,14 @@ def _listed(items: Iterable[str]) -> str:
     return "".join(f"{item}, " for item in items)
 
 
-def _used(layout: FieldLayout, name: str, variables: set[str]) -> str | None:
+def _used(layout: FieldLayout, name: str, variables: set[str]) -> Slot | None:
     slot = layout.standard(name)
-    return slot.variable if slot is not None and slot.variable in variables else None
+    return slot if slot is not None and slot.variable in variables else None
+
+
+def _setting(slot: Slot, text: str, bits: int) -> str:
+    """Return the assignment of a number of the switch to a field, which may be narrower."""
+    return f"{slot.variable} = {wrap_unsigned(unsigned(text, bits), slot.width).text}"
 
 
 def _ingress_source(
@@ -320,21 +325,21 @@ def _ingress_source(
     variables = (ctx.reads | set(state) | set(kept) | set(results)) - {"0", "1"}
     head = SourceWriter(1)
     _write_zeros(head, variables)
-    for name, text in (
-        ("standard_metadata.ingress_port", "port"),
-        ("intrinsic_metadata.ingress_global_timestamp", "now & 0xffffffffffff"),
+    for name, text, bits in (
+        ("standard_metadata.ingress_port", "port", PORT_BITS),
+        ("intrinsic_metadata.ingress_global_timestamp", "now & 0xffffffffffff", 48),
     ):
         if (used := _used(layout, name, variables)) is not None:
-            head.line(f"{used} = {text}")
+            head.line(_setting(used, text, bits))
     if kept:
         with head.block("if kept is not None:"):
             head.line(f"{_listed(kept)} = kept")
-    for name, text in (
-        ("standard_metadata.instance_type", "itype"),
-        ("standard_metadata.packet_length", "n"),
+    for name, text, bits in (
+        ("standard_metadata.instance_type", "itype", 3),
+        ("standard_metadata.packet_length", "n", 32),
     ):
         if (used := _used(layout, name, variables)) is not None:
-            head.line(f"{used} = {text}")
+            head.line(_setting(used, text, bits))
     head.line(f"pos = cl = rs = 0; pl = n; cs = -1; tr = {NEVER_TRUNCATED}")
     tail = SourceWriter(1)
     tail.line(f"return {', '.join(results)}, cs, cl, rs, pos, pl, tr, ({_listed(state)})")
@@ -377,19 +382,19 @@ def _write_egress_metadata(layout: FieldLayout, head: SourceWriter, variables: s
         # simple_switch writes the drop port plus one here, which is 0 in nine bits.
         head.line(f"{spec.variable} = 0")
     if (used := _used(layout, "intrinsic_metadata.egress_rid", variables)) is not None:
-        head.line(f"if rid >= 0: {used} = rid")
-    for name, text in (
-        ("standard_metadata.egress_port", "port"),
-        ("standard_metadata.instance_type", "itype"),
-        ("standard_metadata.packet_length", "pl & 0xffffffff"),
-        ("intrinsic_metadata.egress_global_timestamp", "now & 0xffffffffffff"),
-        ("queueing_metadata.enq_timestamp", "enq_time & 0xffffffff"),
-        ("queueing_metadata.enq_qdepth", "enq_depth & 0x7ffff"),
-        ("queueing_metadata.deq_timedelta", "now - enq_time & 0xffffffff"),
-        ("queueing_metadata.deq_qdepth", "deq_depth & 0x7ffff"),
+        head.line(f"if rid >= 0: {_setting(used, 'rid', 32)}")
+    for name, text, bits in (
+        ("standard_metadata.egress_port", "port", PORT_BITS),
+        ("standard_metadata.instance_type", "itype", 3),
+        ("standard_metadata.packet_length", "pl & 0xffffffff", 32),
+        ("intrinsic_metadata.egress_global_timestamp", "now & 0xffffffffffff", 48),
+        ("queueing_metadata.enq_timestamp", "enq_time & 0xffffffff", 32),
+        ("queueing_metadata.enq_qdepth", "enq_depth & 0x7ffff", 19),
+        ("queueing_metadata.deq_timedelta", "now - enq_time & 0xffffffff", 32),
+        ("queueing_metadata.deq_qdepth", "deq_depth & 0x7ffff", 19),
     ):
         if (used := _used(layout, name, variables)) is not None:
-            head.line(f"{used} = {text}")
+            head.line(_setting(used, text, bits))
 
 
 def _reparse_source(layout: FieldLayout, bodies: _Bodies, state: tuple[str, ...]) -> str:
@@ -398,7 +403,7 @@ def _reparse_source(layout: FieldLayout, bodies: _Bodies, state: tuple[str, ...]
     _write_zeros(head, (ctx.reads | set(state)) - {"1"})
     port = layout.standard("standard_metadata.ingress_port")
     if port is not None:
-        head.line(f"{port.variable} = port")
+        head.line(_setting(port, "port", PORT_BITS))
     head.line("pos = 0; pl = n")
     body = head.text() + ctx.writer.text()
     return f"def reparse(data, n, port):\n{body} return pos, ({_listed(state)})\n"

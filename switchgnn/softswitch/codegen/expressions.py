@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from switchgnn.softswitch.codegen import arithmetic
 from switchgnn.softswitch.codegen.arithmetic import Term, constant, truth
 from switchgnn.softswitch.codegen.layout import FieldLayout, GlobalNames, Slot, SourceWriter
+from switchgnn.softswitch.document import MOST_BITS
 from switchgnn.softswitch.errors import UnsupportedProgramError
 from switchgnn.softswitch.program import Json
 
@@ -109,7 +110,10 @@ class ExpressionCompiler:
     def _operation(self, node: Json) -> Term:
         operator = node["op"]
         if operator in _BINARY and node["left"] is not None:
-            return _BINARY[operator](self.value(node["left"]), self.value(node["right"]))
+            left, right = self.value(node["left"]), self.value(node["right"])
+            if operator in {"<<", ">>"} and (right.low is None or right.low < 0):
+                raise self.refuse("a shift by a number that may be negative", "shift by a bit<>")
+            return _BINARY[operator](left, right)
         if operator in _COMPARE:
             return self._comparison(operator, node["left"], node["right"])
         handler = _OTHER.get(operator)
@@ -222,8 +226,8 @@ class ExpressionCompiler:
 
     def _width(self, node: Json) -> int:
         width = self.value(node["right"]).constant
-        if width is None:
-            raise self.refuse(f"'{node['op']}' with a variable width", "use a constant width")
+        if width is None or not 0 < width <= MOST_BITS:
+            raise self.refuse(f"'{node['op']}' with such a width", "use a constant width")
         return width
 
     def _choice(self, node: Json) -> Term:
@@ -343,9 +347,8 @@ class FunctionContext:
         self.writes.add(variable)
         self.line(f"{variable} = {text}")
 
-    def set_standard(self, name: str, text: str) -> None:
+    def set_standard(self, name: str, term: Term) -> None:
         """Assign to a standard metadata field if the program has it."""
         slot = self.layout.standard(name)
         if slot is not None:
-            self.writes.add(slot.variable)
-            self.line(f"{slot.variable} = {text}")
+            self.set_slot(slot, term)

@@ -93,7 +93,12 @@ class FieldLayout:
     def standard(self, name: str) -> Slot | None:
         """Return the slot of a standard metadata field, or None when the program has none."""
         reference = self.program.standard_field(name)
-        return None if reference is None else self._slots[reference]
+        slot = None if reference is None else self._slots[reference]
+        if slot is not None and (slot.signed or slot.length):
+            raise UnsupportedProgramError(
+                "a signed field for a number of the switch", name, "declare it as bit<>"
+            )
+        return slot
 
     def valid(self, header: str) -> str:
         """Return the source of a header's validity; metadata is always valid."""

@@ -269,15 +269,14 @@ def _constant(ctx: FunctionContext, node: Json, op: str) -> int:
 def _mark_to_drop(ctx: FunctionContext, parameters: Parameters) -> None:
     # The given header may be a copy of the standard metadata, copied back by the action.
     header = parameters[0]["value"] if parameters else _STANDARD
-    for alias, name, text in (
-        ("standard_metadata.egress_spec", "egress_spec", str(DROP_PORT)),
-        ("intrinsic_metadata.mcast_grp", "mcast_grp", "0"),
+    for alias, name, value in (
+        ("standard_metadata.egress_spec", "egress_spec", constant(DROP_PORT)),
+        ("intrinsic_metadata.mcast_grp", "mcast_grp", constant(0)),
     ):
         if header == _STANDARD:
-            ctx.set_standard(alias, text)
+            ctx.set_standard(alias, value)
         elif ctx.layout.has(header, name):
-            slot = ctx.layout.slot(header, name, ctx.expressions.where)
-            ctx.set_variable(slot.variable, text)
+            ctx.set_slot(ctx.layout.slot(header, name, ctx.expressions.where), value)
 
 
 def _guarded(ctx: FunctionContext, index: Term, size: int) -> tuple[str | None, str]:

@@ -27,11 +27,19 @@ class Device(Protocol):
     def call(self, function: Callable[[], Result]) -> Result:
         """Run a function between two packets and return its result."""
 
-    def install(self, given: GivenProgram) -> ProgramState:
-        """Replace the running program, with fresh state."""
+    def prepare(self, given: GivenProgram) -> "PreparedProgram":
+        """Make all that a program needs to run; raise SoftSwitchError if it cannot run."""
 
     def inject(self, port: int, frame: bytes) -> None:
         """Process a frame as if it had arrived at a port."""
+
+
+@dataclass(frozen=True)
+class PreparedProgram:
+    """A program's fresh state, and the function that replaces the running program by it."""
+
+    state: ProgramState
+    install: Callable[[], None]
 
 
 @dataclass

@@ -62,9 +62,8 @@ Give = Callable[[bytes], GivenProgram]
 
 @dataclass(frozen=True)
 class _Wanted:
-    config: p4r.ForwardingPipelineConfig
-    given: GivenProgram
-    schema: Schema
+    pipeline: InstalledPipeline
+    install: Callable[[], None]
 
 
 class PipelineConfigs:
@@ -96,7 +95,7 @@ class PipelineConfigs:
             elif request.action == _Set.VERIFY_AND_SAVE:
                 self._saved = self._verify(request.config)
             elif request.action == _Set.VERIFY_AND_COMMIT:
-                self._install(self._read(request.config))
+                self._install(self._verify(request.config))
             elif request.action == _Set.COMMIT:
                 self._commit(request)
             elif request.action == _Set.RECONCILE_AND_COMMIT:
@@ -113,9 +112,8 @@ class PipelineConfigs:
         self._saved = None
 
     def _reconcile(self, request: p4r.SetForwardingPipelineConfigRequest) -> None:
-        wanted = self._read(request.config)
         if self._installed is None:
-            self._install(wanted)
+            self._install(self._verify(request.config))
         elif _same_program(self._installed.config, request.config):
             self._installed.config.CopyFrom(request.config)
         else:
@@ -124,10 +122,8 @@ class PipelineConfigs:
             )
 
     def _install(self, wanted: _Wanted) -> None:
-        with _refusals():
-            state = self._device.install(wanted.given)
-        batches = state.batches(entry_formats(wanted.schema))
-        self._installed = InstalledPipeline(wanted.config, wanted.schema, state, batches)
+        wanted.install()
+        self._installed = wanted.pipeline
         self._saved = None
 
     def get(self, response_type: int) -> p4r.ForwardingPipelineConfig:
@@ -143,20 +139,18 @@ class PipelineConfigs:
         return answer
 
     def _verify(self, config: p4r.ForwardingPipelineConfig) -> _Wanted:
-        """Read a configuration and check that the switch can run its program."""
-        wanted = self._read(config)
-        with _refusals():
-            wanted.given.check()
-        return wanted
-
-    def _read(self, config: p4r.ForwardingPipelineConfig) -> _Wanted:
+        """Do all that can fail, so that installing cannot."""
         if not config.HasField("p4info"):
             raise invalid("The configuration has no P4Info: send that of the program with it.")
         copy = p4r.ForwardingPipelineConfig()
         copy.CopyFrom(config)
         given = self._give(_program_in(config.p4_device_config))
         with _refusals():
-            return _Wanted(copy, given, build_schema(copy.p4info, given.program))
+            schema = build_schema(copy.p4info, given.program)
+            prepared = self._device.prepare(given)
+        batches = prepared.state.batches(entry_formats(schema))
+        pipeline = InstalledPipeline(copy, schema, prepared.state, batches)
+        return _Wanted(pipeline, prepared.install)
 
 
 # https://github.com/p4lang/PI/blob/main/proto/p4/tmp/p4config.proto

@@ -143,6 +143,13 @@ class Schema:
     removed: Mapping[int, str]
 
 
+_KINDS = {
+    "exact": {p4i.MatchField.EXACT},
+    "valid": {p4i.MatchField.EXACT},
+    "lpm": {p4i.MatchField.LPM},
+    "ternary": {p4i.MatchField.TERNARY, p4i.MatchField.OPTIONAL},
+    "range": {p4i.MatchField.RANGE},
+}
 _PRIORITISED = frozenset((p4i.MatchField.TERNARY, p4i.MatchField.RANGE, p4i.MatchField.OPTIONAL))
 
 
@@ -199,13 +206,21 @@ def _table(
 ) -> TableSchema:
     name = info.preamble.name
     table = program.tables[name]
-    if len(table.key) != len(info.match_fields):
+    wanted = [(f.bitwidth, f.match_type) for f in info.match_fields]
+    if len(wanted) != len(table.key) or any(
+        width != field.width or kind not in _KINDS[field.match_type]
+        for (width, kind), field in zip(wanted, table.key, strict=True)
+    ):
         raise invalid(f"The P4Info's table '{name}' has another key than the program's.")
     numbers = {action: number for number, action in enumerate(table.actions)}
     known = [ref for ref in info.action_refs if actions[ref.id].preamble.name in numbers]
     if info.action_refs and not known:
         raise invalid(f"The P4Info's table '{name}' has other actions than the program's.")
     references = [_action(ref, actions[ref.id], numbers) for ref in known]
+    for each in references:
+        widths = program.actions[table.actions[each.name]].parameter_widths
+        if tuple(parameter.width for parameter in each.parameters) != widths:
+            raise invalid(f"The P4Info's action '{each.name}' has other parameters.")
     fields = tuple(FieldSchema(f.id, f.name, f.bitwidth, f.match_type) for f in info.match_fields)
     return TableSchema(
         info.preamble.id,

@@ -8,9 +8,9 @@ from random import Random
 from typing import Protocol, TypeVar
 
 from switchgnn.softswitch.loader import GivenProgram
+from switchgnn.softswitch.p4runtime.device import PreparedProgram
 from switchgnn.softswitch.p4runtime.service import P4RuntimeService
 from switchgnn.softswitch.replication import ReplicationEngine
-from switchgnn.softswitch.state import ProgramState
 from switchgnn.softswitch.traffic_manager import QueueSettings
 from tests.simulation.network import Wire
 from tests.simulation.parts.engines import Engine, Programs, Sent
@@ -133,20 +133,23 @@ class VirtualSwitch:
             self.engine.spill()
             self._trace.note(self.name, "spills")
 
-    def install(self, given: GivenProgram) -> ProgramState:
-        """Replace the running program, with fresh state."""
-        for onlooker in self.onlookers:
-            onlooker.ends(self)
+    def prepare(self, given: GivenProgram) -> PreparedProgram:
+        """Make the engine of a program, which replaces the running one."""
         rates = dict.fromkeys(self.wires, self._settings.rate) if self._settings.rate else {}
-        self.replication.reset()
-        self.engine = self._programs.engine(
+        engine = self._programs.engine(
             given,
             self.replication,
             queues=QueueSettings(depth=self._settings.depth, port_rates=rates),
             ports=self.wires,
             scheduler=self._scheduler,
         )
-        return self.engine.state
+        return PreparedProgram(engine.state, lambda: self._install(engine))
+
+    def _install(self, engine: Engine) -> None:
+        for onlooker in self.onlookers:
+            onlooker.ends(self)
+        self.replication.reset()
+        self.engine = engine
 
     def call(self, function: Callable[[], Result]) -> Result:
         """Run a function between two packets."""
