@@ -426,11 +426,11 @@ def read_document(config: bytes) -> Document:
         raise MalformedProgramError(f"The program's JSON is invalid: {error}.") from error
     for kind in document.header_types:
         _check_fields(kind)
-    cells = sum(array.size for array in document.register_arrays)
+    cells = sum(array.size * -(-array.bitwidth // 64) for array in document.register_arrays)
     cells += sum(array.size or 0 for array in document.counter_arrays)
     if cells > MOST_CELLS:
         raise MalformedProgramError(
-            f"The program's arrays have {cells:,} cells; the maximum is {MOST_CELLS:,}."
+            f"The program's arrays have {cells:,} cells of 64 bits; the maximum is {MOST_CELLS:,}."
         )
     for nodes, where in _nodes(document):
         for node in nodes:

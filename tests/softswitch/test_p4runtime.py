@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """P4Runtime over gRPC."""
 
+import json
 import queue
+import re
 import shutil
 import subprocess
 
@@ -10,7 +12,7 @@ import grpc
 import pytest
 from finsy.proto import U128, p4d, p4i, p4r, rpc_code
 
-from switchgnn.softswitch import GrpcAddressError, ServerTls, SoftSwitch
+from switchgnn.softswitch import Backend, GrpcAddressError, ServerTls, SoftSwitch
 from tests.softswitch.harness import (
     Controller,
     between,
@@ -355,6 +357,46 @@ def test_commit_resets_everything(switch, tables):
     cells = tables.read(register_entry=p4r.RegisterEntry())
     assert {c.register_entry.data.bitstring for c in cells} == {b"\x00"}
     assert switch.replication.groups == {}
+
+
+CHECKS = ("VERIFY", "VERIFY_AND_SAVE", "VERIFY_AND_COMMIT")
+
+
+def without_a_key(controller):
+    table = next(t for t in controller.program["pipelines"][0]["tables"] if t.get("entries"))
+    del table["entries"][0]["match_key"][0]["key"]
+
+
+def with_another_parameter(controller):
+    next(a for a in controller.p4info.actions if a.params).params[0].bitwidth += 1
+
+
+def with_another_key(controller):
+    controller.p4info.tables[0].match_fields[0].bitwidth += 1
+
+
+@pytest.mark.parametrize("spoil", [without_a_key, with_another_parameter, with_another_key])
+@pytest.mark.parametrize("action", CHECKS)
+def test_every_action_checks_everything(tables, action, spoil):
+    tables.program = json.loads(config_bytes("tables"))
+    spoil(tables)
+    config = json.dumps(tables.program).encode()
+    with pytest.raises(grpc.RpcError) as caught:
+        tables.set_config(action, config)
+    assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+    assert re.search("Table|action '|table '", caught.value.details())
+    assert get_config(tables).cookie.cookie == 42
+
+
+@pytest.mark.parametrize("action", CHECKS)
+def test_every_action_compiles(tables, action, backend, monkeypatch):
+    monkeypatch.setenv("CXX", "false")
+    if backend is Backend.PYTHON:
+        tables.set_config(action)
+    else:
+        with pytest.raises(grpc.RpcError, match="false cannot compile the program") as caught:
+            tables.set_config(action)
+        assert caught.value.code() == grpc.StatusCode.UNIMPLEMENTED
 
 
 def test_the_highest_election_id_is_primary(switch):

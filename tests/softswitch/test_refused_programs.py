@@ -30,6 +30,19 @@ def load(document):
     return compile_program(load_program(json.dumps(document).encode()))
 
 
+def tables(document):
+    return [t for pipeline in document["pipelines"] for t in pipeline["tables"]]
+
+
+def entries(document):
+    return next(t["entries"] for t in tables(document) if t.get("entries"))
+
+
+def without_prefix_key(document):
+    for field in next(t["key"] for t in tables(document) if t["match_type"] == "lpm"):
+        field.update(match_type="exact")
+
+
 def table(document):
     return next(t for t in document["pipelines"][0]["tables"] if t["name"] == "Enter.hit_table")
 
@@ -85,6 +98,12 @@ CHANGES = {
     "execute_meter": lambda d: add_primitive(d, "execute_meter"),
     "generate_digest": lambda d: add_primitive(d, "generate_digest"),
     "assert": lambda d: add_primitive(d, "assert", {"type": "bool", "value": True}),
+    "a number that may be negative": lambda d: add_primitive(
+        d, "assign", *expression("<<", right={"type": "hexstr", "value": "-0x1"})
+    ),
+    "a signed field for a number of the switch": lambda d: fields_of(d, "standard_metadata")[
+        1
+    ].__setitem__(2, True),
     "'**'": lambda d: add_primitive(d, "assign", *expression("**")),
     "recirculate in ingress": lambda d: add_primitive(d, "recirculate", HEX),
     "two_comp_mod": lambda d: add_primitive(d, "assign", *expression("two_comp_mod")),
@@ -132,6 +151,16 @@ def test_a_compressed_program_is_called_so():
         ("fates", lambda d: d["pipelines"].pop(), "no control egress: write it for v1model"),
         ("fates", lambda d: d["pipelines"].clear(), "no control egress or ingress"),
         ("headers", lambda d: d["calculations"][0].update(algo="toeplitz"), "toeplitz"),
+        ("loops", lambda d: entries(d)[0]["action_entry"].update(action_id=2048), "action 2048"),
+        ("loops", lambda d: entries(d)[0]["action_entry"].update(action_data=[]), "0 parameters"),
+        ("loops", lambda d: entries(d)[0].update(match_key=[]), r"the key \[\]"),
+        ("loops", lambda d: entries(d)[0]["match_key"][0].pop("key"), "without all of its key"),
+        ("loops", lambda d: entries(d)[0]["match_key"][0].update(key="0x1ffff"), "not of 8 bits"),
+        ("tables", lambda d: entries(d)[0].update(priority=1 << 25), "priority 33554432"),
+        ("tables", lambda d: entries(d)[0]["match_key"][0].update(match_type="lpm"), "the key"),
+        ("tables", without_prefix_key, "match type lpm, but other keys"),
+        ("fates", lambda d: tables(d)[-1]["action_ids"].__setitem__(0, 255), "255"),
+        ("tables", lambda d: d["parsers"][0].update(name={}), "name"),
     ],
 )
 def test_incomplete_programs(program, change, words):

@@ -1,0 +1,94 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Any program either loads, or is refused with a sentence: one value of a good one is changed."""
+
+import copy
+import json
+import os
+import random
+
+import pytest
+
+from switchgnn.softswitch.errors import SoftSwitchError
+from switchgnn.softswitch.loader import GivenProgram
+from switchgnn.softswitch.native.translation.program_source import program_source
+from switchgnn.softswitch.state import PythonState, bind
+from tests.softswitch.harness import config_bytes
+
+ALL = os.environ.get("SWITCHGNN_LEVEL") == "all"
+NAMES = ("controller", "dropping", "fates", "headers", "loops", "tables", "unions", "varbit")
+WRONG = (
+    *(None, True, False, -1, 0, 1, 511, 1 << 16, 1 << 24, 1 << 33, 1.5),
+    *("", "x", "0x", "0x0", "-0x1", "0x" + "f" * 40, "*", "$valid$", "default", "\ud800"),
+    *([], {}, [[]], ["x", "y"], {"type": "field", "value": ["x", "y"]}),
+)
+HOWS = ("remove", "repeat", "wrong", *("same",) * 3) * (20 if ALL else 1)
+
+
+def places(node, kind=()):
+    """Yield the kind (the last names of the way to it) and the place of each value."""
+    for step, inner in list(node.items()) if isinstance(node, dict) else list(enumerate(node)):
+        here = (*kind, step if isinstance(step, str) else "")[-3:]
+        if step != "source_info":
+            yield here, node, step
+        if isinstance(inner, (dict, list)):
+            yield from places(inner, here)
+
+
+def changes(document, kind, chosen):
+    """Remove, repeat and replace values of a kind, mostly by others of the same type."""
+    everywhere = list(places(document))
+    of_kind = [(node, step) for each, node, step in everywhere if each == kind]
+    for how in HOWS:
+        node, step = chosen.choice(of_kind)
+        before = copy.copy(node)
+        if how == "remove":
+            del node[step]
+        elif how == "repeat" and isinstance(node, list):
+            node.insert(step, node[step])
+        elif how == "same":
+            same = [n[s] for _, n, s in everywhere if type(n[s]) is type(node[step])]
+            node[step] = copy.deepcopy(chosen.choice(same))
+        else:
+            node[step] = chosen.choice(WRONG)
+        yield json.dumps(document).encode()
+        node.clear()
+        (node.update if isinstance(node, dict) else node.extend)(before)
+
+
+def make(config):
+    """All that installing a program does, but for compiling C++."""
+    given = GivenProgram(config)
+    given.check()
+    bind(given.compiled, PythonState(given.program))
+    program_source(given.compiled)
+
+
+def first_with_each_kind():
+    """The kinds of values of each program that no smaller one has."""
+    seen, found = set(), {}
+    for name in sorted(NAMES, key=lambda name: len(config_bytes(name))):
+        kinds = {kind for kind, _, _ in places(json.loads(config_bytes(name)))}
+        found[name] = sorted(kinds if ALL else kinds - seen)
+        seen |= kinds
+    return found
+
+
+KINDS = first_with_each_kind()
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_changed_program_loads_or_is_refused(name):
+    chosen, good = random.Random(name), config_bytes(name)
+    make(good)
+    tried = loaded = 0
+    for kind in KINDS[name]:
+        for config in changes(json.loads(good), kind, chosen):
+            tried += 1
+            try:
+                make(config)
+            except SoftSwitchError as error:
+                assert "\n" not in str(error)
+            else:
+                loaded += 1
+    assert tried / 50 < loaded < tried
