@@ -29,6 +29,12 @@ class MalformedProgramError(SoftSwitchError):
     """A program is not a valid BMv2 JSON document."""
 
 
+def inconsistent(error: Exception) -> MalformedProgramError:
+    """Return the error for a program in which a lookup or a computation fails."""
+    why = f"it lacks {error}" if isinstance(error, KeyError) else f"{type(error).__name__} {error}"
+    return MalformedProgramError(f"The program is inconsistent ({why}): compile it again.")
+
+
 class PortError(SoftSwitchError):
     """A port cannot be attached: bad description, missing interface or address in use."""
 

@@ -8,26 +8,9 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
+from switchgnn.softswitch import document as bmv2
 from switchgnn.softswitch.codegen.compiler import CompiledProgram, compile_program
-from switchgnn.softswitch.document import (
-    Document,
-    JsonAction,
-    JsonCase,
-    JsonChecksum,
-    JsonCounter,
-    JsonDefault,
-    JsonEntry,
-    JsonFieldList,
-    JsonHeaderType,
-    JsonKey,
-    JsonMatch,
-    JsonOperation,
-    JsonPipeline,
-    JsonState,
-    JsonTable,
-    read_document,
-)
-from switchgnn.softswitch.errors import MalformedProgramError, UnsupportedProgramError
+from switchgnn.softswitch.errors import MalformedProgramError, UnsupportedProgramError, inconsistent
 from switchgnn.softswitch.program import (
     MOST_PRIORITY,
     PORT_BITS,
@@ -74,7 +57,7 @@ _KINDS = {
 }
 
 
-def _refuse_other_architectures(document: Document) -> None:
+def _refuse_other_architectures(document: bmv2.Document) -> None:
     for parser in document.parsers:
         architecture = _ARCHITECTURES.get(parser.name)
         if architecture is not None:
@@ -91,7 +74,7 @@ def _refuse_other_architectures(document: Document) -> None:
         )
 
 
-def _refuse_unsupported_sections(document: Document) -> None:
+def _refuse_unsupported_sections(document: bmv2.Document) -> None:
     for section, (feature, hint) in _SECTIONS.items():
         for item in getattr(document, section):
             raise UnsupportedProgramError(feature, f"'{item.get('name', section)}'", hint)
@@ -118,7 +101,7 @@ def _refuse_wide_ports(headers: Mapping[str, HeaderSpec]) -> None:
             )
 
 
-def _refuse_other_lengths(header_type: JsonHeaderType) -> None:
+def _refuse_other_lengths(header_type: bmv2.JsonHeaderType) -> None:
     where = f"header type '{header_type.name}'"
     if header_type.length_exp is not None:
         raise UnsupportedProgramError(
@@ -136,7 +119,7 @@ def _refuse_other_lengths(header_type: JsonHeaderType) -> None:
         )
 
 
-def _refuse_unsupported_table(table: JsonTable) -> None:
+def _refuse_unsupported_table(table: bmv2.JsonTable) -> None:
     where = f"table '{table.name}'"
     if table.type != "simple":
         raise UnsupportedProgramError(
@@ -159,18 +142,16 @@ def _refuse_unsupported_table(table: JsonTable) -> None:
 
 def load_program(config: bytes) -> LoadedProgram:
     """Read a program from a BMv2 JSON document."""
-    document = read_document(config)
+    document = bmv2.read_document(config)
     _refuse_other_architectures(document)
     _refuse_unsupported_sections(document)
     try:
         return _program(document)
     except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise MalformedProgramError(
-            f"The program's JSON is incomplete: {type(error).__name__} {error}."
-        ) from error
+        raise inconsistent(error) from error
 
 
-def _program(document: Document) -> LoadedProgram:
+def _program(document: bmv2.Document) -> LoadedProgram:
     by_ident = _headers(document)
     headers = {header.name: header for header in by_ident.values()}
     _refuse_wide_ports(headers)
@@ -201,7 +182,7 @@ def _program(document: Document) -> LoadedProgram:
     )
 
 
-def _headers(document: Document) -> dict[int, HeaderSpec]:
+def _headers(document: bmv2.Document) -> dict[int, HeaderSpec]:
     types = {item.name: item for item in document.header_types}
     return {
         item.id: HeaderSpec(
@@ -211,26 +192,26 @@ def _headers(document: Document) -> dict[int, HeaderSpec]:
     }
 
 
-def _fields(kind: JsonHeaderType) -> tuple[FieldType, ...]:
+def _fields(kind: bmv2.JsonHeaderType) -> tuple[FieldType, ...]:
     fixed = sum(field[1] for field in kind.fields if isinstance(field[1], int))
     return tuple(_field(field, kind, fixed) for field in kind.fields)
 
 
-def _field(field: list[Any], kind: JsonHeaderType, fixed: int) -> FieldType:
+def _field(field: list[Any], kind: bmv2.JsonHeaderType, fixed: int) -> FieldType:
     signed = bool(len(field) > 2 and field[2])
     if field[1] == "*":
         return FieldType(field[0], 8 * (kind.max_length or 0) - fixed, signed=False, varbit=True)
     return FieldType(field[0], field[1], signed)
 
 
-def _stacks(document: Document, headers: dict[int, HeaderSpec]) -> dict[str, HeaderStack]:
+def _stacks(document: bmv2.Document, headers: dict[int, HeaderSpec]) -> dict[str, HeaderStack]:
     return {
         item.name: HeaderStack(item.name, tuple(headers[ident].name for ident in item.header_ids))
         for item in document.header_stacks
     }
 
 
-def _unions(document: Document, headers: dict[int, HeaderSpec]) -> dict[int, HeaderUnion]:
+def _unions(document: bmv2.Document, headers: dict[int, HeaderSpec]) -> dict[int, HeaderUnion]:
     types = {item.name: item for item in document.header_union_types}
     unions = {}
     seen: set[int] = set()
@@ -250,7 +231,7 @@ def _unions(document: Document, headers: dict[int, HeaderSpec]) -> dict[int, Hea
     return unions
 
 
-def _union_stacks(document: Document, unions: dict[int, HeaderUnion]) -> dict[str, UnionStack]:
+def _union_stacks(document: bmv2.Document, unions: dict[int, HeaderUnion]) -> dict[str, UnionStack]:
     stacks = {}
     for item in document.header_union_stacks:
         elements = [unions[ident] for ident in item.header_union_ids]
@@ -260,14 +241,14 @@ def _union_stacks(document: Document, unions: dict[int, HeaderUnion]) -> dict[st
     return stacks
 
 
-def _parser(document: Document) -> Parser:
+def _parser(document: bmv2.Document) -> Parser:
     if not document.parsers:
         return Parser(None, {})
     parser = document.parsers[0]
     return Parser(parser.init_state, {item.name: _state(item) for item in parser.parse_states})
 
 
-def _state(item: JsonState) -> ParserState:
+def _state(item: bmv2.JsonState) -> ParserState:
     return ParserState(
         item.name,
         tuple(map(_primitive, item.parser_ops)),
@@ -276,11 +257,11 @@ def _state(item: JsonState) -> ParserState:
     )
 
 
-def _primitive(item: JsonOperation) -> Primitive:
+def _primitive(item: bmv2.JsonOperation) -> Primitive:
     return Primitive(item.op, tuple(item.parameters or ()))
 
 
-def _transition(case: JsonCase, state: str) -> Transition:
+def _transition(case: bmv2.JsonCase, state: str) -> Transition:
     if case.type == "parse_vset":
         raise UnsupportedProgramError(
             "parser value sets", f"parser state '{state}'", "match constants instead"
@@ -291,7 +272,7 @@ def _transition(case: JsonCase, state: str) -> Transition:
     return Transition(int(case.value or "", 16), mask, case.next_state)
 
 
-def _action(item: JsonAction) -> ActionSpec:
+def _action(item: bmv2.JsonAction) -> ActionSpec:
     return ActionSpec(
         item.name,
         item.id,
@@ -302,7 +283,7 @@ def _action(item: JsonAction) -> ActionSpec:
 
 
 def _pipeline(
-    item: JsonPipeline, actions: Mapping[int, ActionSpec], headers: Mapping[str, HeaderSpec]
+    item: bmv2.JsonPipeline, actions: Mapping[int, ActionSpec], headers: Mapping[str, HeaderSpec]
 ) -> Pipeline:
     return Pipeline(
         item.name,
@@ -320,18 +301,21 @@ class _Table:
     """Checks a table with its default entry and its constant entries."""
 
     def __init__(
-        self, item: JsonTable, actions: Mapping[int, ActionSpec], headers: Mapping[str, HeaderSpec]
+        self,
+        item: bmv2.JsonTable,
+        actions: Mapping[int, ActionSpec],
+        headers: Mapping[str, HeaderSpec],
     ) -> None:
         _refuse_unsupported_table(item)
+        self._name = item.name
         kinds = [field.match_type for field in item.key]
         if not set(kinds) <= _KINDS.get(item.match_type, set()) or (
             item.match_type == "lpm" and kinds.count("lpm") != 1
         ):
-            raise self._malformed(item, f"has the match type {item.match_type}, but other keys")
+            raise self._malformed(f"has the match type {item.match_type}, but other keys")
         # Compilers for P4_14 wrote no ids.
         names = {action.name: ident for ident, action in reversed(list(actions.items()))}
         idents = item.action_ids or [names[name] for name in item.actions]
-        self._item = item
         self._key = tuple(_key_field(field, headers) for field in item.key)
         self._actions = {ident: actions[ident] for ident in idents}
         self.spec = TableSpec(
@@ -348,40 +332,32 @@ class _Table:
             max_size=item.max_size or len(item.entries or ()),
         )
 
-    @staticmethod
-    def _malformed(item: JsonTable, what: str) -> MalformedProgramError:
-        return MalformedProgramError(
-            f"Table '{item.name}' {what}: compile the program again with p4c-bm2-ss."
-        )
+    def _malformed(self, what: str) -> MalformedProgramError:
+        return MalformedProgramError(f"Table '{self._name}' {what}: compile the program again.")
 
-    def _call(self, item: JsonDefault) -> ActionCall:
+    def _call(self, item: bmv2.JsonDefault) -> ActionCall:
         action, data = self._actions.get(item.action_id), item.action_data or []
         if action is None or len(data) != len(action.parameter_widths):
-            raise self._malformed(
-                self._item,
-                f"has an entry with the action {item.action_id} of {len(data)} "
-                "parameters, which is not one of its actions",
-            )
+            called = f"action {item.action_id} with {len(data)} parameters"
+            raise self._malformed(f"has no {called}, which an entry calls")
         return ActionCall(action.ident, tuple(map(self._number, data, action.parameter_widths)))
 
-    def _entry(self, item: JsonEntry) -> ConstEntry:
+    def _entry(self, item: bmv2.JsonEntry) -> ConstEntry:
         priority = item.priority or 0
         kinds = [match.match_type for match in item.match_key]
         if priority > MOST_PRIORITY or kinds != [field.match_type for field in self._key]:
-            raise self._malformed(
-                self._item, f"has an entry of priority {priority} with the key {kinds}"
-            )
+            raise self._malformed(f"has an entry of priority {priority} with the key {kinds}")
         matches = tuple(map(self._match, item.match_key, self._key))
         return ConstEntry(matches, self._call(item.action_entry), priority)
 
-    def _match(self, item: JsonMatch, field: KeyField) -> Match:
+    def _match(self, item: bmv2.JsonMatch, field: KeyField) -> Match:
         kind, width = field.match_type, field.width
         if kind == "range":
             return Range(self._number(item.start, width), self._number(item.end, width))
         value = self._number(item.key, width)
         if kind == "lpm":
             if item.prefix_length is UNSET or item.prefix_length > width:
-                raise self._malformed(self._item, "has an entry without a prefix")
+                raise self._malformed("has an entry without a prefix")
             prefix = Prefix(value, item.prefix_length, width)
             return Prefix(value & prefix.mask, prefix.length, width)
         if kind == "ternary":
@@ -391,14 +367,14 @@ class _Table:
 
     def _number(self, value: str | bool | UnsetType, width: int) -> int:
         if value is UNSET:
-            raise self._malformed(self._item, "has an entry without all of its key")
+            raise self._malformed("has an entry without all of its key")
         number = int(value, 16) if isinstance(value, str) else int(value)
         if not -(1 << width - 1) <= number < 1 << width:
-            raise self._malformed(self._item, f"has an entry with {value}, not of {width} bits")
+            raise self._malformed(f"has an entry with {value}, not of {width} bits")
         return number & ((1 << width) - 1)
 
 
-def _key_field(field: JsonKey, headers: Mapping[str, HeaderSpec]) -> KeyField:
+def _key_field(field: bmv2.JsonKey, headers: Mapping[str, HeaderSpec]) -> KeyField:
     target = field.target
     named = target if isinstance(target, str) else ".".join(target)
     return KeyField(
@@ -416,17 +392,17 @@ def _key_width(target: list[str] | str, headers: Mapping[str, HeaderSpec]) -> in
     return {field.name: field.width for field in headers[target[0]].fields}[target[1]]
 
 
-def _counter(item: JsonCounter) -> CounterArray:
+def _counter(item: bmv2.JsonCounter) -> CounterArray:
     return CounterArray(item.name, item.size or 0, item.binding if item.is_direct else None)
 
 
-def _checksum(item: JsonChecksum) -> Checksum:
+def _checksum(item: bmv2.JsonChecksum) -> Checksum:
     return Checksum(
         item.name, item.target, item.calculation, item.verify, item.update, item.if_cond
     )
 
 
-def _field_list(item: JsonFieldList) -> tuple[FieldRef, ...]:
+def _field_list(item: bmv2.JsonFieldList) -> tuple[FieldRef, ...]:
     for element in item.elements:
         if element["type"] not in {"field", "hexstr"}:
             raise UnsupportedProgramError(

@@ -16,7 +16,7 @@ from switchgnn.softswitch.codegen.layout import FieldLayout, GlobalNames, Slot, 
 from switchgnn.softswitch.codegen.parser import ParserWriter
 from switchgnn.softswitch.codegen.pipeline import PipelineWriter
 from switchgnn.softswitch.codegen.wire import HeaderCodec, header_codecs
-from switchgnn.softswitch.errors import MalformedProgramError, UnsupportedProgramError
+from switchgnn.softswitch.errors import MalformedProgramError, UnsupportedProgramError, inconsistent
 from switchgnn.softswitch.hashing import ALGORITHMS
 from switchgnn.softswitch.program import DROP_PORT, PORT_BITS, Checksum, LoadedProgram
 
@@ -227,9 +227,7 @@ def compile_program(program: LoadedProgram) -> CompiledProgram:
     try:
         return _generate(program)
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-        raise MalformedProgramError(
-            f"The program is inconsistent: {type(error).__name__} {error}."
-        ) from error
+        raise inconsistent(error) from error
 
 
 def _generate(program: LoadedProgram) -> CompiledProgram:

@@ -213,7 +213,8 @@ def _table(
     ):
         raise invalid(f"The P4Info's table '{name}' has another key than the program's.")
     numbers = {action: number for number, action in enumerate(table.actions)}
-    known = [ref for ref in info.action_refs if actions[ref.id].preamble.name in numbers]
+    given = [ref for ref in info.action_refs if ref.id in actions]
+    known = [ref for ref in given if actions[ref.id].preamble.name in numbers]
     if info.action_refs and not known:
         raise invalid(f"The P4Info's table '{name}' has other actions than the program's.")
     references = [_action(ref, actions[ref.id], numbers) for ref in known]
