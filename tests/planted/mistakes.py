@@ -495,6 +495,15 @@ MISTAKES = (
             "test_a_folder_that_is_not_there_is_named_and_not_made[folders]",
         ),
     ),
+    Mistake(
+        "a_call_holds_the_switch",
+        BAD_INPUT,
+        "a switch that compiles a program waits for the compiler before it ends",
+        "switchgnn/softswitch/p4runtime/server.py",
+        "        return not end.is_alive()\n",
+        "        return True\n",
+        ("tests/softswitch/test_daemon.py::test_a_call_that_does_not_end_delays_no_signal",),
+    ),
     # --- packets that are kept, and their story
     Mistake(
         "batches_are_not_recorded",

@@ -268,7 +268,7 @@ def serve(
     if not ended:
         # The interpreter would wait for the threads of the remaining calls.
         sys.stdout.flush()
-        os._exit(0)
+        os._exit(0 if number == signal.SIGTERM else 128 + number)
     return number
 
 
