@@ -368,11 +368,12 @@ def without_a_key(controller):
 
 
 def with_another_parameter(controller):
-    next(a for a in controller.p4info.actions if a.params).params[0].bitwidth += 1
+    next(a for a in controller.p4info.actions if a.params).params.add(id=9, bitwidth=1)
 
 
 def with_another_key(controller):
-    controller.p4info.tables[0].match_fields[0].bitwidth += 1
+    for field in controller.p4info.tables[0].match_fields:
+        field.match_type = p4i.MatchField.RANGE
 
 
 @pytest.mark.parametrize("spoil", [without_a_key, with_another_parameter, with_another_key])

@@ -26,6 +26,7 @@ SOFTSWITCH = Path(__file__).parent.parent
 # The sources that determine the C++ of a document.
 TRANSLATOR = (
     *("document.py", "loader.py", "program.py", "codegen/*.py", "errors.py", "hashing.py"),
+    "tables.py",
     *("native/library.py", "native/translation/*.py"),
 )
 VARIABLE = "SWITCHGNN_BACKEND"  # environment variable, for want of an option

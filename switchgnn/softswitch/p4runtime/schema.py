@@ -206,10 +206,10 @@ def _table(
 ) -> TableSchema:
     name = info.preamble.name
     table = program.tables[name]
-    wanted = [(f.bitwidth, f.match_type) for f in info.match_fields]
-    if len(wanted) != len(table.key) or any(
-        width != field.width or kind not in _KINDS[field.match_type]
-        for (width, kind), field in zip(wanted, table.key, strict=True)
+    # Other widths are allowed: P4Runtime may translate values.
+    if len(table.key) != len(info.match_fields) or any(
+        given.match_type not in _KINDS[field.match_type]
+        for given, field in zip(info.match_fields, table.key, strict=True)
     ):
         raise invalid(f"The P4Info's table '{name}' has another key than the program's.")
     numbers = {action: number for number, action in enumerate(table.actions)}
@@ -219,8 +219,8 @@ def _table(
         raise invalid(f"The P4Info's table '{name}' has other actions than the program's.")
     references = [_action(ref, actions[ref.id], numbers) for ref in known]
     for each in references:
-        widths = program.actions[table.actions[each.name]].parameter_widths
-        if tuple(parameter.width for parameter in each.parameters) != widths:
+        spec = program.actions[table.actions[each.name]]
+        if len(each.parameters) != len(spec.parameter_widths):
             raise invalid(f"The P4Info's action '{each.name}' has other parameters.")
     fields = tuple(FieldSchema(f.id, f.name, f.bitwidth, f.match_type) for f in info.match_fields)
     return TableSchema(
