@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from bench.loads.training import Setting, job_of, train
 from switchgnn.host.registry import SWITCH
-from switchgnn.training.fewer import AUTO, NOTHING_LESS, ColumnsBy, FewerBytes, fewer_bytes
+from switchgnn.training.fewer import AUTO, NOTHING_LESS, FewerBytes, fewer_bytes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -124,24 +124,18 @@ def _bytes_of_epochs(report: "TrainReport") -> tuple[list[int], list[float]]:
 
 
 def draw_columns(setting: Setting, path: Path) -> None:
-    """Draw accuracy and bytes by the share of columns, for both ways to choose them."""
+    """Draw accuracy and bytes by the share of columns."""
     setting = replace(setting, epochs=_COLUMN_EPOCHS)
-    whole = _with_columns(setting, ColumnsBy.GRADIENT, 1.0)
-    found = {
-        by: [whole, *(_with_columns(setting, by, share) for share in _SHARES[1:])]
-        for by in ColumnsBy
-    }
+    found = [_with_columns(setting, share) for share in _SHARES]
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     figure = Figure(figsize=(8, 3.4), layout="constrained")
     accuracy, size = figure.subplots(1, 2)
-    for by, trained in found.items():
-        _draw_range(accuracy, by, [[100 * each.accuracy for each in some] for some in trained])
-        _draw_range(size, by, [[each.epoch_bytes / 1e6 for each in some] for some in trained])
+    _draw_range(accuracy, [[100 * each.accuracy for each in some] for some in found])
+    _draw_range(size, [[each.epoch_bytes / 1e6 for each in some] for some in found])
     accuracy.set_ylabel("test accuracy, %")
     size.set_ylabel("MB of an epoch")
     size.set_ylim(bottom=0)
-    accuracy.legend(fontsize=8)
     model = f"{setting.layers} layers of {setting.hidden}"
     figure.suptitle(
         f"{setting.graph}, {model}, {_COLUMN_EPOCHS} epochs: mean and range of {_SEEDS} seeds",
@@ -150,13 +144,13 @@ def draw_columns(setting: Setting, path: Path) -> None:
     figure.savefig(path, dpi=120)
 
 
-def _with_columns(setting: Setting, by: ColumnsBy, share: float) -> list[Trained]:
-    fewer = fewer_bytes(32, None, keep=share, every=_CHOSEN_EVERY, by=by)
+def _with_columns(setting: Setting, share: float) -> list[Trained]:
+    fewer = fewer_bytes(32, None, keep=share, every=_CHOSEN_EVERY)
     return [train_with(setting, SWITCH.name, fewer, seed=seed) for seed in range(_SEEDS)]
 
 
-def _draw_range(axis: "Axes", by: ColumnsBy, values: Sequence[Sequence[float]]) -> None:
-    axis.plot(_SHARES, [mean(each) for each in values], "o-", markersize=4, label=f"by {by.value}")
+def _draw_range(axis: "Axes", values: Sequence[Sequence[float]]) -> None:
+    axis.plot(_SHARES, [mean(each) for each in values], "o-", markersize=4)
     axis.fill_between(
         _SHARES, [min(each) for each in values], [max(each) for each in values], alpha=0.2
     )

@@ -17,7 +17,7 @@ from switchgnn.host.compression import WHOLE_BITS
 from switchgnn.host.wire.header import WIDEST
 from switchgnn.training.device import DeviceName
 from switchgnn.training.errors import TrainingError
-from switchgnn.training.fewer import AUTO, BITS, ColumnsBy, FewerBytes, fewer_bytes
+from switchgnn.training.fewer import AUTO, BITS, FewerBytes, fewer_bytes
 from switchgnn.training.shape import MODELS, PAPER, ModelOptions, model_name
 
 if TYPE_CHECKING:
@@ -120,13 +120,6 @@ class AskedFewer:
     columns_every: int = option(
         EXCHANGE, "EPOCHS", "How often they are chosen; before, all are.", default=30, min=1
     )
-    columns_by: ColumnsBy = option(
-        EXCHANGE,
-        "WAY",
-        f"{ColumnsBy.GRADIENT.value}: by gradient times value, or {ColumnsBy.EXPLANATION.value}: "
-        "by masks that explain the predictions, as in DGS.",
-        default=ColumnsBy.GRADIENT,
-    )
     rest: float = option(
         EXCHANGE,
         "SHARE",
@@ -169,7 +162,6 @@ class AskedFewer:
             seed=seed,
             keep=self.keep,
             every=self.columns_every,
-            by=self.columns_by,
             rest=self.rest,
         )
 

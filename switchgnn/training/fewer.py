@@ -3,18 +3,10 @@
 """What a training leaves out of its exchanges; without PyTorch."""
 
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any
 
 from switchgnn.host.compression import NO_COMPRESSION, WHOLE_BITS, Compression
 from switchgnn.training.errors import TrainingError
-
-
-class ColumnsBy(str, Enum):
-    """How the columns that are exchanged are chosen; values of --columns-by."""
-
-    GRADIENT = "gradient"
-    EXPLANATION = "explanation"
 
 
 @dataclass(frozen=True)
@@ -27,7 +19,6 @@ class FewerBytes:
         follows: whether epsilon follows the training accuracy.
         keep: the share of the columns that is exchanged, 0 < keep <= 1.
         every: epochs between two choices of these columns.
-        by: how they are chosen.
         rest: the share of each worker's vertices whose rows are sent less often, 0 <= rest < 1;
             only with a cache.
     """
@@ -37,7 +28,6 @@ class FewerBytes:
     follows: bool = False
     keep: float = 1.0
     every: int = 30
-    by: ColumnsBy = ColumnsBy.GRADIENT
     rest: float = 0.0
 
     @property
@@ -72,7 +62,7 @@ def fewer_bytes(
         stochastic: whether rounding is stochastic.
         seed: of stochastic rounding.
         rest: the share of vertices whose rows are sent less often.
-        columns: `keep`, `every` and `by` of FewerBytes.
+        columns: `keep` and `every` of FewerBytes.
 
     Raises:
         TrainingError: the values are out of range, or do not go together.

@@ -18,8 +18,7 @@ from switchgnn.training.columns import Columns
 from switchgnn.training.device import device_of
 from switchgnn.training.epsilon import CacheControl, Compressing
 from switchgnn.training.errors import TrainingError
-from switchgnn.training.explanation import Explanation
-from switchgnn.training.fewer import NOTHING_LESS, ColumnsBy, FewerBytes
+from switchgnn.training.fewer import NOTHING_LESS, FewerBytes
 from switchgnn.training.gradients import GradientSums
 from switchgnn.training.layers.dropout import VertexDropout, begin_epoch
 from switchgnn.training.partition import Partition
@@ -113,7 +112,6 @@ class Trainer:
         self._sums = sums or GradientSums(attending=remote.attending)
         self._fewer = fewer
         self._columns = remote.columns if isinstance(remote, RemoteSum) else None
-        self._explanation: Explanation | None = None
         self._cache: CacheControl | None = None
         if fewer.compression.active and isinstance(remote, RemoteSum):
             self._cache = CacheControl(cast("Compressing", remote.transport), fewer)
@@ -201,14 +199,9 @@ class Trainer:
             report = replace(report, rows=saved.rows, skipped_rows=saved.skipped)
         return report
 
-    def _choose_columns(self, columns: Columns, outputs: Tensor) -> None:
-        """Choose the columns that are exchanged, after a step with these outputs."""
-        scores = columns.take()
-        if self._fewer.by is ColumnsBy.EXPLANATION and isinstance(self._remote, RemoteSum):
-            if self._explanation is None:
-                self._explanation = Explanation(self.model, self._partition, self._remote)
-            scores = self._explanation.scores(outputs)
-        replaced = columns.choose(scores, self._sums)
+    def _choose_columns(self, columns: Columns) -> None:
+        """Choose the columns that are exchanged, after a step."""
+        replaced = columns.choose(columns.take(), self._sums)
         if self._cache is not None:
             self._cache.forget(replaced)
 
@@ -216,7 +209,7 @@ class Trainer:
         self.model.train()
         columns = self._columns if epoch % self._fewer.every == 0 else None
         if columns is not None:
-            columns.scoring = self._fewer.by is ColumnsBy.GRADIENT
+            columns.scoring = True
         self._optimizer.zero_grad()
         outputs = self.model(self._input_dropout(self._features), self._edges)
         loss = self._loss(outputs)
@@ -233,7 +226,7 @@ class Trainer:
             following.note(*accuracy)
         if columns is not None:
             columns.scoring = False
-            self._choose_columns(columns, outputs.detach())
+            self._choose_columns(columns)
         return total
 
     def _loss(self, outputs: Tensor) -> Tensor:

@@ -16,18 +16,14 @@ from switchgnn.planner.graphs.graph import graph_from_edges
 from switchgnn.training.columns import Chosen, Columns, number_kept
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.data.load import load_dataset
-from switchgnn.training.explanation import Explanation
-from switchgnn.training.fewer import ColumnsBy, FewerBytes
+from switchgnn.training.fewer import FewerBytes
 from switchgnn.training.gradients import GradientSums
-from switchgnn.training.layers.models import ModelOptions, build_model, distribute
-from switchgnn.training.partition import partition_dataset
 from switchgnn.training.sums import LocalSum, NeighbourSum, RemoteSum
 from tests.training.gathering import Gathering, in_threads
 from tests.training.threads import shared_out, train_in_threads
 
 WORKERS, WIDTH, KEPT = 3, 24, 8
 HALF = FewerBytes(keep=0.5, every=2)
-EACH_WAY = pytest.mark.parametrize("by", ColumnsBy)
 
 
 @pytest.mark.parametrize(
@@ -152,25 +148,22 @@ def losses(results):
     return [report.loss for report in results[0][0]]
 
 
-@EACH_WAY
-def test_fewer_columns_travel_after_the_first_choice(karate, by):
+def test_fewer_columns_travel_after_the_first_choice(karate):
     ends, remotes = [], []
     results = train_in_threads(
         *(karate, 2),
         **{"model": "gcn", "hidden": 20, "epochs": 4, "precompute": False},
         **{"ends": ends, "remotes": remotes},
-        fewer=FewerBytes(keep=0.5, every=2, by=by),
+        fewer=FewerBytes(keep=0.5, every=2),
     )
     widths = [width for _, width in ends[0].calls]
-    # An explanation exchanges the 34 features, and counts, once.
-    of_explanation = [34 + 1] * (by is ColumnsBy.EXPLANATION)
     # Features, 20 hidden units and two classes forward, and all but features backward.
     whole, half = [34, 20, 2, 2, 20], [24, 16, 2, 2, 16]
     # It exchanges rows of the first layer after their map, whose columns were never scored.
     evaluation = [20, 16, 2]
-    assert widths == [*whole, *whole, *of_explanation, *half, *half, *evaluation]
+    assert widths == [*whole, *whole, *half, *half, *evaluation]
     reports = results[0][0]
-    assert reports[-1].bytes_without == sum(4 * whole) + sum(of_explanation) + 42
+    assert reports[-1].bytes_without == sum(4 * whole) + 42
     assert reports[-1].rows is None
     one, other = (remote.columns.scores for remote in remotes)
     assert one.keys() == {(0, 34), (1, 20), (2, 2)} == other.keys()
@@ -212,8 +205,7 @@ PLANTED = 17
 def planted():
     """A graph of two classes whose neighbours agree, and one column of features that tells them.
 
-    Most vertices of a class are on one worker, as a partition with few cut edges has it: an
-    explanation sees the means of a worker's features and predictions alone.
+    Most vertices of a class are on one worker, as a partition with few cut edges has it.
     """
     rng = np.random.default_rng(8)
     vertices = 200
@@ -243,76 +235,15 @@ def planted():
     )
 
 
-@EACH_WAY
-def test_the_column_that_carries_the_label_ranks_on_top(by):
+def test_the_column_that_carries_the_label_ranks_on_top():
     found = []
     train_in_threads(
         *(planted(), 2),
         **{"model": "gcn", "hidden": 16, "epochs": 30, "precompute": False, "remotes": found},
-        fewer=FewerBytes(keep=0.3, every=30, by=by),
+        fewer=FewerBytes(keep=0.3, every=30),
     )
     # The first layer sums the features, as they are narrower than twice the hidden units.
     scores = found[0].columns.scores[0, WIDTH]
     assert int(scores.argmax()) == PLANTED
     assert scores[PLANTED] > 1.2 * scores.topk(2).values[1]
     assert PLANTED in found[0].columns.of(0, WIDTH).columns
-
-
-def explained(data, check, workers=2):
-    """Call check(explanation, model, part, outputs) on all workers, after a backward pass."""
-    assignment = shared_out(data.vertices, workers)
-    gathering = Gathering(data.graph, assignment)
-    parts = list(partition_dataset(data, assignment))
-
-    def work(worker):
-        part = parts[worker]
-        torch.manual_seed(3)
-        model = build_model(ModelOptions(hidden=8), part.features.shape[1], part.classes)
-        with RemoteSum(gathering.transports[worker], keep=0.5) as remote:
-            distribute(model, part, remote)
-            outputs = model(torch.from_numpy(part.features), torch.from_numpy(part.edges))
-            outputs.square().sum().backward()
-            return check(Explanation(model, part, remote), model, part, outputs.detach())
-
-    return in_threads(work, workers, gathering.barrier)
-
-
-def test_the_explanation_graph_is_a_star_of_means(karate):
-    def check(explanation, _model, part, _outputs):
-        return part.vertices, explanation._features.numpy(), explanation._edges.tolist()
-
-    source, destination = karate.graph.edges()
-    for vertices, features, edges in explained(karate, check):
-        far = np.isin(destination, vertices) & ~np.isin(source, vertices)
-        due = [karate.features[vertices].mean(axis=0)]
-        for vertex in vertices:
-            if (around := source[far & (destination == vertex)]).size:
-                due.append(karate.features[around].mean(axis=0))
-        assert features == pytest.approx(np.stack(due), abs=1e-6)
-        leaves = range(1, len(due))
-        pairs = {(0, 0), *((leaf, 0) for leaf in leaves), *((0, leaf) for leaf in leaves)}
-        assert sorted(zip(*edges, strict=True)) == sorted(pairs)
-
-
-def test_an_explanation_leaves_the_model_as_it_was(karate):
-    def check(explanation, model, part, outputs):
-        before = [parameter.grad.clone() for parameter in model.parameters()]
-        scores = explanation.scores(outputs)
-        # As many columns as each layer sends in training: both map their rows first.
-        assert {key: len(found) for key, found in scores.items()} == {(0, 8): 8, (1, 2): 2}
-        assert all((found > 0).all() and (found < 1).all() for found in scores.values())
-        after = [parameter.grad for parameter in model.parameters()]
-        assert all(map(torch.equal, before, after))
-        assert model.training
-        again = model(torch.from_numpy(part.features), torch.from_numpy(part.edges))
-        assert torch.equal(again, outputs)
-
-    explained(karate, check)
-
-
-def test_sums_that_are_kept_have_all_columns(karate):
-    ends = []
-    train_in_threads(
-        karate, 2, model="gcn", hidden=20, epochs=4, ends=ends, fewer=FewerBytes(keep=0.5, every=1)
-    )
-    assert [width for _, width in ends[0].calls if width > 20] == [34]
