@@ -8,6 +8,7 @@ no pickles. Safetensors (https://github.com/huggingface/safetensors) checks all 
 
 import io
 import math
+import re
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -130,7 +131,7 @@ def read_npz(
     where: str = "",
     remedy: str,
     limit: UnpackLimit,
-    others: bool = False,
+    others: str = "",
 ) -> dict[str, NDArray[Any]]:
     """Read the arrays of an archive whose directory keeps to a limit.
 
@@ -140,7 +141,7 @@ def read_npz(
         where: the name of the content in error messages.
         remedy: what to do about a damaged file, for error messages.
         limit: on the bytes of all arrays that are read.
-        others: whether further arrays are ignored, rather than refused.
+        others: a pattern of the names of further arrays that are ignored; others are refused.
 
     Returns:
         The arrays that are there, by name, in the order of `kinds`.
@@ -175,7 +176,7 @@ def read_npz(
 
 
 def _members(
-    archive: zipfile.ZipFile, kinds: Mapping[str, ArrayKind], *, others: bool
+    archive: zipfile.ZipFile, kinds: Mapping[str, ArrayKind], *, others: str
 ) -> dict[str, zipfile.ZipInfo]:
     """Return the archive's entries by the names of their arrays, in the order of `kinds`."""
     if len(archive.infolist()) > _MOST_MEMBERS:
@@ -188,8 +189,9 @@ def _members(
             found[name] = member
         elif not kind.optional:
             raise ValueError(f"it has no array {name}")
-    if entries and not others:
-        raise ValueError(f"it holds {next(iter(entries))!r}, which does not belong there")
+    for name in entries:
+        if not re.fullmatch(others, name, re.DOTALL):
+            raise ValueError(f"it holds {name!r}, which does not belong there")
     for name, member in found.items():
         if member.flag_bits & _ENCRYPTED or member.compress_type not in _METHODS:
             raise ValueError(f"array {name}: it is encrypted, or not compressed by deflate")

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training: data sets, and the part of them that each worker holds."""
 
+from switchgnn.planner.graphs.graph import UNLABELLED
 from switchgnn.training.data.dataset import (
-    UNLABELLED,
     Dataset,
     Split,
     dataset_from_graph,

@@ -194,7 +194,7 @@ class Checkpoint:
     def _read_facts(self, path: Path) -> _CheckpointFacts:
         limit = UnpackLimit(_MOST_FACTS, 0)
         kinds = {_FACTS: _FACTS_KIND}
-        found = read_npz(path, kinds, remedy=_REMEDY, limit=limit, others=True)
+        found = read_npz(path, kinds, remedy=_REMEDY, limit=limit, others=".*")
         try:
             read = parse_json(found[_FACTS].tobytes())
             if not isinstance(read, dict) or [read.get("format"), read.get("version")] != [

@@ -4,7 +4,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -134,7 +134,7 @@ def write_job(
     Raises:
         JobError: the data is incomplete, or the folder holds other files or cannot be written.
         DatasetError: the data is inconsistent.
-        PlannerError: no plan for these options.
+        PlannerError: no plan for these options, or labels that are not classes.
         ScheduleError: a schedule cannot be written.
     """
     target = Path(folder).resolve()
@@ -209,8 +209,15 @@ def _dataset_of(source: Any, name: str) -> Dataset:  # noqa: ANN401 - PyG has no
         return load_dataset(str(source))
     indices = None
     if not hasattr(source, "edge_index") and hasattr(source, "__getitem__"):
-        name = getattr(source, "name", None) or type(source).__name__.lower()
+        kind = type(source).__name__
+        name = getattr(source, "name", None) or kind.lower()
         indices = source.get_idx_split() if hasattr(source, "get_idx_split") else None
+        graphs = len(source) if hasattr(source, "__len__") else 1
+        if isinstance(source, Mapping) or hasattr(source, "to_homogeneous") or graphs != 1:
+            raise JobError(
+                f"The data set {name} is a {kind} of {graphs}: it must hold one graph, a Data of "
+                "PyTorch Geometric (HeteroData has to_homogeneous(), a dict Data.from_dict())."
+            )
         source = source[0]
     if missing := [each for each in _OGB_SPLITS if indices is not None and each not in indices]:
         raise JobError(f"The data set {name} has no split {missing[0]!r}.")

@@ -15,8 +15,9 @@ from switchgnn.base.arrays import ArrayKind, ArraysError, pack_arrays, read_arra
 from switchgnn.base.files import read_bounded, replacing
 from switchgnn.base.full_disk import why_not_written
 from switchgnn.base.records import RecordError, parse_json
+from switchgnn.planner.graphs.graph import UNLABELLED
 from switchgnn.planner.partition.workers import check_assignment
-from switchgnn.training.data.dataset import MOST_CLASSES, UNLABELLED, Dataset
+from switchgnn.training.data.dataset import MOST_CLASSES, Dataset
 from switchgnn.training.errors import DatasetError
 
 

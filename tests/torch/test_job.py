@@ -9,14 +9,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from torch_geometric.data import Data
+from torch_geometric.data import Data, HeteroData
 
 import switchgnn.torch as sg
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.planner.chosen import Asked
 from switchgnn.planner.costs.seconds import NetworkModel
 from switchgnn.planner.plan.files import read_plan
-from switchgnn.training import load_dataset
+from switchgnn.training import UNLABELLED, load_dataset
+from switchgnn.training.data.load import dataset_from_pyg
 from switchgnn.training.job import check_part, job_schedule, read_part
 from switchgnn.training.partition import partition_file, read_partition
 
@@ -58,7 +59,9 @@ def test_any_source_gives_the_same_job(tmp_path, job, karate):
     file = tmp_path / "karate.npz"
     graph = karate.graph
     arrays = {"features": karate.features, "labels": karate.labels}
-    np.savez(file, indptr=graph.indptr, indices=graph.indices, **arrays)
+    masks = {"train_mask": karate.train, "val_mask": karate.validation, "test_mask": karate.test}
+    for path, more in ((file, {}), (tmp_path / "split.npz", masks)):
+        np.savez(path, indptr=graph.indptr, indices=graph.indices, **arrays, **more)
 
     class OfPyg:
         name = karate.name
@@ -78,6 +81,7 @@ def test_any_source_gives_the_same_job(tmp_path, job, karate):
             return {name: torch.from_numpy(mask.nonzero()[0]) for name, mask in masks.items()}
 
     sources = ("karate", file, str(file), data_of(karate), OfPyg(), OfOgb())
+    assert np.array_equal(load_dataset(str(tmp_path / "split.npz"), seed=5).train, karate.train)
     for number, source in enumerate(sources):
         folder = tmp_path / f"job-{number}"
         assert sg.write_job(source, 2, folder, slots=16, name=karate.name) == expected
@@ -210,6 +214,65 @@ def test_a_job_that_disagrees_with_its_parts_is_refused(job):
     for name, value in (("train", 220), ("vertices", 10**12), ("classes", 3), ("data", "cora")):
         with pytest.raises(sg.JobError, match=f"have another {name}"):
             read_part(folder, replace(written, **{name: value}), 0)
+
+
+def changed(karate, **changes):
+    data = data_of(karate)
+    for name, change in changes.items():
+        data[name] = change(data)
+    return data
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"x": lambda data: data.x.to_sparse()},
+        {"x": lambda data: data.x.bfloat16()},
+        {"x": lambda data: data.x.double().requires_grad_()},
+        {"y": lambda data: data.y.float()},
+        {"y": lambda data: data.y[:, None].bfloat16()},
+        {"edge_weight": lambda data: torch.ones(data.num_edges)},
+    ],
+)
+def test_the_same_data_as_other_tensors(karate, changes):
+    ours = dataset_from_pyg(changed(karate, **changes), karate.name)
+    assert np.array_equal(ours.features, karate.features)
+    assert np.array_equal(ours.labels, karate.labels)
+    assert not ours.multilabel
+
+
+@pytest.mark.parametrize(
+    ("changes", "part"),
+    [
+        ({"y": lambda data: data.y + 0.5}, "label 0.5"),
+        ({"y": lambda data: data.y[:-1]}, r"not int64\[33\]"),
+        ({"x": lambda data: data.x.tolist()}, "tensor as x, not a list"),
+        ({"edge_index": lambda data: data.edge_index.t()}, r"\[2, E\], not .* transpose"),
+        ({"edge_index": lambda data: data.edge_index + 0.5}, "whole numbers"),
+        ({"edge_weight": lambda data: torch.rand(data.num_edges)}, "has edge_weight"),
+        ({"edge_attr": lambda data: torch.eye(data.num_edges)}, "has edge_attr"),
+    ],
+)
+def test_data_that_training_would_change_is_refused(tmp_path, karate, changes, part):
+    with pytest.raises(SwitchGNNError, match=part):
+        sg.write_job(changed(karate, **changes), 2, tmp_path / "job")
+
+
+def test_a_missing_label_of_data_is_in_no_part(karate):
+    data = data_of(karate)
+    data.y = data.y.float()
+    vertex = karate.test.nonzero()[0][0]
+    data.y[vertex], data.test_mask[vertex] = torch.nan, False
+    assert dataset_from_pyg(data, "mine").labels[vertex] == UNLABELLED
+
+
+def test_what_is_no_single_graph_is_refused(tmp_path, karate):
+    data = data_of(karate)
+    mixed = HeteroData()
+    mixed["a"].x = data.x
+    for source in (data.to_dict(), mixed, [data, data], (data.x, data.edge_index, data.y)):
+        with pytest.raises(sg.JobError, match="must hold one graph"):
+            sg.write_job(source, 2, tmp_path / "job")
 
 
 def test_data_without_labels_is_refused(tmp_path, karate):

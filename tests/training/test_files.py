@@ -96,6 +96,11 @@ def test_features_as_lists_of_numbers(load):
         (("l.labels", "b\n-1\n\na"), [1, -1, -1, 0]),
         (("l.csv", "0,b\n3,a\n1,\n"), [1, -1, -1, 0]),
         (("l.npy", np.array([1, -1, -1, 0])), [1, -1, -1, 0]),
+        (("l.npy", np.array([1, np.nan, -1, 0])), [1, -1, -1, 0]),
+        (("l.npy", np.array([[1.0], [0], [0], [2]])), [1, 0, 0, 2]),
+        # Of two classes a column is no multi-label either.
+        (("l.npy", np.array([[1], [0], [0], [1]])), [1, 0, 0, 1]),
+        (("l.txt", "1.0\n0\n+0.\n2e0\n"), [1, 0, 0, 2]),
     ],
 )
 def test_labels(load, labels, expected):
@@ -105,6 +110,38 @@ def test_labels(load, labels, expected):
     assert data.classes == max(expected) + 1
     in_split = data.train | data.validation | data.test
     assert in_split.tolist() == [label >= 0 for label in expected]
+
+
+def test_classes_as_numpy_writes_them(tmp_path, load):
+    """In numeric order: 1e+01 comes after 2e+00, as text before."""
+    classes = np.array([10, 2, 0, 1, 3, 4, 5, 6, 7, 8, 9, -1])
+    for kind in (np.int64, np.float64):
+        np.savetxt(tmp_path / "saved.txt", classes.astype(kind))
+        data = load(
+            edges="".join(f"{u} {u + 1}\n" for u in range(11)),
+            features=("f.npy", np.ones((12, 1))),
+            labels=("l.txt", (tmp_path / "saved.txt").read_text()),
+        )
+        assert data.labels.tolist() == classes.tolist()
+
+
+# What NumPy, pandas, R and C write, and ourselves.
+MISSING = (
+    *("", "-1", "-1.0", "-1.", "-1.000e+00", "-1.000000000000000000e+00", "nan", "NaN", "-nan"),
+    *("NAN", "NA", "N/A", "n/a", "#N/A", "<NA>", "None", "null", "NULL", "NaT", "-1.#IND"),
+)
+
+
+@pytest.mark.parametrize("word", MISSING)
+@pytest.mark.parametrize(("one", "other"), [("1", "0"), ("1.0", "0.0"), ("b", "a")])
+def test_a_missing_label_has_many_spellings(load, word, one, other):
+    for labels in (
+        ("l.txt", f"{one}\n{word}\n{word}\n{other}\n"),
+        ("l.csv", f"id,x\n0,{one}\n1,{word}\n2,{word}\n3,{other}\n"),
+    ):
+        data = load(labels=labels)
+        assert data.labels.tolist() == [1, -1, -1, 0]
+        assert data.classes == 2
 
 
 def test_a_column_of_labels_by_name(load):
@@ -250,6 +287,21 @@ def test_graphs_in_other_formats_than_text(write, load):
     assert weighted.graph.digest() == load().graph.digest()
 
 
+def test_a_split_of_the_graphs_file_is_the_split(write, load):
+    """Unless there is another one; also where isolated vertices come in between."""
+    masks = {"train_mask": [1, 0, 0, 0], "val_mask": [0, 0, 0, 1], "test_mask": [0, 1, 0, 0]}
+    masks = {name: np.array(mask, dtype=bool) for name, mask in masks.items()}
+    edges = write("e.txt", "").with_suffix(".npz")
+    np.savez(edges, edge_index=np.array([[1, 2, 4], [2, 4, 5]]), **masks)
+    features, labels = write(*FIVE), write(*FIVE_LABELS)
+    data = load_files(edges, features, labels)
+    assert data.graph.original_ids.tolist() == [1, 2, 3, 4, 5]
+    parts = (data.train, data.validation, data.test)
+    assert [np.flatnonzero(part).tolist() for part in parts] == [[0], [4], [1]]
+    given = load_files(edges, features, labels, split=write("s.txt", "train\n" * 5))
+    assert given.train.all()
+
+
 def test_every_file_can_be_packed(tmp_path, load):
     """By gzip, and the names end in .gz."""
     split = ("s.csv", "id,part\n3,validation\n0,train\n2,test\n")
@@ -318,12 +370,19 @@ def test_bad_features(refused, features, part):
         (("l.txt", "\n\n\n"), "0 rows"),
         (("l.txt", "\n-1\n-1\n-1\n"), "no labels"),
         (("l.txt", "0\n1\nx\n1\n"), "also 'x'"),
-        (("l.txt", "0\n1\n-2\n1\n"), "also '-2'"),
+        (("l.txt", "0\n1\n-2\n1\n"), "label -2"),
+        (("l.txt", "0\n1\n0.5\n1\n"), "label 0.5"),
+        (("l.txt", "0\n1\n1e400\n1\n"), "label inf"),
+        (("l.txt", "0\n1\ninf\n1\n"), "also 'inf'"),
+        (("l.txt", "0\n1\n12345678901\n1\n"), "only 4 vertices"),
+        (("l.txt", "0 1\n1 0\n0 1\n1 0\n"), "'0 1' as the label of one vertex"),
         (("l.txt", "0\n1\n100\n1\n"), "label 100, but only 4 vertices"),
         (("l.csv", "0,1\n9,1\n"), "names vertex 9"),
         (("l.csv", "0,1\n0,1\n"), "twice"),
         (("l.csv", "0,\n1,\n"), "no labels"),
-        (("l.npy", np.array([0.0, np.nan, 1, 1])), "float64[4]"),
+        (("l.npy", np.array([0.0, 0.5, 1, 1])), "label 0.5"),
+        (("l.npy", np.array([0.0, np.inf, 1, 1])), "label inf"),
+        (("l.npy", np.array([0, 2**64 - 1, 1, 1], dtype=np.uint64)), "label 18446744073709551615"),
         (("l.npy", np.array([0, -2, 1, 1])), "label -2"),
         (("l.npy", np.array(1)), "not a 1-D or 2-D array"),
         (("l.npy", np.full((4, 2), 0.5)), "zeros and ones"),

@@ -16,20 +16,38 @@ from switchgnn.base.files import PACKED, UnpackLimit, open_unpacked
 from switchgnn.base.machine import require_memory
 from switchgnn.planner.arrays import are_offsets, strange_row
 from switchgnn.planner.errors import PlannerError
-from switchgnn.planner.graphs.edge_list import graph_name, graph_of_ids, refuse_weights
-from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID, Graph, graph_from_edges
+from switchgnn.planner.graphs.edge_list import (
+    IGNORE_WEIGHTS,
+    graph_name,
+    graph_of_ids,
+    refuse_weights,
+)
+from switchgnn.planner.graphs.graph import (
+    FIRST_RESERVED_ID,
+    SPLIT_TEST,
+    SPLIT_TRAIN,
+    SPLIT_VALIDATION,
+    Graph,
+    class_labels,
+    graph_from_edges,
+)
 
 _Arrays = Mapping[str, NDArray[Any]]
 
+# By their codes in `Graph.split`.
+_MASKS = {"train_mask": SPLIT_TRAIN, "val_mask": SPLIT_VALIDATION, "test_mask": SPLIT_TEST}
 _KINDS: Mapping[str, ArrayKind] = {
     **dict.fromkeys(
         (
-            *("indptr", "indices", "row", "col", "shape", "labels"),
+            *("indptr", "indices", "row", "col", "shape"),
             *("attr_indptr", "attr_indices", "attr_shape"),
         ),
         ArrayKind(("i", "u"), optional=True),
     ),
+    **dict.fromkeys(_MASKS, ArrayKind(("b",), optional=True)),
+    "labels": ArrayKind(("f", "i", "u", "b"), (1, 2), optional=True),
     "edge_index": ArrayKind(("i", "u"), (2,), optional=True),
+    "edge_attr": ArrayKind(("f", "i", "u", "b"), (1, 2), optional=True),
     "num_nodes": ArrayKind(("i", "u"), (0,), optional=True),
     "features": ArrayKind(("f", "i", "u", "b"), (2,), optional=True),
     # Features as a sparse matrix, with the other attr_*.
@@ -51,6 +69,8 @@ _REMEDY = (
     "a graph is the arrays indptr and indices of a CSR matrix, saved by scipy.sparse.save_npz or "
     "numpy.savez (which does not pack), or edge_index"
 )
+# Any array but one of a split that is not in _MASKS.
+_IGNORED = r"(?!.*train).*"
 # The shortest entry of a Matrix Market file, "1 1" and the end of the line.
 _ENTRY_BYTES = 4
 
@@ -68,7 +88,7 @@ def load_npz(
     docs/data.md lists the names of the arrays; others are ignored.
     """
     try:
-        found = read_npz(path, _ALL_KINDS, remedy=_REMEDY, limit=limit, others=True)
+        found = read_npz(path, _ALL_KINDS, remedy=_REMEDY, limit=limit, others=_IGNORED)
     except ArraysError as error:
         raise PlannerError(str(error)) from error
     arrays = {_ALSO.get(name, name): array for name, array in reversed(found.items())}
@@ -124,10 +144,12 @@ def _graph_of(path: Path, arrays: _Arrays, *, directed: bool | None, ignore_weig
             "with .tocsr()"
         )
     features = _features(path, arrays)
-    labels = arrays["labels"].astype(np.int64) if "labels" in arrays else None
+    labels = class_labels(arrays["labels"], str(path)) if "labels" in arrays else None
+    split = _split(path, arrays)
     stored = _stored(path, arrays, ignore_weights=ignore_weights)
     if "edge_index" in arrays:
-        sizes = [each for each in (arrays.get("num_nodes"), features, labels) if each is not None]
+        given = (arrays.get("num_nodes"), features, labels, split)
+        sizes = [each for each in given if each is not None]
         rows = [len(each) if each.ndim else int(each) for each in sizes]
         ids = _pairs(path, arrays["edge_index"])
         graph = graph_of_ids(
@@ -138,8 +160,21 @@ def _graph_of(path: Path, arrays: _Arrays, *, directed: bool | None, ignore_weig
         )
     else:
         graph = _graph_of_matrix(path, arrays, stored, directed=directed is not False)
-    has_more = features is not None or labels is not None
-    return replace(graph, features=features, labels=labels) if has_more else graph
+    return replace(graph, features=features, labels=labels, split=split)
+
+
+def _split(path: Path, arrays: _Arrays) -> NDArray[np.int8] | None:
+    """Return the codes of the masks, int8[V]; None without any."""
+    masks = {name: arrays[name] for name in _MASKS if name in arrays}
+    if not masks:
+        return None
+    if len(masks) < len(_MASKS) or len({len(mask) for mask in masks.values()}) > 1:
+        raise PlannerError(f"{path} needs all of {', '.join(_MASKS)}, of one length, or none")
+    twice = np.sum(list(masks.values()), axis=0) > 1
+    if twice.any():
+        raise PlannerError(f"{path} has vertex {np.argmax(twice)} in two of {', '.join(_MASKS)}")
+    codes: NDArray[np.int8] = sum(mask * np.int8(_MASKS[name]) for name, mask in masks.items())
+    return codes
 
 
 def _graph_of_matrix(
@@ -165,6 +200,8 @@ def _graph_of_matrix(
 def _stored(path: Path, arrays: _Arrays, *, ignore_weights: bool) -> NDArray[np.bool_] | None:
     """Return the entries of a matrix that are edges; None: all."""
     data = arrays.get("data")
+    if not ignore_weights and not np.all(arrays.get("edge_attr", 1) == 1):
+        raise PlannerError(f"{path} has edge_attr, which is not used; {IGNORE_WEIGHTS} drops it")
     if data is None:
         return None
     refuse_weights(path, data, ignore_weights=ignore_weights)

@@ -35,7 +35,7 @@ _TABS = re.compile(r"\s*\t\s*")
 _QUOTED = re.compile(r'"[^"]*"')
 # The header of pandas over the column of its index.
 _INDEX = ("", "Unnamed: 0")
-_IGNORE = "--ignore-weights"
+IGNORE_WEIGHTS = "--ignore-weights"
 
 
 def load_edge_list(
@@ -97,7 +97,9 @@ def ids_of_rows(ids: Ids, rows: int) -> Ids | None:
 def refuse_weights(path: Path, values: NDArray[Any], *, ignore_weights: bool) -> None:
     """Refuse values of edges other than 0 and 1, which nothing here would use."""
     if not (ignore_weights or np.isin(values, (0, 1)).all()):
-        raise PlannerError(f"{path} has weights of edges, which are not used; {_IGNORE} drops them")
+        raise PlannerError(
+            f"{path} has weights of edges, which are not used; {IGNORE_WEIGHTS} drops them"
+        )
 
 
 def separator(line: str) -> str | None:
@@ -225,7 +227,7 @@ def _pair(path: Path, line: int, fields: list[str], layout: _Layout) -> list[str
     columns, end = len(fields), layout.first + 2
     pair = fields[layout.first : end]
     if columns > end and not layout.ignore_weights:
-        problem = f"has {columns} columns, and {_IGNORE} drops all but the ids"
+        problem = f"has {columns} columns, and {IGNORE_WEIGHTS} drops all but the ids"
     elif len(pair) < 2:
         problem = f"has {columns} column{'' if columns == 1 else 's'}"
     elif not all(pair):

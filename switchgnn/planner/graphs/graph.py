@@ -4,7 +4,7 @@
 
 import hashlib
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,8 @@ _VERTEX_BYTES = 16
 
 # Values of `Graph.split`.
 SPLIT_NONE, SPLIT_TRAIN, SPLIT_VALIDATION, SPLIT_TEST = range(4)
+# The label of a vertex whose class is unknown.
+UNLABELLED = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +39,7 @@ class Graph:
         indices: int32[E], ascending within each row.
         name: for messages and manifests.
         features: float32[V, F], finite, or None.
-        labels: int64[V], or None.
+        labels: int64[V], or float32[V, C] of zeros and ones, or None; see class_labels.
         split: int8[V], SPLIT_NONE, SPLIT_TRAIN, SPLIT_VALIDATION or SPLIT_TEST; None without a
             split.
         original_ids: int64[V] or str[V], ascending, the ids of the input where they were
@@ -52,7 +54,7 @@ class Graph:
     indices: NDArray[np.int32]
     name: str
     features: NDArray[np.float32] | None = None
-    labels: NDArray[np.int64] | None = None
+    labels: NDArray[np.int64] | NDArray[np.float32] | None = None
     split: NDArray[np.int8] | None = None
     original_ids: NDArray[np.int64] | NDArray[np.str_] | None = None
     self_loops: NDArray[np.int64] | None = None
@@ -77,6 +79,40 @@ class Graph:
         sha.update(np.ascontiguousarray(self.indptr, dtype="<i8").data)
         sha.update(np.ascontiguousarray(self.indices, dtype="<i4").data)
         return sha.hexdigest()
+
+
+def class_labels(values: NDArray[Any], whose: str) -> NDArray[np.int64] | NDArray[np.float32]:
+    """Return the labels of V vertices as classes, UNLABELLED where they are -1 or NaN.
+
+    Args:
+        values: numbers [V] or [V, 1]; or, for any number of classes per vertex, zeros and ones
+            [V, C].
+        whose: the file or data set, for messages.
+
+    Returns:
+        int64[V], or float32[V, C].
+
+    Raises:
+        PlannerError: a label is not a class.
+    """
+    values = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
+    if values.ndim == 2 and values.shape[1] and np.isin(values, (0, 1)).all():
+        return values.astype(np.float32)
+    if values.ndim != 1:
+        raise PlannerError(
+            f"{whose} has labels {list(values.shape)} that are not zeros and ones, with a column "
+            "for each class"
+        )
+    known = np.where(np.isnan(values), UNLABELLED, values) if values.dtype.kind == "f" else values
+    with np.errstate(invalid="ignore"):
+        labels = known.astype(np.int64)
+    strange = (labels != known) | (labels < UNLABELLED)
+    if strange.any():
+        raise PlannerError(
+            f"{whose} has the label {values[np.argmax(strange)]}, which is not a class: classes "
+            "are whole numbers from 0, and -1 or NaN is a missing label"
+        )
+    return labels
 
 
 def graph_from_edges(

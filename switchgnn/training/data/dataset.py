@@ -14,13 +14,17 @@ from switchgnn.base.arrays import ArrayKind, ArraysError, pack_arrays, read_arra
 from switchgnn.base.files import whole_file
 from switchgnn.base.full_disk import why_not_written
 from switchgnn.planner.errors import PlannerError
-from switchgnn.planner.graphs.graph import SPLIT_TEST, SPLIT_TRAIN, SPLIT_VALIDATION, Graph
+from switchgnn.planner.graphs.graph import (
+    SPLIT_TEST,
+    SPLIT_TRAIN,
+    SPLIT_VALIDATION,
+    UNLABELLED,
+    Graph,
+)
 from switchgnn.training.errors import DatasetError
 
 # All vertices of a smaller class are for training.
 SMALLEST_SPLIT_CLASS = 3
-# The label of a vertex whose class is unknown.
-UNLABELLED = -1
 # A model has weights for each class, so a wrong number could take all memory.
 MOST_CLASSES = 1 << 20
 

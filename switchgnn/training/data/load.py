@@ -17,7 +17,7 @@ from switchgnn.base.machine import how_to_install
 from switchgnn.base.names import no_such
 from switchgnn.planner.graphs import bundled, planetoid
 from switchgnn.planner.graphs.bundled import DIGITS_PREFIX
-from switchgnn.planner.graphs.graph import Graph, graph_from_edges
+from switchgnn.planner.graphs.graph import Graph, class_labels, graph_from_edges
 from switchgnn.planner.graphs.load import SUFFIXES, load_graph
 from switchgnn.planner.graphs.shaped import RANDOM_PREFIX, load_random
 from switchgnn.training.data.dataset import (
@@ -46,6 +46,8 @@ _OF_PYG: Mapping[str, tuple[str, str, str]] = {
 DEFAULT_ROOT = Path("data")
 PLANETOID = ("citeseer", "cora", "pubmed")
 _WITH_NUMBERS = (RANDOM_PREFIX, DIGITS_PREFIX)
+# Of a Data of PyG, what no model here uses; of float32.
+_OF_EDGES, _FLOAT_BYTES = ("edge_weight", "edge_attr"), 4
 # Of random graphs; the spread of the classes' means, where that within a class is 1.
 FEATURES, CLASSES, _DISTANCE = 32, 8, 1.0
 
@@ -84,7 +86,7 @@ def load_dataset(
     if key.startswith(RANDOM_PREFIX):
         return _random(key, seed)
     if key.startswith(DIGITS_PREFIX):
-        return _split_at_random(bundled.load_bundled(key), seed)
+        return _with_split(bundled.load_bundled(key), seed)
     data = DATASETS[key](key, DEFAULT_ROOT if root is None else Path(root), seed)
     if normalize_features is None:
         normalize_features = key in PLANETOID
@@ -115,7 +117,7 @@ def _graph_file(name: str, seed: int, *, ignore_weights: bool) -> Dataset:
                 f"{name} has no array {array}: training needs a graph, features and labels, from "
                 "one file or from --edges, --node-features and --labels"
             )
-    return _split_at_random(graph, seed)
+    return _with_split(graph, seed)
 
 
 def _random(spec: str, seed: int) -> Dataset:
@@ -141,32 +143,27 @@ def _random(spec: str, seed: int) -> Dataset:
 def _karate(_name: str, _root: Path, seed: int) -> Dataset:
     """Load the karate club: 34 vertices, one-hot vertex ids as features, 2 classes of 17."""
     graph = bundled.load_karate()
-    return _split_at_random(graph, seed, np.eye(graph.vertices, dtype=np.float32))
+    return _with_split(graph, seed, np.eye(graph.vertices, dtype=np.float32))
 
 
-def _split_at_random(
-    graph: Graph, seed: int, features: NDArray[np.float32] | None = None
-) -> Dataset:
+def _with_split(graph: Graph, seed: int, features: NDArray[np.float32] | None = None) -> Dataset:
+    """Return the data set of a graph with labels; the split is random if the graph has none."""
     features = graph.features if features is None else features
     assert features is not None  # noqa: S101 - the callers' graphs have both
     assert graph.labels is not None  # noqa: S101
-    split = split_vertices(graph.labels, seed)
+    split = (
+        split_vertices(graph.labels, seed) if graph.split is None else split_of_codes(graph.split)
+    )
     return dataset_from_graph(graph, features=features, labels=graph.labels, split=split)
 
 
-def _planetoid(name: str, root: Path, _seed: int) -> Dataset:
+def _planetoid(name: str, root: Path, seed: int) -> Dataset:
     """Read ind.NAME.* without executing the pickles in these files."""
     folder = _find_planetoid(name, root)
     if folder is None:
         download_planetoid(name, root)
         folder = root / name / "raw"
-    graph = planetoid.load_planetoid(folder, name)
-    assert graph.features is not None  # noqa: S101 - a Planetoid graph has all three
-    assert graph.labels is not None  # noqa: S101
-    assert graph.split is not None  # noqa: S101
-    return dataset_from_graph(
-        graph, features=graph.features, labels=graph.labels, split=split_of_codes(graph.split)
-    )
+    return _with_split(planetoid.load_planetoid(folder, name), seed)
 
 
 def _find_planetoid(name: str, root: Path) -> Path | None:
@@ -240,11 +237,26 @@ def load_of_pyg(name: str, root: Path) -> Dataset:
 
 def dataset_from_pyg(data: Any, name: str, split: Split | None = None) -> Dataset:  # noqa: ANN401
     """Convert a ``Data`` of PyG; without a split, it must have the three masks."""
+
+    def array(attribute: str) -> NDArray[Any]:
+        value = getattr(data, attribute)
+        if not hasattr(value, "to_dense"):
+            kind = type(value).__name__
+            raise DatasetError(f"data set {name} needs a tensor as {attribute}, not a {kind}")
+        tensor = value.detach().to_dense().cpu()
+        few_bits = tensor.is_floating_point() and tensor.element_size() < _FLOAT_BYTES
+        found: NDArray[Any] = (tensor.float() if few_bits else tensor).numpy()
+        return found
+
+    for attribute in _OF_EDGES:
+        if getattr(data, attribute, None) is not None and not np.all(array(attribute) == 1):
+            raise DatasetError(
+                f"data set {name} has {attribute}, which is not used: delete it (del "
+                f"data.{attribute}) to train without"
+            )
     if split is None:
-        masks = (data.train_mask, data.val_mask, data.test_mask)
-        split = Split(*(mask.cpu().numpy() for mask in masks))
-    edges, features, labels = (each.cpu().numpy() for each in (data.edge_index, data.x, data.y))
-    return _make_dataset(name, edges, features, labels, split)
+        split = Split(*(array(mask) for mask in ("train_mask", "val_mask", "test_mask")))
+    return _make_dataset(name, array("edge_index"), array("x"), array("y"), split)
 
 
 def _make_dataset(
@@ -255,13 +267,19 @@ def _make_dataset(
     split: Split,
 ) -> Dataset:
     """Make a data set of edges [2, E], features [V, F], and labels [V], [V, 1] or [V, C]."""
-    labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
-    dtype: Any = np.float32 if labels.ndim == 2 else np.int64
+    if edges.dtype.kind not in "iu" or edges.ndim != 2 or len(edges) != 2:
+        hint = "; transpose it" if edges.shape[1:] == (2,) else ""
+        raise DatasetError(
+            f"data set {name} needs an edge_index of whole numbers [2, E], not "
+            f"{edges.dtype}{list(edges.shape)}{hint}"
+        )
     source, destination = edges
+    with np.errstate(over="ignore"):  # an overflow becomes an infinity, which Dataset refuses
+        features = features.astype(np.float32, copy=False)
     return dataset_from_graph(
-        graph_from_edges(source, destination, name=name, vertices=len(labels), directed=True),
-        features=features.astype(np.float32, copy=False),
-        labels=labels.astype(dtype, copy=False),
+        graph_from_edges(source, destination, name=name, vertices=len(features), directed=True),
+        features=features,
+        labels=class_labels(labels, f"data set {name}"),
         split=split,
     )
 
@@ -315,7 +333,7 @@ def _line(error: BaseException) -> str:
 
 
 DATASETS: Mapping[str, Callable[[str, Path, int], Dataset]] = {
-    "digits": lambda name, _, seed: _split_at_random(bundled.load_bundled(name), seed),
+    "digits": lambda name, _, seed: _with_split(bundled.load_bundled(name), seed),
     "karate": _karate,
     **dict.fromkeys(PLANETOID, _planetoid),
     **dict.fromkeys(("reddit", "yelp"), lambda name, root, _: load_of_pyg(name, root)),

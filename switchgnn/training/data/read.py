@@ -28,11 +28,12 @@ from switchgnn.planner.graphs.graph import (
     SPLIT_TEST,
     SPLIT_TRAIN,
     SPLIT_VALIDATION,
+    UNLABELLED,
     Graph,
+    class_labels,
 )
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.training.data.dataset import (
-    UNLABELLED,
     Dataset,
     Split,
     dataset_from_graph,
@@ -45,9 +46,13 @@ from switchgnn.training.errors import DatasetError
 _NUMBERS, _REMEDY = ("f", "i", "u", "b"), "save one array with numpy.save"
 # A first line that does not start like a number is a header.
 _NUMBER_START = re.compile(r"\s*[\d+\-.]")
-_CLASS = re.compile(r"\d{1,9}")
-# The words for a missing label in a text file.
-NO_LABEL = ("", str(UNLABELLED))
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+# What NumPy, pandas, R and C write for a missing value.
+_MISSING = re.compile(
+    r"|#?N/?A|n/a|#N/A N/A|<NA>|NULL|null|None|NaT|[+-]?(?i:nan)|-?1\.#(IND|QNAN)"
+)
+# Between numbers of a line.
+_BETWEEN = re.compile(r"[\s,;]+")
 _CODES = {
     "": SPLIT_NONE,
     "none": SPLIT_NONE,
@@ -79,7 +84,8 @@ def load_files(
         edges: the graph; see load_graph.
         node_features: .npy, .csv or .json.
         labels: .npy, .csv or text.
-        split: .csv or text; None splits at random, see split_vertices.
+        split: .csv or text; None takes that of the graph's file, or splits at random, see
+            split_vertices.
         label_column: the column of the labels; None is the last one.
         directed: see load_graph.
         ignore_weights: see load_graph.
@@ -100,11 +106,17 @@ def load_files(
     rows = [len(each.values) for each in (given, classes, parts) if each and each.ids is None]
     graph = _with_vertices(graph, given.ids, rows[0] if rows else None)
     features, numbers = _place_features(given, graph), _place_labels(classes, graph)
+    if parts is not None:
+        chosen = _place_split(parts, graph)
+    elif graph.split is not None:
+        chosen = split_of_codes(graph.split)
+    else:
+        chosen = split_vertices(numbers, seed)
     return dataset_from_graph(
         graph if name is None else replace(graph, name=name),
         features=normalize_rows(features) if normalize_features else features,
         labels=numbers,
-        split=split_vertices(numbers, seed) if parts is None else _place_split(parts, graph),
+        split=chosen,
     )
 
 
@@ -148,11 +160,14 @@ def _with_vertices(graph: Graph, named: Ids | None, rows: int | None) -> Graph:
     place = np.searchsorted(ids, known)
     degrees = np.zeros(len(ids) + 1, dtype=np.int64)
     degrees[place[used] + 1] = np.diff(graph.indptr)[used]
+    split = np.full(len(ids), SPLIT_NONE, dtype=np.int8)
+    split[place[used]] = 0 if graph.split is None else graph.split[used]
     same = ids.dtype.kind != "U" and ids[0] == 0 and ids[-1] == len(ids) - 1
     return Graph(
         indptr=np.cumsum(degrees),
         indices=place[graph.indices].astype(np.int32),
         name=graph.name,
+        split=None if graph.split is None else split,
         original_ids=None if same else ids,
         self_loops=None if graph.self_loops is None else place[graph.self_loops],
     )
@@ -240,7 +255,7 @@ def _lists(path: Path, graph: Graph) -> dict[int | str, list[int]]:
 
 
 def _read_labels(path: Path, graph: Graph, column: str | None) -> _Given:
-    """Read whole numbers [N], zeros and ones [N, C], or words.
+    """Read numbers [N] or [N, 1], zeros and ones [N, C], or words.
 
     A .npy has one row per vertex, in ascending order of their ids. A .csv has the id first;
     vertices that it does not name have no label. Any other file has one label per line, one line
@@ -250,15 +265,7 @@ def _read_labels(path: Path, graph: Graph, column: str | None) -> _Given:
         raise DatasetError(f"{path} has no column {column}; only a .csv has columns")
     if format_of(path) != ".npy":
         return _read_words(path, graph, column)
-    array = read_npy(path, ArrayKind(_NUMBERS, (1, 2)), remedy=_REMEDY)
-    if array.ndim == 1 and np.issubdtype(array.dtype, np.integer):
-        return _Given(path, None, array.astype(np.int64))
-    if array.ndim == 2:
-        return _Given(path, None, array.astype(np.float32))
-    raise DatasetError(
-        f"{path} must hold labels as whole numbers [V], or as zeros and ones [V, C]; "
-        f"it holds {array.dtype}{list(array.shape)}"
-    )
+    return _Given(path, None, read_npy(path, ArrayKind(_NUMBERS, (1, 2)), remedy=_REMEDY))
 
 
 def _read_words(path: Path, graph: Graph, column: str | None) -> _Given:
@@ -273,15 +280,15 @@ def _read_words(path: Path, graph: Graph, column: str | None) -> _Given:
 def _place_labels(given: _Given, graph: Graph) -> NDArray[np.int64] | NDArray[np.float32]:
     """Return int64[V], or float32[V, C] if multi-label.
 
-    Labels of text files are whole numbers or names; the classes of names are in alphabetical
-    order. An empty label, or -1, is UNLABELLED.
+    Labels of text files are numbers or names; the classes of names are in alphabetical order.
     """
     if isinstance(given.values, list):
         labels = _numbered(given.path, _place_words(given, graph))
     else:
         _rows_of(given, graph)
-        labels = given.values
-    _check(given.path, labels)
+        labels = class_labels(given.values, str(given.path))
+    if labels.ndim == 1:
+        _check_largest(given.path, int(labels.max()), len(labels))
     return labels
 
 
@@ -301,33 +308,33 @@ def _column(path: Path, table: "_TextTable", column: str | None) -> int:
     return table.header.index(column)
 
 
-def _numbered(path: Path, words: list[str]) -> NDArray[np.int64]:
-    used = sorted({word for word in words if word not in NO_LABEL})
-    numbers = [bool(_CLASS.fullmatch(word)) for word in used]
+def _numbered(path: Path, words: list[str]) -> NDArray[np.int64] | NDArray[np.float32]:
+    """Return the classes of numbers or names, int64[V]."""
+    used = sorted({word for word in words if not _is_missing(word)})
+    numbers = [all(map(_NUMBER.fullmatch, _BETWEEN.split(word))) for word in used]
     if any(numbers) and not all(numbers):
         name = used[numbers.index(False)]
         raise DatasetError(
             f"{path} has numbers as labels, but also {name[:40]!r}; "
             "give whole numbers from 0 only, or names only"
         )
-    class_of = {word: int(word) if all(numbers) else index for index, word in enumerate(used)}
-    labels = [class_of.get(word, UNLABELLED) for word in words]
-    return np.array(labels, dtype=np.int64)
+    if several := [word for word in used if all(numbers) and not _NUMBER.fullmatch(word)]:
+        raise DatasetError(f"{path} has {several[0][:40]!r} as the label of one vertex")
+    class_of = {word: float(word) if all(numbers) else index for index, word in enumerate(used)}
+    return class_labels(np.array([class_of.get(word, np.nan) for word in words]), str(path))
 
 
-def _check(path: Path, labels: NDArray[np.int64] | NDArray[np.float32]) -> None:
-    if labels.ndim == 2:
-        if not np.isin(labels, (0, 1)).all() or labels.shape[1] == 0:
-            raise DatasetError(f"{path} must hold zeros and ones, with a column for each class")
-        return
-    largest = int(labels.max())
+def _is_missing(word: str) -> bool:
+    is_number = _NUMBER.fullmatch(word) is not None
+    return _MISSING.fullmatch(word) is not None or (is_number and float(word) == UNLABELLED)
+
+
+def _check_largest(path: Path, largest: int, vertices: int) -> None:
     if largest < 0:
         raise DatasetError(f"{path} holds no labels")
-    if labels.min() < UNLABELLED:
-        raise DatasetError(f"{path} has the label {labels.min()}; number the classes from 0")
-    if largest >= max(len(labels), 2):
+    if largest >= max(vertices, 2):
         raise DatasetError(
-            f"{path} has the label {largest}, but only {len(labels)} vertices; "
+            f"{path} has the label {largest}, but only {vertices} vertices; "
             "number the classes from 0"
         )
 

@@ -20,6 +20,7 @@ from switchgnn.base.files import UnpackLimit
 from switchgnn.planner import Graph, PlannerError, graph_from_edges, load_graph
 from switchgnn.planner.graphs import bundled as load_bundled
 from switchgnn.planner.graphs.array_file import load_npz
+from switchgnn.planner.graphs.graph import SPLIT_TEST, SPLIT_TRAIN, SPLIT_VALIDATION
 from tests.planner.helpers import given, graphs, one_sentence, random_graph, reports, tuples
 
 zipped = partial(gzip.compress, mtime=0)
@@ -264,6 +265,23 @@ def test_npz(tmp_path):
     assert set(zip(u, v, strict=True)) == set(zip(v, u, strict=True))
 
 
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        ([0.0, 2, np.nan], [0, 2, -1]),
+        ([[0], [1], [1]], [0, 1, 1]),
+        ([[0, 1], [1, 1], [0, 0]], [[0, 1], [1, 1], [0, 0]]),
+    ],
+)
+def test_labels_and_split_of_npz(tmp_path, labels, expected):
+    masks = dict(zip(MASKS, np.eye(3, dtype=bool), strict=True))
+    arrays = {"edge_index": [[0, 1], [1, 2]], "edge_attr": [1.5, 2]} | masks
+    np.savez(tmp_path / "g.npz", y=labels, **arrays)
+    graph = load_graph(str(tmp_path / "g.npz"), ignore_weights=True)
+    assert graph.labels.tolist() == expected
+    assert graph.split.tolist() == [SPLIT_TRAIN, SPLIT_VALIDATION, SPLIT_TEST]
+
+
 def test_npz_of_scipy(tmp_path):
     graph = random_graph(30, 80, 2, directed=True)
     data = np.ones(len(graph.indices))
@@ -425,6 +443,9 @@ class Bomb:
         return (open, (str(self.path), "w"))
 
 
+MASKS = ("train_mask", "val_mask", "test_mask")
+
+
 @pytest.mark.parametrize(
     ("arrays", "part"),
     [
@@ -440,7 +461,20 @@ class Bomb:
         ({"indptr": [0, 1, 1], "indices": [1], "features": [[1.0]]}, "features for 1"),
         ({"indptr": [0, 1, 1], "indices": [1], "features": [[1.0], [np.nan]]}, "NaN"),
         ({"indptr": [0, 1, 1], "indices": [1], "features": [[1.0], [1e300]]}, "infinity"),
-        ({"indptr": [0, 1, 1], "indices": [1], "labels": [0.5, 1]}, "labels"),
+        ({"indptr": [0, 1, 1], "indices": [1], "labels": [0.5, 1]}, "label 0.5"),
+        ({"indptr": [0, 1, 1], "indices": [1], "y": [[0.5, 1], [1, 1]]}, "zeros and ones"),
+        ({"indptr": [0, 1, 1], "indices": [1], "edge_attr": [[1, 0]]}, "--ignore-weights"),
+        ({"indptr": [0, 1, 1], "indices": [1], "edge_weight": [2.5]}, "--ignore-weights"),
+        ({"indptr": [0, 1, 1], "indices": [1], "train_mask": [True, False]}, "all of train_mask"),
+        (
+            {"indptr": [0, 1, 1], "indices": [1]} | {name: [True, False] for name in MASKS},
+            "vertex 0 in two of",
+        ),
+        (
+            {"indptr": [0, 1, 1], "indices": [1]} | {name: [False] for name in MASKS},
+            "split for 1",
+        ),
+        ({"indptr": [0, 1, 1], "indices": [1], "idx_train": [0]}, "idx_train"),
         (
             {"indptr": [0, 1, 1], "indices": [1], "data": 1.0},
             "array data: it is <f8[], not a 1-D or",
