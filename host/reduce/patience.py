@@ -6,6 +6,9 @@ from switchgnn.host.errors import named_workers
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
 from switchgnn.host.innetwork.refusals import SignsOfLife
 
+# The share of the patience for which a worker may do nothing, and still have waited.
+_OWN_PAUSE = 0.25
+
 
 class Patience:
     """What a worker knows about the switch and the other workers while sums are missing.
@@ -23,6 +26,7 @@ class Patience:
         self._seconds = seconds
         self._signs = SignsOfLife(workers)
         self._heard_at = self.progress_at = self._others_missing_at = now
+        self._looked_at = now
         self.foreign = self.wrong = 0
 
     def heard(self, now: float) -> None:
@@ -37,7 +41,15 @@ class Patience:
 
     def rested(self, now: float) -> None:
         """Record that no sum is awaited."""
+        self._begin_again_after_a_pause(now)
         self.progress_at = now
+
+    def _begin_again_after_a_pause(self, now: float) -> None:
+        """Forget how long this worker has waited if it was suspended, and heard nobody."""
+        if now - self._looked_at > _OWN_PAUSE * self._seconds:
+            self._heard_at = self.progress_at = self._others_missing_at = now
+            self._signs = SignsOfLife(self._workers)
+        self._looked_at = now
 
     def looked(self, contributed: int, pulses: int, now: float) -> bool:
         """Take an answer about the first missing sum; return whether it awaits only others.
@@ -53,6 +65,7 @@ class Patience:
 
     def check(self, fragment: int, now: float) -> None:
         """Raise ExchangeTimeoutError if this worker has waited for too long for a fragment."""
+        self._begin_again_after_a_pause(now)
         where = f"All-reduce, fragment {fragment}: worker {self._worker}"
         # As of its last answer, so that a dead switch is not taken for dead workers.
         silent = self._signs.silent(self._seconds, self._heard_at)

@@ -517,6 +517,16 @@ def test_heavy_loss_is_repaired_without_long_pauses():
         table.run(seconds=2.0)
 
 
+def test_a_worker_that_was_suspended_does_not_blame_others_for_its_pause():
+    both = bench(2)
+    reductions = both.submit([np.ones(3 * GROUP, np.int32)] * 2)
+    for _ in range(3):
+        both.step()
+    both.network.advance(8 * PACE.patience)
+    both.run()
+    assert_integer_sums(reductions, [np.ones(3 * GROUP, np.int32)] * 2)
+
+
 def test_a_switch_that_ends_is_blamed_itself():
     table = bench(2)
     table.submit(tensors(np.random.default_rng(1), 2, 2 * GROUP, integers))

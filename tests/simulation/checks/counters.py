@@ -125,15 +125,20 @@ class MemoryBounded(Check):
 
     def session_begins(self) -> None:
         self._early: dict[int, int] = {}
+        self._fetched: Counter[int] = Counter()
 
     def done(self, done: Done) -> None:
         rounds = self.scene.scenario.rounds
         last = min(rounds, _LAST)
-        if rounds < _ROUNDS or done.round not in (_FIRST, last):
+        exchange = self.scene.workers[done.worker].exchange
+        if rounds < _ROUNDS or exchange is None or not self.scene.honest(done.worker):
             return
-        if not self.scene.honest(done.worker):
+        # Those of a round are kept until the next: an array and its number each.
+        fetched = exchange.counters.features_fetched
+        of_round, self._fetched[done.worker] = fetched - self._fetched[done.worker], fetched
+        if done.round not in (_FIRST, last):
             return
-        objects = objects_of(self.scene.workers[done.worker].exchange)
+        objects = objects_of(exchange) - 2 * of_round
         if done.round == _FIRST:
             self._early[done.worker] = objects
             return
@@ -141,8 +146,8 @@ class MemoryBounded(Check):
         if objects > before + _ALLOWED:
             self.scene.violated(
                 "memory bounded",
-                f"worker {done.worker} holds {before} objects after round {_FIRST}, and "
-                f"{objects} after round {last}",
+                f"worker {done.worker} holds {before} objects besides fetched features after round "
+                f"{_FIRST}, and {objects} after round {last}",
             )
 
 

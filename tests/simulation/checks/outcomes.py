@@ -69,12 +69,8 @@ class PartyCheck(Check, ABC):
 
     def judge(self, worker: VirtualWorker, error: Exception, gone: set[int]) -> None:
         """Look at the error of a worker, where some workers are gone."""
-        if self._relapsed():
-            # Workers of other switches see only the silence of their peers.
-            if not _SWITCH_OR_SILENT.search(str(error)):
-                self.scene.violated(
-                    self.name, f"{worker.name} gives up, and blames no switch: {error}"
-                )
+        # Workers of other switches see only the silence of their peers.
+        if self._relapsed() and _SWITCH_OR_SILENT.search(str(error)):
             return
         if not gone:
             self.scene.violated(self.name, f"{worker.name} gives up without need: {error}")

@@ -285,12 +285,14 @@ class ReducedInTime(Check):
         if job is None:
             return
         tasks = [each.reducer.task for each in self.scene.workers if each.reducer]
-        ends = [int(time + each.seconds * SECOND) for time, each in self.scene.happened]
-        ends += [task.ended_at for task in tasks]
+        over = [int(time + each.seconds * SECOND) for time, each in self.scene.happened]
+        others = [*self._milestones, *(task.ended_at for task in tasks), 0]
         pauses = max(tensor.pause for tensor in job.tensors)
         most = 2 * scenario.patience + pauses + _REPAIRED
         for task in [task for task in tasks if task.ended_at]:
-            last = max(time for time in [*self._milestones, *ends, 0] if time < task.ended_at)
+            # A worker may end at once when it wakes, but its end is no progress.
+            before = [time for time in others if time < task.ended_at]
+            last = max(before + [time for time in over if time <= task.ended_at])
             waited = (task.ended_at - last) / SECOND
             if waited > most:
                 self.scene.violated(
