@@ -68,6 +68,7 @@ def refused(data, kinds=None, read=read_npz, **options):
     message = one_sentence(error)
     assert message.startswith("x is refused: ")
     assert message.endswith("; y")
+    assert message.isprintable()
     return message
 
 
@@ -137,6 +138,7 @@ def test_our_own_files_come_back(tmp_path):
         (tensors(a=("I64", [1, 1, 3], [0, 24])), "array a: it is <i8[1, 1, 3], not a"),
         (tensors(b=("I64", [3], [0, 24])), "no array a"),
         (tensors(a=("I64", [3], [0, 24]), b=("I8", [0], [24, 24])), "'b', which does not belong"),
+        (tensors(**{"\x1b[2J": ("I64", [3], [8, 32])}), r"\x1b[2J"),
         (tensors(a=("I64", [0, 99999999999], [0, 0]))[:-24], "no elements, but the shape"),
     ],
 )

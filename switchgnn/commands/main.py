@@ -7,7 +7,7 @@ It imports little, as Ctrl-C during its imports ends in a traceback.
 
 import sys
 
-from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.errors import SwitchGNNError, printable
 
 TYPE_CHECKING = False  # that of `typing`, which takes a while
 if TYPE_CHECKING:
@@ -178,13 +178,8 @@ def _print_error(error: SwitchGNNError, kind: str = "Error") -> None:
 
     console = plain_console(stderr=True, soft_wrap=True, highlight=False)
     if error.details:
-        console.print(_printable(error.details.rstrip()))
-    console.print(f"{kind}: {_printable(str(error))}")
-
-
-def _printable(text: str) -> str:
-    # Errors may quote untrusted files, and terminals obey control characters.
-    return "".join(each if each.isprintable() or each == "\n" else "?" for each in text)
+        console.print(printable(error.details.rstrip()))
+    console.print(f"{kind}: {error}")
 
 
 def _application() -> "typer.Typer":

@@ -193,7 +193,10 @@ def test_an_error_does_nothing_to_the_terminal(monkeypatch, capsys):
     monkeypatch.setattr(sys.modules["switchgnn.commands.main"], "_application", failed)
     with pytest.raises(SystemExit):
         main()
-    assert capsys.readouterr().err == "Error: field ?]0;title? is\nnot ?2J known: [red]é[/red]\n"
+    assert (
+        capsys.readouterr().err
+        == "Error: field \\x1b]0;title\\x07 is\nnot \\x9b2J known: [red]é[/red]\n"
+    )
 
 
 def ends_with(folder, module, content, *words):

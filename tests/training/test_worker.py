@@ -98,7 +98,7 @@ except SwitchGNNError as error:
 @pytest.mark.parametrize(
     ("how", "sentence"),
     [
-        ("error", "Worker 1 has failed: The link is [2J down."),
+        ("error", "Worker 1 has failed: The link is\\x1b[2J down."),
         ("killed", "Another worker has ended or cannot be reached, so this one stops: "),
     ],
 )

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import typer
 
-from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.errors import SwitchGNNError, printable
 from switchgnn.base.full_disk import WriteError, has_room, why_not_written, writing
 from switchgnn.base.options import OUTPUT, option
 from switchgnn.commands.shared.live import LiveOptions
@@ -198,12 +198,7 @@ class _Aloud(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         with suppress(OSError, ValueError):
-            sys.stderr.write(f"{_printable(record.getMessage())}\n")
-
-
-def _printable(text: str) -> str:
-    # Processes may quote untrusted input, and terminals obey control characters.
-    return "".join(each if each.isprintable() else "?" for each in text)
+            sys.stderr.write(f"{printable(record.getMessage()).replace(chr(10), ' ')}\n")
 
 
 @contextmanager
