@@ -24,9 +24,7 @@ from switchgnn.planner.graphs.edge_list import (
 )
 from switchgnn.planner.graphs.graph import (
     FIRST_RESERVED_ID,
-    SPLIT_TEST,
     SPLIT_TRAIN,
-    SPLIT_VALIDATION,
     Graph,
     class_labels,
     graph_from_edges,
@@ -34,8 +32,8 @@ from switchgnn.planner.graphs.graph import (
 
 _Arrays = Mapping[str, NDArray[Any]]
 
-# By their codes in `Graph.split`.
-_MASKS = {"train_mask": SPLIT_TRAIN, "val_mask": SPLIT_VALIDATION, "test_mask": SPLIT_TEST}
+# In the order of the codes in `Graph.split`.
+_MASKS = ("train_mask", "val_mask", "test_mask")
 _KINDS: Mapping[str, ArrayKind] = {
     **dict.fromkeys(
         (
@@ -165,16 +163,16 @@ def _graph_of(path: Path, arrays: _Arrays, *, directed: bool | None, ignore_weig
 
 def _split(path: Path, arrays: _Arrays) -> NDArray[np.int8] | None:
     """Return the codes of the masks, int8[V]; None without any."""
-    masks = {name: arrays[name] for name in _MASKS if name in arrays}
+    masks = [arrays[name] for name in _MASKS if name in arrays]
     if not masks:
         return None
-    if len(masks) < len(_MASKS) or len({len(mask) for mask in masks.values()}) > 1:
+    if len(masks) < len(_MASKS) or len({len(mask) for mask in masks}) > 1:
         raise PlannerError(f"{path} needs all of {', '.join(_MASKS)}, of one length, or none")
-    twice = np.sum(list(masks.values()), axis=0) > 1
+    twice = np.sum(masks, axis=0) > 1
     if twice.any():
         raise PlannerError(f"{path} has vertex {np.argmax(twice)} in two of {', '.join(_MASKS)}")
-    codes: NDArray[np.int8] = sum(mask * np.int8(_MASKS[name]) for name, mask in masks.items())
-    return codes
+    codes: NDArray[np.int8] = np.int8(SPLIT_TRAIN) + np.argmax(masks, axis=0).astype(np.int8)
+    return np.where(np.any(masks, axis=0), codes, np.int8(0))
 
 
 def _graph_of_matrix(
