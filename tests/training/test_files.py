@@ -300,6 +300,10 @@ def test_a_split_of_the_graphs_file_is_the_split(write, load):
     assert [np.flatnonzero(part).tolist() for part in parts] == [[0], [4], [1]]
     given = load_files(edges, features, labels, split=write("s.txt", "train\n" * 5))
     assert given.train.all()
+    # Vertex 3 has no edges, and the features name one more.
+    np.savez(edges, edge_index=np.array([[0, 1], [1, 2]]), num_nodes=4, **masks)
+    more = load_files(edges, write("f.csv", "0,0\n1,1\n2,2\n3,3\n4,4\n"), labels)
+    assert (more.vertices, np.flatnonzero(more.validation).tolist()) == (5, [3])
 
 
 def test_every_file_can_be_packed(tmp_path, load):

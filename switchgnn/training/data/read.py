@@ -106,17 +106,14 @@ def load_files(
     rows = [len(each.values) for each in (given, classes, parts) if each and each.ids is None]
     graph = _with_vertices(graph, given.ids, rows[0] if rows else None)
     features, numbers = _place_features(given, graph), _place_labels(classes, graph)
+    chosen = None if graph.split is None else split_of_codes(graph.split)
     if parts is not None:
         chosen = _place_split(parts, graph)
-    elif graph.split is not None:
-        chosen = split_of_codes(graph.split)
-    else:
-        chosen = split_vertices(numbers, seed)
     return dataset_from_graph(
         graph if name is None else replace(graph, name=name),
         features=normalize_rows(features) if normalize_features else features,
         labels=numbers,
-        split=chosen,
+        split=chosen or split_vertices(numbers, seed),
     )
 
 
@@ -160,8 +157,8 @@ def _with_vertices(graph: Graph, named: Ids | None, rows: int | None) -> Graph:
     place = np.searchsorted(ids, known)
     degrees = np.zeros(len(ids) + 1, dtype=np.int64)
     degrees[place[used] + 1] = np.diff(graph.indptr)[used]
-    split = np.full(len(ids), SPLIT_NONE, dtype=np.int8)
-    split[place[used]] = 0 if graph.split is None else graph.split[used]
+    split, kept = np.full(len(ids), SPLIT_NONE, dtype=np.int8), np.isin(known, ids)
+    split[place[kept]] = SPLIT_NONE if graph.split is None else graph.split[kept]
     same = ids.dtype.kind != "U" and ids[0] == 0 and ids[-1] == len(ids) - 1
     return Graph(
         indptr=np.cumsum(degrees),
