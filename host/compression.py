@@ -99,12 +99,6 @@ class LeastChange:
         return reached
 
 
-def forget_remainders(remainders: dict[str, Any], site: int) -> None:
-    """Delete the remainders of all tensors of a site, SITE/DIRECTION/WIDTH."""
-    for name in [name for name in remainders if name.startswith(f"{site}/")]:
-        del remainders[name]
-
-
 class RestingRows:
     """The vertices whose rows count as unchanged, by the site of their tensor."""
 

@@ -20,7 +20,6 @@ from switchgnn.host.compression import (
     RestingRows,
     Savings,
     all_rest,
-    forget_remainders,
 )
 from switchgnn.host.direct.quantiser import Quantiser, flag_rows, pack_flags, unpack_flags
 from switchgnn.host.direct.stream import Side
@@ -69,9 +68,6 @@ class CompressedRows:
         worker: its number.
         sides: both directions, with all rows.
         savings: counters, which grow.
-
-    Attributes:
-        remainders: float32[S, F], what rounding has taken away from the rows of each tensor.
     """
 
     def __init__(
@@ -85,7 +81,7 @@ class CompressedRows:
         self._sides = sides
         self._savings = savings
         self._tables: dict[_Site, _Tables] = {}
-        self.remainders: dict[str, NDArray[np.float32]] = {}
+        self._residuals: dict[_Site, NDArray[np.float32]] = {}
         self.resting = RestingRows()
         self._quantiser: Quantiser | None = None
         if compression.bits < WHOLE_BITS:
@@ -97,9 +93,9 @@ class CompressedRows:
     def forget(self, site: int) -> None:
         """Drop all that is kept of a site."""
         self.resting.rest(site, None)
-        for key in [key for key in self._tables if key.number == site]:
-            del self._tables[key]
-        forget_remainders(self.remainders, site)
+        for kept in (self._tables, self._residuals):
+            for key in [key for key in kept if key.number == site]:
+                del kept[key]
 
     def aggregate(
         self,
@@ -129,11 +125,11 @@ class CompressedRows:
         self, outgoing: NDArray[np.float32], key: _Site, swap: Swap
     ) -> NDArray[np.float32]:
         """Exchange all rows, each rounded by itself."""
-        if (name := f"{key.number}/{key.direction.value}/{key.width}") in self.remainders:
-            outgoing = outgoing + self.remainders[name]
+        if key in self._residuals:
+            outgoing = outgoing + self._residuals[key]
         side, words = self._sides[key.direction], self._pack(outgoing)
         if self._compression.feedback:
-            self.remainders[name] = outgoing - self._unpack(words, key.width)
+            self._residuals[key] = outgoing - self._unpack(words, key.width)
         arrived = swap(
             key.round_name("rows"), words, side.send.sizes, side.out_indptr, side.in_indptr
         )

@@ -3,10 +3,9 @@
 """Exchange without help from the switch: workers send rows to each other."""
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -197,15 +196,6 @@ class DirectTransport:
         """Drop all that is kept of a site, as all workers must between the same exchanges."""
         if self._compressed is not None:
             self._compressed.forget(site)
-
-    def remembered(self) -> dict[str, NDArray[Any]]:
-        """Return what rounding has taken away, for `recall` of another process."""
-        return {} if self._compressed is None else dict(self._compressed.remainders)
-
-    def recall(self, remembered: Mapping[str, NDArray[Any]]) -> None:
-        """Continue with what an earlier process has remembered, as all workers must."""
-        if self._compressed is not None:
-            self._compressed.remainders.update(remembered)
 
     def begin(self, width: int, direction: Direction) -> Stream:
         """Begin a round that is fed piece by piece; all workers begin them in the same order.

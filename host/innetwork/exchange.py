@@ -322,10 +322,10 @@ class InNetworkExchange:
                 "`switchgnn controller install --new-session`."
             )
         self._cached = compression.cache
-        self.rounding = Rounding(compression, self._part.worker)
-        bits, step_error = compression.bits, self.rounding.step_error
+        self._rounding = Rounding(compression, self._part.worker)
+        bits, step_error = compression.bits, self._rounding.step_error
         fan_in = self._manifest.max_fan_in
-        self.foresight = Foresight(fan_in, bits, step_error)
+        self._foresight = Foresight(fan_in, bits, step_error)
         self._scales = Scales(self._part.worker, fan_in, bits, step_error)
         self._sending.narrow, self._sending.per_sum = compression.active, compression.cache
         self._foreseen = None
@@ -346,7 +346,7 @@ class InNetworkExchange:
     def forget(self, site: int) -> None:
         """Drop all that is kept of a site, as all workers must between the same exchanges."""
         self._caches.forget(site)
-        self.rounding.forget(site)
+        self._rounding.forget(site)
 
     def aggregate(
         self,
@@ -433,11 +433,11 @@ class InNetworkExchange:
         magnitude, cache = magnitude_from_bits(largest.bits), work.cache
         if cache is not None and not cache.fits(magnitude):
             cache.begin_again()
-        before = self.foresight.scale_as_before(work.kind, magnitude)
-        kept, lasting = (cache.fixed_point, True) if cache else (before, False)
+        kept = None if cache is None else cache.fixed_point
+        lasting = cache is not None
         fixed_point = kept or self._scales.choose(self._round, largest, lasting=lasting)
         self._scales.check(self._round, work.kind.direction, largest, fixed_point)
-        self.foresight.note(work.kind, largest.bits)
+        self._foresight.note(work.kind, largest.bits)
         return _Started(fixed_point, magnitude, self._outgoing(work, fixed_point))
 
     def _start_early(self, work: _Work, fixed_point: FixedPoint) -> _Started | None:
@@ -461,7 +461,7 @@ class InNetworkExchange:
             return None
         self.counters.early += 1
         self._scales.check(self._round, work.kind.direction, largest, fixed_point)
-        self.foresight.note(work.kind, largest.bits)
+        self._foresight.note(work.kind, largest.bits)
         return _Started(fixed_point, magnitude_from_bits(largest.bits), outgoing, received)
 
     def _give_up(self, first: Following) -> None:
@@ -492,7 +492,7 @@ class InNetworkExchange:
 
     def _kept(self, work: _Work, started: _Started, values: NDArray[np.int32]) -> FixedSums:
         """Return the sums of a completed round; with a cache it brought their changes."""
-        self.rounding.sent()
+        self._rounding.sent()
         scale = started.fixed_point
         if work.cache is not None and isinstance(started.outgoing, ChangedRows):
             values = work.cache.keep(values, started.outgoing, scale, self.savings)
@@ -518,7 +518,7 @@ class InNetworkExchange:
 
     def _foresee(self) -> Following:
         """Predict the next round; return its first block, or NEXT_ROUND if it is unknown."""
-        self._foreseen = self.foresight.next()
+        self._foreseen = self._foresight.next()
         # A void round needs another one after it.
         if self._foreseen is not None and self._round < LAST_ROUND - 1:
             blocks, steps = self._steps(self._foreseen.kind)
@@ -541,8 +541,7 @@ class InNetworkExchange:
     def _outgoing(self, work: _Work, fixed_point: FixedPoint) -> Outgoing:
         """Return the integers to send, and serve them to other workers."""
         words = fragment_words(work.kind.width, self._manifest.lanes)
-        name = f"{work.site}/{work.kind.direction.value}/{work.kind.width}"
-        values = self.rounding.encode(work.features, fixed_point, name)
+        values = self._rounding.encode(work.features, fixed_point, (work.site, work.kind))
         outgoing: Outgoing
         if work.cache is None:
             outgoing = WholeRows(cut_into_fragments(values, words))

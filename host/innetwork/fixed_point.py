@@ -158,31 +158,9 @@ class Foresight:
         self._max_fan_in = max_fan_in
         self._bits, self._step_error = bits, step_error
         self._past: deque[tuple[ExchangeKind, int]] = deque(maxlen=_REMEMBERED)
-        self._recalled: Foreseen | None = None
-
-    @property
-    def past(self) -> NDArray[np.int64]:
-        """The earlier exchanges, int64[k, 3]: the number of a direction, width and largest bits."""
-        directions = list(Direction)
-        rows = [(directions.index(kind.direction), kind.width, at) for kind, at in self._past]
-        return np.array(rows, dtype=np.int64).reshape(-1, 3)
-
-    def recall(self, past: NDArray[np.int64]) -> None:
-        """Continue after the exchanges of an earlier session; see ``past``."""
-        for direction, width, largest in past.tolist():
-            self._past.append((ExchangeKind(list(Direction)[direction], width), largest))
-        self._recalled = self.next()
-
-    def scale_as_before(self, kind: ExchangeKind, magnitude: float) -> FixedPoint | None:
-        """Return the scale of the first exchange after `recall`, if it is as predicted there."""
-        if self._recalled is None or self._recalled.kind != kind:
-            return None
-        fixed_point = self._recalled.fixed_point
-        return fixed_point if magnitude <= fixed_point.limit else None
 
     def note(self, kind: ExchangeKind, largest: int) -> None:
         """Remember an exchange; `largest`: float32 bits of the largest magnitude of all workers."""
-        self._recalled = None
         self._past.append((kind, largest))
 
     def next(self) -> Foreseen | None:

@@ -4,7 +4,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ from switchgnn.host.compression import (
     RestingRows,
     Savings,
     all_rest,
-    forget_remainders,
 )
 from switchgnn.host.innetwork.fixed_point import ExchangeKind, FixedPoint
 from switchgnn.host.innetwork.responder import Fragments
@@ -162,14 +161,18 @@ class RowCaches:
 
     def forget(self, site: int) -> None:
         """Forget the tensors of a site, and which of its rows rest."""
-        for key in [key for key in self._caches if key[0] == site]:
-            del self._caches[key]
+        _forget(self._caches, site)
         self.resting.rest(site, None)
 
     def clear(self) -> None:
         """Forget all tensors."""
         self._caches.clear()
         self.resting = RestingRows()
+
+
+def _forget(tensors: dict[tuple[int, ExchangeKind], Any], site: int) -> None:
+    for key in [key for key in tensors if key[0] == site]:
+        del tensors[key]
 
 
 def changed_rows(
@@ -226,7 +229,6 @@ class Rounding:
 
     Attributes:
         step_error: the largest error of a number, in steps.
-        remainders: float64[n, F], what rounding has taken away from the rows of each tensor.
     """
 
     def __init__(self, compression: Compression, worker: int) -> None:
@@ -236,22 +238,22 @@ class Rounding:
             compression.feedback and not compression.cache and compression.bits < WHOLE_BITS
         )
         self._generator = np.random.default_rng((compression.seed, worker))
-        self.remainders: dict[str, NDArray[np.float64]] = {}
-        self._next: dict[str, NDArray[np.float64]] = {}
+        self._rests: dict[tuple[int, ExchangeKind], NDArray[np.float64]] = {}
+        self._next: dict[tuple[int, ExchangeKind], NDArray[np.float64]] = {}
         self.step_error = 1.0 if self._stochastic or self._feedback else 0.5
 
     def encode(
         self,
         features: NDArray[np.float32],
         scale: FixedPoint,
-        tensor: str,
+        tensor: tuple[int, ExchangeKind],
     ) -> NDArray[np.int32]:
         """Return int32[n, F], the rows float32[n, F] at a scale."""
         if not (self._stochastic or self._feedback):
             return scale.encode(features)
         exact = features.astype(np.float64)
-        if self._feedback and tensor in self.remainders:
-            exact += self.remainders[tensor]
+        if self._feedback and tensor in self._rests:
+            exact += self._rests[tensor]
         steps = exact * scale.scale
         if self._stochastic:
             values = np.floor(steps + self._generator.random(steps.shape))
@@ -263,12 +265,12 @@ class Rounding:
 
     def sent(self) -> None:
         """Remember what the last rows lack, now that they have been exchanged."""
-        self.remainders.update(self._next)
+        self._rests.update(self._next)
         self._next.clear()
 
     def forget(self, site: int) -> None:
         """Forget what the rows of a site lack."""
-        forget_remainders(self.remainders, site)
+        _forget(self._rests, site)
 
 
 def cut_into_fragments(values: NDArray[np.int32], words: Sequence[int]) -> Fragments:

@@ -5,7 +5,6 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +31,6 @@ class Listeners:
 
 
 _NOBODY = Listeners()
-_PAST = "past"
 
 
 class InNetworkTransport:
@@ -68,16 +66,6 @@ class InNetworkTransport:
     def forget(self, site: int) -> None:
         """Drop all that is kept of a site, as all workers must between the same exchanges."""
         self.exchange.forget(site)
-
-    def remembered(self) -> dict[str, NDArray[Any]]:
-        """Return what rounding has taken away and what scales follow from, for `recall`."""
-        return {_PAST: self.exchange.foresight.past, **self.exchange.rounding.remainders}
-
-    def recall(self, remembered: Mapping[str, NDArray[Any]]) -> None:
-        """Continue with what an earlier process has remembered, as all workers must."""
-        remainders = dict(remembered)
-        self.exchange.foresight.recall(remainders.pop(_PAST))
-        self.exchange.rounding.remainders.update(remainders)
 
     def aggregate(
         self, rows: NDArray[np.float32], direction: Direction, site: int = 0

@@ -7,11 +7,9 @@ Reading it executes nothing and takes no more memory than the model, unlike ``to
 ``torch.distributed.checkpoint``, which read pickles.
 
 All workers have the same weights, and the random numbers of an epoch follow from the seed, the
-epoch and the worker (``layers/dropout.py``). Worker 0 writes the file, and reads it for all. The
-remainders of error feedback differ, so each worker keeps its own in a file beside it.
+epoch and the worker (``layers/dropout.py``). Worker 0 writes the file, and reads it for all.
 """
 
-import hashlib
 import json
 from collections.abc import Mapping
 from contextlib import suppress
@@ -20,20 +18,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import safetensors.numpy
 import torch
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 from torch import Tensor, nn
 
-from switchgnn.base.arrays import ArrayKind, ArraysError, pack_arrays, read_npz
-from switchgnn.base.files import UnpackLimit, read_regular, unfinished_file, whole_file
+from switchgnn.base.arrays import ArrayKind, ArraysError, read_npz
+from switchgnn.base.files import UnpackLimit, unfinished_file
 from switchgnn.base.full_disk import why_not_written
 from switchgnn.base.records import RecordError, make_record, parse_json
 from switchgnn.training.errors import TrainingError
 from switchgnn.training.gradients import GradientSums
 from switchgnn.training.partition import Partition
-from switchgnn.training.sums import RemoteSum
 
 FORMAT, VERSION = "switchgnn-checkpoint", 3
 _REMEDY = "train with the same options as before, or name another file"
@@ -102,57 +97,8 @@ class _CheckpointFacts:
     trained: Trained
 
 
-# The digest of what the remainders belong to, beside them.
-_MARK = "mark"
-
-
-class Remainders:
-    """What one worker remembers of its exchanges: remainders, and what they go with.
-
-    `belongs`: what must be the same when they are used again.
-    """
-
-    def __init__(self, remote: RemoteSum, worker: int, belongs: bytes) -> None:
-        self._remote, self._worker, self._belongs = remote, worker, belongs
-
-    def save(self, path: Path, model: nn.Module) -> None:
-        """Write them next to a checkpoint of the model; without room there are none later."""
-        arrays = self._remote.remembered() | {_MARK: self._mark(model)}
-        with suppress(OSError), whole_file(self._file(path)) as file:
-            file.write(pack_arrays(arrays))
-
-    def restore(self, path: Path, model: nn.Module, sums: GradientSums) -> str | None:
-        """Continue with them if all workers have those of this checkpoint, or return why not."""
-        try:
-            arrays = safetensors.numpy.load(read_regular(self._file(path)))
-        except (OSError, SafetensorError):
-            arrays = {}
-        fits = np.array_equal(arrays.pop(_MARK, []), self._mark(model))
-        workers, fitting = sums.add(torch.tensor([1, int(fits)])).tolist()
-        if workers == fitting:
-            self._remote.recall(arrays)
-            return None
-        return (
-            f"Error feedback begins without the remainders of {path}: {workers - fitting} of "
-            f"{workers} workers have none that fit this training."
-        )
-
-    def _file(self, path: Path) -> Path:
-        return path.with_name(f"{path.name}.worker-{self._worker}")
-
-    def _mark(self, model: nn.Module) -> NDArray[np.uint8]:
-        digest = hashlib.sha256(self._belongs)
-        for value in model.state_dict().values():
-            digest.update(_array(value).tobytes())
-        return np.frombuffer(digest.digest(), dtype=np.uint8)
-
-
 class Checkpoint:
-    """The file of one training; all workers call the same methods at the same time.
-
-    Attributes:
-        note: what the user should know after `restore`; None: nothing.
-    """
+    """The file of one training; all workers call the same methods at the same time."""
 
     def __init__(
         self,
@@ -163,11 +109,8 @@ class Checkpoint:
         sums: GradientSums,
         *,
         own: bool,
-        remainders: Remainders | None = None,
     ) -> None:
         self._path = path
-        self._remainders = remainders
-        self.note: str | None = None
         self._model = model
         self._optimizer = optimizer
         self._trained = trained
@@ -177,8 +120,6 @@ class Checkpoint:
 
     def save(self, progress: TrainingProgress) -> None:
         """Write the file atomically, and keep the previous one (``.before``)."""
-        if self._remainders is not None:
-            self._remainders.save(self._path, self._model)
         self._agree(self._written(progress) if self._own else "")
 
     def restore(self) -> TrainingProgress:
@@ -191,10 +132,7 @@ class Checkpoint:
             except TrainingError as error:
                 problem = str(error)
         self._agree(problem)
-        progress = self._shared(progress, arrays)
-        if progress.epoch and self._remainders is not None:
-            self.note = self._remainders.restore(self._path, self._model, self._sums)
-        return progress
+        return self._shared(progress, arrays)
 
     def _agree(self, problem: str) -> None:
         if problem := self._sums.spread_text(problem):

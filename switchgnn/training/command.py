@@ -69,8 +69,6 @@ def train(
             nonlocal last
             last = asdict(report)
             if worker == 0 and not as_json:
-                if report.note:
-                    typer.echo(report.note)
                 typer.echo(_line(report, asked.epochs))
 
         train_as_worker(

@@ -11,7 +11,7 @@ import time
 import warnings
 import weakref
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -253,7 +253,6 @@ class RemoteSum:
         rest: lets rows that matter little rest; None: no row rests.
         sites: the numbers of the tensors that layers exchange, see `Transport.aggregate`.
         new_site: returns another such number at each call.
-        kept: sums that are kept, by site.
     """
 
     def __init__(
@@ -265,7 +264,6 @@ class RemoteSum:
         self.sites: dict[nn.Module, int] = {}
         self.columns = Columns(keep, self.new_site) if keep < 1 else None
         self.rest: Rest | None = None
-        self.kept: dict[int, KeptSum] = {}
         self.transport = transport
         self._staging = staging or Staging()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="exchange")
@@ -275,26 +273,6 @@ class RemoteSum:
 
     def __exit__(self, *_: object) -> None:
         self._thread.shutdown(cancel_futures=True)
-
-    def remembered(self) -> dict[str, NDArray[Any]]:
-        """Return what later exchanges depend on where rounding has remainders, by name."""
-        transport: Any = self.transport
-        found: dict[str, NDArray[Any]] = transport.remembered()
-        for site, kept in self.kept.items():
-            sums, sent = kept.state
-            found[f"{_KEPT}{site}/{sent}"] = np.zeros(0) if sums is None else sums.cpu().numpy()
-        return found
-
-    def recall(self, remembered: Mapping[str, NDArray[Any]]) -> None:
-        """Continue with what an earlier process has remembered, as all workers must."""
-        transport: Any = self.transport
-        names = [name for name in remembered if name.startswith(_KEPT)]
-        transport.recall({name: remembered[name] for name in remembered if name not in names})
-        for name in names:
-            site, sent = map(int, name.removeprefix(_KEPT).split("/"))
-            if site in self.kept:
-                sums = torch.from_numpy(remembered[name])
-                self.kept[site].recalled = sums if len(sums) else None, sent
 
     @contextmanager
     def attending(self) -> Iterator[None]:
@@ -347,10 +325,6 @@ class RemoteSum:
         return self._staging.to_device(sums, device)
 
 
-# Before the site of kept sums and what was sent of their rows.
-_KEPT = "kept/"
-
-
 class KeptSum:
     """The sums of an input that does not change, kept after the first exchange.
 
@@ -363,10 +337,8 @@ class KeptSum:
         self._ledger = ledger
         self._inputs: weakref.ref[Tensor] | None = None
         self._version = 0
-        # The kept sums, if any, and the elements of a row that were sent mapped.
-        self.state: tuple[Tensor | None, int] = None, 0
-        # For the next input: of an earlier process.
-        self.recalled: tuple[Tensor | None, int] = None, 0
+        self._sums: Tensor | None = None
+        self._sent = 0
 
     def of(self, inputs: Tensor) -> Tensor | None:
         """Return the kept sums of these inputs, or None."""
@@ -374,24 +346,22 @@ class KeptSum:
         version = -1 if inputs.is_inference() else inputs._version
         if known is not inputs or version < 0 or version != self._version:
             self._inputs, self._version = weakref.ref(inputs), version
-            self.state, self.recalled = self.recalled, (None, 0)
-        sums, _ = self.state
-        if sums is not None:
+            self._sums, self._sent = None, 0
+        if self._sums is not None:
             self._ledger.kept += 1
-            return sums.to(inputs.device)
-        return None
+        return self._sums
 
     def keep(self, sums: Tensor) -> None:
         """Keep the sums of the inputs of the last call of :meth:`of`."""
-        self.state = sums, 0
+        self._sums = sums
 
     def pays(self, elements: int) -> bool:
         """Return whether this many elements of a row have been sent already."""
-        return self.state[1] >= elements
+        return self._sent >= elements
 
     def sent(self, elements: int) -> None:
         """Count elements of a row that are sent mapped in this pass."""
-        self.state = None, self.state[1] + elements
+        self._sent += elements
 
 
 class LocalSum:

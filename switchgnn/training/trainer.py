@@ -12,9 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from switchgnn.planner.direction import Direction
 from switchgnn.training.bins import BinnedSum
-from switchgnn.training.checkpoint import Checkpoint, Remainders, Trained, TrainingProgress
+from switchgnn.training.checkpoint import Checkpoint, Trained, TrainingProgress
 from switchgnn.training.columns import Columns
 from switchgnn.training.device import device_of
 from switchgnn.training.epsilon import CacheControl, Compressing
@@ -78,7 +77,6 @@ class EpochReport:
             had changed too little; None without compression.
         bytes_without: of the exchanges so far, both ways, if nothing were left out or lost; None if
             nothing is.
-        note: what the user should know, in the first epoch after a checkpoint.
     """
 
     epoch: int
@@ -92,7 +90,6 @@ class EpochReport:
     rows: int | None = None
     skipped_rows: int | None = None
     bytes_without: int | None = None
-    note: str | None = None
 
 
 class Trainer:
@@ -144,17 +141,7 @@ class Trainer:
                 Trained.of(partition, options.seed),
                 self._sums,
                 own=partition.worker == 0,
-                remainders=self._remainders(),
             )
-
-    def _remainders(self) -> Remainders | None:
-        compression, remote, partition = self._fewer.compression, self._remote, self._partition
-        if compression.cache or not compression.feedback or not isinstance(remote, RemoteSum):
-            return None
-        # Of the plan or schedule, by which remainders are arranged.
-        traffic = [remote.transport.expected_traffic(1, each) for each in Direction]
-        belongs = repr((partition.workers, compression, traffic)).encode()
-        return Remainders(remote, partition.worker, belongs + partition.vertices.tobytes())
 
     def resume(self) -> int:
         """Continue from the checkpoint, if there is one; return the number of epochs done."""
@@ -165,9 +152,8 @@ class Trainer:
     def run(self) -> Iterator[EpochReport]:
         """Train; yield a report after each epoch."""
         done = self._progress
-        note = None if self._checkpoint is None else self._checkpoint.note
         for epoch in range(done.epoch + 1, self._options.epochs + 1):
-            report, note = replace(self._epoch(epoch), note=note), None
+            report = self._epoch(epoch)
             yield report
             if report.accuracy is None:
                 continue

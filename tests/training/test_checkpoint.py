@@ -5,7 +5,6 @@
 import os
 import pickle
 import zipfile
-from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -14,21 +13,11 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
 
-from switchgnn.host.direct import copy_schedules  # noqa: E402
 from switchgnn.training.checkpoint import Checkpoint, Trained, TrainingProgress  # noqa: E402
 from switchgnn.training.data.load import load_dataset  # noqa: E402
 from switchgnn.training.errors import TrainingError  # noqa: E402
-from switchgnn.training.fewer import fewer_bytes  # noqa: E402
 from switchgnn.training.gradients import GradientSums  # noqa: E402
-from switchgnn.training.layers.models import ModelOptions, distribute  # noqa: E402
-from switchgnn.training.sums import RemoteSum  # noqa: E402
-from switchgnn.training.trainer import TrainOptions  # noqa: E402
-from tests.host.direct.crew import on_hub  # noqa: E402
-from tests.training.threads import (  # noqa: E402
-    shared_out,
-    train_in_threads,
-    train_parts,
-)
+from tests.training.threads import train_in_threads  # noqa: E402
 
 TRAINED = Trained("karate", 34, 3, 2, train=20, validation=7, test=7, seed=0)
 DONE = TrainingProgress(7, 0.5, 2)
@@ -281,54 +270,6 @@ def test_another_number_of_workers_goes_on_as_if_never_interrupted(karate, first
     rest = losses(train_in_threads(karate, then, epochs=WHOLE, **how))
     assert began + rest == pytest.approx(whole, abs=2e-5)
     assert len(rest) == WHOLE - HALF
-
-
-def train_in_few_bits(data, workers, epochs, path):
-    """Train over hosts with error feedback; return the losses and all weights."""
-    assignment, fewer = shared_out(data.vertices, workers), fewer_bytes(8, None)
-    transports = on_hub(
-        copy_schedules(data.graph, assignment, workers), compression=fewer.compression
-    )
-    options = TrainOptions(epochs=epochs, evaluate_every=HALF, checkpoint=path)
-
-    @contextmanager
-    def distributed(net, part, transport):
-        with RemoteSum(transport) as remote:
-            distribute(net, part, remote, precompute=True)
-            yield remote
-
-    shape = ModelOptions(model="gcn", layers=3, hidden=8, dropout=0)
-    results = train_parts(data, assignment, transports, shape, options, distributed, fewer=fewer)
-    return losses(results), [weights for _, weights in results], results[0][0][0].note
-
-
-def test_what_few_bits_lack_is_not_lost(karate, tmp_path):
-    """Also the sums that are kept of an input that does not change, which are rounded once."""
-    whole, weights, _ = train_in_few_bits(karate, 2, WHOLE, None)
-    train_in_few_bits(karate, 2, HALF, tmp_path / "saved")
-    rest, again, note = train_in_few_bits(karate, 2, WHOLE, tmp_path / "saved")
-    assert (rest, note) == (whole[HALF:], None)
-    for here, there in zip(again, weights, strict=True):
-        assert all(torch.equal(here[name], there[name]) for name in there)
-
-
-@pytest.mark.parametrize("why", ["another number", "none", "damaged", "of another epoch"])
-def test_remainders_that_do_not_fit_are_left_out_and_that_is_said(karate, tmp_path, why):
-    path = tmp_path / "saved"
-    began, *_ = train_in_few_bits(karate, 2, HALF, path)
-    other = path.with_name("saved.worker-1")
-    if why == "none":
-        other.unlink()
-    elif why == "damaged":
-        other.write_bytes(other.read_bytes()[:-9])
-    elif why == "of another epoch":
-        train_in_few_bits(karate, 2, 2 * HALF, tmp_path / "later")
-        other.write_bytes(path.with_name("later.worker-1").read_bytes())
-    workers, lack = (3, 3) if why == "another number" else (2, 1)
-    rest, _, note = train_in_few_bits(karate, workers, WHOLE, path)
-    assert f"{lack} of {workers} workers have none that fit" in note
-    whole, *_ = train_in_few_bits(karate, workers, WHOLE, None)
-    assert began + rest == pytest.approx(whole, rel=0.05)
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -60,8 +60,6 @@ class Epochs:
         """Show an epoch."""
         if self._as_json:
             typer.echo(json.dumps(event))
-        if event.get("note"):
-            self.note(event["note"])
         accuracy = event["accuracy"]
         if accuracy and accuracy["validation"] is not None:
             self._accuracy = f", val {accuracy['validation']:.1%}"

@@ -107,11 +107,9 @@ def distribute(
         if layer.loops not in sums:
             local = LocalSum(local_edges(partition, loops=layer.loops), (rows, rows))
             sums[layer.loops] = NeighbourSum(local, others)
-        site = remote.sites[module] = remote.new_site()
         kept = KeptSum(remote.ledger) if precompute and layer.constant else None
-        if kept is not None:
-            remote.kept[site] = kept
-        summed = partial(sums[layer.loops], site=site)
+        remote.sites[module] = remote.new_site()
+        summed = partial(sums[layer.loops], site=remote.sites[module])
         whole = _Whole(called_by(name, module), layer, summed, partition, kept)
         object.__setattr__(module, "forward", whole.forward)
     drop_by_vertex(model, torch.from_numpy(partition.vertices), seed)

@@ -141,10 +141,7 @@ def test_nothing_is_kept_of_a_forgotten_site(compression):
             transports[worker].rest(0, resting[parts[worker]])
             transports[worker].forget(0)
             kept = transports[worker]._compressed
-            sites = {key.number for key in kept._tables} | {
-                int(each[0]) for each in kept.remainders
-            }
-            assert sites == {1}
+            assert {key.number for key in (*kept._tables, *kept._residuals)} == {1}
             assert kept.resting.of(0, FORWARD) is None
 
     calls = [Call(features, way, site) for way in BOTH for site in (0, 1)]
@@ -263,23 +260,6 @@ def test_feedback_makes_up_for_rounding(feedback):
         step = 2 * np.abs(features[way]).max() / (2**bits - 1)
         in_steps = float((error / (step * np.maximum(1, neighbours))).max())
         assert (in_steps < 0.55) is feedback
-
-
-@pytest.mark.parametrize("method", MAKE)
-def test_remainders_go_on_in_another_process(method):
-    make, _ = MAKE[method]
-    graph, assignment = random_case(60, 300, WORKERS, 2, directed=True)
-    schedules, parts = make(graph, assignment, WORKERS), parts_of(assignment, WORKERS)
-    calls, half = [*interleaved(graph, 6, 3)], 18
-    whole, first, then, without = (
-        on_hub(schedules, compression=Compression(8, feedback=True)) for _ in range(4)
-    )
-    expected = bits_of(exchange_all(whole, parts, calls)[half:])
-    exchange_all(first, parts, calls[:half])
-    for old, new in zip(first, then, strict=True):
-        new.recall(old.remembered())
-    assert np.array_equal(bits_of(exchange_all(then, parts, calls[half:])), expected)
-    assert not np.array_equal(bits_of(exchange_all(without, parts, calls[half:])), expected)
 
 
 @pytest.mark.parametrize("compression", [Compression(8), Compression(16, stochastic=True, seed=3)])

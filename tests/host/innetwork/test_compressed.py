@@ -2,15 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cached rows and few bits against a model switch: bounds, no drift, and fewer bytes."""
 
-from unittest import mock
-
 import numpy as np
 import pytest
 
 from switchgnn.host.compression import Compression
 from switchgnn.host.innetwork.fixed_point import ExchangeKind
 from switchgnn.host.innetwork.outgoing import ChangedRows
-from switchgnn.host.innetwork.transport import InNetworkTransport
 from switchgnn.host.wire.faults import Faults
 from switchgnn.host.wire.header import BODY_AT, Kind, unpack_header
 from switchgnn.planner.direction import Direction
@@ -214,35 +211,11 @@ def test_nothing_is_kept_of_a_forgotten_site(graph, compression):
     for exchange in team.exchanges:
         exchange.rest(0, np.ones(len(exchange._part.vertices), dtype=np.bool_))
         exchange.forget(0)
-        sites = [site for site, _ in exchange._caches._caches]
-        assert {*sites, *(int(name[0]) for name in exchange.rounding.remainders)} == {1}
+        kept = [*exchange._caches._caches, *exchange._rounding._rests]
+        assert {site for site, _ in kept} == {1}
         assert exchange._caches.resting.of(0, FORWARD) is None
     assert np.array_equal(run(team, features)[1], fresh)
     assert all(each.savings.full == 5 * compression.cache for each in team.exchanges)
-
-
-def transports_of(team):
-    return [InNetworkTransport(exchange, mock.Mock()) for exchange in team.exchanges]
-
-
-def test_remainders_and_scales_are_those_of_before_in_another_session(graph):
-    """Features grow and shrink, so that scales depend on earlier rounds."""
-    compression, half = Compression(bits=8, feedback=True), 6
-    rounds = [
-        (random_features(graph, 8, index) * size, direction, site)
-        for index, size in enumerate(np.float32((1, 3, 2, 2, 3, 2.5, 2, 4)))
-        for direction in Direction
-        for site in (0, 1)
-    ]
-    whole, first, then, without = (team_of(graph, compression) for _ in range(4))
-    expected = [run(whole, *each)[0] for each in rounds]
-    for each in rounds[:half]:
-        run(first, *each)
-    for old, new in zip(transports_of(first), transports_of(then), strict=True):
-        new.recall(old.remembered())
-    again = [run(then, *each)[0] for each in rounds[half:]]
-    assert np.array_equal(again, expected[half:])
-    assert not np.array_equal([run(without, *each)[0] for each in rounds[half:]], expected[half:])
 
 
 def test_each_site_has_its_own_rows(graph):
