@@ -202,6 +202,14 @@ class AskedTraining:
         "--precompute/--no-precompute",
         default=True,
     )
+    unchecked: bool = option(
+        MODEL,
+        None,
+        "Take your own model without comparing what it computes on parts of a small graph.",
+        "--unchecked",
+        default=False,
+        shown=False,
+    )
     paper: bool = option(
         MODEL, None, "The paper's model: gcn, 4 layers, 128 units.", default=False, shown=False
     )

@@ -56,6 +56,7 @@ def train(
     read_network(network)
     # These import PyTorch, which takes seconds.
     from switchgnn.training.join import take_seat  # noqa: PLC0415
+    from switchgnn.training.layers.check import check_own_model  # noqa: PLC0415
     from switchgnn.training.worker import Training, train_as_worker  # noqa: PLC0415
 
     check_device(asked.device)
@@ -63,7 +64,12 @@ def train(
     with take_seat(
         job, network=network, faults=faults, seed=seed, compression=fewer.compression
     ) as seat:
-        worker, last = seat.partition.worker, None
+        worker, last, part = seat.partition.worker, None, seat.partition
+        if part.workers > 1 and not asked.unchecked:
+            size = (part.features.shape[1], part.classes)
+            why = check_own_model(shape, *size, undirected=part.undirected)
+            if why is not None and worker == 0:
+                typer.echo(f"Warning: {why}", err=True)
 
         def tell(report: "EpochReport") -> None:
             nonlocal last
@@ -72,7 +78,7 @@ def train(
                 typer.echo(_line(report, asked.epochs))
 
         train_as_worker(
-            *(seat.partition, seat.transport, training, tell),
+            *(part, seat.transport, training, tell),
             first=seat.first,
             seen=partial(serving_metrics, address or seat.metrics),
         )

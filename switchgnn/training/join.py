@@ -5,11 +5,12 @@
 import hashlib
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Literal, cast
 
 import torch
 import torch.distributed as dist
@@ -40,7 +41,9 @@ from switchgnn.training.gradients import (
     together,
 )
 from switchgnn.training.job import PLAN_FOLDER, Job, job_schedule, read_job, read_part
+from switchgnn.training.layers.check import check_model
 from switchgnn.training.layers.models import distribute
+from switchgnn.training.layers.norms import VertexSums
 from switchgnn.training.partition import Partition
 from switchgnn.training.sums import RemoteSum
 from switchgnn.training.worker import view_of
@@ -129,8 +132,13 @@ class Worker:
         self.remote = remote
         self._first = first
         self._seed = seed
-        self._sums = GradientSums(first)
+        self._sums = GradientSums(first, remote.attending)
+        self._vertices = VertexSums(self._sums.add)
         self._cache: CacheControl | None = None
+
+    def __deepcopy__(self, _: object) -> "Worker":
+        # A copy of a model that uses the worker uses the same.
+        return self
 
     @property
     def workers(self) -> int:
@@ -144,11 +152,13 @@ class Worker:
         precompute: bool = True,
         bits: int = WHOLE_BITS,
         cache: float | str | None = None,
+        unchecked: bool = False,
     ) -> nn.Module:
         """Make a model of PyG layers compute on this part what it computes on the whole graph.
 
         All workers get the weights of worker 0. Call the model with ``data.x`` and
-        ``data.edge_index``, on any device, on all workers the same number of times.
+        ``data.edge_index``, on any device, on all workers the same number of times. A copy of the
+        model is run on a small graph and its parts first; a warning says if that is not possible.
 
         Args:
             model: built with GCNConv, SAGEConv (mean, sum) and GINConv layers; changed in place.
@@ -159,6 +169,7 @@ class Worker:
                 of their largest number, or of that of an average row if that is larger, 0 <= cache
                 < 1; "auto": it follows the accuracies that `note_accuracy` is given; None: send all
                 rows. Use no dropout with a cache.
+            unchecked: take the model without running a copy of it.
 
         Compression is for all models of this worker, and must be the same on all workers.
 
@@ -166,7 +177,8 @@ class Worker:
             The same model.
 
         Raises:
-            UnsupportedLayerError: a layer needs more than one sum of per-source rows.
+            UnsupportedLayerError: a layer needs more than one sum of per-source rows, or the copy
+                computes something else on parts of a graph than on the whole.
             TrainingError: `bits` or `cache` is none of these.
             TransportError: the plan leaves sums to the hosts, or rows were exchanged before.
         """
@@ -174,7 +186,18 @@ class Worker:
         if fewer.active:
             self._compressing.compress(fewer.compression)
             self._cache = CacheControl(self._compressing, fewer)
-        distribute(*(model, self.partition, self.remote), seed=self._seed, precompute=precompute)
+        if self.workers > 1 and not unchecked:
+            part, sums = self.partition, self._vertices
+            features = part.features.shape[1]
+            why = check_model(model, features, undirected=part.undirected, sums=sums)
+            if why is not None and self.number == 0:
+                warnings.warn(why, stacklevel=2)
+        distribute(
+            *(model, self.partition, self.remote),
+            seed=self._seed,
+            precompute=precompute,
+            vertex_sums=self._vertices,
+        )
         self._sums.spread_model(model)
         return model
 
@@ -203,16 +226,24 @@ class Worker:
         if self._cache is not None:
             self._cache.note(share)
 
-    def mean(self, total: Tensor, count: int | None = None) -> Tensor:
-        """Return this worker's share of a mean over all workers.
+    def mean(
+        self, total: Tensor, count: int | None = None, *, dim: Literal[0] | None = None
+    ) -> Tensor:
+        """Return this worker's share of a mean over all workers, or the mean over vertices.
 
         The shares add up to the mean, and their gradients to its gradient.
 
         Args:
-            total: [] or [1], a sum over this worker's vertices, or their labels.
+            total: [] or [1], a sum over this worker's vertices, or their labels; with `dim`, [n,
+                ...], a row for each vertex of this worker.
             count: the divisor, the same on all workers; None: the training vertices of the whole
                 graph, times the classes if the data set is multi-label.
+            dim: 0 returns [...], the mean of the rows of all workers, on all of them, as
+                ``total.mean(0)`` is in one process; its gradient also reaches the other workers.
         """
+        if dim is not None:
+            number, rows, _ = self._vertices.moments(total)
+            return (rows / number).to(total.dtype)
         if count is None:
             count = self.job.train * (self.classes if self.job.multilabel else 1)
         return total / count
@@ -230,9 +261,18 @@ class Worker:
         share = torch.zeros(1) if loss is None else loss.detach().reshape(1)
         return self._sums.add_gradients(model.parameters(), share)
 
-    def sum(self, values: Tensor) -> Tensor:
-        """Return the sums of values over all workers; the same shape and type."""
-        return self._sums.add(values.detach().clone())
+    def sum(self, values: Tensor, *, dim: Literal[0] | None = None) -> Tensor:
+        """Return the sums of values over all workers, with gradients that reach all of them.
+
+        Args:
+            values: [...] of any type; with `dim`, [n, ...], a row for each vertex of this worker.
+            dim: 0 also adds up the rows, as ``values.sum(0)`` does in one process.
+
+        Returns:
+            [...] of the same type.
+        """
+        _, sums, _ = self._vertices.moments(values[None] if dim is None else values)
+        return sums.to(values.dtype)
 
     def gather(self, rows: Tensor) -> Tensor | None:
         """Return the rows of all vertices in the order of their ids.

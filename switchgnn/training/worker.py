@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import torch
-from torch import nn
 
 from switchgnn.base.network import Station
 from switchgnn.base.tasks import FAILED, EventWriter, Heartbeat, task_from_json, task_to_json
@@ -29,6 +28,7 @@ from switchgnn.training.errors import ModelError, TrainingError
 from switchgnn.training.fewer import NOTHING_LESS, FewerBytes
 from switchgnn.training.gradients import GradientSums, share_cores, together_in_file
 from switchgnn.training.layers.models import build_model, distribute
+from switchgnn.training.layers.norms import VertexSums
 from switchgnn.training.layers.pyg_layers import own_code, templates_removed
 from switchgnn.training.partition import Partition, read_partition
 from switchgnn.training.reduce import switch_sums
@@ -69,8 +69,18 @@ def train_as_worker(
         with templates_removed():
             model = build_model(training.model, partition.features.shape[1], partition.classes)
         model.to(own_device(training.device))
-        with _distributed(model, partition, transport, training) as remote:
+        with _remote(transport, training) as remote:
             sums = GradientSums(first, remote.attending, reducer)
+            seed, precompute = training.options.seed, training.options.precompute
+            if isinstance(remote, BinnedSum):
+                distribute_in_bins(model, partition, remote, seed=seed, precompute=precompute)
+            else:
+                distribute(
+                    *(model, partition, remote),
+                    seed=seed,
+                    precompute=precompute,
+                    vertex_sums=VertexSums(sums.add),
+                )
             sums.spread_model(model)
             options, fewer = training.options, training.fewer
             trainer = Trainer(model, partition, remote, options, sums=sums, fewer=fewer)
@@ -83,19 +93,10 @@ def train_as_worker(
         return replace(remote.ledger, gradients=sums.gradients)
 
 
-@contextmanager
-def _distributed(
-    model: nn.Module, partition: Partition, transport: Transport, training: Training
-) -> Iterator[RemoteSum | BinnedSum]:
-    seed, precompute = training.options.seed, training.options.precompute
+def _remote(transport: Transport, training: Training) -> RemoteSum | BinnedSum:
     if isinstance(transport, BinnedTransport):
-        with BinnedSum(transport, training.bins) as binned:
-            distribute_in_bins(model, partition, binned, seed=seed, precompute=precompute)
-            yield binned
-        return
-    with RemoteSum(transport, keep=training.fewer.keep) as remote:
-        distribute(model, partition, remote, seed=seed, precompute=precompute)
-        yield remote
+        return BinnedSum(transport, training.bins)
+    return RemoteSum(transport, keep=training.fewer.keep)
 
 
 def view_of(worker: int, transport: Transport, remote: RemoteSum | BinnedSum) -> WorkerView:

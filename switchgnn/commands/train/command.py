@@ -137,7 +137,8 @@ def _job(asked: AskedTrain, network: NetworkJob) -> "TrainJob":
 def _check_model(
     job: "TrainJob", data: "Dataset", training: AskedTraining, *, networked: bool
 ) -> None:
-    """Check that the model can be built, and fits into memory."""
+    """Check that the model can be built, fits into memory, and does not mix vertices."""
+    from switchgnn.training.layers.check import check_own_model  # noqa: PLC0415
     from switchgnn.training.layers.models import build_model, check_layers  # noqa: PLC0415
     from switchgnn.training.layers.pyg_layers import templates_removed  # noqa: PLC0415
 
@@ -146,6 +147,10 @@ def _check_model(
     training.check_size(shape, data.vertices, features, data.classes, processes)
     with templates_removed():
         check_layers(build_model(shape, features, data.classes))
+    if processes > 1 and not training.unchecked:
+        why = check_own_model(shape, features, data.classes, undirected=data.undirected)
+        if why is not None:
+            typer.echo(f"Warning: {why}", err=True)
 
 
 def _train_over(

@@ -14,7 +14,9 @@ from torch_geometric.nn.models import GCN, GIN, GraphSAGE
 
 from switchgnn.planner.lanes import USUAL_WIDTH
 from switchgnn.training.errors import TrainingError, UnsupportedLayerError
+from switchgnn.training.gradients import GradientSums
 from switchgnn.training.layers.dropout import drop_by_vertex
+from switchgnn.training.layers.norms import VertexSums, normalise_over_all
 from switchgnn.training.layers.pyg_layers import (
     called_by,
     check_layer,
@@ -91,13 +93,18 @@ def distribute(
     *,
     seed: int = 0,
     precompute: bool = True,
+    vertex_sums: VertexSums | None = None,
 ) -> nn.Module:
     """Make a model of PyG layers compute on a partition what it computes on the whole graph.
 
     Call the model with the partition's ``edges`` afterwards. The model is changed in place;
-    its parameters keep their names and shapes.
+    its parameters keep their names and shapes. ``vertex_sums`` are for normalisations; None: over
+    the process group.
     """
     check_layers(model)
+    if partition.workers > 1:
+        own = VertexSums(GradientSums(attending=remote.attending).add)
+        normalise_over_all(model, vertex_sums or own)
     rows, others = len(partition.vertices), remote if partition.workers > 1 else None
     sums: dict[bool, NeighbourSum] = {}
     for name, module in model.named_modules():
@@ -119,11 +126,6 @@ def distribute(
 def check_layers(model: nn.Module) -> None:
     """Refuse the models that :func:`distribute` refuses, in advance."""
     for name, module in model.named_modules():
-        if isinstance(module, nn.modules.batchnorm._BatchNorm):
-            raise UnsupportedLayerError(
-                f"{called_by(name, module)} takes means over the vertices of one worker only, so "
-                "the result would depend on the partition: use LayerNorm, or no normalisation."
-            )
         if isinstance(module, MessagePassing):
             check_layer(name, module)
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The layers of PyG that are one sum over neighbours: GCNConv, SAGEConv and GINConv."""
 
+import inspect
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator
@@ -59,10 +60,25 @@ def check_layer(name: str, layer: MessagePassing) -> _Make:
             f"use {' or '.join(map(repr, aggregations[:2]))}."
         )
     raise UnsupportedLayerError(
-        f"{called} cannot be summed by the switch: it may weight a message by both ends of its "
-        "edge, as attention does, so no single row per source serves all its neighbours. Use "
-        "GCNConv, SAGEConv or GINConv."
+        f"{called} cannot be summed by the switch: {_reason(layer)}. Use GCNConv, SAGEConv or "
+        "GINConv."
     )
+
+
+def _reason(layer: MessagePassing) -> str:
+    """Return why a layer is not one sum of a row per source, or not known to be."""
+    arguments = inspect.signature(layer.message).parameters
+    if any(name == "alpha" or name.endswith("_i") for name in arguments):
+        return (
+            "it weights a message by both ends of its edge, as attention does, so no single row "
+            "per source serves all its neighbours"
+        )
+    if isinstance(getattr(layer, "K", None), int):
+        return (
+            f"it sums over neighbours K times in one call, here {layer.K}, where a layer makes one "
+            "sum and one linear map"
+        )
+    return "it is not known to be one sum of a row per source"
 
 
 def called_by(name: str, layer: nn.Module) -> str:

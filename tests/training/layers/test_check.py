@@ -1,0 +1,265 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Models that mix vertices are found by running them, and others are left alone."""
+
+import copy
+import re
+import threading
+import time
+
+import pytest
+
+pytest.importorskip("torch", reason="PyTorch is not installed")
+pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
+
+import torch
+import torch_geometric.nn as pyg
+from torch import nn
+from torch.nn import functional
+from torch_geometric.utils import scatter
+
+from switchgnn.training.errors import UnsupportedLayerError
+from switchgnn.training.layers.check import check_model
+from switchgnn.training.layers.norms import VertexSums
+from tests.support.speed import seconds_here
+from tests.training.helpers import one_sentence
+from tests.training.layers.test_norms import NORMS
+
+FEATURES, HIDDEN, CLASSES = 12, 6, 5
+MODELS = (pyg.models.GCN, pyg.models.GraphSAGE, pyg.models.GIN)
+
+
+class Net(nn.Module):
+    """Two layers, with a module and a function between them."""
+
+    def __init__(self, norm=None, between=lambda net, h, edges: h):
+        super().__init__()
+        self.first, self.norm = pyg.GCNConv(FEATURES, HIDDEN), norm or nn.Identity()
+        self.second, self.between = pyg.SAGEConv(HIDDEN, CLASSES), between
+        self.inner = pyg.GCNConv(HIDDEN, HIDDEN)
+
+    def forward(self, x, edges):
+        h = self.norm(self.first(x, edges)).relu()
+        return self.second(self.between(self, h, edges), edges)
+
+
+class Residual(Net):
+    def forward(self, x, edges):
+        h = self.first(x, edges)
+        for _ in range(2):
+            h = h + functional.dropout(self.first(x, edges).relu(), 0.5, self.training)
+        return {"scores": self.second(h, edges), "both": (h.log_softmax(-1), "a word")}
+
+
+class OnData(Net):
+    def forward(self, data):
+        return super().forward(data.x, data.edge_index)
+
+
+class Gate(Net):
+    """Begins as the identity of what it mixes."""
+
+    def __init__(self):
+        super().__init__(between=lambda net, h, _: h + net.gate * h.mean(0))
+        self.gate = nn.Parameter(torch.zeros(()))
+
+
+class Halved(pyg.SAGEConv):
+    def update(self, sums):
+        return sums - sums.mean(0)
+
+
+class Own(nn.Module):
+    def forward(self, h):
+        return h / h.norm()
+
+
+class Forgetful(torch.autograd.Function):
+    """The identity, whose gradient depends on all vertices."""
+
+    @staticmethod
+    def forward(_ctx, rows):
+        return rows.clone()
+
+    @staticmethod
+    def backward(_ctx, gradient):
+        return gradient - gradient.mean(0)
+
+
+class Counting(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("seen", torch.zeros(()))
+
+    def forward(self, h):
+        if self.training:
+            self.seen = self.seen + h.detach().abs().max()
+        return h
+
+
+def check(model, features=FEATURES, *, undirected=True, sums=None):
+    return check_model(model, features, undirected=undirected, sums=sums)
+
+
+EXACT = {
+    **{
+        f"{kind.__name__}, {norm}, {jk}": (
+            lambda kind=kind, norm=norm, jk=jk: kind(
+                *(FEATURES, HIDDEN, 3, CLASSES), norm=norm, jk=jk, dropout=0.5, act="elu"
+            )
+        )
+        for kind in MODELS
+        for norm, jk in (("BatchNorm", None), ("LayerNorm", "cat"), ("GraphNorm", "lstm"))
+    },
+    **{name: (lambda make=make: Net(make())) for name, make in NORMS.items()},
+    "torch's layer norm": lambda: Net(nn.LayerNorm(HIDDEN)),
+    "several outputs": Residual,
+    "data": OnData,
+    "float64": lambda: Net().double(),
+    "lazy": lambda: pyg.models.GCN(-1, HIDDEN, 2, CLASSES),
+    "norm in GIN": lambda: pyg.GINConv(pyg.MLP([FEATURES, HIDDEN, CLASSES], norm="InstanceNorm")),
+    "other width": lambda: pyg.models.GCN(FEATURES + 2, HIDDEN, 2, CLASSES),
+}
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_what_is_exact_is_taken(name):
+    assert check(EXACT[name]()) is None
+    assert check(EXACT[name](), undirected=False) is None
+
+
+def add_up(_net, h, edges):
+    return h + torch.zeros_like(h).index_add_(0, edges[1], h[edges[0]])
+
+
+WRONG = {
+    "own norm": (lambda: Net(Own()), "In training, Layer norm (Own) has another output"),
+    "mean": (
+        lambda: Net(between=lambda _net, h, _: h - h.mean(0)),
+        "In training, Net calls Layer second (SAGEConv) with another input",
+    ),
+    "mean in evaluation": (
+        lambda: Net(between=lambda net, h, _: h if net.training else h - h.mean(0)),
+        "In evaluation, Net calls Layer second (SAGEConv) with another input",
+    ),
+    "scatter": (
+        lambda: Net(between=lambda _, h, edges: scatter(h[edges[0]], edges[1], 0, dim_size=len(h))),
+        "In training, Net calls Layer second (SAGEConv) with another input",
+    ),
+    "index_add_": (
+        lambda: Net(between=add_up),
+        "In training, Net calls Layer second (SAGEConv) with another input",
+    ),
+    "a gate of 0": (Gate, "In training, Gate calls"),
+    "first vertex": (lambda: Net(between=lambda _net, h, _: h - h[0]), "In training, Net calls"),
+    "order of vertices": (lambda: Net(between=lambda _net, h, _: h.cumsum(0)), "Net calls"),
+    "gradient": (
+        lambda: Net(between=lambda _net, h, _: Forgetful.apply(h)),
+        "In training, Net has another gradient of first.",
+    ),
+    "buffer": (lambda: Net(Counting()), "In training, Net has another norm.seen"),
+    "update of a layer": (
+        lambda: pyg.Sequential("x, e", [(Halved(FEATURES, CLASSES), "x, e -> x")]),
+        "(Halved) has another output",
+    ),
+    "exchanges": (
+        lambda: Net(between=lambda net, h, e: net.inner(h, e) if len(h) > 20 else h),
+        "Net makes other exchanges",
+    ),
+}
+
+
+@pytest.mark.parametrize("undirected", [False, True], ids=["directed", "undirected"])
+@pytest.mark.parametrize("name", WRONG)
+def test_what_mixes_vertices_is_refused(name, undirected):
+    make, words = WRONG[name]
+    with pytest.raises(UnsupportedLayerError) as error:
+        check(make(), undirected=undirected)
+    said = one_sentence(error)
+    assert words in said
+    assert "on two parts of a small graph" in said
+    assert "unchecked=True" in said
+
+
+@pytest.mark.parametrize(
+    ("between", "words"),
+    [
+        (lambda net, h, edges: net.inner(h, edges, torch.ones(edges.shape[1])), "edge weights"),
+        (lambda net, h, edges: net.inner(h, edges[:, 1:]), "other edges"),
+    ],
+)
+def test_what_a_layer_refuses_is_refused_at_once(between, words):
+    with pytest.raises(UnsupportedLayerError, match=words):
+        check(Net(between=between))
+
+
+class Needy(Net):
+    def forward(self, x, edges, _distances):
+        return super().forward(x, edges)
+
+
+class Embedded(Net):
+    def __init__(self):
+        super().__init__()
+        self.rows = nn.Parameter(torch.randn(34, FEATURES))
+
+    def forward(self, x, edges):
+        return super().forward(x + self.rows, edges)
+
+
+class Locked(Net):
+    def __init__(self):
+        super().__init__()
+        self.lock = threading.Lock()
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (Needy, "because a copy of it raised TypeError: .*_distances"),
+        (Embedded, "because a copy of it raised RuntimeError"),
+        (Locked, "because a copy of it raised TypeError: cannot pickle"),
+        (
+            lambda: Net(between=lambda net, h, _: h + net.training * torch.randn_like(h)),
+            "because in training its results change from call to call",
+        ),
+        (lambda: Net(between=lambda _net, h, _: h / 0), "numbers that are not finite"),
+        (lambda: Net(between=lambda _net, _h, e: e), "raised"),
+    ],
+)
+def test_what_cannot_be_run_is_a_sentence(make, reason):
+    said = check(make())
+    assert re.search(reason, said)
+    assert "\n" not in said
+    assert said.endswith(".")
+
+
+def test_the_model_and_random_numbers_stay_as_they_are():
+    model = Net(nn.BatchNorm1d(HIDDEN)).eval()
+    before, drawn = copy.deepcopy(model), torch.get_rng_state()
+    assert check(model) is None
+    torch.testing.assert_close(model.state_dict(), before.state_dict(), rtol=0, atol=0)
+    assert torch.equal(torch.get_rng_state(), drawn)
+    assert not model.training
+    assert all(each.grad is None for each in model.parameters())
+    assert "forward" not in vars(model.first)
+
+
+def test_sums_of_a_worker_in_a_model_are_checked():
+    sums = VertexSums(lambda values: pytest.fail("it is not the copy that adds"))
+    add = sums.add
+
+    def less_the_mean(_net, h, _edges):
+        number, total, _ = sums.moments(h)
+        return h - (total / number).float()
+
+    assert check(Net(between=less_the_mean), sums=sums) is None
+    assert sums.add is add
+
+
+def test_it_takes_a_moment():
+    model = pyg.models.GCN(1433, 64, 3, 7, norm="BatchNorm", jk="cat")
+    check(model, 1433)
+    started = time.thread_time(), time.perf_counter()
+    assert check(model, 1433) is None
+    assert time.perf_counter() - started[1] < seconds_here(0.3)

@@ -1,0 +1,155 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Normalisations on several workers train as PyG's and PyTorch's do on the whole graph."""
+
+import copy
+import threading
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="PyTorch is not installed")
+pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
+
+import torch
+import torch_geometric.nn as pyg
+from torch import nn
+
+from switchgnn.training.errors import UnsupportedLayerError
+from switchgnn.training.layers.models import distribute
+from switchgnn.training.layers.norms import VertexSums
+from switchgnn.training.partition import partition_dataset
+from switchgnn.training.sums import RemoteSum
+from tests.support.speed import seconds_here
+from tests.training.gathering import Gathering, in_threads
+from tests.training.layers.test_layers import NARROW, WIDE, make_data, whole_edges
+from tests.training.threads import ThreadSums
+
+WORKERS, STEPS, HIDDEN = 3, 4, 6
+# Float32 sums in another order, through the steps.
+TOLERANCE = 2e-5
+
+NORMS = {
+    "batch": lambda: nn.BatchNorm1d(HIDDEN),
+    "batch, averaging all": lambda: nn.BatchNorm1d(HIDDEN, momentum=None),
+    "batch, plain": lambda: nn.BatchNorm1d(HIDDEN, affine=False, track_running_stats=False),
+    "pyg batch": lambda: pyg.BatchNorm(HIDDEN, momentum=0.3, allow_single_element=True),
+    "instance": lambda: pyg.InstanceNorm(HIDDEN),
+    "instance, running": lambda: pyg.InstanceNorm(HIDDEN, affine=True, track_running_stats=True),
+    "layer": lambda: pyg.LayerNorm(HIDDEN),
+    "layer, plain": lambda: pyg.LayerNorm(HIDDEN, affine=False),
+    "layer by vertex": lambda: pyg.LayerNorm(HIDDEN, mode="node"),
+    "graph": lambda: pyg.GraphNorm(HIDDEN),
+    "pair": lambda: pyg.PairNorm(scale=1.5),
+    "pair by vertex": lambda: pyg.PairNorm(scale_individually=True),
+    "mean subtraction": pyg.MeanSubtractionNorm,
+    "graph size": pyg.GraphSizeNorm,
+    "differentiable group": lambda: pyg.DiffGroupNorm(HIDDEN, 2, lamda=0.5),
+}
+
+
+class Net(nn.Module):
+    def __init__(self, norm):
+        super().__init__()
+        torch.manual_seed(2)
+        self.first, self.norm = pyg.GCNConv(WIDE, HIDDEN), norm
+        self.second = pyg.SAGEConv(HIDDEN, NARROW)
+        with torch.no_grad():
+            # Those that begin with 0 or 1 would hide what they multiply.
+            for weights in norm.parameters():
+                weights.add_(torch.randn_like(weights) * 0.3)
+
+    def forward(self, x, edges):
+        # Means that are large beside deviations need more digits than float32 has.
+        return self.second(self.norm(self.first(x, edges) + 30).relu(), edges)
+
+
+def train(model, features, edges, targets, add=lambda parameters: None):
+    """Return the outputs in evaluation after some steps, and those of each step before it."""
+    optimizer, outputs = torch.optim.SGD(model.parameters(), lr=0.01), []
+    for _ in range(STEPS):
+        optimizer.zero_grad()
+        outputs.append(model(features, edges))
+        (outputs[-1] - targets).square().mean(1).sum().mul(1 / 40).backward()
+        add(model.parameters())
+        optimizer.step()
+    with torch.no_grad():
+        return [each.detach() for each in (*outputs, model.eval()(features, edges))]
+
+
+def assigned(vertices):
+    """Return an uneven assignment, with a worker that has a single vertex."""
+    return np.minimum(np.arange(vertices) % 5, 1) + (np.arange(vertices) == vertices - 1)
+
+
+@pytest.mark.parametrize("name", NORMS)
+def test_several_workers_train_as_one_process(name):
+    data = make_data(3, directed=True)
+    data.features[::5] *= 3
+    features, targets = torch.from_numpy(data.features), torch.randn(data.vertices, NARROW)
+    alone = Net(NORMS[name]())
+    start = copy.deepcopy(alone)
+    expected = train(alone, features, whole_edges(data), targets)
+
+    assignment = assigned(data.vertices)
+    gathering, parts = (
+        Gathering(data.graph, assignment),
+        list(partition_dataset(data, assignment)),
+    )
+    shared = (threading.Barrier(WORKERS, timeout=seconds_here(60)), [])
+
+    def work(worker):
+        model, part, sums = copy.deepcopy(start), parts[worker], ThreadSums(shared)
+        with RemoteSum(gathering.transports[worker]) as remote:
+            distribute(model, part, remote, vertex_sums=VertexSums(sums.add))
+            own = torch.from_numpy(part.features)
+            outputs = train(
+                *(model, own, torch.from_numpy(part.edges), targets[part.vertices]),
+                lambda parameters: sums.add_gradients(parameters, torch.zeros(1)),
+            )
+        return outputs, model.state_dict()
+
+    found = in_threads(work, WORKERS, gathering.barrier, shared[0])
+    for part, (outputs, state) in zip(parts, found, strict=True):
+        pairs = [(one[part.vertices], other) for one, other in zip(expected, outputs, strict=True)]
+        assert state.keys() == alone.state_dict().keys()
+        pairs += [(values, state[name]) for name, values in alone.state_dict().items()]
+        for one, other in pairs:
+            assert (one - other).abs().max() <= TOLERANCE * max(1, one.abs().max())
+
+
+def distributed(norm):
+    """Return a norm on one of two workers, whose numbers are those of both."""
+    data = make_data(0, directed=False)
+    part = next(partition_dataset(data, np.arange(data.vertices) % 2))
+    sums = VertexSums(lambda values: 2 * values)
+    return distribute(norm, part, RemoteSum(None), vertex_sums=sums)
+
+
+def test_several_graphs_are_refused():
+    rows = torch.randn(20, HIDDEN)
+    norm = distributed(pyg.GraphNorm(HIDDEN))
+    assert torch.allclose(norm(rows, None, None), pyg.GraphNorm(HIDDEN)(rows), atol=1e-5)
+    with pytest.raises(UnsupportedLayerError, match=r"^GraphNorm was given several graphs"):
+        norm(rows, torch.zeros(20, dtype=torch.int64))
+
+
+def test_a_norm_of_equal_numbers_has_gradients():
+    rows = torch.zeros(20, HIDDEN, requires_grad=True)
+    distributed(pyg.LayerNorm(HIDDEN))(rows).square().sum().backward()
+    assert rows.grad.isfinite().all()
+
+
+def test_sums_have_the_digits_of_float64():
+    """A variance of 1 beside a mean of 10,000 drowns in float32."""
+    rows = (torch.randn(50, HIDDEN).double() + 1e4).float()
+    norm = distributed(nn.BatchNorm1d(HIDDEN))
+    assert torch.allclose(norm(rows).var(0, unbiased=False), torch.ones(HIDDEN), atol=1e-2)
+
+
+def test_a_subclass_with_another_forward_is_left_alone():
+    class Own(nn.BatchNorm1d):
+        def forward(self, x):
+            return 2 * x
+
+    assert distributed(Own(HIDDEN))(torch.ones(3, HIDDEN)).eq(2).all()
