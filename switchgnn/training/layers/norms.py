@@ -109,8 +109,8 @@ def _pair_norm(norm: pyg.PairNorm, sums: VertexSums, x: Tensor) -> Tensor:
     size = (norm.eps + variance.sum()).sqrt().to(x.dtype)
     if norm.scale_individually:
         size = norm.eps + centred.norm(2, -1, keepdim=True)
-    scale: float = norm.scale
-    return centred / size * scale
+    found: Tensor = norm.scale * centred / size
+    return found
 
 
 def _mean_subtraction(_: pyg.MeanSubtractionNorm, sums: VertexSums, x: Tensor) -> Tensor:

@@ -60,8 +60,7 @@ class Net(nn.Module):
                 weights.add_(torch.randn_like(weights) * 0.3)
 
     def forward(self, x, edges):
-        # Means that are large beside deviations need more digits than float32 has.
-        return self.second(self.norm(self.first(x, edges) + 30).relu(), edges)
+        return self.second(self.norm(self.first(x, edges) + 3).relu(), edges)
 
 
 def train(model, features, edges, targets, add=lambda parameters: None):
