@@ -229,17 +229,18 @@ class Worker:
     def mean(
         self, total: Tensor, count: int | None = None, *, dim: Literal[0] | None = None
     ) -> Tensor:
-        """Return this worker's share of a mean over all workers, or the mean over vertices.
-
-        The shares add up to the mean, and their gradients to its gradient.
+        """Return this worker's share of a mean over all workers; with `dim`, a mean over vertices.
 
         Args:
             total: [] or [1], a sum over this worker's vertices, or their labels; with `dim`, [n,
-                ...], a row for each vertex of this worker.
+                ...], one row per vertex of this worker.
             count: the divisor, the same on all workers; None: the training vertices of the whole
                 graph, times the classes if the data set is multi-label.
-            dim: 0 returns [...], the mean of the rows of all workers, on all of them, as
-                ``total.mean(0)`` is in one process; its gradient also reaches the other workers.
+            dim: 0, for what ``total.mean(0)`` is in one process.
+
+        Returns:
+            The share; all add up to the mean, and their gradients to its gradient. With `dim`,
+            [...], the mean on every worker; its gradients reach the rows of all of them.
         """
         if dim is not None:
             number, rows, _ = self._vertices.moments(total)
@@ -262,11 +263,11 @@ class Worker:
         return self._sums.add_gradients(model.parameters(), share)
 
     def sum(self, values: Tensor, *, dim: Literal[0] | None = None) -> Tensor:
-        """Return the sums of values over all workers, with gradients that reach all of them.
+        """Return the sums of values over all workers; gradients reach the values of all of them.
 
         Args:
-            values: [...] of any type; with `dim`, [n, ...], a row for each vertex of this worker.
-            dim: 0 also adds up the rows, as ``values.sum(0)`` does in one process.
+            values: [...] of any type; with `dim`, [n, ...], one row per vertex of this worker.
+            dim: 0, for what ``values.sum(0)`` is in one process.
 
         Returns:
             [...] of the same type.

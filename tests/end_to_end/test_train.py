@@ -317,22 +317,28 @@ def test_links_over_loopback_are_as_slow_as_they_are_said_to_be():
 
 OWN_MODEL = """
 import torch
-from torch_geometric.nn import GATConv, GCNConv
+from torch_geometric.nn import BatchNorm, GATConv, GCNConv, GraphNorm
 
 class Net(torch.nn.Module):
     def __init__(self, features, classes):
         super().__init__()
         torch.manual_seed(0)
         self.first, self.second = GCNConv(features, 8), GCNConv(8, classes)
+        self.norms = torch.nn.Sequential(BatchNorm(8), GraphNorm(8))
 
     def forward(self, x, edges):
-        return self.second(self.first(x, edges).relu(), edges)
+        return self.second(self.norms(self.first(x, edges)).relu(), edges)
 
 def attention(features, classes):
     return GATConv(features, classes)
 
 def broken(features, classes):
     return 1 / 0
+
+class Mixing(Net):
+    def forward(self, x, edges):
+        h = self.first(x, edges)
+        return self.second(h - h.mean(0), edges)
 """
 
 
@@ -351,8 +357,9 @@ def test_a_model_of_ones_own_trains_like_one_process(tmp_path):
 @pytest.mark.parametrize(
     ("name", "words", "traced"),
     [
-        ("attention", "GATConv cannot be summed by the switch", False),
-        ("broken", "failed, in line 18 (broken): ZeroDivisionError", True),
+        ("attention", "as those of attention do", False),
+        ("Mixing", "Mixing mixes vertices: in training Layer second (GCNConv) gets", False),
+        ("broken", "failed, in line 19 (broken): ZeroDivisionError", True),
     ],
 )
 def test_a_model_that_cannot_be_trained_is_refused_at_once(tmp_path, name, words, traced):
@@ -362,6 +369,12 @@ def test_a_model_that_cannot_be_trained_is_refused_at_once(tmp_path, name, words
     # Of the user's own lines, where these are to blame.
     assert ("Traceback" in result.stderr) is traced
     assert "switchgnn/" not in result.stderr
+
+
+def test_a_model_is_taken_unchecked(tmp_path):
+    named = (*own_model(tmp_path, OWN_MODEL, "Mixing"), "--workers", "2", "--unchecked")
+    (report,) = finished(train(EMBEDDED, *named, *over("host"), epochs=2))
+    assert report["model"] == "Mixing"
 
 
 FAILING_MODEL = """

@@ -70,8 +70,8 @@ def _reason(layer: MessagePassing) -> str:
     arguments = inspect.signature(layer.message).parameters
     if any(name == "alpha" or name.endswith("_i") for name in arguments):
         return (
-            "it weights a message by both ends of its edge, as attention does, so no single row "
-            "per source serves all its neighbours"
+            "its messages depend on both ends of an edge, as those of attention do, so no single "
+            "row per source serves all its neighbours"
         )
     if isinstance(getattr(layer, "K", None), int):
         return (

@@ -133,38 +133,47 @@ def add_up(_net, h, edges):
 
 
 WRONG = {
-    "own norm": (lambda: Net(Own()), "In training, Layer norm (Own) has another output"),
+    "own norm": (
+        lambda: Net(Own()),
+        "Net mixes vertices: in training Layer norm (Own) has another output",
+    ),
     "mean": (
         lambda: Net(between=lambda _net, h, _: h - h.mean(0)),
-        "In training, Net calls Layer second (SAGEConv) with another input",
+        "Net mixes vertices: in training Layer second (SAGEConv) gets another input",
     ),
     "mean in evaluation": (
         lambda: Net(between=lambda net, h, _: h if net.training else h - h.mean(0)),
-        "In evaluation, Net calls Layer second (SAGEConv) with another input",
+        "Net mixes vertices: in evaluation Layer second (SAGEConv) gets another input",
     ),
     "scatter": (
         lambda: Net(between=lambda _, h, edges: scatter(h[edges[0]], edges[1], 0, dim_size=len(h))),
-        "In training, Net calls Layer second (SAGEConv) with another input",
+        "Net mixes vertices: in training Layer second (SAGEConv) gets another input",
     ),
     "index_add_": (
         lambda: Net(between=add_up),
-        "In training, Net calls Layer second (SAGEConv) with another input",
+        "Net mixes vertices: in training Layer second (SAGEConv) gets another input",
     ),
-    "a gate of 0": (Gate, "In training, Gate calls"),
-    "first vertex": (lambda: Net(between=lambda _net, h, _: h - h[0]), "In training, Net calls"),
-    "order of vertices": (lambda: Net(between=lambda _net, h, _: h.cumsum(0)), "Net calls"),
+    "a gate of 0": (Gate, "Gate mixes vertices: in training Layer second"),
+    "first vertex": (
+        lambda: Net(between=lambda _net, h, _: h - h[0]),
+        "Layer second (SAGEConv) gets another input",
+    ),
+    "order of vertices": (
+        lambda: Net(between=lambda _net, h, _: h.cumsum(0)),
+        "Layer second (SAGEConv) gets another input",
+    ),
     "gradient": (
         lambda: Net(between=lambda _net, h, _: Forgetful.apply(h)),
-        "In training, Net has another gradient of first.",
+        "in training it has another gradient of first.",
     ),
-    "buffer": (lambda: Net(Counting()), "In training, Net has another norm.seen"),
+    "buffer": (lambda: Net(Counting()), "in training it has another norm.seen"),
     "update of a layer": (
         lambda: pyg.Sequential("x, e", [(Halved(FEATURES, CLASSES), "x, e -> x")]),
         "(Halved) has another output",
     ),
     "exchanges": (
         lambda: Net(between=lambda net, h, e: net.inner(h, e) if len(h) > 20 else h),
-        "Net makes other exchanges",
+        "Net mixes vertices: it makes other exchanges",
     ),
 }
 

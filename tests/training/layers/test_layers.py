@@ -170,7 +170,9 @@ def test_the_narrower_rows_travel(name, width):
         (lambda: pyg.TransformerConv(4, 2), "attention"),
         (lambda: pyg.SAGEConv(4, 2, aggr="max"), "'max'"),
         (lambda: pyg.GCNConv(4, 2, flow="target_to_source"), "target to source"),
-        (lambda: pyg.models.GCN(4, 4, 2, norm="batch_norm"), "LayerNorm"),
+        (lambda: pyg.SGConv(4, 2, K=3), "sums over neighbours K times in one call, here 3"),
+        (lambda: pyg.APPNP(2, 0.1), "sums over neighbours K times in one call, here 2"),
+        (pyg.LGConv, "not known to be one sum"),
     ],
 )
 def test_what_is_no_sum_of_rows_is_refused(make, words):
