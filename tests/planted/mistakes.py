@@ -22,6 +22,8 @@ PTF = "tests/ptf/test_ptf.py"
 CHECKPOINT = "tests/training/test_checkpoint.py"
 STAGING = "tests/training/test_staging.py"
 LAYERS = "tests/training/layers/test_layers.py"
+NORMS = "tests/training/layers/test_norms.py"
+CHECK = "tests/training/layers/test_check.py"
 INTERRUPTION = "tests/commands/test_workers.py"
 RUNNER = "tests/experiments/test_runner.py"
 FIGURES = "tests/experiments/test_command.py"
@@ -90,6 +92,33 @@ MISTAKES = (
         "directed(gradient, Direction.BACKWARD, ",
         "directed(gradient, Direction.FORWARD, ",
         (f"{LAYERS}::test_a_layer_on_partitions_is_the_layer_on_the_whole[gcn-3-directed]",),
+    ),
+    Mistake(
+        "moments_back_of_one_worker",
+        TRAIN,
+        "gradients of a mean over all vertices stay on their worker",
+        "switchgnn/training/layers/norms.py",
+        "ctx.sums.add(torch.stack(gradients[1:]))",
+        "torch.stack(gradients[1:])",
+        (f"{NORMS}::test_several_workers_train_as_one_process[graph]",),
+    ),
+    Mistake(
+        "only_outputs_compared",
+        TRAIN,
+        "a model is taken whose outputs alone are right on parts of a graph",
+        "switchgnn/training/layers/check.py",
+        'if any(kind != "seen" for',
+        'if any(kind == "outputs" for',
+        (f"{CHECK}::test_what_mixes_vertices_is_refused[gradient-directed]",),
+    ),
+    Mistake(
+        "weights_checked_as_they_begin",
+        TRAIN,
+        "a model is checked with weights of 0 that hide what they multiply",
+        "switchgnn/training/layers/check.py",
+        "        _vary(self._model, 0.2)\n",
+        "        _vary(self._model, 0.0)\n",
+        (f"{CHECK}::test_what_mixes_vertices_is_refused[a gate of 0-directed]",),
     ),
     Mistake(
         "checkpoint_forgets_dropout",

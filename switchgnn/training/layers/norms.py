@@ -64,10 +64,11 @@ class _Moments(torch.autograd.Function):
         return (by_sums + 2 * rows.double() * by_squares).to(rows.dtype), None
 
 
-def _batch_norm(norm: Any, sums: VertexSums, x: Tensor) -> Tensor:  # noqa: ANN401
-    if x.dim() != 2 or not (norm.training or norm.running_mean is None):
-        found: Tensor = type(norm).forward(norm, x)
-        return found
+# Of a norm and its inputs [n, F]: what is subtracted from these, and what they are divided by.
+_Parts = tuple[Tensor, Tensor]
+
+
+def _batch(norm: Any, sums: VertexSums, x: Tensor) -> _Parts:  # noqa: ANN401
     count, mean, variance = sums.mean_and_variance(x)
     if norm.training and norm.running_mean is not None:
         with torch.no_grad():
@@ -75,70 +76,50 @@ def _batch_norm(norm: Any, sums: VertexSums, x: Tensor) -> Tensor:  # noqa: ANN4
             if not isinstance(norm, pyg.InstanceNorm):
                 norm.num_batches_tracked.add_(1)
                 momentum = 1 / float(norm.num_batches_tracked) if momentum is None else momentum
-            norm.running_mean.lerp_(mean.to(norm.running_mean.dtype), momentum)
             unbiased = variance * count / (count - 1)
+            norm.running_mean.lerp_(mean.to(norm.running_mean.dtype), momentum)
             norm.running_var.lerp_(unbiased.to(norm.running_var.dtype), momentum)
-    return _affine(norm, _less(x, mean) / (variance + norm.eps).sqrt().to(x.dtype))
+    return mean, (variance + norm.eps).sqrt()
 
 
-def _pyg_batch_norm(norm: pyg.BatchNorm, sums: VertexSums, x: Tensor) -> Tensor:
-    # Its own forward looks at the number of vertices of this worker.
-    return _batch_norm(norm.module, sums, x)
-
-
-def _layer_norm(norm: pyg.LayerNorm, sums: VertexSums, x: Tensor) -> Tensor:
-    if norm.mode != "graph":
-        found: Tensor = pyg.LayerNorm.forward(norm, x)
-        return found
+def _layer(norm: pyg.LayerNorm, sums: VertexSums, x: Tensor) -> _Parts:
     _, mean, variance = sums.mean_and_variance(x.flatten())
     # As of `std`, the gradient of the root is 0 where all numbers are equal.
-    deviation = variance.where(variance > 0, 1.0).sqrt() * (variance > 0)
-    return _affine(norm, _less(x, mean) / (deviation + norm.eps).to(x.dtype))
+    return mean, variance.where(variance > 0, 1.0).sqrt() * (variance > 0) + norm.eps
 
 
-def _graph_norm(norm: pyg.GraphNorm, sums: VertexSums, x: Tensor) -> Tensor:
+def _graph(norm: pyg.GraphNorm, sums: VertexSums, x: Tensor) -> _Parts:
     _, mean, variance = sums.mean_and_variance(x)
     scale = norm.mean_scale.double()
-    around = variance + ((1 - scale) * mean).square()
-    return _affine(norm, _less(x, mean * scale) / (around + norm.eps).sqrt().to(x.dtype))
+    return mean * scale, (variance + ((1 - scale) * mean).square() + norm.eps).sqrt()
 
 
-def _pair_norm(norm: pyg.PairNorm, sums: VertexSums, x: Tensor) -> Tensor:
+def _pair(norm: pyg.PairNorm, sums: VertexSums, x: Tensor) -> _Parts:
     _, mean, variance = sums.mean_and_variance(x)
-    centred = _less(x, mean)
-    size = (norm.eps + variance.sum()).sqrt().to(x.dtype)
+    size = (norm.eps + variance.sum()).sqrt()
     if norm.scale_individually:
-        size = norm.eps + centred.norm(2, -1, keepdim=True)
-    found: Tensor = norm.scale * centred / size
-    return found
+        size = norm.eps + (x - mean).norm(2, -1, keepdim=True)
+    return mean, size / norm.scale
 
 
-def _mean_subtraction(_: pyg.MeanSubtractionNorm, sums: VertexSums, x: Tensor) -> Tensor:
-    return _less(x, sums.mean_and_variance(x)[1])
+def _mean_subtraction(_: pyg.MeanSubtractionNorm, sums: VertexSums, x: Tensor) -> _Parts:
+    count, mean, _variance = sums.mean_and_variance(x)
+    return mean, torch.ones_like(count)
 
 
-def _graph_size_norm(_: pyg.GraphSizeNorm, sums: VertexSums, x: Tensor) -> Tensor:
-    return x * sums.moments(x[:, :0])[0].pow(-0.5).to(x.dtype)
+def _graph_size(_: pyg.GraphSizeNorm, sums: VertexSums, x: Tensor) -> _Parts:
+    count = sums.moments(x[:, :0])[0]
+    return torch.zeros_like(count), count.sqrt()
 
 
-def _less(x: Tensor, mean: Tensor) -> Tensor:
-    return x - mean.to(x.dtype)
-
-
-def _affine(norm: Any, x: Tensor) -> Tensor:  # noqa: ANN401
-    return x if norm.weight is None else x * norm.weight + norm.bias
-
-
-_NORMS: tuple[tuple[Any, Callable[[Any, VertexSums, Tensor], Tensor]], ...] = (
-    (nn.BatchNorm1d, _batch_norm),
-    (nn.SyncBatchNorm, _batch_norm),
-    (pyg.BatchNorm, _pyg_batch_norm),
-    (pyg.InstanceNorm, _batch_norm),
-    (pyg.LayerNorm, _layer_norm),
-    (pyg.GraphNorm, _graph_norm),
-    (pyg.PairNorm, _pair_norm),
+_NORMS: tuple[tuple[Any, Callable[[Any, VertexSums, Tensor], _Parts]], ...] = (
+    *((kind, _batch) for kind in (nn.BatchNorm1d, nn.SyncBatchNorm, pyg.InstanceNorm)),
+    (pyg.BatchNorm, _batch),
+    (pyg.LayerNorm, _layer),
+    (pyg.GraphNorm, _graph),
+    (pyg.PairNorm, _pair),
     (pyg.MeanSubtractionNorm, _mean_subtraction),
-    (pyg.GraphSizeNorm, _graph_size_norm),
+    (pyg.GraphSizeNorm, _graph_size),
 )
 
 
@@ -148,24 +129,32 @@ def normalise_over_all(model: nn.Module, sums: VertexSums) -> None:
     The model is changed in place; parameters and buffers keep their names.
     """
     for name, module in model.named_modules():
-        for kind, compute in _NORMS:
+        for kind, parts in _NORMS:
             # A subclass with another forward is the user's own.
             if isinstance(module, kind) and type(module).forward is kind.forward:
-                whole = partial(_forward, called_by(name, module), partial(compute, module, sums))
+                norm = module.module if kind is pyg.BatchNorm else module
+                whole = partial(_forward, called_by(name, module), norm, partial(parts, norm, sums))
                 object.__setattr__(module, "forward", whole)
-                break
 
 
 def _forward(
     called: str,
-    compute: Callable[[Tensor], Tensor],
+    norm: Any,  # noqa: ANN401
+    parts: Callable[[Tensor], _Parts],
     x: Tensor,
     batch: Tensor | None = None,
-    *_sizes: int | None,
-    **_named_sizes: int | None,
+    *_: int | None,
+    **_named: int | None,
 ) -> Tensor:
     if batch is not None:
         raise UnsupportedLayerError(
             f"{called} was given several graphs: call it without `batch`, as the graph is one."
         )
-    return compute(x)
+    evaluates = not norm.training and getattr(norm, "running_mean", None) is not None
+    if evaluates or getattr(norm, "mode", "graph") == "node" or x.dim() != 2:
+        found: Tensor = type(norm).forward(norm, x)
+        return found
+    shift, size = parts(x)
+    x = (x - shift.to(x.dtype)) / size.to(x.dtype)
+    weight = getattr(norm, "weight", None)
+    return x if weight is None else x * weight + norm.bias

@@ -60,7 +60,7 @@ class Gate(Net):
     """Begins as the identity of what it mixes."""
 
     def __init__(self):
-        super().__init__(between=lambda net, h, _: h + net.gate * h.mean(0))
+        super().__init__(between=lambda net, h, _: h + net.gate.square() * h.mean(0))
         self.gate = nn.Parameter(torch.zeros(()))
 
 
