@@ -253,7 +253,7 @@ def local_order(partition: Partition) -> Tensor:
 
 
 def _check(model: nn.Module) -> BasicGNN:
-    if not isinstance(model, BasicGNN):
+    if not isinstance(model, BasicGNN) or type(model).forward is not BasicGNN.forward:
         raise UnsupportedLayerError(
             f"{type(model).__name__} cannot be computed in bins: take PyG's GCN, GraphSAGE or "
             "GIN, or another transport than g3."

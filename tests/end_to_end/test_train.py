@@ -357,7 +357,7 @@ def test_a_model_of_ones_own_trains_like_one_process(tmp_path):
 @pytest.mark.parametrize(
     ("name", "words", "traced"),
     [
-        ("attention", "as those of attention do", False),
+        ("attention", "as in attention", False),
         ("Mixing", "Mixing mixes vertices: in training Layer second (GCNConv) gets", False),
         ("broken", "failed, in line 19 (broken): ZeroDivisionError", True),
     ],

@@ -290,12 +290,18 @@ def test_a_bin_is_sent_before_what_comes_late():
     assert early[0], "the second layer began only when the whole first one was there"
 
 
+class Doubled(pyg.models.GCN):
+    def forward(self, x, edges):
+        return 2 * super().forward(x, edges)
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [
         (lambda: pyg.models.GAT(12, 4, 2, 5), "attention"),
         (lambda: pyg.models.GCN(12, 4, 2, 5, norm="layer_norm"), "normalisation"),
         (lambda: pyg.models.GCN(12, 4, 2, 5, jk="cat"), "jumping"),
+        (lambda: Doubled(12, 4, 2, 5), "Doubled cannot be computed in bins"),
         (lambda: pyg.GCNConv(12, 4), "bins"),
     ],
 )

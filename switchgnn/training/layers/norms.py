@@ -113,8 +113,10 @@ def _graph_size(_: pyg.GraphSizeNorm, sums: VertexSums, x: Tensor) -> _Parts:
 
 
 _NORMS: tuple[tuple[Any, Callable[[Any, VertexSums, Tensor], _Parts]], ...] = (
-    *((kind, _batch) for kind in (nn.BatchNorm1d, nn.SyncBatchNorm, pyg.InstanceNorm)),
-    (pyg.BatchNorm, _batch),
+    *(
+        (kind, _batch)
+        for kind in (nn.BatchNorm1d, nn.SyncBatchNorm, pyg.BatchNorm, pyg.InstanceNorm)
+    ),
     (pyg.LayerNorm, _layer),
     (pyg.GraphNorm, _graph),
     (pyg.PairNorm, _pair),

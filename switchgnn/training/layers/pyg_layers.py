@@ -67,17 +67,14 @@ def check_layer(name: str, layer: MessagePassing) -> _Make:
 
 def _reason(layer: MessagePassing) -> str:
     """Return why a layer is not one sum of a row per source, or not known to be."""
-    arguments = inspect.signature(layer.message).parameters
-    if any(name == "alpha" or name.endswith("_i") for name in arguments):
+    if any(
+        name == "alpha" or name[-2:] == "_i" for name in inspect.signature(layer.message).parameters
+    ):
         return (
-            "its messages depend on both ends of an edge, as those of attention do, so no single "
-            "row per source serves all its neighbours"
+            "as in attention, its messages depend on both ends of an edge, not on the source alone"
         )
     if isinstance(getattr(layer, "K", None), int):
-        return (
-            f"it sums over neighbours K times in one call, here {layer.K}, where a layer makes one "
-            "sum and one linear map"
-        )
+        return f"it sums over neighbours K times in one call, here {layer.K}, and not once"
     return "it is not known to be one sum of a row per source"
 
 

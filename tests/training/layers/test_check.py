@@ -29,6 +29,11 @@ FEATURES, HIDDEN, CLASSES = 12, 6, 5
 MODELS = (pyg.models.GCN, pyg.models.GraphSAGE, pyg.models.GIN)
 
 
+@pytest.fixture(autouse=True)
+def _weights():
+    torch.manual_seed(0)
+
+
 class Net(nn.Module):
     """Two layers, with a module and a function between them."""
 
