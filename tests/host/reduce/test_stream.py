@@ -352,30 +352,26 @@ def test_different_tensors_are_an_error_at_all_workers(calls, parts, weather):
     assert not any(each.done for each in different)
 
 
-# Seconds of the model's clock.
-LIMIT, SHORT_LIMIT = 2.0, 0.05
-
-
 def test_a_call_ends_at_its_timeout_and_names_who_has_not_contributed():
     """However long the patience is, and whatever signs of life the others give."""
-    table = bench(4)
+    table, limit = bench(4), 2.0
     for stream in table.streams[1:3]:
-        stream.submit(np.zeros(4, dtype=F32), Call(timeout=LIMIT))
+        stream.submit(np.zeros(4, dtype=F32), Call(timeout=limit))
     began = table.clock.seconds
     with pytest.raises(ExchangeTimeoutError, match=r"for workers 0, 3 .* timeout of 2 s") as caught:
         table.run()
     assert caught.value.workers == (0, 3)
-    assert LIMIT < table.clock.seconds - began < LIMIT + 0.5
+    assert limit < table.clock.seconds - began < limit + 0.5
 
 
 def test_a_timeout_is_a_time_without_sums():
     """Many tensors may take longer together."""
-    table = bench(2)
+    table, limit = bench(2), 0.05
     values = tensors(np.random.default_rng(1), 2, 40 * GROUP, integers)
-    reductions = table.submit(values, Call(timeout=SHORT_LIMIT))
+    reductions = table.submit(values, Call(timeout=limit))
     began = table.clock.seconds
     table.run()
-    assert table.clock.seconds - began > SHORT_LIMIT
+    assert table.clock.seconds - began > limit
     assert_integer_sums(reductions, values)
 
 
