@@ -4,9 +4,10 @@
 
 import json
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import typer
 from rich.console import Console
@@ -14,7 +15,8 @@ from typer.testing import CliRunner
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.commands.errors import PlotError
-from switchgnn.commands.train.command import app
+from switchgnn.commands.train import steps
+from switchgnn.commands.train.command import _off_by_one_rounding, app
 from switchgnn.commands.train.display import (
     closing_line,
     kept_line,
@@ -148,6 +150,57 @@ def test_the_closing_line():
     reports[1] = report("host", loss=1.5)
     differ = "The losses of host differ from those of one process by up to 5.0e-01."
     assert closing_line(reports) == f"{carried} {differ}"
+    for loss, verdict in ((1.125, "magnifies rounding"), (1.0001, "alone is not the reason")):
+        line = closing_line(reports, report("local", loss=loss))
+        assert line.startswith(
+            f"{carried} {differ} Two runs of one process differ by {loss - 1:.1e}"
+        )
+        assert verdict in line
+
+
+@pytest.mark.parametrize(
+    ("transports", "seconds", "again"),
+    [
+        ({"switch": 1.5, "local": 1.0}, 1.0, True),
+        ({"switch": 1.5, "local": 1.0}, 100.0, False),
+        ({"switch": 1.00005, "local": 1.0}, 1.0, False),
+        ({"switch": 1.0, "host": 1.5}, 1.0, False),
+    ],
+)
+def test_one_process_trains_again_where_losses_differ(transports, seconds, again, monkeypatch):
+    """With features that are off by one rounding, and only if that takes no long time."""
+    reports = [
+        replace(report(name, loss=loss), seconds=[seconds]) for name, loss in transports.items()
+    ]
+    seen = []
+
+    def run_training(job, data, *_listeners, **_options):
+        seen.append((job.task.transport, data.features.tolist()))
+        return "again"
+
+    monkeypatch.setattr(steps, "run_training", run_training)
+    options = SimpleNamespace(epochs=1)
+    job = Job(Task("switch", SimpleNamespace(options=options)))
+    data = Data(np.array([0, 1, -3], np.float32))
+    assert _off_by_one_rounding(job, data, reports, None) == ("again" if again else None)
+    features = [0.0, 1 - 2.0**-24, -3 + 2.0**-22]
+    assert seen == again * [("local", features)]
+
+
+@dataclass
+class Data:
+    features: object
+
+
+@dataclass
+class Task:
+    transport: str
+    training: object
+
+
+@dataclass
+class Job:
+    task: Task
 
 
 def test_sums_that_were_kept_are_reported():

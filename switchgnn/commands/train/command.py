@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import typer
 
 from switchgnn.base.options import with_short_help
@@ -31,7 +32,7 @@ from switchgnn.commands.train.options import COMMON, AskedTrain
 from switchgnn.commands.train.plots import draw_plots
 from switchgnn.commands.train.report import EpochListener, TrainReport
 from switchgnn.host.pace import Pace
-from switchgnn.host.registry import AUTO, SWITCH, TransportKind
+from switchgnn.host.registry import AUTO, LOCAL, SWITCH, TransportKind
 from switchgnn.p4src import load_program
 from switchgnn.planner.presets import AUTO as PLAN_AUTO
 from switchgnn.planner.presets import PAPER
@@ -42,6 +43,9 @@ from switchgnn.training.device import check_device
 if TYPE_CHECKING:
     from switchgnn.commands.train.plan import TrainJob
     from switchgnn.training.data.dataset import Dataset
+
+# Of a training in one process that is repeated to see what a rounding changes.
+_MOST_SECONDS = 60.0
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -94,7 +98,28 @@ def train(context: typer.Context, asked: AskedTrain, config: ConfigOption = None
         onlooker.done(f"All {len(reports[-1].losses)} epochs are done.")
     drawn = [] if asked.plots is None else draw_plots(reports, asked.plots)
     if not output.as_json:
-        _show(reports, drawn, recordings)
+        rounded = _off_by_one_rounding(job, dataset, reports, nursery)
+        _show(reports, drawn, recordings, rounded)
+
+
+def _off_by_one_rounding(
+    job: "TrainJob", data: "Dataset", reports: list[TrainReport], nursery: Nursery
+) -> TrainReport | None:
+    """Train in one process with features that are off by one rounding, if transports disagree.
+
+    None: they agree, none was one process, or another run would take too long.
+    """
+    from switchgnn.commands.train.steps import run_training  # noqa: PLC0415
+
+    alone = next((each for each in reports if each.transport == LOCAL.name), None)
+    if alone is None or display.agree(reports) or sum(alone.seconds) > _MOST_SECONDS:
+        return None
+    other = replace(data, features=np.nextafter(data.features, np.float32(0)))
+    job, name = replace(job, task=replace(job.task, transport=LOCAL.name)), f"{LOCAL.name}, rounded"
+    with display.Epochs(
+        plain_console(stderr=True), name, job.task.training.options.epochs, as_json=False
+    ) as shown:
+        return run_training(job, other, shown.step, shown.epoch, nursery=nursery)
 
 
 def _network(asked: AskedTrain) -> NetworkJob:
@@ -238,7 +263,12 @@ def _decided(
     return replace(job, task=task, planned=found.planned), dict(found.seconds)
 
 
-def _show(reports: list[TrainReport], drawn: list[Path], recordings: list[Recordings]) -> None:
+def _show(
+    reports: list[TrainReport],
+    drawn: list[Path],
+    recordings: list[Recordings],
+    rounded: TrainReport | None,
+) -> None:
     console = plain_console()
     first = reports[0]
 
@@ -269,7 +299,7 @@ def _show(reports: list[TrainReport], drawn: list[Path], recordings: list[Record
     for line in (
         display.kept_line(reports),
         *display.saving_lines(reports),
-        display.closing_line(reports),
+        display.closing_line(reports, rounded),
         *display.verdict_lines(reports),
         *display.reference_lines(reports),
     ):
