@@ -3,7 +3,6 @@
 """One all-reduce: its tensor as consecutive fragments of the stream, and its result."""
 
 import hashlib
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +12,9 @@ from numpy.typing import NDArray
 from switchgnn.host.errors import FeatureError
 from switchgnn.host.innetwork.errors import DisagreementError
 from switchgnn.host.reduce.frames import LANES, FragmentFrames, SumRing, fragments_of, spans
-from switchgnn.host.reduce.scale import GroupScale, group_codes
+from switchgnn.host.reduce.scale import INTEGERS, GroupScale, group_codes
 from switchgnn.planner.lanes import LANES as WIDTHS
 
-Values = NDArray[np.int32] | NDArray[np.float32]
 # Types of tensors; all but int32 travel as float32.
 TYPES = ("int32", "float32", "bfloat16", "float16")
 # Of a mark, and of the bits of a description.
@@ -77,14 +75,39 @@ class DifferentMarksError(Exception):
     """The workers reduce different tensors."""
 
 
-class Reduction(ABC):
+@dataclass(frozen=True)
+class Setting:
+    """What all tensors of a stream have in common.
+
+    Attributes:
+        workers: how many contribute.
+        slots: fragments of a group.
+        words: int32 of each float, 2 or 1.
+        generator: for stochastic rounding; None: to the nearest.
+    """
+
+    workers: int
+    slots: int
+    words: int
+    generator: np.random.Generator | None
+
+
+class Reduction:
     """The sum of one tensor over all workers, while it goes through the stream.
 
     The fragment ahead of its data has the mark of its description. All workers see if the sum of
-    the marks is not that of equal ones.
+    the marks is not that of equal ones. The fragments of as many as the switch has slots are a
+    group. Each group of floats has its scale. The code of the next group's exponent is sent with
+    every fragment of a group, that of the first group with the fragment ahead. A fragment is sent
+    after the sum of the one that was in its slot before, so the scale is known by then.
+
+    Args:
+        begin: the number of the first fragment.
+        values: int32[N] or float32[N].
+        setting: of the stream.
+        call: how to reduce.
 
     Attributes:
-        begin: its first fragment, the one ahead.
         end: the fragment after its last one.
         about: what it reduces.
         timeout: seconds without a sum, until it fails.
@@ -92,18 +115,19 @@ class Reduction(ABC):
         done: whether all of the result is here.
     """
 
-    result: NDArray[Any]
-    _ahead = _words = 1
+    _ahead = 1
 
-    def __init__(self, begin: int, values: Values, workers: int, call: Call) -> None:
-        self.begin, self.timeout, self.done = begin, call.timeout, False
+    def __init__(self, begin: int, values: NDArray[Any], setting: Setting, call: Call) -> None:
         self.about = Description(len(values), call.type or values.dtype.name, call.average)
-        self.result = np.empty_like(values)
-        self._values: NDArray[Any] = values
-        self._workers = workers
-        self._divisor = workers if call.average else 1
+        self.result, self.timeout, self.done = np.empty_like(values), call.timeout, False
+        self._values, self._setting, self._slots = values, setting, setting.slots
+        self._whole = values.dtype == np.int32
+        self._words = 1 if self._whole else setting.words
+        self._divisor = setting.workers if call.average else 1
         self._data = begin + self._ahead
         self.end = self._data + fragments_of(len(values) * self._words)
+        self._scales: dict[int, GroupScale] = {}
+        self._codes: dict[int, int] = {}
 
     def write(self, frames: FragmentFrames, number: int, limit: int) -> int:
         """Write fragments from ``number`` on, below ``limit``; return how many.
@@ -113,7 +137,15 @@ class Reduction(ABC):
         if number < self._data:
             frames.write(number, self.about.mark, self._code(0))
             return 1
-        return self._write(frames, number, min(limit, self.end))
+        group, limit = self._group(number, limit)
+        scale = INTEGERS if self._whole else self._scales.get(group)
+        if scale is None:
+            return 0
+        lanes = scale.quantise(
+            self._values[self._values_of(number, limit)], self._setting.generator
+        )
+        frames.write(number, lanes, self._code(group + 1))
+        return limit - number
 
     def take(self, sums: SumRing, number: int, limit: int) -> None:
         """Take the sums of all fragments from ``number`` on, below ``limit`` and its own end.
@@ -122,32 +154,24 @@ class Reduction(ABC):
             DifferentMarksError: the workers reduce different tensors.
         """
         if number < self._data:
-            marks = sums.lanes[number & len(sums.codes) - 1, :_MARK]
+            marks = sums.lanes[number & self._slots - 1, :_MARK]
             # Modulo 2^32, as the switch adds.
-            if (marks != self.about.mark * _NUMBER.type(self._workers)).any():
+            if (marks != self.about.mark * _NUMBER.type(self._setting.workers)).any():
                 raise DifferentMarksError
             self._learn(0, sums, number)
             number += 1
         limit = min(limit, self.end)
-        if number < limit:
-            self._take(sums, number, limit)
-        self.done = limit == self.end
-
-    @abstractmethod
-    def _write(self, frames: FragmentFrames, number: int, limit: int) -> int:
-        """As `write`, without the fragment ahead."""
-
-    @abstractmethod
-    def _take(self, sums: SumRing, number: int, limit: int) -> None:
-        """As `take`, without the fragment ahead."""
-
-    def _code(self, group: int) -> int:
-        """Return this worker's exponent code for a group."""
-        del group
-        return 0
-
-    def _learn(self, group: int, sums: SumRing, number: int) -> None:  # noqa: B027
-        """Take the scale of a group from a sum of the fragments before it."""
+        while number < limit:
+            group, group_limit = self._group(number, limit)
+            self._learn(group + 1, sums, number)
+            scale = INTEGERS if self._whole else self._scales[group]
+            for slot, count in spans(number, group_limit - number, self._slots):
+                place = self._values_of(number, number + count)
+                words = (place.stop - place.start) * self._words
+                lanes = sums.lanes[slot : slot + count].reshape(-1)[:words]
+                scale.dequantise(lanes, self.result[place], self._divisor)
+                number += count
+        self.done = number == self.end
 
     def _values_of(self, number: int, limit: int) -> slice:
         """Return where the values of some fragments are."""
@@ -155,98 +179,29 @@ class Reduction(ABC):
         begin = (number - self._data) * held
         return slice(begin, min(len(self._values), begin + (limit - number) * held))
 
-
-class IntegerReduction(Reduction):
-    """A sum of integers, modulo 2^32. `values`: int32[N]."""
-
-    def _write(self, frames: FragmentFrames, number: int, limit: int) -> int:
-        frames.write(number, self._values[self._values_of(number, limit)], 0)
-        return limit - number
-
-    def _take(self, sums: SumRing, number: int, limit: int) -> None:
-        for slot, count in spans(number, limit - number, len(sums.codes)):
-            place = self._values_of(number, number + count)
-            lanes = sums.lanes[slot : slot + count].reshape(-1)[: place.stop - place.start]
-            # Exact in float64, and rounded towards 0.
-            self.result[place] = lanes if self._divisor == 1 else lanes / self._divisor
-            number += count
-
-
-class FloatReduction(Reduction):
-    """A sum of floats, in groups of as many fragments as the switch has slots.
-
-    Each group has its scale. The code of the next group's exponent is sent with every fragment of a
-    group, that of the first group with the fragment ahead. A fragment is sent after the sum of the
-    one that was in its slot before, so the scale is known by then.
-
-    Args:
-        begin: the number of the first fragment.
-        values: float32[N].
-        workers: how many workers contribute.
-        call: how to reduce.
-        slots: fragments of a group.
-        words: int32 of each number, 1 or 2.
-        generator: for stochastic rounding; None: to the nearest.
-    """
-
-    def __init__(
-        self,
-        begin: int,
-        values: NDArray[np.float32],
-        workers: int,
-        call: Call,
-        *,
-        slots: int,
-        words: int,
-        generator: np.random.Generator | None,
-    ) -> None:
-        self._words, self._slots, self._generator = words, slots, generator
-        super().__init__(begin, values, workers, call)
-        self._scales: dict[int, GroupScale] = {}
-        self._codes: dict[int, int] = {}
-
-    def _write(self, frames: FragmentFrames, number: int, limit: int) -> int:
-        group, limit = self._group(number, limit)
-        scale = self._scales.get(group)
-        if scale is None:
-            return 0
-        values = self._values[self._values_of(number, limit)]
-        frames.write(number, scale.quantise(values, self._generator), self._code(group + 1))
-        return limit - number
-
-    def _take(self, sums: SumRing, number: int, limit: int) -> None:
-        while number < limit:
-            group, group_limit = self._group(number, limit)
-            self._learn(group + 1, sums, number)
-            for slot, count in spans(number, group_limit - number, len(sums.codes)):
-                place = self._values_of(number, number + count)
-                words = (place.stop - place.start) * self._words
-                lanes = sums.lanes[slot : slot + count].reshape(-1)[:words]
-                self._scales[group].dequantise(lanes, self.result[place], self._divisor)
-                number += count
-
     def _group(self, number: int, limit: int) -> tuple[int, int]:
         """Return the group of a fragment, and where it or the limit ends."""
         group = (number - self._data) // self._slots
-        return group, min(limit, self._data + (group + 1) * self._slots)
+        return group, min(limit, self.end, self._data + (group + 1) * self._slots)
 
     def _code(self, group: int) -> int:
-        """Return this worker's code for a group; 0 after the last one."""
+        """Return this worker's code for a group; 0 after the last one, and of integers."""
         code = self._codes.get(group)
         if code is None:
             size = self._slots * LANES // self._words
             values = self._values[group * size : (group + 1) * size]
-            code = int(group_codes(values, size)[0]) if len(values) else 0
+            code = 0 if self._whole or not len(values) else int(group_codes(values, size)[0])
             self._codes[group] = code
         return code
 
     def _learn(self, group: int, sums: SumRing, number: int) -> None:
+        """Take the scale of a group from a sum of the group before."""
         if group not in self._scales:
             code = int(sums.codes[number & self._slots - 1])
-            self._scales[group] = GroupScale(code, self._workers, self._words)
+            self._scales[group] = GroupScale(code, self._setting.workers, self._words)
 
 
-class DescriptionExchange(IntegerReduction):
+class DescriptionExchange(Reduction):
     """The descriptions of what all workers reduce, each in the lanes of its worker.
 
     `own`: a reduction whose marks differ.
@@ -254,41 +209,21 @@ class DescriptionExchange(IntegerReduction):
 
     _ahead = 0
 
-    def __init__(self, begin: int, own: Reduction, worker: int, workers: int) -> None:
-        lanes = np.zeros((workers, _BITS.itemsize // _NUMBER.itemsize), dtype=np.int32)
+    def __init__(self, begin: int, own: Reduction, worker: int, setting: Setting) -> None:
+        lanes = np.zeros((setting.workers, _BITS.itemsize // _NUMBER.itemsize), dtype=np.int32)
         lanes[worker] = np.array([own.about.bits], dtype=_BITS).view(_NUMBER)
-        super().__init__(begin, lanes.reshape(-1), workers, Call(timeout=own.timeout))
+        super().__init__(begin, lanes.reshape(-1), setting, Call(timeout=own.timeout))
 
-    def _take(self, sums: SumRing, number: int, limit: int) -> None:
+    def take(self, sums: SumRing, number: int, limit: int) -> None:
         """Raise the error that says what differs."""
-        super()._take(sums, number, limit)
-        found = [
-            Description.from_bits(each) for each in self.result.astype(_NUMBER).view(_BITS).tolist()
-        ]
-        other = next((worker for worker, each in enumerate(found) if each != found[0]), 0)
+        super().take(sums, number, limit)
+        bits = self.result.astype(_NUMBER).view(_BITS).tolist()
+        first, *_ = found = [Description.from_bits(each) for each in bits]
+        other = next((worker for worker, each in enumerate(found) if each != first), 0)
         raise DisagreementError(
-            f"All-reduce: worker 0 reduces {found[0]}, but worker {other} reduces {found[other]}. "
+            f"All-reduce: worker 0 reduces {first}, but worker {other} reduces {found[other]}. "
             "All workers must reduce tensors of the same lengths and types, in the same order."
         )
-
-
-def new_reduction(
-    begin: int,
-    values: NDArray[Any],
-    workers: int,
-    call: Call,
-    *,
-    slots: int,
-    words: int,
-    generator: np.random.Generator | None,
-) -> Reduction:
-    """Return the sum of a tensor from a fragment of the stream on; see `check_tensor`."""
-    check_tensor(values)
-    if values.dtype == np.int32:
-        return IntegerReduction(begin, values, workers, call)
-    return FloatReduction(
-        begin, values, workers, call, slots=slots, words=words, generator=generator
-    )
 
 
 def check_tensor(values: NDArray[Any]) -> None:

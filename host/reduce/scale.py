@@ -148,3 +148,17 @@ class GroupScale:
         if not self.finite:
             return 0.0
         return self.workers / (self.factor * self.finer) / (1 if stochastic else 2)
+
+
+class _IntegerScale:
+    """The scale of integers, which the switch adds as they are."""
+
+    def quantise(self, values: NDArray[np.int32], _generator: object = None) -> NDArray[np.int32]:
+        return values
+
+    def dequantise(self, sums: NDArray[np.int32], out: NDArray[np.int32], divisor: int = 1) -> None:
+        # Quotients are exact enough in float64, and rounded towards 0.
+        out[:] = sums if divisor == 1 else sums / divisor
+
+
+INTEGERS = _IntegerScale()

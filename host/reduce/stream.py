@@ -32,7 +32,8 @@ from switchgnn.host.reduce.reduction import (
     DescriptionExchange,
     DifferentMarksError,
     Reduction,
-    new_reduction,
+    Setting,
+    check_tensor,
 )
 from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.addresses import Addresses
@@ -212,7 +213,8 @@ class ReduceStream:
         pipeline = Pipeline(
             self._link, frames, sums, timers=timers, congestion=congestion, first=number
         )
-        self._flow = _Flow(slots, frames, sums, timers, congestion, pipeline)
+        setting = Setting(self._workers, slots, self._words, self._generator)
+        self._flow = _Flow(slots, setting, frames, sums, timers, congestion, pipeline)
 
     @property
     def idle(self) -> bool:
@@ -235,16 +237,9 @@ class ReduceStream:
             FeatureError: wrong shape or type.
             RoundMismatchError: the session has too few numbers left.
         """
+        check_tensor(values)
         flow = self._started()
-        reduction = new_reduction(
-            flow.pipeline.end,
-            values,
-            self._workers,
-            call,
-            slots=flow.slots,
-            words=self._words,
-            generator=self._generator,
-        )
+        reduction = Reduction(flow.pipeline.end, values, flow.setting, call)
         if reduction.end > LAST_NUMBER:
             raise RoundMismatchError(
                 f"All {LAST_NUMBER:,} fragments of the session are used: restart all workers after "
@@ -378,7 +373,7 @@ class ReduceStream:
         """
         own, begin = flow.pipeline.first, flow.pipeline.base + max(1, flow.slots // 2)
         self.start(begin)
-        exchange = DescriptionExchange(begin, own, self._worker, self._workers)
+        exchange = DescriptionExchange(begin, own, self._worker, flow.setting)
         self._started().pipeline.append(exchange)
 
     def _take_frame(self, flow: "_Flow | None", frame: memoryview, now: float) -> Header | None:
@@ -452,6 +447,7 @@ class _Flow:
     """What a stream has from its start on."""
 
     slots: int
+    setting: Setting
     frames: FragmentFrames
     sums: SumRing
     timers: Timers

@@ -164,10 +164,7 @@ class SwitchAllReduce:
         integers are rounded towards 0. The work fails after the timeout without progress.
         """
         work = PendingWork(tensors)
-        sums = [
-            self._submit(tensor, Call(average, _name(tensor.dtype), timeout.total_seconds()))
-            for tensor in tensors
-        ]
+        sums = [self._submit(tensor, average, timeout.total_seconds()) for tensor in tensors]
 
         def fill() -> None:
             for tensor, each in zip(tensors, sums, strict=True):
@@ -183,7 +180,8 @@ class SwitchAllReduce:
         self._reducer.close(abort=abort)
         self._pool.shutdown(wait=False)
 
-    def _submit(self, tensor: Tensor, call: Call) -> "Future[Any]":
+    def _submit(self, tensor: Tensor, average: bool, seconds: float) -> "Future[Any]":
+        call = Call(average, str(tensor.dtype).removeprefix("torch."), seconds)
         try:
             values = tensor.detach().to("cpu", ON_WIRE[tensor.dtype]).reshape(-1).contiguous()
             self.arrays += 1
@@ -218,10 +216,6 @@ class _Countdown:
             last = not self._left
         if last:
             self._then()
-
-
-def _name(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")
 
 
 def _tensors_of(future: "torch.futures.Future[Any]") -> Any:  # noqa: ANN401

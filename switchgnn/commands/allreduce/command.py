@@ -50,14 +50,7 @@ class AskedReduce:
     rounds: int = option(
         DATA, "N", "All-reduces of integers, and then as many of floats.", default=3, min=1
     )
-    words: int = option(
-        *(DATA, "N"),
-        "Integers of 32 bits for each float: with 2 exact to float32's rounding, with 1 half the "
-        "bytes.",
-        default=2,
-        min=1,
-        max=2,
-    )
+    words: int = option(DATA, "N", "int32 of each float; 1 is coarse.", default=2, min=1, max=2)
     seed: int = seed_option("For the numbers.")
     site: SiteOptions
     limits: LimitOptions

@@ -114,12 +114,11 @@ def _off_by_one_rounding(
     alone = next((each for each in reports if each.transport == LOCAL.name), None)
     if alone is None or display.agree(reports) or sum(alone.seconds) > _MOST_SECONDS:
         return None
-    other = replace(data, features=np.nextafter(data.features, np.float32(0)))
-    job, name = replace(job, task=replace(job.task, transport=LOCAL.name)), f"{LOCAL.name}, rounded"
-    with display.Epochs(
-        plain_console(stderr=True), name, job.task.training.options.epochs, as_json=False
-    ) as shown:
-        return run_training(job, other, shown.step, shown.epoch, nursery=nursery)
+    data = replace(data, features=np.nextafter(data.features, np.float32(0)))
+    job = replace(job, task=replace(job.task, transport=LOCAL.name))
+    epochs, console = job.task.training.options.epochs, plain_console(stderr=True)
+    with display.Epochs(console, f"{LOCAL.name}, rounded", epochs, as_json=False) as shown:
+        return run_training(job, data, shown.step, shown.epoch, nursery=nursery)
 
 
 def _network(asked: AskedTrain) -> NetworkJob:

@@ -147,20 +147,14 @@ def closing_line(reports: Sequence[TrainReport], rounded: TrainReport | None = N
     worst = max(differences, key=lambda name: differences[name])
     if agree(reports):
         return f"{line} The losses agree with those of one process, to {differences[worst]:.1e}."
-    line = (
-        f"{line} The losses of {worst} differ from those of one process by up to "
-        f"{differences[worst]:.1e}."
-    )
+    most = f"{differences[worst]:.1e}"
+    line = f"{line} The losses of {worst} differ from those of one process by up to {most}."
     if rounded is None:
         return line
     alone = [each for each in reports if not transport_kind(each.transport).networked]
     (apart,) = largest_difference([*alone, rounded]).values()
-    line += (
-        f" Two runs of one process differ by {apart:.1e} if the features are off by one rounding"
-    )
-    if apart * _LIKE >= differences[worst]:
-        return f"{line}, so this training magnifies rounding; a lower --lr does so less."
-    return f"{line}, so rounding alone is not the reason."
+    why = "" if apart * _LIKE >= differences[worst] else "not "
+    return f"{line} Rounding alone does {why}explain it: features off by one change {apart:.1e}."
 
 
 def reference_lines(reports: Sequence[TrainReport]) -> list[str]:
