@@ -28,8 +28,7 @@ class Call:
     """How to reduce a tensor.
 
     Attributes:
-        average: divide the sums by the number of workers; quotients of integers are rounded
-            towards 0.
+        average: divide by the number of workers; quotients of integers are rounded towards 0.
         type: that of the caller's tensor, one of TYPES; None: that of the values.
         timeout: seconds without a sum, until the call fails.
     """
@@ -63,9 +62,8 @@ class Description:
     @property
     def mark(self) -> NDArray[np.int32]:
         """A digest of it, int32[8]."""
-        data = self.bits.to_bytes(_BITS.itemsize, "big")
-        digest = hashlib.blake2b(data, digest_size=_MARK * _NUMBER.itemsize).digest()
-        return np.frombuffer(digest, dtype=_NUMBER)
+        digest = hashlib.blake2b(self.bits.to_bytes(8, "big"), digest_size=4 * _MARK)
+        return np.frombuffer(digest.digest(), dtype=_NUMBER)
 
     def __str__(self) -> str:
         return f"{self.type}[{self.length}] by {'average' if self.average else 'sum'}"
@@ -202,10 +200,7 @@ class Reduction:
 
 
 class DescriptionExchange(Reduction):
-    """The descriptions of what all workers reduce, each in the lanes of its worker.
-
-    `own`: a reduction whose marks differ.
-    """
+    """What all workers reduce, each in the lanes of its worker; `own` has marks that differ."""
 
     _ahead = 0
 

@@ -162,11 +162,9 @@ class SwitchProcessGroup(dist.ProcessGroup):
         return int(found)
 
 
-def timeout_of(group: dist.ProcessGroup) -> timedelta:
-    """Return how long the operations of a group may take, as far as the call does not say."""
-    backend: Any = group._get_backend(group._device_types[0])
-    limit: timedelta = backend.options._timeout
-    return limit
+def timeout_of(group: Any) -> timedelta:  # noqa: ANN401 - PyTorch declares few of its methods
+    """Return how long the operations of a group may take, as far as a call does not say."""
+    return group._get_backend(group._device_types[0]).options._timeout  # type: ignore[no-any-return]
 
 
 def start(reducer: Connected, largest: Callable[[int], int]) -> SwitchAllReduce:
@@ -227,11 +225,8 @@ def switch_hook(state: SwitchHook, bucket: GradBucket) -> torch.futures.Future[T
     gradients = bucket.buffer()
     reason = reason_against([gradients], _AVG)
     if reason is None:
-        work: dist.Work = state.switch.start(
-            [gradients],
-            average=True,
-            timeout=timeout_of(dist.distributed_c10d._get_default_group()),
-        )
+        limit = timeout_of(dist.group.WORLD)
+        work: dist.Work = state.switch.start([gradients], average=True, timeout=limit)
     else:
         state.fallbacks[reason] += 1
         summing = dist.all_reduce(gradients, async_op=True)

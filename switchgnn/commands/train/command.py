@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import typer
 
 from switchgnn.base.options import with_short_help
@@ -98,27 +97,29 @@ def train(context: typer.Context, asked: AskedTrain, config: ConfigOption = None
         onlooker.done(f"All {len(reports[-1].losses)} epochs are done.")
     drawn = [] if asked.plots is None else draw_plots(reports, asked.plots)
     if not output.as_json:
-        rounded = _off_by_one_rounding(job, dataset, reports, nursery)
-        _show(reports, drawn, recordings, rounded)
+        again = _in_other_order(job, dataset, reports, nursery)
+        _show(reports, drawn, recordings, again)
 
 
-def _off_by_one_rounding(
+def _in_other_order(
     job: "TrainJob", data: "Dataset", reports: list[TrainReport], nursery: Nursery
 ) -> TrainReport | None:
-    """Train in one process with features that are off by one rounding, if transports disagree.
+    """Train in one process again with sums in another order, if transports disagree.
 
-    None: they agree, none was one process, or another run would take too long.
+    None: they agree, none was one process, it would take too long, or other numbers be dropped.
     """
     from switchgnn.commands.train.steps import run_training  # noqa: PLC0415
 
     alone = next((each for each in reports if each.transport == LOCAL.name), None)
     if alone is None or display.agree(reports) or sum(alone.seconds) > _MOST_SECONDS:
         return None
-    data = replace(data, features=np.nextafter(data.features, np.float32(0)))
+    training = job.task.training
+    if training.model.dropout or training.options.input_dropout:
+        return None
     job = replace(job, task=replace(job.task, transport=LOCAL.name))
-    epochs, console = job.task.training.options.epochs, plain_console(stderr=True)
-    with display.Epochs(console, f"{LOCAL.name}, rounded", epochs, as_json=False) as shown:
-        return run_training(job, data, shown.step, shown.epoch, nursery=nursery)
+    title, epochs = f"{LOCAL.name}, in another order", training.options.epochs
+    with display.Epochs(plain_console(stderr=True), title, epochs, as_json=False) as shown:
+        return run_training(job, data.in_reverse(), shown.step, shown.epoch, nursery=nursery)
 
 
 def _network(asked: AskedTrain) -> NetworkJob:
@@ -266,7 +267,7 @@ def _show(
     reports: list[TrainReport],
     drawn: list[Path],
     recordings: list[Recordings],
-    rounded: TrainReport | None,
+    again: TrainReport | None,
 ) -> None:
     console = plain_console()
     first = reports[0]
@@ -298,7 +299,7 @@ def _show(
     for line in (
         display.kept_line(reports),
         *display.saving_lines(reports),
-        display.closing_line(reports, rounded),
+        display.closing_line(reports, again),
         *display.verdict_lines(reports),
         *display.reference_lines(reports),
     ):

@@ -20,7 +20,7 @@ from switchgnn.host.registry import SWITCH, transport_kind
 
 # Smaller differences of losses are due to rounding in another order of addition.
 _AGREE = 1e-4
-# How many times as much sums in another order may differ as features that are rounded once more.
+# How many times as much they may differ as those of one process in two orders of addition.
 _LIKE = 10
 
 
@@ -127,10 +127,10 @@ def agree(reports: Sequence[TrainReport]) -> bool:
     return max(largest_difference(reports).values(), default=0.0) <= _AGREE
 
 
-def closing_line(reports: Sequence[TrainReport], rounded: TrainReport | None = None) -> str | None:
+def closing_line(reports: Sequence[TrainReport], again: TrainReport | None = None) -> str | None:
     """Return the bytes of each transport, and whether the losses agree; None of one.
 
-    `rounded`: one process again, with features that are off by one rounding.
+    `again`: one process again, with sums in another order.
     """
     if len(reports) == 1:
         return None
@@ -149,12 +149,12 @@ def closing_line(reports: Sequence[TrainReport], rounded: TrainReport | None = N
         return f"{line} The losses agree with those of one process, to {differences[worst]:.1e}."
     most = f"{differences[worst]:.1e}"
     line = f"{line} The losses of {worst} differ from those of one process by up to {most}."
-    if rounded is None:
+    if again is None:
         return line
     alone = [each for each in reports if not transport_kind(each.transport).networked]
-    (apart,) = largest_difference([*alone, rounded]).values()
-    why = "" if apart * _LIKE >= differences[worst] else "not "
-    return f"{line} Rounding alone does {why}explain it: features off by one change {apart:.1e}."
+    (apart,) = largest_difference([*alone, again]).values()
+    why = "explains" if apart * _LIKE >= differences[worst] else "does not explain"
+    return f"{line} Rounding {why} it: one process with sums in another order is {apart:.1e} off."
 
 
 def reference_lines(reports: Sequence[TrainReport]) -> list[str]:
