@@ -58,6 +58,7 @@ def _options(bandwidth: float | None, faults: str = "") -> ReduceOptions:
         rounds=_ROUNDS,
         seed=1,
         pace=Pace(window=limits.window),
+        words=1,
         faults=faults,
     )
 
