@@ -65,8 +65,6 @@ class Patience:
 
     def check(self, fragment: int, now: float, timeout: float) -> None:
         """Raise ExchangeTimeoutError after that long without a sum, or without signs of life."""
-    def check(self, fragment: int, now: float, timeout: float) -> None:
-        """Raise ExchangeTimeoutError after that long without a sum, or without signs of life."""
         self._begin_again_after_a_pause(now)
         where = f"All-reduce, fragment {fragment}: worker {self._worker}"
         # As of its last answer, so that a dead switch is not taken for dead workers.
