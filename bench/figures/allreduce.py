@@ -58,6 +58,7 @@ def _options(bandwidth: float | None, faults: str = "") -> ReduceOptions:
         rounds=_ROUNDS,
         seed=1,
         pace=Pace(window=limits.window),
+        words=1,
         faults=faults,
     )
 
@@ -115,7 +116,8 @@ def _in_training(settings: Settings) -> Iterator[Line]:
 
     graph = _GRAPH if settings.data is None else str(settings.data)
     data = load_dataset(graph)
-    seconds: dict[ReduceBy, list[float]] = {each: [] for each in ReduceBy}
+    both = ReduceBy.SWITCH, ReduceBy.GLOO
+    seconds: dict[ReduceBy, list[float]] = {each: [] for each in both}
     setting = Setting(graph, _EPOCHS, Target.EMBEDDED, FabricKind.MININET, _SLOW, hidden=16)
     for _ in range(settings.pairs):
         for by, found in seconds.items():
@@ -131,7 +133,7 @@ def _in_training(settings: Settings) -> Iterator[Line]:
     )
     long = replace(setting, epochs=_LONG, bandwidth=None, fabric=FabricKind.LOOPBACK)
     losses = []
-    for by in ReduceBy:
+    for by in both:
         job = job_of(long, SWITCH.name)
         losses.append(train(replace(job, task=replace(job.task, reduce=by)), data).losses)
     apart = float(np.abs(np.subtract(*losses)).max())

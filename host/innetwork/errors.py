@@ -30,7 +30,7 @@ class MagnitudeError(InNetworkError):
 
 
 class DisagreementError(InNetworkError):
-    """Workers exchange features of different widths, or in different directions."""
+    """Workers exchange features of other widths or directions, or reduce other tensors."""
 
 
 class BarrierError(InNetworkError):

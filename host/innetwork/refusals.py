@@ -122,9 +122,9 @@ class SignsOfLife:
         self._quiet_since: dict[int, float] = {}
 
     @property
-    def awaited(self) -> bool:
-        """Whether the switch has named workers that are not done."""
-        return bool(self._quiet_since)
+    def awaited(self) -> list[int]:
+        """The workers that are not done, as far as the switch has named them."""
+        return list(self._quiet_since)
 
     def take(self, done: int, pulses: int, now: float) -> None:
         """Take a WAITING; bit w of `done`: worker w is done."""

@@ -18,6 +18,7 @@ from switchgnn.host.errors import HostError
 from switchgnn.host.pace import Pace
 from switchgnn.host.reduce.frames import LANES
 from switchgnn.host.reduce.reducer import Reducer
+from switchgnn.host.reduce.reduction import SUM, Call
 from switchgnn.host.reduce.stream import ReduceStream
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.faults import open_worker_link
@@ -136,12 +137,12 @@ class Connection:
         stream.start(agree(stream.query().first))
         self._reducer = Reducer(stream)
 
-    def submit(self, values: NDArray[Any], *, average: bool = False) -> "Future[NDArray[Any]]":
+    def submit(self, values: NDArray[Any], call: Call = SUM) -> "Future[NDArray[Any]]":
         """Queue an array; see ``Reducer.submit``."""
         if self._reducer is None:
             raise ValueError("the connection is not open")
         self._arrays += 1
-        return self._reducer.submit(values, average=average)
+        return self._reducer.submit(values, call)
 
     def close(self, *, abort: bool = False) -> None:
         """End the stream and close the link."""

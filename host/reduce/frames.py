@@ -33,8 +33,6 @@ LANES = WIDTHS[-1]
 _WIDEST = len(WIDTHS) - 1
 _LANE = np.dtype(">i4")
 BODY_BYTES = LANES * _LANE.itemsize
-# The part of a full frame that is numbers.
-GOODPUT = BODY_BYTES / feature_frame_bytes(LANES)
 # The lower bits of a fragment's number are in Block_id, the others in Round.
 _BLOCK_BITS = 16
 _BLOCK_MASK = (1 << _BLOCK_BITS) - 1

@@ -58,13 +58,13 @@ class Patience:
         """
         own = 1 << self._worker
         self._signs.take(contributed | own, pulses, now)
-        waits = bool(contributed & own) and self._signs.awaited
+        waits = bool(contributed & own and self._signs.awaited)
         if waits:
             self._others_missing_at = now
         return waits
 
-    def check(self, fragment: int, now: float) -> None:
-        """Raise ExchangeTimeoutError if this worker has waited for too long for a fragment."""
+    def check(self, fragment: int, now: float, timeout: float) -> None:
+        """Raise ExchangeTimeoutError after that long without a sum, or without signs of life."""
         self._begin_again_after_a_pause(now)
         where = f"All-reduce, fragment {fragment}: worker {self._worker}"
         # As of its last answer, so that a dead switch is not taken for dead workers.
@@ -74,6 +74,12 @@ class Patience:
                 f"{where} waited {self._seconds:g} s, without a sign of life, for "
                 f"{named_workers(silent)}.",
                 silent,
+            )
+        if now - self.progress_at > timeout:
+            missing = self._signs.awaited
+            whom = f" for {named_workers(missing)}" if missing else ""
+            raise ExchangeTimeoutError(
+                f"{where} has waited{whom} for longer than the timeout of {timeout:g} s.", missing
             )
         if now - max(self.progress_at, self._others_missing_at) <= self._seconds:
             return

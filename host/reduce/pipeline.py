@@ -177,12 +177,16 @@ class Pipeline:
         """How many fragments were sent whose sums have not come."""
         return self._in_flight
 
+    @property
+    def first(self) -> Reduction:
+        """The first tensor that is not done; there must be one."""
+        return self._unfinished[0]
+
     def append(self, reduction: Reduction) -> None:
         """Append the fragments of a tensor; the first one must be `end`."""
         self.end = reduction.end
-        if not reduction.done:
-            self._unsent.append(reduction)
-            self._unfinished.append(reduction)
+        self._unsent.append(reduction)
+        self._unfinished.append(reduction)
 
     def send_new(self, now: float) -> int:
         """Send the fragments that window, rate and slots allow; return how many."""
@@ -235,7 +239,11 @@ class Pipeline:
             self._frames.send(self._link, int(run[0]), len(run))
 
     def arrived(self, numbers: NDArray[np.int64], now: float) -> None:
-        """Take the sums that the ring has stored, as far as none before them is missing."""
+        """Take the sums that the ring has stored, as far as none before them is missing.
+
+        Raises:
+            DifferentMarksError: the workers reduce different tensors, from `base` on.
+        """
         self._in_flight -= len(numbers)
         self._timers.arrived(numbers, now)
         self._congestion.acknowledged(len(numbers))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.host.errors import HostError
-from switchgnn.host.reduce.reduction import Reduction, check_tensor
+from switchgnn.host.reduce.reduction import SUM, Call, Reduction, check_tensor
 from switchgnn.host.reduce.stream import ReduceStream
 
 # Seconds that the thread waits for frames at most, and after which it sees new tensors.
@@ -29,7 +29,7 @@ class ReducerClosedError(HostError):
 @dataclass(frozen=True, eq=False)
 class _Submitted:
     values: NDArray[Any]
-    average: bool
+    call: Call
     future: "Future[NDArray[Any]]"
 
 
@@ -57,12 +57,12 @@ class Reducer:
         self._thread = threading.Thread(target=self._run, name="all-reduce", daemon=True)
         self._thread.start()
 
-    def submit(self, values: NDArray[Any], *, average: bool = False) -> "Future[NDArray[Any]]":
+    def submit(self, values: NDArray[Any], call: Call = SUM) -> "Future[NDArray[Any]]":
         """Sum a tensor over all workers.
 
         Args:
             values: int32[N] or float32[N], contiguous; must not change until the result is there.
-            average: divide the sums by the number of workers; float32 only.
+            call: how to reduce it.
 
         Returns:
             A future for the sums, of the same shape and type. It cannot be cancelled, as the other
@@ -73,7 +73,7 @@ class Reducer:
             ReducerClosedError: the reducer is closed.
             HostError: the stream has failed before; the same error.
         """
-        check_tensor(values, average=average)
+        check_tensor(values)
         future: Future[NDArray[Any]] = Future()
         future.set_running_or_notify_cancel()
         with self._changed:
@@ -81,7 +81,7 @@ class Reducer:
                 raise self._error
             if self._closing:
                 raise ReducerClosedError("The reducer is closed: submit tensors before.")
-            self._submitted.append(_Submitted(values, average, future))
+            self._submitted.append(_Submitted(values, call, future))
             self._changed.notify()
         return future
 
@@ -132,7 +132,7 @@ class Reducer:
                 return False
         while self._submitted:
             first = self._submitted[0]
-            reduction = self._stream.submit(first.values, average=first.average)
+            reduction = self._stream.submit(first.values, first.call)
             self._running.append((reduction, first.future))
             self._submitted.popleft()
         self._resolve()

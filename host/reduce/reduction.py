@@ -2,145 +2,180 @@
 # SPDX-License-Identifier: Apache-2.0
 """One all-reduce: its tensor as consecutive fragments of the stream, and its result."""
 
-from abc import ABC, abstractmethod
+import hashlib
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.host.errors import FeatureError
+from switchgnn.host.innetwork.errors import DisagreementError
 from switchgnn.host.reduce.frames import LANES, FragmentFrames, SumRing, fragments_of, spans
-from switchgnn.host.reduce.scale import GroupScale, group_codes
+from switchgnn.host.reduce.scale import INTEGERS, GroupScale, group_codes
 from switchgnn.planner.lanes import LANES as WIDTHS
 
-Values = NDArray[np.int32] | NDArray[np.float32]
+# Types of tensors; all but int32 travel as float32.
+TYPES = ("int32", "float32", "bfloat16", "float16")
+# Of a mark, and of the bits of a description.
+_MARK = WIDTHS[0]
+_NUMBER = np.dtype("<i4")
+_BITS = np.dtype("<u8")
 
 
-class Reduction(ABC):
-    """The sum of one tensor over all workers, while it goes through the stream.
+@dataclass(frozen=True)
+class Call:
+    """How to reduce a tensor.
 
     Attributes:
-        begin: its first fragment.
+        average: divide by the number of workers; quotients of integers are rounded towards 0.
+        type: that of the caller's tensor, one of TYPES; None: that of the values.
+        timeout: seconds without a sum, until the call fails.
+    """
+
+    average: bool = False
+    type: str | None = None
+    timeout: float = float("inf")
+
+
+SUM = Call()
+
+
+@dataclass(frozen=True)
+class Description:
+    """What must be the same at all workers: numbers of the tensor, its type, and the operation."""
+
+    length: int
+    type: str
+    average: bool
+
+    @classmethod
+    def from_bits(cls, bits: int) -> "Description":
+        """Return what has these 64 bits."""
+        return cls(bits >> 3, TYPES[bits >> 1 & 3], bool(bits & 1))
+
+    @property
+    def bits(self) -> int:
+        """All of it as 64 bits."""
+        return self.length << 3 | TYPES.index(self.type) << 1 | self.average
+
+    @property
+    def mark(self) -> NDArray[np.int32]:
+        """A digest of it, int32[8]."""
+        digest = hashlib.blake2b(self.bits.to_bytes(8, "big"), digest_size=4 * _MARK)
+        return np.frombuffer(digest.digest(), dtype=_NUMBER)
+
+    def __str__(self) -> str:
+        return f"{self.type}[{self.length}] by {'average' if self.average else 'sum'}"
+
+
+class DifferentMarksError(Exception):
+    """The workers reduce different tensors."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all tensors of a stream have in common.
+
+    Attributes:
+        workers: how many contribute.
+        slots: fragments of a group.
+        words: int32 of each float, 2 or 1.
+        generator: for stochastic rounding; None: to the nearest.
+    """
+
+    workers: int
+    slots: int
+    words: int
+    generator: np.random.Generator | None
+
+
+class Reduction:
+    """The sum of one tensor over all workers, while it goes through the stream.
+
+    The fragment ahead of its data has the mark of its description. All workers see if the sum of
+    the marks is not that of equal ones. The fragments of as many as the switch has slots are a
+    group. Each group of floats has its scale. The code of the next group's exponent is sent with
+    every fragment of a group, that of the first group with the fragment ahead. A fragment is sent
+    after the sum of the one that was in its slot before, so the scale is known by then.
+
+    Args:
+        begin: the number of the first fragment.
+        values: int32[N] or float32[N].
+        setting: of the stream.
+        call: how to reduce.
+
+    Attributes:
         end: the fragment after its last one.
+        about: what it reduces.
+        timeout: seconds without a sum, until it fails.
         result: the sums, as long as the tensor; complete when `done`.
         done: whether all of the result is here.
     """
 
-    result: NDArray[Any]
+    _ahead = 1
 
-    def __init__(self, begin: int, ahead: int, values: Values) -> None:
-        self.begin = begin
-        self._data = begin + ahead
-        self.end = self._data + fragments_of(len(values))
-        self._size = len(values)
-        self.done = not self._size
+    def __init__(self, begin: int, values: NDArray[Any], setting: Setting, call: Call) -> None:
+        self.about = Description(len(values), call.type or values.dtype.name, call.average)
+        self.result, self.timeout, self.done = np.empty_like(values), call.timeout, False
+        self._values, self._setting, self._slots = values, setting, setting.slots
+        self._whole = values.dtype == np.int32
+        self._words = 1 if self._whole else setting.words
+        self._divisor = setting.workers if call.average else 1
+        self._data = begin + self._ahead
+        self.end = self._data + fragments_of(len(values) * self._words)
+        self._scales: dict[int, GroupScale] = {}
+        self._codes: dict[int, int] = {}
 
-    @abstractmethod
     def write(self, frames: FragmentFrames, number: int, limit: int) -> int:
         """Write fragments from ``number`` on, below ``limit``; return how many.
 
         0: the first one cannot be written before the sum of an earlier one has come.
         """
-
-    @abstractmethod
-    def take(self, sums: SumRing, number: int, limit: int) -> None:
-        """Take the sums of all fragments from ``number`` on, below ``limit`` and its own end."""
-
-    def _values_of(self, number: int, limit: int) -> slice:
-        """Return where the values of some fragments are."""
-        begin = (number - self._data) * LANES
-        return slice(begin, min(self._size, begin + (limit - number) * LANES))
-
-
-class IntegerReduction(Reduction):
-    """A sum of integers, modulo 2^32. `values`: int32[N]."""
-
-    def __init__(self, begin: int, values: NDArray[np.int32]) -> None:
-        super().__init__(begin, 0, values)
-        self._values = values
-        self.result = np.empty_like(values)
-
-    def write(self, frames: FragmentFrames, number: int, limit: int) -> int:
-        """See ``Reduction``."""
-        limit = min(limit, self.end)
-        frames.write(number, self._values[self._values_of(number, limit)], 0)
-        return limit - number
-
-    def take(self, sums: SumRing, number: int, limit: int) -> None:
-        """See ``Reduction``."""
-        limit = min(limit, self.end)
-        for slot, count in spans(number, limit - number, len(sums.codes)):
-            place = self._values_of(number, number + count)
-            lanes = sums.lanes[slot : slot + count].reshape(-1)
-            self.result[place] = lanes[: place.stop - place.start]
-            number += count
-        self.done = number == self.end
-
-
-class FloatReduction(Reduction):
-    """A sum of floats, in groups of as many fragments as the switch has slots.
-
-    Each group has its scale. The code of the next group's exponent is sent with every fragment of a
-    group, that of the first group with a fragment of zeros ahead of it. A fragment is sent after
-    the sum of the one that was in its slot before, so the scale is known by then.
-
-    Args:
-        begin: the number of the first fragment.
-        values: float32[N].
-        workers: how many workers contribute.
-        slots: fragments of a group.
-        average: divide the sums by the number of workers.
-        generator: for stochastic rounding; None: to the nearest.
-    """
-
-    def __init__(
-        self,
-        begin: int,
-        values: NDArray[np.float32],
-        *,
-        workers: int,
-        slots: int,
-        average: bool,
-        generator: np.random.Generator | None,
-    ) -> None:
-        super().__init__(begin, 1 if len(values) else 0, values)
-        self._values = values
-        self._workers = workers
-        self._slots = slots
-        self._divisor = workers if average else 1
-        self._generator = generator
-        self.result = np.empty_like(values)
-        self._scales: dict[int, GroupScale] = {}
-        self._codes: dict[int, int] = {}
-
-    def write(self, frames: FragmentFrames, number: int, limit: int) -> int:
-        """See ``Reduction``."""
         if number < self._data:
-            frames.write(number, np.zeros(WIDTHS[0], dtype=np.int32), self._code(0))
+            frames.write(number, self.about.mark, self._code(0))
             return 1
         group, limit = self._group(number, limit)
-        scale = self._scales.get(group)
+        scale = INTEGERS if self._whole else self._scales.get(group)
         if scale is None:
             return 0
-        values = self._values[self._values_of(number, limit)]
-        frames.write(number, scale.quantise(values, self._generator), self._code(group + 1))
+        lanes = scale.quantise(
+            self._values[self._values_of(number, limit)], self._setting.generator
+        )
+        frames.write(number, lanes, self._code(group + 1))
         return limit - number
 
     def take(self, sums: SumRing, number: int, limit: int) -> None:
-        """See ``Reduction``."""
+        """Take the sums of all fragments from ``number`` on, below ``limit`` and its own end.
+
+        Raises:
+            DifferentMarksError: the workers reduce different tensors.
+        """
         if number < self._data:
+            marks = sums.lanes[number & self._slots - 1, :_MARK]
+            # Modulo 2^32, as the switch adds.
+            if (marks != self.about.mark * _NUMBER.type(self._setting.workers)).any():
+                raise DifferentMarksError
             self._learn(0, sums, number)
             number += 1
         limit = min(limit, self.end)
         while number < limit:
             group, group_limit = self._group(number, limit)
             self._learn(group + 1, sums, number)
-            for slot, count in spans(number, group_limit - number, len(sums.codes)):
+            scale = INTEGERS if self._whole else self._scales[group]
+            for slot, count in spans(number, group_limit - number, self._slots):
                 place = self._values_of(number, number + count)
-                lanes = sums.lanes[slot : slot + count].reshape(-1)[: place.stop - place.start]
-                self._scales[group].dequantise(lanes, self.result[place], self._divisor)
+                words = (place.stop - place.start) * self._words
+                lanes = sums.lanes[slot : slot + count].reshape(-1)[:words]
+                scale.dequantise(lanes, self.result[place], self._divisor)
                 number += count
         self.done = number == self.end
+
+    def _values_of(self, number: int, limit: int) -> slice:
+        """Return where the values of some fragments are."""
+        held = LANES // self._words
+        begin = (number - self._data) * held
+        return slice(begin, min(len(self._values), begin + (limit - number) * held))
 
     def _group(self, number: int, limit: int) -> tuple[int, int]:
         """Return the group of a fragment, and where it or the limit ends."""
@@ -148,12 +183,12 @@ class FloatReduction(Reduction):
         return group, min(limit, self.end, self._data + (group + 1) * self._slots)
 
     def _code(self, group: int) -> int:
-        """Return this worker's code for a group; 0 after the last one."""
+        """Return this worker's code for a group; 0 after the last one, and of integers."""
         code = self._codes.get(group)
         if code is None:
-            size = self._slots * LANES
+            size = self._slots * LANES // self._words
             values = self._values[group * size : (group + 1) * size]
-            code = int(group_codes(values, size)[0]) if len(values) else 0
+            code = 0 if self._whole or not len(values) else int(group_codes(values, size)[0])
             self._codes[group] = code
         return code
 
@@ -161,32 +196,36 @@ class FloatReduction(Reduction):
         """Take the scale of a group from a sum of the group before."""
         if group not in self._scales:
             code = int(sums.codes[number & self._slots - 1])
-            self._scales[group] = GroupScale(code, self._workers)
+            self._scales[group] = GroupScale(code, self._setting.workers, self._words)
 
 
-def new_reduction(
-    begin: int,
-    values: NDArray[Any],
-    *,
-    workers: int,
-    slots: int,
-    average: bool = False,
-    generator: np.random.Generator | None = None,
-) -> Reduction:
-    """Return the sum of a tensor from a fragment of the stream on; see `check_tensor`."""
-    check_tensor(values, average=average)
-    if values.dtype == np.int32:
-        return IntegerReduction(begin, values)
-    return FloatReduction(
-        begin, values, workers=workers, slots=slots, average=average, generator=generator
-    )
+class DescriptionExchange(Reduction):
+    """What all workers reduce, each in the lanes of its worker; `own` has marks that differ."""
+
+    _ahead = 0
+
+    def __init__(self, begin: int, own: Reduction, worker: int, setting: Setting) -> None:
+        lanes = np.zeros((setting.workers, _BITS.itemsize // _NUMBER.itemsize), dtype=np.int32)
+        lanes[worker] = np.array([own.about.bits], dtype=_BITS).view(_NUMBER)
+        super().__init__(begin, lanes.reshape(-1), setting, Call(timeout=own.timeout))
+
+    def take(self, sums: SumRing, number: int, limit: int) -> None:
+        """Raise the error that says what differs."""
+        super().take(sums, number, limit)
+        bits = self.result.astype(_NUMBER).view(_BITS).tolist()
+        first, *_ = found = [Description.from_bits(each) for each in bits]
+        other = next((worker for worker, each in enumerate(found) if each != first), 0)
+        raise DisagreementError(
+            f"All-reduce: worker 0 reduces {first}, but worker {other} reduces {found[other]}. "
+            "All workers must reduce tensors of the same lengths and types, in the same order."
+        )
 
 
-def check_tensor(values: NDArray[Any], *, average: bool) -> None:
+def check_tensor(values: NDArray[Any]) -> None:
     """Refuse what cannot be reduced.
 
     Raises:
-        FeatureError: wrong shape or type, or an average of integers.
+        FeatureError: wrong shape or type.
     """
     if values.ndim != 1 or not values.flags.c_contiguous:
         raise FeatureError(
@@ -195,5 +234,3 @@ def check_tensor(values: NDArray[Any], *, average: bool) -> None:
         )
     if values.dtype not in (np.float32, np.int32):
         raise FeatureError(f"Tensors of {values.dtype} cannot be reduced: use float32 or int32.")
-    if average and values.dtype == np.int32:
-        raise FeatureError("Integers cannot be averaged: sum them, or use float32.")

@@ -4,8 +4,12 @@
 
 The scale of a group is a power of two that bounds its values at all workers. Each worker sends the
 code of the next group's exponent with every fragment, and the switch returns the largest one.
-With n workers and the exponent e, x becomes round(f x) with f = (2^31 - n) / (n 2^e): no sum of n
-of them can leave the int32 range, and a sum is wrong by at most n / (2 f).
+With n workers and the exponent e, x becomes one word or two, none of whose sums can leave int32:
+
+- One word is round(f x) with f = (2^31 - n) / (n 2^e). A sum is wrong by at most n / (2 f).
+- Two words are q = round(f x) and round(2^s (f x - q)), with the least k for which 2^k > n,
+  f = 2^(31 - k - e) and s = 32 - k. As f is a power of two, f x - q is exact. A sum is wrong by at
+  most n / (2 f 2^s).
 """
 
 from dataclasses import dataclass
@@ -63,10 +67,12 @@ class GroupScale:
     Attributes:
         code: the largest exponent code of all workers.
         workers: n, the number of workers.
+        words: int32 of each number, 1 or 2.
     """
 
     code: int
     workers: int
+    words: int = 1
 
     @property
     def finite(self) -> bool:
@@ -80,28 +86,41 @@ class GroupScale:
 
     @cached_property
     def factor(self) -> float:
-        """f, steps per unit; 0 if some value is not finite."""
-        return (2.0**31 - self.workers) / (self.workers * self.bound)
+        """f, steps of the first word per unit; 0 if some value is not finite."""
+        if self.words == 1:
+            return (2.0**31 - self.workers) / (self.workers * self.bound)
+        return 2.0 ** (31 - self.workers.bit_length()) / self.bound
+
+    @property
+    def finer(self) -> float:
+        """2^s, steps of the last word per step of the first one."""
+        return 1.0 if self.words == 1 else 2.0 ** (32 - self.workers.bit_length())
 
     def quantise(
         self, values: NDArray[np.float32], generator: np.random.Generator | None = None
     ) -> NDArray[np.int32]:
-        """Return the values in steps, int32; 0 if some value of the group is not finite.
+        """Return the words of each value in turn, int32; 0 if a value of the group is not finite.
 
         Args:
             values: float32[k], of magnitudes up to `bound`.
-            generator: round up or down at random so that the mean is right; None: to the nearest.
+            generator: round the last word up or down at random so that the mean is right; None: to
+                the nearest.
         """
-        if not self.finite:
-            return np.zeros(len(values), dtype=np.int32)
-        steps = np.multiply(values, self.factor, dtype=np.float64)
-        if generator is None:
-            np.rint(steps, out=steps)
-        else:
-            random = generator.integers(0, 1 << _RANDOM_BITS, len(steps), dtype=np.uint16)
-            steps += (random + 0.5) * _RANDOM_STEP
-            np.floor(steps, out=steps)
-        return steps.astype(np.int32)
+        words = np.zeros((len(values), self.words), dtype=np.int32)
+        if self.finite:
+            steps = np.multiply(values, self.factor, dtype=np.float64)
+            if self.words > 1:
+                words[:, 0] = whole = np.rint(steps)
+                steps -= whole
+                steps *= self.finer
+            if generator is None:
+                np.rint(steps, out=steps)
+            else:
+                random = generator.integers(0, 1 << _RANDOM_BITS, len(steps), dtype=np.uint16)
+                steps += (random + 0.5) * _RANDOM_STEP
+                np.floor(steps, out=steps)
+            words[:, -1] = steps
+        return words.reshape(-1)
 
     def dequantise(
         self, sums: NDArray[np.int32], out: NDArray[np.float32], divisor: int = 1
@@ -109,19 +128,37 @@ class GroupScale:
         """Write the sums in units; NaN if some value of the group is not finite.
 
         Args:
-            sums: int32[k] in any byte order.
+            sums: int32[k · words] in any byte order.
             out: float32[k].
             divisor: of the results; the number of workers for an average.
         """
         if not self.finite:
             out.fill(np.nan)
             return
+        words = sums.reshape(-1, self.words)
+        steps = words[:, -1] / self.finer
+        if self.words > 1:
+            steps += words[:, 0]
         # A sum beyond float32 is an infinity, as it is without a switch.
         with np.errstate(over="ignore"):
-            np.divide(sums, self.factor * divisor, out=out, dtype=np.float64, casting="unsafe")
+            np.divide(steps, self.factor * divisor, out=out, casting="unsafe")
 
     def error_bound(self, *, stochastic: bool = False) -> float:
         """Return the largest error of a sum, before its rounding to float32."""
         if not self.finite:
             return 0.0
-        return self.workers / self.factor / (1 if stochastic else 2)
+        return self.workers / (self.factor * self.finer) / (1 if stochastic else 2)
+
+
+class _IntegerScale:
+    """The scale of integers, which the switch adds as they are."""
+
+    def quantise(self, values: NDArray[np.int32], _generator: object = None) -> NDArray[np.int32]:
+        return values
+
+    def dequantise(self, sums: NDArray[np.int32], out: NDArray[np.int32], divisor: int = 1) -> None:
+        # Quotients are exact enough in float64, and rounded towards 0.
+        out[:] = sums if divisor == 1 else sums / divisor
+
+
+INTEGERS = _IntegerScale()

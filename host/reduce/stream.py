@@ -26,7 +26,15 @@ from switchgnn.host.reduce.frames import (
 )
 from switchgnn.host.reduce.patience import Patience
 from switchgnn.host.reduce.pipeline import Pipeline, Timers
-from switchgnn.host.reduce.reduction import Reduction, new_reduction
+from switchgnn.host.reduce.reduction import (
+    SUM,
+    Call,
+    DescriptionExchange,
+    DifferentMarksError,
+    Reduction,
+    Setting,
+    check_tensor,
+)
 from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.batches import FrameBatch
@@ -125,6 +133,7 @@ class ReduceStream:
         plan_id: the first 32 bits of the plan's digest.
         pace: bounds on sending and waiting; the window counts fragments.
         clock: the clock of the link.
+        words: int32 of each float, 2 or 1: exact to float32's rounding, or half as many bytes.
         generator: for stochastic rounding; None: to the nearest.
     """
 
@@ -139,6 +148,7 @@ class ReduceStream:
         plan_id: int,
         pace: Pace | None = None,
         clock: Clock = SYSTEM_CLOCK,
+        words: int = 2,
         generator: np.random.Generator | None = None,
     ) -> None:
         self.counters = ReduceCounters()
@@ -146,7 +156,7 @@ class ReduceStream:
         self._worker, self._workers = worker, workers
         self._session, self._plan_id = session & SESSION_MASK, plan_id
         self._pace = pace or Pace()
-        self._generator = generator
+        self._words, self._generator = words, generator
         self._round_trip = RoundTrip(self._pace.shortest_timeout)
         self._opening: Opening | None = None
         self._flow: _Flow | None = None
@@ -203,7 +213,8 @@ class ReduceStream:
         pipeline = Pipeline(
             self._link, frames, sums, timers=timers, congestion=congestion, first=number
         )
-        self._flow = _Flow(slots, frames, sums, timers, congestion, pipeline)
+        setting = Setting(self._workers, slots, self._words, self._generator)
+        self._flow = _Flow(slots, setting, frames, sums, timers, congestion, pipeline)
 
     @property
     def idle(self) -> bool:
@@ -215,26 +226,20 @@ class ReduceStream:
         """How many fragments may be on their way; 0 before the start."""
         return self._flow.congestion.window if self._flow else 0.0
 
-    def submit(self, values: NDArray[Any], *, average: bool = False) -> Reduction:
+    def submit(self, values: NDArray[Any], call: Call = SUM) -> Reduction:
         """Append a tensor to the stream, and return it; later steps reduce it.
 
         Args:
             values: int32[N] or float32[N], contiguous; must not change until the result is done.
-            average: divide the sums by the number of workers; float32 only.
+            call: how to reduce it.
 
         Raises:
             FeatureError: wrong shape or type.
             RoundMismatchError: the session has too few numbers left.
         """
+        check_tensor(values)
         flow = self._started()
-        reduction = new_reduction(
-            flow.pipeline.end,
-            values,
-            workers=self._workers,
-            slots=flow.slots,
-            average=average,
-            generator=self._generator,
-        )
+        reduction = Reduction(flow.pipeline.end, values, flow.setting, call)
         if reduction.end > LAST_NUMBER:
             raise RoundMismatchError(
                 f"All {LAST_NUMBER:,} fragments of the session are used: restart all workers after "
@@ -249,6 +254,7 @@ class ReduceStream:
         Raises:
             ExchangeTimeoutError: the switch does not answer, or a worker does not contribute; then
                 it is in the error's `workers`.
+            DisagreementError: the workers reduce different tensors.
             PlanMismatchError: the switch serves another plan.
             LinkError: the link fails.
         """
@@ -257,7 +263,7 @@ class ReduceStream:
         if now >= flow.timers.earliest:
             # After a pause of this process, what seems late may be here.
             self._receive_all()
-            now = self._clock.now()
+            flow, now = self._started(), self._clock.now()
         if not flow.pipeline.in_flight:
             self._patience.rested(now)
         self.counters.sent += flow.pipeline.send_new(now)
@@ -266,7 +272,7 @@ class ReduceStream:
         if now >= self._pulse_at:
             self._send_pulse(now)
         if flow.pipeline.in_flight:
-            self._patience.check(flow.pipeline.base, now)
+            self._patience.check(flow.pipeline.base, now, flow.pipeline.first.timeout)
         if self._receive(max(0.0, min(seconds, self._until_next_timer(flow, now)))):
             self._receive_all()
 
@@ -354,7 +360,21 @@ class ReduceStream:
         if len(numbers):
             self.counters.sums += len(numbers)
             self._patience.progressed(now)
-            flow.pipeline.arrived(numbers, now)
+            try:
+                flow.pipeline.arrived(numbers, now)
+            except DifferentMarksError:
+                self._exchange_descriptions(flow)
+
+    def _exchange_descriptions(self, flow: "_Flow") -> None:
+        """Begin again, after all fragments that any worker can have sent, to find what differs.
+
+        All workers do so at the same fragment. None of them needs the slot that it takes, as one
+        that has sent the fragment with the marks has all sums of half the slots before.
+        """
+        own, begin = flow.pipeline.first, flow.pipeline.base + max(1, flow.slots // 2)
+        self.start(begin)
+        exchange = DescriptionExchange(begin, own, self._worker, flow.setting)
+        self._started().pipeline.append(exchange)
 
     def _take_frame(self, flow: "_Flow | None", frame: memoryview, now: float) -> Header | None:
         """Take one frame; return the header of a sum that was stored."""
@@ -427,6 +447,7 @@ class _Flow:
     """What a stream has from its start on."""
 
     slots: int
+    setting: Setting
     frames: FragmentFrames
     sums: SumRing
     timers: Timers

@@ -47,6 +47,7 @@ class AllReduceTask:
         link: ``eth:...`` or ``udp:...``.
         elements: numbers of a tensor.
         rounds: all-reduces of integers, and then as many of floats.
+        words: int32 of each float, 2 or 1.
         output: the safetensors file with the last sums.
         faults: the faults on its link, as for ``--faults``.
         recording: the file for the frames of its link, or None.
@@ -60,6 +61,7 @@ class AllReduceTask:
     elements: int
     rounds: int
     seed: int
+    words: int
     output: Path
     pace: Pace
     faults: str = ""
@@ -110,6 +112,7 @@ def _reduce(task: AllReduceTask, events: EventWriter) -> None:
             session=task.session,
             plan_id=plan_id(manifest),
             pace=task.pace,
+            words=task.words,
         )
         # In a new session no fragment is older than the slots.
         stream.start(stream.query().slots)

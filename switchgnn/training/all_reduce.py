@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from switchgnn.host.errors import HostError
+from switchgnn.host.reduce.reduction import Call
 from switchgnn.training.errors import AllReduceError
 
 Values = NDArray[np.int32] | NDArray[np.float32]
@@ -38,10 +39,10 @@ class Connected(Protocol):
     def open(self, agree: Callable[[int], int]) -> None:
         """Begin where all workers can; ``agree`` returns the largest number of all workers."""
 
-    def submit(self, values: Values, *, average: bool = False) -> "Future[Any]":
+    def submit(self, values: Values, call: Call) -> "Future[Any]":
         """Queue an array, [N]; the result is its sum over all workers, or a HostError.
 
-        The array must not change before. `average`: the mean instead; float32 only.
+        The array must not change before.
         """
 
     def close(self, *, abort: bool = False) -> None:
@@ -151,24 +152,23 @@ class SwitchAllReduce:
         arrays: how many arrays have been submitted.
     """
 
-    def __init__(self, reducer: Connected, workers: int) -> None:
+    def __init__(self, reducer: Connected) -> None:
         self.arrays = 0
-        self._reducer, self._workers = reducer, workers
+        self._reducer = reducer
         self._pool = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="all-reduce")
 
-    def start(self, tensors: Sequence[Tensor], *, average: bool) -> PendingWork:
+    def start(self, tensors: Sequence[Tensor], *, average: bool, timeout: timedelta) -> PendingWork:
         """Begin to replace tensors by their sums, or means, over all workers.
 
         The tensors are of any shape, device and layout in memory, of the types in ON_WIRE. Means of
-        integers are rounded towards 0.
+        integers are rounded towards 0. The work fails after the timeout without progress.
         """
         work = PendingWork(tensors)
-        sums = [self._submit(tensor, average) for tensor in tensors]
-        workers = self._workers if average else 1
+        sums = [self._submit(tensor, average, timeout.total_seconds()) for tensor in tensors]
 
         def fill() -> None:
             for tensor, each in zip(tensors, sums, strict=True):
-                _fill(tensor, each.result(), workers)
+                tensor.detach().copy_(torch.from_numpy(each.result()).view(tensor.shape))
 
         left = _Countdown(len(sums), lambda: self._later(work, fill))
         for each in sums:
@@ -180,16 +180,12 @@ class SwitchAllReduce:
         self._reducer.close(abort=abort)
         self._pool.shutdown(wait=False)
 
-    def _submit(self, tensor: Tensor, average: bool) -> "Future[Any]":
-        if not tensor.numel():
-            nothing: Future[Any] = Future()
-            nothing.set_result(np.empty(0, np.int32))
-            return nothing
+    def _submit(self, tensor: Tensor, average: bool, seconds: float) -> "Future[Any]":
+        call = Call(average, str(tensor.dtype).removeprefix("torch."), seconds)
         try:
             values = tensor.detach().to("cpu", ON_WIRE[tensor.dtype]).reshape(-1).contiguous()
             self.arrays += 1
-            floats = values.is_floating_point()
-            return self._reducer.submit(values.numpy(), average=average and floats)
+            return self._reducer.submit(values.numpy(), call)
         except HostError as error:
             failed: Future[Any] = Future()
             failed.set_exception(error)
@@ -220,16 +216,6 @@ class _Countdown:
             last = not self._left
         if last:
             self._then()
-
-
-def _fill(tensor: Tensor, sums: Values, workers: int) -> None:
-    """Copy a result, [N] in the order of the elements, into the tensor."""
-    if not tensor.numel():
-        return
-    values = torch.from_numpy(sums)
-    if not values.is_floating_point():
-        values.div_(workers, rounding_mode="trunc")
-    tensor.detach().copy_(values.view(tensor.shape))
 
 
 def _tensors_of(future: "torch.futures.Future[Any]") -> Any:  # noqa: ANN401

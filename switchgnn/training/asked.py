@@ -34,7 +34,13 @@ class ReduceBy(str, Enum):
     """What adds up the gradients of all workers; values of --reduce."""
 
     SWITCH = "switch"
+    SWITCH_32 = "switch-32"
     GLOO = "gloo"
+
+    @property
+    def words(self) -> int:
+        """How many int32 the switch adds for each number; 0: none."""
+        return {ReduceBy.SWITCH: 2, ReduceBy.SWITCH_32: 1}.get(self, 0)
 
 
 def _number(value: float) -> float:

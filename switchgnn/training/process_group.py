@@ -9,6 +9,7 @@ import warnings
 import weakref
 from collections import Counter
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Any
 
 import torch
@@ -32,6 +33,7 @@ from switchgnn.training.all_reduce import (
 )
 
 _SUM, _AVG, _MAX = dist.ReduceOp.SUM, dist.ReduceOp.AVG, dist.ReduceOp.MAX
+_NO_TIME = timedelta(0)
 _SUBGROUP = "groups that `new_group` has made"
 
 
@@ -70,7 +72,7 @@ class SwitchProcessGroup(dist.ProcessGroup):
             group._set_default_backend(dist.ProcessGroup.BackendType.GLOO)
         self._switch: SwitchAllReduce | None = None
         if reducer is not None:
-            self._switch = start(reducer, size, self._largest)
+            self._switch = start(reducer, self._largest)
             # A program that ends without `destroy_process_group` waits for nothing.
             self._end = weakref.finalize(self, self._switch.close, abort=True)
 
@@ -87,11 +89,10 @@ class SwitchProcessGroup(dist.ProcessGroup):
         self,
         tensors: Sequence[Tensor] | Tensor,
         opts: Any = None,  # noqa: ANN401 - options, or a ReduceOp
-        timeout: object = None,
+        timeout: timedelta | None = None,
     ) -> dist.Work:
         """Begin to replace each tensor by its sum over all workers, or as the options ask."""
-        del timeout  # That of the group holds.
-        return self._reduce(tensors, opts, AllreduceOptions, self._gloo.allreduce)
+        return self._reduce(tensors, opts, AllreduceOptions, self._gloo.allreduce, timeout)
 
     def allreduce_coalesced(
         self,
@@ -131,15 +132,19 @@ class SwitchProcessGroup(dist.ProcessGroup):
         opts: Any,  # noqa: ANN401
         kind: Callable[[], Any],
         with_gloo: Callable[..., dist.Work],
+        timeout: timedelta | None = None,
     ) -> dist.Work:
         tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
         op = getattr(opts, "reduceOp", _SUM if opts is None else opts)
+        # The options of a call that has no timeout have a negative one.
+        own: Any = timeout or getattr(opts, "timeout", _NO_TIME)
+        limit = own if own > _NO_TIME else timeout_of(self)
         reason = reason_against(tensors, op)
         if reason is None and self._switch is not None:
-            return self._switch.start(tensors, average=op == _AVG)
+            return self._switch.start(tensors, average=op == _AVG, timeout=limit)
         self._fall_back(reason or _SUBGROUP)
         options = kind()
-        options.reduceOp = _SUM if op == _AVG else op
+        options.reduceOp, options.timeout = _SUM if op == _AVG else op, limit
         work = with_gloo(tensors, options)
         return _averaged(work, tensors, self.size()) if op == _AVG else work
 
@@ -157,14 +162,19 @@ class SwitchProcessGroup(dist.ProcessGroup):
         return int(found)
 
 
-def start(reducer: Connected, workers: int, largest: Callable[[int], int]) -> SwitchAllReduce:
+def timeout_of(group: Any) -> timedelta:  # noqa: ANN401 - PyTorch declares few of its methods
+    """Return how long the operations of a group may take, as far as a call does not say."""
+    return group._get_backend(group._device_types[0]).options._timeout  # type: ignore[no-any-return]
+
+
+def start(reducer: Connected, largest: Callable[[int], int]) -> SwitchAllReduce:
     """Open the connections of all workers together; ``largest`` compares numbers of all."""
     try:
         reducer.open(largest)
     except BaseException:
         reducer.close(abort=True)
         raise
-    return SwitchAllReduce(reducer, workers)
+    return SwitchAllReduce(reducer)
 
 
 def _averaged(sums: dist.Work, tensors: Sequence[Tensor], size: int) -> dist.Work:
@@ -194,7 +204,7 @@ class SwitchHook:
         self.fallbacks: Counter[str] = Counter()
         self.workers = dist.get_world_size()
         reducer = open_reducer(dist.get_rank(), self.workers)
-        self.switch = start(reducer, self.workers, self._largest)
+        self.switch = start(reducer, self._largest)
 
     def close(self) -> None:
         """Complete all-reduces that have begun, and end the connection to the switch."""
@@ -215,7 +225,8 @@ def switch_hook(state: SwitchHook, bucket: GradBucket) -> torch.futures.Future[T
     gradients = bucket.buffer()
     reason = reason_against([gradients], _AVG)
     if reason is None:
-        work: dist.Work = state.switch.start([gradients], average=True)
+        limit = timeout_of(dist.group.WORLD)
+        work: dist.Work = state.switch.start([gradients], average=True, timeout=limit)
     else:
         state.fallbacks[reason] += 1
         summing = dist.all_reduce(gradients, async_op=True)

@@ -36,10 +36,12 @@ class SwitchSums:
 
 
 @contextmanager
-def switch_sums(end: WorkerEnd) -> Iterator[SwitchSums]:
+def switch_sums(end: WorkerEnd, words: int) -> Iterator[SwitchSums]:
     """Share the link of a worker between neighbour sums and all-reduces, for the block.
 
     The workers agree on the first fragment in their process group.
+
+    `words`: int32 of each number, 2 or 1.
     """
     whole = end.open_link(PROTOCOL, DIRECT_PROTOCOL)
     sums, reduces = split_link(whole, kinds_from(Kind.REDUCE))
@@ -54,6 +56,7 @@ def switch_sums(end: WorkerEnd) -> Iterator[SwitchSums]:
             plan_id=plan_id(manifest),
             pace=end.pace,
             clock=end.clock,
+            words=words,
         )
         stream.start(largest_of_all(stream.query().first))
         with Reducer(stream) as reducer:

@@ -186,8 +186,8 @@ def _train(task: TrainTask, events: EventWriter) -> None:
     with ExitStack() as stack:
         stack.enter_context(_group(task, partition.workers))
         end, reducer = _end(task, partition), None
-        if task.reduce is ReduceBy.SWITCH and partition.workers > 1:
-            switch = stack.enter_context(switch_sums(end))
+        if task.reduce.words and partition.workers > 1:
+            switch = stack.enter_context(switch_sums(end, task.reduce.words))
             end, reducer = switch.end, switch.reducer
         transport = stack.enter_context(transport_kind(task.transport).open(end))
 

@@ -4,7 +4,7 @@
 
 import json
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 import pytest
@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.commands.errors import PlotError
-from switchgnn.commands.train.command import app
+from switchgnn.commands.train import steps
+from switchgnn.commands.train.command import _in_other_order, app
 from switchgnn.commands.train.display import (
     closing_line,
     kept_line,
@@ -148,6 +149,53 @@ def test_the_closing_line():
     reports[1] = report("host", loss=1.5)
     differ = "The losses of host differ from those of one process by up to 5.0e-01."
     assert closing_line(reports) == f"{carried} {differ}"
+    for loss, verdict in ((1.125, "explains"), (1.0001, "does not explain")):
+        line = closing_line(reports, report("local", loss=loss))
+        off = f"one process with sums in another order is {loss - 1:.1e} off."
+        assert line == f"{carried} {differ} Rounding {verdict} it: {off}"
+
+
+@pytest.mark.parametrize(
+    ("transports", "changes", "again"),
+    [
+        ({"switch": 1.5, "local": 1.0}, {}, True),
+        ({"switch": 1.5, "local": 1.0}, {"seconds": 100.0}, False),
+        ({"switch": 1.5, "local": 1.0}, {"dropout": 0.5}, False),
+        ({"switch": 1.00005, "local": 1.0}, {}, False),
+        ({"switch": 1.0, "host": 1.5}, {}, False),
+    ],
+)
+def test_one_process_trains_again_where_losses_differ(transports, changes, again, monkeypatch):
+    """In another order, only if that takes no long time, and dropout does not depend on it."""
+    seconds = [changes.get("seconds", 1.0)]
+    reports = [
+        replace(report(name, loss=loss), seconds=seconds) for name, loss in transports.items()
+    ]
+    seen = []
+
+    def run_training(job, data, *_listeners, **_options):
+        seen.append((job.task.transport, data))
+        return "again"
+
+    monkeypatch.setattr(steps, "run_training", run_training)
+    training = SimpleNamespace(
+        options=SimpleNamespace(epochs=1, input_dropout=0.0),
+        model=SimpleNamespace(dropout=changes.get("dropout", 0.0)),
+    )
+    data = SimpleNamespace(in_reverse=lambda: "reversed")
+    found = _in_other_order(Job(Task("switch", training)), data, reports, None)
+    assert (found, seen) == (("again", [("local", "reversed")]) if again else (None, []))
+
+
+@dataclass
+class Task:
+    transport: str
+    training: object
+
+
+@dataclass
+class Job:
+    task: Task
 
 
 def test_sums_that_were_kept_are_reported():

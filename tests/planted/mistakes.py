@@ -38,6 +38,7 @@ DIRECT = "tests/host/direct/test_faults.py"
 FRAMING = "tests/host/direct/test_framing.py"
 BLOCKS = "tests/planner/blocks/test_leaf_spine.py"
 SIEVE = "tests/host/innetwork/test_sieve.py"
+STREAM, SCALES = "tests/host/reduce/test_stream.py", "tests/host/reduce/test_scale.py"
 ROW_SIEVE = "tests/host/direct/test_sieve.py"
 
 
@@ -913,6 +914,36 @@ MISTAKES = (
         "        if answer.round == round_number and answer.magnitude != self._magnitude:\n",
         "        if answer.magnitude < 0:\n",
         ("tests/host/innetwork/test_refusals.py::test_a_block_at_another_scale_is_noticed",),
+    ),
+    Mistake(
+        "marks_not_compared",
+        "tests/host",
+        "sums of tensors of different lengths are taken",
+        "host/reduce/reduction.py",
+        "                raise DifferentMarksError\n",
+        "                pass\n",
+        (f"{STREAM}::test_different_tensors_are_an_error_at_all_workers[None-calls0-parts0]",),
+    ),
+    Mistake(
+        "calls_without_end",
+        "tests/host",
+        "an all-reduce waits for a worker that lives, whatever its timeout is",
+        "host/reduce/patience.py",
+        "        if now - self.progress_at > timeout:\n",
+        "        if now - self.progress_at > float('inf'):\n",
+        (f"{STREAM}::test_a_call_ends_at_its_timeout_and_names_who_has_not_contributed",),
+    ),
+    Mistake(
+        "second_words_not_read",
+        "tests/host",
+        "what the first word of a sum cuts off is sent, and left out of the result",
+        "host/reduce/scale.py",
+        "        steps = words[:, -1] / self.finer\n",
+        "        steps = words[:, -1] / self.finer * (self.words == 1)\n",
+        (
+            f"{SCALES}::test_two_words_are_exact_to_the_rounding_of_float32[8]",
+            "tests/training/test_words.py::test_losses_of_two_words_are_those_of_exact_sums",
+        ),
     ),
     # --- forged frames
     Mistake(

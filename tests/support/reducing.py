@@ -5,7 +5,6 @@
 import threading
 from contextlib import contextmanager
 from dataclasses import asdict
-from fractions import Fraction
 
 import numpy as np
 
@@ -170,10 +169,10 @@ class Job:
             assert (error <= self._bound() + np.abs(exact) * 2.0**-24).all()
 
     def _bound(self):
-        """Return n^2 2^e / (2 (2^31 - n)), with the largest e of any group."""
+        """Return n 2^(e - 64 + 2 k) of two words, with the largest e of any group."""
         workers, largest = len(self.values), float(np.abs(self.values).max())
-        power = Fraction(2) ** int(np.ceil(np.log2(largest)))
-        return float(workers**2 * power / (2 * (2**31 - workers)))
+        exponent = int(np.ceil(np.log2(largest)))
+        return workers * 2.0 ** (exponent - 64 + 2 * workers.bit_length())
 
 
 def check(jobs):

@@ -17,7 +17,7 @@ class Pile:
     def __init__(self, workers):
         self.lines = [[] for _ in range(workers)]
         self.newest = [10 * worker for worker in range(workers)]
-        self.opened, self.closed = {}, []
+        self.opened, self.closed, self.calls = {}, [], []
         self.error = None
         self._complete = 0
         self._free = True
@@ -49,8 +49,8 @@ class Pile:
                 continue
             # A sum in the type of the wire: int32 wraps around.
             total = np.sum([values for values, _, _ in jobs], axis=0, dtype=jobs[0][0].dtype)
-            for _, average, future in jobs:
-                divisor = len(jobs) if average else 1
+            for _, call, future in jobs:
+                divisor = len(jobs) if call.average else 1
                 future.set_result((total / divisor).astype(total.dtype))
 
 
@@ -61,13 +61,13 @@ class _End:
     def open(self, agree):
         self.pile.opened[self.rank] = agree(self.pile.newest[self.rank])
 
-    def submit(self, values, *, average=False):
-        assert values.dtype == np.float32 or not average
+    def submit(self, values, call):
+        self.pile.calls.append(call)
         assert values.ndim == 1
         assert values.flags.c_contiguous
         assert values.dtype in (np.int32, np.float32)
         future = Future()
-        self.pile.put(self.rank, values.copy(), average, future)
+        self.pile.put(self.rank, values.copy(), call, future)
         return future
 
     def close(self, *, abort=False):
@@ -93,9 +93,9 @@ class BesideGloo:
         assert agree(self.rank) == self.size - 1
         self._thread.start()
 
-    def submit(self, values, *, average=False):
+    def submit(self, values, call):
         future = Future()
-        self._jobs.put((values, average, future))
+        self._jobs.put((values, call.average, future))
         return future
 
     def close(self, *, abort=False):

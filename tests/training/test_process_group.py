@@ -20,6 +20,7 @@ import torch.distributed as dist  # noqa: E402
 from torch._C._distributed_c10d import AllreduceOptions, _DistributedBackendOptions  # noqa: E402
 
 from switchgnn.host.errors import HostError  # noqa: E402
+from switchgnn.host.reduce.reduction import Call  # noqa: E402
 from switchgnn.training.all_reduce import SwitchAllReduce  # noqa: E402
 from switchgnn.training.errors import AllReduceError  # noqa: E402
 from switchgnn.training.process_group import SwitchProcessGroup  # noqa: E402
@@ -130,8 +131,8 @@ def test_sums_and_means_are_made_in_the_switch(ranks, dtype, relative, shape):
         for found in ranks.reduce(tensors, op):
             assert found.dtype == dtype
             assert torch.allclose(found.double(), expected, rtol=relative, atol=1e-4 * relative)
-    arrays = 2 if expected.numel() else 0
-    assert [group.arrays for group in ranks.groups] == WORKERS * [arrays]
+    assert [group.arrays for group in ranks.groups] == WORKERS * [2]
+    assert {call.type for call in ranks.pile.calls} == {str(dtype).removeprefix("torch.")}
     assert not any(group.fallbacks for group in ranks.groups)
 
 
@@ -204,6 +205,22 @@ def test_some_tensors_are_one_work(ranks):
     assert arrived(ranks.groups[0].allreduce([]))
 
 
+def test_each_call_has_its_own_timeout_or_that_of_the_group(ranks):
+    """The group's may change, as `_set_pg_timeout` of torch.distributed does it."""
+    options = AllreduceOptions()
+    options.timeout = timedelta(seconds=7)
+    group = ranks.groups[0]
+    of_group = group._get_backend(torch.device("cpu"))._set_default_timeout
+    of_group(timedelta(seconds=80))
+    group.allreduce([torch.ones(2)], options)
+    group.allreduce([torch.ones(2)], AllreduceOptions())
+    group.allreduce([torch.ones(2)], SUM, timedelta(seconds=3))
+    group.allreduce_coalesced([torch.ones(2)])
+    of_group(timedelta(seconds=90))
+    group.allreduce([torch.ones(2)])
+    assert [call.timeout for call in ranks.pile.calls] == [7.0, 80.0, 3.0, 80.0, 90.0]
+
+
 @pytest.mark.parametrize("last", [0, 1, 2])
 def test_a_work_is_complete_with_the_last_of_its_tensors(last):
     class Sum(Future):
@@ -211,20 +228,20 @@ def test_a_work_is_complete_with_the_last_of_its_tensors(last):
             assert self.done(), "a thread would wait for it"
             return super().result(timeout)
 
-    sums = [Sum() for _ in range(3)]
+    sums, seconds = [Sum() for _ in range(3)], 5.0
     waiting = iter(sums)
 
     class Slow:
-        def submit(self, _values, *, average):
-            assert not average
+        def submit(self, _values, call):
+            assert call == Call(type="float32", timeout=seconds)
             return next(waiting)
 
         def close(self, *, abort):
             assert abort
 
-    switch = SwitchAllReduce(Slow(), WORKERS)
+    switch = SwitchAllReduce(Slow())
     tensors = [torch.zeros(2) for _ in sums]
-    work = switch.start(tensors, average=False)
+    work = switch.start(tensors, average=False, timeout=timedelta(seconds=seconds))
     for number in (each for each in range(3) if each != last):
         sums[number].set_result(np.full(2, 5, np.float32))
     # A work that ends too early does so here.

@@ -62,7 +62,7 @@ def test_all_are_done_beside_exchanges(soaks, leaves, rates):
 def test_a_restarted_switch_loses_none(star, kind):
     """Its sums are lost as well, of which some workers have some."""
     rates = IncidentRates(loss=0.05)
-    restart = Incident(kind, "s0", 1200, 0.1)
+    restart = Incident(kind, "s0", 1500, 0.1)
     outcome = run(star, replace(LARGE, up=rates, down=rates, incidents=(restart,)))
     assert not outcome.errors
     assert outcome.reduces == 2
@@ -116,14 +116,15 @@ def test_smaller_scenarios_have_fewer():
 
 def test_the_bound_of_floats_is_that_of_their_group():
     """Two groups: one of ones, one of a thousandth; the second one has a NaN at one worker."""
-    size = 512 * 256
+    size = 512 * 128
     values = np.concatenate([np.full(size, 1.0), np.full(size, 0.001), [np.nan]])
     tensors = (Tensor(len(values), TensorKind.FLOAT32),)
     job = ReduceJob(1, (1,), tensors, 3, mock.Mock(), 0, mock.Mock())
     with mock.patch.object(ReduceJob, "values", lambda *_: values.astype(np.float32)):
         right = expected_floats(job, 0)
-    assert right.errors[0] == pytest.approx(9 / (2 * (2**31 - 3)) + 3 * 2.0**-24)
-    assert right.errors[size] == pytest.approx(9 * 2.0**-9 / (2 * (2**31 - 3)) + 0.003 * 2.0**-24)
+    assert right.errors[0] == pytest.approx(3 * 2.0**-60 + 3 * 2.0**-24, rel=1e-14)
+    small = 3 * 2.0**-69 + 3 * float(np.float32(0.001)) * 2.0**-24
+    assert right.errors[size] == pytest.approx(small, rel=1e-14)
     assert np.isnan(right.values[-1])
     assert not np.isnan(right.values[:-1]).any()
 

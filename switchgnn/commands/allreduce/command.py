@@ -50,6 +50,7 @@ class AskedReduce:
     rounds: int = option(
         DATA, "N", "All-reduces of integers, and then as many of floats.", default=3, min=1
     )
+    words: int = option(DATA, "N", "int32 of each float; 1 is coarse.", default=2, min=1, max=2)
     seed: int = seed_option("For the numbers.")
     site: SiteOptions
     limits: LimitOptions
@@ -83,6 +84,7 @@ class AskedReduce:
             elements=size // NUMBER_BYTES,
             rounds=self.rounds,
             seed=self.seed,
+            words=self.words,
             gloo=self.gloo,
             pace=Pace(window=self.limits.window or limits.window, patience=self.patience),
             pcap=self.pcap,

@@ -62,6 +62,7 @@ class ReduceOptions(NetworkJob):
     Attributes:
         elements: numbers of a tensor.
         rounds: all-reduces of integers, and then as many of floats.
+        words: int32 of each float, 2 or 1.
         gloo: whether to compare with Gloo where its packets go over the same links.
         pcap: the folder for a file of each link's packets, or None.
     """
@@ -70,6 +71,7 @@ class ReduceOptions(NetworkJob):
     rounds: int
     seed: int
     pace: Pace
+    words: int = 2
     gloo: bool = True
     pcap: Path | None = None
 
@@ -149,6 +151,7 @@ def run_allreduce(
                 elements=options.elements,
                 rounds=options.rounds,
                 seed=options.seed,
+                words=options.words,
                 output=_output(work.folder, shared["worker"]),
                 pace=options.pace,
             ),
@@ -313,9 +316,10 @@ def _compare_floats(options: ReduceOptions, sums: NDArray[np.float32]) -> tuple[
     exact = np.zeros(options.elements, dtype=np.float64)
     for each in tensors:
         exact += each
-    group = reduce_slots(Layout.from_text(load_program().p4info)) * LANES
+    group = reduce_slots(Layout.from_text(load_program().p4info)) * LANES // options.words
     codes = np.max([group_codes(each, group) for each in tensors], axis=0)
-    bounds = [GroupScale(int(code), options.workers).error_bound() for code in codes]
+    scales = [GroupScale(int(code), options.workers, options.words) for code in codes]
+    bounds = [scale.error_bound() for scale in scales]
     bound = np.repeat(bounds, group)[: options.elements] + np.abs(exact) * _ROUNDING
     error = np.abs(sums - exact)
     place = int(np.argmax(error / bound))

@@ -31,7 +31,7 @@ from switchgnn.commands.train.options import COMMON, AskedTrain
 from switchgnn.commands.train.plots import draw_plots
 from switchgnn.commands.train.report import EpochListener, TrainReport
 from switchgnn.host.pace import Pace
-from switchgnn.host.registry import AUTO, SWITCH, TransportKind
+from switchgnn.host.registry import AUTO, LOCAL, SWITCH, TransportKind
 from switchgnn.p4src import load_program
 from switchgnn.planner.presets import AUTO as PLAN_AUTO
 from switchgnn.planner.presets import PAPER
@@ -42,6 +42,9 @@ from switchgnn.training.device import check_device
 if TYPE_CHECKING:
     from switchgnn.commands.train.plan import TrainJob
     from switchgnn.training.data.dataset import Dataset
+
+# Of a training in one process that is repeated to see what a rounding changes.
+_MOST_SECONDS = 60.0
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -94,7 +97,29 @@ def train(context: typer.Context, asked: AskedTrain, config: ConfigOption = None
         onlooker.done(f"All {len(reports[-1].losses)} epochs are done.")
     drawn = [] if asked.plots is None else draw_plots(reports, asked.plots)
     if not output.as_json:
-        _show(reports, drawn, recordings)
+        again = _in_other_order(job, dataset, reports, nursery)
+        _show(reports, drawn, recordings, again)
+
+
+def _in_other_order(
+    job: "TrainJob", data: "Dataset", reports: list[TrainReport], nursery: Nursery
+) -> TrainReport | None:
+    """Train in one process again with sums in another order, if transports disagree.
+
+    None: they agree, none was one process, it would take too long, or other numbers be dropped.
+    """
+    from switchgnn.commands.train.steps import run_training  # noqa: PLC0415
+
+    alone = next((each for each in reports if each.transport == LOCAL.name), None)
+    if alone is None or display.agree(reports) or sum(alone.seconds) > _MOST_SECONDS:
+        return None
+    training = job.task.training
+    if training.model.dropout or training.options.input_dropout:
+        return None
+    job = replace(job, task=replace(job.task, transport=LOCAL.name))
+    title, epochs = f"{LOCAL.name}, in another order", training.options.epochs
+    with display.Epochs(plain_console(stderr=True), title, epochs, as_json=False) as shown:
+        return run_training(job, data.in_reverse(), shown.step, shown.epoch, nursery=nursery)
 
 
 def _network(asked: AskedTrain) -> NetworkJob:
@@ -238,7 +263,12 @@ def _decided(
     return replace(job, task=task, planned=found.planned), dict(found.seconds)
 
 
-def _show(reports: list[TrainReport], drawn: list[Path], recordings: list[Recordings]) -> None:
+def _show(
+    reports: list[TrainReport],
+    drawn: list[Path],
+    recordings: list[Recordings],
+    again: TrainReport | None,
+) -> None:
     console = plain_console()
     first = reports[0]
 
@@ -269,7 +299,7 @@ def _show(reports: list[TrainReport], drawn: list[Path], recordings: list[Record
     for line in (
         display.kept_line(reports),
         *display.saving_lines(reports),
-        display.closing_line(reports),
+        display.closing_line(reports, again),
         *display.verdict_lines(reports),
         *display.reference_lines(reports),
     ):

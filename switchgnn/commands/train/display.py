@@ -20,6 +20,8 @@ from switchgnn.host.registry import SWITCH, transport_kind
 
 # Smaller differences of losses are due to rounding in another order of addition.
 _AGREE = 1e-4
+# How many times as much they may differ as those of one process in two orders of addition.
+_LIKE = 10
 
 
 class Epochs:
@@ -120,8 +122,16 @@ def links_table(reports: Sequence[TrainReport]) -> Table | None:
     return table
 
 
-def closing_line(reports: Sequence[TrainReport]) -> str | None:
-    """Return the bytes of each transport, and whether the losses agree; None of one."""
+def agree(reports: Sequence[TrainReport]) -> bool:
+    """Return whether all losses differ from those of one process by rounding alone."""
+    return max(largest_difference(reports).values(), default=0.0) <= _AGREE
+
+
+def closing_line(reports: Sequence[TrainReport], again: TrainReport | None = None) -> str | None:
+    """Return the bytes of each transport, and whether the losses agree; None of one.
+
+    `again`: one process again, with sums in another order.
+    """
     if len(reports) == 1:
         return None
     first, *others = reports
@@ -135,12 +145,16 @@ def closing_line(reports: Sequence[TrainReport]) -> str | None:
     if not differences:
         return line
     worst = max(differences, key=lambda name: differences[name])
-    if differences[worst] <= _AGREE:
+    if agree(reports):
         return f"{line} The losses agree with those of one process, to {differences[worst]:.1e}."
-    return (
-        f"{line} The losses of {worst} differ from those of one process by up to "
-        f"{differences[worst]:.1e}."
-    )
+    most = f"{differences[worst]:.1e}"
+    line = f"{line} The losses of {worst} differ from those of one process by up to {most}."
+    if again is None:
+        return line
+    alone = [each for each in reports if not transport_kind(each.transport).networked]
+    (apart,) = largest_difference([*alone, again]).values()
+    why = "explains" if apart * _LIKE >= differences[worst] else "does not explain"
+    return f"{line} Rounding {why} it: one process with sums in another order is {apart:.1e} off."
 
 
 def reference_lines(reports: Sequence[TrainReport]) -> list[str]:

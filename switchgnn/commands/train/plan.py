@@ -15,7 +15,6 @@ from switchgnn.commands.shared.runner import NetworkJob, schedule_file_of
 from switchgnn.commands.train.measured import MeasuredCosts
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.pace import Pace
-from switchgnn.host.reduce.frames import GOODPUT as REDUCE_GOODPUT
 from switchgnn.host.registry import (
     HOST,
     HOST_PARTIAL,
@@ -204,6 +203,7 @@ def _strategies(job: TrainJob, data: Dataset, situation: Situation) -> Strategie
 # A link without a limit is memory of this machine, with both ends in it.
 _MEMORY_BITS, _DELAY = 1e11, 20e-6
 _MEGA, _MILLI, _BITS = 1e6, 1e-3, 8
+_FEWEST_WORKERS = 3  # of an all-reduce in the switch
 # The transport of each way of planner/costs/forecast.py.
 _RUN_BY = {
     forecast.SWITCH: SWITCH,
@@ -358,11 +358,10 @@ class MachineForecast:
 def switch_reduces_faster(job: TrainJob) -> bool:
     """Predict whether an all-reduce in the switch takes less time than Gloo's ring.
 
-    Slow links carry 2 P bytes in frames with headers, against 4 P (n - 1) / n of the ring. Where no
-    link is the limit, the kernel's TCP takes less processor time than as many frames.
+    On slow links the 2 (n - 1) steps of the ring take longer than the switch's additional bytes.
+    Where no link is the limit, the kernel's TCP takes less processor time than as many frames.
     """
-    ring = 4 * (job.workers - 1) / job.workers
-    return job.bandwidth is not None and ring > 2 / REDUCE_GOODPUT
+    return job.bandwidth is not None and job.workers >= _FEWEST_WORKERS
 
 
 def _why(made: AutoPlan) -> str:

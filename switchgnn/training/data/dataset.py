@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from switchgnn.base.arrays import ArrayKind, ArraysError, pack_arrays, read_arrays
 from switchgnn.base.files import whole_file
 from switchgnn.base.full_disk import why_not_written
+from switchgnn.planner import graph_from_edges
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import (
     SPLIT_TEST,
@@ -150,6 +151,15 @@ class Dataset:
     def vertices(self) -> int:
         """The number of vertices, V."""
         return self.graph.vertices
+
+    def in_reverse(self) -> "Dataset":
+        """Return it with the vertices in reverse order, in which sums are rounded otherwise."""
+        last = self.vertices - 1
+        ends = [last - each for each in self.graph.edges()]
+        graph = graph_from_edges(*ends, name=self.name, vertices=last + 1, directed=True)
+        names = ("features", "labels", "train", "validation", "test")
+        turned = {name: getattr(self, name)[::-1].copy() for name in names}
+        return replace(self, graph=graph, self_loops=last - self.self_loops[::-1], **turned)
 
 
 def dataset_from_graph(

@@ -13,6 +13,7 @@ from switchgnn.host.errors import FeatureError
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
 from switchgnn.host.pace import Pace
 from switchgnn.host.reduce.reducer import Reducer, ReducerClosedError
+from switchgnn.host.reduce.reduction import Call
 from switchgnn.host.reduce.stream import ReduceStream
 from tests.host.addresses import QueueLink
 from tests.host.reduce.switch_model import PLAN, SESSION, ModelSwitch, addresses_of
@@ -91,7 +92,7 @@ def test_many_threads_may_submit(reducers):
         for _ in range(5):
             with turn:
                 futures = [
-                    reducer.submit(np.full(300, worker + 1.0, dtype=np.float32), average=True)
+                    reducer.submit(np.full(300, worker + 1.0, dtype=np.float32), Call(average=True))
                     for worker, reducer in enumerate(reducers)
                 ]
             found.extend(future.result(LONG) for future in futures)

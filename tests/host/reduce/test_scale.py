@@ -45,19 +45,22 @@ def test_no_values_have_no_groups():
 
 
 @pytest.mark.parametrize("workers", WORKERS)
+@pytest.mark.parametrize("words", [1, 2])
 @pytest.mark.parametrize("stochastic", [False, True])
-def test_sums_of_the_largest_values_stay_in_the_range(workers, stochastic):
-    """Also with the numbers that a generator draws least and most."""
+def test_sums_of_the_largest_words_stay_in_the_range(workers, words, stochastic):
+    """Also with the numbers that a generator draws least and most.
+
+    The second word is largest half of a step of the first one above or below a whole number.
+    """
     generators = [Constant(0), Constant(2**16 - 1)] if stochastic else [None]
     for code in range(255):
-        largest = 2.0 ** (code - 126)
-        value = np.float32(min(largest, float(np.finfo(np.float32).max)))
-        scale = GroupScale(code, workers)
-        for generator in generators:
-            steps = scale.quantise(np.array([value, -value]), generator).astype(object)
-            assert steps[0] * workers < MOST
-            assert steps[1] * workers >= -MOST
-            assert steps[0] > 0 > steps[1]
+        scale = GroupScale(code, workers, words)
+        for size in (2.0 ** (code - 126), 0.5 / scale.factor, 1.5 / scale.factor):
+            value = np.float32(min(size, float(np.finfo(np.float32).max)))
+            for generator in generators:
+                steps = scale.quantise(np.array([value, -value]), generator).astype(object)
+                assert all(-MOST <= step * workers < MOST for step in steps)
+                assert size < scale.bound or steps[0] > 0 > steps[words]
 
 
 class Constant:
@@ -71,12 +74,12 @@ class Constant:
         return np.full(size, self.number, dtype=dtype)
 
 
-@given(st.sampled_from(WORKERS), st.data(), st.booleans())
-def test_sums_are_within_the_bound(workers, data, stochastic):
+@given(st.sampled_from(WORKERS), st.data(), st.sampled_from([1, 2]), st.booleans())
+def test_sums_are_within_the_bound(workers, data, words, stochastic):
     finite = st.floats(width=32, allow_nan=False, allow_infinity=False)
     row = st.lists(finite, min_size=3, max_size=3)
     values = [np.array(data.draw(row), dtype=np.float32) for _ in range(workers)]
-    scale = GroupScale(max(int(group_codes(each, 3)[0]) for each in values), workers)
+    scale = GroupScale(max(int(group_codes(each, 3)[0]) for each in values), workers, words)
     generator = np.random.default_rng(workers) if stochastic else None
     total = sum(scale.quantise(each, generator).astype(object) for each in values)
     result = np.zeros(3, dtype=np.float32)
@@ -91,10 +94,43 @@ def test_sums_are_within_the_bound(workers, data, stochastic):
         assert abs(Fraction(float(found)) - exact) <= bound * (1 + Fraction(1, 2**20)) + rounding
 
 
-def test_stochastic_rounding_has_the_right_mean():
-    scale, generator = GroupScale(126, 1), np.random.default_rng(1)
-    value = np.full(200_000, 0.3 / scale.factor, dtype=np.float32)
-    steps = scale.quantise(value, generator)
+def exponent_of(value):
+    """The least e with a magnitude of at most 2^e, as docs/allreduce.md has it."""
+    return next(e for e in range(-126, 129) if abs(Fraction(float(value))) <= Fraction(2) ** e)
+
+
+@pytest.mark.parametrize("workers", WORKERS)
+def test_two_words_are_exact_to_the_rounding_of_float32(workers):
+    """Where magnitudes of one group are 2^-60 to 2^60, for all that are not far below the largest.
+
+    A sum of float32 in any order is off by more.
+    """
+    generator = np.random.default_rng(workers)
+    values = generator.standard_normal((workers, 4000)) * 2.0 ** generator.integers(-60, 61, 4000)
+    values = values.astype(np.float32)
+    scale = GroupScale(max(int(group_codes(each, 4000)[0]) for each in values), workers, words=2)
+    words = np.sum([scale.quantise(each) for each in values], axis=0, dtype=np.int64)
+    found = np.zeros(4000, dtype=np.float32)
+    scale.dequantise(words.astype(">i4"), found)
+    exponent, k = exponent_of(np.abs(values).max()), workers.bit_length()
+    bound = workers * Fraction(2) ** (exponent - 64 + 2 * k)
+    above = 0
+    for place, result in enumerate(found):
+        exact = sum(Fraction(float(each)) for each in values[:, place])
+        error = abs(Fraction(float(result)) - exact)
+        # Half of the last place, and float64's roundings.
+        half = Fraction(float(np.spacing(np.float32(abs(exact))))) / 2
+        assert error <= bound + half * (1 + Fraction(1, 2**20))
+        above += bound < half
+    # The magnitudes of the upper 40 - 3 k bits.
+    assert above > 4000 * (40 - 3 * k) / 121 * 0.8
+
+
+@pytest.mark.parametrize("words", [1, 2])
+def test_stochastic_rounding_has_the_right_mean(words):
+    scale, generator = GroupScale(126, 1, words), np.random.default_rng(1)
+    value = np.full(200_000, 0.3 / (scale.factor * scale.finer), dtype=np.float32)
+    steps = scale.quantise(value, generator)[words - 1 :: words]
     assert set(steps.tolist()) == {0, 1}
     assert abs(steps.mean() - 0.3) < 0.01
 
@@ -110,11 +146,12 @@ def test_whole_numbers_of_steps_are_never_rounded_away():
 
 
 def test_groups_with_nan_become_nan_and_send_zeros():
-    scale = GroupScale(NOT_FINITE, 3)
-    assert scale.quantise(floats(0x7FC00000, 0x3F800000)).tolist() == [0, 0]
-    result = np.zeros(2, dtype=np.float32)
-    scale.dequantise(np.array([1, 2], dtype=">i4"), result)
-    assert np.isnan(result).all()
+    for words in (1, 2):
+        scale = GroupScale(NOT_FINITE, 3, words)
+        assert scale.quantise(floats(0x7FC00000, 0x3F800000)).tolist() == words * [0, 0]
+        result = np.zeros(2, dtype=np.float32)
+        scale.dequantise(np.arange(2 * words, dtype=">i4"), result)
+        assert np.isnan(result).all()
 
 
 def test_an_average_is_divided_before_it_is_rounded():

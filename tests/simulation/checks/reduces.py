@@ -30,8 +30,8 @@ from tests.simulation.scenario import TensorKind
 from tests.simulation.scene import Scene
 from tests.simulation.timing import SECOND, Task
 
-# REDUCE_SLOTS of sizes.p4, and the numbers of a fragment.
-_SLOTS, _LANES = 512, 256
+# REDUCE_SLOTS of sizes.p4, and the integers and floats of a fragment.
+_SLOTS, _LANES, _FLOATS = 512, 256, 128
 _LEAST_EXPONENT = -126
 _BLOCK_BITS = 16
 
@@ -52,15 +52,15 @@ def expected_floats(job: ReduceJob, index: int) -> Expected:
     n, average = job.workers, job.tensors[index].kind is TensorKind.AVERAGE
     parts = np.stack([job.values(worker, index) for worker in range(n)]).astype(np.float64)
     values, errors = parts.sum(axis=0), np.zeros(parts.shape[1])
-    for begin in range(0, parts.shape[1], _SLOTS * _LANES):
-        group = slice(begin, begin + _SLOTS * _LANES)
+    for begin in range(0, parts.shape[1], _SLOTS * _FLOATS):
+        group = slice(begin, begin + _SLOTS * _FLOATS)
         largest = float(np.abs(parts[:, group]).max())
         if not np.isfinite(largest):
             values[group] = np.nan
             continue
         mantissa, exponent = np.frexp(largest)
         exponent = max(_LEAST_EXPONENT, int(exponent) - (mantissa == 0.5))
-        errors[group] = n * n * 2.0**exponent / (2 * (2.0**31 - n))
+        errors[group] = n * 2.0 ** (exponent - 64 + 2 * n.bit_length())
     if average:
         values, errors = values / n, errors / n
     # And the rounding of the result to float32.
@@ -140,7 +140,7 @@ class ReduceTalliesAddUp(Check):
         if reduced.index < len(job.tensors) - 1 or not self.scene.honest(reduced.worker):
             return
         fragments = sum(
-            -(-tensor.elements // _LANES) + (tensor.kind is not TensorKind.INT32)
+            1 - -tensor.elements // (_LANES if tensor.kind is TensorKind.INT32 else _FLOATS)
             for tensor in job.tensors
         )
         counters = reducer.stream.counters

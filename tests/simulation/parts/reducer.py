@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
 from switchgnn.host.pace import Pace
-from switchgnn.host.reduce.reduction import Reduction
+from switchgnn.host.reduce.reduction import Call, Reduction
 from switchgnn.host.reduce.stream import ReduceStream
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import KIND_AT, KIND_MASK, Kind
@@ -165,7 +165,7 @@ class VirtualReducer:
                 self._compute(stream, tensor.pause * self._random.random())
             average = tensor.kind is TensorKind.AVERAGE
             values = job.values(self._worker, index)
-            self._running[index] = stream.submit(values, average=average)
+            self._running[index] = stream.submit(values, Call(average=average))
         self._finish(stream, reduced)
         self.link.close()
 

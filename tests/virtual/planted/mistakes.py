@@ -546,8 +546,15 @@ MISTAKES = (
         "scale_without_workers",
         "the scale leaves no room for rounding",
         "scale.py",
-        "(2.0**31 - self.workers) / ",
-        "2.0**31 / ",
+        "2.0 ** (31 - self.workers.bit_length()) / ",
+        "2.0 ** (31 - (self.workers - 1).bit_length()) / ",
+    ),
+    of_reduces(
+        "rest_at_the_wrong_scale",
+        "the second words are twice as large as they count",
+        "scale.py",
+        "steps *= self.finer",
+        "steps *= 2 * self.finer",
     ),
     of_reduces(
         "own_exponent",

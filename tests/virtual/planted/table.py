@@ -103,6 +103,7 @@ FOUND = {
     "idle_without_pulse": (20, 4, "all-reduce right party"),
     "pulses_not_heeded": (30, 9, "all-reduce right party"),
     "scale_without_workers": (10, 3, "all-reduces exact"),
+    "rest_at_the_wrong_scale": (10, 1, "all-reduces exact"),
     "own_exponent": (5, 1, "all-reduces exact"),
     "next_group_not_told": (40, 14, "all-reduces exact"),
     "sent_at_another_scale": (40, 15, "sums leave exact"),
