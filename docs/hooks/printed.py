@@ -362,7 +362,8 @@ def _when() -> str:
 def _finished(options: str) -> dict[str, Report]:
     """Train over the switch and between hosts; return the last event of each transport."""
     text = _run(
-        f"train {options} --workers 8 --dropout 0 --target embedded --fabric loopback --json "
+        f"train {options} --workers 8 --dropout 0 --reduce gloo --json "
+        "--target embedded --fabric loopback "
         "--transport switch --transport host --transport host-partial"
     )
     events = map(json.loads, text.splitlines())

@@ -94,7 +94,7 @@ def check_model(
     if len(found) == _OFTEN:
         raise UnsupportedLayerError(
             f"{name} mixes vertices: {found[0]} on two parts of a small graph than on the whole, "
-            "so training would depend on the partition; use normalisations of docs/training.md, "
+            "so training would depend on the partition; use normalisations of docs/models.md, "
             "`worker.mean(h, dim=0)` or `worker.sum(h, dim=0)`, or skip this check with "
             "`--unchecked` or `unchecked=True`."
         )
