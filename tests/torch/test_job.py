@@ -251,6 +251,7 @@ def test_the_same_data_as_other_tensors(karate, changes):
         ({"edge_index": lambda data: data.edge_index + 0.5}, "whole numbers"),
         ({"edge_weight": lambda data: torch.rand(data.num_edges)}, "has edge_weight"),
         ({"edge_attr": lambda data: torch.eye(data.num_edges)}, "has edge_attr"),
+        ({"num_nodes": lambda data: data.num_nodes + 6}, "has 40 vertices .* 34 rows"),
     ],
 )
 def test_data_that_training_would_change_is_refused(tmp_path, karate, changes, part):

@@ -256,7 +256,13 @@ def dataset_from_pyg(data: Any, name: str, split: Split | None = None) -> Datase
             )
     if split is None:
         split = Split(*(array(mask) for mask in ("train_mask", "val_mask", "test_mask")))
-    return _make_dataset(name, array("edge_index"), array("x"), array("y"), split)
+    features = array("x")
+    if getattr(data, "num_nodes", None) not in (None, len(features)):
+        raise DatasetError(
+            f"data set {name} has {data.num_nodes} vertices (num_nodes), but {len(features)} rows "
+            "in x: give each vertex one"
+        )
+    return _make_dataset(name, array("edge_index"), features, array("y"), split)
 
 
 def _make_dataset(
