@@ -132,7 +132,7 @@ with private_folder("switchgnn-", sys.argv[1]) as folder:
 @pytest.mark.whole
 @pytest.mark.parametrize("how", ["alone", "forks"])
 def test_that_of_a_killed_process_is_removed_by_the_next(tmp_path, how):
-    """Not before all forks have ended, nor anything else of that name."""
+    """A folder stays until all forks of its owner have ended; other folders always stay."""
     kept = [tmp_path / f"switchgnn-{each}" for each in ("logs-1", "cache", "link")]
     for each in kept[:2]:
         each.mkdir(mode=0o700)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes numbers that commands print into the documents, between markers of Cog.
 
-`<!-- [[[cog put("rows")]]] -->` and `<!-- [[[end]]] -->` enclose what the function `rows` returns.
-`make numbers` makes all of them again. The tests make those of EXACT again and compare them.
+`<!-- [[[cog put("rows") ]]] -->` and `<!-- [[[end]]] -->` enclose what NUMBERS has by that name.
+`make numbers` makes all of it again; the tests make what is exact again, and compare.
 """
 
 import json
@@ -37,7 +37,7 @@ class Numbers:
     Attributes:
         make: returns the lines.
         files: of the folder of graphs, without which it cannot be made.
-        exact: whether it is the same on every machine, and made in seconds.
+        exact: whether it is the same on every machine, and made within a minute or two.
     """
 
     make: Callable[[], str]
@@ -77,7 +77,7 @@ def _plans(commands: Iterable[str]) -> list[Report]:
 
 
 def _table(head: str, rows: Iterable[Row]) -> str:
-    """Return a table of Markdown; numbers get separators, and a repeated first cell is left out."""
+    """Return a table of Markdown; whole numbers get separators, others three digits."""
     names = [name.strip() for name in head.split("|")]
     lines = [names, ["---"] * len(names), *([_cell(cell) for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |".replace("  ", " ") for line in lines)

@@ -166,7 +166,7 @@ def test_the_closing_line():
     ],
 )
 def test_one_process_trains_again_where_losses_differ(transports, changes, again, monkeypatch):
-    """In another order, only if that takes no long time, and dropout does not depend on it."""
+    """Training is repeated only if it is short and without dropout."""
     seconds = [changes.get("seconds", 1.0)]
     reports = [
         replace(report(name, loss=loss), seconds=seconds) for name, loss in transports.items()

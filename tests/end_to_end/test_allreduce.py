@@ -55,7 +55,7 @@ def test_sums_are_exact_in_python(combination):
 @pytest.mark.parametrize("words", [pytest.param(1, marks=full), 2])
 @pytest.mark.parametrize("workers", [pytest.param(1, marks=full), 5])
 def test_a_link_carries_each_word_once_each_way(workers, words):
-    """Those of integers and of floats, on average."""
+    """The bytes are those of all-reduces of integers and of floats together."""
     asked = ("--workers", workers, "--bytes", "400KB", "--no-gloo", "--words", words)
     report, both_ways = reduced(*LOOPBACK, *asked), 400_000 * (1 + words)
     assert both_ways * (1024 + 60) / 1024 <= report["bytes_per_link"]

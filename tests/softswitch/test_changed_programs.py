@@ -57,7 +57,7 @@ def changes(document, kind, chosen):
 
 
 def make(config):
-    """All that installing a program does, but for compiling C++."""
+    """Do all that installing a program does, except compiling C++."""
     given = GivenProgram(config)
     given.check()
     bind(given.compiled, PythonState(given.program))
@@ -65,7 +65,7 @@ def make(config):
 
 
 def first_with_each_kind():
-    """The kinds of values of each program that no smaller one has."""
+    """Return the kinds of values of each program that no smaller one has."""
     seen, found = set(), {}
     for name in sorted(NAMES, key=lambda name: len(config_bytes(name))):
         kinds = {kind for kind, _, _ in places(json.loads(config_bytes(name)))}

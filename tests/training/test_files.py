@@ -113,7 +113,7 @@ def test_labels(load, labels, expected):
 
 
 def test_classes_as_numpy_writes_them(tmp_path, load):
-    """In numeric order: 1e+01 comes after 2e+00, as text before."""
+    """Classes are in numeric order: 1e+01 follows 2e+00, though not as text."""
     classes = np.array([10, 2, 0, 1, 3, 4, 5, 6, 7, 8, 9, -1])
     for kind in (np.int64, np.float64):
         np.savetxt(tmp_path / "saved.txt", classes.astype(kind))
@@ -288,7 +288,7 @@ def test_graphs_in_other_formats_than_text(write, load):
 
 
 def test_a_split_of_the_graphs_file_is_the_split(write, load):
-    """Unless there is another one; also where isolated vertices come in between."""
+    """A split file has precedence; isolated vertices move those of the masks."""
     masks = {"train_mask": [1, 0, 0, 0], "val_mask": [0, 0, 0, 1], "test_mask": [0, 1, 0, 0]}
     masks = {name: np.array(mask, dtype=bool) for name, mask in masks.items()}
     edges = write("e.txt", "").with_suffix(".npz")

@@ -206,7 +206,7 @@ def test_some_tensors_are_one_work(ranks):
 
 
 def test_each_call_has_its_own_timeout_or_that_of_the_group(ranks):
-    """The group's may change, as `_set_pg_timeout` of torch.distributed does it."""
+    """The timeout of a group may change, as by `_set_pg_timeout` of torch.distributed."""
     options = AllreduceOptions()
     options.timeout = timedelta(seconds=7)
     group = ranks.groups[0]

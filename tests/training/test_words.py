@@ -19,7 +19,7 @@ SEEDS = range(5)
 
 
 def in_words(words):
-    """As the switch sums: each worker's words modulo 2^32."""
+    """Return a function that sums as the switch does: the words of all workers, modulo 2^32."""
 
     def summed(rows):
         codes = [int(group_codes(row, len(row))[0]) for row in rows]
@@ -37,7 +37,7 @@ def exactly(rows):
 
 
 def losses(data, seed, summed):
-    """A share of the vertices at each worker, and a step of Adam with the sums."""
+    """Return the losses of a training whose workers have a share of the vertices each."""
     torch.manual_seed(seed)
     sizes = (data.features.shape[1], 64, 64, data.classes)
     layers = [[nn.Linear(*pair), nn.ReLU()] for pair in pairwise(sizes)]
@@ -67,7 +67,7 @@ def losses(data, seed, summed):
 
 
 def test_losses_of_two_words_are_those_of_exact_sums():
-    """The promise of README, at a rate at which one word does not keep it."""
+    """README promises these losses; at this learning rate one word does not keep them."""
     data, apart = load_dataset("digits"), {1: [], 2: []}
     for seed in SEEDS:
         right = losses(data, seed, exactly)

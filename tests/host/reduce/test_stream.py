@@ -327,7 +327,7 @@ I32, F32 = np.int32, np.float32
 )
 @pytest.mark.parametrize("weather", [None, WEATHERS["all"]])
 def test_different_tensors_are_an_error_at_all_workers(calls, parts, weather):
-    """Within a second, also after sums of equal tensors, and with others behind them."""
+    """The error comes within a second, wherever the tensors stand among equal ones."""
     table = bench(len(calls), weather=weather)
     equal = tensors(np.random.default_rng(1), len(calls), 3 * GROUP, integers)
     reductions = table.submit(equal)
@@ -353,7 +353,7 @@ def test_different_tensors_are_an_error_at_all_workers(calls, parts, weather):
 
 
 def test_a_call_ends_at_its_timeout_and_names_who_has_not_contributed():
-    """However long the patience is, and whatever signs of life the others give."""
+    """Neither the patience nor signs of life of the others prolong it."""
     table, limit = bench(4), 2.0
     for stream in table.streams[1:3]:
         stream.submit(np.zeros(4, dtype=F32), Call(timeout=limit))

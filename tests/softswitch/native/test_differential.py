@@ -296,7 +296,7 @@ def test_both_back_ends_do_the_same(name, seed):
 
 
 def narrow(document):
-    """Narrow all fields of the switch to four bits, but for the one that names the drop port."""
+    """Narrow all fields of the switch to four bits, except the one that names the drop port."""
     for kind in document["header_types"]:
         if kind["name"] == "standard_metadata":
             for field in kind["fields"]:
@@ -304,7 +304,7 @@ def narrow(document):
 
 
 def sign(document):
-    """Give each field a sign that can have one."""
+    """Make each field signed that can be."""
     signed = 0
     for kind in document["header_types"]:
         for field in kind["fields"]:

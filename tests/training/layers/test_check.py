@@ -35,7 +35,7 @@ def _weights():
 
 
 class Net(nn.Module):
-    """Two layers, with a module and a function between them."""
+    """A model of two layers, with a module and a function between them."""
 
     def __init__(self, norm=None, between=lambda net, h, edges: h):
         super().__init__()
@@ -62,7 +62,7 @@ class OnData(Net):
 
 
 class Gate(Net):
-    """Begins as the identity of what it mixes."""
+    """A module that mixes vertices, and is the identity before training."""
 
     def __init__(self):
         super().__init__(between=lambda net, h, _: h + net.gate.square() * h.mean(0))
@@ -80,7 +80,7 @@ class Own(nn.Module):
 
 
 class Forgetful(torch.autograd.Function):
-    """The identity, whose gradient depends on all vertices."""
+    """An identity whose gradient depends on all vertices."""
 
     @staticmethod
     def forward(_ctx, rows):

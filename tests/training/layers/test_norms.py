@@ -140,7 +140,7 @@ def test_a_norm_of_equal_numbers_has_gradients():
 
 
 def test_sums_have_the_digits_of_float64():
-    """A variance of 1 beside a mean of 10,000 drowns in float32."""
+    """Sums of squares in float32 would lose a variance of 1 at a mean of 10,000."""
     rows = (torch.randn(50, HIDDEN).double() + 1e4).float()
     norm = distributed(nn.BatchNorm1d(HIDDEN))
     assert torch.allclose(norm(rows).var(0, unbiased=False), torch.ones(HIDDEN), atol=1e-2)
