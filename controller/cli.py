@@ -19,7 +19,7 @@ from switchgnn.base.described import DescribedNetwork, read_network
 from switchgnn.base.interruptible import wait_for_interrupt
 from switchgnn.base.network import Network, leaf_spine_networks, star_network
 from switchgnn.base.options import with_groups
-from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
+from switchgnn.controller.controls.congestion import BMV2_QUEUE, DEFAULT_ECN_THRESHOLD
 from switchgnn.controller.errors import ControllerError
 from switchgnn.controller.install import Share, install_each
 from switchgnn.controller.install import clear as clear_switch
@@ -202,8 +202,24 @@ class Installed:
         _option(SWITCHES, "How many, the others, are spines; with --leaves.", min=1, metavar="N"),
     ] = 1
     ecn_threshold: Annotated[
-        int, _option(PLAN, "Packets in a queue from which on they are marked.", min=0, metavar="N")
+        int,
+        _option(
+            PLAN,
+            "Packets in a queue from which on they are marked beside ordinary traffic.",
+            min=0,
+            metavar="N",
+        ),
     ] = DEFAULT_ECN_THRESHOLD
+    queue: Annotated[
+        int,
+        _option(
+            PLAN,
+            "Packets that a queue of the switch holds; without ordinary traffic, those are marked"
+            " that find more than the sums of a block, or three quarters of it.",
+            min=1,
+            metavar="N",
+        ),
+    ] = BMV2_QUEUE
     largest_feature: Annotated[
         float | None,
         _option(
@@ -264,6 +280,7 @@ def install(
                 [Share(*part, client) for part, client in zip(parts, clients, strict=True)],
                 program=_program(parts),
                 ecn_threshold=installed.ecn_threshold,
+                queue=installed.queue,
                 new_session=new_session,
                 largest_feature=installed.largest_feature,
                 progress=tell,
@@ -357,6 +374,7 @@ def watch(
             on_event=_print_event,
             stop=threading.Event(),
             ecn_threshold=installed.ecn_threshold,
+            queue=installed.queue,
             largest_feature=installed.largest_feature,
             interval=interval,
         )

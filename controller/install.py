@@ -15,7 +15,12 @@ from switchgnn.controller.change import ChangeCounts, InstallReport, change_betw
 from switchgnn.controller.check import check_plan, check_rows
 from switchgnn.controller.controls.banks import Pool, has_pool
 from switchgnn.controller.controls.claim import Destination, Partial, Source
-from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD, Congestion
+from switchgnn.controller.controls.congestion import (
+    BMV2_QUEUE,
+    DEFAULT_ECN_THRESHOLD,
+    Congestion,
+    marking,
+)
 from switchgnn.controller.controls.departure import Departure
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.forward import Forward
@@ -39,9 +44,9 @@ from switchgnn.p4src import Program
 
 
 def desired_state(
-    plan: SwitchPlan, layout: Layout, network: Network, ecn_threshold: int
+    plan: SwitchPlan, layout: Layout, network: Network, ecn_threshold: int, queue: int = BMV2_QUEUE
 ) -> SwitchContents:
-    """Return a switch's contents for a plan, without a session; the threshold is in packets."""
+    """Return a switch's contents for a plan, without a session; see ``install``."""
     tables = (
         WorkerPorts(layout).rows(plan, network),
         Forward(layout).rows(plan, network),
@@ -57,7 +62,7 @@ def desired_state(
     empty = empty_state(layout)
     tier, reduce = Tier(layout), Reduce(layout)
     settings = {
-        "threshold": Congestion(layout).encode(ecn_threshold),
+        "threshold": Congestion(layout).encode(marking(ecn_threshold, queue, plan.sums_at_once)),
         tier.table.name: tier.encode(plan, network),
         reduce.table.name: reduce.encode(plan),
     }
@@ -88,6 +93,7 @@ def install(
     *,
     program: Program,
     ecn_threshold: int = DEFAULT_ECN_THRESHOLD,
+    queue: int = BMV2_QUEUE,
     new_session: bool = False,
     largest_feature: float | None = None,
     progress: Progress | None = None,
@@ -102,7 +108,9 @@ def install(
         switches: addresses (``HOST:PORT`` or ``unix:PATH``) or clients; clients stay open.
         network: where the workers are.
         program: what the switches shall run.
-        ecn_threshold: queue length, in packets, from which on packets are marked.
+        ecn_threshold: queue length, in packets, from which on packets are marked beside ordinary
+            traffic; without it, the sums of a block may wait that fit into most of a queue.
+        queue: packets that a queue of the switches holds.
         new_session: take a new session number even if the plan is installed: restarted
             workers need one.
         largest_feature: the largest magnitude of a feature that a worker may report; None: any
@@ -122,6 +130,7 @@ def install(
         [Share(loaded, network, switch) for switch in switches],
         program=program,
         ecn_threshold=ecn_threshold,
+        queue=queue,
         new_session=new_session,
         largest_feature=largest_feature,
         progress=progress,
@@ -146,9 +155,14 @@ class Share:
 class DesiredStates:
     """What switches shall hold for their shares, without a session yet; found once for each."""
 
-    def __init__(self, program: Program, ecn_threshold: int = DEFAULT_ECN_THRESHOLD) -> None:
+    def __init__(
+        self,
+        program: Program,
+        ecn_threshold: int = DEFAULT_ECN_THRESHOLD,
+        queue: int = BMV2_QUEUE,
+    ) -> None:
         self._program = program
-        self._ecn_threshold = ecn_threshold
+        self._queues = ecn_threshold, queue
         self._known: dict[tuple[SwitchPlan, Network], SwitchContents] = {}
 
     def of(self, share: Share) -> SwitchContents:
@@ -157,7 +171,7 @@ class DesiredStates:
         if key not in self._known:
             layout = Layout.from_text(self._program.p4info)
             check_plan(share.plan, self._program, layout, share.network)
-            self._known[key] = desired_state(share.plan, layout, share.network, self._ecn_threshold)
+            self._known[key] = desired_state(share.plan, layout, share.network, *self._queues)
         return self._known[key]
 
 
@@ -166,6 +180,7 @@ def install_each(
     *,
     program: Program,
     ecn_threshold: int = DEFAULT_ECN_THRESHOLD,
+    queue: int = BMV2_QUEUE,
     desired: DesiredStates | None = None,
     new_session: bool = False,
     session: int | None = None,
@@ -180,8 +195,9 @@ def install_each(
     Args:
         shares: one per switch, all of the same plan.
         program: what the switches shall run.
-        ecn_threshold: queue length, in packets, from which on packets are marked.
-        desired: the states from an earlier install, with their threshold; None: found now.
+        ecn_threshold: as ``install`` takes it.
+        queue: as ``install`` takes it.
+        desired: the states from an earlier install, with their thresholds; None: found now.
         new_session: take a new session number even if the plan is installed.
         session: the session of this plan's workers, which a restarted switch gets again; None:
             that of the switches.
@@ -201,7 +217,7 @@ def install_each(
     layout = Layout.from_text(program.p4info)
     if not shares:
         raise PlanRefusedError("There is no switch to install on: give at least one address.")
-    desired = desired or DesiredStates(program, ecn_threshold)
+    desired = desired or DesiredStates(program, ecn_threshold, queue)
     states = [desired.of(share) for share in shares]
     with ExitStack() as stack:
         clients = [_client(stack, share.switch) for share in shares]

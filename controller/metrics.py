@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.metrics import Histogram, Metric, MetricKind
-from switchgnn.controller.controls.congestion import Congestion
+from switchgnn.controller.controls.congestion import Congestion, Marking
 from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.counters import Counters, read_counters
 from switchgnn.controller.errors import (
@@ -36,14 +36,14 @@ class Reading:
     """One reading of a switch.
 
     Attributes:
-        ecn_threshold: in packets.
+        marking: when packets are marked.
         tables: entries and size of each table, by its name.
         groups: number of multicast groups.
         seconds: that reading took.
     """
 
     session: SessionEntry
-    ecn_threshold: int
+    marking: Marking
     counters: Counters
     tables: dict[str, tuple[int, int]]
     groups: int
@@ -94,7 +94,7 @@ class _Watched:
             self._counted = cookie, entry
         return Reading(
             session=entry,
-            ecn_threshold=congestion.decode(read_default(self.client, congestion.table)),
+            marking=congestion.decode(read_default(self.client, congestion.table)),
             counters=read_counters(self.client),
             tables=self._tables,
             groups=self._groups,
@@ -215,7 +215,12 @@ def _of_sessions(read: _Read) -> Iterator[Metric]:
     yield _gauge(
         "switchgnn_ecn_threshold_packets",
         "Length of a queue from which on packets are marked.",
-        [((name,), reading.ecn_threshold) for name, reading in read],
+        [((name,), reading.marking.alone) for name, reading in read],
+    )
+    yield _gauge(
+        "switchgnn_ecn_threshold_beside_others_packets",
+        "The same, on a port with ordinary traffic.",
+        [((name,), reading.marking.beside_others) for name, reading in read],
     )
 
 

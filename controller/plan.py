@@ -5,6 +5,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from switchgnn.base.network import Network
 from switchgnn.planner.plan.files import read_manifest, read_switch_part
 from switchgnn.planner.plan.leaf_spine import LeafSpinePart
@@ -54,6 +56,13 @@ class SwitchPlan:
     def ports(self, network: Network) -> list[int]:
         """Return the port of each neighbour."""
         return [each.port for each in network.neighbours[: self.neighbours]]
+
+    @property
+    def sums_at_once(self) -> int:
+        """The most sums of a fragment of a block that one neighbour gets."""
+        switch = self.switch
+        key = switch.result_block.astype(np.int64) << 32 | switch.result_worker
+        return int(np.unique(key, return_counts=True)[1].max(initial=0))
 
     @property
     def number(self) -> int:

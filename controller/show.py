@@ -10,7 +10,7 @@ from rich.table import Table
 
 from switchgnn.base.names import no_such
 from switchgnn.controller.controls.claim import Destination, Partial, Source
-from switchgnn.controller.controls.congestion import Congestion
+from switchgnn.controller.controls.congestion import Congestion, Marking
 from switchgnn.controller.controls.departure import Departure
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.forward import Forward
@@ -52,7 +52,7 @@ class SwitchState:
 
     Attributes:
         cookie: marks its program.
-        ecn_threshold: in packets.
+        marking: when packets are marked.
         reduces: contributions to a sum of an all-reduce; 0: there is none.
         groups: number of multicast groups.
     """
@@ -60,7 +60,7 @@ class SwitchState:
     address: str
     cookie: int
     session: SessionEntry
-    ecn_threshold: int
+    marking: Marking
     reduces: int
     tables: tuple[TableState, ...]
     groups: int
@@ -74,7 +74,8 @@ class SwitchState:
             "session": self.session.session,
             "plan": f"{self.session.plan:08x}",
             "workers": self.session.workers,
-            "ecn_threshold": self.ecn_threshold,
+            "ecn_threshold": self.marking.alone,
+            "ecn_threshold_beside_others": self.marking.beside_others,
             "reduces": self.reduces,
             "tables": {
                 table.name: {"entries": table.entries, "size": table.size} for table in self.tables
@@ -99,7 +100,7 @@ def show(client: P4RuntimeClient) -> SwitchState:
         address=client.address,
         cookie=client.get_pipeline_cookie() or 0,
         session=session.decode(read_default(client, session.table)),
-        ecn_threshold=congestion.decode(read_default(client, congestion.table)),
+        marking=congestion.decode(read_default(client, congestion.table)),
         reduces=reduce.decode(read_default(client, reduce.table)),
         tables=tuple(
             TableState(
@@ -162,7 +163,10 @@ def print_state(console: Console, state: SwitchState) -> None:
         if session.plan
         else "no plan"
     )
-    console.print(f"Switch {state.address}: {serves}, ECN from {state.ecn_threshold} packets on")
+    marks = f"ECN from {state.marking.alone} packets on"
+    if state.marking.beside_others != state.marking.alone:
+        marks += f", beside ordinary traffic from {state.marking.beside_others}"
+    console.print(f"Switch {state.address}: {serves}, {marks}")
     console.print(_tables(state))
     console.print(_counters(state))
 

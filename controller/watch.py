@@ -12,7 +12,7 @@ from typing import Protocol
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Network
 from switchgnn.controller.change import InstallReport
-from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
+from switchgnn.controller.controls.congestion import BMV2_QUEUE, DEFAULT_ECN_THRESHOLD
 from switchgnn.controller.controls.session import Session
 from switchgnn.controller.counters import read_totals
 from switchgnn.controller.errors import (
@@ -84,6 +84,7 @@ def watch(
     on_event: Callable[[WatchEvent], None],
     stop: Stop,
     ecn_threshold: int = DEFAULT_ECN_THRESHOLD,
+    queue: int = BMV2_QUEUE,
     desired: DesiredStates | None = None,
     largest_feature: float | None = None,
     interval: float = 1.0,
@@ -101,7 +102,8 @@ def watch(
         program: what the switches run.
         on_event: called from this thread with everything that happens.
         stop: ends the watch within about a second.
-        ecn_threshold: in packets.
+        ecn_threshold: as ``install`` takes it.
+        queue: as ``install`` takes it.
         desired: as ``install_each`` takes it.
         largest_feature: as ``install`` takes it.
         interval: seconds between two looks at the switches.
@@ -115,7 +117,7 @@ def watch(
         ControllerError: the first install failed, or a switch stayed away.
     """
     clients = [share.client for share in shares]
-    known = desired or DesiredStates(program, ecn_threshold)
+    known = desired or DesiredStates(program, ecn_threshold, queue)
     watcher = _Watcher(
         clients=clients,
         program=program,

@@ -32,6 +32,11 @@ class RoundTrip:
         return _INITIAL if self._smoothed is None else self._smoothed
 
     @property
+    def known(self) -> bool:
+        """Whether any was measured."""
+        return self._smoothed is not None
+
+    @property
     def timeout(self) -> float:
         """The seconds before an unanswered question is repeated for the first time."""
         if self._smoothed is None:

@@ -11,27 +11,40 @@ const bit<2> ECN_NOT_CAPABLE = 0;
 const bit<2> ECN_CONGESTION_EXPERIENCED = 3;
 // The last cell includes all longer queues; BMv2's queues hold 64 packets.
 const bit<32> QUEUE_LENGTHS = 65;
+// So many of our packets after one of others, a port counts as ours alone.
+const bit<16> OTHERS_STAY = 256;
 
 // A packet that found its egress queue longer than the threshold is marked in the SwitchGNN
-// header and, where the sender supports it, in the IPv4 header. Packets are also counted by the
-// length of the queue they found, except on the virtual ports of the loop.
+// header and, where the sender supports it, in the IPv4 header. A queue of sums alone may hold those
+// of a block: it is no congestion, as the plan has assigned them to this port. On a port with
+// ordinary traffic the threshold is lower. Packets are also counted by the length of the queue they
+// found, except on the virtual ports of the loop.
 control Congestion(inout headers_t hdr,
                    inout metadata_t meta,
                    in standard_metadata_t standard_metadata) {
     bit<19> limit;
+    bit<19> limit_beside_others;
+    bit<16> stay;
 
+    register<bit<16>>(MAX_PORTS) others;
     counter(1, CounterType.packets) marked;
     counter(QUEUE_LENGTHS, CounterType.packets) port_queue;
     bit<32> found;
 
-    // threshold: in packets.
-    action set_threshold(bit<19> threshold) {
-        limit = threshold;
+    // In packets; beside_others: on ports with ordinary traffic.
+    action set_threshold(bit<19> alone, bit<19> beside_others) {
+        limit = alone;
+        limit_beside_others = beside_others;
+    }
+
+    action see_others() {
+        limit = limit_beside_others;
+        others.write((bit<32>) standard_metadata.egress_port, stay);
     }
 
     table threshold {
         actions = { set_threshold; }
-        default_action = set_threshold(0x7ffff);
+        default_action = set_threshold(0x7ffff, 0x7ffff);
         size = 1;
     }
 
@@ -40,6 +53,14 @@ control Congestion(inout headers_t hdr,
         if (standard_metadata.egress_port < FIRST_LOOP_PORT) {
             found = (bit<32>) standard_metadata.enq_qdepth;
             port_queue.count(found < QUEUE_LENGTHS ? found : QUEUE_LENGTHS - 1);
+            others.read(stay, (bit<32>) standard_metadata.egress_port);
+            if (!hdr.switchgnn.isValid()) {
+                stay = OTHERS_STAY;
+                see_others();
+            } else if (stay != 0) {
+                stay = stay - 1;
+                see_others();
+            }
         }
         if (standard_metadata.enq_qdepth > limit) {
             if (hdr.switchgnn.isValid()) {

@@ -32,6 +32,10 @@ const bit<16> ETHERTYPE_SERVICE_VLAN = 0x88a8;
 // "Use for experimentation and testing", RFC 3692.
 const bit<8>  PROTOCOL_SWITCHGNN = 253;
 const bit<4>  SWITCHGNN_VERSION  = 4;
+// Of packets with numbers, and of others: CS6, network control (RFC 4594), for networks that keep
+// classes apart as this switch does. It has the same value in host/wire/addresses.py.
+const bit<6>  DSCP_DEFAULT = 0;
+const bit<6>  DSCP_CONTROL = 48;
 // The bits of the largest finite float32; above it are infinity, NaN, and negatives.
 const bit<32> LARGEST_FLOAT      = 0x7f7fffff;
 

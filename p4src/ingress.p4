@@ -23,6 +23,7 @@
 #include "payload.p4"
 #include "narrow.p4"
 #include "loop.p4"
+#include "priority.p4"
 
 control SwitchIngress(inout headers_t hdr,
                       inout metadata_t meta,
@@ -52,6 +53,7 @@ control SwitchIngress(inout headers_t hdr,
     Loop()      loop;
     Answer()    answer;
     Reduction() reduction;
+    Priority()  priority;
 
     // mark_to_drop comes first: it also clears mcast_grp. A control that sets mcast_grp or
     // egress_spec later revives the packet.
@@ -131,6 +133,7 @@ control SwitchIngress(inout headers_t hdr,
         } else {
             answer.apply(hdr, meta, standard_metadata);
         }
+        priority.apply(hdr, meta, standard_metadata.priority);
     }
 }
 

@@ -9,7 +9,7 @@ from enum import Enum
 from pathlib import Path
 
 from switchgnn.base.machine import python_program
-from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
+from switchgnn.controller.controls.congestion import BMV2_QUEUE, DEFAULT_ECN_THRESHOLD
 from switchgnn.softswitch.native.build import Backend
 from switchgnn.softswitch.traffic_manager import DEFAULT_DEPTH
 from switchgnn.topologies.errors import FabricError
@@ -31,6 +31,10 @@ _MIDDLE = 64
 # Fewer and longer batches. Beyond it little is gained, and acknowledgements on a busy machine seem
 # late.
 _WIDE = 128
+
+
+# 73 kB of frames with 128 numbers each.
+_EMBEDDED_ECN_THRESHOLD = 128
 
 
 class FabricKind(str, Enum):
@@ -55,11 +59,13 @@ class FlowLimits:
 
     Attributes:
         window: features of a worker in flight.
-        ecn_threshold: packets in a queue from which on they are marked: half its capacity.
+        ecn_threshold: packets in a queue from which on they are marked beside ordinary traffic.
+        queue: packets that a queue of the switch holds.
     """
 
     window: int
     ecn_threshold: int
+    queue: int
 
 
 def usual_limits(target: Target, fabric: FabricKind, *, shaped: bool) -> FlowLimits:
@@ -74,9 +80,9 @@ def usual_limits(target: Target, fabric: FabricKind, *, shaped: bool) -> FlowLim
         The limits.
     """
     if target is Target.BMV2:
-        return FlowLimits(_NARROW, DEFAULT_ECN_THRESHOLD)
+        return FlowLimits(_NARROW, DEFAULT_ECN_THRESHOLD, BMV2_QUEUE)
     narrow = _NARROW if fabric is FabricKind.MININET else _MIDDLE
-    return FlowLimits(narrow if shaped else _WIDE, DEFAULT_DEPTH // 2)
+    return FlowLimits(narrow if shaped else _WIDE, _EMBEDDED_ECN_THRESHOLD, DEFAULT_DEPTH)
 
 
 def choose(target: str, fabric: str, backend: Backend | None = None) -> FabricChoice:

@@ -24,6 +24,8 @@ from switchgnn.topologies.rpc_address import answers
 BMV2_PROGRAM = "simple_switch_grpc"
 _READY_SECONDS = 30.0
 _CPU_PORT = 510
+# Of p4src/priority.p4. BMv2 drops packets of a class that it does not have.
+_PRIORITY_QUEUES = 3
 
 
 class Target(str, Enum):
@@ -122,6 +124,7 @@ def switch_command(
         *(word for port, name in interfaces.items() for word in ("-i", f"{port}@{name}")),
         *_thrift_options(),
         *("--", "--grpc-server-addr", grpc_target(grpc_address), "--cpu-port", str(_CPU_PORT)),
+        *("--priority-queues", str(_PRIORITY_QUEUES)),
         *_tls_options(_BMV2_TLS, tls),
         *(("--grpc-server-ssl", "--grpc-server-with-client-auth") if tls else ()),
     ]

@@ -54,6 +54,7 @@ def _options(bandwidth: float | None, faults: str = "") -> ReduceOptions:
         fabric=fabric.value,
         bandwidth=bandwidth,
         ecn_threshold=limits.ecn_threshold,
+        queue=limits.queue,
         elements=_BYTES // 4,
         rounds=_ROUNDS,
         seed=1,

@@ -15,7 +15,7 @@ from bench.measure import Samples
 from bench.settings import Settings
 from switchgnn.commands.run import RunOptions, run_job
 from switchgnn.commands.shared.runner import address_in
-from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
+from switchgnn.controller.controls.congestion import BMV2_QUEUE, DEFAULT_ECN_THRESHOLD
 from switchgnn.host.pace import Pace
 from switchgnn.p4src import load_program
 from switchgnn.topologies import FabricKind, Target
@@ -114,6 +114,7 @@ def _measure_with(controlled: bool, folder: Path) -> _Result:
         grpc_port=0,
         sockets=folder,
         ecn_threshold=DEFAULT_ECN_THRESHOLD,
+        queue=BMV2_QUEUE,
         pace=Pace(window=_WINDOW, patience=60.0, congestion_control=controlled),
         background=_FLOWS,
     )

@@ -147,4 +147,5 @@ def job_of(setting: Setting, transport: str) -> "TrainJob":
         fabric=setting.fabric.value,
         bandwidth=setting.bandwidth,
         ecn_threshold=limits.ecn_threshold,
+        queue=limits.queue,
     )

@@ -1,12 +1,37 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""congestion.p4: the threshold at which packets are marked."""
+"""congestion.p4: the thresholds at which packets are marked."""
+
+from dataclasses import asdict, dataclass
 
 from switchgnn.controller.p4runtime.layout import Layout, Table
 from switchgnn.controller.p4runtime.rows import decode_default, encode_default
 
 CONGESTION_ACTION = "set_threshold"
-DEFAULT_ECN_THRESHOLD = 32  # packets; half of a queue of BMv2
+# In packets; half of a queue of BMv2.
+DEFAULT_ECN_THRESHOLD = 32
+BMV2_QUEUE = 64
+# Longer queues are marked even if the plan explains them, as the next packets may not fit.
+_MOST_OF_QUEUE = 0.75
+
+
+@dataclass(frozen=True)
+class Marking:
+    """The queue lengths, in packets, from which on packets are marked.
+
+    Attributes:
+        beside_others: on ports with ordinary traffic.
+        alone: on others.
+    """
+
+    beside_others: int = DEFAULT_ECN_THRESHOLD
+    alone: int = DEFAULT_ECN_THRESHOLD
+
+
+def marking(beside_others: int, queue: int, sums: int) -> Marking:
+    """Return the thresholds for queues of some packets, where a worker gets up to `sums` a time."""
+    explained = min(sums, int(_MOST_OF_QUEUE * queue))
+    return Marking(beside_others, max(beside_others, explained))
 
 
 class Congestion:
@@ -15,10 +40,10 @@ class Congestion:
     def __init__(self, layout: Layout) -> None:
         self.table: Table = layout.table("threshold")
 
-    def encode(self, threshold: int) -> bytes:
-        """Return the default action for a threshold in packets."""
-        return encode_default(self.table, CONGESTION_ACTION, {"threshold": threshold})
+    def encode(self, marking: Marking) -> bytes:
+        """Return the default action for two thresholds."""
+        return encode_default(self.table, CONGESTION_ACTION, asdict(marking))
 
-    def decode(self, default: bytes) -> int:
-        """Return the threshold, in packets, in a default action."""
-        return decode_default(self.table, CONGESTION_ACTION, default)["threshold"]
+    def decode(self, default: bytes) -> Marking:
+        """Return the thresholds in a default action."""
+        return Marking(**decode_default(self.table, CONGESTION_ACTION, default))

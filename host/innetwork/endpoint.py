@@ -92,9 +92,11 @@ class Endpoint:
 
     Attributes:
         session: the number of the plan's install.
+        round_trip: of questions and answers, which overtake sums.
         incarnation: 32 bits that distinguish this process from others of the same worker.
         clock: the clock of the link.
         sending: how rows are sent.
+        sum_trip: of recalled sums, which wait behind other sums and the traffic of others.
     """
 
     worker: int
@@ -108,6 +110,7 @@ class Endpoint:
     counters: InNetworkCounters
     clock: Clock = SYSTEM_CLOCK
     sending: Sending = field(default_factory=Sending)
+    sum_trip: RoundTrip = field(default_factory=RoundTrip)
 
     def send(self, header: Header, body: bytes = b"") -> None:
         """Send one packet of this session to the switch."""
@@ -139,6 +142,7 @@ def new_endpoint(
         addresses=addresses,
         pace=pace,
         round_trip=round_trip,
+        sum_trip=RoundTrip(pace.shortest_timeout),
         congestion=CongestionWindow(pace, round_trip),
         counters=InNetworkCounters(),
         clock=clock,

@@ -103,6 +103,7 @@ class SumReceiver:
         self._schedule = schedule
         self._place = place
         self._round_trip = endpoint.round_trip
+        self._sum_trip = endpoint.sum_trip
         self._counters = endpoint.counters
         awaited = len(schedule.receive_vertex)
         self._lanes = lanes_of(place[2])
@@ -124,6 +125,10 @@ class SumReceiver:
         self._attempts = 0
         # Whether the last question is unanswered.
         self._in_vain = False
+        # Questions about sums that others were still working on.
+        self._too_early = 0
+        # When each sum was recalled, if only once.
+        self._recalled_at: dict[int, float] = {}
         self._late: deque[int] = deque()
         self._unanswered: set[int] = set()
         self._lossy = False
@@ -193,6 +198,8 @@ class SumReceiver:
             return False
         if header.is_fetch:
             self._note_answer(place)
+            if recalled := self._recalled_at.pop(place, 0.0):
+                self._sum_trip.measured(now - recalled)
         if not self._awaited[place]:
             self._counters.repeated += 1
             return False
@@ -213,8 +220,10 @@ class SumReceiver:
         if place is None:
             return False
         self._note_answer(place)
+        self._recalled_at.pop(place, None)
         if not self._awaited[place]:
             return False
+        self._too_early += 1
         self._attempts = self._round_trip.answered(self._attempts)
         doubt = self._doubt(place)
         if doubt.fetching:
@@ -336,8 +345,12 @@ class SumReceiver:
         # The first question waits for slow workers. A fetch goes on to the owner of the feature.
         legs = 2 if self._wanted else int(self._in_vain)
         share = min(self._round_trip.longest(legs), _RECALL_SHARE * (now - self._began))
+        # A lost sum is noticed at once; only answers show that others are slow.
+        share = min(share, self._round_trip.timeout * 2 ** min(self._too_early, 10))
+        queue = self._sum_trip.timeout if self._sum_trip.known else 0.0
         bounded = not self._marked
-        return max(share, self._round_trip.backed_off(self._attempts, bounded=bounded, legs=legs))
+        own = self._round_trip.backed_off(self._attempts, bounded=bounded, legs=legs)
+        return max(share, queue, own)
 
     def _ask(self, place: int) -> int:
         doubt = self._doubt(place)
@@ -345,6 +358,8 @@ class SumReceiver:
         if not doubt.fetching:
             self._send(Kind.RECALL, 0, vertex, resend=self._in_earnest)
             self._unanswered.add(place)
+            now = self._endpoint.clock.now()
+            self._recalled_at[place] = 0.0 if place in self._recalled_at else now
             doubt.unanswered += 1
             self._counters.recalls += 1
             return 1

@@ -8,12 +8,23 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from switchgnn.base.network import Station
-from switchgnn.host.wire.header import ETHERTYPE_IPV4, PROTOCOL
+from switchgnn.host.wire.header import (
+    ETHERTYPE_IPV4,
+    HEADER_AT,
+    KIND_AT,
+    KIND_MASK,
+    LANE_KINDS,
+    PROTOCOL,
+)
 
 _IPV4 = struct.Struct(">BBHHHBBH4s4s")
 _TIME_TO_LIVE = 64
 # Features may be marked instead of dropped (RFC 3168).
 ECN_CAPABLE = 2
+# Of packets without numbers, `DSCP_CONTROL` of p4src/headers.p4: CS6, network control (RFC 4594).
+DSCP_CONTROL = 48
+# The byte of a frame with DSCP and ECN.
+TOS_AT = 15
 
 
 @dataclass(frozen=True)
@@ -29,7 +40,9 @@ class Addresses:
 
     def frame(self, packet: bytes) -> bytes:
         """Return the whole Ethernet frame around a SwitchGNN packet."""
-        return self.envelope(len(packet)) + packet
+        kind = packet[KIND_AT - HEADER_AT] & KIND_MASK
+        dscp = 0 if kind in LANE_KINDS else DSCP_CONTROL
+        return ipv4_envelope(self.worker, self.switch, len(packet), dscp=dscp) + packet
 
 
 # Each control packet needs one, and a worker has few kinds of them and of receivers.
@@ -41,11 +54,12 @@ def ipv4_envelope(
     *,
     protocol: int = PROTOCOL,
     ecn: int = ECN_CAPABLE,
+    dscp: int = 0,
 ) -> bytes:
     """Return the Ethernet and IPv4 header (34 bytes) for a packet of this size."""
     ethernet = _mac_bytes(receiver.mac) + _mac_bytes(sender.mac) + ETHERTYPE_IPV4.to_bytes(2, "big")
     fields = (
-        *(0x45, ecn, _IPV4.size + packet_bytes, 0, 0, _TIME_TO_LIVE, protocol, 0),
+        *(0x45, dscp << 2 | ecn, _IPV4.size + packet_bytes, 0, 0, _TIME_TO_LIVE, protocol, 0),
         ipaddress.IPv4Address(sender.ip).packed,
         ipaddress.IPv4Address(receiver.ip).packed,
     )

@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from switchgnn.base.udp_socket import connected_udp, why_not_bound
 from switchgnn.host.errors import LinkError
+from switchgnn.host.wire.addresses import DSCP_CONTROL, TOS_AT
 from switchgnn.host.wire.batches import (
     Arriving,
     FrameBatch,
@@ -57,6 +58,10 @@ class TokenBucket:
         if (missing := needed - self._refilled()) > 0:
             self._sleep(missing / self._rate)
             self._refilled()
+        self._tokens -= size
+
+    def overtake(self, size: int) -> None:
+        """Take the tokens of `size` bytes without waiting."""
         self._tokens -= size
 
     def _refilled(self) -> float:
@@ -360,8 +365,8 @@ class UdpLink(SocketLink):
 class LimitedUdpLink(UdpLink):
     """A link over UDP that sends with a limited bandwidth.
 
-    The switch limits the other direction. The bytes of a frame include its Ethernet header, but not
-    the headers of the datagram.
+    The switch limits the other direction. Frames without numbers overtake those with. The bytes of
+    a frame include its Ethernet header, but not the headers of the datagram.
     """
 
     def __init__(self, local: tuple[str, int], switch: tuple[str, int], megabits: float) -> None:
@@ -372,7 +377,10 @@ class LimitedUdpLink(UdpLink):
 
     def send(self, frame: bytes | memoryview) -> None:
         """Send one frame; waits while the link is full."""
-        self._bucket.take(len(frame))
+        if frame[TOS_AT] >> 2 == DSCP_CONTROL:
+            self._bucket.overtake(len(frame))
+        else:
+            self._bucket.take(len(frame))
         super().send(frame)
 
     def send_rows(self, rows: FrameRows, first: int, count: int) -> None:

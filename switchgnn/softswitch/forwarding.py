@@ -11,7 +11,7 @@ from typing import Any
 from switchgnn.softswitch.codegen.compiler import CompiledProgram, Functions
 from switchgnn.softswitch.program import DROP_PORT
 from switchgnn.softswitch.replication import Replica, ReplicationEngine
-from switchgnn.softswitch.traffic_manager import Queued, TrafficManager
+from switchgnn.softswitch.traffic_manager import CLASSES, Queued, TrafficManager
 
 NORMAL = 0
 INGRESS_CLONE = 1
@@ -75,7 +75,6 @@ class Forwarder:
         self.held: dict[int, bytes] = {}
         self._unlimited = not queues.settings.limited
         self._direct = self._unlimited
-        self._charged = queues.settings.bandwidth is not None
         self._clock = clock
         self._started = clock()
         # While no packet waits, unlimited ports skip the queue: the result is the same.
@@ -108,7 +107,7 @@ class Forwarder:
         """Send every queued packet that may leave now."""
         queues = self._queues
         while (item := queues.pop(self._clock())) is not None:
-            self._egress(item[0], item[1], item[2], queues.length(item[0]))
+            self._egress(item[0], item[1], item[2], queues.length(item[0], item[3]))
         self._waiting = False
 
     def writable(self, port: int) -> None:
@@ -136,7 +135,7 @@ class Forwarder:
     ) -> None:
         length = len(data)
         now = self._now() if instance_type == NORMAL else 0
-        spec, group, session, clone_list, resubmit, pos, new_length, cut, state = (
+        spec, group, priority, session, clone_list, resubmit, pos, new_length, cut, state = (
             self._functions.ingress(data, length, port, instance_type, now, kept)
         )
         if session >= 0:
@@ -147,14 +146,15 @@ class Forwarder:
         elif group:
             # Copies are new packets: truncating the original does not truncate them.
             packet = (state, data, pos, REPLICATED, new_length, None, length)
-            self._replicate(self._replication.groups.get(group, ()), packet)
+            self._replicate(self._replication.groups.get(group, ()), packet, priority)
         elif spec == DROP_PORT:
             self._counts.ingress_drops += 1
         elif self._direct and not self._waiting:
             now = self._now()
             self._egress(spec, (state, data, pos, NORMAL, new_length, cut, length, -1, now), 0, 0)
         else:
-            self._enqueue(spec, (state, data, pos, NORMAL, new_length, cut, length, -1))
+            alone = (state, data, pos, NORMAL, new_length, cut, length, -1)
+            self._enqueue(spec, alone, priority)
         if self._waiting:
             self.drain()
 
@@ -164,13 +164,13 @@ class Forwarder:
         else:
             self._again.append(item)
 
-    def _enqueue(self, port: int, packet: Queued) -> None:
+    def _enqueue(self, port: int, packet: Queued, priority: int) -> None:
         self._waiting = True
-        self._queues.push(port, (*packet, self._now()), self._clock())
+        self._queues.push(port, (*packet, self._now()), self._clock(), priority % CLASSES)
 
-    def _replicate(self, replicas: tuple[Replica, ...], packet: Queued) -> None:
+    def _replicate(self, replicas: tuple[Replica, ...], packet: Queued, priority: int = 0) -> None:
         for replica in replicas:
-            self._enqueue(replica.port, (*packet, replica.instance))
+            self._enqueue(replica.port, (*packet, replica.instance), priority)
 
     def _clone_ingress(
         self, session: int, field_list: int, data: bytes, port: int, state: tuple[Any, ...]
@@ -228,7 +228,6 @@ class Forwarder:
             return
         if taken:
             self._counts.sent[port] += 1
-            if self._charged:
-                self._queues.charge(port, len(frame))
+            self._queues.charge(port, len(frame))
         else:
             self._counts.send_errors[port] += 1

@@ -1,6 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Egress queues: a depth per port with tail drop, and optional limits on their speed."""
+"""Egress queues: a depth per port and class with tail drop, and optional limits on their speed.
+
+Of a port's packets those of the highest class leave first (`standard_metadata.priority`). While
+packets of lower classes wait, a class has at most a tenth of the bytes, so nobody can block a port
+by packets of a high class.
+"""
 
 from collections import Counter, deque
 from collections.abc import Collection, Mapping
@@ -10,8 +15,13 @@ from typing import Any
 
 Queued = tuple[Any, ...]
 
-# 81 kB of frames with 64 features each, little for a switch. BMv2 has 64.
-DEFAULT_DEPTH = 256
+# The sums of a block to one worker; 2.6 MB of frames with 64 features each. BMv2 has 64.
+DEFAULT_DEPTH = 8192
+CLASSES = 8
+# Of the bytes of lower classes that wait.
+_SHARE = 0.1
+# Bytes of one class that may leave ahead of them at once.
+_BURST = 500.0
 
 
 @dataclass(frozen=True)
@@ -19,7 +29,7 @@ class QueueSettings:
     """Limits of the egress queues.
 
     Attributes:
-        depth: packets that a port's queue holds.
+        depth: packets of one class that a port's queue holds.
         rate: packets per second of ports not in ``port_rates``, attached or not, as in BMv2.
         port_rates: packets per second by port.
         bandwidth: bits per second of each attached port; other ports are unlimited, so that
@@ -51,33 +61,50 @@ class Line:
     sends nothing.
     """
 
-    __slots__ = ("_begin", "_byte_time", "_interval", "blocked", "free_at", "listed", "packets")
+    __slots__ = (
+        *("_ahead", "_begin", "_byte_time", "_classes", "_credits", "_interval", "_last"),
+        *("blocked", "count", "free_at", "listed", "port"),
+    )
 
-    def __init__(self, interval: float = 0.0, byte_time: float = 0.0) -> None:
-        self.packets: deque[Queued] = deque()
+    def __init__(self, port: int, interval: float = 0.0, byte_time: float = 0.0) -> None:
+        self.port = port
+        self.count = 0
         self.free_at = 0.0
         self.listed = False
         self.blocked = False
+        self._classes: list[deque[Queued]] = [deque() for _ in range(CLASSES)]
+        self._credits = [_BURST] * CLASSES
+        # Of the last popped packet: its class, and whether it went ahead of others.
+        self._last, self._ahead = 0, False
         self._begin = 0.0
         self._interval = interval
         self._byte_time = byte_time
 
     def push(self, item: Queued, now: float) -> None:
         """Append a packet."""
-        if not self.packets:
+        if not self.count:
             self.free_at = max(self.free_at, now)
-        self.packets.append(item)
+        self._classes[item[3]].append(item)
+        self.count += 1
 
     def pop(self) -> Queued:
-        """Remove the first packet and return it."""
+        """Remove the next packet and return it."""
         # Count from when the line became free: a late wake-up must not slow it.
         self._begin = self.free_at
         self.free_at += self._interval
-        return self.packets.popleft()
+        waiting = [each for each in range(CLASSES) if self._classes[each]]
+        self._last = next((c for c in reversed(waiting[1:]) if self._credits[c] > 0), waiting[0])
+        self._ahead = self._last > waiting[0]
+        self.count -= 1
+        return self._classes[self._last].popleft()
 
     def charge(self, size: int) -> None:
         """Keep the line busy for ``size`` bytes of the last popped packet."""
         self.free_at = max(self.free_at, self._begin + size * self._byte_time)
+        if self._ahead:
+            self._credits[self._last] -= size
+        for each in range(self._last + 1, CLASSES):
+            self._credits[each] = min(_BURST, self._credits[each] + _SHARE * size)
 
     def unblock(self, now: float) -> None:
         """Let the last popped packet begin now."""
@@ -114,7 +141,7 @@ class Lines:
         self._list(line)
 
     def _list(self, line: Line) -> None:
-        if line.packets and not line.listed and not line.blocked:
+        if line.count and not line.listed and not line.blocked:
             line.listed = True
             self._turns.append(line)
 
@@ -129,10 +156,10 @@ class Lines:
                 continue
             if line.free_at > now:
                 # The packet before it was charged after its pop, so the time is known only now.
-                heappush(self._timed, (line.free_at, line.packets[0][0]))
+                heappush(self._timed, (line.free_at, line.port))
                 continue
             item = line.pop()
-            if line.packets:
+            if line.count:
                 self._turns.append(line)
             else:
                 line.listed = False
@@ -155,7 +182,7 @@ class Lines:
 class TrafficManager:
     """Queues between ingress and egress.
 
-    Items are ``(port, packet, depth when queued)``; times are in seconds of one clock.
+    Items are ``(port, packet, depth when queued, class)``; times are in seconds of one clock.
     ``attached`` are the ports with a bandwidth. A packet being sent has left its queue.
     """
 
@@ -166,25 +193,26 @@ class TrafficManager:
         # Without lines every packet may leave at once, in the order of arrival.
         self._has_lines = settings.limited
         self._ready: deque[Queued] = deque()
-        self._lengths: Counter[int] = Counter()
+        self._lengths: Counter[tuple[int, int]] = Counter()
         self._lines = Lines()
 
-    def length(self, port: int) -> int:
-        """Return the number of packets queued for a port."""
-        return self._lengths[port]
+    def length(self, port: int, of_class: int = 0) -> int:
+        """Return the number of packets of a class that are queued for a port."""
+        return self._lengths[port, of_class]
 
-    def push(self, port: int, packet: Queued, now: float) -> None:
+    def push(self, port: int, packet: Queued, now: float, of_class: int = 0) -> None:
         """Queue a packet, or count it as dropped when the queue is full."""
-        length = self._lengths[port]
+        length = self._lengths[port, of_class]
         if length >= self.settings.depth:
             self.tail_drops[port] += 1
             return
-        self._lengths[port] = length + 1
+        self._lengths[port, of_class] = length + 1
+        item = (port, packet, length, of_class)
         line = self._line(port) if self._has_lines else None
         if line is None:
-            self._ready.append((port, packet, length))
+            self._ready.append(item)
         else:
-            self._lines.push(line, (port, packet, length), now)
+            self._lines.push(line, item, now)
 
     def _line(self, port: int) -> Line | None:
         line = self._lines.get(port)
@@ -193,7 +221,7 @@ class TrafficManager:
             bandwidth = self.settings.bandwidth if port in self._attached else None
             if rate is None and bandwidth is None:
                 return None
-            line = Line(1.0 / rate if rate else 0.0, 8.0 / bandwidth if bandwidth else 0.0)
+            line = Line(port, 1.0 / rate if rate else 0.0, 8.0 / bandwidth if bandwidth else 0.0)
             self._lines.add(port, line)
         return line
 
@@ -201,7 +229,7 @@ class TrafficManager:
         """Return the next item that may leave at ``now``, or None."""
         item = self._ready.popleft() if self._ready else self._lines.pop(now)
         if item is not None:
-            self._lengths[item[0]] -= 1
+            self._lengths[item[0], item[3]] -= 1
         return item
 
     def charge(self, port: int, size: int) -> None:
@@ -217,10 +245,12 @@ class TrafficManager:
         """Hold the packets of a port back until its last one can be sent."""
         line = self._lines.get(port)
         if line is None:
-            line = Line()
+            line = Line(port)
             self._lines.add(port, line)
             self._has_lines = True
-            line.packets.extend(item for item in self._ready if item[0] == port)
+            for item in self._ready:
+                if item[0] == port:
+                    line.push(item, 0.0)
             self._ready = deque(item for item in self._ready if item[0] != port)
         line.blocked = True
 

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Full-graph training: one step per epoch, the same on every worker."""
 
+import gc
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
@@ -92,6 +94,24 @@ class EpochReport:
     bytes_without: int | None = None
 
 
+@contextmanager
+def _garbage_between_epochs() -> Iterator[None]:
+    """Let the garbage collector not run by itself: others would wait for this worker meanwhile.
+
+    What is here already is not visited at all.
+    """
+    enabled = gc.isenabled()
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        if enabled:
+            gc.enable()
+
+
 class Trainer:
     """One worker's part in training a model."""
 
@@ -151,9 +171,14 @@ class Trainer:
 
     def run(self) -> Iterator[EpochReport]:
         """Train; yield a report after each epoch."""
+        with _garbage_between_epochs():
+            yield from self._run()
+
+    def _run(self) -> Iterator[EpochReport]:
         done = self._progress
         for epoch in range(done.epoch + 1, self._options.epochs + 1):
             report = self._epoch(epoch)
+            gc.collect()
             yield report
             if report.accuracy is None:
                 continue

@@ -21,6 +21,7 @@ from switchgnn.controller import (
 )
 from switchgnn.controller.__main__ import main
 from switchgnn.controller.cli import app, parts_by_number
+from switchgnn.controller.controls.congestion import Marking
 from switchgnn.controller.counters import SlotsInUse, read_slots_in_use
 from switchgnn.controller.errors import (
     OtherProgramError,
@@ -60,7 +61,7 @@ def test_a_summary(served):
     state = show(served)
     assert state.session.plan == PLAN.number
     assert (state.session.session, state.session.workers, state.groups) == (1, 3, 97)
-    assert state.ecn_threshold == 32
+    assert state.marking == Marking(32, 32)
     assert state.reduces == state.session.workers
     tables = {table.name: table for table in state.tables}
     assert tables["fanout"].entries == 16

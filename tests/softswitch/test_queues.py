@@ -15,7 +15,7 @@ from switchgnn.softswitch import Backend, EthernetSpec, QueueSettings, SoftSwitc
 from switchgnn.softswitch.ports import SocketPort
 from switchgnn.softswitch.replication import Replica
 from switchgnn.softswitch.traffic_manager import TrafficManager
-from tests.softswitch.harness import Rig, config_bytes, free_address, udp_socket
+from tests.softswitch.harness import RIGS, Rig, config_bytes, free_address, udp_socket
 from tests.support.native import needs_compiler
 from tests.support.waiting import wait_until
 
@@ -275,6 +275,65 @@ def test_a_port_that_nothing_is_attached_to_is_not_limited():
     assert rig.queues.length(2) == 4
 
 
+FIRST_CLASS = 16  # an order for class c is this plus c
+
+
+def through_one_line(backend, orders, seconds, depth=100):
+    """Payloads of the frames that leave a port at a byte a second, and the queues they found."""
+    queues, clock = QueueSettings(depth=depth, bandwidth=8.0), Clock()
+    config = config_bytes("fates")
+    rig = RIGS[backend](config, queues, [2], clock.now if backend == "native" else clock)
+    left = []
+    for of_class, payload in orders:
+        frames = rig.run(1, bytes([FIRST_CLASS + of_class, 0, 0, 0, 0, 2]) + payload)
+        left += [frame for _, frame in frames]
+    for _ in range(seconds):
+        if backend == "native":
+            clock.now += 1
+            rig.engine.switch.call("switch_tick", clock.now)
+            left += [frame for _, frame in rig.engine.captured()]
+        else:
+            served(rig, clock, 1)
+            left += [frame for _, frame in rig.sent]
+    return [(frame[28:], queue_depth(frame)) for frame in left], rig
+
+
+BACK_ENDS = pytest.mark.parametrize(
+    "backend", ["python", pytest.param("native", marks=needs_compiler)]
+)
+
+
+@BACK_ENDS
+def test_higher_classes_leave_first_and_have_queues_of_their_own(backend):
+    orders = [(0, b"a"), (0, b"b"), (0, b"c"), (2, b"x"), (1, b"p"), (2, b"y"), (7, b"!")]
+    left, rig = through_one_line(backend, orders, 500, depth=2)
+    # The first one was alone. Each of the others tells how many of its class it found.
+    assert left == [(b"a", 0), (b"!", 0), (b"x", 0), (b"y", 1), (b"p", 0), (b"b", 0), (b"c", 1)]
+    assert rig.queues.tail_drops == {}
+    _, rig = through_one_line(backend, [(c, b"") for c in (0, 0, 0, 0, 1, 1, 1)], 0, depth=2)
+    assert rig.queues.tail_drops == {2: 2}
+
+
+@BACK_ENDS
+def test_a_class_has_a_tenth_of_the_bytes_that_wait_behind_it(backend):
+    low = [(0, b"l" * 972)] * 40
+    flood = [(1, b"h" * 72)] * 90
+    answers = [(2, b"a" * 72)] * 4
+    left, _ = through_one_line(backend, [*low, *flood, *answers], 31_000)
+    payloads = [payload[:1] for payload, _ in left]
+    # A burst of 5 frames of 100 bytes, then one for each of 1,000 bytes.
+    assert payloads.count(b"h") - payloads.count(b"l") in (3, 4, 5, 6)
+    assert payloads.count(b"l") * 1000 >= (31_000 - 1_000) / 1.1
+    # A class does not use up the share of another one.
+    assert payloads[1:5] == [b"a"] * 4
+
+
+@BACK_ENDS
+def test_a_class_that_is_alone_has_the_whole_line(backend):
+    left, _ = through_one_line(backend, [(1, b"h" * 72)] * 30, 3_000)
+    assert len(left) == 30
+
+
 def test_ports_with_equal_lines_take_turns():
     clock = Clock()
     rig = Rig(config_bytes("fates"), BYTE_A_SECOND, clock=clock)
@@ -294,7 +353,7 @@ def test_each_line_sends_its_packets_in_order_and_never_too_early(packets):
     while (due := queues.next_time()) is not None:
         if (item := queues.pop(due)) is None:
             continue  # the line was charged after its turn was given
-        port, (number, size), _ = item
+        port, (number, size), *_ = item
         assert due >= free[port]
         assert port < 3 or due == 0.0  # nothing is attached to it
         free[port] = max(due, free[port]) + (size if port < 3 else 0)

@@ -59,6 +59,7 @@ class Bed:
         self.left = rest.pop("left", None)
         self.backend = rest.pop("backend", None)
         self.mtu = rest.pop("mtu", 1500)
+        self.bandwidth = rest.pop("bandwidth", None)
         assert not rest, rest
         self.plan = self.plan_for(slots)
         self._udp = free_udp_addresses(2 * workers)
@@ -88,6 +89,7 @@ class Bed:
             device_id=0,
             log=self.folder / "switch.log",
             backend=self.backend,
+            bandwidth=self.bandwidth,
             nursery=nursery(),
             namespace=self._network and self._network.path,
         )
@@ -140,7 +142,7 @@ def bed(target, workers, folder, **options):
     """Start the switch of a bed, without a plan.
 
     Options: `graph`, `slots`, `strawman`, `directions`, `send`, `lanes`, `left` (which destinations
-    are left to hosts), `backend` of the embedded switch, and `mtu`.
+    are left to hosts), `backend` and `bandwidth` of the embedded switch, and `mtu`.
     """
     made = Bed(target, workers, folder, **options)
     with ExitStack() as stack:

@@ -244,6 +244,7 @@ class AskedRun:
             seed=self.seed,
             grpc_port=self.grpc_port,
             ecn_threshold=marks,
+            queue=limits.queue if self.ecn_threshold is None else 0,
             pace=pace,
             background=self.background,
             faults=self.faults,

@@ -324,6 +324,7 @@ class SiteOptions:
 
     def network_of(self, workers: int, limits: "LimitOptions", faults: str) -> dict[str, Any]:
         """Return the fields of a NetworkJob whose switches only reduce."""
+        usual = limits.usual(self)
         return {
             "workers": workers,
             "slots": 0,
@@ -331,7 +332,8 @@ class SiteOptions:
             "fabric": self.fabric.value,
             "backend": self.backend,
             "bandwidth": limits.bandwidth,
-            "ecn_threshold": limits.usual(self).ecn_threshold,
+            "ecn_threshold": usual.ecn_threshold,
+            "queue": usual.queue,
             "leaf_spine": self.leaf_spine(workers),
             "faults": faults,
         }

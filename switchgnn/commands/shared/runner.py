@@ -86,7 +86,8 @@ class NetworkJob:
         slots: the aggregators that a block may use.
         target, fabric: a choice or ``auto``.
         bandwidth: Mbit/s per link, or None.
-        ecn_threshold: the queue length in packets from which packets are marked.
+        ecn_threshold: the queue length in packets from which packets are marked, as `install` takes
+            it, like `queue`; with a queue of 0 it applies on all ports.
         background: TCP flows from each worker to the next, on the same links.
         asked: the strategies to plan with.
         leaf_spine: None for a star around one switch.
@@ -101,6 +102,7 @@ class NetworkJob:
     fabric: str
     bandwidth: float | None
     ecn_threshold: int
+    queue: int = 0
     background: int = 0
     asked: Asked = field(default_factory=Asked)
     leaf_spine: LeafSpine | None = None
@@ -297,6 +299,7 @@ def _installed(
             shares,
             program=workers.program,
             ecn_threshold=job.ecn_threshold,
+            queue=job.queue,
             new_session=True,
             progress=lambda _address, done, total: step("installing", done, total),
         )

@@ -109,6 +109,7 @@ def _exchange(
         slots=load_program().slots,
         target=Target.EMBEDDED.value,
         ecn_threshold=job.ecn_threshold,
+        queue=job.queue,
         seed=0,
         grpc_port=0,
         pace=Pace(window=128, patience=5.0),

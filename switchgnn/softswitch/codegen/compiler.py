@@ -318,6 +318,7 @@ def _ingress_source(
     outputs = [
         layout.standard("standard_metadata.egress_spec"),
         layout.standard("intrinsic_metadata.mcast_grp"),
+        layout.standard("intrinsic_metadata.priority"),
     ]
     results = ["0" if slot is None else slot.variable for slot in outputs]
     variables = (ctx.reads | set(state) | set(kept) | set(results)) - {"0", "1"}

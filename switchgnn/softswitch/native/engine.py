@@ -30,7 +30,7 @@ from switchgnn.softswitch.native.state import NativeState
 from switchgnn.softswitch.native.translation.program_source import program_source
 from switchgnn.softswitch.program import LoadedProgram
 from switchgnn.softswitch.replication import CloneSession, Replica, ReplicationEngine
-from switchgnn.softswitch.traffic_manager import QueueSettings
+from switchgnn.softswitch.traffic_manager import CLASSES, QueueSettings
 
 PORTS = 512
 _SCALARS = (
@@ -105,7 +105,7 @@ class NativeEngine:
         array, call = self.switch.array, self.switch.call
         self._counts = array(c_uint64, 4 * PORTS + len(_SCALARS), call("switch_counts"))
         self._tail_drops = array(c_uint64, PORTS, call("switch_tail_drops"))
-        self._lengths = array(c_int64, PORTS, call("switch_lengths"))
+        self._lengths = array(c_int64, PORTS * CLASSES, call("switch_lengths"))
         self._captured = self.switch.bound("switch_captured")
         self._room = create_string_buffer(_ROOM)
         self._moved = memoryview(self._room).cast("B")
@@ -206,7 +206,7 @@ class NativeEngine:
 
     def length(self, port: int) -> int:
         """Return the number of packets queued for a port."""
-        return int(self._lengths[port])
+        return sum(self._lengths[port * CLASSES : (port + 1) * CLASSES])
 
 
 def _by_port(values: list[int]) -> Counter[int]:

@@ -17,7 +17,7 @@ from switchgnn.controller.controls.banks import (
     SlotEvent,
 )
 from switchgnn.controller.controls.claim import Destination, Partial, Source
-from switchgnn.controller.controls.congestion import Congestion
+from switchgnn.controller.controls.congestion import Congestion, Marking
 from switchgnn.controller.controls.departure import Departure
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.forward import Forward
@@ -186,7 +186,7 @@ def test_session_and_threshold_read_back(layout):
     assert session.decode(session.encode(entry)) == entry
     assert session.decode(session.closed(session.encode(entry))) == SessionEntry(7, 0, 0, 0)
     assert session.decode(session.table.default) == SessionEntry(0, 0, 0, 0)
-    assert congestion.decode(congestion.encode(32)) == 32
+    assert congestion.decode(congestion.encode(Marking(32, 200))) == Marking(32, 200)
 
 
 STRAWMAN = load_strawman()

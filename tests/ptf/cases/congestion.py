@@ -19,7 +19,7 @@ from switchgnn.controller.controls.loop import (
     LOOP_LANES,
     result_group,
 )
-from switchgnn.host.wire.header import Kind
+from switchgnn.host.wire.header import KIND_AT, Kind
 from tests.ptf.switchgnn_ptf.packets import (
     STRANGER_PORT,
     barrier_answer,
@@ -35,6 +35,9 @@ from tests.ptf.switchgnn_ptf.switch_test import MEMBERS, PORTS, SwitchTest
 COPIES = 40
 TRIES = 50
 CONGESTION_EXPERIENCED = 3
+MARK = 0x20
+# The barrier whose copies are all behind the 256th packet after an ordinary one.
+LAST = 8
 WORKER_PORTS = (1, 2, 3)
 
 
@@ -121,6 +124,30 @@ class QueuesAreCountedByLength(FloodTest):
             self.assertEqual(0, sum(found[COPIES:]))
             self.assertEqual(after.marked - before.marked, sum(found[threshold + 1 :]))
             if after.marked > before.marked:
+                return
+        self.fail(f"No queue was long in {TRIES} tries.")
+
+
+class OrdinaryTrafficLowersTheThreshold(CongestionTest):
+    """On a port with ordinary frames the lower threshold holds for our next 256 packets."""
+
+    def runTest(self) -> None:
+        self.entries.set_threshold(0, alone=1000)
+        self.entries.change_group(ALL_WORKERS_GROUP, [2] * COPIES)
+        stranger = ordinary(1, "02:00:00:00:00:02", UDP())
+        block = -1
+        for _ in range(TRIES):
+            self.send(1, stranger)
+            self.expect(2, stranger)
+            marks = []
+            for _ in range(LAST):
+                block += 1
+                for worker, port in enumerate(WORKER_PORTS):
+                    self.send(port, done(worker, block=block))
+                copies = [self.receive(2) for _ in range(COPIES)]
+                marks.append(sum(copy[KIND_AT] & MARK > 0 for copy in copies))
+            self.assertEqual(0, marks[-1])
+            if any(marks):
                 return
         self.fail(f"No queue was long in {TRIES} tries.")
 

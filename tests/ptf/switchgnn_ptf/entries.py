@@ -10,7 +10,7 @@ from finsy.proto import p4r
 from switchgnn.base.network import Network, mac_number
 from switchgnn.controller import P4RuntimeClient
 from switchgnn.controller.controls.banks import Pool
-from switchgnn.controller.controls.congestion import Congestion
+from switchgnn.controller.controls.congestion import Congestion, Marking
 from switchgnn.controller.controls.reduce import REDUCE_ACTION
 from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.p4runtime.messages import (
@@ -73,10 +73,12 @@ class Entries:
         width = WIDTHS[lanes]
         self._set_session(SessionEntry(session, plan, members, magnitude_limit, width, any_turn))
 
-    def set_threshold(self, packets: int) -> None:
+    def set_threshold(self, beside_others: int, alone: int | None = None) -> None:
+        """Mark packets that find longer queues; `alone` None: the same on all ports."""
+        marking = Marking(beside_others, beside_others if alone is None else alone)
         congestion = Congestion(self._layout)
         default = congestion.table.default or b""
-        self._pending.append(default_update(congestion.table, congestion.encode(packets)))
+        self._pending.append(default_update(congestion.table, congestion.encode(marking)))
         self._undo.append(default_update(congestion.table, default))
 
     def set_expected(self, contributions: int) -> None:

@@ -37,6 +37,9 @@ _TTL_SENT = 7
 _TTL_OF_SWITCH = 64
 _ECN_CAPABLE = 2
 _TOS = 0x28 << 2 | _ECN_CAPABLE
+_TOS_OF_NUMBERS = _ECN_CAPABLE
+_TOS_OF_CONTROL = 48 << 2 | _ECN_CAPABLE
+_WITH_NUMBERS = (Kind.FEATURE, Kind.SUM, Kind.REDUCE, Kind.REDUCED)
 _IDENTIFICATION = 0x1234
 
 ETHERTYPE_EXPERIMENT = 0x88B5
@@ -164,7 +167,7 @@ def sum_to(
     )
     if "Session" in last.fields:
         switchgnn.Session = last.Session
-    return _from_switch(port) / switchgnn / _fragment(lanes, bits)
+    return _from_switch(port, switchgnn) / switchgnn / _fragment(lanes, bits)
 
 
 def ack_of(packet: Packet, *, accepted: int) -> Packet:
@@ -173,7 +176,7 @@ def ack_of(packet: Packet, *, accepted: int) -> Packet:
     answer.remove_payload()
     answer.Kind, answer.Is_ACK, answer.Count = int(Kind.ACK), 1, accepted
     answer.Bits, answer.Checksum = BITS[32], None
-    return _from_switch(_sender_port(packet)) / answer
+    return _from_switch(_sender_port(packet), answer) / answer
 
 
 def recall(
@@ -189,7 +192,7 @@ def missing(asked: Packet, *, count: int) -> Packet:
     """Return the MISSING that the sender of a RECALL must get."""
     answer = asked[SwitchGNN].copy()
     answer.Kind, answer.Count, answer.Checksum = int(Kind.MISSING), count, None
-    return _from_switch(_sender_port(asked)) / answer
+    return _from_switch(_sender_port(asked), answer) / answer
 
 
 def fetch(source: int, vertex: int, *, port: int, **fields: int) -> Packet:
@@ -231,7 +234,7 @@ def reduced(
         Session=session & SESSION_MASK,
         **_fragment_number(number),
     )
-    return _from_switch(to) / switchgnn / _fragment(lanes)
+    return _from_switch(to, switchgnn) / switchgnn / _fragment(lanes)
 
 
 def reducing(
@@ -259,7 +262,7 @@ def contributors(
     body = Barrier(
         magnitude=newest >> 32, plan=PLAN, round=newest & 0xFFFFFFFF, workers=workers
     ) / Waiting(pulses=pulses)
-    return _from_switch(to) / answer / body
+    return _from_switch(to, answer) / answer / body
 
 
 def _fragment_number(number: int) -> dict[str, int]:
@@ -268,7 +271,7 @@ def _fragment_number(number: int) -> dict[str, int]:
 
 def relayed(packet: Packet, *, to: int) -> Packet:
     """Return another worker's packet as the worker at ``to`` must get it."""
-    return _from_switch(to) / packet[SwitchGNN].copy()
+    return _from_switch(to, packet) / packet[SwitchGNN].copy()
 
 
 def relayed_fetch(packet: Packet, *, to: int) -> Packet:
@@ -299,7 +302,7 @@ def barrier_answer(
     body = Barrier(magnitude=magnitude, plan=plan, round=round_, workers=workers)
     if kind is Kind.WAITING:
         body = body / Waiting(pulses=pulses)
-    return _from_switch(to) / header / body
+    return _from_switch(to, header) / header / body
 
 
 def marker(port: int, serial: int) -> Packet:
@@ -364,14 +367,15 @@ def _from_worker(port: int) -> Packet:
     return ethernet / _ip(src=own.ip, dst=NETWORK.switch.ip, ttl=_TTL_SENT)
 
 
-def _from_switch(port: int) -> Packet:
+def _from_switch(port: int, header: Packet) -> Packet:
     to = station(port)
     ethernet = Ether(src=NETWORK.switch.mac, dst=to.mac)
-    return ethernet / _ip(src=NETWORK.switch.ip, dst=to.ip, ttl=_TTL_OF_SWITCH)
+    tos = _TOS_OF_NUMBERS if header[SwitchGNN].Kind in _WITH_NUMBERS else _TOS_OF_CONTROL
+    return ethernet / _ip(src=NETWORK.switch.ip, dst=to.ip, ttl=_TTL_OF_SWITCH, tos=tos)
 
 
-def _ip(*, src: str, dst: str, ttl: int) -> IP:
-    return IP(src=src, dst=dst, ttl=ttl, tos=_TOS, id=_IDENTIFICATION, proto=253)
+def _ip(*, src: str, dst: str, ttl: int, tos: int = _TOS) -> IP:
+    return IP(src=src, dst=dst, ttl=ttl, tos=tos, id=_IDENTIFICATION, proto=253)
 
 
 def _sender_port(packet: Packet) -> int:

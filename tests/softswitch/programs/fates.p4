@@ -32,6 +32,7 @@ control Obey(inout headers h, inout metadata m, inout standard_metadata_t s, in 
         else if (order == 8) { s.egress_spec = 511; }
         else if (order == 9) { truncate(8); }
         else if (order == 11) { s.mcast_grp = 9; }
+        else if (order[7:3] == 2) { s.priority = order[2:0]; }
     }
 }
 control Enter(inout headers h, inout metadata m, inout standard_metadata_t s) {

@@ -60,6 +60,7 @@ template <class Program> struct Engine : Host {
         Frame* frame;
         i64 pos, type, length, cut, arrived, instance, since, depth;
         u64 port;
+        u8 of_class;
     };
     struct Again { Frame* frame; i64 type; Kept kept; };
 
@@ -186,9 +187,10 @@ template <class Program> struct Engine : Host {
         packet->frame->release();
         spare.push_back(packet);
     }
-    void enqueue(u64 port, Packet* packet) {
+    void enqueue(u64 port, Packet* packet, u64 priority) {
         waiting = true;
         packet->port = port;
+        packet->of_class = (u8)(priority % CLASSES);
         if (!queues.push((int)port, packet, clock())) drop(packet);
     }
     void enter_again(Frame* frame, i64 type, const Kept& kept) {
@@ -222,14 +224,14 @@ template <class Program> struct Engine : Host {
             const auto found = groups.find(fate.group);
             if (found != groups.end())
                 for (const Replica& r : found->second)
-                    enqueue((u64)r.port, make(state, source, fate, REPLICATED, NEVER_TRUNCATED, r.instance));
+                    enqueue((u64)r.port, make(state, source, fate, REPLICATED, NEVER_TRUNCATED, r.instance), fate.priority);
         } else if (fate.spec == DROP_PORT) {
             counts.ingress_drops++;
         } else if (!queues.settings.limited && !held && !waiting) {
             const i64 now = micros();
             egress(fate.spec, state, source, fate.pos, NORMAL, fate.length, fate.cut, length, -1, now, 0, 0);
         } else {
-            enqueue(fate.spec, make(state, source, fate, NORMAL, fate.cut, -1));
+            enqueue(fate.spec, make(state, source, fate, NORMAL, fate.cut, -1), fate.priority);
         }
         if (waiting) drain();
     }
@@ -246,7 +248,7 @@ template <class Program> struct Engine : Host {
     void replicate(const Session& session, const State& state, Source& source, const Fate& fate, i64 type) {
         const i64 cut = session.length ? session.length : NEVER_TRUNCATED;
         for (const Replica& r : session.replicas)
-            enqueue((u64)r.port, make(state, source, fate, type, cut, r.instance));
+            enqueue((u64)r.port, make(state, source, fate, type, cut, r.instance), 0);
     }
 
     void egress(u64 port, const State& state, Source& source, i64 pos, i64 type, i64 length, i64 cut,
@@ -284,7 +286,7 @@ template <class Program> struct Engine : Host {
         for (const Replica& r : session.replicas) {
             Packet* packet = make(state, source, fate, EGRESS_CLONE, cut, r.instance);
             packet->arrived = arrived;
-            enqueue((u64)r.port, packet);
+            enqueue((u64)r.port, packet, 0);
         }
     }
 
@@ -292,7 +294,7 @@ template <class Program> struct Engine : Host {
         while (Packet* p = queues.pop(clock())) {
             Source source(p->frame);
             egress(p->port, p->state, source, p->pos, p->type, p->length, p->cut, p->arrived, p->instance,
-                   p->since, p->depth, queues.lengths[p->port]);
+                   p->since, p->depth, queues.lengths[p->port][p->of_class]);
             drop(p);
         }
         waiting = false;
@@ -351,7 +353,7 @@ template <class Program> struct Engine : Host {
         queues.block(number);
     }
     void count_queued(int number, i64 frames) {
-        queues.lengths[number] += frames - ports[number].queued;
+        queues.lengths[number][0] += frames - ports[number].queued;
         ports[number].queued = frames;
     }
     void flush_all() {

@@ -186,7 +186,7 @@ struct Host {
 
 // The results of ingress and egress, except their variables.
 struct Fate {
-    u64 spec = 0, group = 0;
+    u64 spec = 0, group = 0, priority = 0;
     i64 session = -1, clone_list = 0, again = 0;  // again: the list of a resubmission or recirculation
     i64 pos = 0, length = 0, cut = 0;
     i64 out = -1;  // the bytes that leave; -1: the packet was dropped

@@ -106,7 +106,8 @@ void switch_not_taken(Switch* s, int port) {
 }
 Counts* switch_counts(Switch* s) { return &s->counts; }
 u64* switch_tail_drops(Switch* s) { return s->queues.tail_drops; }
-i64* switch_lengths(Switch* s) { return s->queues.lengths; }
+// By port and class.
+i64* switch_lengths(Switch* s) { return &s->queues.lengths[0][0]; }
 void switch_group(Switch* s, u64 group, const i32* ports, const u32* instances, u64 count) {
     std::vector<Replica> replicas;
     for (u64 i = 0; i < count; i++) replicas.push_back({ports[i], instances[i]});

@@ -196,15 +196,49 @@ struct Port {
 
 constexpr int PORTS = 512;  // nine bits; programs with more are refused
 
-// Egress queues: a depth per port with tail drop and optional speed limits, see traffic_manager.py.
+constexpr int CLASSES = 8;  // three bits
+
+// Egress queues: a depth per port and class with tail drop, and optional speed limits, see
+// traffic_manager.py.
 template <class Packet> struct Queues {
+    static constexpr double SHARE = 0.1, BURST = 500;
     struct Line {
-        std::deque<Packet*> packets;
+        std::deque<Packet*> classes[CLASSES];
+        double credits[CLASSES];
+        u64 count = 0;
+        int last = 0;        // of the last popped packet: its class,
+        bool ahead = false;  // and whether it went ahead of others
         double free_at = 0, begin = 0, interval = 0, byte_time = 0;
         bool listed = false, blocked = false;
+
+        Line() {
+            for (double& credit : credits) credit = BURST;
+        }
+        void push(Packet* packet) {
+            classes[packet->of_class].push_back(packet);
+            count++;
+        }
+        Packet* pop() {
+            int lowest = 0;
+            while (classes[lowest].empty()) lowest++;
+            last = CLASSES - 1;
+            while (last > lowest && (classes[last].empty() || credits[last] <= 0)) last--;
+            ahead = last > lowest;
+            Packet* packet = classes[last].front();
+            classes[last].pop_front();
+            count--;
+            return packet;
+        }
+        void charge(size_t size) {
+            const double end = begin + (double)size * byte_time;
+            if (free_at < end) free_at = end;
+            if (ahead) credits[last] -= (double)size;
+            for (int i = last + 1; i < CLASSES; i++)
+                credits[i] = credits[i] + SHARE * (double)size < BURST ? credits[i] + SHARE * (double)size : BURST;
+        }
     };
     struct Settings {
-        i64 depth = 64;
+        i64 depth = 64;  // of a class
         double rate = 0, bandwidth = 0;  // 0: no limit
         double rates[PORTS] = {};
         bool has_rate[PORTS] = {};
@@ -212,7 +246,7 @@ template <class Packet> struct Queues {
     } settings;
     bool attached[PORTS] = {};
     u64 tail_drops[PORTS] = {};
-    i64 lengths[PORTS] = {};
+    i64 lengths[PORTS][CLASSES] = {};
     bool has_lines = false;
     std::deque<Packet*> ready;
     Line* lines[PORTS] = {};
@@ -222,18 +256,19 @@ template <class Packet> struct Queues {
 
     // False: the queue was full, and the packet is counted as dropped.
     bool push(int port, Packet* packet, double now) {
-        if (lengths[port] >= settings.depth) {
+        i64& length = lengths[port][packet->of_class];
+        if (length >= settings.depth) {
             tail_drops[port]++;
             return false;
         }
-        packet->depth = lengths[port]++;
+        packet->depth = length++;
         Line* line = has_lines ? line_of(port) : nullptr;
         if (!line) {
             ready.push_back(packet);
             return true;
         }
-        if (line->packets.empty() && line->free_at < now) line->free_at = now;
-        line->packets.push_back(packet);
+        if (!line->count && line->free_at < now) line->free_at = now;
+        line->push(packet);
         list(port);
         return true;
     }
@@ -249,7 +284,7 @@ template <class Packet> struct Queues {
     }
     void list(int port) {
         Line* line = lines[port];
-        if (!line->packets.empty() && !line->listed && !line->blocked) {
+        if (line->count && !line->listed && !line->blocked) {
             line->listed = true;
             turns.push_back(port);
         }
@@ -262,7 +297,7 @@ template <class Packet> struct Queues {
         } else if (!turns.empty() || !timed.empty()) {
             packet = pop_line(now);
         }
-        if (packet) lengths[packet->port]--;
+        if (packet) lengths[packet->port][packet->of_class]--;
         return packet;
     }
     Packet* pop_line(double now) {
@@ -284,19 +319,15 @@ template <class Packet> struct Queues {
             }
             line->begin = line->free_at;
             line->free_at += line->interval;
-            Packet* packet = line->packets.front();
-            line->packets.pop_front();
-            if (line->packets.empty()) line->listed = false;
+            Packet* packet = line->pop();
+            if (!line->count) line->listed = false;
             else turns.push_back(port);
             return packet;
         }
         return nullptr;
     }
     void charge(int port, size_t size) {
-        Line* line = lines[port];
-        if (!line) return;
-        const double end = line->begin + (double)size * line->byte_time;
-        if (line->free_at < end) line->free_at = end;
+        if (lines[port]) lines[port]->charge(size);
     }
     void block(int port) {
         Line* line = lines[port];
@@ -304,8 +335,10 @@ template <class Packet> struct Queues {
             line = lines[port] = new Line;
             has_lines = true;
             std::deque<Packet*> others;
-            for (Packet* packet : ready)
-                ((int)packet->port == port ? line->packets : others).push_back(packet);
+            for (Packet* packet : ready) {
+                if ((int)packet->port == port) line->push(packet);
+                else others.push_back(packet);
+            }
             ready.swap(others);
         }
         line->blocked = true;
@@ -328,7 +361,8 @@ template <class Packet> struct Queues {
         ready.clear();
         for (Line*& line : lines) {
             if (!line) continue;
-            for (Packet* packet : line->packets) drop(packet);
+            for (auto& each : line->classes)
+                for (Packet* packet : each) drop(packet);
             delete line;
             line = nullptr;
         }

@@ -22,6 +22,7 @@ _LOCALS = ("cs", "cl", "rs", "rc", "perr", "ex", "_bad", "_h", "_s", "_sn", "_j"
 _INGRESS_RESULTS: Places = (
     ("fate.spec", "number"),
     ("fate.group", "number"),
+    ("fate.priority", "number"),
     ("fate.session", "number"),
     ("fate.clone_list", "number"),
     ("fate.again", "number"),

@@ -1,0 +1,123 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Packets without numbers overtake sums, and no worker can misuse that against others."""
+
+import threading
+from contextlib import ExitStack
+
+import pytest
+
+from switchgnn.host.wire.header import KIND_AT, KIND_MASK, LANE_KINDS, Header, Kind
+from switchgnn.host.wire.link import WrappedLink
+from switchgnn.topologies import Target
+from tests.support.fabrics import Team, bed
+from tests.support.native import needs_compiler
+
+WORKERS = 4
+WIDTH = 256
+# One block, with some fifty sums of a kilobyte for each worker: half a second on these links.
+ONE_BLOCK = {"graph": "random:200:600:1", "slots": 4096, "lanes": WIDTH, "bandwidth": 1.0}
+EVIL = 3
+MOST_BESIDE_SUMS, BURST = 0.1, 500
+DATA = frozenset(map(int, LANE_KINDS))
+
+
+class Watched(WrappedLink):
+    """A link that remembers the kinds and sizes of the frames that come."""
+
+    def __init__(self, link):
+        super().__init__(link)
+        self.came = []
+
+    def receive(self, seconds):
+        frame = self._link.receive(seconds)
+        if frame is not None:
+            self.came.append((frame[KIND_AT] & KIND_MASK, len(frame)))
+        return frame
+
+
+class WatchedBed:
+    """A bed whose links are watched."""
+
+    def __init__(self, made):
+        self._made = made
+        self.links = {}
+
+    def link(self, worker):
+        self.links[worker] = Watched(self._made.link(worker))
+        return self.links[worker]
+
+    def __getattr__(self, name):
+        return getattr(self._made, name)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bed")
+    with bed(Target.EMBEDDED, WORKERS, folder, **ONE_BLOCK) as each:
+        yield each
+
+
+def exchange(made, meanwhile=None):
+    """Exchange one round and return what came to each worker."""
+    watched = WatchedBed(made)
+    with ExitStack() as stack:
+        made.install()
+        team = Team(watched, stack)
+        if meanwhile is not None:
+            stack.enter_context(meanwhile(team))
+        assert team.run(1, width=WIDTH) == 0
+        assert not team.errors, team.errors
+    return {worker: link.came for worker, link in watched.links.items()}
+
+
+def while_sums_wait(came):
+    """Return the frames between the middle and the last sum: by then all are in the queue."""
+    places = [place for place, (kind, _) in enumerate(came) if kind in DATA]
+    return came[places[len(places) // 2] : places[-1] + 1]
+
+
+@needs_compiler
+def test_acknowledgements_overtake_sums(made):
+    for came in exchange(made).values():
+        kinds = [kind for kind, _ in came]
+        last = max(place for place, kind in enumerate(kinds) if kind == Kind.ACK)
+        assert kinds[:last].count(Kind.SUM) < kinds.count(Kind.SUM) / 2
+
+
+class Flood:
+    """NOTICEs of one worker, as many as its processor can send."""
+
+    def __init__(self, team):
+        endpoint = team.exchanges[EVIL]._block._endpoint
+        header = Header(kind=Kind.NOTICE, src_id=EVIL, count=0xFFFF, block_id=1, round=1)
+        self._frame = endpoint.frame(header)
+        self._link = endpoint.link
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._send, daemon=True)
+        self.sent = 0
+
+    def _send(self):
+        while not self._stop.is_set():
+            self._link.send(self._frame)
+            self.sent += 1
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._stop.set()
+        self._thread.join()
+
+
+@needs_compiler
+def test_a_flood_of_notices_takes_a_tenth_of_the_sums_of_others(made):
+    came = exchange(made, Flood)
+    del came[EVIL]
+    for frames in came.values():
+        block = while_sums_wait(frames)
+        sums = sum(size for kind, size in block if kind in DATA)
+        notices = sum(size for kind, size in block if kind == Kind.NOTICE)
+        assert notices >= MOST_BESIDE_SUMS * sums / 4, "the flood was too slow to test anything"
+        assert notices <= MOST_BESIDE_SUMS * sums + BURST
