@@ -361,6 +361,8 @@ def _limit(interface: str, bandwidth: float, namespace_pid: int) -> None:
         # The quantum only divides bandwidth between classes, of which there is one; without it the
         # kernel warns of the one that it derives from the rate.
         "class add dev {} parent 5: classid 5:1 htb rate {:f}Mbit burst 15k quantum 1514",
+        # Frames of a higher priority leave first: those without numbers, see host/wire/link.py.
+        "qdisc add dev {} parent 5:1 handle 6: pfifo_fast",
     ):
         _run(["tc", *words.format(interface, bandwidth).split()], namespace_pid)
 

@@ -83,6 +83,8 @@ _LARGEST_MESSAGE = 1 << 16
 _SOL_UDP, _UDP_GRO = 17, 104
 _SO_ATTACH_FILTER = 26
 _SO_RCVBUFFORCE = 33
+# TC_PRIO_INTERACTIVE of <linux/pkt_sched.h>.
+_INTERACTIVE = 6
 # Seconds on the line of the frames that leave a limited link in one step.
 _STEP_SECONDS = 0.001
 # <linux/sockios.h> and struct ifreq.
@@ -222,10 +224,14 @@ class SocketLink(Link):
 
     def send(self, frame: bytes | memoryview) -> None:
         """See ``Link``."""
-        sent = self._once(partial(self._socket.send, frame))
+        sent = self._once(partial(self._sender(frame).send, frame))
         if sent is not None:
             self._bytes_up += sent
             self._frames_up += 1
+
+    def _sender(self, _frame: bytes | memoryview) -> socket.socket:
+        """Return the socket for a frame."""
+        return self._socket
 
     def send_rows(self, rows: FrameRows, first: int, count: int) -> None:
         """See ``Link``."""
@@ -307,8 +313,16 @@ class SocketLink(Link):
         self._socket.close()
 
 
+def _overtakes(frame: bytes | memoryview) -> bool:
+    """Return whether a frame is without numbers, and overtakes those with."""
+    return frame[TOS_AT] >> 2 == DSCP_CONTROL
+
+
 class InterfaceLink(SocketLink):
-    """A link over a network interface, for some IPv4 protocols (AF_PACKET; needs CAP_NET_RAW)."""
+    """A link over a network interface, for some IPv4 protocols (AF_PACKET; needs CAP_NET_RAW).
+
+    Frames without numbers have a priority that the kernel's queues know (pfifo_fast).
+    """
 
     def __init__(self, interface: str, *protocols: int) -> None:
         try:
@@ -322,15 +336,20 @@ class InterfaceLink(SocketLink):
         _attach_protocol_filter(sock, protocols or (PROTOCOL,))
         try:
             sock.bind((interface, ETHERTYPE_IPV4))
+            self._urgent = _packet_sender(interface)
         except OSError as error:
             sock.close()
             raise LinkError(f"There is no interface {interface}: {error.strerror}.") from error
         super().__init__(sock, interface)
         self._listeners = [_silence_kernel(each) for each in protocols or (PROTOCOL,)]
 
+    def _sender(self, frame: bytes | memoryview) -> socket.socket:
+        return self._urgent if _overtakes(frame) else self._socket
+
     def close(self) -> None:
         """Close the sockets."""
         self._socket.close()
+        self._urgent.close()
         for listener in self._listeners:
             listener.close()
 
@@ -377,7 +396,7 @@ class LimitedUdpLink(UdpLink):
 
     def send(self, frame: bytes | memoryview) -> None:
         """Send one frame; waits while the link is full."""
-        if frame[TOS_AT] >> 2 == DSCP_CONTROL:
+        if _overtakes(frame):
             self._bucket.overtake(len(frame))
         else:
             self._bucket.take(len(frame))
@@ -477,6 +496,18 @@ def _enlarge_receive_buffer(sock: socket.socket) -> None:
         sock.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _RECEIVE_BUFFER)
         return
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
+
+
+def _packet_sender(interface: str) -> socket.socket:
+    """Return a socket that sends frames with priority, and receives nothing."""
+    sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+    try:
+        sock.bind((interface, 0))
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, _INTERACTIVE)
+    except OSError:
+        sock.close()
+        raise
+    return sock
 
 
 def _silence_kernel(protocol: int) -> socket.socket:

@@ -81,10 +81,10 @@ def test_code_is_asked_of_the_embedded_switch(machine, backend):
 @pytest.mark.parametrize(
     ("target", "fabric", "shaped", "limits"),
     [
-        (Target.EMBEDDED, FabricKind.LOOPBACK, False, FlowLimits(128, 128)),
+        (Target.EMBEDDED, FabricKind.LOOPBACK, False, FlowLimits(128, 128, 8192)),
         # The ring that BMv2 reads a port through, and its queues, are short.
-        (Target.BMV2, FabricKind.MININET, False, FlowLimits(16, 32)),
-        (Target.BMV2, FabricKind.MININET, True, FlowLimits(16, 32)),
+        (Target.BMV2, FabricKind.MININET, False, FlowLimits(16, 32, 64)),
+        (Target.BMV2, FabricKind.MININET, True, FlowLimits(16, 32, 64)),
     ],
 )
 def test_the_usual_limits(target, fabric, shaped, limits):

@@ -17,6 +17,7 @@ from switchgnn.capture.layers import WaitingLayer as Waiting
 from switchgnn.host.innetwork.schedule import FeatureFrames
 from switchgnn.host.wire.header import (
     HEADER_AT,
+    LANE_KINDS,
     SESSION_MASK,
     BarrierBody,
     Header,
@@ -112,7 +113,9 @@ def scapy_frame(header: Header, body: object) -> bytes:
     fields |= {"Fragment": header.fragment >> 3, "Width": header.fragment & 7}
     fields |= {"Bits": (32, 16, 8, 0).index(header.bits)}
     layer = SwitchGNN(**fields)
-    ip = IP(src=ADDRESSES.worker.ip, dst=ADDRESSES.switch.ip, id=0, ttl=64, tos=2)
+    # CS6 where there are no numbers, and ECN-capable.
+    tos = 2 if header.kind in LANE_KINDS else 0xC2
+    ip = IP(src=ADDRESSES.worker.ip, dst=ADDRESSES.switch.ip, id=0, ttl=64, tos=tos)
     frame = Ether(src=ADDRESSES.worker.mac, dst=ADDRESSES.switch.mac) / ip / layer
     return bytes(frame / body if body is not None else frame)
 

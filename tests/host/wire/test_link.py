@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from switchgnn.host.direct.outbox import Departures
 from switchgnn.host.errors import LinkError
 from switchgnn.host.wire import batches, link
+from switchgnn.host.wire.addresses import DSCP_CONTROL, TOS_AT
 from switchgnn.host.wire.batches import FrameRows, Trickle
 from switchgnn.host.wire.header import ETHERNET_BYTES, ETHERTYPE_IPV4, PROTOCOL
 from switchgnn.host.wire.link import (
@@ -28,6 +29,7 @@ from switchgnn.host.wire.link import (
     open_link,
 )
 from switchgnn.topologies.free_ports import free_udp_addresses
+from switchgnn.topologies.mininet_fabric import _limit
 from tests.support.markers import needs, needs_root, whole
 from tests.support.networks import in_network, own_network
 from tests.support.speed import seconds_here
@@ -320,6 +322,24 @@ def test_rows_leave_at_the_rate_and_in_order(switch):
     assert [len(frame) for frame in came[:50]] == sizes[:50].tolist()
 
 
+def without_numbers(size):
+    """A frame of so many bytes with the DSCP of those without numbers."""
+    return bytes(15) + bytes([48 << 2]) + bytes(size - 16)
+
+
+def test_frames_without_numbers_do_not_wait_but_take_their_time_from_others(switch):
+    clock = SleepClock()
+    with open_link(description(switch, 0.8)) as link:
+        link._bucket = TokenBucket(100_000.0, 2000, clock, clock.sleep)
+        link.send(bytes(2000))
+        begin = clock.now
+        for _ in range(10):
+            link.send(without_numbers(100))
+        assert clock.now == begin
+        link.send(bytes(1000))
+    assert clock.now - begin == pytest.approx(2000 / 100_000)
+
+
 @pytest.mark.parametrize("bandwidth", ["0", "nan", "fast", "1:2"])
 def test_what_is_no_bandwidth_is_refused(switch, bandwidth):
     with pytest.raises(LinkError, match=r"SWITCH_PORT\[:MBIT\]"):
@@ -333,23 +353,22 @@ SHAPE = ("tbf", "rate", "8mbit", "burst", "400", "limit", "1mb")
 
 
 @pytest.fixture
-def shaped():
+def cable():
     with ExitStack() as stack:
         network = stack.enter_context(own_network())
         network.add_cable(HERE, THERE)
-        shape = ["tc", "qdisc", "add", "dev", HERE, "root", *SHAPE]
-        subprocess.run(shape, check=True, capture_output=True)
         link = stack.enter_context(InterfaceLink(HERE))
         with in_network(network.path):
             other = stack.enter_context(InterfaceLink(THERE))
         yield link, other
 
 
-def frame(number):
+def frame(number, dscp=0):
     data = bytearray(FRAME_BYTES)
     data[:12] = b"\x02" * 12
     data[12:14] = ETHERTYPE_IPV4.to_bytes(2, "big")
     data[ETHERNET_BYTES] = 0x45
+    data[TOS_AT] = dscp << 2
     data[ETHERNET_BYTES + 9] = PROTOCOL
     data[-4:] = number.to_bytes(4, "big")
     return bytes(data)
@@ -369,8 +388,25 @@ class Waits:
 @whole
 @needs_root
 @needs("tc", "iproute2")
-def test_all_frames_arrive_in_order(shaped):
-    link, other = shaped
+def test_frames_without_numbers_overtake_others_in_the_kernel(cable):
+    link, other = cable
+    _limit(HERE, 1.0, os.getpid())
+    # A burst of 15 kB leaves at once; the others need 60 ms.
+    for number in range(120):
+        link.send(frame(number))
+    link.send(frame(120, DSCP_CONTROL))
+    came = [int.from_bytes(bytes(other.receive(seconds_here(5)))[-4:], "big") for _ in range(121)]
+    assert [number for number in came if number < 120] == list(range(120))
+    assert came.index(120) < 110
+
+
+@whole
+@needs_root
+@needs("tc", "iproute2")
+def test_all_frames_arrive_in_order(cable):
+    link, other = cable
+    words = ["tc", "qdisc", "add", "dev", HERE, "root", *SHAPE]
+    subprocess.run(words, check=True, capture_output=True)
     link._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
     link._writable = waits = Waits(link._writable)
     for number in range(FRAMES):
