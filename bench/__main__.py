@@ -39,6 +39,7 @@ from bench.figures import simulated as fig_simulated
 from bench.figures import stream as fig_stream
 from bench.figures import targets as fig_targets
 from bench.figures import training as fig_training
+from bench.figures import wire as fig_wire
 from bench.line import Line
 from bench.settings import Settings
 from bench.table import make_console, render
@@ -58,6 +59,7 @@ _FIGURES = (
     fig_congestion,
     fig_local,
     fig_epoch,
+    fig_wire,
     fig_predicted,
     fig_auto,
     fig_training,

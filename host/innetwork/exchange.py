@@ -306,6 +306,11 @@ class InNetworkExchange:
         self._caches = RowCaches()
         self.compress(NO_COMPRESSION)
 
+    @property
+    def window_cuts(self) -> int:
+        """How often the window shrank."""
+        return self._congestion.cuts
+
     def compress(self, compression: Compression) -> None:
         """Send rows in fewer bytes from the next exchange on, as all workers must.
 

@@ -346,7 +346,7 @@ class SumReceiver:
         legs = 2 if self._wanted else int(self._in_vain)
         share = min(self._round_trip.longest(legs), _RECALL_SHARE * (now - self._began))
         # A lost sum is noticed at once; only answers show that others are slow.
-        share = min(share, self._round_trip.timeout * 2 ** min(self._too_early, 10))
+        share = min(share, self._round_trip.timeout * (1 << min(self._too_early, 10)))
         queue = self._sum_trip.timeout if self._sum_trip.known else 0.0
         bounded = not self._marked
         own = self._round_trip.backed_off(self._attempts, bounded=bounded, legs=legs)

@@ -105,6 +105,17 @@ class InNetworkTransport:
         return self.exchange.counters.void
 
     @property
+    def troubles(self) -> dict[str, int]:
+        """What was lost, late or marked so far."""
+        told = self.exchange.counters
+        return {
+            "recalls": told.recalls,
+            "sums_recalled": told.sums_recalled,
+            "marked": told.marked,
+            "window_cuts": self.exchange.window_cuts,
+        }
+
+    @property
     def traffic(self) -> Traffic:
         """Frames and bytes of the exchange so far."""
         return traffic_since(self._start, self._link.traffic)

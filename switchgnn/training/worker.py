@@ -194,7 +194,7 @@ def _train(task: TrainTask, events: EventWriter) -> None:
         def tell(report: EpochReport) -> None:
             traffic = transport.traffic._asdict()
             barriers = (
-                {"barriers": transport.barriers, "void": transport.void}
+                {"barriers": transport.barriers, "void": transport.void, **transport.troubles}
                 if isinstance(transport, InNetworkTransport)
                 else {}
             )

@@ -30,6 +30,7 @@ FIGURES = "tests/experiments/test_command.py"
 MATRIX = "tests/virtual/matrix"
 STRAWMAN = "tests/strawman/test_sums.py"
 MODEL = "tests/promela/test_model.py"
+PRIORITY = "tests/recovery/test_priority.py"
 EXCHANGE = "tests/host/innetwork/test_exchange.py"
 COMPRESSION = "tests/host/test_compression.py"
 COMPRESSED = "tests/host/innetwork/test_compressed.py"
@@ -604,9 +605,27 @@ MISTAKES = (
         PTF,
         "the embedded switch tells its egress that all queues are empty",
         "switchgnn/softswitch/native/runtime/engine.h",
-        "p->since, p->depth, queues.lengths[p->port]);",
+        "p->since, p->depth, queues.lengths[p->port][p->of_class]);",
         "p->since, 0, 0);",
         (f"{PTF}::test_case[embedded-udp-congestion.SumIsMarked]",),
+    ),
+    Mistake(
+        "acknowledgements_wait",
+        "tests/recovery",
+        "in the embedded switch packets of higher classes wait behind sums",
+        "switchgnn/softswitch/native/runtime/ports.h",
+        "last = CLASSES - 1;",
+        "last = lowest;",
+        (f"{PRIORITY}::test_acknowledgements_overtake_sums",),
+    ),
+    Mistake(
+        "floods_unbounded",
+        "tests/recovery",
+        "in the embedded switch a higher class may take the whole line",
+        "switchgnn/softswitch/native/runtime/ports.h",
+        " || credits[last] <= 0",
+        "",
+        (f"{PRIORITY}::test_a_flood_of_notices_takes_a_tenth_of_the_sums_of_others",),
     ),
     # --- figures
     Mistake(

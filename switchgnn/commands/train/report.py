@@ -14,6 +14,8 @@ from switchgnn.host.wire.link import Traffic
 
 # Called with worker 0's event of an epoch.
 _GRADIENT_BYTES = 4
+# Epochs in which a model with a wide input may try several orders of its steps.
+_TRIED = 5
 EpochListener = Callable[[dict[str, Any]], None]
 
 
@@ -49,9 +51,11 @@ class TrainReport:
         lanes: numbers of the widest frame; None for transports without a plan.
         bandwidth: Mbit/s of each link; None without a limit or a network.
         epoch_traffic: mean frames and bytes of each worker's exchanges in an epoch, without the
-            first, in which all transports exchange more.
+            first ones, see ``_mean_growth``.
         barriers_per_epoch: mean barriers at which worker 0 was idle; None without barriers.
         void_rounds: rounds repeated as features outgrew the foreseen scale; None as before.
+        troubles: ``recalls``, recalls that brought a sum (``sums_recalled``), marked packets
+            (``marked``) and ``window_cuts`` of all workers; empty without a switch.
         exchange_seconds: median exchange time of the worker with the least, which waited least
             for computing workers. Compare it with a prediction.
         predicted_seconds: of an epoch's exchanges by transport, if `auto` chose; else None.
@@ -107,6 +111,7 @@ class TrainReport:
     epoch_traffic: list[dict[str, float]] = field(default_factory=list)
     barriers_per_epoch: float | None = None
     void_rounds: int | None = None
+    troubles: dict[str, int] = field(default_factory=dict)
     exchange_seconds: float | None = None
     predicted_seconds: dict[str, float] | None = None
     embedded_seconds: float | None = None
@@ -142,6 +147,9 @@ class TrainReport:
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain data, for JSON."""
         return asdict(self)
+
+
+_TROUBLES = ("recalls", "sums_recalled", "marked", "window_cuts")
 
 
 class Recorder:
@@ -188,6 +196,9 @@ class Recorder:
             epoch_traffic=[_of_an_epoch(events) for events in self._epochs],
             barriers_per_epoch=_barriers_of_an_epoch(first),
             void_rounds=first[-1].get("void") if first else None,
+            troubles={
+                name: total for name in _TROUBLES if (total := self._total(name)) is not None
+            },
             exchange_seconds=_typical(self._each("exchange").min(axis=0)),
             reduce_seconds=float(self._each("all_reduce").sum(axis=1).max()),
             reduce_bytes_per_link=_reduced_bytes(finished),
@@ -231,7 +242,7 @@ def _reduced_bytes(finished: list[dict[str, Any]]) -> int:
 
 
 def _of_an_epoch(events: list[dict[str, Any]]) -> dict[str, float]:
-    """Return the mean traffic of a worker's epochs without the first, where there are others."""
+    """Return the mean traffic of a worker's later epochs, as ``_mean_growth`` takes them."""
     if not events:
         return dict.fromkeys(Traffic._fields, 0.0)
     counts = [event["traffic"] for event in events]
@@ -246,10 +257,15 @@ def _barriers_of_an_epoch(events: list[dict[str, Any]]) -> float | None:
 
 
 def _mean_growth(counts: list[int]) -> float:
-    """Return by how much a count grows in an epoch, without the first where there are others."""
+    """Return by how much a count grows in an epoch, without the first ones where there are others.
+
+    In the first epoch all transports exchange more, and models with a wide input try several orders
+    in the first few.
+    """
     if len(counts) == 1:
         return float(counts[0])
-    return (counts[-1] - counts[0]) / (len(counts) - 1)
+    first = _TRIED if len(counts) > _TRIED + 1 else 0
+    return (counts[-1] - counts[first]) / (len(counts) - 1 - first)
 
 
 def _typical(values: NDArray[np.float64]) -> float:
