@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import tempfile
 from contextlib import contextmanager
 
@@ -111,8 +112,17 @@ def driver(tmp_path_factory):
 
 
 def test_a_run_to_its_end(driver, tmp_path):
-    words = ("run", "--graph", "karate", "--workers", 3, "--rounds", 1000, "--json", "--live")
-    fault = ("--target", "embedded", "--fabric", "loopback", "--faults", "w1.loss=0.05,seed=3")
+    words = ("run", "--graph", "karate", "--workers", 3, "--rounds", 1000, "--json")
+    fault = (
+        "--live",
+        "--keep",
+        "--target",
+        "embedded",
+        "--fabric",
+        "loopback",
+        "--faults",
+        "w1.loss=0.05,seed=3",
+    )
     log = tmp_path / "stderr"
     with started(*words, *fault, log=log, scratch=tmp_path) as child:
         found = wait_until(lambda: re.search(r"^Live: (.*)$", log.read_text(), re.M), "the address")
@@ -121,14 +131,17 @@ def test_a_run_to_its_end(driver, tmp_path):
         def working():
             seen = look(driver)
             states = {each["activity"] for each in seen["workers"]}
-            return states and states <= {"exchanging", "waiting", "computing"} and seen
+            working = states and states <= {"exchanging", "waiting", "computing"}
+            return working and seen["step"] == "exchanging" and seen
 
         seen = wait_until(working, "workers at work")
         assert seen["where"] == "transport switch, the embedded switch, loopback"
-        assert (seen["step"], seen["outcome"]) == ("exchanging", None)
-        report = json.loads(child.stdout.read())
+        assert seen["outcome"] is None
+        seen = wait_until(lambda: (now := look(driver))["outcome"] and now, "the outcome")
+        report = json.loads(child.stdout.readline())
+        wait_until(lambda: "Ctrl-C ends it" in log.read_text(), "the end of the report")
+        os.kill(child.pid, signal.SIGINT)
         assert child.wait(seconds_here(100)) == 0
-    seen = wait_until(lambda: (now := look(driver))["outcome"] and now, "the outcome")
     assert (seen["outcome"], seen["step"]) == ("done", "Over: Every sum equals the reference.")
     assert not seen["lost"]
     for worker in seen["workers"]:
