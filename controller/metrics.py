@@ -138,17 +138,6 @@ class SwitchMetrics:
             self._read()
             return list(self._metrics())
 
-    def readings(self) -> list[Reading | None]:
-        """Return each switch's reading; None for one that does not answer."""
-        with self._lock:
-            self._read()
-            return [switch.reading for switch in self._switches]
-
-    def up(self) -> list[bool]:
-        """Tell for each switch whether it answered its last read, even without a program."""
-        with self._lock:
-            return [switch.up for switch in self._switches]
-
     def _read(self) -> None:
         if self._clock.now() - self._read_at >= self._interval:
             with ThreadPoolExecutor(len(self._switches)) as pool:

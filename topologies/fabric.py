@@ -3,8 +3,6 @@
 """The interface of all fabrics: switches, a link for each worker, processes at its end."""
 
 import json
-import socket
-import struct
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -17,49 +15,6 @@ from switchgnn.topologies.processes.child import Child, temporary_files_in
 from switchgnn.topologies.processes.nursery import Nursery
 from switchgnn.topologies.site import Site, Star, SwitchSite
 from switchgnn.topologies.targets import switch_child
-
-
-class Backlog(NamedTuple):
-    """Bytes that wait at the two ends of a link; None if unknown.
-
-    Attributes:
-        up: at the upper end, a port of a switch.
-        down: at the lower end, a worker or a port of a leaf.
-    """
-
-    up: int | None
-    down: int | None
-
-
-def udp_backlog() -> dict[str, int]:
-    """Return the bytes in each UDP socket of this network namespace."""
-    waiting = {}
-    # https://www.kernel.org/doc/html/latest/networking/proc_net_tcp.html; UDP's has these, too.
-    for line in Path("/proc/net/udp").read_text().splitlines()[1:]:
-        fields = line.split()
-        host, port = fields[1].split(":")
-        # The address is a number in the machine's own order.
-        name = socket.inet_ntoa(struct.pack("=I", int(host, 16)))
-        waiting[f"{name}:{int(port, 16)}"] = int(fields[4].partition(":")[2], 16)
-    return waiting
-
-
-def packet_backlog(process: int) -> Mapping[str, int]:
-    """Return the bytes in the packet sockets of a process's network namespace, by interface."""
-    folder = Path(f"/proc/{process}/net")
-    names = {}
-    for line in (folder / "igmp").read_text().splitlines()[1:]:
-        # The groups of an interface are below it, indented.
-        if line[:1].isdigit():
-            index, name, *_ = line.split()
-            names[index] = name
-    waiting: dict[str, int] = {}
-    for line in (folder / "packet").read_text().splitlines()[1:]:
-        _, _, _, _, index, _, taken, *_ = line.split()
-        if index in names:
-            waiting[names[index]] = waiting.get(names[index], 0) + int(taken)
-    return waiting
-
 
 _PROGRAM = python_program("switchgnn.topologies.relay")
 
@@ -223,13 +178,6 @@ class Fabric(ABC):
 
     def cable_bytes(self) -> list[WireBytes] | None:
         """Return the bytes of each cable between switches; None without a count."""
-        return None
-
-    def backlogs(self) -> list[Backlog] | None:
-        """Return the backlogs of each worker's link, then of each cable; None if unknown.
-
-        Other threads may call it while the fabric runs.
-        """
         return None
 
     def cable_injected(self) -> dict[str, int]:

@@ -13,12 +13,10 @@ from switchgnn.base.described import (
 )
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import (
-    Backlog,
     Fabric,
     FaultyCables,
     RelayedCable,
     WireBytes,
-    udp_backlog,
 )
 from switchgnn.topologies.free_ports import free_udp_addresses
 from switchgnn.topologies.rpc_address import require_free
@@ -31,7 +29,6 @@ class LoopbackFabric(Fabric):
 
     _switch_ends: list[str]
     _worker_ends: list[str]
-    _cable_ends: list[tuple[str, str]]
 
     def _require(self, site: Site) -> None:
         if site.target is not Target.EMBEDDED:
@@ -68,10 +65,8 @@ class LoopbackFabric(Fabric):
             ours, theirs = self._switch_ends[worker], self._worker_ends[worker]
             links[switch][site.port(worker)] = _udp(ours, theirs)
         relayed = []
-        self._cable_ends = []
         for number, (name, lower, upper) in enumerate(site.cables):
             below, above, *ends = free[2 * workers + 4 * number :][:4]
-            self._cable_ends.append((below, above))
             far, near = ends if self._relays else (above, below)
             links[lower.switch][lower.port] = _udp(below, far)
             links[upper.switch][upper.port] = _udp(above, near)
@@ -134,12 +129,6 @@ class LoopbackFabric(Fabric):
         if self.relay is None:
             return None
         return [WireBytes(cable["up"], cable["down"]) for cable in self.relay.counts().values()]
-
-    def backlogs(self) -> list[Backlog] | None:
-        """Return the bytes in the sockets."""
-        waiting = udp_backlog()
-        ends = [*zip(self._worker_ends, self._switch_ends, strict=True), *self._cable_ends]
-        return [Backlog(waiting.get(upper), waiting.get(lower)) for lower, upper in ends]
 
 
 def _udp(ours: str, theirs: str) -> str:

@@ -17,12 +17,10 @@ from switchgnn.base.machine import how_to_install
 from switchgnn.controller.p4runtime.connection import socket_path
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import (
-    Backlog,
     Fabric,
     FaultyCables,
     RelayedCable,
     WireBytes,
-    packet_backlog,
 )
 from switchgnn.topologies.rpc_address import (
     TcpDoor,
@@ -217,20 +215,6 @@ class MininetFabric(Fabric):
             return []
         counted = _counted(self._upper_room.pid)
         return [counted[name] for _, name in self._cable_ends]
-
-    def backlogs(self) -> list[Backlog] | None:
-        """Return the bytes in packet sockets; unknown for BMv2, which uses rings."""
-        told = self.site.target is not Target.BMV2
-        below = packet_backlog(self._room.pid) if told else {}
-        above = packet_backlog(self._upper_room.pid) if told and self._cable_ends else {}
-        workers = [packet_backlog(host.pid) for host in self._hosts]
-        return [
-            *(
-                Backlog(below.get(name), sum(waiting.values()) if waiting else None)
-                for name, waiting in zip(self._switch_side, workers, strict=True)
-            ),
-            *(Backlog(above.get(upper), below.get(lower)) for lower, upper in self._cable_ends),
-        ]
 
     def _ports(self) -> list[dict[int, str]]:
         """Return the interface on each port of each switch."""

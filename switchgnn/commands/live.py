@@ -48,18 +48,16 @@ def live(asked: JobPageOptions) -> None:
     if asked.plan is not None:
         slots = [bank_slots(part.switch) for part, _ in parts_for(asked.plan, described)]
     # These need packages that other commands do without.
-    from switchgnn.live.machines import Machines  # noqa: PLC0415
-    from switchgnn.live.server import showing  # noqa: PLC0415
-    from switchgnn.live.snapshot import Ending, JobOutcome  # noqa: PLC0415
+    from switchgnn.live.board import Board, JobOutcome  # noqa: PLC0415
+    from switchgnn.live.polling import Machines  # noqa: PLC0415
+    from switchgnn.live.server import serve_page  # noqa: PLC0415
 
     end_like_interrupted()
-    title = f"{len(described.workers)} workers of {asked.network.name}"
-    with showing(title, port=asked.live_port or 0) as (show, address):
-        machines = Machines(described, show.gathering, slots)
+    board = Board(f"{len(described.workers)} workers of {asked.network.name}")
+    with serve_page(board, asked.live_port or 0) as address:
         try:
-            with machines.asking(), show.looking(lambda: None):
+            with Machines(described, board, slots).polling():
                 tell_address(address)
                 wait_for_interrupt()
         except KeyboardInterrupt:
-            words = "The page is closed; the job continues."
-            show.gathering.end(Ending(JobOutcome.INTERRUPTED, words))
+            board.end(JobOutcome.INTERRUPTED, "The page is closed; the job continues.")

@@ -1,28 +1,24 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The server of the page and its events, on loopback.
+"""The server of the page and of the document that it polls, on loopback."""
 
-Each reader gets the newest event; slow readers miss the others.
-"""
-
-import asyncio
 import socket
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager, suppress
-from importlib import resources
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response, StreamingResponse
-from starlette.routing import Route
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.live.gather import EVERY, Gathering
+from switchgnn.live.board import Board
 
 
 class LiveError(SwitchGNNError):
@@ -30,17 +26,9 @@ class LiveError(SwitchGNNError):
 
 
 HOST = "127.0.0.1"
+DOCUMENT = "/metrics.json"
 # Accepted Host headers, against DNS rebinding.
 _NAMES = ["localhost", HOST]
-_FILES = {
-    "/": ("index.html", "text/html; charset=utf-8"),
-    "/style.css": ("style.css", "text/css; charset=utf-8"),
-    "/page.js": ("page.js", "text/javascript; charset=utf-8"),
-    "/charts.js": ("charts.js", "text/javascript; charset=utf-8"),
-    "/network.js": ("network.js", "text/javascript; charset=utf-8"),
-    "/words.js": ("words.js", "text/javascript; charset=utf-8"),
-    "/icon.svg": ("icon.svg", "image/svg+xml"),
-}
 _HEADERS = (
     (b"content-security-policy", b"default-src 'self'; frame-ancestors 'none'; base-uri 'none'"),
     (b"x-content-type-options", b"nosniff"),
@@ -48,82 +36,15 @@ _HEADERS = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"cache-control", b"no-store"),
 )
-_MOST_CONNECTIONS = 64
-MOST_READERS = 16
+MOST_CONNECTIONS = 64
 _PARTING_SECONDS = 2
 
 
-class Feed:
-    """Events that threads publish and tasks of an event loop read."""
-
-    def __init__(self, most_readers: int = MOST_READERS) -> None:
-        self._most = most_readers
-        self._lock = threading.Lock()
-        self._event: tuple[int, bytes] = (0, b"")
-        self._over = False
-        self._readers: dict[asyncio.Event, asyncio.AbstractEventLoop] = {}
-
-    def publish(self, data: bytes, *, last: bool = False) -> None:
-        """Replace the event by another line of JSON; after the last, readers end."""
-        with self._lock:
-            self._event = (self._event[0] + 1, data)
-            self._over = last
-            readers = list(self._readers.items())
-        for reader, loop in readers:
-            # The loop may be closed by now.
-            with suppress(RuntimeError):
-                loop.call_soon_threadsafe(reader.set)
-
-    @contextmanager
-    def reader(self) -> Iterator[asyncio.Event | None]:
-        """Register a reader in the running event loop; yield None if there are too many."""
-        woken = asyncio.Event()
-        with self._lock:
-            full = len(self._readers) >= self._most
-            if not full:
-                self._readers[woken] = asyncio.get_running_loop()
-        try:
-            yield None if full else woken
-        finally:
-            with self._lock:
-                self._readers.pop(woken, None)
-
-    async def follow(self, woken: asyncio.Event) -> AsyncIterator[tuple[int, bytes]]:
-        """Yield number and line of the newest event until the last; `woken` is from `reader`."""
-        seen = 0
-        while True:
-            woken.clear()
-            with self._lock:
-                (number, data), over = self._event, self._over
-            if number > seen:
-                seen = number
-                yield number, data
-            if over:
-                return
-            await woken.wait()
-
-
-def page_app(feed: Feed) -> Starlette:
-    """Return the application with the page and the events of a feed."""
-
-    async def events(request: Request) -> Response:
-        return _Events(feed)
-
-    routes = [Route("/events", events)]
-    for path, (name, kind) in _FILES.items():
-        routes.append(Route(path, _file(name, kind)))
-    guards = [
-        Middleware(_Guard),
-        Middleware(TrustedHostMiddleware, allowed_hosts=_NAMES, www_redirect=False),
-    ]
-    return Starlette(routes=routes, middleware=guards)
-
-
 @contextmanager
-def serve_page(feed: Feed, port: int) -> Iterator[str]:
+def serve_page(board: Board, port: int) -> Iterator[str]:
     """Serve the page on loopback during the block; yield its address. Port 0: any free one.
 
-    After the block, readers still get the last event.
+    After the block, open pages still get the outcome.
     """
     try:
         listening = socket.create_server((HOST, port))
@@ -134,7 +55,7 @@ def serve_page(feed: Feed, port: int) -> Iterator[str]:
             "port, or none for one that is free."
         ) from None
     config = uvicorn.Config(
-        page_app(feed),
+        _page_app(board),
         loop="asyncio",
         http="h11",
         ws="none",
@@ -142,7 +63,7 @@ def serve_page(feed: Feed, port: int) -> Iterator[str]:
         log_config=None,
         access_log=False,
         server_header=False,
-        limit_concurrency=_MOST_CONNECTIONS,
+        limit_concurrency=MOST_CONNECTIONS,
         timeout_graceful_shutdown=_PARTING_SECONDS,
     )
     server = uvicorn.Server(config)
@@ -154,39 +75,24 @@ def serve_page(feed: Feed, port: int) -> Iterator[str]:
         try:
             yield f"http://{HOST}:{listening.getsockname()[1]}/"
         finally:
-            server.should_exit = True
-            thread.join()
+            try:
+                board.wait_for_pages()
+            finally:
+                server.should_exit = True
+                thread.join()
 
 
-class _Events(Response):
-    """Server-sent events, as https://html.spec.whatwg.org/multipage/server-sent-events.html."""
+def _page_app(board: Board) -> Starlette:
+    async def document(request: Request) -> Response:
+        page = request.query_params.get("page", "")
+        return Response(board.read(page), media_type="application/json")
 
-    def __init__(self, feed: Feed) -> None:
-        super().__init__()
-        self._feed = feed
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with self._feed.reader() as woken:
-            if woken is None:
-                words = "Too many pages are open: close one.\n"
-                full = PlainTextResponse(words, status_code=503)
-                await full(scope, receive, send)
-                return
-            lines = _lines(self._feed.follow(woken))
-            stream = StreamingResponse(lines, media_type="text/event-stream")
-            await stream(scope, receive, send)
-
-
-async def _lines(events: AsyncIterator[tuple[int, bytes]]) -> AsyncIterator[bytes]:
-    # Milliseconds until a page reconnects.
-    yield b"retry: 2000\n\n"
-    async for number, data in events:
-        yield b"id: %d\nevent: snapshot\ndata: %s\n\n" % (number, data)
-
-
-def _file(name: str, kind: str) -> ASGIApp:
-    content = (resources.files("switchgnn.live") / "page" / name).read_bytes()
-    return Response(content, headers={"content-type": kind})
+    files = StaticFiles(packages=[("switchgnn.live", "page")], html=True)
+    guards = [
+        Middleware(_Guard),
+        Middleware(TrustedHostMiddleware, allowed_hosts=_NAMES, www_redirect=False),
+    ]
+    return Starlette(routes=[Route(DOCUMENT, document), Mount("/", files)], middleware=guards)
 
 
 class _Guard:
@@ -207,58 +113,3 @@ class _Guard:
             await refused(scope, receive, sealed)
             return
         await self._app(scope, receive, sealed)
-
-
-Look = Callable[[], None]
-
-
-class Show:
-    """Publishes snapshots of a gathering to a feed."""
-
-    def __init__(self, gathering: Gathering, feed: Feed) -> None:
-        self.gathering = gathering
-        self._feed = feed
-        self._lock = threading.Lock()
-
-    def publish(self, *, last: bool = False) -> None:
-        """Publish a snapshot."""
-        with self._lock:
-            self._feed.publish(self.gathering.snapshot().to_json(), last=last)
-
-    @contextmanager
-    def looking(self, look: Look) -> Iterator[None]:
-        """Call `look`, which must not raise, and publish, twice a second and after the block."""
-        over = threading.Event()
-
-        def run() -> None:
-            while True:
-                look()
-                self.publish()
-                if over.wait(EVERY):
-                    return
-
-        thread = threading.Thread(target=run, name="looking on", daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            over.set()
-            thread.join()
-            look()
-            self.publish()
-
-
-@contextmanager
-def showing(title: str, *, port: int = 0, epochs: int = 0) -> Iterator[tuple[Show, str]]:
-    """Serve a page of a run during the block; yield its publisher and address.
-
-    `epochs` is 0 if it is not a training; `port` 0 takes any free one.
-    """
-    feed = Feed()
-    show = Show(Gathering(title, epochs), feed)
-    show.publish()
-    with serve_page(feed, port) as address:
-        try:
-            yield show, address
-        finally:
-            show.publish(last=True)

@@ -23,7 +23,7 @@ pytest.importorskip("starlette")
 from switchgnn.base.described import network_text, read_network
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.metrics import ask_metrics
-from switchgnn.controller.metrics import SwitchMetrics
+from switchgnn.controller.counters import read_counters
 from switchgnn.controller.target import client_of
 from switchgnn.host.metrics import told_values
 from tests.commands.service import Service
@@ -36,7 +36,7 @@ from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
 
 RUN = ("run", "--graph", "karate", "--workers", 4, "--json")
-# So many that a page, which is told twice a second, sees some of them.
+# So many that a page, which polls twice a second, sees some of them.
 EPOCHS = 120
 TRAIN = ("train", "--data", "karate", "--workers", 2, "--epochs", EPOCHS, "--dropout", 0, "--json")
 ROUNDS = 15
@@ -53,27 +53,28 @@ NETWORKS = some_of(
 
 
 class Live:
-    """A command with a page, and all snapshots of it."""
+    """A command with a page, and all documents that a page has polled."""
 
     def __init__(self, child):
         self.child = child
         pattern = r"^Live: (http://127\.0\.0\.1:\d+/)$"
         found = wait_until(lambda: re.search(pattern, said(child), re.M), "the address of the page")
         self.address = found[1]
-        self.snapshots = {}
+        self.documents = []
+        self._gone = threading.Event()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
     def _read(self):
-        with urllib.request.urlopen(f"{self.address}events", timeout=seconds_here(60)) as answer:  # noqa: S310
-            for line in answer:
-                if line.startswith(b"data: "):
-                    snapshot = json.loads(line.removeprefix(b"data: "))
-                    self.snapshots[snapshot["number"]] = snapshot
+        place = f"{self.address}metrics.json?page=test"
+        while not self._gone.wait(0.05):
+            with urllib.request.urlopen(place, timeout=seconds_here(60)) as answer:  # noqa: S310
+                self.documents.append(json.load(answer))
+            if self.documents[-1]["outcome"]:
+                return
 
     def newest(self):
-        known = dict(self.snapshots)
-        return known[max(known)] if known else None
+        return self.documents[-1] if self.documents else None
 
     def interrupt(self, number=signal.SIGINT):
         os.kill(self.child.pid, number)
@@ -83,13 +84,21 @@ class Live:
         assert self.child.wait(seconds_here(100)) == code, said(self.child)[-2000:]
         self._reader.join(seconds_here(20))
         assert not self._reader.is_alive()
-        return output, self.newest()
+        last = self.newest()
+        return output, last, (last["outcome"], last["words"])
+
+    def close(self):
+        self._gone.set()
 
 
 @contextmanager
 def showing(folder, *words):
     with started(*words, log=folder / "stderr", scratch=folder) as child:
-        yield Live(child)
+        live = Live(child)
+        try:
+            yield live
+        finally:
+            live.close()
 
 
 def documented(page):
@@ -101,8 +110,8 @@ def documented(page):
 
 def test_the_documented_page_stays_until_ctrl_c(tmp_path):
     with showing(tmp_path, *documented("live.md")) as running:
-        wait_until(lambda: (running.newest() or {}).get("ended"), "the end of the run")
-        assert running.newest()["ended"]["outcome"] == "done"
+        wait_until(lambda: (running.newest() or {}).get("outcome"), "the end of the run")
+        assert running.newest()["outcome"] == "done"
         with urllib.request.urlopen(running.address, timeout=seconds_here(10)) as answer:  # noqa: S310
             assert b"<title>" in answer.read()
         assert running.child.exit_code() is None
@@ -141,35 +150,33 @@ def test_the_last_numbers_are_those_of_the_report(combination, topology, tmp_pat
     with live(
         tmp_path, *RUN, "--rounds", ROUNDS, *words_of(combination), *topology, *FAULT
     ) as running:
-        output, last = running.finish()
+        output, last, ended = running.finish()
     report = json.loads(output)
-    names = ("picture", "workers", "switches", "cables")
-    picture, workers, switches, cables = (last[name] for name in names)
-    assert last["ended"] == {"outcome": "done", "words": "Every sum equals the reference."}
-    assert {worker["state"] for worker in workers} == {"finished"}
-    assert [worker["rounds"] for worker in workers] == [ROUNDS] * 4
-    assert [worker["blocks"] for worker in workers] == [picture["steps"]] * 4
+    assert ended == ("done", "Every sum equals the reference.")
+    assert last["finished"]
+    workers, switches = (
+        [each["values"] for each in last[name]] for name in ("workers", "switches")
+    )
     for worker, told in zip(workers, report["per_worker"], strict=True):
+        assert worker["rounds_total"] == ROUNDS
         if report["wires"] == "sockets":
-            assert worker["link"]["bytes_up"] == told["bytes_up"]
-            assert worker["link"]["bytes_down"] == told["bytes_down"]
-        assert worker["link"]["bytes_up"] > 0
+            assert worker["link_bytes_total/up"] == told["bytes_up"]
+            assert worker["link_bytes_total/down"] == told["bytes_down"]
+        assert worker["link_bytes_total/up"] > 0
     for name in ("recalls", "fetches"):
-        assert sum(worker[name] for worker in workers) == report["repairs"].get(name, 0)
-    lost = sum(worker["link"]["lost"] for worker in workers)
+        told = report["repairs"].get(name, 0)
+        assert sum(worker[f"{name}_total"] for worker in workers) == told
+    names = [f"injected_faults_total/{way}/lost" for way in ("up", "down")]
+    lost = sum(worker.get(name, 0) for worker in workers for name in names)
     assert lost == report["faults_injected"]["lost"] > 0
-    assert sum(switch["contributions"] for switch in switches) == report["contributions"]
-    assert all(switch["up"] for switch in switches)
-    # Values that BMv2 does not count, or that have no counter.
-    on_bmv2 = combination[0] == "bmv2"
-    assert [switch["slots_used"] is None for switch in switches] == [on_bmv2] * len(switches)
+    assert sum(switch["contributions_total"] for switch in switches) == report["contributions"]
+    assert all(switch["switch_up"] for switch in switches)
+    # BMv2 does not report slots.
+    assert ["slots" in switch for switch in switches] == [combination[0] != "bmv2"] * len(switches)
     assert len(switches) == (3 if topology else 1)
-    assert len(cables) == (2 if topology else 0)
-    assert all((cable["bytes_up"] is not None) == on_bmv2 for cable in cables)
     # The page also showed it while it ran.
-    exchanging = [each for each in running.snapshots.values() if each["step"] == "exchanging"]
-    assert len(exchanging) >= 2
-    assert len(last["points"]) >= 2
+    exchanging = [each for each in running.documents if each["step"] == "exchanging"]
+    assert len({each["workers"][0]["at"] for each in exchanging}) >= 2
 
 
 @needs_training
@@ -177,28 +184,25 @@ def test_the_last_numbers_are_those_of_the_report(combination, topology, tmp_pat
 def test_a_training_and_its_losses(transports, tmp_path):
     words = [word for name in transports for word in ("--transport", name)]
     with live(tmp_path, *TRAIN, *LOOPBACK, *words) as running:
-        output, last = running.finish()
+        output, last, ended = running.finish()
     reports = [json.loads(line) for line in output.splitlines()]
     reports = [each for each in reports if each["event"] == "finished"]
-    assert last["ended"] == {"outcome": "done", "words": f"All {EPOCHS} epochs are done."}
-    assert last["epochs_asked"] == EPOCHS
-    some = [each for each in running.snapshots.values() if 0 < len(each["epochs"]) < EPOCHS]
+    assert ended == ("done", f"All {EPOCHS} epochs are done.")
+    assert last["epochs"] == EPOCHS
+    some = [each for each in running.documents if 0 < len(each["losses"]) < EPOCHS]
     assert some
     for each in some:
-        assert each["step"] == f"training: {len(each['epochs'])} of {EPOCHS} epochs done"
-    # One after the other: the last picture is that of the last transport.
-    for name, report in zip(transports, reports, strict=True):
-        final = [
-            each
-            for each in running.snapshots.values()
-            if each["picture"] and each["picture"]["transport"] == name
-        ][-1]
-        assert [each["loss"] for each in final["epochs"]] == report["losses"]
+        assert each["step"] == f"training: {len(each['losses'])} of {EPOCHS} epochs done"
+    # One after the other: the last network is that of the last transport.
+    for network, (name, report) in enumerate(zip(transports, reports, strict=True), 1):
+        final = [each for each in running.documents if each["network"] == network][-1]
+        assert final["where"].startswith(f"transport {name}, ")
+        assert [loss for _, loss in final["losses"]] == report["losses"]
         # One process has no link.
         traffic = report["traffic"] if name != "local" else []
         for worker, told in zip(final["workers"], traffic, strict=True):
-            assert worker["link"]["bytes_up"] == told["bytes_up"]
-            assert (worker["blocks"] is None) == (name != "switch")
+            assert worker["values"]["link_bytes_total/up"] == told["bytes_up"]
+            assert ("blocks_total" in worker["values"]) == (name == "switch")
     assert last["workers"] == []
 
 
@@ -206,18 +210,18 @@ def test_ctrl_c_is_told_and_ends_as_without(tmp_path):
     with live(tmp_path, *RUN, "--rounds", 100_000, *LOOPBACK) as running:
         wait_until(lambda: (seen := running.newest()) and seen["step"] == "exchanging", "exchange")
         running.interrupt()
-        _, last = running.finish(130)
-    assert last["ended"] == {"outcome": "interrupted", "words": "Interrupted."}
+        _, _, ended = running.finish(130)
+    assert ended == ("interrupted", "Interrupted.")
 
 
 def test_a_run_that_fails_is_told(tmp_path):
     options = ("--faults", "w1.up.loss=0.9999999", "--patience", 0.5)
     where = (*LOOPBACK, "--log-dir", tmp_path / "logs")
     with live(tmp_path, *RUN, "--rounds", 2, *where, *options) as running:
-        _, last = running.finish(2)
-        assert last["ended"]["words"] in said(running.child).replace("\n", " ")
-    assert last["ended"]["outcome"] == "failed"
-    assert last["ended"]["words"].startswith("Worker ")
+        _, _, (outcome, words) = running.finish(2)
+        assert words in said(running.child).replace("\n", " ")
+    assert outcome == "failed"
+    assert words.startswith("Worker ")
 
 
 def scrape(port):
@@ -287,81 +291,69 @@ def test_the_page_shows_what_workers_and_switches_say(leaves, tmp_path):
                 told_values(ask_metrics(*worker.metrics_place, seconds=seconds_here(10)), number)
                 for number, worker in enumerate(workers)
             ]
-            readings = read_all(described)
-            shown = wait_until(lambda: equal(page, told, readings), "a page that has heard all")
+            counters = read_all(described)
+            shown = wait_until(lambda: equal(page, told, counters), "a page that has heard all")
             assert shown["step"] == "session 1"
-            assert shown["picture"]["target"] == "the embedded switch"
+            assert shown["where"] == "the embedded switch, several machines"
             for worker, values in zip(shown["workers"], told, strict=True):
-                assert worker["blocks"] == values["blocks_total"] > 0
-                assert worker["recalls"] == values["recalls_total"]
-                assert worker["link"]["bytes_down"] == values["link_bytes_total/down"] > 0
-            lost = [f"injected_faults_total/{way}/lost" for way in ("up", "down")]
-            assert shown["workers"][1]["link"]["lost"] == sum(told[1][name] for name in lost)
-            assert shown["workers"][0]["link"]["lost"] in (0, None)
-            assert len(readings) == len(shown["switches"]) == (leaves + 1 if leaves else 1)
-            assert len(shown["cables"]) == leaves
-            for drawn, reading in zip(shown["switches"], readings, strict=True):
-                assert drawn["up"] is True
-                assert drawn["session"] == reading.session.session == 1
-                assert drawn["contributions"] == reading.counters.passes.contributions > 0
-                assert 0 < drawn["slots"] <= 16
+                assert worker["values"] == values
+                assert values["blocks_total"] > 0
+            assert told[1]["injected_faults_total/up/lost"] > 0
+            assert len(counters) == len(shown["switches"]) == (leaves + 1 if leaves else 1)
+            for switch, read in zip(shown["switches"], counters, strict=True):
+                values = switch["values"]
+                assert values["switch_up"] == values["session"] == 1
+                assert values["contributions_total"] == read.passes.contributions > 0
+                assert 0 < values["slots"] <= 16
             script.stdin.close()
             assert script.wait(seconds_here(100)) == 0
             # The workers have ended, and the page keeps the last values.
-            silent = wait_until(
-                lambda: (seen := page.newest()) and states(seen) == {"silent"} and seen,
-                "workers that are gone",
-            )
-            assert [worker["blocks"] for worker in silent["workers"]] == [
-                worker["blocks"] for worker in shown["workers"]
-            ]
             page.interrupt()
-            output, last = page.finish(0)
+            output, last, ended = page.finish(0)
             assert said(page.child).count("\n") == 1
     assert output == ""
-    assert last["ended"]["outcome"] == "interrupted"
+    assert ended == ("interrupted", "The page is closed; the job continues.")
+    blocks = [
+        [each["values"]["blocks_total"] for each in seen["workers"]] for seen in (shown, last)
+    ]
+    assert blocks[0] == blocks[1]
 
 
 def read_all(described):
-    """The counters of the switches, read by another client."""
-    seconds = seconds_here(10)
-    clients = [client_of(each, primary=False, deadline=seconds) for each in described.in_order]
-    metrics = SwitchMetrics(clients)
-    try:
-        return metrics.readings()
-    finally:
-        metrics.close()
+    """The counters of the switches, read by other clients."""
+    found = []
+    for switch in described.in_order:
+        with client_of(switch, primary=False, deadline=seconds_here(10)) as client:
+            found.append(read_counters(client))
+    return found
 
 
-def equal(page, told, readings):
-    """The newest event, when workers and switches have reported everything."""
+def equal(page, told, counters):
+    """The newest document, when workers and switches have reported everything."""
     shown = page.newest()
     if shown is None:
         return None
-    passed = [worker["link"]["bytes_up"] for worker in shown["workers"]]
-    frames = [switch["frames"] for switch in shown["switches"]]
+    frames = [
+        sum(count for name, count in each["values"].items() if name.startswith("frames_total/"))
+        for each in shown["switches"]
+    ]
     return (
-        passed == [values["link_bytes_total/up"] for values in told]
-        and frames == [sum(each.counters.outcomes.values()) for each in readings]
+        [worker["values"] for worker in shown["workers"]] == told
+        and frames == [sum(each.outcomes.values()) for each in counters]
         and shown
     )
-
-
-def states(shown):
-    return {worker["state"] for worker in shown["workers"]}
 
 
 def test_it_begins_before_there_is_anybody(tmp_path):
     file = tmp_path / "network.toml"
     file.write_text(network_text(described_star(1, grpc=f"unix:{tmp_path}/nobody")))
     with showing(tmp_path, "live", "--network", file) as page:
-        wait_until(lambda: (seen := page.newest()) and seen["step"] == "no answer from s0", "it")
+        wait_until(lambda: (seen := page.newest()) and seen["switches"][0]["at"], "a poll")
         seen = page.newest()
-        assert states(seen) == {"untold"}
-        assert seen["switches"][0]["up"] is False
+        assert seen["switches"][0]["values"] == {"switch_up": 0}
+        assert [each["served"] for each in seen["workers"]] == [False]
         page.interrupt(signal.SIGTERM)
-        _, last = page.finish(0)
-    assert last["ended"]["words"] == "The page is closed; the job continues."
+        page.finish(0)
 
 
 def test_what_cannot_be_is_one_sentence(tmp_path):

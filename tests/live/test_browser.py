@@ -1,20 +1,19 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The page as Chromium draws it, for invented networks."""
+"""The page as Chromium shows it, for a real run and for invented metrics."""
 
-import itertools
+import json
 import os
+import re
 import shutil
+import signal
 import tempfile
 from contextlib import contextmanager
-from dataclasses import replace
 
 import pytest
 
-from switchgnn.controller.counters import SlotsInUse
-from switchgnn.live.gather import EVERY, LinkSeen
-from switchgnn.live.snapshot import Ending, Epoch, JobOutcome, Picture, SwitchPlace, WorkerPlace
-from tests.live.pictures import LEAF_SPINE, STAR, reading, values
+from switchgnn.live.board import EVERY, Board, JobOutcome
+from tests.support.commands import started
 from tests.support.hand_clock import HandClock
 from tests.support.levels import browser_missing
 from tests.support.markers import whole
@@ -24,62 +23,38 @@ from tests.support.waiting import wait_until
 pytest.importorskip("uvicorn")
 pytest.importorskip("starlette")
 
-from switchgnn.live.gather import Gathering
-from switchgnn.live.server import Feed, Show, serve_page
+from switchgnn.live.server import serve_page
 
-# What nobody has told.
+# What is unknown.
 DASH = "\N{EN DASH}"
 pytestmark = [whole, pytest.mark.skipif(bool(browser_missing()), reason=browser_missing() or "")]
 
 
-# Read in one go, so that all of it is of one snapshot.
-_DRAWN = """
+# Read in one go, so that all of it is of one document.
+_SEEN = """
 const all = (selector) => [...document.querySelectorAll(selector)];
-const cells = (row) => [...row.cells].map((cell) => cell.textContent);
+const table = (id) => {
+  const names = all(`#${id} th`).map((cell) => cell.textContent);
+  return all(`#${id} tbody tr`).map((row) => Object.fromEntries(
+    [...row.cells].map((cell, place) => [names[place], cell.textContent])));
+};
+const paths = (id) => Object.fromEntries(all(`#${id} path`).map((each) =>
+  [each.dataset.name, [each.getAttribute("d").split("L").length, Number(each.dataset.last)]]));
 return {
-  number: Number(document.body.dataset.number ?? 0),
-  ended: document.body.dataset.ended ?? null,
-  lost: "lost" in document.body.dataset,
   title: document.getElementById("title").textContent,
+  where: document.getElementById("where").textContent,
   step: document.getElementById("step").textContent,
-  links: all("#network .link[data-link]").map((each) => ({
-    up: each.dataset.up, down: each.dataset.down, losing: each.classList.contains("losing"),
-    lines: each.querySelectorAll("line").length,
-    moving: each.querySelectorAll("line.moving").length,
-    says: each.querySelector("title").textContent,
-    colours: [...each.querySelectorAll("line")].map((line) => getComputedStyle(line).stroke),
-  })),
-  cables: all("#network .link[data-cable]").map((each) => ({
-    name: each.dataset.cable, up: each.dataset.up, down: each.dataset.down,
-    says: each.querySelector("title").textContent,
-  })),
-  switches: all("#network .switch").map((each) => each.textContent),
-  workers: all("#network .worker").map((each) => ({
-    state: each.dataset.state, repairing: each.classList.contains("repairing"),
-    marked: each.classList.contains(each.dataset.state), text: each.textContent,
-    colour: getComputedStyle(each.querySelector(".body")).stroke,
-  })),
-  legend: Object.fromEntries(
-    all("#legend .key").map((each) => [each.classList[1], getComputedStyle(each).color])
-  ),
-  rows: all("#workers tbody tr").map(cells),
-  red: all("#workers tbody tr").map((each) =>
-    [...each.querySelectorAll("td.repair")].map((cell) => cell.cellIndex)
-  ),
-  rowClasses: all("#workers tbody tr").map((each) => each.className),
-  switchRows: all("#switches tbody tr").map(cells),
-  blocks: all("#blocks path").map((each) => Number(each.dataset.last)),
-  repairs: Object.fromEntries(
-    all("#repairs path").map((each) => [each.dataset.name, Number(each.dataset.last)])
-  ),
-  lostFrames: document.getElementById("lost-box").hidden
-    ? null : all("#lost path").map((each) => Number(each.dataset.last)),
-  states: all("#network .worker text.state").map((each) => each.getBoundingClientRect())
-    .map((each) => [each.left, each.right]),
-  training: all("#training path").map((each) => each.getAttribute("d").split("L").length),
-  trainingHidden: document.getElementById("training-box").hidden,
+  clock: document.getElementById("clock").textContent,
+  outcome: document.body.dataset.outcome ?? null,
+  lost: document.body.hasAttribute("data-lost"),
+  workers: table("workers"),
+  switches: table("switches"),
+  grew: all("#workers tbody tr").map((row) =>
+    [...row.querySelectorAll(".grew")].map((cell) => cell.cellIndex)),
+  blocks: paths("blocks"),
+  training: paths("training"),
   foreign: all("script:not([src]), img, iframe, b, #injected").length,
-  size: [document.documentElement.scrollWidth, document.documentElement.scrollHeight],
+  width: document.documentElement.scrollWidth,
 };
 """
 
@@ -120,9 +95,9 @@ def _driver(folder, temporary, *, dark):
         driver.quit()
 
 
-def drawn(driver):
-    """The page as drawn now."""
-    return driver.execute_script(_DRAWN)
+def look(driver):
+    """What the page shows now."""
+    return driver.execute_script(_SEEN)
 
 
 def complaints(driver):
@@ -136,135 +111,160 @@ def driver(tmp_path_factory):
         yield driver
 
 
-class Page:
-    """A page fed by a test."""
+def test_a_run_to_its_end(driver, tmp_path):
+    words = ("run", "--graph", "karate", "--workers", 3, "--rounds", 1000, "--json")
+    fault = (
+        "--live",
+        "--keep",
+        "--target",
+        "embedded",
+        "--fabric",
+        "loopback",
+        "--faults",
+        "w1.loss=0.05,seed=3",
+    )
+    log = tmp_path / "stderr"
+    with started(*words, *fault, log=log, scratch=tmp_path) as child:
+        found = wait_until(lambda: re.search(r"^Live: (.*)$", log.read_text(), re.M), "the address")
+        driver.get(found[1])
 
-    def __init__(self, driver, title="run karate over 4 workers", epochs=0):
+        def working():
+            seen = look(driver)
+            states = {each["activity"] for each in seen["workers"]}
+            working = states and states <= {"exchanging", "waiting", "computing"}
+            return working and seen["step"] == "exchanging" and seen
+
+        seen = wait_until(working, "workers at work")
+        assert seen["where"] == "transport switch, the embedded switch, loopback"
+        assert seen["outcome"] is None
+        seen = wait_until(lambda: (now := look(driver))["outcome"] and now, "the outcome")
+        report = json.loads(child.stdout.readline())
+        wait_until(lambda: "Ctrl-C ends it" in log.read_text(), "the end of the report")
+        os.kill(child.pid, signal.SIGINT)
+        assert child.wait(seconds_here(100)) == 0
+    assert (seen["outcome"], seen["step"]) == ("done", "Over: Every sum equals the reference.")
+    assert not seen["lost"]
+    for worker in seen["workers"]:
+        assert worker["activity"] == "finished"
+        assert worker["rounds"] == "1,000"
+    blocks = [int(worker["blocks"].replace(",", "")) for worker in seen["workers"]]
+    # The chart ends with the table's numbers, and began earlier.
+    assert [last for _, last in seen["blocks"].values()] == blocks
+    assert all(points >= 2 for points, _ in seen["blocks"].values())
+    recalls = sum(int(worker["recalls"].replace(",", "")) for worker in seen["workers"])
+    assert recalls == report["repairs"].get("recalls", 0)
+    lost = [int(worker["lost"].replace(",", "")) for worker in seen["workers"]]
+    assert lost == [0, report["faults_injected"]["lost"], 0]
+    (switch,) = seen["switches"]
+    assert switch["session"] == "1"
+    assert int(switch["aggregated"].replace(",", "")) > 0
+    assert re.fullmatch(r"(about )?\d+ % of [\d,]+", switch["slots in use"])
+    assert complaints(driver) == []
+
+
+class Page:
+    """A page whose metrics a test sets."""
+
+    def __init__(self, driver, title, epochs=0):
         self.driver = driver
         self.clock = HandClock(50.0)
-        self.gathering = Gathering(title, epochs, self.clock)
-        self.feed = Feed()
-        self.show = Show(self.gathering, self.feed)
+        self.board = Board(title, epochs, self.clock)
 
     def tell(self, *told):
-        """Reports of all workers, half a second later."""
+        """Set the metrics of the first workers, half a second later."""
         self.clock.seconds += EVERY
-        for worker, said in enumerate(told):
-            self.gathering.worker(worker, said)
+        for worker, values in enumerate(told):
+            self.board.worker(worker, values)
 
-    def drawn(self, *, last=False):
-        """The page as drawn now."""
-        self.show.publish(last=last)
-        number = self.gathering._number
-        return wait_until(
-            lambda: (seen := drawn(self.driver))["number"] == number and seen, "the snapshot"
-        )
+    def seen(self):
+        """What the page shows, once it has the newest document."""
+        self.clock.seconds += 0.1
+        now = f"{self.clock.seconds - 50.0:.1f} s"
+        return wait_until(lambda: (seen := look(self.driver))["clock"] == now and seen, "the page")
 
 
 @pytest.fixture
 def page(driver, request):
-    made = Page(driver, *getattr(request, "param", ()))
-    made.show.publish()
-    with serve_page(made.feed, 0) as address:
+    made = Page(driver, *getattr(request, "param", ("run karate over 4 workers",)))
+    with serve_page(made.board, 0) as address:
         driver.get(address)
         yield made
-        made.show.publish(last=True)
-        assert complaints(driver) == []
-        driver.get("about:blank")
+        made.board.end(JobOutcome.DONE, "The test is over.")
+    wait_until(lambda: look(driver)["outcome"], "the outcome")
+    assert complaints(driver) == []
+    driver.get("about:blank")
 
 
-def test_a_star_with_a_fault(page):
-    page.gathering.begin(STAR)
-    page.gathering.switches([reading(10, (10, 0, 0))], [SlotsInUse(0, 8, 16)])
-    page.tell(*[values(2, up=18_800, down=18_800, lost=0.0)] * 4)
-    page.drawn()
+def values(blocks, passed, *, waited=0.0, recalls=0, lost=0):
+    """The metrics of a worker."""
+    return {
+        "rounds_total": 1.0,
+        "blocks_total": float(blocks),
+        "exchanging": 1.0,
+        "barrier_seconds_total": waited,
+        "link_bytes_total/up": float(passed),
+        "link_bytes_total/down": 2.0 * passed,
+        "recalls_total": float(recalls),
+        "fetches_total": 0.0,
+        "features_resent_total": 0.0,
+        "injected_faults_total/up/lost": float(lost),
+        "injected_faults_total/down/lost": 0.0,
+    }
+
+
+def test_rates_of_workers(page):
+    page.board.begin("a star", [True] * 4)
+    page.tell(values(2, 1_000), values(2, 1_000), values(2, 90_000), {"link_bytes_total/up": 1.0})
+    first = page.seen()
+    assert [each["up/s"] for each in first["workers"]] == [DASH] * 4
+    page.clock.seconds += EVERY - 0.1
+    # The third process has been restarted, and the fourth exchanges without the switch.
     page.tell(
-        values(5, up=188_000, down=94_000, waited=0.4, lost=0.0),
-        values(4, up=94_000, down=47_000, waited=0.02, recalls=7, lost=30.0),
-        values(5, up=188_000, down=94_000, waited=0.3, lost=0.0),
-        values(5, up=188_000, down=94_000, waited=0.49, lost=0.0),
+        values(5, 101_000, waited=0.8),
+        values(4, 2_000, waited=0.1, recalls=7, lost=30),
+        values(1, 10),
+        {"link_bytes_total/up": 501.0},
     )
-    page.gathering.switches([reading(90, (10, 60, 20), 5)], [SlotsInUse(4, 8, 16)])
-    page.gathering.links([LinkSeen(waiting_up=832, waiting_down=1664)] * 4, [])
-    seen = page.drawn()
-    assert [worker["state"] for worker in seen["workers"]] == [
-        *("waiting", "exchanging", "waiting", "waiting")
+    one, other, anew, direct = page.seen()["workers"]
+    assert (one["activity"], one["waited"]) == ("waiting", "80 %")
+    assert (one["up"], one["up/s"], one["down/s"]) == ("101 kB", "100 kB", "200 kB")
+    assert (other["activity"], other["waited"], other["up/s"]) == ("exchanging", "10 %", "1.0 kB")
+    assert (other["recalls"], other["fetches"], other["lost"]) == ("7", "0", "30")
+    assert (anew["blocks"], anew["up"], anew["up/s"]) == ("1", "10 B", "0 B")
+    assert (direct["activity"], direct["up/s"], direct["blocks"]) == ("exchanging", "500 B", DASH)
+    seen = page.seen()
+    # Nothing has been told since, so all of it stands.
+    assert seen["workers"][0]["up/s"] == "100 kB"
+    # Recalls and lost frames.
+    assert seen["grew"] == [[], [9, 12], [], []]
+    assert {name: last for name, (_, last) in seen["blocks"].items()} == {"w0": 5, "w1": 4, "w2": 1}
+
+
+def test_silence(page):
+    page.board.begin("a star", [True, True, False], ["s0", "s1", "s2"])
+    page.tell(values(2, 1_000))
+    page.board.switch(0, {"switch_up": 1.0, "session": 3.0, "frames_total/recalled": 1_234.0})
+    page.board.switch(1, {"switch_up": 0.0})
+    seen = page.seen()
+    assert [each["activity"] for each in seen["workers"]] == [
+        *("exchanging", "no report yet", "no metrics")
     ]
-    assert all(worker["marked"] for worker in seen["workers"])
-    assert [worker["repairing"] for worker in seen["workers"]] == [False, True, False, False]
-    # Each has the colour that the legend says.
-    for worker in seen["workers"]:
-        assert worker["colour"] == seen["legend"][worker["state"]]
-    assert len(set(seen["legend"].values())) == len(seen["legend"]) == 5
-    assert "w1exchanging, repairs" in seen["workers"][1]["text"]
-    assert "↑ 94.0 kB · 150 kB/s" in seen["workers"][1]["text"]
-    assert "queue ↑ 832 B ↓ 1.7 kB" in seen["workers"][1]["text"]
-    assert [link["losing"] for link in seen["links"]] == [False, True, False, False]
-    red = seen["legend"]["repairing"]
-    assert [link["colours"].count(red) for link in seen["links"]] == [0, 2, 0, 0]
-    assert [link["up"] for link in seen["links"]] == ["188000", "94000", "188000", "188000"]
-    assert [link["down"] for link in seen["links"]] == ["94000", "47000", "94000", "94000"]
-    assert [(link["lines"], link["moving"]) for link in seen["links"]] == [(2, 2)] * 4
-    assert seen["links"][1]["says"].endswith("47,000 down, 30 frames lost")
-    assert seen["rows"][1] == [
-        *("w1", "exchanging", "4 %", "4", "94.0 kB", "47.0 kB", "832 B", "1.7 kB", "7"),
-        *("0", "0", "30"),
-    ]
-    assert seen["rowClasses"] == ["waiting", "exchanging repairing", "waiting", "waiting"]
-    # Recalls and lost frames; of the others there are none.
-    assert seen["red"] == [[], [8, 11], [], []]
-    assert seen["switchRows"] == [
-        ["switch", "about 50 % of 16", "1.3, at most 2", "90", "90", "5", "0", "0"]
-    ]
-    assert "50 % of slots in use" in seen["switches"][0]
-    assert seen["blocks"] == [5, 4, 5, 5]
-    assert seen["repairs"] == {"recalls": 7, "fetches": 0}
-    assert seen["lostFrames"] == [30]
-    assert seen["size"] == [1280, 800]
+    assert [each[""] for each in seen["switches"]] == ["answers", "no answer", "not asked yet"]
+    assert [each["recalled"] for each in seen["switches"]] == ["1,234", DASH, DASH]
+    page.clock.seconds += 3
+    worker = page.seen()["workers"][0]
+    # The last numbers stay; nothing is known of what it does.
+    assert (worker["activity"], worker["blocks"], worker["up/s"]) == ("silent", "2", DASH)
 
 
-def test_what_bmv2_does_not_tell(page):
-    page.gathering.begin(LEAF_SPINE)
-    page.gathering.switches([reading(10)] * 3, [None] * 3)
-    page.gathering.links(
-        [LinkSeen(waiting_down=0)] * 4, [LinkSeen(1_000, 2_000, 0, None, None), LinkSeen()]
-    )
-    page.tell(*[values(1, up=100, down=100)] * 4)
-    seen = page.drawn()
-    assert len(seen["links"]) == 4
-    assert [cable["name"] for cable in seen["cables"]] == ["l0s0", "l1s0"]
-    assert (seen["cables"][0]["up"], seen["cables"][0]["down"]) == ("1000", "2000")
-    assert seen["cables"][1]["up"] == ""
-    assert "nobody counts" in seen["cables"][1]["says"]
-    assert [row[1] for row in seen["switchRows"]] == ["not told by BMv2"] * 3
-    assert all("slots not told" in text for text in seen["switches"])
-    assert [row[6:8] for row in seen["rows"]] == [[DASH, "0 B"]] * 4
-    # No worker has said what its link has lost.
-    assert {row[-1] for row in seen["rows"]} == {DASH}
-
-
-def test_a_worker_that_tells_nothing(page):
-    untold = replace(STAR.workers[1], told=False)
-    page.gathering.begin(replace(STAR, workers=(STAR.workers[0], untold, *STAR.workers[2:])))
-    page.gathering.no_answer(2)
-    seen = page.drawn()
-    assert [worker["state"] for worker in seen["workers"]] == [
-        *("starting", "untold", "silent", "starting")
-    ]
-    assert [row[1] for row in seen["rows"]] == ["starting", "not told", "silent", "starting"]
-    assert "w1not told" in seen["workers"][1]["text"]
-    assert seen["rows"][1][3:] == [DASH] * 9
-    assert len(seen["blocks"]) == 3
-
-
-def test_a_switch_that_is_gone(page):
-    page.gathering.begin(STAR)
-    seen = page.drawn()
-    assert "not asked yet" in seen["switches"][0]
-    page.gathering.switches([None], [None])
-    seen = page.drawn()
-    assert "does not answer" in seen["switches"][0]
-    assert set(seen["switchRows"][0][1:]) == {DASH}
+def test_slots(page):
+    page.board.begin("a star", [], ["all", "some", "unknown"])
+    used = {"switch_up": 1.0, "session": 1.0, "slots_in_use": 4, "slots_read": 8}
+    page.board.switch(0, {**used, "slots": 8})
+    page.board.switch(1, {**used, "slots": 1600})
+    page.board.switch(2, {"switch_up": 1.0, "session": 1.0})
+    slots = [each["slots in use"] for each in page.seen()["switches"]]
+    assert slots == ["50 % of 8", "about 50 % of 1,600", DASH]
 
 
 EVIL = "<img id=injected src=x onerror=alert(1)><b>bold</b>"
@@ -272,68 +272,51 @@ EVIL = "<img id=injected src=x onerror=alert(1)><b>bold</b>"
 
 @pytest.mark.parametrize("page", [(EVIL,)], indirect=True, ids=["evil"])
 def test_names_are_text(page):
-    places = (WorkerPlace(0, 1),), (SwitchPlace(EVIL, 0),)
-    page.gathering.begin(Picture(EVIL, EVIL, EVIL, *places, ()))
-    page.gathering.switches([reading()], [None])
-    page.gathering.step(EVIL)
-    seen = page.drawn()
-    assert seen["title"] == seen["step"] == seen["switchRows"][0][0] == EVIL
+    page.board.begin(EVIL, [True], [EVIL])
+    page.board.step(EVIL)
+    page.board.switch(0, {f"frames_total/{EVIL}": 1.0})
+    page.tell({EVIL: 1.0, "blocks_total": 1.0})
+    seen = page.seen()
+    assert seen["title"] == seen["where"] == seen["step"] == seen["switches"][0]["switch"] == EVIL
     assert seen["foreign"] == 0
-    page.gathering.end(Ending(JobOutcome.FAILED, EVIL))
-    assert page.drawn(last=True)["foreign"] == 0
 
 
 @pytest.mark.parametrize("page", [("train karate over 4 workers", 10)], indirect=True)
-def test_a_training(page):
-    page.gathering.begin(STAR)
-    page.gathering.step("installing")
-    for epoch in (1, 2, 3):
-        page.gathering.epoch(Epoch(epoch, 1 / epoch, None))
-    seen = page.drawn()
+def test_a_training_and_the_next(page):
+    page.board.begin("a star", [True] * 2)
+    for epoch, loss in ((1, 2.0), (2, 1.0), (3, float("nan"))):
+        page.board.epoch(epoch, loss)
+    page.tell(values(1, 1), values(1, 1))
+    seen = page.seen()
     assert seen["step"] == "training: 3 of 10 epochs done"
-    assert not seen["trainingHidden"]
-    # A point for each epoch.
-    assert seen["training"] == [3]
-    assert seen["size"] == [1280, 800]
+    # A point for each epoch; one that is no number has none.
+    assert seen["training"] == {"loss": [2, 1]}
+    assert set(seen["blocks"]) == {"w0", "w1"}
+    page.board.begin("one process")
+    seen = page.seen()
+    assert (seen["where"], seen["workers"], seen["training"]) == ("one process", [], {})
+    assert seen["blocks"] == {}
 
 
-def test_the_page_stays_as_it_was(page):
-    page.gathering.begin(STAR)
-    page.tell(*[values(2, up=188, down=188)] * 4)
-    page.gathering.finish()
-    page.gathering.end(Ending(JobOutcome.DONE, "Every sum equals the reference."))
-    seen = page.drawn(last=True)
-    assert seen["ended"] == "done"
-    assert seen["step"] == "Over: Every sum equals the reference."
-    assert [worker["state"] for worker in seen["workers"]] == ["finished"] * 4
-    assert not seen["lost"]
-
-
-def test_a_run_that_is_killed_is_lost(driver):
-    page = Page(driver)
-    page.gathering.begin(STAR)
-    page.show.publish()
-    with serve_page(page.feed, 0) as address:
+def test_a_run_that_is_killed_is_lost(driver, monkeypatch):
+    monkeypatch.setattr("switchgnn.live.board._PATIENCE", 0.0)
+    page = Page(driver, "a run")
+    page.board.begin("a star", [True] * 4)
+    with serve_page(page.board, 0) as address:
         driver.get(address)
-        page.drawn()
-    wait_until(lambda: drawn(driver)["lost"], "a page that notices")
-    seen = drawn(driver)
-    assert seen["ended"] is None
-    assert seen["step"] == "The run does not answer any more."
-    assert len(seen["links"]) == 4
+        page.seen()
+    wait_until(lambda: look(driver)["lost"], "a page that notices")
+    seen = look(driver)
+    assert (seen["outcome"], seen["step"]) == (None, "The run does not answer any more.")
+    assert len(seen["workers"]) == 4
     driver.get("about:blank")
     driver.get_log("browser")
 
 
-@pytest.mark.parametrize("workers", [4, 9, 64])
-def test_any_number_of_workers_is_legible(page, workers):
-    places = tuple(WorkerPlace(0, port) for port in range(1, workers + 1))
-    page.gathering.begin(replace(STAR, workers=places))
-    page.tell(*[values(1, up=100, down=100)] * workers)
-    seen = page.drawn()
-    assert {worker["state"] for worker in seen["workers"]} == {"exchanging"}
-    spans = seen["states"]
-    assert len(spans) in ((workers,) if workers <= 4 else (workers, 0))
-    for (_, right), (left, _) in itertools.pairwise(spans):
-        assert right < left
-    assert seen["size"] == [1280, 800]
+@pytest.mark.parametrize("workers", [4, 64])
+def test_any_number_of_workers_fits(page, workers):
+    page.board.begin("a star", [True] * workers, ["s0"])
+    page.tell(*[values(12_345_678, 10**10)] * workers)
+    seen = page.seen()
+    assert len(seen["workers"]) == len(seen["blocks"]) == workers
+    assert seen["width"] == 1280

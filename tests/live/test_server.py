@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The server of the page: headers, events, readers."""
+"""The server of the page: who is served what."""
 
 import http.client
 import json
@@ -14,25 +14,16 @@ import pytest
 pytest.importorskip("uvicorn")
 pytest.importorskip("starlette")
 
-from switchgnn.live import server
-from switchgnn.live.server import MOST_READERS, Feed, LiveError, serve_page
+from switchgnn.live.board import Board, JobOutcome
+from switchgnn.live.server import DOCUMENT, MOST_CONNECTIONS, LiveError, serve_page
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
 
 
 @pytest.fixture
-def feed():
-    made = Feed()
-    made.publish(b'{"number":1}')
-    return made
-
-
-@pytest.fixture
-def address(feed):
-    with serve_page(feed, 0) as address:
+def address():
+    with serve_page(Board("a run"), 0) as address:
         yield address
-        # A page that is still open would be waited for.
-        feed.publish(b'{"number":99}', last=True)
 
 
 def connect(address):
@@ -48,20 +39,6 @@ def asked(address, path="/", method="GET", **headers):
         yield connection.getresponse()
     finally:
         connection.close()
-
-
-def next_event(answer):
-    """The fields of the next event that has data."""
-    fields = {}
-    while True:
-        line = answer.readline().decode().removesuffix("\n")
-        if not line and "data" in fields:
-            return fields
-        if not line:
-            fields = {}
-            continue
-        name, _, value = line.partition(": ")
-        fields[name] = value
 
 
 def test_it_listens_on_loopback_alone(address):
@@ -80,12 +57,12 @@ def test_all_files_that_the_page_names_are_served_with_the_headers(address):
     for word in ("http:", "https:", "style=", "onclick", "<style"):
         assert word not in page
     kinds = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
-    kinds["html"] = "text/html; charset=utf-8"
-    for path, (name, _) in {**server._FILES, "/nothing": ("", None)}.items():
+    kinds |= {"": "text/html; charset=utf-8", "json": "application/json"}
+    for path in ("/", "/style.css", "/page.js", "/icon.svg", DOCUMENT, "/nothing.txt"):
         with asked(address, path) as answer:
-            assert answer.status == (200 if name else 404)
-            kind = kinds.get(name.rpartition(".")[2], "")
-            assert answer.headers["content-type"].startswith(kind)
+            kind = kinds.get(path.rpartition(".")[2].strip("/"))
+            assert answer.status == (200 if kind else 404)
+            assert answer.headers["content-type"].startswith(kind or "text/plain")
             policy = answer.headers["content-security-policy"]
             assert "default-src 'self'" in policy
             assert "unsafe" not in policy
@@ -96,82 +73,61 @@ def test_all_files_that_the_page_names_are_served_with_the_headers(address):
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "10.0.0.1", ""])
-@pytest.mark.parametrize("path", ["/", "/events"])
+@pytest.mark.parametrize("path", ["/", DOCUMENT])
 def test_another_host_is_refused(address, host, path):
     with asked(address, path, Host=host) as answer:
         assert answer.status == 400
-        assert b"number" not in answer.read()
+        assert b"run" not in answer.read()
 
 
 @pytest.mark.parametrize("method", ["POST", "DELETE", "OPTIONS", "HEAD"])
-@pytest.mark.parametrize("path", ["/", "/events"])
+@pytest.mark.parametrize("path", ["/", DOCUMENT])
 def test_only_get_is_served(address, method, path):
     with asked(address, path, method, Host=f"localhost:{urlsplit(address).port}") as answer:
         assert answer.status == 405
         assert answer.headers["allow"] == "GET"
 
 
-@pytest.mark.parametrize("path", ["/../server.py", "/page/index.html", "//etc/passwd", "/%2e%2e/x"])
+@pytest.mark.parametrize(
+    "path", ["/../server.py", "/%2e%2e/server.py", "/page/index.html", "//etc/passwd"]
+)
 def test_only_named_files_are_served(address, path):
     with asked(address, path, Host=f"localhost:{urlsplit(address).port}") as answer:
         assert answer.status == 404
 
 
-def test_events_are_those_of_the_feed(address, feed):
-    with asked(address, "/events") as answer:
-        assert answer.headers["content-type"].startswith("text/event-stream")
-        assert next_event(answer) == {"id": "1", "event": "snapshot", "data": '{"number":1}'}
-        feed.publish(b'{"number":2}')
-        assert next_event(answer)["data"] == '{"number":2}'
-        feed.publish(b'{"number":3}', last=True)
-        assert next_event(answer)["data"] == '{"number":3}'
-        # The last one ends the answer.
-        assert answer.read().strip() == b""
-
-
-def test_who_comes_late_gets_the_newest(address, feed):
-    for number in range(2, 50):
-        feed.publish(json.dumps({"number": number}).encode())
-    with asked(address, "/events") as answer:
-        assert json.loads(next_event(answer)["data"]) == {"number": 49}
-
-
-def test_a_slow_reader_gets_the_newest_and_nothing_piles_up(address, feed):
-    long = b'"%s"' % (b"x" * 100_000)
-    with asked(address, "/events") as answer:
-        next_event(answer)
-        for number in range(2, 400):
-            feed.publish(b"[%d,%s]" % (number, long))
-        feed.publish(b'{"number":400}', last=True)
-        rest = answer.read()
-    # What sockets hold, and not the 40 MB that were published.
-    assert len(rest) < 20_000_000
-    assert b'{"number":400}' in rest
-
-
-def test_readers_are_bounded_and_leave(address, feed):
+def test_connections_are_bounded(address):
+    place = urlsplit(address)
     with ExitStack() as stack:
-        for _ in range(MOST_READERS):
-            answer = stack.enter_context(asked(address, "/events"))
-            assert next_event(answer)["id"] == "1"
-        with asked(address, "/events") as answer:
+        for _ in range(MOST_CONNECTIONS):
+            idle = socket.create_connection((place.hostname, place.port), seconds_here(10))
+            stack.enter_context(idle)
+        with asked(address, DOCUMENT) as answer:
             assert answer.status == 503
-            assert b"close one" in answer.read()
-        # The page itself is still there.
-        with asked(address) as answer:
-            assert answer.status == 200
-    assert wait_until(lambda: not feed._readers, "readers that have left") is True
-    with asked(address, "/events") as answer:
-        assert next_event(answer)["id"] == "1"
+
+    def served():
+        with asked(address, DOCUMENT) as answer:
+            return answer.status == 200
+
+    wait_until(served, "a server with room")
 
 
-def test_the_end_is_told_and_then_nobody_listens():
-    feed = Feed()
-    feed.publish(b"1")
-    with serve_page(feed, 0) as address, asked(address, "/events") as answer:
-        next_event(answer)
-        feed.publish(b"2", last=True)
-        assert next_event(answer)["data"] == "2"
+def test_an_open_page_gets_the_outcome_and_then_nobody_listens():
+    board, polled, seen = Board("a run"), threading.Event(), []
+
+    def poll(address):
+        while not seen or seen[-1]["outcome"] is None:
+            with asked(address, f"{DOCUMENT}?page=1") as answer:
+                seen.append(json.load(answer))
+            polled.set()
+
+    with serve_page(board, 0) as address:
+        page = threading.Thread(target=poll, args=(address,))
+        page.start()
+        assert polled.wait(seconds_here(20))
+        board.end(JobOutcome.DONE, "Every sum equals the reference.")
+    page.join()
+    assert seen[-1]["words"] == "Every sum equals the reference."
     with pytest.raises(OSError, match="refused"), asked(address):
         pass
     assert not [each for each in threading.enumerate() if each.name == "live page"]
@@ -182,6 +138,6 @@ def test_a_port_that_is_taken_is_one_sentence():
         port = taken.getsockname()[1]
         with (
             pytest.raises(LiveError, match=rf"port {port}.*choose another port"),
-            serve_page(Feed(), port),
+            serve_page(Board("a run"), port),
         ):
             pass

@@ -33,7 +33,7 @@ from switchgnn.commands.shared.workers import WorkerOutcome, run_workers
 from switchgnn.host.mixed import write_left_schedules
 from switchgnn.host.registry import SWITCH
 from switchgnn.host.wire.header import LANES, WIDEST
-from switchgnn.host.worker import WRITTEN, WorkerTask, steps_of
+from switchgnn.host.worker import WRITTEN, WorkerTask
 from switchgnn.p4src import load_program
 from switchgnn.planner.chosen import build_chosen, choose_asked
 from switchgnn.planner.direction import Direction
@@ -222,5 +222,4 @@ def _workers(
         recordings=recordings,
         links=links,
         scheduled=prepared.left is not None,
-        steps=steps_of(prepared.manifest, prepared.features.shape[1], options.rounds),
     )

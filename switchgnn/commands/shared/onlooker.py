@@ -19,14 +19,12 @@ class RunningNetwork:
         transport: what carries the sums.
         bank_slots: for each switch, the most slots of each bank that its plan uses; empty without
             a plan.
-        steps: fragments of blocks that each worker exchanges; 0: unknown.
     """
 
     transport: str
     fabric: Fabric
     credentials: TlsOptions | None = None
     bank_slots: Sequence[int] = ()
-    steps: int = 0
 
 
 class Onlooker:

@@ -171,7 +171,6 @@ class Workers(Generic[Task, Result]):
         run: runs the tasks at once, each at its worker's end of the fabric.
         scheduled: whether each worker has a file with the rows that it sends to other hosts.
         shows_slots: whether the slots of the switches follow from the plan.
-        steps: fragments of blocks that each worker exchanges; 0: unknown.
     """
 
     program: Program
@@ -183,7 +182,6 @@ class Workers(Generic[Task, Result]):
     links: LinkSettings
     scheduled: bool
     shows_slots: bool = True
-    steps: int = 0
 
 
 @dataclass(frozen=True)
@@ -358,7 +356,7 @@ def _exchanged(
         for worker in range(job.workers)
     ]
     slots = on.bank_slots if workers.shows_slots else ()
-    running = RunningNetwork(workers.transport, fabric, on.credentials, slots, workers.steps)
+    running = RunningNetwork(workers.transport, fabric, on.credentials, slots)
     with BackgroundTraffic(fabric, job.background) as background:
         before = on.counters()
         wires, cables = fabric.wire_bytes(), fabric.cable_bytes()

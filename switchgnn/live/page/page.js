@@ -1,146 +1,209 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
-// Draws each snapshot that comes. It has all that there is to draw, so nothing is kept but the
-// one before.
+// Polls the metrics of a run and shows them. Text is always set as text, never as markup.
 
-import { drawChart } from "./charts.js";
-import { drawNetwork } from "./network.js";
-import { bytes, count, doing, put, time } from "./words.js";
-
+const EVERY = 500; // milliseconds
+const SILENT = 2; // seconds
+const MOST_POINTS = 600;
+const MOST_NAMES = 16;
+const REPAIRS = ["recalls_total", "fetches_total", "features_resent_total"];
+const LOST = ["injected_faults_total/up/lost", "injected_faults_total/down/lost"];
+const own = crypto.getRandomValues(new Uint32Array(1))[0];
 const find = (id) => document.getElementById(id);
-let before = null;
 
-const WORKERS = [
-  ["worker", (now, place) => `w${place}`],
-  ["does", (now) => doing(now.state), "word"],
-  ["waited", (now) => `${Math.round(100 * now.waited)} %`],
-  ["blocks", (now) => count(now.blocks)],
-  ["up", (now) => bytes(now.link.bytes_up)],
-  ["down", (now) => bytes(now.link.bytes_down)],
-  ["queue ↑", (now) => bytes(now.link.waiting_up)],
-  ["queue ↓", (now) => bytes(now.link.waiting_down)],
-  ["recalls", (now) => count(now.recalls), (now) => repair(now.recalls)],
-  ["fetches", (now) => count(now.fetches), (now) => repair(now.fetches)],
-  ["resent", (now) => count(now.resent), (now) => repair(now.resent)],
-  ["lost", (now) => count(now.link.lost), (now) => repair(now.link.lost)],
-];
-const TITLES = {
-  waited: "share of the last half second in which others were not as far",
-  blocks: "fragments of blocks that are complete",
-  up: "bytes from the worker",
-  down: "bytes to the worker",
-  "queue ↑": "bytes that wait at the switch's port",
-  "queue ↓": "bytes that wait at the worker",
-  recalls: "late sums that were asked for",
-  fetches: "features of others that were asked for",
-  resent: "features sent again",
-  lost: "frames lost on purpose on the worker's link",
-  "slots in use": "that hold contributions to the newest block",
-  queue: "packets that a packet found at its port in the last half second, on average and at most",
-};
+let network = null;
+// The last two reports of each worker: {at, values, before: {at, values}}.
+let reports = [];
+// Seconds, and the blocks of each worker by then.
+let points = [];
 
-// What there is none of is nothing to look at.
-function repair(value) {
-  return value > 0 ? "repair" : "";
+// What is unknown is a dash.
+const count = (value) => (value === undefined ? "–" : Math.round(value).toLocaleString("en"));
+const percent = (value) => (value === undefined ? "–" : `${Math.round(100 * value)} %`);
+
+function bytes(value) {
+  if (value === undefined) return "–";
+  const unit = Math.min(4, Math.max(0, Math.floor(Math.log10(Math.max(1, value)) / 3)));
+  const number = value / 1000 ** unit;
+  return `${number.toFixed(unit === 0 || number >= 100 ? 0 : 1)} ${["B", "kB", "MB", "GB", "TB"][unit]}`;
 }
 
-function table(id, columns, rows, classes) {
-  const whole = find(id);
-  const [head, body] = [whole.tHead, whole.tBodies[0]];
-  if (head.rows.length === 0) {
-    const line = head.insertRow();
-    for (const [name, , className] of columns) {
-      const cell = put(line, "th", className === "word" ? "word" : "", name);
-      cell.scope = "col";
-      if (TITLES[name]) cell.title = TITLES[name];
-    }
-  }
-  body.replaceChildren();
-  rows.forEach((row, place) => {
-    const line = body.insertRow();
-    line.className = classes(row);
-    for (const [, value, className] of columns) {
-      const text = value(row, place);
-      const own = typeof className === "function" ? className(row) : (className ?? "");
-      put(line, "td", text.startsWith("not told") ? "untold" : own, text);
-    }
+function sum(values, names) {
+  const known = names.filter((name) => name in values);
+  return known.length ? known.reduce((total, name) => total + values[name], 0) : undefined;
+}
+
+// The values of all names that begin and end so, summed.
+function sumOf(values, begin, end = "") {
+  return sum(values, Object.keys(values).filter((name) => name.startsWith(begin) && name.endsWith(end)));
+}
+
+function remember(workers) {
+  reports = workers.map(({ at, values }, place) => {
+    const last = reports[place] ?? { at: null, values: {} };
+    return at === last.at ? last : { at, values, before: last };
   });
 }
 
-function switchColumns(snapshot) {
+// The growth of a counter between the last two reports, per second. A restarted worker counts from 0.
+function rate({ at, values, before }, name) {
+  if (!before || before.at === null || !(name in values) || !(name in before.values)) return undefined;
+  return Math.max(0, values[name] - before.values[name]) / (at - before.at);
+}
+
+function activity(worker, report, shown) {
+  if (!worker.served) return "no metrics";
+  if (shown.finished) return "finished";
+  if (worker.at === null) return "no report yet";
+  if (shown.seconds - worker.at > SILENT) return "silent";
+  if (rate(report, "barrier_seconds_total") > 0.5) return "waiting";
+  const moved = rate(report, "link_bytes_total/up") || rate(report, "link_bytes_total/down");
+  return worker.values.exchanging ?? moved ? "exchanging" : "computing";
+}
+
+// A column: its name, its text for a row, whether the row's value has just grown, and an explanation.
+const counter = (name, title, metric) => [
+  name, ({ values }) => count(values[metric]), ({ report }) => rate(report, metric) > 0, title,
+];
+const WORKERS = [
+  ["worker", ({ name }) => name],
+  ["activity", ({ state }) => state],
+  ["waited", ({ now }) => percent(now("barrier_seconds_total")), null, "share of the last interval that was spent at a barrier"],
+  ["rounds", ({ values }) => count(values.rounds_total)],
+  ["blocks", ({ values }) => count(values.blocks_total), null, "fragments of blocks that are complete"],
+  ["up", ({ values }) => bytes(values["link_bytes_total/up"]), null, "bytes from the worker"],
+  ["up/s", ({ now }) => bytes(now("link_bytes_total/up"))],
+  ["down", ({ values }) => bytes(values["link_bytes_total/down"]), null, "bytes to the worker"],
+  ["down/s", ({ now }) => bytes(now("link_bytes_total/down"))],
+  counter("recalls", "late sums that were asked for", "recalls_total"),
+  counter("fetches", "features of others that were asked for", "fetches_total"),
+  counter("resent", "features sent again", "features_resent_total"),
+  ["lost", ({ values }) => count(sum(values, LOST)), ({ report }) => LOST.some((name) => rate(report, name) > 0), "frames that --faults lost on the worker's link"],
+];
+
+function workerRow(worker, place, shown) {
+  const report = reports[place];
+  const state = activity(worker, report, shown);
+  const still = state === "finished" || state === "silent";
+  const idle = { at: 1, values: {}, before: null };
+  return { ...worker, report: still ? idle : report, state, now: (name) => (still ? undefined : rate(report, name)) };
+}
+
+function switchColumns(switches) {
+  const names = switches.flatMap(({ values }) => Object.keys(values).filter((name) => name.startsWith("frames_total/") && values[name] > 0));
   return [
-    ["switch", (now, place) => snapshot.picture.switches[place].name],
-    ["slots in use", (now) => slots(now, snapshot.picture.no_slots)],
-    ["queue", (now) => (now.queue === null ? "–" : `${now.queue.mean.toFixed(1)}, at most ${now.queue.longest}`)],
-    ["frames", (now) => count(now.frames)],
-    ["added", (now) => count(now.contributions)],
-    ["sums", (now) => count(now.completed)],
-    ["recalls", (now) => count(now.recalled)],
-    ["marked", (now) => count(now.marked)],
+    ["switch", ({ name }) => name],
+    ["", ({ state }) => state],
+    ["session", ({ values }) => count(values.session)],
+    ["slots in use", ({ values }) => slots(values), null, "that hold contributions to the newest block"],
+    ["sums", ({ values }) => count(sumOf(values, "slot_events_total/", "/completed"))],
+    ["marked", ({ values }) => count(values.marked_packets_total), null, "packets marked for congestion"],
+    ...[...new Set(names)].map((name) => [name.split("/")[1].replaceAll("_", " "), ({ values }) => count(values[name])]),
   ];
 }
 
-function slots(now, untold) {
-  if (!now.up) return "–";
-  if (now.slots_used === null) return untold;
-  const share = Math.round((100 * now.slots_used) / Math.max(1, now.slots_seen));
-  const about = now.slots_seen < now.slots ? "about " : "";
-  return `${about}${share} % of ${count(now.slots)}`;
+function slots({ slots_in_use: used, slots_read: read, slots: all }) {
+  return all === undefined ? "–" : `${read < all ? "about " : ""}${percent(used / Math.max(1, read))} of ${count(all)}`;
 }
 
-function heading(snapshot) {
-  const { picture, ended } = snapshot;
-  document.title = `${ended === null ? "" : "(over) "}${snapshot.title}`;
-  find("title").textContent = snapshot.title;
-  find("where").textContent = picture === null ? "" : `transport ${picture.transport}, ${picture.target}, ${picture.ran_on}`;
-  find("clock").textContent = time(snapshot.seconds);
-  const words = ended === null ? snapshot.step || "begins" : `Over: ${ended.words}`;
+function answer({ at, values }) {
+  if (at === null) return "not asked yet";
+  return values.switch_up ? "answers" : "no answer";
+}
+
+function put(parent, name, text, attributes = {}) {
+  const made = parent.namespaceURI.endsWith("svg") || name === "svg"
+    ? document.createElementNS("http://www.w3.org/2000/svg", name) : document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  if (text !== null) made.textContent = text;
+  return parent.appendChild(made);
+}
+
+function table(id, columns, rows) {
+  find(id).replaceChildren();
+  const head = put(put(find(id), "thead", null), "tr", null);
+  for (const [name, , , title] of columns) put(head, "th", name, { scope: "col", ...(title ? { title } : {}) });
+  const body = put(find(id), "tbody", null);
+  for (const row of rows) {
+    const line = put(body, "tr", null, { "data-state": row.state });
+    for (const [, text, grew] of columns) put(line, "td", text(row), grew?.(row) ? { class: "grew" } : {});
+  }
+}
+
+const short = (value) => (value >= 1e4 ? count(value) : `${+value.toPrecision(3)}`);
+
+// Lines, each {name, values}, over `along`, which has a number for each value; `mark` words its ends.
+function chart(id, along, lines, mark) {
+  find(id).querySelector("svg")?.remove();
+  find(id).hidden = lines.length === 0 || along.length === 0;
+  if (find(id).hidden) return;
+  const svg = put(find(id), "svg", null);
+  const [width, height, left, right] = [svg.getBoundingClientRect().width || 400, 200, 60, 90];
+  svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  const [first, last] = [along[0], Math.max(along.at(-1), along[0] + 1e-3)];
+  const highest = Math.max(1e-9, ...lines.flatMap(({ values }) => values));
+  const x = (value) => left + ((value - first) / (last - first)) * (width - left - right);
+  const y = (value) => 175 - (value / highest) * 165;
+  for (const share of [0, 0.5, 1]) {
+    const at = y(share * highest);
+    put(svg, "line", null, { x1: left, x2: width - right, y1: at, y2: at });
+    put(svg, "text", short(share * highest), { x: left - 5, y: at + 4, "text-anchor": "end" });
+  }
+  put(svg, "text", mark(first), { x: left, y: height - 6 });
+  put(svg, "text", mark(last), { x: width - right, y: height - 6, "text-anchor": "end" });
+  // Names at the ends of the lines, from the highest down, moved apart where they would overlap.
+  const ends = lines.map(({ values }, place) => [y(values.at(-1)) + 4, place]).sort((one, other) => one[0] - other[0]);
+  const lowest = (rank) => 179 - 13 * (ends.length - 1 - rank);
+  let above = -Infinity;
+  ends.forEach(([end, place], rank) => {
+    const { name, values } = lines[place];
+    const hue = Math.round(211 + 137.5 * place) % 360;
+    const colour = `light-dark(hsl(${hue} 75% 38%), hsl(${hue} 75% 68%))`;
+    const steps = values.map((value, at) => `${x(along[at]).toFixed(1)},${y(value).toFixed(1)}`);
+    put(svg, "path", null, { d: `M${steps.join("L")}`, stroke: colour, "data-name": name, "data-last": values.at(-1) });
+    above = Math.min(Math.max(end, above + 13), lowest(rank));
+    if (lines.length <= MOST_NAMES) put(svg, "text", `${name} ${short(values.at(-1))}`, { x: width - right + 5, y: above, fill: colour });
+  });
+}
+
+function show(shown) {
+  if (shown.network !== network) [network, reports, points] = [shown.network, [], []];
+  remember(shown.workers);
+  points.push([shown.seconds, shown.workers.map(({ values }) => values.blocks_total ?? 0)]);
+  if (points.length > MOST_POINTS) points = points.filter((_, place) => place % 2 === 0 || place === MOST_POINTS);
+  const words = shown.outcome === null ? shown.step || "begins" : `Over: ${shown.words}`;
+  document.title = `${shown.outcome === null ? "" : "(over) "}${shown.title}`;
+  find("title").textContent = shown.title;
+  find("where").textContent = shown.where;
+  find("clock").textContent = `${shown.seconds.toFixed(1)} s`;
   // A screen reader says it again each time that it is set.
   if (find("step").textContent !== words) find("step").textContent = words;
-  if (ended !== null) document.body.dataset.ended = ended.outcome;
+  table("workers", WORKERS, shown.workers.map((worker, place) => workerRow(worker, place, shown)));
+  table("switches", switchColumns(shown.switches), shown.switches.map((each) => ({ ...each, state: answer(each) })));
+  const lines = shown.workers.map(({ name, values }, place) => ({ name, values: points.map(([, blocks]) => blocks[place]), known: "blocks_total" in values }));
+  chart("blocks", points.map(([seconds]) => seconds), lines.filter(({ known }) => known), (value) => `${value.toFixed(1)} s`);
+  // A loss that is no number is null.
+  const losses = shown.losses.filter(([, loss]) => loss !== null);
+  chart("training", losses.map(([epoch]) => epoch), [{ name: "loss", values: losses.map(([, loss]) => loss) }], (value) => `epoch ${value.toFixed(0)}`);
+  if (shown.outcome !== null) document.body.dataset.outcome = shown.outcome;
 }
 
-function charts(snapshot) {
-  const along = snapshot.points.map((point) => point.seconds);
-  const mark = (value) => `${value} s`;
-  const lines = (...names) => names.map((name) => ({ name, values: snapshot.points.map((point) => point[name]) }));
-  drawChart(find("blocks"), {
-    along, mark,
-    lines: snapshot.workers.flatMap((now, worker) => (now.state === "untold" ? [] :
-      [{ name: `w${worker}`, values: snapshot.points.map((point) => point.blocks[worker] ?? 0) }])),
-  });
-  drawChart(find("repairs"), { along, mark, lines: lines("recalls", "fetches") });
-  const links = [...snapshot.workers.map((now) => now.link), ...snapshot.cables];
-  find("lost-box").hidden = links.every((link) => link.lost === null);
-  drawChart(find("lost"), { along, mark, lines: lines("lost") });
-  find("training-box").hidden = snapshot.epochs_asked === 0;
-  drawChart(find("training"), {
-    along: snapshot.epochs.map((each) => each.epoch), mark: (value) => `epoch ${value}`, ends: snapshot.epochs_asked,
-    lines: [{ name: "loss", values: snapshot.epochs.map((each) => each.loss) }],
-  });
-}
-
-function show(snapshot) {
-  heading(snapshot);
-  drawNetwork(find("network"), snapshot, before);
-  if (snapshot.picture !== null) {
-    table("workers", WORKERS, snapshot.workers, (now) => (now.repairing ? `${now.state} repairing` : now.state));
-    table("switches", switchColumns(snapshot), snapshot.switches, (now) => (now.up === false ? "away" : ""));
+async function ask() {
+  try {
+    const answered = await fetch(`/metrics.json?page=${own}`);
+    return answered.ok ? await answered.json() : null;
+  } catch {
+    return null;
   }
-  charts(snapshot);
-  document.body.dataset.number = snapshot.number;
-  before = snapshot;
 }
 
-const source = new EventSource("/events");
-source.addEventListener("snapshot", (event) => {
-  delete document.body.dataset.lost;
-  const snapshot = JSON.parse(event.data);
-  show(snapshot);
-  // The page stays as it is.
-  if (snapshot.ended !== null) source.close();
-});
-source.addEventListener("error", () => {
-  document.body.dataset.lost = "";
-  find("step").textContent = "The run does not answer any more.";
-});
+async function poll() {
+  const shown = await ask();
+  document.body.toggleAttribute("data-lost", shown === null);
+  if (shown === null) find("step").textContent = "The run does not answer any more.";
+  else show(shown);
+  // With its outcome the page stays as it is.
+  if (shown?.outcome == null) setTimeout(poll, EVERY);
+}
+
+poll();

@@ -1,0 +1,190 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Polls the switches of a run, and the workers of a network file, each in its own thread."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+
+from switchgnn.base.described import DescribedNetwork, SwitchTarget
+from switchgnn.base.metrics import Histogram, MetricsError, ask_metrics
+from switchgnn.controller.counters import read_slots_in_use
+from switchgnn.controller.errors import ControllerError
+from switchgnn.controller.metrics import SwitchMetrics
+from switchgnn.controller.p4runtime.client import P4RuntimeClient
+from switchgnn.controller.target import client_of
+from switchgnn.controller.watch import WATCH_DEADLINE
+from switchgnn.host.metrics import told_values
+from switchgnn.live.board import EVERY, Board
+
+_PREFIX = "switchgnn_"
+_PARTING_SECONDS = 2.0
+
+
+class PolledSwitch:
+    """Reads a switch.
+
+    Args:
+        client: read-only; opened on use, and again after a restart.
+        bank_slots: the most slots of a bank that the switch's plan uses; 0 if unknown, or if the
+            switch does not report used slots.
+    """
+
+    def __init__(self, client: P4RuntimeClient, bank_slots: int = 0) -> None:
+        self._client = client
+        self._bank_slots = bank_slots
+        self._metrics = SwitchMetrics([client], interval=0.0, with_tables=False)
+
+    def values(self) -> dict[str, float]:
+        """Return its metrics for Prometheus, and its slots.
+
+        Values of labels other than the switch follow the name after slashes, as in
+        ``frames_total/recalled``. `slots_in_use` of `slots_read` slots are in use, out of `slots`.
+        """
+        found = {
+            "/".join((metric.name.removeprefix(_PREFIX), *labels[1:])): value
+            for metric in self._metrics.collect()
+            for labels, value in metric.samples
+            if not isinstance(value, Histogram)
+        }
+        if "session" in found and self._bank_slots:
+            with suppress(ControllerError):
+                slots = read_slots_in_use(self._client, self._bank_slots)
+                if slots is not None:
+                    found |= {
+                        "slots_in_use": slots.used,
+                        "slots_read": slots.seen,
+                        "slots": slots.slots,
+                    }
+        return found
+
+    def close(self) -> None:
+        """Disconnect."""
+        with suppress(ControllerError):
+            self._metrics.close()
+
+
+@contextmanager
+def polling_switches(
+    switches: Sequence[PolledSwitch], hear: Callable[[int, dict[str, float]], None]
+) -> Iterator[None]:
+    """Report the metrics of switches twice a second during the block, and once after it."""
+
+    def follow(number: int, over: threading.Event) -> None:
+        try:
+            _again_and_again(lambda: hear(number, switches[number].values()), over)
+        finally:
+            switches[number].close()
+
+    # gRPC calls must end before the interpreter does; each has a deadline.
+    with _threads([partial(follow, number) for number in range(len(switches))], None):
+        yield
+
+
+@contextmanager
+def polling_workers(
+    places: Sequence[tuple[str, int] | None], hear: Callable[[int, dict[str, float]], None]
+) -> Iterator[None]:
+    """Report the metrics of workers, by where they serve them, twice a second during the block."""
+
+    def ask(number: int, place: tuple[str, int]) -> None:
+        with suppress(MetricsError):
+            hear(number, told_values(ask_metrics(*place), number))
+
+    def follow(number: int, place: tuple[str, int], over: threading.Event) -> None:
+        _again_and_again(lambda: ask(number, place), over)
+
+    followed = [partial(follow, number, place) for number, place in enumerate(places) if place]
+    # Name resolution may take longer than any deadline.
+    with _threads(followed, _PARTING_SECONDS):
+        yield
+
+
+@contextmanager
+def _threads(
+    follow: Sequence[Callable[[threading.Event], None]], seconds: float | None
+) -> Iterator[None]:
+    """Run threads during the block; `seconds`: how long to wait for their end, None: any time."""
+    over = threading.Event()
+    threads = [
+        threading.Thread(target=each, args=(over,), name="live poll", daemon=True)
+        for each in follow
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        end = None if seconds is None else time.monotonic() + seconds
+        for thread in threads:
+            thread.join(None if end is None else max(0.0, end - time.monotonic()))
+
+
+def _again_and_again(ask: Callable[[], None], over: threading.Event) -> None:
+    """Call `ask` twice a second until `over` is set, and once more after that."""
+    last = False
+    while not last:
+        last = over.is_set()
+        ask()
+        over.wait(EVERY)
+
+
+_WORDS = {SwitchTarget.EMBEDDED: "the embedded switch", SwitchTarget.BMV2: "BMv2"}
+
+
+class Machines:
+    """Polls the switches and workers of a network file.
+
+    Args:
+        network: of the file.
+        board: receives the metrics.
+        bank_slots: the most slots of a bank that each switch's plan uses, leaves first; empty if
+            unknown.
+    """
+
+    def __init__(
+        self, network: DescribedNetwork, board: Board, bank_slots: Sequence[int] = ()
+    ) -> None:
+        self._network = network
+        self._board = board
+        self._bank_slots = bank_slots or [0] * len(network.in_order)
+        self._session = 0.0
+
+    @contextmanager
+    def polling(self) -> Iterator[None]:
+        """Poll all of them during the block."""
+        self._begin()
+        switches = [
+            PolledSwitch(
+                client_of(switch, primary=False, deadline=WATCH_DEADLINE),
+                # BMv2 does not report slots.
+                slots if switch.target is SwitchTarget.EMBEDDED else 0,
+            )
+            for switch, slots in zip(self._network.in_order, self._bank_slots, strict=True)
+        ]
+        places = [worker.metrics_place for worker in self._network.workers]
+        with (
+            polling_switches(switches, self._hear_switch),
+            polling_workers(places, self._board.worker),
+        ):
+            yield
+
+    def _begin(self) -> None:
+        targets = dict.fromkeys(_WORDS[each.target] for each in self._network.in_order)
+        self._board.begin(
+            f"{' and '.join(targets)}, several machines",
+            [bool(worker.metrics) for worker in self._network.workers],
+            [switch.name for switch in self._network.in_order],
+        )
+        self._board.step(f"session {self._session:.0f}" if self._session else "no session yet")
+
+    def _hear_switch(self, number: int, values: dict[str, float]) -> None:
+        session = values.get("session", 0.0)
+        # A restarted switch has no session at first.
+        if number == 0 and session and session != self._session:
+            self._session = session
+            self._begin()
+        self._board.switch(number, values)
