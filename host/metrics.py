@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from switchgnn.base.metrics import Histogram, Metric, MetricKind, MetricsError, serve_metrics
 from switchgnn.base.tasks import EventWriter
 from switchgnn.host.innetwork.exchange import InNetworkExchange
-from switchgnn.host.wire.faults import FaultCounts
+from switchgnn.host.links.faults import FaultCounts
 from switchgnn.host.wire.link import Traffic
 
 # The event that has all values of a worker's metrics.

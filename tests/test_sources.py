@@ -327,8 +327,8 @@ ALLOWED = {
     "host/wire/batches.py": {"select", "time"},  # waits for frames of a socket
     # A limited link waits for its turn on the line.
     "host/wire/link.py": {"time", "select"},
-    "host/wire/split.py": {"time"},  # two threads of one process share a link
-    "host/wire/recording.py": {"time"},  # a file for people says when a frame has passed
+    "host/links/split.py": {"time"},  # two threads of one process share a link
+    "host/links/recording.py": {"time"},  # a file for people says when a frame has passed
     "tests/simulation/__main__.py": {"random"},  # draws the seed that was not given
     "tests/simulation/soak_simulated.py": {"time"},  # limits how long scenarios are begun
 }

@@ -19,9 +19,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from switchgnn.host.wire.faults import Faults, FaultyDirection
+from switchgnn.host.links.faults import Faults, FaultyDirection
+from switchgnn.host.links.recording import Recording
 from switchgnn.host.wire.header import ETHERNET_BYTES, ETHERTYPE_IPV4, IPV4_BYTES
-from switchgnn.host.wire.recording import Recording
 from switchgnn.softswitch.ports import Port, open_ports, parse_port
 
 # For experiments, RFC 3692: the switch's packets, and those of exchanges without it.

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from switchgnn.host.compression import Compression, Savings
 from switchgnn.host.innetwork.block import ShareListener
 from switchgnn.host.innetwork.exchange import BlockListener, FixedSums, InNetworkExchange
+from switchgnn.host.links.faults import FaultCounts, injected_faults
 from switchgnn.host.transport import WorkerEnd, traffic_since
-from switchgnn.host.wire.faults import FaultCounts, injected_faults
 from switchgnn.host.wire.header import ETHERNET_BYTES, PROTOCOL, feature_frame_bytes
 from switchgnn.host.wire.link import Link, Traffic, check_packets_fit
 from switchgnn.planner.direction import Direction

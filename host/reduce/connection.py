@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from switchgnn.base.tasks import task_from_json, task_to_json
 from switchgnn.host.errors import HostError
+from switchgnn.host.links.faults import open_worker_link
 from switchgnn.host.pace import Pace
 from switchgnn.host.reduce.frames import LANES
 from switchgnn.host.reduce.reducer import Reducer
 from switchgnn.host.reduce.reduction import SUM, Call
 from switchgnn.host.reduce.stream import ReduceStream
 from switchgnn.host.wire.addresses import Addresses
-from switchgnn.host.wire.faults import open_worker_link
 from switchgnn.host.wire.header import ETHERNET_BYTES, feature_frame_bytes
 from switchgnn.host.wire.link import Link, check_packets_fit
 

@@ -19,12 +19,12 @@ from switchgnn.base.arrays import ArrayKind, pack_arrays
 from switchgnn.base.full_disk import writing
 from switchgnn.base.tasks import EventWriter, Heartbeat, task_from_json, task_to_json
 from switchgnn.host.innetwork.exchange import plan_id
+from switchgnn.host.links.faults import injected_faults, open_worker_link
 from switchgnn.host.pace import Pace
 from switchgnn.host.reduce.frames import LANES
 from switchgnn.host.reduce.reducer import Reducer
 from switchgnn.host.reduce.stream import ReduceStream
 from switchgnn.host.wire.addresses import Addresses
-from switchgnn.host.wire.faults import injected_faults, open_worker_link
 from switchgnn.host.wire.header import ETHERNET_BYTES, PROTOCOL, feature_frame_bytes
 from switchgnn.host.wire.link import check_packets_fit
 from switchgnn.planner.plan.files import read_manifest

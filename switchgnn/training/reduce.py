@@ -11,12 +11,12 @@ import torch.distributed as dist
 
 from switchgnn.host.direct.frames import PROTOCOL as DIRECT_PROTOCOL
 from switchgnn.host.innetwork.exchange import plan_id
+from switchgnn.host.links.split import kinds_from, split_link
 from switchgnn.host.reduce.reducer import Reducer
 from switchgnn.host.reduce.stream import ReduceStream
 from switchgnn.host.transport import WorkerEnd
 from switchgnn.host.wire.header import PROTOCOL, Kind
 from switchgnn.host.wire.link import Link
-from switchgnn.host.wire.split import kinds_from, split_link
 from switchgnn.planner.plan.files import read_manifest
 from switchgnn.training.gradients import collective
 

@@ -18,8 +18,8 @@ from switchgnn.commands.errors import ConfigError
 from switchgnn.commands.run.command import app as run_app
 from switchgnn.commands.train.command import app as train_app
 from switchgnn.commands.train.options import COMMON
+from switchgnn.host.links.faults import DIRECTIONS, FaultRates, Faults
 from switchgnn.host.registry import AUTO, TRANSPORTS
-from switchgnn.host.wire.faults import DIRECTIONS, FaultRates, Faults
 from switchgnn.planner.chosen import KNOWN
 from switchgnn.planner.presets import PRESETS
 from switchgnn.training.data.load import DATASETS

@@ -19,7 +19,7 @@ from switchgnn.commands.shared.outputs import (
     run_logs,
     told_aloud,
 )
-from switchgnn.host.wire.recording import Recording
+from switchgnn.host.links.recording import Recording
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from tests.support.kept_logs import take_kept_logs
 

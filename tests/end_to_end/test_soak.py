@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.commands.application import app
 from switchgnn.commands.run import job, reference
-from switchgnn.host.wire.faults import FaultRates, Faults, worker_link
+from switchgnn.host.links.faults import FaultRates, Faults, worker_link
 from switchgnn.lab.commands.soak_runs import SoakOptions, draw_run, soak
 from switchgnn.topologies import choose
 from tests.end_to_end.conftest import (

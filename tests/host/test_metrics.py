@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from switchgnn.base.metrics import MetricKind, MetricsError, ask_metrics, serve_metrics
 from switchgnn.host.innetwork.endpoint import InNetworkCounters
 from switchgnn.host.innetwork.exchange import ExchangeStatus
+from switchgnn.host.links.faults import FaultCounts
 from switchgnn.host.metrics import (
     METRICS_EVENT,
     WorkerView,
@@ -21,7 +22,6 @@ from switchgnn.host.metrics import (
     telling_metrics,
     told_values,
 )
-from switchgnn.host.wire.faults import FaultCounts
 from switchgnn.host.wire.link import Traffic
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until

@@ -540,7 +540,7 @@ MISTAKES = (
         "batches_are_not_recorded",
         CAPTURE,
         "of the frames that arrive together only those behind the first ones are kept",
-        "host/wire/recording.py",
+        "host/links/recording.py",
         "range(batch.first, batch.count)",
         "range(batch.first + 1, batch.count)",
         (f"{CAPTURE}::test_every_frame_is_in_the_files",),

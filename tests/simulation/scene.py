@@ -13,7 +13,7 @@ from types import TracebackType
 
 from switchgnn.controller import P4RuntimeClient
 from switchgnn.controller.install import Share, install_each
-from switchgnn.host.wire.faults import worker_link
+from switchgnn.host.links.faults import worker_link
 from switchgnn.p4src import Program
 from switchgnn.softswitch.p4runtime.service import P4RuntimeService
 from tests.simulation.byzantine import ByzantineWorker, generator_for

@@ -17,10 +17,10 @@ import numpy as np
 from switchgnn.base.network import star_network
 from switchgnn.controller import install
 from switchgnn.host.innetwork.exchange import InNetworkExchange
+from switchgnn.host.links.faults import Faults, FaultyLink
 from switchgnn.host.pace import Pace
 from switchgnn.host.strawman import StrawmanExchange
 from switchgnn.host.wire.addresses import Addresses
-from switchgnn.host.wire.faults import Faults, FaultyLink
 from switchgnn.host.wire.link import open_link
 from switchgnn.p4src import load_program, load_strawman
 from switchgnn.planner.build import build_plan

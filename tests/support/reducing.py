@@ -9,12 +9,12 @@ from dataclasses import asdict
 import numpy as np
 
 from switchgnn.host.innetwork.exchange import plan_id
+from switchgnn.host.links.faults import Faults, FaultyLink
+from switchgnn.host.links.split import kinds_from, split_link
 from switchgnn.host.reduce.reducer import Reducer
 from switchgnn.host.reduce.stream import ReduceStream
-from switchgnn.host.wire.faults import Faults, FaultyLink
 from switchgnn.host.wire.header import KIND_AT, KIND_MASK, Kind
 from switchgnn.host.wire.link import WrappedLink
-from switchgnn.host.wire.split import kinds_from, split_link
 from tests.support.fabrics import JOIN_SECONDS, PATIENT, Team
 from tests.support.speed import pace_here, seconds_here
 

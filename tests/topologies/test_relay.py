@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import pytest
 
 from switchgnn.capture.files import CaptureFiles
-from switchgnn.host.wire.recording import begin_recording
+from switchgnn.host.links.recording import begin_recording
 from switchgnn.topologies import FabricError
 from switchgnn.topologies.fabric import FaultyCables, RelayedCable
 from switchgnn.topologies.free_ports import free_udp_addresses

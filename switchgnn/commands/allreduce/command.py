@@ -35,8 +35,8 @@ from switchgnn.commands.shared.options import (
 )
 from switchgnn.commands.shared.outputs import LogOptions, check_outputs, told_aloud
 from switchgnn.commands.shared.workers import fork_nursery
+from switchgnn.host.links.faults import Faults
 from switchgnn.host.pace import Pace
-from switchgnn.host.wire.faults import Faults
 
 _WRONG = 1
 

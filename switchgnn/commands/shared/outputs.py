@@ -21,8 +21,8 @@ from switchgnn.base.options import OUTPUT, option
 from switchgnn.commands.shared.live import LiveOptions
 from switchgnn.commands.shared.options import json_option
 from switchgnn.controller import InstallReport
-from switchgnn.host.wire.faults import worker_link
-from switchgnn.host.wire.recording import EMPTY_BYTES, begin_recording
+from switchgnn.host.links.faults import worker_link
+from switchgnn.host.links.recording import EMPTY_BYTES, begin_recording
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.topologies import cable_name
 

@@ -37,8 +37,8 @@ from switchgnn.controller import (
     star_network,
 )
 from switchgnn.controller.counters import bank_slots
+from switchgnn.host.links.faults import Faults, worker_link
 from switchgnn.host.metrics import metrics_place
-from switchgnn.host.wire.faults import Faults, worker_link
 from switchgnn.host.wire.native import compile_for_hosts
 from switchgnn.p4src import Program
 from switchgnn.planner.chosen import Asked

@@ -17,8 +17,8 @@ from switchgnn.commands.run.job import COMPARING, run_job
 from switchgnn.commands.run.report import RunOptions, RunReport
 from switchgnn.commands.shared.console import Interruption
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
+from switchgnn.host.links.faults import DIRECTIONS, Faults
 from switchgnn.host.pace import Pace
-from switchgnn.host.wire.faults import DIRECTIONS, Faults
 from switchgnn.planner.chosen import Asked
 from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
 from switchgnn.topologies import Backend, FabricChoice, cable_name, choose

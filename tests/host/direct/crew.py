@@ -11,8 +11,8 @@ from scipy.sparse import csr_matrix
 
 from switchgnn.base.network import star_network
 from switchgnn.host.direct import DirectTransport
+from switchgnn.host.links.faults import Faults, FaultyLink
 from switchgnn.host.pace import Pace
-from switchgnn.host.wire.faults import Faults, FaultyLink
 from switchgnn.host.wire.header import KIND_AT
 from switchgnn.planner import graph_from_edges
 from switchgnn.planner.direction import Direction

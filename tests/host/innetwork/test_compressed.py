@@ -8,7 +8,7 @@ import pytest
 from switchgnn.host.compression import Compression
 from switchgnn.host.innetwork.fixed_point import ExchangeKind
 from switchgnn.host.innetwork.outgoing import ChangedRows
-from switchgnn.host.wire.faults import Faults
+from switchgnn.host.links.faults import Faults
 from switchgnn.host.wire.header import BODY_AT, Kind, unpack_header
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.graph import reference_sums

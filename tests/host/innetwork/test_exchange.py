@@ -16,8 +16,8 @@ from switchgnn.host.innetwork.errors import (
     RoundMismatchError,
 )
 from switchgnn.host.innetwork.exchange import InNetworkExchange, plan_id
+from switchgnn.host.links.faults import Faults, FaultyLink
 from switchgnn.host.pace import Pace
-from switchgnn.host.wire.faults import Faults, FaultyLink
 from switchgnn.host.wire.header import BODY_AT, Kind, fragment_words, unpack_header
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.direction import Direction

@@ -11,9 +11,9 @@ from scipy.sparse import csr_matrix
 
 from switchgnn.host.direct import PROTOCOL as DIRECT_PROTOCOL
 from switchgnn.host.innetwork.transport import Listeners
+from switchgnn.host.links.faults import Faults, FaultyLink
 from switchgnn.host.mixed import left_schedules, mixed_transport
 from switchgnn.host.transport import WorkerEnd
-from switchgnn.host.wire.faults import Faults, FaultyLink
 from switchgnn.host.wire.header import PROTOCOL
 from switchgnn.planner.chosen import build_chosen
 from switchgnn.planner.direction import Direction

@@ -14,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from switchgnn.host.errors import LinkError
+from switchgnn.host.links import split
+from switchgnn.host.links.faults import Faults, FaultyLink
+from switchgnn.host.links.recording import Recording, RecordingLink, begin_recording
+from switchgnn.host.links.split import kinds_from, split_link
 from switchgnn.host.wire import link as links
-from switchgnn.host.wire import split
 from switchgnn.host.wire.batches import FrameRows, new_batch
-from switchgnn.host.wire.faults import Faults, FaultyLink
 from switchgnn.host.wire.link import LARGEST_FRAME, Link, Traffic, open_link
-from switchgnn.host.wire.recording import Recording, RecordingLink, begin_recording
-from switchgnn.host.wire.split import kinds_from, split_link
 from switchgnn.topologies.free_ports import free_udp_addresses
 from tests.support.speed import seconds_here
 

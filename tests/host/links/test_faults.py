@@ -10,8 +10,7 @@ import pytest
 
 from switchgnn.base.full_disk import WriteError
 from switchgnn.capture.files import CaptureFiles
-from switchgnn.host.wire.batches import FrameRows, new_batch
-from switchgnn.host.wire.faults import (
+from switchgnn.host.links.faults import (
     FaultError,
     FaultRates,
     Faults,
@@ -19,8 +18,9 @@ from switchgnn.host.wire.faults import (
     FaultyLink,
     open_worker_link,
 )
+from switchgnn.host.links.recording import EMPTY_BYTES, Recording, RecordingLink, begin_recording
+from switchgnn.host.wire.batches import FrameRows, new_batch
 from switchgnn.host.wire.link import Link, Traffic, UdpLink
-from switchgnn.host.wire.recording import EMPTY_BYTES, Recording, RecordingLink, begin_recording
 from switchgnn.topologies.free_ports import free_udp_addresses
 
 LINKS = ("w0", "w1", "l0s0", "l1s0")

@@ -9,12 +9,12 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 
+from switchgnn.host.links.faults import FaultyLink, open_worker_link
+from switchgnn.host.links.recording import begin_recording
 from switchgnn.host.mixed import SplitLink
 from switchgnn.host.wire.batches import FrameRows
-from switchgnn.host.wire.faults import FaultyLink, open_worker_link
 from switchgnn.host.wire.header import ETHERNET_BYTES, ETHERTYPE_IPV4, PROTOCOL
 from switchgnn.host.wire.link import InterfaceLink, open_link
-from switchgnn.host.wire.recording import begin_recording
 from switchgnn.topologies.free_ports import free_udp_addresses
 from tests.support.markers import needs_root
 from tests.support.networks import in_network, own_network
