@@ -42,6 +42,7 @@ from switchgnn.host.innetwork.responder import (
     Notifier,
     Responder,
     features_per_sum,
+    most_marks,
 )
 from switchgnn.host.innetwork.schedule import block_schedules
 from switchgnn.host.pace import Pace
@@ -292,7 +293,11 @@ class InNetworkExchange:
         self._on_block = on_block
         self._responder = Responder(endpoint, part.vertices)
         self._schedules = block_schedules(part, addresses, pace.group_size, session)
-        notifier = Notifier(endpoint, features_per_sum(manifest, self._schedules))
+        notifier = Notifier(
+            endpoint,
+            features_per_sum(manifest, self._schedules),
+            most_marks(manifest, len(self._schedules)),
+        )
         inbox = Inbox(endpoint, self._responder, notifier)
         self._sieves = sieves(self._schedules)
         self._barrier = Barrier(

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Receives packets: answers fetches, passes marks on, and leaves the rest to the exchange."""
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -73,11 +73,22 @@ _MOST_COUNT = 0xFFFF
 
 
 class Notifier:
-    """Reports marks to all workers in a NOTICE, at most once per round trip, and takes theirs."""
+    """Reports marks to all workers in a NOTICE, at most once per round trip, and takes theirs.
 
-    def __init__(self, endpoint: Endpoint, features_per_sum: Sequence[float] = ()) -> None:
+    `features_per_sum`: by block, see the function of this name. `most_marks`: by block, how many
+    marks of each worker count in a fragment, so that nobody can stop the others by claiming more.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        features_per_sum: Sequence[float] = (),
+        most_marks: Sequence[Sequence[int]] = (),
+    ) -> None:
         self._endpoint = endpoint
-        self._features_per_sum = features_per_sum
+        self._features_per_sum, self._most_marks = features_per_sum, most_marks
+        self._place = (0, 0, 0)
+        self._claimed: Counter[int] = Counter()
         self._last = float("-inf")
         self._untold = 0
 
@@ -104,9 +115,16 @@ class Notifier:
 
     def take(self, notice: Header) -> None:
         """Take the report of a worker, possibly this one."""
-        if 1 <= notice.block_id <= len(self._features_per_sum):
-            features = notice.count * self._features_per_sum[notice.block_id - 1]
-            self._endpoint.congestion.marked(features)
+        if not 1 <= notice.block_id <= len(self._features_per_sum):
+            return
+        place, worker = (notice.round, notice.block_id, notice.fragment), notice.src_id
+        if place != self._place:
+            self._place, self._claimed = place, Counter()
+        count, most = notice.count, self._most_marks[notice.block_id - 1]
+        if worker < len(most):
+            count = min(count, most[worker] - self._claimed[worker])
+            self._claimed[worker] += count
+        self._endpoint.congestion.marked(count * self._features_per_sum[notice.block_id - 1])
 
 
 def features_per_sum(manifest: Manifest, schedules: Sequence[BlockSchedule]) -> list[float]:
@@ -118,6 +136,17 @@ def features_per_sum(manifest: Manifest, schedules: Sequence[BlockSchedule]) -> 
         for block in blocks if sums else ():
             ratios[block - 1] = schedules[block - 1].frames.count * len(blocks) / sums
     return ratios
+
+
+def most_marks(manifest: Manifest, blocks: int) -> list[tuple[int, ...]]:
+    """Return twice the sums of each worker in a fragment, by block, on average of its direction."""
+    most: list[tuple[int, ...]] = [()] * blocks
+    for direction in manifest.directions.values():
+        numbers = direction.block_numbers
+        for block in numbers:
+            down = direction.prediction.packets_down
+            most[block - 1] = tuple(-(-2 * sums // len(numbers)) for sums in down)
+    return most
 
 
 _KEPT_AT_MOST = 1 << 17

@@ -180,7 +180,7 @@ def notifier_at(clock, round_trip, wire, **pace):
     endpoint = Endpoint(
         *known, CongestionWindow(told, round_trip), InNetworkCounters(), clock=clock
     )
-    return Notifier(endpoint, [1.0, 1.5]), endpoint
+    return Notifier(endpoint, [1.0, 1.5], [(9, 9), (100, 30)]), endpoint
 
 
 def test_others_are_told_once_per_round_trip_how_many_came_marked(round_trip):
@@ -211,6 +211,19 @@ def test_a_notice_counts_as_marked_features(round_trip):
         notifier.take(Header(kind=Kind.NOTICE, block_id=block, count=count))
     endpoint.congestion.acknowledged(120)
     assert endpoint.congestion.window == 120 * (1 - 20 * 1.5 / 120 / 2) + SEGMENT
+
+
+def test_a_worker_cannot_claim_more_marks_than_it_gets_sums(round_trip):
+    notifier, endpoint = notifier_at(HandClock(5.0), round_trip, Recorder(), window=120)
+    for count in (20, 65_535, 65_535):  # of 30
+        notifier.take(Header(kind=Kind.NOTICE, src_id=1, block_id=2, round=7, count=count))
+    endpoint.congestion.acknowledged(120)
+    assert endpoint.congestion.window == 120 * (1 - 30 * 1.5 / 120 / 2) + SEGMENT
+    # In the next round it has as many again.
+    notifier.take(Header(kind=Kind.NOTICE, src_id=1, block_id=2, round=8, count=65_535))
+    before = endpoint.congestion.window
+    endpoint.congestion.acknowledged(120)
+    assert endpoint.congestion.window < before + SEGMENT
 
 
 def test_features_per_sum_follow_from_the_plan():
